@@ -1,0 +1,132 @@
+"""The native core: everything that runs per instruction, per block or per access. Built from ``emulator/native``.
+
+Python is never called while the engine runs: ``Core.run`` drops the GIL, runs until something needs Python, and returns
+why. At every return the architectural state (registers, memory, counts) is exact: all instructions before ``pc`` have
+retired, and none after.
+"""
+
+from collections.abc import Iterable
+
+PAGE_SIZE: int  # 4096 bytes
+PROBE_COUNT: int  # must equal len(emulator.probes.Probe); checked at import
+
+class PhysicalMemory:
+    """The guest's RAM: one host mapping, handed out in 4 KiB frames with reference counts. Frames start zeroed."""
+
+    def __init__(self, size_bytes: int) -> None: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def used_bytes(self) -> int: ...
+    def allocate(self, count: int = 1) -> int:
+        """First frame number of `count` contiguous zeroed frames with one reference each. MemoryError when RAM is full."""
+    def retain(self, frame: int, count: int = 1) -> None: ...
+    def release(self, frame: int, count: int = 1) -> None: ...
+    def references(self, frame: int) -> int: ...
+    def view(self, frame: int, count: int = 1) -> memoryview:
+        """Writable bytes of `count` contiguous frames. Use for data only, never to change code that may have run."""
+
+class AddressSpace:
+    """One process's page tables. Pages hold a reference on their frame. `protection` is a sum of READ=1 WRITE=2 EXECUTE=4."""
+
+    def __init__(self, memory: PhysicalMemory) -> None: ...
+    def map(self, address: int, frame: int, count: int, protection: int) -> None:
+        """Map `count` contiguous frames at page-aligned `address`; takes a new reference on each; replaces what was there."""
+    def unmap(self, address: int, count: int) -> int:
+        """Unmap `count` pages (holes allowed), dropping their references. Returns how many were present."""
+    def protect(self, address: int, count: int, protection: int) -> None:
+        """Change the protection of the present pages among `count` pages."""
+    def lookup(self, address: int) -> tuple[int, int] | None:
+        """(frame, protection) of the page holding `address`, or None if not present."""
+    def present(self, address: int, count: int) -> list[int]:
+        """Addresses of the pages present among `count` pages."""
+    def fork(self) -> AddressSpace:
+        """A copy that shares every frame, with WRITE removed in both (copy on write is the kernel's work)."""
+    def read(self, address: int, size: int) -> bytes | int:
+        """`size` bytes, or, if some page is not present, the address (int) of the first byte that is missing."""
+    def write(self, address: int, data: bytes) -> int:
+        """Write through the page tables, whatever the protection. Returns how many bytes were written before a page not present."""
+    def read_string(self, address: int, limit: int) -> bytes | int:
+        """Bytes up to (not including) the first NUL, at most `limit`; or the address of the first missing byte."""
+    def read_u64(self, address: int) -> int | None: ...
+
+class CounterBank:
+    """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.
+
+    A counter adds up the probes of its mask while it is connected; it wraps at 2**width and then sets its overflow bit.
+    If it is armed, `Core.run` stops with OVERFLOW right after the instruction that wrapped it.
+    """
+
+    @property
+    def size(self) -> int: ...
+    def connect(self, counter: int, probes: int) -> None:
+        """Count the probes whose bits are set in the mask from now on; 0 stops counting. The value is kept."""
+    def connected(self, counter: int) -> int: ...
+    def set_width(self, counter: int, bits: int) -> None: ...
+    def arm(self, counters: int) -> None:
+        """Mask of the counters whose overflow stops `Core.run`."""
+    def read(self, counter: int) -> int: ...
+    def write(self, counter: int, value: int) -> None: ...
+    def add(self, counter: int, amount: int) -> None:
+        """Software increment: as if a probe had fired `amount` times."""
+    def overflowed(self) -> int:
+        """Mask of counters that have wrapped since the bit was last cleared."""
+    def set_overflowed(self, counters: int) -> None: ...
+    def clear_overflowed(self, counters: int) -> None: ...
+
+class Core:
+    """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
+
+    def __init__(self, isa: str, memory: PhysicalMemory) -> None: ...
+    def close(self) -> None: ...
+    def set_address_space(self, space: AddressSpace) -> None: ...
+    def add_bank(self, counters: int) -> CounterBank: ...
+    def trap_system_register(self, encoding: int) -> None:
+        """AArch64: MRS/MSR of this 16-bit encoding (op0:2 op1:3 crn:4 crm:4 op2:3) exits with REGISTER."""
+    def run(self, until_cycle: int) -> int:
+        """Run until an exit; returns an ExitReason value. Checks host signals at least every few ms and raises what their handlers raise."""
+    # what the last exit was about
+    @property
+    def pc(self) -> int: ...
+    @property
+    def last_retired_pc(self) -> int:
+        """After OVERFLOW: the address of the instruction that made the counter wrap."""
+    @property
+    def fault_address(self) -> int:
+        """After FAULT: the faulting data or fetch address (exact byte where it can be decoded, else the page)."""
+    @property
+    def fault_access(self) -> int:
+        """After FAULT: 1 read, 2 write, 4 fetch."""
+    @property
+    def exception(self) -> int:
+        """After EXCEPTION: an ExceptionKind value."""
+    @property
+    def trapped(self) -> tuple[int, int, int]:
+        """After REGISTER: (TrapKind, encoding, register number of Rt or -1). PC is on the instruction, which has not retired."""
+    def complete_trapped(self) -> None:
+        """Retire the trapped instruction and step over it. Its result registers have been written by the caller."""
+    # registers, by the numbers in emulator.arch (the native order below), 64 bits each
+    # aarch64: 0..30 X0..X30, 31 SP, 32 PC, 33 NZCV/PSTATE flags, 34 TPIDR_EL0, 35 FPCR, 36 FPSR
+    # x86_64:  0 RAX 1 RBX 2 RCX 3 RDX 4 RSI 5 RDI 6 RBP 7 RSP 8..15 R8..R15 16 RIP 17 RFLAGS 18 FS_BASE 19 GS_BASE 20 MXCSR 21 FPCW
+    def read_register(self, number: int) -> int: ...
+    def write_register(self, number: int, value: int) -> None: ...
+    def read_registers(self, numbers: Iterable[int]) -> list[int]: ...
+    def registers(self) -> list[int]:
+        """All of the above, in order."""
+    def syscall_arguments(self) -> tuple[int, int, int, int, int, int, int]:
+        """(number, a0..a5) in the ISA's syscall registers: one call per syscall."""
+    def read_vector(self, number: int) -> bytes: ...
+    def write_vector(self, number: int, value: bytes) -> None: ...
+    def save_context(self) -> bytes:
+        """Opaque copy of all architectural state, for switching tasks. Valid for any core of the same ISA."""
+    def restore_context(self, context: bytes) -> None: ...
+    # counts
+    @property
+    def cycles(self) -> int:
+        """Cycles since the core was made. On the ideal core: instructions retired."""
+    def total(self, probe: int) -> int:
+        """How often the probe has fired, exact at the present instruction."""
+    def fire(self, probe: int, amount: int = 1) -> None:
+        """Fire a probe from outside the pipeline (an exception taken by the kernel, say)."""
+    def frame_chain(self, limit: int) -> list[int]:
+        """Return addresses found by following frame pointers from the present registers, innermost first, without PC."""

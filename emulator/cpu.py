@@ -1,0 +1,75 @@
+"""Cpu: the Python face of one native core, and the reasons why it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Protocol
+
+from emulator._native import AddressSpace, Core, PhysicalMemory
+from emulator.sysregs import SystemRegisters
+
+
+class ExitReason(IntEnum):
+    """Why ``Core.run`` returned. The numbers are shared with ``native/core.hpp``."""
+
+    SYSCALL = 0  # SVC or SYSCALL retired; PC is after it
+    REGISTER = 1  # an instruction that the machine answers: MRS/MSR, CPUID, RDTSC, RDPMC, ...; not yet retired
+    OVERFLOW = 2  # an armed counter wrapped; PC is the next instruction
+    FAULT = 3  # page not present or not permitted; PC is on the faulting instruction, which has not retired
+    EXCEPTION = 4  # undefined instruction, breakpoint, divide error, ...
+    DEADLINE = 5  # `until_cycle` reached, exactly
+
+
+class ExceptionKind(IntEnum):
+    """What an EXCEPTION exit is. PC is on the instruction, except after BREAKPOINT on x86 (INT3: after it)."""
+
+    UNDEFINED = 0
+    BREAKPOINT = 1
+    DIVIDE = 2
+    ALIGNMENT = 3
+    PRIVILEGED = 4  # x86 #GP: a privileged instruction in user mode
+    OVERFLOW = 5  # x86 INTO, INT n without a gate
+    INTERNAL = 6  # the engine stopped in a way that we do not know: a bug of ours, reported by name
+
+
+class TrapKind(IntEnum):
+    """Which instruction a REGISTER exit is about."""
+
+    MRS = 0
+    MSR = 1
+    CPUID = 2
+    RDTSC = 3
+    RDTSCP = 4
+    RDPMC = 5
+    XGETBV = 6
+
+
+class InterruptSource(Protocol):
+    """A device on the CPU's interrupt line (a PMU)."""
+
+    def interrupt_asserted(self) -> bool: ...
+
+
+class Cpu:
+    """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
+
+    def __init__(self, number: int, isa: str, memory: PhysicalMemory) -> None:
+        self.number = number
+        self.isa = isa
+        self.core = Core(isa, memory)
+        self.system_registers = SystemRegisters()
+        self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
+
+    def set_address_space(self, space: AddressSpace) -> None:
+        self.core.set_address_space(space)
+
+    def connect_interrupt(self, source: InterruptSource, handler: Callable[[], None]) -> None:
+        """Call `handler` when `source` asserts the interrupt line. Called in the order of connection."""
+        self._interrupts.append((source, handler))
+
+    def deliver_interrupts(self) -> None:
+        """Run the handlers of all sources that assert the line; called by the machine after an OVERFLOW exit."""
+        for source, handler in self._interrupts:
+            if source.interrupt_asserted():
+                handler()

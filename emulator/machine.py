@@ -1,0 +1,62 @@
+"""Machine: CPUs, RAM, clock and one Linux kernel; runs tasks and hands every exit of a CPU to whoever answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from emulator._native import PhysicalMemory
+from emulator.clock import Clock
+from emulator.cpu import Cpu, ExitReason
+from emulator.linux.kernel import Kernel
+from emulator.linux.program import Program
+
+FOREVER = (1 << 63) - 1  # cycles
+
+
+@dataclass(frozen=True, slots=True)
+class MachineConfig:
+    """What fixes a machine's behaviour. Equal configs and programs give equal runs, on any host."""
+
+    isa: str  # "aarch64" or "x86_64"
+    core: str = "ideal"
+    memory_bytes: int = 4 << 30
+    frequency_hz: int = 1_000_000_000
+    seed: int = 0x9E3779B97F4A7C15  # of every random byte that a guest gets
+    sysroot: str | None = None  # looked up before the plain path, as qemu-user's -L
+    writable_paths: tuple[str, ...] = field(default=())  # besides the current directory and /tmp
+
+
+class Machine:
+    """A computer with one Linux. Make it, attach PMUs to its CPUs, `start` a program, `run` to its end."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.memory = PhysicalMemory(config.memory_bytes)
+        self.cpus = [Cpu(0, config.isa, self.memory)]
+        self.clock = Clock(lambda: self.cpus[0].core.cycles, config.frequency_hz)
+        self.kernel = Kernel(config, self.memory, self.cpus, self.clock)
+
+    def start(self, program: Program) -> None:
+        """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""
+        self.kernel.start(program)
+
+    def run(self) -> int:
+        """Run until the first process has ended; its wait status. May be left by KeyboardInterrupt, and called again."""
+        cpu = self.cpus[0]
+        kernel = self.kernel
+        core_run = cpu.core.run
+        while (status := kernel.exit_status) is None:
+            match core_run(kernel.next_deadline()):
+                case ExitReason.SYSCALL:
+                    kernel.handle_syscall(cpu)
+                case ExitReason.OVERFLOW:
+                    cpu.deliver_interrupts()
+                case ExitReason.FAULT:
+                    kernel.handle_fault(cpu)
+                case ExitReason.REGISTER:
+                    kernel.handle_register(cpu)
+                case ExitReason.EXCEPTION:
+                    kernel.handle_exception(cpu)
+                case ExitReason.DEADLINE:
+                    kernel.handle_deadline(cpu)
+        return status

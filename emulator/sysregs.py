@@ -1,0 +1,101 @@
+"""SystemRegisters: routes MRS/MSR, CPUID, RDTSC, RDPMC and MSR accesses to whoever declared them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class SysReg(NamedTuple):
+    """AArch64 system register encoding, as in ``S<op0>_<op1>_C<crn>_C<crm>_<op2>``."""
+
+    op0: int
+    op1: int
+    crn: int
+    crm: int
+    op2: int
+
+    @property
+    def encoding(self) -> int:
+        """The 16 bits op0:op1:crn:crm:op2 as they stand in MRS and MSR."""
+        return self.op0 << 14 | self.op1 << 11 | self.crn << 7 | self.crm << 3 | self.op2
+
+    @classmethod
+    def from_encoding(cls, encoding: int) -> SysReg:
+        return cls(encoding >> 14 & 3, encoding >> 11 & 7, encoding >> 7 & 15, encoding >> 3 & 15, encoding & 7)
+
+
+class Msr(NamedTuple):
+    """x86 model-specific register, by its RDMSR index."""
+
+    index: int
+
+
+class UndefinedRegister(Exception):
+    """The access is not allowed at this privilege, or no such register: the guest gets SIGILL (Arm) or SIGSEGV (x86 #GP)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How user mode reaches one register; None where it may not."""
+
+    read: Callable[[], int] | None = None
+    write: Callable[[int], None] | None = None
+
+
+class SystemRegisters:
+    """User mode's view of system registers. Whoever owns a register claims it; an access to any other is undefined."""
+
+    def __init__(self) -> None:
+        self._claims: dict[SysReg | Msr, Access] = {}
+        self._rdpmc: Callable[[int], int] | None = None
+        self._cpuid: Callable[[int, int], tuple[int, int, int, int]] | None = None
+        self._tsc: Callable[[], int] | None = None
+
+    def claim(self, register: SysReg | Msr, access: Access) -> None:
+        """Route `register` to `access`. Two owners of one register are a bug."""
+        if register in self._claims:
+            raise ValueError(f"{register} is already claimed")
+        self._claims[register] = access
+
+    def claimed(self) -> list[SysReg | Msr]:
+        return list(self._claims)
+
+    def read(self, register: SysReg | Msr) -> int:
+        access = self._claims.get(register)
+        if access is None or access.read is None:
+            raise UndefinedRegister(f"read of {register}")
+        return access.read()
+
+    def write(self, register: SysReg | Msr, value: int) -> None:
+        access = self._claims.get(register)
+        if access is None or access.write is None:
+            raise UndefinedRegister(f"write of {register}")
+        access.write(value)
+
+    def claim_rdpmc(self, read: Callable[[int], int]) -> None:
+        """`read(ecx)` answers RDPMC in user mode; raises UndefinedRegister where #GP is due."""
+        self._rdpmc = read
+
+    def claim_cpuid(self, read: Callable[[int, int], tuple[int, int, int, int]]) -> None:
+        """`read(leaf, subleaf) -> (eax, ebx, ecx, edx)`."""
+        self._cpuid = read
+
+    def claim_tsc(self, read: Callable[[], int]) -> None:
+        self._tsc = read
+
+    def rdpmc(self, index: int) -> int:
+        if self._rdpmc is None:
+            raise UndefinedRegister("RDPMC")
+        return self._rdpmc(index)
+
+    def cpuid(self, leaf: int, subleaf: int) -> tuple[int, int, int, int]:
+        if self._cpuid is None:
+            raise UndefinedRegister("CPUID")
+        return self._cpuid(leaf, subleaf)
+
+    def tsc(self) -> int:
+        if self._tsc is None:
+            raise UndefinedRegister("RDTSC")
+        return self._tsc()

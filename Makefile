@@ -1,0 +1,83 @@
+# Everything that the project does, with nothing hidden behind it. `make help` lists it.
+# Needs Python >= 3.11 with venv, make and a C++20 compiler; everything else comes into .venv from PyPI.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PIP_INSTALL := $(PIP) install --quiet
+
+NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py
+CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
+
+.PHONY: help demo test lint format guests golden bench wheel venv clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | expand -t 12
+
+# --- the virtual environment, in three steps; each leaves a stamp ---
+
+$(VENV)/.tools: pyproject.toml .ci/requirements.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is older than 3.11: use make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; p = sysconfig.get_path("include"); \
+	  sys.exit(None if os.path.exists(p + "/Python.h") else f"{p}/Python.h is missing: install python3-dev")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python .ci/requirements.py build > $(VENV)/build.txt
+	$(PIP_INSTALL) -r $(VENV)/build.txt
+	$(BIN)/python .ci/requirements.py build > $(VENV)/build.txt   # now the backend can name cmake and ninja
+	$(BIN)/python .ci/requirements.py run > $(VENV)/run.txt
+	$(PIP_INSTALL) -r $(VENV)/build.txt -r $(VENV)/run.txt
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.tools
+	$(BIN)/python .ci/requirements.py dev > $(VENV)/dev.txt
+	$(PIP_INSTALL) -r $(VENV)/dev.txt
+	@touch $@
+
+venv: $(VENV)/.installed $(VENV)/.dev  ## build and install into .venv
+
+# --- what it is for ---
+
+demo: $(VENV)/.installed  ## count and profile a bundled program on both ISAs
+	@guest_programs/demo.sh $(BIN)/perfemu
+
+test: venv lint  ## build, lint, run the tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev $(VENV)/.installed  ## ruff, mypy --strict, the import contract, C++ format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+
+format: $(VENV)/.dev  ## let the formatters rewrite what lint complains of
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_FILES)
+
+guests: $(VENV)/.tools  ## rebuild the guest programs (cross compilers needed) and compare with the hashes
+	$(BIN)/python guest_programs/build.py
+
+golden: venv  ## rewrite the golden files; read the diff
+	REWRITE_GOLDEN=1 $(BIN)/python -m pytest tests/golden
+
+bench: venv  ## speed, as ratios within one run
+	$(BIN)/python -m bench
+
+wheel: $(VENV)/.tools  ## build a wheel into dist/
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
+
+clean:  ## remove what was built, .venv included
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

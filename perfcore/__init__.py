@@ -1,0 +1,1 @@
+"""Linux's perf_event subsystem, and the perf.data format."""

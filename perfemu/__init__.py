@@ -1,0 +1,1 @@
+"""The perf tool: command line and Python API."""

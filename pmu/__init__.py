@@ -1,0 +1,1 @@
+"""The counting and sampling hardware, as registers."""

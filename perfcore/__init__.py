@@ -1,1 +1,1 @@
-"""Linux's perf_event subsystem, and the perf.data format."""
+"""perfcore: Linux's perf_event subsystem: its ABI, its events and its file format. Knows guests, PMUs and no command line."""

@@ -1,0 +1,237 @@
+"""The numbers of uapi/linux/perf_event.h, under the kernel's names without their common prefix."""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+
+PERF_MAX_STACK_DEPTH = 127  # callchain entries, sysctl kernel.perf_event_max_stack
+PERF_MAX_CONTEXTS_PER_STACK = 8  # PERF_CONTEXT_* markers, sysctl kernel.perf_event_max_contexts_per_stack
+
+
+class PerfType(IntEnum):
+    """enum perf_type_id; dynamic PMUs have numbers from MAX on."""
+
+    HARDWARE = 0
+    SOFTWARE = 1
+    TRACEPOINT = 2
+    HW_CACHE = 3
+    RAW = 4
+    BREAKPOINT = 5
+    MAX = 6
+
+
+class HardwareId(IntEnum):
+    """enum perf_hw_id (attr.config of PERF_TYPE_HARDWARE)."""
+
+    CPU_CYCLES = 0
+    INSTRUCTIONS = 1
+    CACHE_REFERENCES = 2
+    CACHE_MISSES = 3
+    BRANCH_INSTRUCTIONS = 4
+    BRANCH_MISSES = 5
+    BUS_CYCLES = 6
+    STALLED_CYCLES_FRONTEND = 7
+    STALLED_CYCLES_BACKEND = 8
+    REF_CPU_CYCLES = 9
+
+
+class CacheId(IntEnum):
+    """enum perf_hw_cache_id: bits 0..7 of attr.config of PERF_TYPE_HW_CACHE."""
+
+    L1D = 0
+    L1I = 1
+    LL = 2
+    DTLB = 3
+    ITLB = 4
+    BPU = 5
+    NODE = 6
+
+
+class CacheOp(IntEnum):
+    """enum perf_hw_cache_op_id: bits 8..15."""
+
+    READ = 0
+    WRITE = 1
+    PREFETCH = 2
+
+
+class CacheResult(IntEnum):
+    """enum perf_hw_cache_op_result_id: bits 16..23."""
+
+    ACCESS = 0
+    MISS = 1
+
+
+def cache_config(cache: CacheId, op: CacheOp, result: CacheResult) -> int:
+    """attr.config of a PERF_TYPE_HW_CACHE event."""
+    return cache | op << 8 | result << 16
+
+
+class SoftwareId(IntEnum):
+    """enum perf_sw_ids."""
+
+    CPU_CLOCK = 0
+    TASK_CLOCK = 1
+    PAGE_FAULTS = 2
+    CONTEXT_SWITCHES = 3
+    CPU_MIGRATIONS = 4
+    PAGE_FAULTS_MIN = 5
+    PAGE_FAULTS_MAJ = 6
+    ALIGNMENT_FAULTS = 7
+    EMULATION_FAULTS = 8
+    DUMMY = 9
+    BPF_OUTPUT = 10
+    CGROUP_SWITCHES = 11
+
+
+class SampleType(IntFlag):
+    """enum perf_event_sample_format (attr.sample_type)."""
+
+    IP = 1 << 0
+    TID = 1 << 1
+    TIME = 1 << 2
+    ADDR = 1 << 3
+    READ = 1 << 4
+    CALLCHAIN = 1 << 5
+    ID = 1 << 6
+    CPU = 1 << 7
+    PERIOD = 1 << 8
+    STREAM_ID = 1 << 9
+    RAW = 1 << 10
+    BRANCH_STACK = 1 << 11
+    REGS_USER = 1 << 12
+    STACK_USER = 1 << 13
+    WEIGHT = 1 << 14
+    DATA_SRC = 1 << 15
+    IDENTIFIER = 1 << 16
+    TRANSACTION = 1 << 17
+    REGS_INTR = 1 << 18
+    PHYS_ADDR = 1 << 19
+    AUX = 1 << 20
+    CGROUP = 1 << 21
+    DATA_PAGE_SIZE = 1 << 22
+    CODE_PAGE_SIZE = 1 << 23
+    WEIGHT_STRUCT = 1 << 24
+
+
+PERF_SAMPLE_MAX = 1 << 25
+
+
+class BranchSampleType(IntFlag):
+    """enum perf_branch_sample_type (attr.branch_sample_type)."""
+
+    USER = 1 << 0
+    KERNEL = 1 << 1
+    HV = 1 << 2
+    ANY = 1 << 3
+    ANY_CALL = 1 << 4
+    ANY_RETURN = 1 << 5
+    IND_CALL = 1 << 6
+    ABORT_TX = 1 << 7
+    IN_TX = 1 << 8
+    NO_TX = 1 << 9
+    COND = 1 << 10
+    CALL_STACK = 1 << 11
+    IND_JUMP = 1 << 12
+    CALL = 1 << 13
+    NO_FLAGS = 1 << 14
+    NO_CYCLES = 1 << 15
+    TYPE_SAVE = 1 << 16
+    HW_INDEX = 1 << 17
+    PRIV_SAVE = 1 << 18
+    COUNTERS = 1 << 19
+    PLM_ALL = USER | KERNEL | HV
+
+
+PERF_SAMPLE_BRANCH_MAX = 1 << 20
+
+
+class ReadFormat(IntFlag):
+    """enum perf_event_read_format (attr.read_format)."""
+
+    TOTAL_TIME_ENABLED = 1 << 0
+    TOTAL_TIME_RUNNING = 1 << 1
+    ID = 1 << 2
+    GROUP = 1 << 3
+    LOST = 1 << 4
+
+
+PERF_FORMAT_MAX = 1 << 5
+
+
+class RecordType(IntEnum):
+    """enum perf_event_type: perf_event_header.type."""
+
+    MMAP = 1
+    LOST = 2
+    COMM = 3
+    EXIT = 4
+    THROTTLE = 5
+    UNTHROTTLE = 6
+    FORK = 7
+    READ = 8
+    SAMPLE = 9
+    MMAP2 = 10
+    AUX = 11
+    ITRACE_START = 12
+    LOST_SAMPLES = 13
+    SWITCH = 14
+    SWITCH_CPU_WIDE = 15
+    NAMESPACES = 16
+    KSYMBOL = 17
+    BPF_EVENT = 18
+    CGROUP = 19
+    TEXT_POKE = 20
+    AUX_OUTPUT_HW_ID = 21
+
+
+class Misc(IntFlag):
+    """PERF_RECORD_MISC_*: perf_event_header.misc. Bits 13..15 mean different things in different records."""
+
+    CPUMODE_MASK = 7 << 0
+    KERNEL = 1 << 0
+    USER = 2 << 0
+    HYPERVISOR = 3 << 0
+    GUEST_KERNEL = 4 << 0
+    GUEST_USER = 5 << 0
+    PROC_MAP_PARSE_TIMEOUT = 1 << 12
+    MMAP_DATA = 1 << 13
+    COMM_EXEC = 1 << 13
+    FORK_EXEC = 1 << 13
+    SWITCH_OUT = 1 << 13
+    EXACT_IP = 1 << 14
+    SWITCH_OUT_PREEMPT = 1 << 14
+    MMAP_BUILD_ID = 1 << 14
+    EXT_RESERVED = 1 << 15
+
+
+class PerfContext(IntEnum):
+    """enum perf_callchain_context: markers among a callchain's addresses."""
+
+    HV = (1 << 64) - 32
+    KERNEL = (1 << 64) - 128
+    USER = (1 << 64) - 512
+    GUEST = (1 << 64) - 2048
+    GUEST_KERNEL = (1 << 64) - 2176
+    GUEST_USER = (1 << 64) - 2560
+    MAX = (1 << 64) - 4095
+
+
+class OpenFlag(IntFlag):
+    """PERF_FLAG_*: the flags of perf_event_open."""
+
+    FD_NO_GROUP = 1 << 0
+    FD_OUTPUT = 1 << 1
+    PID_CGROUP = 1 << 2
+    FD_CLOEXEC = 1 << 3
+
+
+PERF_FLAG_ALL = 0xF
+
+
+class SampleRegsAbi(IntEnum):
+    """enum perf_sample_regs_abi."""
+
+    NONE = 0
+    ABI_32 = 1
+    ABI_64 = 2

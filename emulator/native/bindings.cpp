@@ -1,0 +1,6 @@
+// The native module: nothing here but its assembly.
+#include "bindings.hpp"
+
+NB_MODULE(_native, module) {
+    perfemu::bind_memory(module);
+}

@@ -1,0 +1,218 @@
+#include "memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+namespace perfemu {
+
+PhysicalMemory::PhysicalMemory(uint64_t size_bytes) : size_bytes_(size_bytes) {
+    if (size_bytes == 0 || size_bytes & PAGE_MASK || size_bytes >> PAGE_SHIFT > UINT32_MAX)
+        throw std::invalid_argument("physical memory must be a whole number of 4096-byte frames, under 16 TiB");
+    void* mapped = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    arena_ = static_cast<uint8_t*>(mapped);
+}
+
+PhysicalMemory::~PhysicalMemory() { munmap(arena_, size_bytes_); }
+
+void PhysicalMemory::check(Frame frame, uint32_t count) const {
+    if (uint64_t{frame} + count > frames_.size())
+        throw std::out_of_range("frames " + std::to_string(frame) + " to " + std::to_string(uint64_t{frame} + count - 1) +
+                                " are not all allocated");
+}
+
+Frame PhysicalMemory::allocate(uint32_t count) {
+    if (count == 1 && !free_.empty()) {
+        Frame frame = free_.back();
+        free_.pop_back();
+        FrameState& state = frames_[frame];
+        if (state.dirty) std::memset(host(frame), 0, PAGE_SIZE);
+        state = FrameState{.references = 1, .dirty = true};
+        used_frames_++;
+        return frame;
+    }
+    if (count == 0 || uint64_t{untouched_} + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
+    Frame first = untouched_;
+    untouched_ += count;
+    frames_.resize(untouched_, FrameState{.references = 1, .dirty = true});
+    used_frames_ += count;
+    return first;
+}
+
+void PhysicalMemory::retain(Frame frame, uint32_t count) {
+    check(frame, count);
+    for (uint32_t i = 0; i < count; i++) frames_[frame + i].references++;
+}
+
+void PhysicalMemory::release(Frame frame, uint32_t count) {
+    check(frame, count);
+    for (uint32_t i = 0; i < count; i++) {
+        FrameState& state = frames_[frame + i];
+        if (state.references == 0) throw std::logic_error("frame " + std::to_string(frame + i) + " is already free");
+        if (--state.references == 0) forget(frame + i);
+    }
+}
+
+void PhysicalMemory::forget(Frame frame) {
+    if (frames_[frame].holds_code) code_changed();
+    free_.push_back(frame);
+    used_frames_--;
+}
+
+AddressSpace::AddressSpace(std::shared_ptr<PhysicalMemory> memory)
+    : memory_(std::move(memory)), root_(std::make_unique<Root>()) {}
+
+AddressSpace::~AddressSpace() { unmap(0, 1ull << (ADDRESS_BITS - PAGE_SHIFT)); }
+
+const AddressSpace::Leaf* AddressSpace::find_leaf(uint64_t address) const {
+    if (address >> ADDRESS_BITS) return nullptr;
+    const Upper* upper = (*root_)[index(address, 3)].get();
+    if (!upper) return nullptr;
+    const Middle* middle = (*upper)[index(address, 2)].get();
+    return middle ? (*middle)[index(address, 1)].get() : nullptr;
+}
+
+AddressSpace::Leaf& AddressSpace::make_leaf(uint64_t address) {
+    auto& upper = (*root_)[index(address, 3)];
+    if (!upper) upper = std::make_unique<Upper>();
+    auto& middle = (*upper)[index(address, 2)];
+    if (!middle) middle = std::make_unique<Middle>();
+    auto& leaf = (*middle)[index(address, 1)];
+    if (!leaf) leaf = std::make_unique<Leaf>();
+    return *leaf;
+}
+
+const Page* AddressSpace::lookup(uint64_t address) const {
+    const Leaf* leaf = find_leaf(address);
+    if (!leaf) return nullptr;
+    const Page& page = (*leaf)[index(address, 0)];
+    return page.present ? &page : nullptr;
+}
+
+template <typename Visit>
+void AddressSpace::each_present(uint64_t address, uint64_t count, Visit visit) const {
+    static constexpr uint64_t LEAF_BYTES = PAGE_SIZE * ENTRIES;
+    static constexpr uint64_t MIDDLE_BYTES = LEAF_BYTES * ENTRIES;
+    static constexpr uint64_t UPPER_BYTES = MIDDLE_BYTES * ENTRIES;
+    static constexpr uint64_t PAGES = uint64_t{1} << (ADDRESS_BITS - PAGE_SHIFT);
+    uint64_t first = address >> PAGE_SHIFT;
+    if (first >= PAGES) return;
+    uint64_t end = (first + std::min(count, PAGES - first)) << PAGE_SHIFT;
+    auto past = [](uint64_t at, uint64_t bytes) { return (at / bytes + 1) * bytes; };
+    while (address < end) {
+        Upper* upper = (*root_)[index(address, 3)].get();
+        if (!upper) {
+            address = past(address, UPPER_BYTES);
+            continue;
+        }
+        Middle* middle = (*upper)[index(address, 2)].get();
+        if (!middle) {
+            address = past(address, MIDDLE_BYTES);
+            continue;
+        }
+        Leaf* leaf = (*middle)[index(address, 1)].get();
+        if (!leaf) {
+            address = past(address, LEAF_BYTES);
+            continue;
+        }
+        uint64_t leaf_end = std::min(end, past(address, LEAF_BYTES));
+        for (; address < leaf_end; address += PAGE_SIZE)
+            if (Page& page = (*leaf)[index(address, 0)]; page.present) visit(address, page);
+    }
+}
+
+void AddressSpace::drop(Page& page) {
+    if (memory_->holds_code(page.frame)) memory_->code_changed();
+    memory_->release(page.frame, 1);
+    page = Page{};
+}
+
+void AddressSpace::map(uint64_t address, Frame frame, uint64_t count, uint8_t protection) {
+    if (address & PAGE_MASK) throw std::invalid_argument("address is not a multiple of 4096");
+    if (address >> ADDRESS_BITS || (address + count * PAGE_SIZE - 1) >> ADDRESS_BITS)
+        throw std::out_of_range("address beyond 48 bits");
+    memory_->retain(frame, count);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = address + i * PAGE_SIZE;
+        Page& page = make_leaf(at)[index(at, 0)];
+        if (page.present) {
+            drop(page);
+            generation_++;
+        }
+        page = Page{.frame = static_cast<Frame>(frame + i), .protection = protection, .present = true};
+        if (protection & EXECUTE && !memory_->executable(page.frame)) {
+            memory_->mark_executable(page.frame);
+            generation_++;  // translations of its other mappings must be made anew, watched
+        }
+    }
+}
+
+uint64_t AddressSpace::unmap(uint64_t address, uint64_t count) {
+    uint64_t dropped = 0;
+    each_present(address, count, [&](uint64_t, Page& page) {
+        drop(page);
+        dropped++;
+    });
+    if (dropped) generation_++;
+    return dropped;
+}
+
+void AddressSpace::protect(uint64_t address, uint64_t count, uint8_t protection) {
+    each_present(address, count, [&](uint64_t, Page& page) {
+        if (page.protection == protection) return;
+        page.protection = protection;
+        if (protection & EXECUTE) memory_->mark_executable(page.frame);
+        if (memory_->holds_code(page.frame)) memory_->code_changed();
+        generation_++;
+    });
+}
+
+std::vector<uint64_t> AddressSpace::present(uint64_t address, uint64_t count) const {
+    std::vector<uint64_t> addresses;
+    each_present(address, count, [&](uint64_t at, Page&) { addresses.push_back(at); });
+    return addresses;
+}
+
+std::shared_ptr<AddressSpace> AddressSpace::fork() {
+    auto child = std::make_shared<AddressSpace>(memory_);
+    each_present(0, uint64_t{1} << (ADDRESS_BITS - PAGE_SHIFT), [&](uint64_t address, Page& page) {
+        page.protection &= ~WRITE;
+        memory_->retain(page.frame, 1);
+        child->make_leaf(address)[index(address, 0)] = page;
+    });
+    generation_++;
+    return child;
+}
+
+// Splits [address, address + size) at page boundaries; `copy(host, offset, length)` gets each piece until one is missing.
+template <typename Copy>
+static uint64_t each_piece(const AddressSpace& space, uint64_t address, uint64_t size, Copy copy) {
+    uint64_t done = 0;
+    while (done < size) {
+        uint8_t* host = space.host(address + done);
+        if (!host) break;
+        uint64_t length = std::min(size - done, PAGE_SIZE - ((address + done) & PAGE_MASK));
+        copy(host, done, length);
+        done += length;
+    }
+    return done;
+}
+
+uint64_t AddressSpace::read(uint64_t address, std::span<uint8_t> into) const {
+    return each_piece(*this, address, into.size(), [&](const uint8_t* host, uint64_t offset, uint64_t length) {
+        std::memcpy(into.data() + offset, host, length);
+    });
+}
+
+uint64_t AddressSpace::write(uint64_t address, std::span<const uint8_t> data) {
+    return each_piece(*this, address, data.size(), [&](uint8_t* host, uint64_t offset, uint64_t length) {
+        if (memory_->holds_code(lookup(address + offset)->frame)) memory_->code_changed();
+        std::memcpy(host, data.data() + offset, length);
+    });
+}
+
+}  // namespace perfemu

@@ -1,0 +1,132 @@
+// Guest RAM in frames, and a process's page tables over it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace perfemu {
+
+static constexpr uint64_t PAGE_SHIFT = 12;
+static constexpr uint64_t PAGE_SIZE = 1 << PAGE_SHIFT;
+static constexpr uint64_t PAGE_MASK = PAGE_SIZE - 1;
+
+enum Protection : uint8_t { READ = 1, WRITE = 2, EXECUTE = 4 };
+
+using Frame = uint32_t;
+
+// The guest's RAM: one host mapping, whose pages the host supplies when they are first touched.
+class PhysicalMemory {
+public:
+    explicit PhysicalMemory(uint64_t size_bytes);
+    ~PhysicalMemory();
+    PhysicalMemory(const PhysicalMemory&) = delete;
+    PhysicalMemory& operator=(const PhysicalMemory&) = delete;
+
+    uint64_t size_bytes() const { return size_bytes_; }
+    uint64_t used_bytes() const { return used_frames_ * PAGE_SIZE; }
+
+    // First of `count` contiguous zeroed frames, one reference each. Throws std::bad_alloc when RAM is full.
+    Frame allocate(uint32_t count);
+    void retain(Frame frame, uint32_t count);
+    void release(Frame frame, uint32_t count);
+    uint32_t references(Frame frame) const { return frames_.at(frame).references; }
+
+    uint8_t* host(Frame frame) { return arena_ + (uint64_t{frame} << PAGE_SHIFT); }
+    void check(Frame frame, uint32_t count) const;
+
+    // A frame that has been fetched from holds translated code somewhere: changing or freeing it makes that stale.
+    void mark_code(Frame frame) { frames_[frame].holds_code = true; }
+    bool holds_code(Frame frame) const { return frames_[frame].holds_code; }
+    // How often code may have changed behind the engines' backs; they compare it with the last one they saw.
+    uint64_t code_generation() const { return code_generation_; }
+    void code_changed() { code_generation_++; }
+
+    // Some mapping may execute this frame: stores to it through any other mapping must be watched.
+    void mark_executable(Frame frame) { frames_[frame].executable = true; }
+    bool executable(Frame frame) const { return frames_[frame].executable; }
+
+private:
+    struct FrameState {
+        uint32_t references = 0;
+        bool holds_code = false;
+        bool executable = false;
+        bool dirty = false;  // was in use before: must be cleared when it is handed out again
+    };
+    void forget(Frame frame);
+
+    uint64_t size_bytes_;
+    uint8_t* arena_;
+    std::vector<FrameState> frames_;
+    std::vector<Frame> free_;  // single frames; contiguous runs come from the untouched end
+    Frame untouched_ = 0;
+    uint64_t used_frames_ = 0;
+    uint64_t code_generation_ = 0;
+};
+
+struct Page {
+    Frame frame = 0;
+    uint8_t protection = 0;
+    bool present = false;
+};
+
+// Page tables of one process: 48-bit addresses, four levels of 512 entries.
+class AddressSpace {
+public:
+    explicit AddressSpace(std::shared_ptr<PhysicalMemory> memory);
+    ~AddressSpace();
+    AddressSpace(const AddressSpace&) = delete;
+    AddressSpace& operator=(const AddressSpace&) = delete;
+
+    void map(uint64_t address, Frame frame, uint64_t count, uint8_t protection);
+    uint64_t unmap(uint64_t address, uint64_t count);
+    void protect(uint64_t address, uint64_t count, uint8_t protection);
+    std::vector<uint64_t> present(uint64_t address, uint64_t count) const;
+    std::shared_ptr<AddressSpace> fork();
+
+    // The page that holds `address`, or nullptr where none is present.
+    const Page* lookup(uint64_t address) const;
+    // The byte at `address` in host memory, or nullptr.
+    uint8_t* host(uint64_t address) const {
+        const Page* page = lookup(address);
+        return page ? memory_->host(page->frame) + (address & PAGE_MASK) : nullptr;
+    }
+    // Copies up to the first page that is not present; returns the number of bytes copied.
+    uint64_t read(uint64_t address, std::span<uint8_t> into) const;
+    uint64_t write(uint64_t address, std::span<const uint8_t> data);
+
+    PhysicalMemory& memory() const { return *memory_; }
+    // Grows whenever a cached translation may have become wrong (not when a page merely became present).
+    uint64_t generation() const { return generation_; }
+
+private:
+    static constexpr unsigned LEVEL_BITS = 9;
+    static constexpr unsigned ENTRIES = 1 << LEVEL_BITS;
+    static constexpr unsigned ADDRESS_BITS = 48;
+    using Leaf = std::array<Page, ENTRIES>;
+    template <typename Child>
+    using Table = std::array<std::unique_ptr<Child>, ENTRIES>;
+    using Middle = Table<Leaf>;
+    using Upper = Table<Middle>;
+    using Root = Table<Upper>;
+
+    static unsigned index(uint64_t address, unsigned level) {
+        return (address >> (PAGE_SHIFT + level * LEVEL_BITS)) & (ENTRIES - 1);
+    }
+    const Leaf* find_leaf(uint64_t address) const;
+    Leaf& make_leaf(uint64_t address);
+    void drop(Page& page);
+    // Calls `visit(address, page)` for each present page in the range, skipping absent tables.
+    template <typename Visit>
+    void each_present(uint64_t address, uint64_t count, Visit visit) const;
+
+    std::shared_ptr<PhysicalMemory> memory_;
+    std::unique_ptr<Root> root_;
+    uint64_t generation_ = 0;
+};
+
+}  // namespace perfemu

@@ -1,0 +1,1 @@
+"""perfdata: the perf.data file format, as tools/perf/Documentation/perf.data-file-format.txt describes it."""

@@ -1,0 +1,333 @@
+"""PerfDataFile: what is in a perf.data file or pipe, by perf or by us. Hostile input raises PerfDataError only."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
+
+from perfcore.abi.attr import PERF_ATTR_SIZE_VER0, PerfEventAttr
+from perfcore.abi.constants import RecordType, SampleType
+from perfcore.abi.records import Record, decode_record
+from perfcore.abi.sample import Sample, sample_id_size
+from perfcore.perfdata.errors import Malformed, PerfDataError
+from perfcore.perfdata.features import EventDescription, Features, unpack_attr
+from perfcore.perfdata.header import (
+    FEATURE_BITS,
+    HEADER_SIZE,
+    MAGIC,
+    PIPE_HEADER_SIZE,
+    SECTION_SIZE,
+    Feature,
+    FileHeader,
+    Section,
+)
+from perfcore.perfdata.records import RECORD_HEADER, RECORD_HEADER_SIZE, UserRecord
+from perfcore.perfdata.samples import SampleDecoder, sample_field_offset, sample_id_field_offset
+
+_BLOCK_BYTES = 1 << 18  # read at once
+_ATTR_SIZE_LIMIT = 4096  # bytes, the kernel's own limit on attr.size
+_EVENT_NAME_UPDATE = 2  # PERF_EVENT_UPDATE__NAME
+_FILE_USER = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
+
+
+class RawRecord(NamedTuple):
+    """One record as it lies in the file: `data` is all of it, header included."""
+
+    offset: int
+    type: int
+    misc: int
+    data: bytes
+
+
+class PerfDataFile:
+    """An open perf.data file. Make it with `open_perf_data`; iterate `records()` once.
+
+    A pipe tells its events and features as records: they are known once `records()` has come past them.
+    """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
+        self.events: list[EventDescription] = []
+        self.features = Features()
+        self.header = FileHeader()
+        self.interrupted = False  # the recorder was killed: no features, and the data's size is a guess
+        self._file = file
+        self._budget = 0  # bytes that sections may still have before some must overlap
+        self._event_of_id: dict[int, int] = {}
+        self._decoders: list[SampleDecoder] = []
+        self._sample_id_offset: int | None = None
+        self._trailer_id_offset: int | None = None
+        self._trailer_sizes: list[int] = []
+        self._time_offsets: list[tuple[int | None, int | None]] = []  # in samples, and before the end of other records
+        start = self._read_start()
+        self.is_pipe = start[8:16] == PIPE_HEADER_SIZE.to_bytes(8, "little")
+        if not self.is_pipe:
+            self._read_file_header(start + self._file.read(HEADER_SIZE - PIPE_HEADER_SIZE))
+
+    # the header
+
+    def _read_start(self) -> bytes:
+        start = self._file.read(PIPE_HEADER_SIZE)
+        if start[:8] == MAGIC[::-1]:
+            raise self._error("big-endian files are not supported")
+        if not start:
+            raise self._error("the file is empty")
+        if start[:8] != MAGIC:
+            raise self._error(f"not a perf.data file: it starts with {start[:8]!r} and not {MAGIC!r}")
+        if len(start) < PIPE_HEADER_SIZE:
+            raise self._error(f"the header ends after {len(start)} bytes")
+        return start
+
+    def _read_file_header(self, data: bytes) -> None:
+        if len(data) < HEADER_SIZE:
+            raise self._error(f"the header ends after {len(data)} of {HEADER_SIZE} bytes")
+        size = int.from_bytes(data[8:16], "little")
+        if size != HEADER_SIZE:
+            raise self._error(f"header size {size}: {HEADER_SIZE} (file) and {PIPE_HEADER_SIZE} (pipe) are known")
+        self.header = FileHeader.unpack(data)
+        if not self._file.seekable():
+            raise self._error("a perf.data file, not a pipe's stream, cannot be read from a pipe")
+        file_size = self._file.seek(0, os.SEEK_END)
+        self._budget = file_size
+        self._read_attrs(file_size)
+        if self.header.data.size == 0 and not self.header.features and file_size > self.header.data.offset:
+            self.interrupted = True
+            left = file_size - self.header.data.offset
+            self.header = FileHeader(self.header.attr_size, self.header.attrs, Section(self.header.data.offset, left))
+        elif self.header.data.end > file_size:
+            raise self._error(
+                f"the data section ends at {self.header.data.end:#x} but the file at {file_size:#x}: it was cut off"
+            )
+        self._read_features(file_size)
+
+    def _section(self, section: Section, what: str, file_size: int) -> bytes:
+        if section.end > file_size:
+            raise self._error(
+                f"{what} at {section.offset:#x}, {section.size} bytes, ends after the file ({file_size:#x})"
+            )
+        self._budget -= section.size
+        if self._budget < 0:
+            raise self._error(f"{what} at {section.offset:#x}, {section.size} bytes, overlaps other sections")
+        self._file.seek(section.offset)
+        return self._file.read(section.size)
+
+    def _read_attrs(self, file_size: int) -> None:
+        attr_size = self.header.attr_size - SECTION_SIZE
+        if not PERF_ATTR_SIZE_VER0 <= attr_size <= _ATTR_SIZE_LIMIT:
+            raise self._error(f"attr size {attr_size} is not within {PERF_ATTR_SIZE_VER0}..{_ATTR_SIZE_LIMIT}")
+        attrs = self._section(self.header.attrs, "the attr section", file_size)
+        if not attrs or len(attrs) % self.header.attr_size:
+            raise self._error(f"the attr section has {len(attrs)} bytes, not a multiple of {self.header.attr_size}")
+        for start in range(0, len(attrs), self.header.attr_size):
+            attr = self._attr(attrs[start : start + attr_size], self.header.attrs.offset + start)
+            ids = self._section(Section.unpack_from(attrs, start + attr_size), "an id section", file_size)
+            self._add_event(EventDescription(attr, struct.unpack(f"<{len(ids) // 8}Q", ids[: len(ids) & ~7])))
+
+    def _attr(self, data: bytes, offset: int) -> PerfEventAttr:
+        try:
+            return unpack_attr(data)
+        except Malformed as problem:
+            raise self._error(f"attr at {offset:#x}: {problem}") from None
+
+    def _read_features(self, file_size: int) -> None:
+        features = sorted(self.header.features)
+        table = self._section(
+            Section(self.header.data.end, SECTION_SIZE * len(features)), "the feature table", file_size
+        )
+        for index, feature in enumerate(features):
+            blob = self._section(Section.unpack_from(table, SECTION_SIZE * index), f"feature {feature}", file_size)
+            self._take_feature(feature, blob)
+
+    def _take_feature(self, feature: int, blob: bytes) -> None:
+        try:
+            self.features.unpack(feature, blob)
+        except Malformed as problem:
+            raise self._error(str(problem)) from None
+        if feature == Feature.EVENT_DESC:
+            self._name_events()
+
+    def _name_events(self) -> None:
+        """EVENT_DESC repeats the events, in the same order, with their names."""
+        if len(self.features.events) == len(self.events):
+            self.events = [
+                EventDescription(event.attr, event.ids, described.name)
+                for event, described in zip(self.events, self.features.events, strict=True)
+            ]
+
+    def _add_event(self, event: EventDescription) -> None:
+        number = len(self.events)
+        self.events.append(event)
+        self._decoders.append(SampleDecoder(event.attr))
+        self._trailer_sizes.append(sample_id_size(event.attr.sample_type) if event.attr.sample_id_all else 0)
+        sample_type, all_have_id = event.attr.sample_type, bool(event.attr.sample_id_all)
+        self._time_offsets.append(
+            (
+                sample_field_offset(sample_type, SampleType.TIME),
+                sample_id_field_offset(sample_type, SampleType.TIME) if all_have_id else None,
+            )
+        )
+        for identifier in event.ids:
+            self._event_of_id[identifier] = number
+        bit = SampleType.IDENTIFIER if event.attr.sample_type & SampleType.IDENTIFIER else SampleType.ID
+        if number == 0:
+            self._sample_id_offset = sample_field_offset(event.attr.sample_type, bit)
+            self._trailer_id_offset = sample_id_field_offset(event.attr.sample_type, bit)
+
+    # the records
+
+    def records(self) -> Iterator[RawRecord]:
+        """Every record in file order. A pipe's HEADER_ATTR, HEADER_FEATURE and EVENT_UPDATE are taken in on the way."""
+        if not self.is_pipe:
+            self._file.seek(self.header.data.offset)
+            left, offset = self.header.data.size, self.header.data.offset
+        else:
+            left, offset = 1 << 62, PIPE_HEADER_SIZE
+        unpack = RECORD_HEADER.unpack_from
+        block, position = b"", 0
+        while left > 0:
+            if len(block) - position < RECORD_HEADER_SIZE:
+                block, position = block[position:] + self._read(min(_BLOCK_BYTES, left)), 0
+                if not block and self.is_pipe:
+                    return
+                if len(block) < RECORD_HEADER_SIZE:
+                    if self.interrupted:
+                        return
+                    raise self._error(f"{len(block)} bytes at {offset:#x} are too few for a record")
+            kind, misc, size = unpack(block, position)
+            if size < RECORD_HEADER_SIZE:
+                raise self._error(f"record at {offset:#x}: type {kind}, size {size} is less than its header")
+            if size > left:
+                raise self._error(f"record at {offset:#x}: type {kind}, {size} bytes, only {left} are left of the data")
+            if len(block) - position < size:
+                block, position = block[position:] + self._read(min(_BLOCK_BYTES, left)), 0
+                if len(block) < size:
+                    if self.interrupted:
+                        return
+                    raise self._error(f"record at {offset:#x}: type {kind}, {size} bytes, the file ends before it does")
+            record = RawRecord(offset, kind, misc, block[position : position + size])
+            position += size
+            offset += size
+            left -= size
+            if kind >= _FILE_USER:
+                self._take_user_record(record)
+                if kind == UserRecord.AUXTRACE:
+                    payload = int.from_bytes(record.data[8:16], "little")
+                    if payload > left:
+                        raise self._error(f"AUXTRACE at {record.offset:#x}: {payload} bytes, only {left} are left")
+                    block, position = self._skip(block, position, payload), 0
+                    offset += payload
+                    left -= payload
+            yield record
+
+    def _read(self, size: int) -> bytes:
+        """At least 8 bytes if there are, for a pipe delivers what it has."""
+        data = self._file.read(size)
+        while data and len(data) < RECORD_HEADER_SIZE:
+            more = self._file.read(size - len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def _skip(self, block: bytes, position: int, size: int) -> bytes:
+        """What is in the buffer after `size` bytes of payload."""
+        while len(block) - position < size:
+            size -= len(block) - position
+            block, position = self._file.read(min(_BLOCK_BYTES, size)), 0
+            if not block:
+                raise self._error("the file ends in AUX data")
+        return block[position + size :]
+
+    def _take_user_record(self, record: RawRecord) -> None:
+        if record.type == UserRecord.COMPRESSED:
+            raise self._error(f"record at {record.offset:#x}: compressed files (perf record -z) are not supported")
+        if record.type == UserRecord.HEADER_ATTR and self.is_pipe:
+            attr = self._attr(record.data[8:], record.offset)
+            ids = record.data[8 + attr.size :]
+            self._add_event(EventDescription(attr, struct.unpack(f"<{len(ids) // 8}Q", ids[: len(ids) & ~7])))
+        elif record.type == UserRecord.HEADER_FEATURE and self.is_pipe:
+            feature = int.from_bytes(record.data[8:16], "little")
+            if feature < FEATURE_BITS:
+                self._take_feature(feature, record.data[16:])
+        elif record.type == UserRecord.EVENT_UPDATE:
+            self._update_event(record.data)
+
+    def _update_event(self, data: bytes) -> None:
+        kind, identifier = int.from_bytes(data[8:16], "little"), int.from_bytes(data[16:24], "little")
+        number = self._event_of_id.get(identifier)
+        if kind == _EVENT_NAME_UPDATE and number is not None:
+            name = data[24:].split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+            self.events[number] = EventDescription(self.events[number].attr, self.events[number].ids, name)
+
+    def event_number(self, record: RawRecord) -> int:
+        """Index in `events` of the event that a sample, or a record with a sample_id, belongs to."""
+        if not self.events:
+            raise self._error(f"record at {record.offset:#x}: no event has been described before it")
+        if len(self.events) == 1:
+            return 0
+        at = self._sample_id_offset
+        if record.type != RecordType.SAMPLE:
+            at = None if self._trailer_id_offset is None else len(record.data) + self._trailer_id_offset
+        if at is None or at < 8 or at + 8 > len(record.data):
+            return 0
+        identifier = int.from_bytes(record.data[at : at + 8], "little")
+        number = self._event_of_id.get(identifier)
+        if number is None:
+            if identifier == 0 or record.type != RecordType.SAMPLE:
+                return 0  # records made by perf itself have id 0
+            raise self._error(f"sample at {record.offset:#x}: id {identifier} belongs to no event")
+        return number
+
+    def decode_sample(self, record: RawRecord, event_number: int) -> Sample:
+        try:
+            return self._decoders[event_number].decode(record.data, record.misc)
+        except Malformed as problem:
+            raise self._error(f"at {record.offset:#x}: {problem}") from None
+
+    def decode_record(self, record: RawRecord) -> Record:
+        """The fields of a kernel record that is no sample."""
+        trailer = self._trailer_sizes[self.event_number(record)] if record.type < _FILE_USER else 0
+        try:
+            return decode_record(record.data, trailer)
+        except (ValueError, struct.error) as problem:
+            raise self._error(f"record at {record.offset:#x}: {problem}") from None
+
+    def record_time(self, record: RawRecord) -> int | None:
+        """ns, from the sample or the sample_id; None where the record has no time."""
+        if record.type >= _FILE_USER or not self.events:
+            return None
+        at, behind = self._time_offsets[self.event_number(record)]
+        if record.type != RecordType.SAMPLE:
+            at = None if behind is None else len(record.data) + behind
+        if at is None or at < RECORD_HEADER_SIZE or at + 8 > len(record.data):
+            return None
+        return int.from_bytes(record.data[at : at + 8], "little")
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> PerfDataFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _error(self, text: str) -> PerfDataError:
+        return PerfDataError(f"{self.name}: {text}")
+
+
+def open_perf_data(path: str) -> PerfDataFile:
+    """Open and read up to the first record. Raises PerfDataError, or OSError where there is no file to read."""
+    if os.path.isdir(path):
+        raise PerfDataError(f"{path}: a directory; files by perf record --threads are not supported")
+    file = open(path, "rb")  # noqa: SIM115  # closed by PerfDataFile.close
+    try:
+        return PerfDataFile(file, path)
+    except PerfDataError:
+        file.close()
+        raise

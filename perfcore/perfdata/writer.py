@@ -1,0 +1,205 @@
+"""PerfDataWriter: records in, a perf.data file (or pipe) out, readable by perf after `close` at any point."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+from collections.abc import Sequence
+from types import TracebackType
+from typing import BinaryIO
+
+from perfcore.abi.constants import Misc, RecordType, SampleType
+from perfcore.abi.records import Mmap, Mmap2, Mmap2BuildId, decode_record
+from perfcore.abi.sample import sample_id_size
+from perfcore.perfdata.features import EventDescription, Features, file_attr
+from perfcore.perfdata.header import (
+    DATA_SIZE_OFFSET,
+    HEADER_SIZE,
+    SECTION_SIZE,
+    Feature,
+    FileHeader,
+    Section,
+    pack_pipe_header,
+)
+from perfcore.perfdata.records import FINISHED_ROUND, RECORD_HEADER, pack_header_attr, pack_header_feature
+from perfcore.perfdata.samples import sample_field_offset
+
+_PATCH_INTERVAL = 1 << 20  # bytes of data between two patches of the header's data size
+_NOT_IN_A_PIPE = frozenset(  # perf ends with an error when a pipe has these as HEADER_FEATURE records
+    (Feature.TRACING_DATA, Feature.BUILD_ID, Feature.BRANCH_STACK, Feature.AUXTRACE, Feature.STAT, Feature.CACHE)
+)
+_UNKNOWN_UNTIL_THE_END = frozenset((Feature.SAMPLE_TIME,))
+_PROT_EXEC = 4
+
+
+class PerfDataWriter:
+    """Writes one file. The order is perf's: header, ids, attrs, data, feature table, feature blobs.
+
+    The data is whatever `write` is given: whole records, the very bytes of the ring buffer. `features` may be changed
+    until `close`, which also fills in what only the records tell: EVENT_DESC and SAMPLE_TIME. With `pipe`, everything
+    is a stream of records; features are then written first and BUILD_ID not at all.
+
+    If the process is killed before `close`, the header counts the records up to the last mebibyte, without features.
+    """
+
+    def __init__(
+        self,
+        destination: str | os.PathLike[str] | BinaryIO,
+        events: Sequence[EventDescription],
+        features: Features | None = None,
+        *,
+        pipe: bool = False,
+    ) -> None:
+        if not events:
+            raise ValueError("a perf.data file needs at least one event")
+        self.features = Features() if features is None else features
+        self.features.events = self.features.events or tuple(events)
+        self.data_bytes = 0
+        self._events = tuple(events)
+        self._pipe = pipe
+        self._scan = _RecordScan(self._events)
+        self._owns_file = isinstance(destination, (str, os.PathLike))
+        self._file: BinaryIO = (
+            open(destination, "wb", buffering=_PATCH_INTERVAL)  # noqa: SIM115  # closed by close()
+            if isinstance(destination, (str, os.PathLike))
+            else destination
+        )
+        self._closed = False
+        self._patched = 0
+        self._header = FileHeader()
+        if pipe:
+            self._start_pipe()
+        else:
+            self._start_file()
+
+    def _start_file(self) -> None:
+        ids = []
+        offset = HEADER_SIZE
+        for event in self._events:
+            ids.append(Section(offset, 8 * len(event.ids)))
+            offset += 8 * len(event.ids)
+        attrs = b"".join(
+            file_attr(event.attr) + section.pack() for event, section in zip(self._events, ids, strict=True)
+        )
+        self._header = FileHeader(attrs=Section(offset, len(attrs)), data=Section(offset + len(attrs), 0))
+        self._file.write(self._header.pack())
+        for event in self._events:
+            self._file.write(struct.pack(f"<{len(event.ids)}Q", *event.ids))
+        self._file.write(attrs)
+        self._file.flush()
+
+    def _start_pipe(self) -> None:
+        self._file.write(pack_pipe_header())
+        for event in self._events:
+            self._file.write(pack_header_attr(file_attr(event.attr), event.ids))
+        for feature, blob in self.features.pack().items():
+            if feature not in _NOT_IN_A_PIPE and feature not in _UNKNOWN_UNTIL_THE_END:
+                self._file.write(pack_header_feature(feature, blob))
+        self._file.flush()
+
+    def write(self, records: bytes) -> None:
+        """Append whole records."""
+        self._scan.add(records)
+        self._file.write(records)
+        self.data_bytes += len(records)
+        if self._pipe:
+            self._file.flush()
+        elif self.data_bytes - self._patched >= _PATCH_INTERVAL:
+            self._patch_data_size()
+
+    def finish_round(self) -> None:
+        """All records so far are earlier than any that were not yet in some ring buffer at the last call."""
+        self.write(FINISHED_ROUND)
+
+    @property
+    def mapped_files(self) -> tuple[str, ...]:
+        """Paths of the files mapped as code so far, in the order of their first mapping: BUILD_ID is about these."""
+        return tuple(self._scan.mapped_files)
+
+    def _patch_data_size(self) -> None:
+        self._file.seek(DATA_SIZE_OFFSET)
+        self._file.write(self.data_bytes.to_bytes(8, "little"))
+        self._file.seek(0, io.SEEK_END)
+        self._file.flush()
+        self._patched = self.data_bytes
+
+    def close(self) -> None:
+        """Write the features and the final header. Calling it again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if not self._pipe:
+                self._finish_file()
+            self._file.flush()
+        finally:
+            if self._owns_file:
+                self._file.close()
+
+    def _finish_file(self) -> None:
+        if self.features.sample_time_ns is None:
+            self.features.sample_time_ns = self._scan.sample_time_ns
+        blobs = self.features.pack()
+        start = self._header.data.offset
+        offset = start + self.data_bytes + SECTION_SIZE * len(blobs)
+        table = []
+        for blob in blobs.values():
+            table.append(Section(offset, len(blob)).pack())
+            offset += len(blob)
+        self._file.write(b"".join(table) + b"".join(blobs.values()))
+        self._file.flush()
+        data = Section(start, self.data_bytes)
+        self._file.seek(0)
+        self._file.write(FileHeader(attrs=self._header.attrs, data=data, features=frozenset(blobs)).pack())
+        self._file.seek(0, io.SEEK_END)
+
+    def __enter__(self) -> PerfDataWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _RecordScan:
+    """What a file's features say about its records, gathered while they pass."""
+
+    def __init__(self, events: Sequence[EventDescription]) -> None:
+        self.mapped_files: dict[str, None] = {}  # an ordered set
+        self.sample_time_ns: tuple[int, int] | None = None
+        offsets = {sample_field_offset(event.attr.sample_type, SampleType.TIME) for event in events}
+        self._time_offset = offsets.pop() if len(offsets) == 1 else None
+        trailers = {sample_id_size(event.attr.sample_type) for event in events if event.attr.sample_id_all}
+        self._trailer_bytes = trailers.pop() if len(trailers) == 1 else 0
+
+    def add(self, records: bytes) -> None:
+        unpack_header, unpack_time = RECORD_HEADER.unpack_from, struct.Struct("<Q").unpack_from
+        sample, time_offset = int(RecordType.SAMPLE), self._time_offset
+        maps = (int(RecordType.MMAP), int(RecordType.MMAP2))
+        first = last = None
+        position, end = 0, len(records)
+        while position < end:
+            kind, misc, size = unpack_header(records, position)
+            if size < RECORD_HEADER.size or position + size > end:
+                raise ValueError(f"record type {kind} of {size} bytes at {position} of {end}: not whole records")
+            if kind == sample:
+                if time_offset is not None:
+                    last = position
+                    if first is None:
+                        first = position
+            elif kind in maps and not misc & Misc.MMAP_DATA:
+                self._add_mapping(records[position : position + size])
+            position += size
+        if first is not None and last is not None and time_offset is not None:
+            begin = unpack_time(records, first + time_offset)[0]
+            times = (begin, unpack_time(records, last + time_offset)[0])
+            self.sample_time_ns = times if self.sample_time_ns is None else (self.sample_time_ns[0], times[1])
+
+    def _add_mapping(self, record: bytes) -> None:
+        mapping = decode_record(record, self._trailer_bytes)
+        if isinstance(mapping, (Mmap, Mmap2, Mmap2BuildId)) and mapping.filename.startswith("/"):
+            if not isinstance(mapping, Mmap) and not mapping.prot & _PROT_EXEC:
+                return
+            self.mapped_files.setdefault(mapping.filename)

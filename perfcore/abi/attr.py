@@ -92,7 +92,7 @@ _FLAGS = (
 
 
 class AttrTooBig(Exception):
-    """E2BIG: the size cannot be right, or bits are set beyond what we know. `size` is written back to the caller's attr."""
+    """E2BIG: the size cannot be right, or bits are set beyond what we know. `size` is written back to the caller."""
 
     size = ATTR_SIZE
 

@@ -24,7 +24,7 @@ def _u64(data: memoryview, offset: int) -> int:
 
 
 class BranchEntry(NamedTuple):
-    """struct perf_branch_entry; bits of `flags`: mispred 0, predicted 1, in_tx 2, abort 3, cycles 4..19, type 20..23."""
+    """struct perf_branch_entry; `flags`: mispred 0, predicted 1, in_tx 2, abort 3, cycles 4..19, type 20..23."""
 
     from_ip: int
     to_ip: int
@@ -226,7 +226,7 @@ SAMPLE_FIELDS: tuple[SampleField, ...] = (
     SampleField(SampleType.AUX, "", ("aux",), _encode_aux, _decode_aux),
 )
 
-# struct sample_id, the comment above PERF_RECORD_MMAP: the end of every record but SAMPLE where attr.sample_id_all is set
+# struct sample_id, the comment above PERF_RECORD_MMAP: the end of every record but SAMPLE if attr.sample_id_all
 SAMPLE_ID_FIELDS: tuple[SampleField, ...] = (
     _fixed(SampleType.TID, "II", "pid", "tid"),
     _fixed(SampleType.TIME, "Q", "time"),

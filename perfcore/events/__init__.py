@@ -1,0 +1,1 @@
+"""events: perf_event_open and everything behind it: events, contexts, ring buffers, sideband records, drivers."""

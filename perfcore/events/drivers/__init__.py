@@ -1,0 +1,1 @@
+"""drivers: the sources of events, one file each (Linux's `struct pmu`)."""

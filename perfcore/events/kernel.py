@@ -1,0 +1,34 @@
+"""What perf_event needs of the Linux around it. `emulator.linux.kernel.Kernel` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from emulator.clock import Clock
+from emulator.cpu import Cpu
+from emulator.linux.task import Task
+from emulator.linux.tracepoints import Tracepoints
+
+
+class Timer(Protocol):
+    """Something that will happen at a cycle."""
+
+    def cancel(self) -> None: ...
+
+
+class Linux(Protocol):
+    """The kernel's other half."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def cpus(self) -> Sequence[Cpu]: ...
+    @property
+    def tracepoints(self) -> Tracepoints: ...
+
+    def current(self, cpu: Cpu) -> Task | None:
+        """The task that runs on `cpu`."""
+
+    def add_timer(self, cycle: int, callback: Callable[[], None]) -> Timer:
+        """Call `callback` at exactly that cycle."""

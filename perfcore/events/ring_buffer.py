@@ -1,0 +1,136 @@
+"""RingBuffer: the mmap'd buffer, a perf_event_mmap_page and 2**n data pages. As kernel/events/ring_buffer.c.
+
+Heads and tails count bytes since the start and are wrapped only when memory is touched. The kernel side writes whole
+records; who reads moves `data_tail`. The tool's side reads with `drain`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Protocol
+
+from perfcore.abi import mmap_page
+from perfcore.abi.mmap_page import Capability
+
+PAGE_SIZE = 4096
+_U64 = struct.Struct("<Q")
+_HEAD = mmap_page.DATA_HEAD.offset
+_TAIL = mmap_page.DATA_TAIL.offset
+
+
+class Written(IntEnum):
+    """What became of a record."""
+
+    LOST = 0
+    STORED = 1
+    WAKEUP = 2  # stored, and the reader is to be woken
+
+
+class RecordSource(Protocol):
+    """The event that a record is of."""
+
+    def lost_record(self, lost: int) -> bytes:
+        """PERF_RECORD_LOST, complete, for `lost` records that found no room."""
+
+
+class RingBuffer:
+    """One buffer, shared by all events whose output goes here.
+
+    `memory` is (1 + 2**n) pages (or the first page alone: no records, as Linux allows). `watermark` is in bytes, 0 for half
+    of the buffer. With `overwrite` (a read-only mapping) old records are written over and `data_tail` does not matter.
+    """
+
+    def __init__(self, memory: memoryview, watermark: int = 0, overwrite: bool = False) -> None:
+        pages, rest = divmod(len(memory), PAGE_SIZE)
+        data_pages = pages - 1
+        if rest or data_pages < 0 or data_pages & (data_pages - 1):
+            raise ValueError(f"a ring buffer is 1 + 2**n pages of {PAGE_SIZE} bytes, not {len(memory)} bytes")
+        self.page = memory[:PAGE_SIZE]
+        self.data = memory[PAGE_SIZE:]
+        self.data_pages = data_pages
+        self.data_size = data_pages * PAGE_SIZE
+        self.overwrite = overwrite
+        self.watermark = min(watermark, self.data_size) or self.data_size // 2
+        self.paused = data_pages == 0
+        self.lost = 0  # records that found no room since the last PERF_RECORD_LOST
+        self.poll_ready = False  # POLLIN is due
+        self.on_wakeup: Callable[[], None] | None = None  # called at once, between two guest instructions
+        self._head = 0
+        self._wakeup = 0  # bytes: the reader is woken when the head is `watermark` beyond
+        self._samples = 0  # since the last wakeup by attr.wakeup_events
+        mmap_page.CAPABILITIES.write(self.page, Capability.BIT0_IS_DEPRECATED)
+        mmap_page.SIZE.write(self.page, mmap_page.MEANINGFUL_BYTES)
+        mmap_page.DATA_OFFSET.write(self.page, PAGE_SIZE)
+        mmap_page.DATA_SIZE.write(self.page, self.data_size)
+
+    @classmethod
+    def allocate(cls, data_pages: int, watermark: int = 0, overwrite: bool = False) -> RingBuffer:
+        """A buffer in host memory, for a reader that is not a guest."""
+        return cls(memoryview(bytearray((1 + data_pages) * PAGE_SIZE)), watermark, overwrite)
+
+    def write(self, record: bytes, source: RecordSource, wakeup_events: int = 0) -> Written:
+        """Append one record; first a PERF_RECORD_LOST where records were lost before.
+
+        `wakeup_events` wakes the reader after so many records that were written with it (samples); 0: by the watermark.
+        """
+        size = self.data_size
+        if self.paused:
+            if size:
+                self.lost += 1
+            return Written.LOST
+        lost = self.lost
+        if lost:
+            record = source.lost_record(lost) + record
+        length = len(record)
+        head = self._head
+        if not self.overwrite and length > (_U64.unpack_from(self.page, _TAIL)[0] - head - 1) % size:
+            self.lost = lost + 1  # one byte stays free, so that a full buffer does not look empty (CIRC_SPACE)
+            return Written.LOST
+        self.lost = 0
+        start = head % size
+        end = start + length
+        data = self.data
+        if end <= size:
+            data[start:end] = record
+        else:
+            room = size - start
+            data[start:] = record[:room]
+            data[: length - room] = record[room:]
+        head += length
+        self._head = head
+        woken = False
+        if head - self._wakeup > self.watermark:
+            self._wakeup += self.watermark
+            woken = True
+        if wakeup_events:
+            self._samples += 1
+            if self._samples >= wakeup_events:
+                self._samples -= wakeup_events
+                self._wakeup += 1  # as Linux does: any change of this number is a wakeup
+                woken = True
+        _U64.pack_into(self.page, _HEAD, head)
+        if woken:
+            self.poll_ready = True
+            if self.on_wakeup is not None:
+                self.on_wakeup()
+            return Written.WAKEUP
+        return Written.STORED
+
+    def drain(self) -> bytes:
+        """Take all records that are there, and move data_tail behind them."""
+        size = self.data_size
+        tail: int = _U64.unpack_from(self.page, _TAIL)[0]
+        length = self._head - tail
+        if not length:
+            return b""
+        if length > size:
+            raise ValueError(f"data_tail is {length} bytes behind data_head, but the buffer has {size}")
+        start = tail % size
+        if start + length <= size:
+            taken = bytes(self.data[start : start + length])
+        else:
+            taken = bytes(self.data[start:]) + bytes(self.data[: start + length - size])
+        _U64.pack_into(self.page, _TAIL, self._head)
+        return taken

@@ -1,0 +1,1 @@
+"""Enough Linux to run real programs in user mode: tasks, memory, files, signals, time, syscalls."""

@@ -1,0 +1,180 @@
+"""File: an open file description, as syscalls use it, and FileTable: a process's file descriptors."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ENOTTY, ESPIPE, LinuxError
+from emulator.linux.mapping import FileContent
+from emulator.linux.mm import MemoryMap
+
+# uapi/asm-generic/fcntl.h: the flags with the same value on both ISAs (the others: Architecture.open_flags)
+O_RDONLY = 0
+O_WRONLY = 1
+O_RDWR = 2
+O_ACCMODE = 3
+O_CREAT = 0o100
+O_EXCL = 0o200
+O_NOCTTY = 0o400
+O_TRUNC = 0o1000
+O_APPEND = 0o2000
+O_NONBLOCK = 0o4000
+O_DSYNC = 0o10000
+O_CLOEXEC = 0o2000000
+O_PATH = 0o10000000
+
+POLLIN = 0x001
+POLLOUT = 0x004
+POLLERR = 0x008
+POLLHUP = 0x010
+
+
+class Caller(Protocol):
+    """The task that calls, as files see it (a ``Task`` is one)."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def tid(self) -> int: ...
+    @property
+    def mm(self) -> MemoryMap: ...
+
+
+class File:
+    """An open file description: what several descriptors may share. A kind of file overrides what it can do.
+
+    What is not overridden fails as a kernel without that `file_operations` entry does.
+    """
+
+    def __init__(self, flags: int = O_RDONLY, path: str = "") -> None:
+        self.flags = flags  # O_ACCMODE and status flags; fcntl(F_SETFL) changes them
+        self.path = path  # what /proc/self/fd shows
+        self._references = 0
+
+    # lifetime: descriptors and device mappings hold references
+    def retain(self) -> None:
+        self._references += 1
+
+    def release(self) -> None:
+        assert self._references > 0, f"{self.path}: released more often than retained"
+        self._references -= 1
+        if self._references == 0:
+            self.close()
+
+    def close(self) -> None:
+        """The last reference has gone."""
+
+    # what a kind of file may do
+    def read(self, task: Caller, size: int) -> bytes:
+        """At most `size` bytes at the file's position, which moves; empty at the end."""
+        raise LinuxError(EINVAL, f"{self.path or type(self).__name__} cannot be read")
+
+    def write(self, task: Caller, data: bytes) -> int:
+        raise LinuxError(EINVAL, f"{self.path or type(self).__name__} cannot be written")
+
+    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+        """pread: the position stays."""
+        raise LinuxError(ESPIPE, f"{self.path or type(self).__name__} has no offsets")
+
+    def write_at(self, task: Caller, offset: int, data: bytes) -> int:
+        raise LinuxError(ESPIPE, f"{self.path or type(self).__name__} has no offsets")
+
+    def seek(self, offset: int, whence: int) -> int:
+        raise LinuxError(ESPIPE, f"{self.path or type(self).__name__} cannot seek")
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        raise LinuxError(ENOTTY, f"{self.path or type(self).__name__} has no ioctl {request:#x}")
+
+    def poll(self) -> int:
+        """POLL* bits that hold now. A plain file is always ready."""
+        return POLLIN | POLLOUT
+
+    # mmap: a file has content (pages through the page cache), or frames of its own (a device), or neither
+    def content(self) -> FileContent | None:
+        return None
+
+    def map_frames(self, task: Caller, length: int, offset: int, protection: int) -> int:
+        """The first of the contiguous frames that show `length` bytes at `offset` of a device."""
+        raise LinuxError(ENODEV, f"{self.path or type(self).__name__} cannot be mapped")
+
+    @property
+    def readable(self) -> bool:
+        return self.flags & O_ACCMODE != O_WRONLY and not self.flags & O_PATH
+
+    @property
+    def writable(self) -> bool:
+        return self.flags & O_ACCMODE != O_RDONLY and not self.flags & O_PATH
+
+
+class FileTable:
+    """Descriptor -> File, and which descriptors exec closes. `limit` is RLIMIT_NOFILE."""
+
+    def __init__(self, limit: int = 1024) -> None:
+        self.limit = limit
+        self._files: dict[int, File] = {}
+        self._cloexec: set[int] = set()
+
+    def install(self, file: File, cloexec: bool = False, lowest: int = 0) -> int:
+        """Give `file` the lowest free descriptor that is at least `lowest`."""
+        descriptor = lowest
+        while descriptor in self._files:
+            descriptor += 1
+        if descriptor >= self.limit:
+            raise LinuxError(EMFILE, f"descriptor {descriptor}: the limit is {self.limit}")
+        self._put(descriptor, file, cloexec)
+        return descriptor
+
+    def install_at(self, descriptor: int, file: File, cloexec: bool = False) -> int:
+        """dup2: give `file` this very descriptor; what it named before is closed."""
+        if not 0 <= descriptor < self.limit:
+            raise LinuxError(EBADF, f"descriptor {descriptor} is not in 0..{self.limit - 1}")
+        file.retain()  # before the old one goes: they may be the same
+        if descriptor in self._files:
+            self.close(descriptor)
+        self._put(descriptor, file, cloexec)
+        file.release()
+        return descriptor
+
+    def _put(self, descriptor: int, file: File, cloexec: bool) -> None:
+        file.retain()
+        self._files[descriptor] = file
+        if cloexec:
+            self._cloexec.add(descriptor)
+
+    def get(self, descriptor: int) -> File:
+        file = self._files.get(descriptor)
+        if file is None:
+            raise LinuxError(EBADF, f"descriptor {descriptor} is not open")
+        return file
+
+    def close(self, descriptor: int) -> None:
+        file = self._files.pop(descriptor, None)
+        if file is None:
+            raise LinuxError(EBADF, f"descriptor {descriptor} is not open")
+        self._cloexec.discard(descriptor)
+        file.release()
+
+    def dup(self, descriptor: int, lowest: int = 0, cloexec: bool = False) -> int:
+        return self.install(self.get(descriptor), cloexec, lowest)
+
+    def cloexec(self, descriptor: int) -> bool:
+        self.get(descriptor)
+        return descriptor in self._cloexec
+
+    def set_cloexec(self, descriptor: int, cloexec: bool) -> None:
+        self.get(descriptor)
+        if cloexec:
+            self._cloexec.add(descriptor)
+        else:
+            self._cloexec.discard(descriptor)
+
+    def close_on_exec(self) -> None:
+        for descriptor in sorted(self._cloexec):
+            self.close(descriptor)
+
+    def close_all(self) -> None:
+        for descriptor in sorted(self._files):
+            self.close(descriptor)
+
+    def descriptors(self) -> list[int]:
+        return sorted(self._files)

@@ -1,0 +1,43 @@
+"""Limits: a process's resource limits (getrlimit(2)), pinned, never the host's."""
+
+from __future__ import annotations
+
+INFINITY = (1 << 64) - 1
+
+# uapi/asm-generic/resource.h
+RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NPROC, RLIMIT_NOFILE = range(8)
+RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO = range(8, 15)
+RLIMIT_RTTIME = 15
+RLIM_NLIMITS = 16
+
+# What Linux gives its first process (asm-generic/resource.h), with a descriptor limit that programs expect.
+INITIAL: dict[int, tuple[int, int]] = {
+    RLIMIT_STACK: (8 << 20, INFINITY),
+    RLIMIT_CORE: (0, INFINITY),
+    RLIMIT_NPROC: (31_192, 31_192),
+    RLIMIT_NOFILE: (1024, 524_288),
+    RLIMIT_MEMLOCK: (8 << 20, 8 << 20),
+    RLIMIT_SIGPENDING: (31_192, 31_192),
+    RLIMIT_MSGQUEUE: (819_200, 819_200),
+    RLIMIT_NICE: (0, 0),
+    RLIMIT_RTPRIO: (0, 0),
+}
+
+
+class Limits:
+    """Resource -> (soft, hard)."""
+
+    def __init__(self) -> None:
+        self._limits = {resource: INITIAL.get(resource, (INFINITY, INFINITY)) for resource in range(RLIM_NLIMITS)}
+
+    def get(self, resource: int) -> tuple[int, int]:
+        return self._limits[resource]
+
+    def soft(self, resource: int) -> int:
+        return self._limits[resource][0]
+
+    def set(self, resource: int, soft: int, hard: int) -> None:
+        self._limits[resource] = (soft, hard)
+
+    def __contains__(self, resource: int) -> bool:
+        return resource in self._limits

@@ -1,0 +1,445 @@
+"""MemoryMap: one process's memory: its mappings, and the pages behind them, brought in on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from emulator._native import AddressSpace, PhysicalMemory
+from emulator.arch.architecture import Layout
+from emulator.linux.errors import EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
+from emulator.linux.mapping import (
+    MAP_ANONYMOUS,
+    MAP_FIXED,
+    MAP_FIXED_NOREPLACE,
+    MAP_GROWSDOWN,
+    MAP_NORESERVE,
+    MAP_PRIVATE,
+    MAP_SHARED,
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    PROT_READ,
+    PROT_WRITE,
+    FileContent,
+    Holder,
+    MappedFile,
+    Mapping,
+    page_down,
+    page_up,
+)
+from emulator.linux.mapping_list import STACK_GUARD_GAP, MappingList
+from emulator.linux.page_cache import PageCache
+from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
+
+READ, WRITE, EXECUTE = 1, 2, 4  # AddressSpace's protection bits, and the access of a fault
+FAULT_AROUND_PAGES = 16  # a read fault maps what the page cache holds of this aligned block (fault_around_bytes)
+MAX_MAPPINGS = 65_530  # vm.max_map_count
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """What stands behind MAP_SHARED | MAP_ANONYMOUS: pages that are zero at first and live in the page cache."""
+
+    identity: MappedFile
+    length: int
+
+    def size(self) -> int:
+        return self.length
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return b""  # frames start zeroed
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        return len(data)
+
+
+class MemoryMap:
+    """A process's address space (mm_struct). Faults are counted here, and told to `on_fault`; new mappings to `on_map`."""
+
+    def __init__(self, memory: PhysicalMemory, layout: Layout, page_cache: PageCache, zero_frame: int) -> None:
+        self._memory = memory
+        self._page_cache = page_cache
+        self._zero_frame = zero_frame
+        self._shared_memories = 0
+        self.layout = layout
+        self.space = AddressSpace(memory)
+        self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
+        self.on_map: Callable[[Mapping], None] | None = None
+        self.on_fault: Callable[[int, bool], None] | None = None
+        self.minor_faults = 0
+        self.major_faults = 0
+        self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
+        self.brk_start = self.brk_end = 0
+        self.stack_start = 0  # the stack pointer at the program's start
+        self.argument_start = self.argument_end = 0
+        self.environment_start = self.environment_end = 0
+        self.code_start = self.code_end = self.data_start = self.data_end = 0
+        self.auxiliary_vector = b""
+
+    # ---- ranges
+
+    def find(self, address: int) -> Mapping | None:
+        return self.mappings.find(address)
+
+    def map(
+        self,
+        address: int,
+        length: int,
+        protection: int,
+        flags: int,
+        content: FileContent | None = None,
+        offset: int = 0,
+        name: str = "",
+    ) -> int:
+        """mmap of anonymous memory or of a file's content. Arguments have passed the syscall's own checks. Start address."""
+        length = page_up(length)
+        start = self._place(address, length, flags)
+        self._check_commit(length, protection, flags)
+        if content is None and flags & MAP_SHARED:
+            self._shared_memories += 1
+            content = SharedMemory(MappedFile("/dev/zero (deleted)", 0, 1, self._shared_memories), length)
+        kept = flags & (MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE)
+        file = content.identity if content is not None else None
+        self._install(Mapping(start, start + length, protection & 7, kept, offset, file, name, content))
+        return start
+
+    def map_device(
+        self, address: int, length: int, protection: int, flags: int, frame: int, file: MappedFile, offset: int, holder: Holder
+    ) -> int:
+        """mmap of a device: contiguous frames from `frame` on, kept by `holder` as long as a part stays mapped."""
+        length = page_up(length)
+        start = self._place(address, length, flags)
+        mapping = Mapping(start, start + length, protection & 7, flags & 3, offset, file, "", None, holder)
+        holder.retain()
+        self._install(mapping)
+        self.space.map(start, frame, length >> PAGE_SHIFT, mapping.page_protection)
+        return start
+
+    def _install(self, mapping: Mapping) -> None:
+        if self.mappings.overlapping(mapping.start, mapping.end):
+            self.unmap(mapping.start, mapping.length)
+        merged = self.mappings.insert(mapping)
+        if self.on_map is not None:
+            self.on_map(merged)
+
+    def _place(self, address: int, length: int, flags: int) -> int:
+        limit = self.layout.task_size
+        if length == 0 or length > limit:
+            raise LinuxError(ENOMEM, f"a mapping of {length} bytes")
+        if len(self.mappings) >= MAX_MAPPINGS:
+            raise LinuxError(ENOMEM, f"{MAX_MAPPINGS} mappings: vm.max_map_count is reached")
+        if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE):
+            if address & (PAGE_SIZE - 1):
+                raise LinuxError(EINVAL, f"MAP_FIXED address {address:#x} is not a multiple of {PAGE_SIZE}")
+            if address > limit - length:
+                raise LinuxError(ENOMEM, f"MAP_FIXED beyond the address space: {address:#x}")
+            if address < self.layout.mmap_bottom:
+                raise LinuxError(EPERM, f"address {address:#x} is below mmap_min_addr {self.layout.mmap_bottom:#x}")
+            return address
+        address = page_up(address)
+        if address and self.layout.mmap_bottom <= address <= limit - length and self.mappings.is_free(address, address + length):
+            return address
+        gap = self.mappings.find_gap(length)
+        if gap is None:
+            raise LinuxError(ENOMEM, f"no free range of {length} bytes")
+        return gap
+
+    def _check_commit(self, length: int, protection: int, flags: int) -> None:
+        """Heuristic overcommit: only what could never fit is refused."""
+        if flags & (MAP_NORESERVE | MAP_SHARED) or not protection & PROT_WRITE:
+            return
+        if length > self._memory.size_bytes:
+            raise LinuxError(ENOMEM, f"{length} bytes: the machine has {self._memory.size_bytes}")
+
+    def unmap(self, address: int, length: int) -> None:
+        end = address + page_up(length)
+        for piece in self.mappings.carve(address, end):
+            self._drop_pages(piece)
+            if piece.holder is not None:
+                if self._still_mapped(piece):
+                    continue
+                piece.holder.release()
+            elif isinstance(piece.content, SharedMemory) and not self._still_mapped(piece):
+                self._page_cache.forget(piece.content)
+
+    def _still_mapped(self, piece: Mapping) -> bool:
+        return any(other.file is piece.file and other.holder is piece.holder for other in self.mappings)
+
+    def _drop_pages(self, piece: Mapping) -> None:
+        self._flush(piece)
+        self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
+
+    def _flush(self, piece: Mapping) -> None:
+        if piece.content is not None and piece.shared and piece.protection & PROT_WRITE:
+            cached = self._page_cache.file(piece.content)
+            if cached.dirty:
+                self._page_cache.flush(cached, piece.offset >> PAGE_SHIFT, piece.length >> PAGE_SHIFT)
+
+    def sync(self, address: int, length: int) -> None:
+        """msync: dirty pages of shared file mappings go to their files."""
+        self._check_mapped(address, length)
+        for piece in self.mappings.overlapping(address, address + length):
+            self._flush(piece)
+
+    def sync_all(self) -> None:
+        for piece in self.mappings:
+            self._flush(piece)
+
+    def clear(self) -> None:
+        """The process ends: everything is unmapped."""
+        self.unmap(0, self.layout.task_size)
+
+    def protect(self, address: int, length: int, protection: int) -> None:
+        end = address + length
+        self._check_mapped(address, length)
+        for piece in self.mappings.carve(address, end):
+            changed = Mapping(
+                piece.start, piece.end, protection & 7, piece.flags, piece.offset, piece.file, piece.name, piece.content, piece.holder
+            )
+            self._protect_pages(changed)
+            merged = self.mappings.insert(changed)
+            if self.on_map is not None:
+                self.on_map(merged)
+
+    def _protect_pages(self, mapping: Mapping) -> None:
+        """Present pages get the new protection; a page that others share stays read-only until it is written."""
+        count = mapping.length >> PAGE_SHIFT
+        protection = mapping.page_protection
+        if not protection & WRITE or mapping.holder is not None:
+            self.space.protect(mapping.start, count, protection)
+            return
+        space, references = self.space, self._memory.references
+        for page in space.present(mapping.start, count):
+            entry = space.lookup(page)
+            assert entry is not None
+            exclusive = mapping.content is None or not mapping.shared
+            writable = exclusive and references(entry[0]) == 1
+            space.protect(page, 1, protection if writable else protection & ~WRITE)
+
+    def _check_mapped(self, address: int, length: int) -> None:
+        position, end = address, address + length
+        for piece in self.mappings.overlapping(address, end):
+            if piece.start > position:
+                break
+            position = piece.end
+        if position < end:
+            raise LinuxError(ENOMEM, f"nothing is mapped at {position:#x}")
+
+    def discard(self, address: int, length: int) -> None:
+        """MADV_DONTNEED: pages go; the next touch brings zeroes or the file's bytes."""
+        for piece in self.mappings.overlapping(address, address + length):
+            if piece.holder is None:
+                start, end = max(piece.start, address), min(piece.end, address + length)
+                self.space.unmap(start, (end - start) >> PAGE_SHIFT)
+
+    def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
+        """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length), which is free or given up."""
+        if self.mappings.overlapping(new, new + new_length):
+            self.unmap(new, new_length)
+        offset = mapping.offset + old - mapping.start if mapping.file is not None else 0
+        space = self.space
+        frames = []
+        for page in space.present(old, min(old_length, new_length) >> PAGE_SHIFT):
+            entry = space.lookup(page)
+            assert entry is not None
+            frames.append((page - old + new, *entry))
+        for page, frame, protection in frames:
+            space.map(page, frame, 1, protection)
+        space.unmap(old, old_length >> PAGE_SHIFT)
+        if mapping.holder is not None:
+            mapping.holder.retain()
+        if not keep_old:
+            for piece in self.mappings.carve(old, old + old_length):
+                if piece.holder is not None and not self._still_mapped(piece):
+                    piece.holder.release()
+        moved = Mapping(
+            new, new + new_length, mapping.protection, mapping.flags, offset, mapping.file, mapping.name, mapping.content, mapping.holder
+        )
+        merged = self.mappings.insert(moved)
+        if self.on_map is not None:
+            self.on_map(merged)
+
+    def set_brk(self, address: int) -> int:
+        """brk(2): the new end of the heap, or the old one where that cannot be."""
+        if address < self.brk_start:
+            return self.brk_end
+        old, new = page_up(self.brk_end), page_up(address)
+        if new < old:
+            self.unmap(new, old - new)
+        elif new > old:
+            if new > self.layout.task_size or not self.mappings.is_free(old, new) or new - old > self._memory.size_bytes:
+                return self.brk_end
+            flags = MAP_PRIVATE | MAP_ANONYMOUS
+            self._install(Mapping(old, new, PROT_READ | PROT_WRITE, flags, name="[heap]"))
+        self.brk_end = address
+        return address
+
+    # ---- pages
+
+    def fault(self, address: int, access: int) -> tuple[int, int] | None:
+        """Bring in the page for an access (READ, WRITE, EXECUTE), counting a fault. None, or (signal, si_code)."""
+        mapping = self.mappings.find(address) or self._grow_stack(address)
+        if mapping is None:
+            return SIGSEGV, SEGV_MAPERR
+        protection = mapping.page_protection
+        if not protection & access:
+            return SIGSEGV, SEGV_ACCERR
+        page = address & -PAGE_SIZE
+        entry = self.space.lookup(page)
+        major = False
+        if entry is not None:
+            self._upgrade(mapping, page, entry[0], access, protection)
+        elif mapping.content is not None:
+            index = (mapping.offset + page - mapping.start) >> PAGE_SHIFT
+            if index << PAGE_SHIFT >= mapping.content.size():
+                return SIGBUS, BUS_ADRERR
+            major = self._map_file_page(mapping, mapping.content, page, index, access, protection)
+        elif mapping.holder is not None:
+            return SIGBUS, BUS_ADRERR
+        elif access == WRITE:
+            self._map_new(page, protection)
+        else:
+            self.space.map(page, self._zero_frame, 1, protection & ~WRITE)
+        if major:
+            self.major_faults += 1
+        else:
+            self.minor_faults += 1
+        if self.on_fault is not None:
+            self.on_fault(address, major)
+        return None
+
+    def _map_new(self, page: int, protection: int) -> int:
+        """Map a fresh zeroed frame."""
+        memory = self._memory
+        frame = memory.allocate()
+        self.space.map(page, frame, 1, protection)
+        memory.release(frame)  # the page table's reference stays
+        return frame
+
+    def _upgrade(self, mapping: Mapping, page: int, frame: int, access: int, protection: int) -> None:
+        """The page is there with less access than the mapping gives: copy on write, or a first write to a shared page."""
+        memory = self._memory
+        if mapping.holder is not None:
+            self.space.protect(page, 1, protection)
+        elif mapping.shared and mapping.content is not None:
+            if access == WRITE:
+                self._mark_dirty(mapping, mapping.content, page)
+            self.space.protect(page, 1, protection if access == WRITE else protection & ~WRITE)
+        elif access != WRITE:
+            exclusive = memory.references(frame) == 1
+            self.space.protect(page, 1, protection if exclusive else protection & ~WRITE)
+        elif memory.references(frame) == 1:
+            self.space.protect(page, 1, protection)
+        elif frame == self._zero_frame:
+            self._map_new(page, protection)
+        else:
+            self._map_copy(page, frame, protection)
+
+    def _map_copy(self, page: int, frame: int, protection: int) -> None:
+        memory = self._memory
+        copy = memory.allocate()
+        memory.view(copy)[:] = memory.view(frame)
+        self.space.map(page, copy, 1, protection)
+        memory.release(copy)
+
+    def _mark_dirty(self, mapping: Mapping, content: FileContent, page: int) -> None:
+        self._page_cache.file(content).dirty.add((mapping.offset + page - mapping.start) >> PAGE_SHIFT)
+
+    def _map_file_page(
+        self, mapping: Mapping, content: FileContent, page: int, index: int, access: int, protection: int
+    ) -> bool:
+        """Map page `index` of a file at `page`; whether it had to be read (a major fault)."""
+        cached = self._page_cache.file(content)
+        frame, major = self._page_cache.page(cached, index)
+        if access != WRITE:
+            self._map_around(mapping, cached.frames, page, index, protection & ~WRITE)
+        elif mapping.shared:
+            cached.dirty.add(index)
+            self.space.map(page, frame, 1, protection)
+        else:
+            self._map_copy(page, frame, protection)
+        return major
+
+    def _map_around(self, mapping: Mapping, frames: dict[int, int], page: int, index: int, protection: int) -> None:
+        """Map the page and its cached neighbours that are not yet mapped, in runs of consecutive frames."""
+        block = FAULT_AROUND_PAGES << PAGE_SHIFT
+        low = max(page & -block, mapping.start)
+        high = min((page & -block) + block, mapping.end)
+        space = self.space
+        present = set(space.present(low, (high - low) >> PAGE_SHIFT))
+        start = first = count = 0
+        number = index - ((page - low) >> PAGE_SHIFT)
+        for address in range(low, high, PAGE_SIZE):
+            frame = None if address in present else frames.get(number)
+            number += 1
+            if frame is not None and count and frame == first + count:
+                count += 1
+                continue
+            if count:
+                space.map(start, first, count, protection)
+                count = 0
+            if frame is not None:
+                start, first, count = address, frame, 1
+        if count:
+            space.map(start, first, count, protection)
+
+    def _grow_stack(self, address: int) -> Mapping | None:
+        above = self.mappings.above(address)
+        if above is None or not above.flags & MAP_GROWSDOWN or above.start <= address:
+            return None
+        start = page_down(address)
+        if above.end - start > self.stack_limit:
+            return None
+        below = self.mappings.below(address)
+        if below is not None and start - below.end < STACK_GUARD_GAP and not below.flags & MAP_GROWSDOWN:
+            return None
+        grown = Mapping(start, above.start, above.protection, above.flags, name=above.name)
+        return self.mappings.insert(grown)
+
+    # ---- the kernel's access to user memory (copy_from_user and the like): EFAULT where the process may not
+
+    def read(self, address: int, size: int) -> bytes:
+        if address + size > self.layout.task_size:
+            raise LinuxError(EFAULT, f"read of {size} bytes at {address:#x}")
+        read = self.space.read
+        while True:
+            data = read(address, size)
+            if isinstance(data, bytes):
+                return data
+            self._fault_in(data, READ)
+
+    def write(self, address: int, data: bytes) -> None:
+        end = address + len(data)
+        if end > self.layout.task_size:
+            raise LinuxError(EFAULT, f"write of {len(data)} bytes at {address:#x}")
+        lookup = self.space.lookup
+        for page in range(address & -PAGE_SIZE, end, PAGE_SIZE):
+            entry = lookup(page)
+            if entry is None or not entry[1] & WRITE:
+                self._fault_in(max(page, address), WRITE)
+        self.space.write(address, data)
+
+    def read_string(self, address: int, limit: int) -> bytes:
+        """Bytes up to the first NUL, at most `limit`."""
+        if address >= self.layout.task_size:
+            raise LinuxError(EFAULT, f"string at {address:#x}")
+        while True:
+            data = self.space.read_string(address, limit)
+            if isinstance(data, bytes):
+                return data
+            self._fault_in(data, READ)
+
+    def read_u64(self, address: int) -> int:
+        value = self.space.read_u64(address)
+        return int.from_bytes(self.read(address, 8), "little") if value is None else value
+
+    def read_u32(self, address: int) -> int:
+        return int.from_bytes(self.read(address, 4), "little")
+
+    def _fault_in(self, address: int, access: int) -> None:
+        if address >= self.layout.task_size or self.fault(address, access) is not None:
+            raise LinuxError(EFAULT, f"the process may not {'write' if access == WRITE else 'read'} {address:#x}")
+
+    def resident_pages(self) -> int:
+        space = self.space
+        return sum(len(space.present(piece.start, piece.length >> PAGE_SHIFT)) for piece in self.mappings)

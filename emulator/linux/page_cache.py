@@ -1,0 +1,108 @@
+"""PageCache: the pages of mapped files, in frames that all mappings of a file share. One per machine."""
+
+from __future__ import annotations
+
+from emulator._native import PhysicalMemory
+from emulator.linux.mapping import PAGE_SIZE, FileContent, MappedFile
+
+READAHEAD_PAGES = 32  # read at once, aligned: 128 KiB, Linux' default read_ahead_kb
+
+
+class CachedFile:
+    """The pages of one file that are in memory, by page number."""
+
+    __slots__ = ("content", "dirty", "frames")
+
+    def __init__(self, content: FileContent) -> None:
+        self.content = content
+        self.frames: dict[int, int] = {}
+        self.dirty: set[int] = set()
+
+
+class PageCache:
+    """File pages. A page comes from the host's file when it is first touched and stays for the life of the machine.
+
+    The cache starts empty, as after boot: the first touch of a page that no read-ahead brought in is a major fault.
+    """
+
+    def __init__(self, memory: PhysicalMemory) -> None:
+        self._memory = memory
+        self._files: dict[MappedFile, CachedFile] = {}
+
+    def file(self, content: FileContent) -> CachedFile:
+        cached = self._files.get(content.identity)
+        if cached is None:
+            cached = self._files[content.identity] = CachedFile(content)
+        return cached
+
+    def page(self, cached: CachedFile, page: int) -> tuple[int, bool]:
+        """(frame, whether it had to be read). The page must lie inside the file's size, rounded up."""
+        frame = cached.frames.get(page)
+        if frame is not None:
+            return frame, False
+        self._read_ahead(cached, page)
+        return cached.frames[page], True
+
+    def _read_ahead(self, cached: CachedFile, page: int) -> None:
+        first = page - page % READAHEAD_PAGES
+        pages_in_file = max(-(-cached.content.size() // PAGE_SIZE), page + 1)
+        last = min(first + READAHEAD_PAGES, pages_in_file)
+        missing = [number for number in range(first, last) if number not in cached.frames]
+        for start, count in _runs(missing):
+            data = cached.content.read_at(start * PAGE_SIZE, count * PAGE_SIZE)
+            frame = self._memory.allocate(count)
+            self._memory.view(frame, count)[: len(data)] = data
+            for index in range(count):
+                cached.frames[start + index] = frame + index
+
+    def read(self, content: FileContent, offset: int, size: int) -> bytes:
+        """Bytes of a file as mappings show it: for the loader, which reads headers as Linux does, through the cache."""
+        size = max(0, min(size, content.size() - offset))
+        if size == 0:
+            return b""
+        cached = self.file(content)
+        first, last = offset // PAGE_SIZE, (offset + size - 1) // PAGE_SIZE
+        data = b"".join(bytes(self._memory.view(self.page(cached, page)[0])) for page in range(first, last + 1))
+        start = offset - first * PAGE_SIZE
+        return data[start : start + size]
+
+    def written(self, identity: MappedFile, offset: int, data: bytes) -> None:
+        """A file was written by write(2): mappings of it must show that. Pages not in memory need nothing."""
+        cached = self._files.get(identity)
+        if cached is None:
+            return
+        position = 0
+        while position < len(data):
+            page, start = divmod(offset + position, PAGE_SIZE)
+            count = min(PAGE_SIZE - start, len(data) - position)
+            frame = cached.frames.get(page)
+            if frame is not None:
+                self._memory.view(frame)[start : start + count] = data[position : position + count]
+            position += count
+
+    def flush(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> None:
+        """Write dirty pages back to the file, cut at its size."""
+        size = cached.content.size()
+        for page in sorted(page for page in cached.dirty if first <= page < first + count):
+            cached.dirty.discard(page)
+            data = bytes(self._memory.view(cached.frames[page]))[: max(0, size - page * PAGE_SIZE)]
+            if data:
+                cached.content.write_at(page * PAGE_SIZE, data)
+
+    def forget(self, content: FileContent) -> None:
+        """Free the pages of a file that nobody can reach any more (shared anonymous memory)."""
+        cached = self._files.pop(content.identity, None)
+        if cached is not None:
+            for frame in cached.frames.values():
+                self._memory.release(frame)
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """(start, count) of the stretches of consecutive numbers."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and sum(runs[-1]) == number:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((number, 1))
+    return runs

@@ -1,0 +1,181 @@
+"""Signals (POSIX's): numbers, default actions, and what a task has blocked, pending and installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+# uapi/asm-generic/signal.h; the same on both ISAs
+SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1 = range(1, 11)
+SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP = range(11, 21)
+SIGTTIN, SIGTTOU, SIGURG, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO, SIGPWR, SIGSYS = range(21, 32)
+NSIG = 64
+SIGSET_SIZE = 8  # bytes of the kernel's sigset_t
+
+SIG_DFL = 0
+SIG_IGN = 1
+SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = range(3)
+
+SA_NOCLDSTOP = 0x00000001
+SA_NOCLDWAIT = 0x00000002
+SA_SIGINFO = 0x00000004
+SA_UNSUPPORTED = 0x00000400
+SA_EXPOSE_TAGBITS = 0x00000800
+SA_RESTORER = 0x04000000
+SA_ONSTACK = 0x08000000
+SA_RESTART = 0x10000000
+SA_NODEFER = 0x40000000
+SA_RESETHAND = 0x80000000
+
+SS_ONSTACK = 1
+SS_DISABLE = 2
+SS_AUTODISARM = 1 << 31
+
+# si_code
+SI_USER = 0
+SI_KERNEL = 0x80
+SI_TIMER = -2
+SI_TKILL = -6
+ILL_ILLOPC = 1
+FPE_INTDIV = 1
+SEGV_MAPERR = 1
+SEGV_ACCERR = 2
+BUS_ADRALN = 1
+BUS_ADRERR = 2
+TRAP_BRKPT = 1
+
+NAMES = {value: name for name, value in list(globals().items()) if name.startswith("SIG") and "_" not in name and name != "SIGSET"}
+
+
+class Default(Enum):
+    """What a signal does without a handler (signal(7))."""
+
+    TERMINATE = 0
+    CORE = 1
+    IGNORE = 2
+    STOP = 3
+    CONTINUE = 4
+
+
+DEFAULTS: dict[int, Default] = {
+    **dict.fromkeys((SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS), Default.CORE),
+    **dict.fromkeys((SIGCHLD, SIGURG, SIGWINCH), Default.IGNORE),
+    **dict.fromkeys((SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU), Default.STOP),
+    SIGCONT: Default.CONTINUE,
+}
+
+
+def default_action(signal: int) -> Default:
+    return DEFAULTS.get(signal, Default.TERMINATE)
+
+
+def bit(signal: int) -> int:
+    """The bit of `signal` in a sigset."""
+    return 1 << (signal - 1)
+
+
+UNBLOCKABLE = bit(SIGKILL) | bit(SIGSTOP)
+SYNCHRONOUS = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGFPE) | bit(SIGSYS)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalInfo:
+    """siginfo_t. `address` for faults (si_addr), `pid`/`uid` for kill, `value` for timers."""
+
+    signal: int
+    code: int = SI_KERNEL
+    address: int = 0
+    pid: int = 0
+    uid: int = 0
+    value: int = 0
+    timer_id: int = 0
+
+    @property
+    def is_fault(self) -> bool:
+        return self.signal in (SIGILL, SIGFPE, SIGSEGV, SIGBUS, SIGTRAP) and self.code > 0
+
+    def pack(self) -> bytes:
+        """128 bytes, uapi/asm-generic/siginfo.h on a 64-bit machine."""
+        head = self.signal.to_bytes(4, "little") + bytes(4) + self.code.to_bytes(4, "little", signed=True) + bytes(4)
+        if self.is_fault:
+            body = self.address.to_bytes(8, "little")
+        elif self.code == SI_TIMER:
+            body = self.timer_id.to_bytes(4, "little") + bytes(4) + self.value.to_bytes(8, "little")
+        else:
+            body = self.pid.to_bytes(4, "little") + self.uid.to_bytes(4, "little") + self.value.to_bytes(8, "little")
+        return (head + body).ljust(128, b"\0")
+
+
+@dataclass(frozen=True, slots=True)
+class SignalAction:
+    """struct sigaction as the kernel takes it."""
+
+    handler: int = SIG_DFL  # address, SIG_DFL or SIG_IGN
+    flags: int = 0
+    restorer: int = 0
+    mask: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AlternateStack:
+    """stack_t."""
+
+    address: int = 0
+    flags: int = SS_DISABLE
+    size: int = 0
+
+    def holds(self, stack_pointer: int) -> bool:
+        return self.address < stack_pointer <= self.address + self.size
+
+
+DEFAULT_ACTION = SignalAction()
+
+
+@dataclass(slots=True)
+class SignalState:
+    """One task's signals. (Process-wide and per-thread pending sets become two when threads come.)"""
+
+    blocked: int = 0
+    actions: dict[int, SignalAction] = field(default_factory=dict)
+    stack: AlternateStack = field(default_factory=AlternateStack)
+    pending: list[SignalInfo] = field(default_factory=list)
+    restore_mask: int | None = None  # rt_sigsuspend, pselect: what the handler's return brings back
+
+    def action(self, signal: int) -> SignalAction:
+        return self.actions.get(signal, DEFAULT_ACTION)
+
+    def ignored(self, signal: int) -> bool:
+        handler = self.action(signal).handler
+        return handler == SIG_IGN or (handler == SIG_DFL and default_action(signal) is Default.IGNORE)
+
+    def pending_mask(self) -> int:
+        mask = 0
+        for info in self.pending:
+            mask |= bit(info.signal)
+        return mask
+
+    def post(self, info: SignalInfo) -> None:
+        """Make a signal pending. A standard signal that is pending already, or ignored, is dropped; real-time ones queue."""
+        if self.ignored(info.signal) and not self.blocked & bit(info.signal):
+            return
+        if info.signal < 32 and any(other.signal == info.signal for other in self.pending):
+            return
+        self.pending.append(info)
+
+    def deliverable(self) -> bool:
+        return bool(self.pending) and bool(self.pending_mask() & ~self.blocked)
+
+    def take(self, allowed: int | None = None) -> SignalInfo | None:
+        """Remove and give the next signal to deliver: faults first, then the lowest number. `allowed`: sigtimedwait's set."""
+        mask = ~self.blocked if allowed is None else allowed
+        candidates = [info for info in self.pending if bit(info.signal) & mask]
+        if not candidates:
+            return None
+        info = min(candidates, key=lambda info: (not bit(info.signal) & SYNCHRONOUS, info.signal))
+        self.pending.remove(info)
+        return info
+
+    def reset_for_exec(self) -> None:
+        """execve: handlers become default, ignored stays ignored, the alternate stack goes; blocked and pending stay."""
+        self.actions = {signal: action for signal, action in self.actions.items() if action.handler == SIG_IGN}
+        self.stack = AlternateStack()

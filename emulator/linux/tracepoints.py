@@ -1,0 +1,62 @@
+"""Tracepoints: everything that Linux does and others want to hear. The software way for news to travel upward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, ParamSpec
+
+from emulator.cpu import Cpu
+from emulator.linux.mapping import Mapping
+from emulator.linux.task import Task
+
+P = ParamSpec("P")
+
+
+class Tracepoint(Generic[P]):
+    """One occurrence. True when someone listens, so that the arguments need not be made when nobody does."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: tuple[Callable[P, object], ...] = ()
+
+    def subscribe(self, listener: Callable[P, object]) -> None:
+        """Call `listener` at every occurrence, after those that subscribed before."""
+        self._listeners += (listener,)
+
+    def unsubscribe(self, listener: Callable[P, object]) -> None:
+        if listener not in self._listeners:
+            raise ValueError(f"{listener} does not listen to this tracepoint")
+        position = self._listeners.index(listener)
+        self._listeners = self._listeners[:position] + self._listeners[position + 1 :]
+
+    def fire(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        for listener in self._listeners:
+            listener(*args, **kwargs)
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+
+class Tracepoints:
+    """One attribute per occurrence, each with its arguments."""
+
+    def __init__(self) -> None:
+        self.task_fork: Tracepoint[[Task, Task]] = Tracepoint()
+        """(parent, child)"""
+        self.task_exit: Tracepoint[[Task]] = Tracepoint()
+        """(task); its memory and files are still there"""
+        self.task_comm: Tracepoint[[Task, bool]] = Tracepoint()
+        """(task, by exec)"""
+        self.task_exec: Tracepoint[[Task]] = Tracepoint()
+        """(task); after its old memory went, before the new program is mapped"""
+        self.mmap: Tracepoint[[Task, Mapping]] = Tracepoint()
+        """(task, what mmap, exec, brk or the stack mapped)"""
+        self.page_fault: Tracepoint[[Task, int, bool]] = Tracepoint()
+        """(task, address, major)"""
+        self.sched_in: Tracepoint[[Task, Cpu]] = Tracepoint()
+        self.sched_out: Tracepoint[[Task, Cpu]] = Tracepoint()
+        self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()
+        """(task, number, six arguments)"""
+        self.sys_exit: Tracepoint[[Task, int, int]] = Tracepoint()
+        """(task, number, result or negative errno)"""

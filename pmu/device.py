@@ -1,0 +1,35 @@
+"""Pmu: what a kernel driver and the machine see of a live counting device."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from emulator.sysregs import SystemRegisters
+from pmu.model import PmuModel
+from pmu.register import Register
+
+
+class Pmu(Protocol):
+    """Registers that turn into counter settings, and one interrupt line. A driver has no other way in."""
+
+    @property
+    def model(self) -> PmuModel: ...
+
+    @property
+    def counters(self) -> int:
+        """Event counters, without the fixed ones."""
+
+    def read(self, register: type[Register], index: int = 0) -> int:
+        """Read at the kernel's privilege."""
+
+    def write(self, register: type[Register], value: int, index: int = 0) -> None:
+        """Write at the kernel's privilege."""
+
+    def interrupt_asserted(self) -> bool:
+        """Whether the overflow interrupt is pending now."""
+
+    def grant_user_access(self, system_registers: SystemRegisters) -> None:
+        """Claim what user mode may reach; each access asks the PMU's own permission bits when it happens."""
+
+    def user_encodings(self) -> list[int]:
+        """Encodings for `Core.trap_system_register`: the registers that `grant_user_access` claims."""

@@ -1,0 +1,181 @@
+"""PmuModel: everything about one PMU that is data: its counters, its events, and its names in Linux."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from pmu import models as model_files
+from pmu.event import Event, EventList, UnknownEvent
+
+
+class Role(Enum):
+    """What a format field does here."""
+
+    SELECTS = "part of the event's code"
+    NO_EFFECT = "accepted; changes nothing on a machine like ours"
+    OPTION = "asks the kernel's driver for something"
+    UNMODELLED = "only zero is modelled"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatField:
+    """One file of sysfs ``format/``: where in perf_event_attr a named number goes."""
+
+    name: str
+    lo: int
+    hi: int
+    role: Role = Role.SELECTS
+    config: str = "config"  # or config1, config2
+
+    @property
+    def text(self) -> str:
+        """The file's contents, without the newline."""
+        return f"{self.config}:{self.lo}" if self.lo == self.hi else f"{self.config}:{self.lo}-{self.hi}"
+
+    @property
+    def mask(self) -> int:
+        return ((1 << (self.hi - self.lo + 1)) - 1) << self.lo
+
+    def insert(self, value: int) -> int:
+        """`value` moved to the field's bits; ValueError if it does not fit."""
+        if value < 0 or value << self.lo & ~self.mask:
+            raise ValueError(f"{self.name}={value:#x} does not fit in {self.text}")
+        return value << self.lo
+
+    def extract(self, config: int) -> int:
+        return (config & self.mask) >> self.lo
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCounter:
+    """A counter that counts one event only."""
+
+    event: str  # name in the model's event list
+    config: int  # perf_event_attr.config that Linux places on this counter, whatever the vendor's code
+    width_bits: int
+    programmable: bool = True  # whether an event counter can count `config` as well
+
+
+GENERIC_HARDWARE_EVENTS = (  # uapi/linux/perf_event.h, enum perf_hw_id, in order of number
+    "PERF_COUNT_HW_CPU_CYCLES",
+    "PERF_COUNT_HW_INSTRUCTIONS",
+    "PERF_COUNT_HW_CACHE_REFERENCES",
+    "PERF_COUNT_HW_CACHE_MISSES",
+    "PERF_COUNT_HW_BRANCH_INSTRUCTIONS",
+    "PERF_COUNT_HW_BRANCH_MISSES",
+    "PERF_COUNT_HW_BUS_CYCLES",
+    "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND",
+    "PERF_COUNT_HW_STALLED_CYCLES_BACKEND",
+    "PERF_COUNT_HW_REF_CPU_CYCLES",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PmuModel:
+    """One PMU as its vendor and Linux describe it. A live device is made from it and a counter bank."""
+
+    name: str
+    isa: str  # "aarch64" or "x86_64"
+    sysfs_name: str  # /sys/bus/event_source/devices/<sysfs_name>
+    driver: str  # perfcore/events/drivers/<driver>.py
+    version: int  # ID_AA64DFR0_EL1.PMUVer; CPUID.0AH:EAX[7:0]
+    identification: int  # PMCR_EL0.IMP and IDCODE, in place; IA32_PERF_CAPABILITIES
+    counters: int  # event counters of the real part
+    most_counters: int  # event counters that the architecture can have: a measuring PMU's number
+    counter_width_bits: int
+    fixed_counters: tuple[FixedCounter, ...]
+    events: EventList
+    format: tuple[FormatField, ...]
+    generic_events: Mapping[str, str]  # PERF_COUNT_HW_* -> event name; what is not there is not supported
+    generic_cache_events: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """(L1D, OP_READ, RESULT_ACCESS), as after PERF_COUNT_HW_CACHE_ -> event name"""
+    sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
+
+    def __post_init__(self) -> None:
+        for generic in self.generic_events:
+            if generic not in GENERIC_HARDWARE_EVENTS:
+                raise ValueError(f"{self.name}: {generic} is no PERF_COUNT_HW_* event")
+        named = [*self.generic_events.values(), *self.generic_cache_events.values(), *self.sysfs_aliases.values()]
+        for name in [*named, *(fixed.event for fixed in self.fixed_counters)]:
+            if self.events.by_name(name) is None:
+                raise ValueError(f"{self.name}: {name} is not in its event list")
+
+    def bank_size(self, counters: int) -> int:
+        """Counters that the core's bank must have for a device with this many event counters."""
+        return counters + len(self.fixed_counters)
+
+    def generic_event(self, generic: str) -> Event | None:
+        """The event behind PERF_COUNT_HW_*, or None where this PMU cannot know it."""
+        name = self.generic_events.get(generic)
+        return None if name is None else self.events.find(name)
+
+    def config_of(self, event: Event) -> int:
+        """perf_event_attr.config that counts `event`."""
+        for fixed in self.fixed_counters:
+            if fixed.event == event.name:
+                return fixed.config
+        return event.code
+
+    def event_of(self, config: int) -> Event:
+        """The event that a raw config selects; UnknownEvent says by name why there is none."""
+        code = 0
+        placed = 0
+        for bits in self.format:
+            if bits.config != "config":
+                continue
+            placed |= bits.mask
+            if bits.role is Role.SELECTS:
+                code |= config & bits.mask
+            elif bits.role is Role.UNMODELLED and config & bits.mask:
+                raise UnknownEvent(f"{bits.name}={bits.extract(config)} in {config:#x}: only {bits.name}=0 is modelled")
+        if config & ~placed:
+            raise UnknownEvent(f"bits {config & ~placed:#x} of {config:#x} are not in the format of {self.sysfs_name}")
+        event = self.events.by_code(code)
+        if event is not None and self.config_of(event) == code:
+            return event
+        for fixed in self.fixed_counters:
+            if fixed.config == code:
+                return self.events.find(fixed.event)
+        if event is not None:
+            config = self.config_of(event)
+            raise UnknownEvent(
+                f"{event.name} is counted by a fixed counter: its config is {config:#06x}, not {code:#06x}"
+            )
+        return self.events.find_code(code)
+
+    def event_text(self, event: Event) -> str:
+        """`event` as a file of sysfs ``events/`` has it: ``event=0xc4,umask=0x01``; zeros left out but the first."""
+        config = self.config_of(event)
+        selecting = [bits for bits in self.format if bits.role is Role.SELECTS]
+        return ",".join(
+            f"{bits.name}=0x{bits.extract(config):0{(bits.hi - bits.lo + 4) // 4}x}"
+            for number, bits in enumerate(selecting)
+            if number == 0 or bits.extract(config)
+        )
+
+    def sysfs_events(self) -> dict[str, str]:
+        """The files of sysfs ``events/``: name -> contents."""
+        return {alias: self.event_text(self.events.find(name)) for alias, name in self.sysfs_aliases.items()}
+
+    def sysfs_format(self) -> dict[str, str]:
+        """The files of sysfs ``format/``: name -> contents."""
+        return {bits.name: bits.text for bits in self.format}
+
+
+def models() -> list[str]:
+    """Names of all models: the files in ``pmu/models/``."""
+    return sorted(found.name for found in pkgutil.iter_modules(model_files.__path__))
+
+
+def model(name: str) -> PmuModel:
+    """The model of this name. ValueError names those that exist."""
+    if name not in models():
+        raise ValueError(f"no PMU model '{name}'; there are {', '.join(models())}")
+    found = importlib.import_module(f"{model_files.__name__}.{name}").MODEL
+    if not isinstance(found, PmuModel) or found.name != name:
+        raise TypeError(f"pmu/models/{name}.py: MODEL is not a PmuModel named {name}")
+    return found

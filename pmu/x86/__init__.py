@@ -1,0 +1,1 @@
+"""x86's counting hardware."""

@@ -1,0 +1,294 @@
+"""Perfmon: Intel's architectural performance monitoring as a live device. Intel SDM volume 3, "Performance Monitoring".
+
+Registers turn into settings of a counter bank in the core; nothing is counted here. Bank layout, for N general-purpose
+counters: 0..N-1 are those, N..N+2 the fixed ones. The global registers have the fixed ones at bits 32..34 instead.
+
+A counter whose select register has E, INV or CMASK set counts nothing: the bank has no events per cycle. The tool
+refuses such an event by name (`PmuModel.event_of`).
+"""
+
+from __future__ import annotations
+
+from emulator.sysregs import SystemRegisters, UndefinedRegister
+from pmu.counter_bank import CounterBank
+from pmu.event import Event
+from pmu.model import PmuModel
+from pmu.register import Register
+from pmu.register_device import RegisterDevice
+from pmu.x86.registers import (
+    FIXED_COUNTERS,
+    FIXED_SHIFT,
+    IA32_DEBUGCTL,
+    IA32_FIXED_CTR_CTRL,
+    IA32_PERF_CAPABILITIES,
+    IA32_PERF_GLOBAL_CTRL,
+    IA32_PERF_GLOBAL_INUSE,
+    IA32_PERF_GLOBAL_STATUS,
+    IA32_PERF_GLOBAL_STATUS_RESET,
+    IA32_PERF_GLOBAL_STATUS_SET,
+    IA32_X2APIC_LVT_PMI,
+    MOST_COUNTERS,
+    IA32_A_PMCx,
+    IA32_FIXED_CTRx,
+    IA32_PERFEVTSELx,
+    IA32_PMCx,
+)
+
+RDPMC_FIXED = 1 << 30  # in ECX: a fixed counter
+
+_SELECT = IA32_PERFEVTSELx
+_CODE = _SELECT.EVENT.mask | _SELECT.UMASK.mask
+_UNMODELLED = _SELECT.E.mask | _SELECT.INV.mask | _SELECT.CMASK.mask
+_FROZEN = IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
+_FIXED_OS, _FIXED_USER, _FIXED_PMI = 0b0001, 0b0010, 0b1000  # of a counter's four bits in IA32_FIXED_CTR_CTRL
+_MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
+
+
+class Perfmon(RegisterDevice):
+    """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
+
+    def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
+        super().__init__()
+        n = model.counters if counters is None else counters
+        if not 0 <= n <= MOST_COUNTERS:
+            raise ValueError(f"{model.name}: {n} general-purpose counters; there can be 0 to {MOST_COUNTERS}")
+        if len(model.fixed_counters) > FIXED_COUNTERS:
+            raise ValueError(f"{model.name}: {len(model.fixed_counters)} fixed counters; {FIXED_COUNTERS} are modelled")
+        if bank.size < model.bank_size(n):
+            raise ValueError(f"{model.name}: {n} counters need a bank of {model.bank_size(n)}, not {bank.size}")
+        self.model = model
+        self.counters = n
+        self.user_rdpmc = False  # CR4.PCE: RDPMC works in user mode
+        self._bank = bank
+        self._fixed = len(model.fixed_counters)
+        self._implemented = (1 << n) - 1 | ((1 << self._fixed) - 1) << FIXED_SHIFT
+        self._widths = [model.counter_width_bits] * n + [fixed.width_bits for fixed in model.fixed_counters]
+        for counter, width in enumerate(self._widths):
+            bank.set_width(counter, width)
+        fixed_events = [model.events.find(fixed.event) for fixed in model.fixed_counters]
+        self._fixed_probes = [event.probe_mask for event in fixed_events]
+        only_fixed = {event.code for event in fixed_events}
+        self._events = {
+            event.code: (event.probe_mask, event.in_kernel) for event in model.events if event.code not in only_fixed
+        }
+        self._selects = [0] * n  # IA32_PERFEVTSELx
+        self._probes = [0] * len(self._widths)  # what a counter is connected to, once the global control lets it
+        self._interrupting = 0  # bank mask of the counters that interrupt on overflow
+        self._active = 0  # bank mask of the counters that are connected
+        self._frozen = False
+        self._declare()
+
+    def _declare(self) -> None:
+        """Every register that the device has."""
+        self._compute(IA32_PERFEVTSELx, self._read_select, self._write_select)
+        self._compute(IA32_PMCx, self._read_counter, self._write_counter_signed)
+        if IA32_PERF_CAPABILITIES(self.model.identification).FW_WRITE:
+            self._compute(IA32_A_PMCx, self._read_counter, self._write_counter)
+        self._compute(IA32_FIXED_CTRx, self._read_fixed, self._write_fixed)
+        self._store(IA32_PERF_CAPABILITIES, initial=self.model.identification)
+        self._store(IA32_FIXED_CTR_CTRL, self._control_fixed)
+        # all general-purpose counters are enabled at power-up, as the manual has it
+        self._store(IA32_PERF_GLOBAL_CTRL, self._update_active, initial=(1 << self.counters) - 1)
+        self._compute(IA32_PERF_GLOBAL_CTRL, write=self._write_global_control)
+        self._compute(IA32_PERF_GLOBAL_STATUS, lambda index: self._status())
+        for register in (IA32_PERF_GLOBAL_STATUS_RESET, IA32_PERF_GLOBAL_STATUS_SET):
+            self._compute_status(register)
+        self._compute(IA32_PERF_GLOBAL_INUSE, lambda index: self._in_use())
+        self._store(IA32_DEBUGCTL)
+        self._store(IA32_X2APIC_LVT_PMI)
+
+    # the interrupt
+
+    def interrupt_asserted(self) -> bool:
+        """A counter that interrupts has its overflow bit set, and the local APIC's entry is not masked."""
+        return bool(self._bank.overflowed() & self._interrupting and not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED)
+
+    def take_interrupt(self) -> None:
+        """What hardware does as it delivers the interrupt: mask the local APIC's entry, and freeze if told to.
+
+        For whoever delivers it. Afterwards software clears the overflow (and CTR_FRZ) by
+        IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
+        """
+        self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED
+        if self.storage["IA32_DEBUGCTL"] & IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask:
+            self._set_frozen(True)
+
+    # masks: bits 32..34 of a global register are counters N..N+2 of the bank
+
+    def _to_bank(self, counters: int) -> int:
+        return counters & (1 << self.counters) - 1 | (counters >> FIXED_SHIFT & 0b111) << self.counters
+
+    def _from_bank(self, counters: int) -> int:
+        n = self.counters
+        return counters & (1 << n) - 1 | (counters >> n & (1 << self._fixed) - 1) << FIXED_SHIFT
+
+    # connecting
+
+    def _update_active(self) -> None:
+        """Start and stop the counters that the global control or a freeze changes."""
+        active = 0 if self._frozen else self._to_bank(self.storage["IA32_PERF_GLOBAL_CTRL"])
+        changed = active ^ self._active
+        self._active = active
+        connect = self._bank.connect
+        probes = self._probes
+        while changed:
+            bit = changed & -changed
+            changed ^= bit
+            number = bit.bit_length() - 1
+            if probes[number]:
+                connect(number, probes[number] if active & bit else 0)
+
+    def _set_probes(self, number: int, probes: int, interrupts: bool) -> None:
+        """Set what a counter of the bank counts while the global control lets it, and whether it interrupts."""
+        bit = 1 << number
+        if probes != self._probes[number]:
+            self._probes[number] = probes
+            if self._active & bit:
+                self._bank.connect(number, probes)
+        interrupting = self._interrupting | bit if interrupts else self._interrupting & ~bit
+        if interrupting != self._interrupting:
+            self._interrupting = interrupting
+            self._bank.arm(interrupting)
+
+    def _write_global_control(self, value: int, index: int) -> None:
+        if value & ~self._implemented:
+            raise ValueError(f"IA32_PERF_GLOBAL_CTRL: bits {value & ~self._implemented:#x} of {value:#x} are reserved")
+        self.storage["IA32_PERF_GLOBAL_CTRL"] = value
+        self._update_active()
+
+    # general-purpose counters
+
+    def _check(self, register: type[Register], counter: int) -> None:
+        if not 0 <= counter < self.counters:
+            raise ValueError(f"{register.name_of(counter)}: this PMU has {self.counters} general-purpose counters")
+
+    def event_of(self, counter: int) -> Event | None:
+        """The event that a general-purpose counter is set to; None if this PMU does not count it."""
+        self._check(IA32_PERFEVTSELx, counter)
+        code = self._selects[counter] & _CODE
+        return self.model.events.by_code(code) if code in self._events else None
+
+    def _read_select(self, counter: int) -> int:
+        self._check(IA32_PERFEVTSELx, counter)
+        return self._selects[counter]
+
+    def _write_select(self, value: int, counter: int) -> None:
+        self._check(IA32_PERFEVTSELx, counter)
+        self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
+        probes, in_kernel = self._events.get(value & _CODE, (0, False))
+        privilege = _SELECT.OS.mask if in_kernel else _SELECT.USR.mask
+        counts = value & _SELECT.EN.mask and value & privilege and not value & _UNMODELLED
+        interrupts = bool(value & _SELECT.INT.mask and value & _SELECT.EN.mask)
+        self._set_probes(counter, probes if counts else 0, interrupts)
+
+    def _read_counter(self, counter: int) -> int:
+        if not 0 <= counter < self.counters:
+            self._check(IA32_PMCx, counter)
+        return self._bank.read(counter)
+
+    def _write_counter_signed(self, value: int, counter: int) -> None:
+        """IA32_PMCx: 32 bits, sign-extended."""
+        self._check(IA32_PMCx, counter)
+        low = value & 0xFFFF_FFFF
+        self._bank.write(counter, (low | -(low & 0x8000_0000)) & (1 << self._widths[counter]) - 1)
+
+    def _write_counter(self, value: int, counter: int) -> None:
+        """IA32_A_PMCx: the full width."""
+        if not 0 <= counter < self.counters:
+            self._check(IA32_A_PMCx, counter)
+        self._write_full(IA32_A_PMCx, counter, counter, value)
+
+    def _write_full(self, register: type[Register], index: int, number: int, value: int) -> None:
+        if value >> self._widths[number]:
+            raise ValueError(f"{register.name_of(index)}: {value:#x} does not fit in {self._widths[number]} bits")
+        self._bank.write(number, value)
+
+    # fixed counters
+
+    def _check_fixed(self, index: int) -> None:
+        if not 0 <= index < self._fixed:
+            raise ValueError(f"{IA32_FIXED_CTRx.name_of(index)}: this PMU has {self._fixed} fixed counters")
+
+    def _read_fixed(self, index: int) -> int:
+        self._check_fixed(index)
+        return self._bank.read(self.counters + index)
+
+    def _write_fixed(self, value: int, index: int) -> None:
+        self._check_fixed(index)
+        self._write_full(IA32_FIXED_CTRx, index, self.counters + index, value)
+
+    def _control_fixed(self) -> None:
+        control = self.storage["IA32_FIXED_CTR_CTRL"]
+        for index, probes in enumerate(self._fixed_probes):
+            bits = control >> 4 * index
+            enabled = bits & (_FIXED_OS | _FIXED_USER)
+            self._set_probes(
+                self.counters + index, probes if bits & _FIXED_USER else 0, bool(enabled and bits & _FIXED_PMI)
+            )
+
+    # status
+
+    def _status(self) -> int:
+        return self._from_bank(self._bank.overflowed()) | (_FROZEN if self._frozen else 0)
+
+    def _compute_status(self, register: type[Register]) -> None:
+        """A register that sets or clears status bits, and reads as zero."""
+
+        def write(value: int, index: int) -> None:
+            old = self._status()
+            new = register.write(old, value)
+            if cleared := self._to_bank(old & ~new):
+                self._bank.clear_overflowed(cleared)
+            if raised := self._to_bank(new & ~old & self._implemented):
+                self._bank.set_overflowed(raised)
+            if (old ^ new) & _FROZEN:
+                self._set_frozen(bool(new & _FROZEN))
+
+        self._compute(register, lambda index: 0, write)
+
+    def _set_frozen(self, frozen: bool) -> None:
+        self._frozen = frozen
+        self._update_active()
+
+    def _in_use(self) -> int:
+        general = sum(1 << n for n, select in enumerate(self._selects) if select & _SELECT.EVENT.mask)
+        control = self.storage["IA32_FIXED_CTR_CTRL"]
+        fixed = sum(1 << i for i in range(self._fixed) if control >> 4 * i & (_FIXED_OS | _FIXED_USER))
+        interrupts = any(select & _SELECT.INT.mask for select in self._selects) or control & 0x888
+        return IA32_PERF_GLOBAL_INUSE.make(PMC=general, FIXED=fixed, PMI=int(bool(interrupts)))
+
+    # user mode
+
+    def grant_user_access(self, system_registers: SystemRegisters) -> None:
+        """RDPMC, while `user_rdpmc`; the MSRs themselves are the kernel's."""
+        system_registers.claim_rdpmc(self.rdpmc)
+
+    def user_encodings(self) -> list[int]:
+        """None: RDPMC always exits to the machine."""
+        return []
+
+    def rdpmc(self, ecx: int) -> int:
+        """RDPMC in user mode: EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
+        if not self.user_rdpmc:
+            raise UndefinedRegister(f"RDPMC with ECX={ecx:#x} while CR4.PCE is 0")
+        if ecx < self.counters:
+            return self._bank.read(ecx)
+        if ecx & RDPMC_FIXED and (index := ecx ^ RDPMC_FIXED) < self._fixed:
+            return self._bank.read(self.counters + index)
+        raise UndefinedRegister(
+            f"RDPMC with ECX={ecx:#x}: counters are 0..{self.counters - 1} and {RDPMC_FIXED:#x}+0..{self._fixed - 1}"
+        )
+
+
+ARCHITECTURAL_EVENTS = (0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5)
+"""UMASK:EVENT of core cycles, instructions, reference cycles, last-level references and misses, branches, branch
+mispredictions: bits 0..6 of CPUID leaf 0AH, EBX."""
+
+
+def cpuid_leaf_0a(model: PmuModel) -> tuple[int, int, int, int]:
+    """EAX, EBX, ECX, EDX of CPUID leaf 0AH. Intel SDM volume 2, "CPUID", leaf 0AH."""
+    width = model.fixed_counters[0].width_bits if model.fixed_counters else 0
+    eax = model.version | model.counters << 8 | model.counter_width_bits << 16 | len(ARCHITECTURAL_EVENTS) << 24
+    ebx = sum(1 << bit for bit, code in enumerate(ARCHITECTURAL_EVENTS) if model.events.by_code(code) is None)
+    edx = len(model.fixed_counters) | width << 5
+    return eax, ebx, 0, edx

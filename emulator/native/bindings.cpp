@@ -3,4 +3,5 @@
 
 NB_MODULE(_native, module) {
     perfemu::bind_memory(module);
+    perfemu::bind_core(module);
 }

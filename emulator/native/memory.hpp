@@ -49,12 +49,21 @@ public:
     // Some mapping may execute this frame: stores to it through any other mapping must be watched.
     void mark_executable(Frame frame) { frames_[frame].executable = true; }
     bool executable(Frame frame) const { return frames_[frame].executable; }
+    // Code in this frame may change by the guest's stores: it is both executable and, somewhere, written.
+    // True if blocks may have been decoded from it as if it could not change.
+    bool mark_changeable(Frame frame) {
+        if (frames_[frame].changeable) return false;
+        frames_[frame].changeable = true;
+        return frames_[frame].holds_code;
+    }
+    bool changeable(Frame frame) const { return frames_[frame].changeable; }
 
 private:
     struct FrameState {
         uint32_t references = 0;
         bool holds_code = false;
         bool executable = false;
+        bool changeable = false;
         bool dirty = false;  // was in use before: must be cleared when it is handed out again
     };
     void forget(Frame frame);

@@ -1,0 +1,126 @@
+// The Python faces of Core and CounterBank, as emulator/_native.pyi declares them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "core.hpp"
+
+namespace nb = nanobind;
+
+namespace perfemu {
+
+static int run(Core& core, uint64_t until_cycle) {
+    Exit exit;
+    {
+        nb::gil_scoped_release unlocked;
+        exit = core.run(until_cycle, [] {
+            nb::gil_scoped_acquire locked;
+            return PyErr_CheckSignals() != 0;
+        });
+    }
+    if (exit == Exit::INTERRUPTED) throw nb::python_error();
+    return static_cast<int>(exit);
+}
+
+static std::vector<uint64_t> registers(const Core& core) {
+    std::vector<uint64_t> values;
+    for (int number : core.isa().registers()) values.push_back(read_register(core.engine(), number));
+    return values;
+}
+
+static nb::tuple syscall_arguments(const Core& core) {
+    nb::list values;
+    for (int number : core.isa().syscall_registers()) values.append(read_register(core.engine(), number));
+    return nb::tuple(values);
+}
+
+static int vector_register(const Core& core, unsigned number) {
+    if (number >= core.isa().vectors()) throw nb::index_error("no such vector register");
+    return core.isa().first_vector() + static_cast<int>(number);
+}
+
+static constexpr size_t VECTOR_BYTES = 16;
+
+static nb::bytes read_vector(const Core& core, unsigned number) {
+    char value[VECTOR_BYTES] = {};
+    uc_reg_read(core.engine(), vector_register(core, number), value);
+    return nb::bytes(value, sizeof value);
+}
+
+static void write_vector(Core& core, unsigned number, nb::bytes value) {
+    if (value.size() != VECTOR_BYTES) throw nb::value_error("a vector register has 16 bytes");
+    uc_reg_write(core.engine(), vector_register(core, number), value.c_str());
+}
+
+static void bind_counters(nb::module_& module) {
+    nb::class_<CounterBank>(module, "CounterBank")
+        .def_prop_ro("size", &CounterBank::size)
+        .def("connect", &CounterBank::connect, nb::arg("counter"), nb::arg("probes"))
+        .def("connected", &CounterBank::connected, nb::arg("counter"))
+        .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"))
+        .def("arm", &CounterBank::arm, nb::arg("counters"))
+        .def("read", &CounterBank::read, nb::arg("counter"))
+        .def("write", &CounterBank::write, nb::arg("counter"), nb::arg("value"))
+        .def("add", &CounterBank::add, nb::arg("counter"), nb::arg("amount"))
+        .def("overflowed", &CounterBank::overflowed)
+        .def("set_overflowed", &CounterBank::set_overflowed, nb::arg("counters"))
+        .def("clear_overflowed", &CounterBank::clear_overflowed, nb::arg("counters"));
+}
+
+// What decoding finds in code, for tests: (offset, length, probes, iteration probes, trap) of each instruction.
+static nb::list decode(std::string_view isa, uint64_t address, nb::bytes code) {
+    std::unique_ptr<Isa> decoder = Isa::make(isa);
+    nb::list rows;
+    for (const Op& op : decoder->decode(address, {reinterpret_cast<const uint8_t*>(code.c_str()), code.size()}))
+        rows.append(nb::make_tuple(op.offset, op.length, op.probes, op.iteration_probes, static_cast<int>(op.trap)));
+    return rows;
+}
+
+void bind_core(nb::module_& module) {
+    module.attr("PROBE_COUNT") = PROBE_COUNT;
+    module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"));
+    bind_counters(module);
+
+    nb::class_<Core>(module, "Core")
+        .def(nb::init<std::string_view, std::shared_ptr<PhysicalMemory>>(), nb::arg("isa"), nb::arg("memory"))
+        .def("set_address_space", &Core::set_address_space, nb::arg("space"))
+        .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
+        .def("run", &run, nb::arg("until_cycle"))
+        .def_prop_ro("pc", &Core::pc)
+        .def_prop_ro("last_retired_pc", &Core::last_retired_pc)
+        .def_prop_ro("fault_address", &Core::fault_address)
+        .def_prop_ro("fault_access", [](const Core& core) { return static_cast<int>(core.fault_access()); })
+        .def_prop_ro("exception", [](const Core& core) { return static_cast<int>(core.exception()); })
+        .def_prop_ro("trapped", [](const Core& core) {
+            const Op& op = core.trapped();
+            return nb::make_tuple(static_cast<int>(op.trap), op.trap_encoding, op.trap_register);
+        })
+        .def("complete_trapped", &Core::complete_trapped)
+        .def("read_register", &Core::read, nb::arg("number"))
+        .def("write_register", &Core::write, nb::arg("number"), nb::arg("value"))
+        .def("read_registers", [](const Core& core, const std::vector<unsigned>& numbers) {
+            std::vector<uint64_t> values;
+            for (unsigned number : numbers) values.push_back(core.read(number));
+            return values;
+        }, nb::arg("numbers"))
+        .def("registers", &registers)
+        .def("syscall_arguments", &syscall_arguments)
+        .def("read_vector", &read_vector, nb::arg("number"))
+        .def("write_vector", &write_vector, nb::arg("number"), nb::arg("value"))
+        .def_prop_ro("cycles", &Core::cycles)
+        .def_prop_ro("progress", &Core::progress)
+        .def("total", [](Core& core, unsigned probe) {
+            if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
+            return core.sum(ProbeMask{1} << probe);
+        }, nb::arg("probe"))
+        .def("fire", [](Core& core, unsigned probe, uint64_t amount) {
+            if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
+            core.fire(static_cast<Probe>(probe), amount);
+        }, nb::arg("probe"), nb::arg("amount") = 1)
+        .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
+}
+
+}  // namespace perfemu

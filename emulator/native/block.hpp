@@ -1,0 +1,69 @@
+// What a translated block of guest code does when it retires, decoded once.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "probes.hpp"
+
+namespace perfemu {
+
+using ProbeMask = uint64_t;
+
+constexpr ProbeMask bit(Probe probe) { return ProbeMask{1} << static_cast<unsigned>(probe); }
+
+template <typename... Probes>
+constexpr ProbeMask mask(Probes... probes) {
+    return (ProbeMask{0} | ... | bit(probes));
+}
+
+// Instructions that never execute in the engine: the machine answers them, or they are faults. The first seven are
+// emulator.cpu.TrapKind.
+enum class Trap : uint8_t { MRS, MSR, CPUID, RDTSC, RDTSCP, RDPMC, XGETBV, UNDEFINED, PRIVILEGED, NONE };
+
+// One instruction.
+struct Op {
+    ProbeMask probes = 0;            // what fires when it retires
+    ProbeMask iteration_probes = 0;  // REP string instructions: what fires with each iteration
+    uint16_t offset = 0;             // from the block's start, bytes
+    uint8_t length = 0;              // bytes
+    Trap trap = Trap::NONE;
+    uint16_t trap_encoding = 0;  // of the system register
+    int8_t trap_register = -1;   // Rt
+    bool conditional = false;    // fires BR_COND_TAKEN and BR_TAKEN if the next instruction is not the one behind it
+    bool repeated = false;       // x86: has a REP prefix that repeats it
+    bool repeat_may_end_early = false;  // CMPS, SCAS: the flags end the repetition, too
+    bool address_32 = false;            // counts in ECX
+    bool pushes_flags = false;          // PUSHF: must not show the single-step flag
+};
+
+struct Block {
+    // What every run touches, on one cache line.
+    uint64_t tag;              // of address and size, see BlockTable
+    uint64_t end;              // address behind the last instruction
+    uint64_t cost;             // taken from Core's budget: instructions, and armed events << 32
+    uint64_t runs = 0;         // since the last fold
+    uint64_t departures = 0;   // runs, since the last fold, after which execution did not continue at `end`
+
+    uint64_t address;
+    uint32_t size;
+    bool special = false;    // needs a look before every run: starts with a trap or a REP, or its code may change
+    bool changeable = false;  // its bytes are writable somewhere
+    bool ends_conditional = false;
+    std::vector<Op> ops;
+    std::array<uint16_t, PROBE_COUNT> counts{};  // how often each probe fires in one whole run
+    std::vector<uint8_t> bytes;                  // what was decoded, kept where it is changeable
+
+    uint32_t instructions() const { return static_cast<uint32_t>(ops.size()); }
+    bool contains(uint64_t pc) const { return pc >= address && pc < end; }
+    // Index of the instruction at `pc`, or ops.size().
+    size_t index_of(uint64_t pc) const {
+        size_t index = 0;
+        while (index < ops.size() && address + ops[index].offset != pc) index++;
+        return index;
+    }
+};
+
+}  // namespace perfemu

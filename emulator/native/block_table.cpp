@@ -1,0 +1,34 @@
+#include "block_table.hpp"
+
+#include <algorithm>
+
+namespace perfemu {
+
+Block BlockTable::nothing_{.tag = ~uint64_t{0}, .end = 0, .cost = 0, .address = 0, .size = 0};
+
+Block* BlockTable::find(uint64_t address, uint32_t size) {
+    auto found = blocks_.find(tag(address, size));
+    if (found == blocks_.end()) return nullptr;
+    slots_[slot(address)] = found->second.get();
+    return found->second.get();
+}
+
+Block& BlockTable::insert(std::unique_ptr<Block> block) {
+    Block& inserted = *block;
+    slots_[slot(inserted.address)] = &inserted;
+    blocks_[inserted.tag] = std::move(block);
+    return inserted;
+}
+
+void BlockTable::erase(Block& block) {
+    Block*& cached = slots_[slot(block.address)];
+    if (cached == &block) cached = &nothing_;
+    blocks_.erase(block.tag);
+}
+
+void BlockTable::clear() {
+    std::fill(slots_.begin(), slots_.end(), &nothing_);
+    blocks_.clear();
+}
+
+}  // namespace perfemu

@@ -1,0 +1,158 @@
+// One hardware thread: an engine, the blocks it has run, and what they add up to.
+//
+// The engine calls `on_block` before every translated block. Almost always the block fits into the budget: it is counted as
+// a whole, and runs. Where something is due inside it (a counter's overflow, the deadline, an instruction that the machine
+// answers), the core steps through it, instruction by instruction, until that point is reached exactly.
+#pragma once
+
+#include <unicorn/unicorn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "block.hpp"
+#include "block_table.hpp"
+#include "counters.hpp"
+#include "isa.hpp"
+#include "memory.hpp"
+
+namespace perfemu {
+
+// emulator.cpu.ExitReason; the last two are for the inside.
+enum class Exit : uint8_t { SYSCALL, REGISTER, OVERFLOW, FAULT, EXCEPTION, DEADLINE, INTERRUPTED, NONE };
+// emulator.cpu.ExceptionKind
+enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVILEGED, SOFTWARE_INTERRUPT, INTERNAL };
+// emulator/_native.pyi, Core.fault_access
+enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
+
+class Core final : public Totals {
+public:
+    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory);
+    ~Core() override;
+    Core(const Core&) = delete;
+    Core& operator=(const Core&) = delete;
+
+    void set_address_space(std::shared_ptr<AddressSpace> space);
+    CounterBank& add_bank(unsigned counters);
+
+    // Runs until an exit. `poll` is called every few million instructions; if it returns true, the run ends with
+    // INTERRUPTED, between two blocks.
+    Exit run(uint64_t until_cycle, const std::function<bool()>& poll);
+
+    uint64_t pc() const;
+    uint64_t last_retired_pc() const { return last_retired_pc_; }
+    uint64_t fault_address() const { return fault_address_; }
+    FaultAccess fault_access() const { return fault_access_; }
+    Exception exception() const { return exception_; }
+    const Op& trapped() const { return trapped_; }
+    void complete_trapped();
+
+    uint64_t read(unsigned number) const;
+    void write(unsigned number, uint64_t value);
+    const Isa& isa() const { return *isa_; }
+    uc_engine* engine() const { return engine_; }
+
+    uint64_t cycles() const { return retired(); }
+    // What `cycles` was at the last poll. The one call that other threads may make during `run`.
+    uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+    uint64_t sum(ProbeMask probes) override;
+    void fire(Probe probe, uint64_t amount);
+    std::vector<uint64_t> frame_chain(unsigned limit) const;
+
+private:
+    static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
+    static void on_interrupt(uc_engine*, uint32_t number, void* core);
+    static void on_syscall(uc_engine*, void* core);
+    static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
+
+    // Blocks
+    void consider(uint64_t address, uint32_t size);
+    void consider_repeat(Block& block);
+    void consider_step(Block& block);
+    bool fits(const Block& block) const;
+    void count(Block& block);
+    void uncount_from(uint64_t pc);
+    Block& block_at(uint64_t address, uint32_t size);
+    Block& decode(uint64_t address, uint32_t size);
+    bool unchanged(const Block& block) const;
+    void note_interrupted_store(uint64_t address, const Block& next);
+    uint64_t cost(const Block& block) const;
+    void set_cost(Block& block) const;
+    void forget_blocks();
+    void drop_blocks();
+    static bool needs_stepping_inside(const Block& block);
+
+    // Budget
+    void plan();
+    void drop_budget();
+    uint64_t retired() const;
+
+    // Stepping
+    void begin_stepping(Block& block);
+    void end_stepping();
+    void redispatch(uint64_t address);
+    void step_done();
+    void retire(const Op& op, uint64_t pc, uint64_t next_pc);
+    bool must_step(const Block& block) const;
+
+    void exit(Exit reason);
+    void leave(uc_err error);
+    void fold();
+    void refresh_translations();
+    bool interrupt_raised();
+    bool poll_due();
+
+    std::unique_ptr<Isa> isa_;
+    std::shared_ptr<PhysicalMemory> memory_;
+    std::shared_ptr<AddressSpace> space_;
+    uc_engine* engine_ = nullptr;
+
+    // The budget: how many instructions (low half) and armed events (high half) may pass before something is due, less one
+    // each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.
+    static constexpr uint64_t EXHAUSTED = uint64_t{1} << 63 | uint64_t{1} << 31;
+    uint64_t budget_ = 0;
+    Block* previous_;     // the block that was counted last; its successor tells where it went
+    BlockTable blocks_;
+    bool blocks_stale_ = false;
+    std::vector<Block*> ran_;  // blocks with runs since the last fold
+
+    uint32_t planned_instructions_ = 0;  // what the low half of the budget started with
+    uint64_t retired_ = 0;               // without what has been taken from the budget
+    uint64_t polled_ = 0;                // `retired()` at the last poll
+    uint64_t repeats_since_poll_ = 0;
+    uint64_t folded_at_ = 0;
+    std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED and CYCLES live in retired_
+    ProbeMask costed_probes_ = 0;                 // the armed probes that blocks' costs were made for
+    std::vector<std::unique_ptr<CounterBank>> banks_;
+
+    uint64_t until_ = 0;
+    const std::function<bool()>* poll_ = nullptr;
+    Exit exit_ = Exit::NONE;
+    Exit pending_exit_ = Exit::NONE;  // to be returned by the next run, before anything executes
+    bool stepping_ = false;
+    Block* stepped_ = nullptr;  // the instruction that is being stepped, as a block
+    uint64_t stepping_from_ = 0, stepping_end_ = 0;
+    uint64_t repeat_count_ = 0;  // the count register before the stepped iteration
+    Block* repeat_ = nullptr;    // the REP whose iteration was counted last
+
+    bool faulted_ = false;
+    uint64_t last_retired_pc_ = 0;
+    uint64_t fault_address_ = 0;
+    FaultAccess fault_access_ = FaultAccess::READ;
+    Exception exception_ = Exception::INTERNAL;
+    Op trapped_;
+
+    uint64_t seen_space_generation_ = 0;
+    uint64_t seen_code_generation_ = 0;
+    uint64_t fills_until_flush_;
+    uint64_t flushes_ = 0;
+    std::atomic<uint64_t> progress_ = 0;
+    std::vector<uc_hook> hooks_;
+};
+
+}  // namespace perfemu

@@ -1,0 +1,117 @@
+#include "counters.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace perfemu {
+
+CounterBank::CounterBank(Totals& totals, unsigned counters) : totals_(totals) {
+    if (counters == 0 || counters > MAX_COUNTERS)
+        throw std::invalid_argument("a bank has 1 to " + std::to_string(MAX_COUNTERS) + " counters");
+    counters_.resize(counters, Counter{.limit = ~uint64_t{0}});
+}
+
+// Brings `value` up to the present; notes a wrap.
+void CounterBank::sync(unsigned index) {
+    Counter& counter = counters_[index];
+    if (!counter.probes) return;
+    uint64_t now = totals_.sum(counter.probes);
+    uint64_t fired = now - counter.seen;
+    counter.seen = now;
+    bool wraps = fired > counter.limit - counter.value;
+    counter.value = (counter.value + fired) & counter.limit;
+    if (!wraps) return;
+    uint64_t self = uint64_t{1} << index;
+    overflowed_ |= self;
+    if (armed_ & self) interrupt_ = true;
+}
+
+void CounterBank::connect(unsigned index, ProbeMask probes) {
+    Counter& counter = counters_.at(index);
+    sync(index);
+    counter.probes = probes;
+    counter.seen = probes ? totals_.sum(probes) : 0;
+    update_armed_probes();
+}
+
+void CounterBank::set_width(unsigned index, unsigned bits) {
+    if (bits == 0 || bits > 64) throw std::invalid_argument("a counter is 1 to 64 bits wide, not " + std::to_string(bits));
+    Counter& counter = counters_.at(index);
+    sync(index);
+    counter.limit = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    counter.value &= counter.limit;
+}
+
+void CounterBank::arm(uint64_t counters) {
+    sync_armed();
+    armed_ = counters;
+    sync_armed();
+    if (overflowed_ & armed_) interrupt_ = true;
+    update_armed_probes();
+}
+
+uint64_t CounterBank::read(unsigned index) {
+    Counter& counter = counters_.at(index);
+    sync(index);
+    return counter.value;
+}
+
+void CounterBank::write(unsigned index, uint64_t value) {
+    Counter& counter = counters_.at(index);
+    sync(index);
+    counter.value = value & counter.limit;
+}
+
+void CounterBank::add(unsigned index, uint64_t amount) {
+    Counter& counter = counters_.at(index);
+    sync(index);
+    bool wraps = amount > counter.limit - counter.value;
+    counter.value = (counter.value + amount) & counter.limit;
+    if (wraps) set_overflowed(uint64_t{1} << index);
+}
+
+uint64_t CounterBank::overflowed() {
+    for (unsigned i = 0; i < counters_.size(); i++) sync(i);
+    return overflowed_;
+}
+
+void CounterBank::set_overflowed(uint64_t counters) {
+    overflowed_ |= counters;
+    if (counters & armed_) interrupt_ = true;
+}
+
+void CounterBank::clear_overflowed(uint64_t counters) {
+    overflowed();  // a wrap that nobody has seen yet is before this clearing
+    overflowed_ &= ~counters;
+}
+
+void CounterBank::sync_armed() {
+    for (unsigned i = 0; i < counters_.size(); i++)
+        if (armed_ >> i & 1) sync(i);
+}
+
+std::vector<CounterBank::Armed> CounterBank::armed() {
+    std::vector<Armed> result;
+    for (unsigned i = 0; i < counters_.size(); i++) {
+        if (!(armed_ >> i & 1) || !counters_[i].probes) continue;
+        sync(i);
+        uint64_t to_the_limit = counters_[i].limit - counters_[i].value;
+        result.push_back({counters_[i].probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
+    }
+    return result;
+}
+
+void CounterBank::update_armed_probes() {
+    armed_probes_ = 0;
+    for (unsigned i = 0; i < counters_.size(); i++)
+        if (armed_ >> i & 1) armed_probes_ |= counters_[i].probes;
+}
+
+bool CounterBank::take_interrupt() {
+    sync_armed();
+    bool taken = interrupt_;
+    interrupt_ = false;
+    return taken;
+}
+
+}  // namespace perfemu

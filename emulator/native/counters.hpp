@@ -1,0 +1,67 @@
+// The counting half of a PMU: counters over probe totals. Which register shows which counter is the PMU model's matter.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "block.hpp"
+
+namespace perfemu {
+
+// Where a bank gets its totals from.
+class Totals {
+public:
+    virtual ~Totals() = default;
+    // How often the probes of the mask have fired, together, exact at the present instruction.
+    virtual uint64_t sum(ProbeMask probes) = 0;
+};
+
+class CounterBank {
+public:
+    static constexpr unsigned MAX_COUNTERS = 64;
+
+    CounterBank(Totals& totals, unsigned counters);
+
+    unsigned size() const { return static_cast<unsigned>(counters_.size()); }
+    void connect(unsigned counter, ProbeMask probes);
+    ProbeMask connected(unsigned counter) const { return counters_.at(counter).probes; }
+    void set_width(unsigned counter, unsigned bits);
+    void arm(uint64_t counters);
+    uint64_t read(unsigned counter);
+    void write(unsigned counter, uint64_t value);
+    void add(unsigned counter, uint64_t amount);
+    uint64_t overflowed();
+    void set_overflowed(uint64_t counters);
+    void clear_overflowed(uint64_t counters);
+
+    // For the core: an armed counter that counts, and how many more of its events make it wrap.
+    struct Armed {
+        ProbeMask probes;
+        uint64_t remaining;
+    };
+    std::vector<Armed> armed();
+    // Probes that armed counters listen to.
+    ProbeMask armed_probes() const { return armed_probes_; }
+    // Has an armed counter wrapped since this was asked last?
+    bool take_interrupt();
+
+private:
+    struct Counter {
+        ProbeMask probes = 0;
+        uint64_t limit = 0;  // 2**width - 1
+        uint64_t value = 0;  // when `seen` was the sum of its probes
+        uint64_t seen = 0;
+    };
+    void sync(unsigned counter);
+    void sync_armed();
+    void update_armed_probes();
+
+    Totals& totals_;
+    std::vector<Counter> counters_;
+    uint64_t armed_ = 0;
+    uint64_t overflowed_ = 0;
+    ProbeMask armed_probes_ = 0;
+    bool interrupt_ = false;
+};
+
+}  // namespace perfemu

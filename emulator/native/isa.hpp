@@ -1,0 +1,81 @@
+// What differs between the two instruction sets, for the core.
+#pragma once
+
+#include <capstone/capstone.h>
+#include <unicorn/unicorn.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "block.hpp"
+
+namespace perfemu {
+
+class Isa {
+public:
+    virtual ~Isa() = default;
+
+    // By name, "aarch64" or "x86_64". Throws std::invalid_argument.
+    static std::unique_ptr<Isa> make(std::string_view name);
+
+    virtual uc_arch engine_arch() const = 0;
+    virtual uc_mode engine_mode() const = 0;
+    // Before the engine's first use: CPU model, page size.
+    virtual void configure(uc_engine* engine) const = 0;
+    // After it: user privilege, and what Linux lets user mode do.
+    virtual void enter_user_mode(uc_engine* engine) const = 0;
+
+    // Unicorn's register numbers in the order of emulator/_native.pyi.
+    virtual std::span<const int> registers() const = 0;
+    virtual int pc() const = 0;
+    virtual int frame_pointer() const = 0;
+    // Where the syscall number and its six arguments are.
+    virtual std::span<const int, 7> syscall_registers() const = 0;
+    virtual int first_vector() const = 0;
+    virtual unsigned vectors() const = 0;
+
+    // Single-step: after each instruction the engine raises interrupt 1. `rearm` after each of those.
+    virtual void set_stepping(uc_engine* engine, bool on) const = 0;
+    virtual void rearm_stepping(uc_engine* engine) const = 0;
+    // Does interrupt `number` report a finished step (or, on Arm, an undefined instruction: the PC tells)?
+    static constexpr uint32_t STEP_INTERRUPT = 1;
+
+    // The SYSCALL instruction's own effects on registers that the engine leaves out. PC is behind it.
+    virtual void complete_syscall(uc_engine* engine) const = 0;
+    // The ops in `bytes`, which lie at `address`. Bytes that are no instruction become one op that traps.
+    virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) = 0;
+    // The data address within the page at `page` that the instruction accesses; `page` if it cannot be told.
+    virtual uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) = 0;
+};
+
+// A capstone handle with details on.
+class Disassembler {
+public:
+    Disassembler(cs_arch arch, cs_mode mode);
+    ~Disassembler();
+    Disassembler(const Disassembler&) = delete;
+    Disassembler& operator=(const Disassembler&) = delete;
+    // The instruction at the front of `bytes`, valid until the next call; nullptr if it is none.
+    const cs_insn* decode(uint64_t address, std::span<const uint8_t> bytes);
+    bool in_group(uint8_t group) const { return cs_insn_group(handle_, insn_, group); }
+
+private:
+    csh handle_ = 0;
+    cs_insn* insn_ = nullptr;
+};
+
+inline uint64_t read_register(uc_engine* engine, int number) {
+    uint64_t value = 0;
+    uc_reg_read(engine, number, &value);
+    return value;
+}
+
+inline void write_register(uc_engine* engine, int number, uint64_t value) { uc_reg_write(engine, number, &value); }
+
+std::unique_ptr<Isa> make_aarch64();
+std::unique_ptr<Isa> make_x86_64();
+
+}  // namespace perfemu

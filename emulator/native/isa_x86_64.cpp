@@ -1,0 +1,361 @@
+// x86-64: registers, user mode and single-step as Unicorn has them, and what each instruction is.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "isa.hpp"
+
+namespace perfemu {
+namespace {
+
+constexpr std::array REGISTERS = {
+    UC_X86_REG_RAX, UC_X86_REG_RBX, UC_X86_REG_RCX,    UC_X86_REG_RDX,     UC_X86_REG_RSI,     UC_X86_REG_RDI,
+    UC_X86_REG_RBP, UC_X86_REG_RSP, UC_X86_REG_R8,     UC_X86_REG_R9,      UC_X86_REG_R10,     UC_X86_REG_R11,
+    UC_X86_REG_R12, UC_X86_REG_R13, UC_X86_REG_R14,    UC_X86_REG_R15,     UC_X86_REG_RIP,     UC_X86_REG_RFLAGS,
+    UC_X86_REG_FS_BASE, UC_X86_REG_GS_BASE, UC_X86_REG_MXCSR, UC_X86_REG_FPCW,
+};
+constexpr std::array SYSCALL_REGISTERS = {UC_X86_REG_RAX, UC_X86_REG_RDI, UC_X86_REG_RSI, UC_X86_REG_RDX,
+                                          UC_X86_REG_R10, UC_X86_REG_R8,  UC_X86_REG_R9};
+static_assert(sizeof(REGISTERS[0]) == sizeof(int));
+
+constexpr uint64_t RFLAGS_TF = 1 << 8;
+
+constexpr ProbeMask READ_MODIFY_WRITE = mask(Probe::LOAD, Probe::STORE);
+
+// What an instruction does to memory without, or other than, its operands tell.
+struct MemoryRow {
+    unsigned id;
+    ProbeMask probes;
+};
+
+// Instructions whose accesses are implied, or whose operands capstone describes otherwise than they behave. Sorted by what
+// they do; a row replaces what the operands say.
+constexpr MemoryRow MEMORY_ROWS[] = {
+    // name a memory operand and do not access it
+    {X86_INS_LEA, 0}, {X86_INS_NOP, 0}, {X86_INS_PREFETCH, 0}, {X86_INS_PREFETCHNTA, 0}, {X86_INS_PREFETCHT0, 0},
+    {X86_INS_PREFETCHT1, 0}, {X86_INS_PREFETCHT2, 0}, {X86_INS_PREFETCHW, 0}, {X86_INS_CLFLUSH, 0},
+    {X86_INS_CLFLUSHOPT, 0}, {X86_INS_CLWB, 0},
+    // loads
+    {X86_INS_RET, bit(Probe::LOAD)}, {X86_INS_LEAVE, bit(Probe::LOAD)}, {X86_INS_POPFQ, bit(Probe::LOAD)},
+    {X86_INS_POPF, bit(Probe::LOAD)}, {X86_INS_XLATB, bit(Probe::LOAD)}, {X86_INS_FLD, bit(Probe::LOAD)},
+    {X86_INS_FILD, bit(Probe::LOAD)}, {X86_INS_FBLD, bit(Probe::LOAD)}, {X86_INS_FLDCW, bit(Probe::LOAD)},
+    {X86_INS_FLDENV, bit(Probe::LOAD)}, {X86_INS_FRSTOR, bit(Probe::LOAD)}, {X86_INS_FXRSTOR, bit(Probe::LOAD)},
+    {X86_INS_FXRSTOR64, bit(Probe::LOAD)}, {X86_INS_LDMXCSR, bit(Probe::LOAD)}, {X86_INS_CMP, bit(Probe::LOAD)},
+    {X86_INS_TEST, bit(Probe::LOAD)}, {X86_INS_BT, bit(Probe::LOAD)},
+    {X86_INS_LODSB, bit(Probe::LOAD)}, {X86_INS_LODSW, bit(Probe::LOAD)}, {X86_INS_LODSD, bit(Probe::LOAD)},
+    {X86_INS_LODSQ, bit(Probe::LOAD)}, {X86_INS_SCASB, bit(Probe::LOAD)}, {X86_INS_SCASW, bit(Probe::LOAD)},
+    {X86_INS_SCASD, bit(Probe::LOAD)}, {X86_INS_SCASQ, bit(Probe::LOAD)}, {X86_INS_CMPSB, bit(Probe::LOAD)},
+    {X86_INS_CMPSW, bit(Probe::LOAD)}, {X86_INS_CMPSQ, bit(Probe::LOAD)},
+    // stores
+    {X86_INS_PUSHFQ, bit(Probe::STORE)}, {X86_INS_PUSHF, bit(Probe::STORE)}, {X86_INS_ENTER, bit(Probe::STORE)},
+    {X86_INS_FST, bit(Probe::STORE)}, {X86_INS_FSTP, bit(Probe::STORE)}, {X86_INS_FIST, bit(Probe::STORE)},
+    {X86_INS_FISTP, bit(Probe::STORE)}, {X86_INS_FISTTP, bit(Probe::STORE)}, {X86_INS_FBSTP, bit(Probe::STORE)},
+    {X86_INS_FNSTCW, bit(Probe::STORE)}, {X86_INS_FNSTSW, bit(Probe::STORE)}, {X86_INS_FNSTENV, bit(Probe::STORE)},
+    {X86_INS_FNSAVE, bit(Probe::STORE)}, {X86_INS_FXSAVE, bit(Probe::STORE)}, {X86_INS_FXSAVE64, bit(Probe::STORE)},
+    {X86_INS_STMXCSR, bit(Probe::STORE)}, {X86_INS_MASKMOVDQU, bit(Probe::STORE)}, {X86_INS_MASKMOVQ, bit(Probe::STORE)},
+    {X86_INS_MOVNTI, bit(Probe::STORE)}, {X86_INS_MOVNTDQ, bit(Probe::STORE)}, {X86_INS_MOVNTPS, bit(Probe::STORE)},
+    {X86_INS_MOVNTPD, bit(Probe::STORE)}, {X86_INS_MOVNTQ, bit(Probe::STORE)},
+    {X86_INS_STOSB, bit(Probe::STORE)}, {X86_INS_STOSW, bit(Probe::STORE)}, {X86_INS_STOSD, bit(Probe::STORE)},
+    {X86_INS_STOSQ, bit(Probe::STORE)},
+    // both
+    {X86_INS_MOVSB, READ_MODIFY_WRITE}, {X86_INS_MOVSW, READ_MODIFY_WRITE}, {X86_INS_MOVSQ, READ_MODIFY_WRITE},
+    {X86_INS_XCHG, READ_MODIFY_WRITE}, {X86_INS_XADD, READ_MODIFY_WRITE}, {X86_INS_CMPXCHG, READ_MODIFY_WRITE},
+    {X86_INS_CMPXCHG8B, READ_MODIFY_WRITE}, {X86_INS_CMPXCHG16B, READ_MODIFY_WRITE}, {X86_INS_BTS, READ_MODIFY_WRITE},
+    {X86_INS_BTR, READ_MODIFY_WRITE}, {X86_INS_BTC, READ_MODIFY_WRITE},
+};
+
+// Rows above whose probes hold also without a memory operand.
+constexpr unsigned IMPLIED[] = {
+    X86_INS_RET,   X86_INS_LEAVE, X86_INS_POPFQ, X86_INS_POPF,  X86_INS_XLATB, X86_INS_PUSHFQ,     X86_INS_PUSHF,
+    X86_INS_ENTER, X86_INS_MASKMOVDQU, X86_INS_MASKMOVQ,
+};
+
+constexpr unsigned STRINGS[] = {
+    X86_INS_MOVSB, X86_INS_MOVSW, X86_INS_MOVSD, X86_INS_MOVSQ, X86_INS_STOSB, X86_INS_STOSW, X86_INS_STOSD,
+    X86_INS_STOSQ, X86_INS_LODSB, X86_INS_LODSW, X86_INS_LODSD, X86_INS_LODSQ, X86_INS_CMPSB, X86_INS_CMPSW,
+    X86_INS_CMPSD, X86_INS_CMPSQ, X86_INS_SCASB, X86_INS_SCASW, X86_INS_SCASD, X86_INS_SCASQ,
+};
+constexpr unsigned COMPARING_STRINGS[] = {
+    X86_INS_CMPSB, X86_INS_CMPSW, X86_INS_CMPSD, X86_INS_CMPSQ, X86_INS_SCASB, X86_INS_SCASW, X86_INS_SCASD, X86_INS_SCASQ,
+};
+
+struct TrapRow {
+    unsigned id;
+    Trap trap;
+};
+constexpr TrapRow TRAPS[] = {
+    {X86_INS_CPUID, Trap::CPUID},
+    {X86_INS_RDTSC, Trap::RDTSC},
+    {X86_INS_RDTSCP, Trap::RDTSCP},
+    {X86_INS_RDPMC, Trap::RDPMC},
+    {X86_INS_XGETBV, Trap::XGETBV},
+    // host randomness: CPUID does not offer them
+    {X86_INS_RDRAND, Trap::UNDEFINED},
+    {X86_INS_RDSEED, Trap::UNDEFINED},
+    // what the engine would execute although user mode may not
+    {X86_INS_HLT, Trap::PRIVILEGED}, {X86_INS_CLI, Trap::PRIVILEGED}, {X86_INS_STI, Trap::PRIVILEGED},
+    {X86_INS_IN, Trap::PRIVILEGED}, {X86_INS_OUT, Trap::PRIVILEGED}, {X86_INS_INSB, Trap::PRIVILEGED},
+    {X86_INS_INSW, Trap::PRIVILEGED}, {X86_INS_INSD, Trap::PRIVILEGED}, {X86_INS_OUTSB, Trap::PRIVILEGED},
+    {X86_INS_OUTSW, Trap::PRIVILEGED}, {X86_INS_OUTSD, Trap::PRIVILEGED}, {X86_INS_RDMSR, Trap::PRIVILEGED},
+    {X86_INS_WRMSR, Trap::PRIVILEGED}, {X86_INS_LGDT, Trap::PRIVILEGED}, {X86_INS_LIDT, Trap::PRIVILEGED},
+    {X86_INS_LLDT, Trap::PRIVILEGED}, {X86_INS_LTR, Trap::PRIVILEGED}, {X86_INS_LMSW, Trap::PRIVILEGED},
+    {X86_INS_CLTS, Trap::PRIVILEGED}, {X86_INS_INVD, Trap::PRIVILEGED}, {X86_INS_WBINVD, Trap::PRIVILEGED},
+    {X86_INS_INVLPG, Trap::PRIVILEGED}, {X86_INS_SWAPGS, Trap::PRIVILEGED}, {X86_INS_SYSRET, Trap::PRIVILEGED},
+    {X86_INS_SYSEXIT, Trap::PRIVILEGED}, {X86_INS_MONITOR, Trap::PRIVILEGED}, {X86_INS_MWAIT, Trap::PRIVILEGED},
+    {X86_INS_XSETBV, Trap::PRIVILEGED},
+};
+
+// VEX-encoded instructions on general registers (BMI1, BMI2): the engine executes these, and no other VEX, as they are.
+constexpr unsigned VEX_EXECUTED[] = {
+    X86_INS_ANDN, X86_INS_BEXTR, X86_INS_BLSI, X86_INS_BLSMSK, X86_INS_BLSR, X86_INS_BZHI, X86_INS_MULX,
+    X86_INS_PDEP, X86_INS_PEXT,  X86_INS_RORX, X86_INS_SARX,   X86_INS_SHLX, X86_INS_SHRX,
+};
+
+template <size_t N>
+bool among(const unsigned (&ids)[N], unsigned id) {
+    return std::find(std::begin(ids), std::end(ids), id) != std::end(ids);
+}
+
+// Offset of the first byte behind the legacy prefixes.
+size_t legacy_prefixes(std::span<const uint8_t> bytes) {
+    size_t at = 0;
+    while (at < bytes.size() && std::strchr("\x66\x67\xf2\xf3\xf0\x2e\x36\x3e\x26\x64\x65", bytes[at]) && bytes[at]) at++;
+    return at;
+}
+
+bool vector_extension_encoded(std::span<const uint8_t> bytes) {
+    size_t at = legacy_prefixes(bytes);
+    return at < bytes.size() && (bytes[at] == 0xc4 || bytes[at] == 0xc5 || bytes[at] == 0x62);
+}
+
+class X8664 final : public Isa {
+public:
+    uc_arch engine_arch() const override { return UC_ARCH_X86; }
+    uc_mode engine_mode() const override { return UC_MODE_64; }
+    void configure(uc_engine*) const override {}  // the default model: Haswell without AVX
+    void enter_user_mode(uc_engine*) const override {}
+
+    std::span<const int> registers() const override {
+        return {reinterpret_cast<const int*>(REGISTERS.data()), REGISTERS.size()};
+    }
+    int pc() const override { return UC_X86_REG_RIP; }
+    int frame_pointer() const override { return UC_X86_REG_RBP; }
+    std::span<const int, 7> syscall_registers() const override {
+        return std::span<const int, 7>(reinterpret_cast<const int*>(SYSCALL_REGISTERS.data()), 7);
+    }
+    int first_vector() const override { return UC_X86_REG_XMM0; }
+    unsigned vectors() const override { return 16; }
+
+    void set_stepping(uc_engine* engine, bool on) const override {
+        uint64_t flags = read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF;
+        write_register(engine, UC_X86_REG_RFLAGS, on ? flags | RFLAGS_TF : flags);
+    }
+    // TF stays set, but for POPF.
+    void rearm_stepping(uc_engine* engine) const override { set_stepping(engine, true); }
+
+    // Intel SDM vol. 2, SYSCALL: RCX gets the return address and R11 the flags.
+    void complete_syscall(uc_engine* engine) const override {
+        write_register(engine, UC_X86_REG_RCX, read_register(engine, UC_X86_REG_RIP));
+        write_register(engine, UC_X86_REG_R11, read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF);
+    }
+
+    std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) override {
+        std::vector<Op> ops;
+        size_t at = 0;
+        while (at < bytes.size()) {
+            std::span<const uint8_t> rest = bytes.subspan(at);
+            Op op = decode_one(address + at, rest);
+            op.offset = static_cast<uint16_t>(at);
+            ops.push_back(op);
+            at += op.length;
+        }
+        return ops;
+    }
+
+    uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
+
+private:
+    Op decode_one(uint64_t address, std::span<const uint8_t> bytes);
+    ProbeMask branch_probes(const cs_insn& insn) const;
+    ProbeMask memory_probes(const cs_insn& insn) const;
+    ProbeMask operation_probes(const cs_insn& insn) const;
+
+    Disassembler disassembler_{CS_ARCH_X86, CS_MODE_64};
+};
+
+ProbeMask X8664::branch_probes(const cs_insn& insn) const {
+    constexpr ProbeMask TRANSFER = mask(Probe::BR_RETIRED, Probe::BR_TAKEN);
+    bool immediate = insn.detail->x86.op_count == 1 && insn.detail->x86.operands[0].type == X86_OP_IMM;
+    ProbeMask target = bit(immediate ? Probe::BR_IMMED : Probe::BR_INDIRECT);
+    switch (insn.id) {
+        case X86_INS_JMP:
+        case X86_INS_LJMP:
+            return TRANSFER | target;
+        case X86_INS_CALL:
+        case X86_INS_LCALL:
+            return TRANSFER | target | bit(Probe::BR_CALL);
+        case X86_INS_RET:
+        case X86_INS_RETF:
+        case X86_INS_RETFQ:
+            return TRANSFER | bit(Probe::BR_RETURN);
+        case X86_INS_SYSCALL:
+        case X86_INS_SYSENTER:
+        case X86_INS_INT:
+        case X86_INS_INT1:
+        case X86_INS_INT3:
+        case X86_INS_IRET:
+        case X86_INS_IRETD:
+        case X86_INS_IRETQ:
+            return TRANSFER;
+        default:
+            break;
+    }
+    bool conditional = disassembler_.in_group(X86_GRP_JUMP) || insn.id == X86_INS_LOOP || insn.id == X86_INS_LOOPE ||
+                       insn.id == X86_INS_LOOPNE;
+    return conditional ? mask(Probe::BR_RETIRED, Probe::BR_COND, Probe::BR_IMMED) : 0;
+}
+
+ProbeMask X8664::memory_probes(const cs_insn& insn) const {
+    const cs_x86& detail = insn.detail->x86;
+    ProbeMask operands = 0;
+    bool has_memory_operand = false;
+    for (unsigned i = 0; i < detail.op_count; i++) {
+        if (detail.operands[i].type != X86_OP_MEM) continue;
+        has_memory_operand = true;
+        if (detail.operands[i].access & CS_AC_READ) operands |= bit(Probe::LOAD);
+        if (detail.operands[i].access & CS_AC_WRITE) operands |= bit(Probe::STORE);
+    }
+    switch (insn.id) {
+        case X86_INS_CALL:
+        case X86_INS_PUSH:
+            return bit(Probe::STORE) | (has_memory_operand ? bit(Probe::LOAD) : 0);
+        case X86_INS_POP:
+            return bit(Probe::LOAD) | (has_memory_operand ? bit(Probe::STORE) : 0);
+        case X86_INS_JMP:
+            return has_memory_operand ? bit(Probe::LOAD) : 0;
+        case X86_INS_MOVSD:  // the string instruction has two memory operands, the SSE2 one at most one
+            if (detail.op_count == 2 && detail.operands[0].type == X86_OP_MEM && detail.operands[1].type == X86_OP_MEM)
+                return READ_MODIFY_WRITE;
+            break;
+        case X86_INS_CMPSD:
+            return has_memory_operand ? bit(Probe::LOAD) : 0;
+        default:
+            break;
+    }
+    for (const MemoryRow& row : MEMORY_ROWS)
+        if (row.id == insn.id) return has_memory_operand || among(IMPLIED, insn.id) ? row.probes : 0;
+    if (has_memory_operand && !operands) return bit(Probe::LOAD);  // capstone leaves some x87 and SSE loads unmarked
+    return operands;
+}
+
+ProbeMask X8664::operation_probes(const cs_insn& insn) const {
+    switch (insn.id) {
+        case X86_INS_MFENCE:
+        case X86_INS_LFENCE:
+        case X86_INS_SFENCE:
+            return bit(Probe::DSB);
+        case X86_INS_DIV:
+        case X86_INS_IDIV:
+            return mask(Probe::INT_OP, Probe::DIV_OP);
+        case X86_INS_MUL:
+        case X86_INS_IMUL:
+        case X86_INS_MULX:
+            return mask(Probe::INT_OP, Probe::MUL_OP);
+        default:
+            break;
+    }
+    const Disassembler& in = disassembler_;
+    if (in.in_group(X86_GRP_AES) || in.in_group(X86_GRP_PCLMUL) || in.in_group(X86_GRP_SHA)) return bit(Probe::CRYPTO_OP);
+    if (in.in_group(X86_GRP_FPU)) return bit(Probe::FP_OP);
+    for (uint8_t group : {X86_GRP_MMX, X86_GRP_SSE1, X86_GRP_SSE2, X86_GRP_SSE3, X86_GRP_SSSE3, X86_GRP_SSE41, X86_GRP_SSE42})
+        if (in.in_group(group)) return bit(Probe::SIMD_OP);
+    return 0;
+}
+
+Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
+    constexpr ProbeMask RETIRED = mask(Probe::INST_RETIRED, Probe::CYCLES);
+    const cs_insn* insn = disassembler_.decode(address, bytes);
+    if (!insn) return Op{.probes = RETIRED, .length = static_cast<uint8_t>(std::min<size_t>(bytes.size(), 255)), .trap = Trap::UNDEFINED};
+
+    Op op{.probes = RETIRED | branch_probes(*insn), .length = static_cast<uint8_t>(insn->size)};
+    op.conditional = op.probes & bit(Probe::BR_COND);
+    for (const TrapRow& row : TRAPS)
+        if (row.id == insn->id) op.trap = row.trap;
+    if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
+
+    ProbeMask memory = memory_probes(*insn);
+    const cs_x86& detail = insn->detail->x86;
+    bool string = among(STRINGS, insn->id) && !disassembler_.in_group(X86_GRP_SSE2);
+    if (string && (detail.prefix[0] == X86_PREFIX_REP || detail.prefix[0] == X86_PREFIX_REPNE)) {
+        op.repeated = true;
+        op.iteration_probes = memory;
+        op.repeat_may_end_early = among(COMPARING_STRINGS, insn->id);
+        op.address_32 = detail.addr_size == 4;
+        return op;
+    }
+    op.probes |= memory;
+    if (ProbeMask operation = operation_probes(*insn)) {
+        op.probes |= operation;
+    } else if (!(op.probes & bit(Probe::BR_RETIRED))) {
+        op.probes |= bit(Probe::INT_OP);
+    }
+    bool exchanges = insn->id == X86_INS_XCHG && memory;
+    if (detail.prefix[0] == X86_PREFIX_LOCK || exchanges) op.probes |= bit(Probe::LOCKED);
+    op.pushes_flags = insn->id == X86_INS_PUSHFQ || insn->id == X86_INS_PUSHF;
+    return op;
+}
+
+// Capstone numbers registers by name; the engine's register of the same name, whole.
+int engine_register(x86_reg reg) {
+    static constexpr struct {
+        x86_reg capstone;
+        int engine;
+    } SAME[] = {
+        {X86_REG_RAX, UC_X86_REG_RAX}, {X86_REG_RBX, UC_X86_REG_RBX}, {X86_REG_RCX, UC_X86_REG_RCX},
+        {X86_REG_RDX, UC_X86_REG_RDX}, {X86_REG_RSI, UC_X86_REG_RSI}, {X86_REG_RDI, UC_X86_REG_RDI},
+        {X86_REG_RBP, UC_X86_REG_RBP}, {X86_REG_RSP, UC_X86_REG_RSP}, {X86_REG_R8, UC_X86_REG_R8},
+        {X86_REG_R9, UC_X86_REG_R9},   {X86_REG_R10, UC_X86_REG_R10}, {X86_REG_R11, UC_X86_REG_R11},
+        {X86_REG_R12, UC_X86_REG_R12}, {X86_REG_R13, UC_X86_REG_R13}, {X86_REG_R14, UC_X86_REG_R14},
+        {X86_REG_R15, UC_X86_REG_R15}, {X86_REG_EAX, UC_X86_REG_EAX}, {X86_REG_EBX, UC_X86_REG_EBX},
+        {X86_REG_ECX, UC_X86_REG_ECX}, {X86_REG_EDX, UC_X86_REG_EDX}, {X86_REG_ESI, UC_X86_REG_ESI},
+        {X86_REG_EDI, UC_X86_REG_EDI}, {X86_REG_EBP, UC_X86_REG_EBP}, {X86_REG_ESP, UC_X86_REG_ESP},
+    };
+    for (const auto& pair : SAME)
+        if (pair.capstone == reg) return pair.engine;
+    return UC_X86_REG_INVALID;
+}
+
+uint64_t X8664::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) {
+    constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
+    const cs_insn* insn = disassembler_.decode(pc, bytes);
+    if (!insn) return page;
+    auto value = [&](x86_reg reg) -> uint64_t {
+        if (reg == X86_REG_RIP) return pc + insn->size;
+        int number = engine_register(reg);
+        return number == UC_X86_REG_INVALID ? 0 : read_register(engine, number);
+    };
+    std::vector<uint64_t> candidates;
+    const cs_x86& detail = insn->detail->x86;
+    for (unsigned i = 0; i < detail.op_count; i++) {
+        if (detail.operands[i].type != X86_OP_MEM) continue;
+        const x86_op_mem& mem = detail.operands[i].mem;
+        uint64_t address = static_cast<uint64_t>(mem.disp) + value(mem.base) + value(mem.index) * static_cast<uint64_t>(mem.scale);
+        if (mem.segment == X86_REG_FS) address += read_register(engine, UC_X86_REG_FS_BASE);
+        if (mem.segment == X86_REG_GS) address += read_register(engine, UC_X86_REG_GS_BASE);
+        candidates.push_back(address);
+    }
+    uint64_t stack = read_register(engine, UC_X86_REG_RSP);
+    candidates.push_back(stack - 8);  // pushes
+    candidates.push_back(stack);      // pops
+    for (uint64_t address : candidates) {
+        if (address >> 12 == page >> 12) return address;
+        if (address < page && page - address < LARGEST_ACCESS) return page;  // crosses into it
+    }
+    return page;
+}
+
+}  // namespace
+
+std::unique_ptr<Isa> make_x86_64() { return std::make_unique<X8664>(); }
+
+}  // namespace perfemu

@@ -1,0 +1,359 @@
+"""FileTree: all the files of the guest. Puts the trees together and says where the guest may write.
+
+| where | what the guest has |
+|---|---|
+| the current directory at the start, and what `--rw` names | the host's files, to read and to write |
+| /tmp | the host's, with every change kept in memory |
+| /proc, /sys, /dev | the machine's own |
+| everything else | the host's files, to read; a write is EROFS, and each path is named once |
+
+The deepest of these that holds a file decides, by the file's real path: symbolic links and `..` have been resolved.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as file_mode
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from emulator.arch.architecture import OpenFlags
+from emulator.linux import devices
+from emulator.linux.errors import (
+    EACCES,
+    EBUSY,
+    EEXIST,
+    EINVAL,
+    EISDIR,
+    ELOOP,
+    ENOENT,
+    ENOTDIR,
+    ENOTEMPTY,
+    ENXIO,
+    EPERM,
+    EROFS,
+    LinuxError,
+)
+from emulator.linux.file import (
+    O_ACCMODE,
+    O_CLOEXEC,
+    O_CREAT,
+    O_EXCL,
+    O_NOCTTY,
+    O_PATH,
+    O_RDONLY,
+    O_TRUNC,
+    Caller,
+    File,
+)
+from emulator.linux.host_files import HostDirectory, HostRegular, HostTree, kernel_devices
+from emulator.linux.memory_files import MemoryDirectory, MemoryRegular
+from emulator.linux.nodes import Directory, MemoryBudget, Regular, Superblock, Symlink
+from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, Pages, PathFile
+from emulator.linux.overlay import OverlayDirectory
+from emulator.linux.paths import Dentry, Found, Paths
+from emulator.linux.pipes import Pipe, PipeEnd
+from emulator.linux.random import Random
+from emulator.linux.standard_streams import StandardStream
+from emulator.linux.virtual_files import (
+    FileNode,
+    OpensItself,
+    VirtualDirectory,
+    dev_volume,
+    proc_volume,
+    sys_volume,
+)
+
+MEMORY_LIMIT_BYTES = 1 << 30  # of all files kept in memory
+O_TMPFILE_BIT = 0o20000000  # __O_TMPFILE: O_TMPFILE is this and O_DIRECTORY
+KEPT_FLAGS = ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)  # what fcntl(F_GETFL) shows later
+
+NAMES_IN_MEMORY = (file_mode.S_IFIFO, file_mode.S_IFSOCK)
+
+T = TypeVar("T")
+
+
+class FileTree:
+    """The guest's file tree, and the operations on it that a path names."""
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], int],
+        random: Random,
+        message: Callable[[str], None],
+        pages: Pages,
+        open_flags: OpenFlags,
+        sysroot: str | None = None,
+        writable_paths: Iterable[str] = (),
+        owner: int = 0,
+        overlay_path: str = "/tmp",
+    ) -> None:
+        self.message = message
+        self.open_flags = open_flags
+        self.superblock = Superblock(now, MemoryBudget(MEMORY_LIMIT_BYTES, message), owner, os.geteuid(), os.getegid())
+        self.contents = Contents(pages)
+        self.tree = HostTree(self.superblock, kernel_devices())
+        self.root = HostDirectory(self.tree, "/", False)
+        self.proc = VirtualDirectory(proc_volume(self.superblock))
+        self.sys = VirtualDirectory(sys_volume(self.superblock))
+        self.dev = VirtualDirectory(dev_volume(self.superblock))
+        devices.fill(self.dev, self.dev.volume, random)
+        self.dev.add("shm", MemoryDirectory(self.superblock, 0o1777))
+        self.tree.mounts.update({"/proc": self.proc, "/sys": self.sys, "/dev": self.dev})
+        overlay_path = os.path.realpath(overlay_path)
+        if os.path.isdir(overlay_path):
+            self.tree.mounts[overlay_path] = OverlayDirectory.over(self.tree, overlay_path, os.lstat(overlay_path))
+        for path in writable_paths:
+            self.allow_writing(path)
+        self.paths = Paths(self.root, os.path.realpath(sysroot) if sysroot is not None else None)
+        self._current: tuple[str, Dentry] = ("/", self.paths.root)
+
+    def allow_writing(self, path: str) -> None:
+        """The guest may write `path` of the host and all below it. LinuxError if it does not exist."""
+        real = os.path.realpath(path)
+        if real == "/":
+            self.root.may_write = True
+            return
+        if real.split("/")[1] in ("proc", "sys", "dev"):
+            return
+        if os.path.isdir(real):
+            self.tree.mounts[real] = HostDirectory(self.tree, real, True)
+        elif os.path.isfile(real):
+            self.tree.mounts[real] = HostRegular(self.superblock, real, True)
+        else:
+            raise LinuxError(ENOENT, f"{path} is neither a file nor a directory that the guest could write")
+
+    def register(self, path: str, factory: Callable[[Caller, int], File]) -> None:
+        """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
+        _, top, below = path.split("/", 2)
+        trees = {"proc": self.proc, "sys": self.sys, "dev": self.dev}
+        if top not in trees:
+            raise ValueError(f"{path} is not below /proc, /sys or /dev")
+        tree = trees[top]
+        tree.add(below, FileNode(tree.volume, factory, file_mode.S_IFREG | 0o444))
+
+    def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None:
+        """A file of /proc, /sys or /dev with a text."""
+        _, top, below = path.split("/", 2)
+        {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_text(below, text)
+
+    def standard_stream(self, host_descriptor: int) -> StandardStream:
+        return StandardStream.of_host(self.superblock, host_descriptor)
+
+    # ---- paths
+
+    def directory(self, path: str) -> Dentry:
+        """The current directory that `path` names. The last one asked for is remembered."""
+        if self._current[0] != path:
+            dentry = self.paths.find(self.paths.root, path, use_sysroot=False).existing
+            if not isinstance(dentry.node, Directory):
+                raise LinuxError(ENOTDIR, path)
+            self._current = (path, dentry)
+        return self._current[1]
+
+    def find(self, start: Dentry, path: str, *, follow: bool = True) -> Dentry:
+        """What exists at a path."""
+        return self.paths.find(start, path, follow=follow).existing
+
+    def _place(self, start: Dentry, path: str) -> Found:
+        """Where a name is to be made or removed."""
+        return self.paths.find(start, path, parent=True)
+
+    # ---- open
+
+    def open(self, task: Caller, path: str, flags: int, mode: int = 0, directory: str = "/") -> File:
+        """open(2) of an absolute path or one relative to `directory`. The umask has been taken from `mode`."""
+        return self.open_at(task, self.directory(directory), path, flags, mode)
+
+    def executable(self, task: Caller, path: str, directory: str = "/") -> File:
+        """Open for execve."""
+        dentry = self.find(self.directory(directory), path)
+        if not isinstance(dentry.node, Regular):
+            raise LinuxError(EACCES, f"{dentry.path} is not a regular file")
+        if not dentry.node.permits(os.X_OK):
+            raise LinuxError(EACCES, f"{dentry.path} has no execute permission")
+        return self._open_node(task, dentry, O_RDONLY)
+
+    def open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int = 0) -> File:
+        only_directory = bool(flags & self.open_flags.directory)
+        if flags & O_PATH:
+            flags &= O_PATH | self.open_flags.directory | self.open_flags.nofollow
+        if flags & O_TMPFILE_BIT:
+            return self._open_temporary(start, path, flags, mode)
+        if only_directory and flags & O_CREAT:
+            raise LinuxError(EINVAL, "O_DIRECTORY and O_CREAT exclude each other")
+        exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
+        follow = not flags & self.open_flags.nofollow and not exclusive
+        found = self.paths.find(start, path, follow=follow)
+        if found.dentry is None:
+            if not flags & O_CREAT:
+                raise LinuxError(ENOENT, found.path)
+            return self._create(found, flags, mode)
+        if exclusive:
+            raise LinuxError(EEXIST, found.path)
+        if flags & O_CREAT and isinstance(found.node, Directory):
+            raise LinuxError(EISDIR, found.path)
+        if only_directory and not isinstance(found.node, Directory):
+            raise LinuxError(ENOTDIR, found.path)
+        return self._open_node(task, found.dentry, flags)
+
+    def _create(self, found: Found, flags: int, mode: int) -> File:
+        if found.must_be_directory:
+            raise LinuxError(EISDIR, found.path)
+        node, body = self._change(found.path, lambda: found.directory.create(found.name, mode))
+        file = OpenFile(body, flags & KEPT_FLAGS, found.path, self.contents)
+        file.dentry = Dentry(node, found.name, found.above)
+        return file
+
+    def _open_temporary(self, start: Dentry, path: str, flags: int, mode: int) -> File:
+        dentry = self.find(start, path)
+        directory = dentry.node
+        if not isinstance(directory, Directory):
+            raise LinuxError(ENOTDIR, dentry.path)
+        if flags & O_ACCMODE == O_RDONLY:
+            raise LinuxError(EINVAL, "O_TMPFILE needs O_WRONLY or O_RDWR")
+        node = self._change(dentry.path, lambda: directory.temporary(mode))
+        body = node.open(write=True, truncate=False)
+        file = OpenFile(body, flags & KEPT_FLAGS, f"{dentry.path}/#{node.attributes().inode} (deleted)", self.contents)
+        file.dentry = Dentry(node, "", dentry)
+        return file
+
+    def _open_node(self, task: Caller, dentry: Dentry, flags: int) -> File:
+        node = dentry.node
+        if flags & O_PATH:
+            return PathFile(dentry, flags & KEPT_FLAGS)
+        write = flags & O_ACCMODE != O_RDONLY
+        if isinstance(node, Regular):
+            truncate = bool(flags & O_TRUNC)
+            path = dentry.path
+            body = self._change(path, lambda: node.open(write=write or truncate, truncate=truncate))
+            file = OpenFile(body, flags & KEPT_FLAGS, path, self.contents)
+            file.dentry = dentry
+            return file
+        if isinstance(node, Directory):
+            if write or flags & O_TRUNC:
+                raise LinuxError(EISDIR, dentry.path)
+            return OpenDirectory(dentry, flags & KEPT_FLAGS)
+        if isinstance(node, Symlink):
+            raise LinuxError(ELOOP, f"{dentry.path} is a symbolic link")
+        if isinstance(node, OpensItself):
+            return node.open_file(task, flags & KEPT_FLAGS, dentry.path)
+        kind = {file_mode.S_IFIFO: "FIFO", file_mode.S_IFSOCK: "socket"}.get(node.file_type, "device")
+        self.message(f"{dentry.path}: a {kind} of the host is no part of this machine (ENXIO)")
+        raise LinuxError(ENXIO, f"{dentry.path}: a {kind} of the host")
+
+    def memory_file(self, name: str, flags: int) -> OpenFile:
+        """memfd_create(2)"""
+        node = MemoryRegular(self.superblock, 0o777)
+        node.links = 0
+        file = OpenFile(node, flags, f"/memfd:{name} (deleted)", self.contents)
+        file.dentry = Dentry(node, f"memfd:{name} (deleted)", self.paths.root)
+        return file
+
+    def pipe(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
+        return Pipe(self.superblock, self.message).ends(flags)
+
+    # ---- changes
+
+    def _change(self, path: str, change: Callable[[], T]) -> T:
+        """Do what may be refused; a refusal is named to the user."""
+        try:
+            return change()
+        except LinuxError as error:
+            if error.code == EROFS:
+                self.message(f"{path}: the guest may not write here (EROFS); --rw PATH allows it")
+            raise
+
+    def change_node(self, dentry: Dentry, change: Callable[[], None]) -> None:
+        """A change of what exists: chmod, utimensat, truncate."""
+        self._change(dentry.path, change)
+
+    def _new_name(self, start: Dentry, path: str) -> Found:
+        found = self._place(start, path)
+        if found.dentry is not None:
+            raise LinuxError(EEXIST, found.path)
+        return found
+
+    def make_directory(self, start: Dentry, path: str, permissions: int) -> None:
+        found = self._new_name(start, path)
+        self._change(found.path, lambda: found.directory.create_directory(found.name, permissions))
+
+    def make_symlink(self, start: Dentry, path: str, target: str) -> None:
+        if not target:
+            raise LinuxError(ENOENT, "an empty symbolic link")
+        found = self._new_name(start, path)
+        if found.must_be_directory:
+            raise LinuxError(ENOENT, f"{path}: a symbolic link's name does not end in a slash")
+        self._change(found.path, lambda: found.directory.create_symlink(found.name, target))
+
+    def make_node(self, start: Dentry, path: str, mode: int) -> None:
+        """mknod(2) of a regular file, FIFO or socket."""
+        found = self._new_name(start, path)
+        directory = found.directory
+        if file_mode.S_IFMT(mode) in (0, file_mode.S_IFREG):
+            self._change(found.path, lambda: directory.create(found.name, mode & 0o7777) and None)
+        elif file_mode.S_IFMT(mode) in NAMES_IN_MEMORY and isinstance(directory, MemoryDirectory):
+            directory.create_special(found.name, mode)
+        else:
+            raise LinuxError(EPERM, f"{found.path}: only FIFOs below /tmp and regular files can be made by mknod")
+
+    def link(self, source: Dentry, start: Dentry, path: str) -> None:
+        if isinstance(source.node, Directory):
+            raise LinuxError(EPERM, f"{source.path}: a directory has one name")
+        found = self._new_name(start, path)
+        self._change(found.path, lambda: found.directory.link(found.name, source.node))
+
+    def remove(self, start: Dentry, path: str) -> None:
+        """unlink(2)"""
+        found = self._place(start, path)
+        if isinstance(found.node, Directory):
+            raise LinuxError(EISDIR, found.path)
+        self._change(found.path, lambda: found.directory.remove(found.name))
+
+    def remove_directory(self, start: Dentry, path: str) -> None:
+        """rmdir(2)"""
+        found = self._place(start, path)
+        if not isinstance(found.node, Directory):
+            raise LinuxError(ENOTDIR, found.path)
+        if not found.name:
+            last = path.rstrip("/").rpartition("/")[2]
+            raise LinuxError({".": EINVAL, "..": ENOTEMPTY}.get(last, EBUSY), f"{path} names no entry of a directory")
+        self._change(found.path, lambda: found.directory.remove_directory(found.name))
+        self._current = ("/", self.paths.root)
+
+    def rename(
+        self,
+        start: Dentry,
+        path: str,
+        target_start: Dentry,
+        target_path: str,
+        *,
+        replace: bool = True,
+        exchange: bool = False,
+    ) -> None:
+        """rename(2), and the two flags of renameat2(2)."""
+        found = self._place(start, path)
+        target = self._place(target_start, target_path)
+        if not found.name or not target.name:
+            raise LinuxError(EBUSY, f"{path} and {target_path} must both end in a name")
+        source = found.node
+        if target.dentry is not None and not replace:
+            raise LinuxError(EEXIST, target.path)
+        if target.must_be_directory and not isinstance(source, Directory):
+            raise LinuxError(ENOTDIR, target_path)
+        if isinstance(source, Directory):
+            here = target.above
+            while here.above is not None:
+                if here.node is source or here.path == found.path:
+                    raise LinuxError(EINVAL, f"{found.path} cannot go into itself, {target.path}")
+                here = here.parent
+        if not target.directory.writable():
+            self._change(target.path, lambda: _refuse(target.path))
+        above, into = found.directory, target.directory
+        self._change(found.path, lambda: above.rename(found.name, into, target.name, exchange=exchange))
+        self._current = ("/", self.paths.root)
+
+
+def _refuse(path: str) -> None:
+    raise LinuxError(EROFS, path)

@@ -1,0 +1,460 @@
+"""Host files: the host's directories, files and symbolic links as nodes, read-only or writable.
+
+A path in here is real: absolute, without `.`, `..` or symbolic links, because the walk that led to it took one
+component at a time and looked at each with lstat. The last component is opened with O_NOFOLLOW, so no symbolic link is
+ever followed by the host. Devices, FIFOs and sockets of the host can be seen, never opened. File systems in which the
+host's kernel shows itself (another mount of /proc, say) are not there at all.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as file_mode
+from collections.abc import Iterable
+
+from emulator.linux.attributes import Attributes, DirectoryEntry
+from emulator.linux.errors import EBUSY, EINVAL, ENOENT, ENXIO, EOPNOTSUPP, EROFS, EXDEV, LinuxError
+from emulator.linux.nodes import HOST_DEVICE, Directory, Node, Regular, Superblock, Symlink, check_rename
+
+# O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
+OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system
+# fmt: off
+KERNEL_FILE_SYSTEMS = frozenset({
+    "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs",
+    "efivarfs", "bpf", "pstore", "mqueue", "fusectl", "binfmt_misc", "rpc_pipefs", "nsfs", "selinuxfs",
+})
+# fmt: on
+
+
+def kernel_devices(mountinfo_path: str = "/proc/self/mountinfo") -> frozenset[int]:
+    """st_dev of the host's mounted file systems that are no user's files."""
+    devices = set()
+    try:
+        with open(mountinfo_path, encoding="utf-8", errors="surrogateescape") as mounts:
+            for line in mounts:  # proc(5): ID parent major:minor root mount-point options [tags] - type source options
+                fields, _, rest = line.partition(" - ")
+                if rest.split(" ", 1)[0] in KERNEL_FILE_SYSTEMS:
+                    major, minor = fields.split()[2].split(":")
+                    devices.add(os.makedev(int(major), int(minor)))
+    except OSError:
+        for path in ("/proc", "/sys", "/dev"):
+            if os.path.exists(path):
+                devices.add(os.lstat(path).st_dev)
+    return frozenset(devices)
+
+
+def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -> Attributes:
+    """What the guest sees of the host's attributes. Times are the host's until the guest changes the file."""
+    inode = superblock.inodes.of_host(status.st_dev, status.st_ino)
+    modified_ns = superblock.changed_ns.get(inode, status.st_mtime_ns)
+    size, links = status.st_size, status.st_nlink
+    if file_mode.S_ISDIR(status.st_mode):
+        size = DIRECTORY_SIZE_BYTES
+        if links < 2:  # some file systems do not count subdirectories
+            links = 2 + _subdirectories(path)
+    return Attributes(
+        inode,
+        status.st_mode,
+        size,
+        links,
+        superblock.shown_uid(status.st_uid),
+        superblock.shown_gid(status.st_gid),
+        HOST_DEVICE,
+        (os.major(status.st_rdev), os.minor(status.st_rdev)),
+        modified_ns,
+        modified_ns,
+    )
+
+
+def _subdirectories(path: str) -> int:
+    try:
+        with os.scandir(path) as entries:
+            return sum(entry.is_dir(follow_symlinks=False) for entry in entries)
+    except OSError:
+        return 0
+
+
+class HostNode(Node):
+    """Something at a real path of the host. `may_write` is the policy's answer for this path and all below it."""
+
+    __slots__ = ("may_write", "path", "superblock")
+
+    def __init__(self, superblock: Superblock, path: str, may_write: bool) -> None:
+        self.superblock = superblock
+        self.path = path
+        self.may_write = may_write
+
+    @property
+    def host_path(self) -> str | None:
+        return self.path
+
+    def attributes(self) -> Attributes:
+        try:
+            return host_attributes(self.superblock, os.lstat(self.path), self.path)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def permits(self, wanted: int) -> bool:
+        if wanted & os.W_OK and not self.may_write:
+            raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
+        return os.access(self.path, wanted)
+
+    def set_mode(self, permissions: int) -> None:
+        self._check_writable()
+        try:
+            os.chmod(self.path, permissions)  # never a symbolic link: a walk that follows ends at what is none
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._changed()
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        self._check_writable()
+        set_host_times(self.superblock, self.path, accessed_ns, modified_ns)
+
+    def _check_writable(self) -> None:
+        if not self.may_write:
+            raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
+
+    def _changed(self) -> None:
+        """Remember the guest's time of a change: the host has noted its own, which the guest must not see."""
+        changed(self.superblock, os.lstat(self.path))
+
+
+def changed(superblock: Superblock, status: os.stat_result) -> None:
+    superblock.changed_ns[superblock.inodes.of_host(status.st_dev, status.st_ino)] = superblock.now()
+
+
+def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
+    """utimensat on a host file. The host's file gets the times that the guest names."""
+    links = {} if isinstance(path, int) else {"follow_symlinks": False}
+    try:
+        status = os.stat(path, **links)
+        accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
+        modified = status.st_mtime_ns if modified_ns is None else modified_ns
+        os.utime(path, ns=(accessed, modified), **links)
+    except OSError as error:
+        raise LinuxError.from_host(error) from error
+    if modified_ns is not None:
+        superblock.changed_ns[superblock.inodes.of_host(status.st_dev, status.st_ino)] = modified_ns
+
+
+class HostBody:
+    """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
+
+    __slots__ = ("_inode", "_superblock", "descriptor", "path")
+
+    def __init__(self, superblock: Superblock, path: str, flags: int, permissions: int = 0) -> None:
+        self.descriptor = -1
+        self._superblock = superblock
+        self._inode: int | None = None  # known when something has been written
+        self.path = path
+        try:
+            self.descriptor = os.open(path, flags | OPEN_SAFELY, permissions)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        if not file_mode.S_ISREG(os.fstat(self.descriptor).st_mode):
+            raise LinuxError(ENXIO, f"{path} is not a regular file: the guest may not open it")
+        if flags & (os.O_TRUNC | os.O_CREAT | os.O_TMPFILE & ~os.O_DIRECTORY):
+            self._changed()
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+    def _changed(self) -> None:
+        if self._inode is None:
+            status = os.fstat(self.descriptor)
+            self._inode = self._superblock.inodes.of_host(status.st_dev, status.st_ino)
+        self._superblock.changed_ns[self._inode] = self._superblock.now()
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        try:
+            return os.pread(self.descriptor, size, offset)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        try:
+            written = os.pwrite(self.descriptor, data, offset)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._changed()
+        return written
+
+    def size(self) -> int:
+        return os.fstat(self.descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        try:
+            os.ftruncate(self.descriptor, size)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._changed()
+
+    def attributes(self) -> Attributes:
+        return host_attributes(self._superblock, os.fstat(self.descriptor), self.path)
+
+    def set_mode(self, permissions: int) -> None:
+        try:
+            os.fchmod(self.descriptor, permissions)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._changed()
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        set_host_times(self._superblock, self.descriptor, accessed_ns, modified_ns)
+
+
+class HostRegular(HostNode, Regular):
+    """A regular file of the host."""
+
+    __slots__ = ()
+
+    def open(self, *, write: bool, truncate: bool) -> HostBody:
+        if write or truncate:
+            self._check_writable()
+        return HostBody(self.superblock, self.path, (os.O_RDWR if write else 0) | (os.O_TRUNC if truncate else 0))
+
+
+class HostSymlink(HostNode, Symlink):
+    """A symbolic link of the host."""
+
+    __slots__ = ()
+
+    def target(self) -> str:
+        try:
+            return os.readlink(self.path)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def permits(self, wanted: int) -> bool:
+        return True
+
+    def set_mode(self, permissions: int) -> None:
+        raise LinuxError(EOPNOTSUPP, f"{self.path}: a symbolic link has no permissions")
+
+
+class HostSpecial(HostNode):
+    """A device, FIFO or socket of the host: it can be looked at, and is no part of this machine."""
+
+    __slots__ = ("_file_type",)
+
+    def __init__(self, superblock: Superblock, path: str, may_write: bool, file_type: int) -> None:
+        super().__init__(superblock, path, may_write)
+        self._file_type = file_type
+
+    @property
+    def file_type(self) -> int:
+        return self._file_type
+
+
+class HostTree:
+    """Makes nodes of host paths, and knows at which paths another kind of tree begins (`mounts`: path -> node)."""
+
+    def __init__(self, superblock: Superblock, hidden_devices: frozenset[int] = frozenset()) -> None:
+        self.superblock = superblock
+        self.hidden_devices = hidden_devices
+        self.mounts: dict[str, Node] = {}
+
+    def status(self, path: str) -> os.stat_result | None:
+        """lstat, or None for what is not there or is not to be seen."""
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        return None if status.st_dev in self.hidden_devices else status
+
+    def node(self, path: str, may_write: bool) -> Node | None:
+        mounted = self.mounts.get(path)
+        if mounted is not None:
+            return mounted
+        status = self.status(path)
+        if status is None:
+            return None
+        file_type = file_mode.S_IFMT(status.st_mode)
+        if file_type == file_mode.S_IFDIR:
+            return HostDirectory(self, path, may_write)
+        if file_type == file_mode.S_IFREG:
+            return HostRegular(self.superblock, path, may_write)
+        if file_type == file_mode.S_IFLNK:
+            return HostSymlink(self.superblock, path, may_write)
+        return HostSpecial(self.superblock, path, may_write, file_type)
+
+    def names(self, path: str) -> dict[str, os.stat_result]:
+        """What the host's directory shows, in the host's order. Mounts are not in it."""
+        found = {}
+        try:
+            with os.scandir(path) as scan:
+                for entry in scan:
+                    status = entry.stat(follow_symlinks=False)
+                    if status.st_dev not in self.hidden_devices:
+                        found[entry.name] = status
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        return found
+
+    def mounted(self, path: str) -> dict[str, Node]:
+        """The trees that begin directly below `path`."""
+        prefix = path if path.endswith("/") else path + "/"
+        return {
+            mount[len(prefix) :]: node
+            for mount, node in self.mounts.items()
+            if mount.startswith(prefix) and "/" not in mount[len(prefix) :]
+        }
+
+
+class HostDirectory(HostNode, Directory):
+    """A directory of the host."""
+
+    __slots__ = ("tree",)
+
+    def __init__(self, tree: HostTree, path: str, may_write: bool) -> None:
+        super().__init__(tree.superblock, path, may_write)
+        self.tree = tree
+
+    def _below(self, name: str) -> str:
+        assert name not in ("", ".", ".."), f"{name!r} names no entry"
+        assert "/" not in name, f"{name!r} is not one name"
+        return f"{self.path}/{name}" if self.path != "/" else "/" + name
+
+    def lookup(self, name: str) -> Node | None:
+        return self.tree.node(self._below(name), self.may_write)
+
+    def writable(self) -> bool:
+        return self.may_write
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        found = self.tree.names(self.path)
+        mounted = self.tree.mounted(self.path)
+        of_host = self.superblock.inodes.of_host
+        entries = []
+        for name in sorted(found.keys() | mounted.keys()):
+            if name in mounted:
+                inode, mode = mounted[name].attributes().inode, mounted[name].file_type
+            else:
+                inode, mode = of_host(found[name].st_dev, found[name].st_ino), found[name].st_mode
+            entries.append(DirectoryEntry(inode, mode, os.fsencode(name)))
+        return entries
+
+    def create(self, name: str, permissions: int) -> tuple[HostRegular, HostBody]:
+        """EEXIST if the host has something there, a dangling symbolic link too."""
+        self._check_writable()
+        path = self._below(name)
+        body = HostBody(self.superblock, path, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions)
+        body.set_mode(permissions)  # the guest's umask is in `permissions`; the host's must not be
+        self._changed()
+        return HostRegular(self.superblock, path, True), body
+
+    def temporary(self, permissions: int) -> Regular:
+        self._check_writable()
+        return NamelessRegular(HostBody(self.superblock, self.path, os.O_TMPFILE | os.O_RDWR, permissions))
+
+    def create_directory(self, name: str, permissions: int) -> None:
+        self._check_writable()
+        path = self._below(name)
+        try:
+            os.mkdir(path)
+            os.chmod(path, permissions)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        changed(self.superblock, os.lstat(path))
+        self._changed()
+
+    def create_symlink(self, name: str, target: str) -> None:
+        self._check_writable()
+        path = self._below(name)
+        try:
+            os.symlink(target, path)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        changed(self.superblock, os.lstat(path))
+        self._changed()
+
+    def link(self, name: str, node: Node) -> None:
+        self._check_writable()
+        if not isinstance(node, HostNode) or not node.may_write:
+            raise LinuxError(EXDEV, f"{name}: a hard link to a file that the guest may not write would let it")
+        try:
+            os.link(node.path, self._below(name), follow_symlinks=False)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        self._check_writable()
+        path = self._below(name)
+        try:
+            status = os.lstat(path)
+            os.unlink(path)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._forget(status)
+        self._changed()
+
+    def remove_directory(self, name: str) -> None:
+        self._check_writable()
+        path = self._below(name)
+        self._check_unmounted(path)
+        try:
+            status = os.lstat(path)
+            os.rmdir(path)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        self._forget(status)
+        self._changed()
+
+    def rename(self, name: str, target: Directory, target_name: str, *, exchange: bool) -> None:
+        self._check_writable()
+        if not isinstance(target, HostDirectory) or not target.may_write:
+            raise LinuxError(EXDEV, f"{name} cannot be moved to where the guest may not write the host's files")
+        if exchange:
+            raise LinuxError(EINVAL, "RENAME_EXCHANGE is not modelled on the host's file systems")
+        source_path, target_path = self._below(name), target._below(target_name)
+        self._check_unmounted(source_path)
+        self._check_unmounted(target_path)
+        source, replaced = self.lookup(name), target.lookup(target_name)
+        if source is None:
+            raise LinuxError(ENOENT, source_path)
+        check_rename(source, replaced)
+        try:
+            status = os.lstat(target_path) if replaced is not None else None
+            os.rename(source_path, target_path)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+        if status is not None and not os.path.samestat(status, os.lstat(target_path)):
+            self._forget(status)
+        self._changed()
+        target._changed()
+
+    def _check_unmounted(self, path: str) -> None:
+        """A tree that begins at or below `path` must stay where the policy put it."""
+        for mounted in self.tree.mounts:
+            if mounted == path or mounted.startswith(path + "/"):
+                raise LinuxError(EBUSY, f"{path} holds {mounted}, which the machine needs there")
+
+    def _forget(self, status: os.stat_result) -> None:
+        """The name is gone; if it was the last one, so is the inode."""
+        inodes = self.superblock.inodes
+        if status.st_nlink <= 1 or file_mode.S_ISDIR(status.st_mode):
+            inode = inodes.forget_host(status.st_dev, status.st_ino)
+            self.superblock.changed_ns.pop(inode, None)
+
+
+class NamelessRegular(Regular):
+    """An O_TMPFILE file of the host: nothing but its open body. It cannot be given a name later."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: HostBody) -> None:
+        self.body = body
+
+    def attributes(self) -> Attributes:
+        return self.body.attributes()
+
+    def open(self, *, write: bool, truncate: bool) -> HostBody:
+        if truncate:
+            self.body.truncate(0)
+        return self.body

@@ -1,0 +1,239 @@
+"""Node: an inode of the guest's file tree, whatever keeps it: the host, memory, or a function of the kernel.
+
+A node is found by name in a `Directory` and opened as a `Body`, which is what an open file reads and writes. Nodes do
+no path walking (paths.py) and know no descriptors. What a node does not allow it refuses with a LinuxError.
+"""
+
+from __future__ import annotations
+
+import stat as file_mode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics
+from emulator.linux.errors import EISDIR, ENOSPC, ENOTDIR, EROFS, LinuxError
+
+# Devices (major, minor) of the file systems, pinned. The host's whole tree is one file system to the guest.
+HOST_DEVICE = (8, 1)
+OVERLAY_DEVICE = (0, 30)
+PROC_DEVICE = (0, 21)
+SYS_DEVICE = (0, 20)
+DEV_DEVICE = (0, 5)
+PIPE_DEVICE = (0, 12)
+
+HOST_STATISTICS = FileSystemStatistics(0xEF53, block_count=1 << 26, free_blocks=1 << 25)  # EXT4_SUPER_MAGIC
+MEMORY_STATISTICS = FileSystemStatistics(0x01021994, block_count=1 << 18, free_blocks=1 << 17)  # TMPFS_MAGIC
+PROC_STATISTICS = FileSystemStatistics(0x9FA0)  # PROC_SUPER_MAGIC
+SYS_STATISTICS = FileSystemStatistics(0x62656572)  # SYSFS_MAGIC
+PIPE_STATISTICS = FileSystemStatistics(0x50495045)  # PIPEFS_MAGIC
+
+
+class InodeNumbers:
+    """Gives inode numbers in the order in which the guest first asks, so that they are the same on every host."""
+
+    FIRST = 1000
+
+    def __init__(self) -> None:
+        self._next = self.FIRST
+        self._host: dict[tuple[int, int], int] = {}
+
+    def new(self) -> int:
+        number = self._next
+        self._next += 1
+        return number
+
+    def of_host(self, device: int, inode: int) -> int:
+        """The guest's number of the host's inode: hard links keep one number."""
+        number = self._host.get((device, inode))
+        if number is None:
+            number = self._host[device, inode] = self.new()
+        return number
+
+    def forget_host(self, device: int, inode: int) -> int:
+        """The inode is deleted: the host may use its number again for another file, and the guest must not see that.
+
+        Returns the number that the guest knew it by, or 0.
+        """
+        return self._host.pop((device, inode), 0)
+
+
+class MemoryBudget:
+    """How much file data the machine keeps in memory: what is written below /tmp, memfds and pipes."""
+
+    def __init__(self, limit_bytes: int, message: Callable[[str], None]) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self._message = message
+        self._told = False
+
+    def take(self, count: int) -> None:
+        """Reserve `count` bytes (negative: give back). ENOSPC when there is no room, said once."""
+        if count > 0 and self.used_bytes + count > self.limit_bytes:
+            if not self._told:
+                self._told = True
+                self._message(f"files in memory (/tmp, memfd) are full: the limit is {self.limit_bytes} bytes (ENOSPC)")
+            raise LinuxError(ENOSPC, f"{self.used_bytes} + {count} bytes of files in memory, limit {self.limit_bytes}")
+        self.used_bytes += count
+
+
+@dataclass(slots=True)
+class Superblock:
+    """What all nodes of a machine share."""
+
+    now: Callable[[], int]  # guest CLOCK_REALTIME in ns
+    budget: MemoryBudget
+    owner: int  # the guest's uid and gid
+    host_uid: int  # the host user's, shown to the guest as `owner`
+    host_gid: int
+    inodes: InodeNumbers = field(default_factory=InodeNumbers)
+    changed_ns: dict[int, int] = field(default_factory=dict)  # inode -> guest time of the guest's last change
+
+    def shown_uid(self, uid: int) -> int:
+        return self.owner if uid == self.host_uid else uid
+
+    def shown_gid(self, gid: int) -> int:
+        return self.owner if gid == self.host_gid else gid
+
+
+class Body(Protocol):
+    """The contents of an open regular file. Offsets and sizes are in bytes and not negative.
+
+    It lives as long as somebody has it (descriptors, mappings) and frees what it holds when the last one lets go of it.
+    """
+
+    def read_at(self, offset: int, size: int) -> bytes: ...
+    def write_at(self, offset: int, data: bytes) -> int: ...
+    def size(self) -> int: ...
+    def truncate(self, size: int) -> None: ...
+    def attributes(self) -> Attributes: ...
+    def set_mode(self, permissions: int) -> None: ...
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None: ...
+
+
+class Node:
+    """One inode. Every change is refused unless a subclass allows it."""
+
+    __slots__ = ()
+    statistics: FileSystemStatistics = HOST_STATISTICS
+
+    @property
+    def file_type(self) -> int:
+        """stat.S_IFREG and so on."""
+        raise NotImplementedError
+
+    @property
+    def host_path(self) -> str | None:
+        """Where the host keeps the contents that the guest sees, if it does."""
+        return None
+
+    def attributes(self) -> Attributes:
+        raise NotImplementedError
+
+    def permits(self, wanted: int) -> bool:
+        """access(2) for a sum of R_OK=4 W_OK=2 X_OK=1. The guest is root: only X_OK asks the mode. May raise EROFS."""
+        mode = self.attributes().mode
+        return not wanted & 1 or file_mode.S_ISDIR(mode) or bool(mode & 0o111)
+
+    def set_mode(self, permissions: int) -> None:
+        raise LinuxError(EROFS, "chmod of a file that the guest may not change")
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        """None leaves a time as it is."""
+        raise LinuxError(EROFS, "utimensat of a file that the guest may not change")
+
+
+class Regular(Node):
+    """A file with contents."""
+
+    __slots__ = ()
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFREG
+
+    def open(self, *, write: bool, truncate: bool) -> Body:
+        raise NotImplementedError
+
+    def truncate(self, size: int) -> None:
+        """truncate(2)"""
+        body = self.open(write=True, truncate=False)
+        try:
+            body.truncate(size)
+        finally:
+            body.close()
+
+
+class Symlink(Node):
+    """A symbolic link."""
+
+    __slots__ = ()
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFLNK
+
+    def target(self) -> str:
+        raise NotImplementedError
+
+
+class Directory(Node):
+    """Names and their nodes. Names are str as os.fsdecode makes them."""
+
+    __slots__ = ()
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFDIR
+
+    def lookup(self, name: str) -> Node | None:
+        raise NotImplementedError
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        """All names but . and .., sorted by name, since the host's order is the host's."""
+        raise NotImplementedError
+
+    def writable(self) -> bool:
+        return False
+
+    def create(self, name: str, permissions: int) -> tuple[Regular, Body]:
+        """A new empty file, open for reading and writing whatever its permissions."""
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def create_directory(self, name: str, permissions: int) -> None:
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def create_symlink(self, name: str, target: str) -> None:
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def link(self, name: str, node: Node) -> None:
+        """A hard link to `node`. EXDEV if another file system keeps it."""
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def remove(self, name: str) -> None:
+        """unlink(2) of a node that exists and is no directory."""
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def remove_directory(self, name: str) -> None:
+        """rmdir(2) of a directory that exists."""
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def rename(self, name: str, target: Directory, target_name: str, *, exchange: bool) -> None:
+        """rename(2) of `name`, which exists, to `target_name` in `target`; what was there is replaced, or exchanged."""
+        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+
+    def temporary(self, permissions: int) -> Regular:
+        """O_TMPFILE: a file without a name."""
+        raise LinuxError(EROFS, "the directory is read-only")
+
+
+def check_rename(source: Node, target: Node | None) -> None:
+    """The type rules of rename(2). Whether a directory that is replaced is empty is for its owner to check."""
+    if target is None:
+        return
+    source_is_directory = source.file_type == file_mode.S_IFDIR
+    target_is_directory = target.file_type == file_mode.S_IFDIR
+    if source_is_directory and not target_is_directory:
+        raise LinuxError(ENOTDIR, "a directory cannot replace a file")
+    if target_is_directory and not source_is_directory:
+        raise LinuxError(EISDIR, "a file cannot replace a directory")

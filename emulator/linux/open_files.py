@@ -1,0 +1,274 @@
+"""Open files: what open(2) makes of a node: a regular file with a position, a directory being read, a path (O_PATH)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
+from emulator.linux.errors import EBADF, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, LinuxError
+from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
+from emulator.linux.mapping import FileContent, MappedFile
+from emulator.linux.nodes import Body, Directory
+from emulator.linux.paths import Dentry
+
+SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE = range(5)
+FIONREAD = 0x541B  # asm-generic/ioctls.h
+LARGE_READ_BYTES = 1 << 16  # from here on a read is cut at the file's size before memory is taken for it
+OFFSET_LIMIT = (1 << 63) - 1
+
+
+class NodeFile(File):
+    """An open file with a place in the tree. `dentry` is set by who opens it."""
+
+    dentry: Dentry | None = None
+
+    def attributes(self) -> Attributes:
+        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
+        return self.dentry.node.attributes()
+
+    def statistics(self) -> FileSystemStatistics:
+        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
+        return self.dentry.node.statistics
+
+    def set_mode(self, permissions: int) -> None:
+        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
+        self.dentry.node.set_mode(permissions)
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
+        self.dentry.node.set_times(accessed_ns, modified_ns)
+
+
+class Pages(Protocol):
+    """The pages of mapped files (a ``PageCache``): what mappings show must agree with read and write."""
+
+    def written(self, identity: MappedFile, offset: int, data: bytes) -> None: ...
+
+    def read(self, content: FileContent, offset: int, size: int) -> bytes: ...
+
+    def file(self, content: FileContent) -> HasDirty: ...
+
+
+class HasDirty(Protocol):
+    """A file in the page cache, as far as it matters here."""
+
+    @property
+    def dirty(self) -> set[int]: ...
+
+
+class Content:
+    """A file's contents for mappings. One for each inode: write-back works when any open of the file may write."""
+
+    def __init__(self, identity: MappedFile, body: Body, writable: bool) -> None:
+        self._identity = identity
+        self.body = body
+        self.writable = writable
+
+    @property
+    def identity(self) -> MappedFile:
+        return self._identity
+
+    def size(self) -> int:
+        return self.body.size()
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self.body.read_at(offset, size)
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        return self.body.write_at(offset, data)
+
+
+class Contents:
+    """The contents that have been mapped, by inode."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.pages = pages
+        self._by_inode: dict[int, Content] = {}
+
+    def get(self, inode: int) -> Content | None:
+        return self._by_inode.get(inode)
+
+    def of(self, file: OpenFile) -> Content:
+        attributes = file.attributes()
+        content = self._by_inode.get(attributes.inode)
+        if content is None:
+            identity = MappedFile(file.path, *attributes.device, attributes.inode)
+            content = self._by_inode[attributes.inode] = Content(identity, file.body, file.writable)
+        elif file.writable and not content.writable:
+            content.body, content.writable = file.body, True
+        return content
+
+
+class OpenFile(NodeFile):
+    """A regular file, open."""
+
+    def __init__(self, body: Body, flags: int, path: str, contents: Contents) -> None:
+        super().__init__(flags, path)
+        self.body = body
+        self.position = 0
+        self._contents = contents
+        self._inode = 0  # known when it has been asked for
+
+    def _mapped(self) -> Content | None:
+        if not self._inode:
+            self._inode = self.body.attributes().inode
+        return self._contents.get(self._inode)
+
+    def read(self, task: Caller, size: int) -> bytes:
+        data = self.read_at(task, self.position, size)
+        self.position += len(data)
+        return data
+
+    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+        if size > LARGE_READ_BYTES:
+            size = min(size, max(0, self.body.size() - offset))
+        mapped = self._mapped()
+        if mapped is not None and mapped.writable and self._contents.pages.file(mapped).dirty:
+            return self._contents.pages.read(mapped, offset, size)
+        return self.body.read_at(offset, size)
+
+    def write(self, task: Caller, data: bytes) -> int:
+        if self.flags & O_APPEND:
+            self.position = self.body.size()
+        written = self.write_at(task, self.position, data)
+        self.position += written
+        return written
+
+    def write_at(self, task: Caller, offset: int, data: bytes) -> int:
+        if self.flags & O_APPEND:  # Linux appends with pwrite, too: pwrite(2), BUGS
+            offset = self.body.size()
+        if not data:
+            return 0
+        written = self.body.write_at(offset, data)
+        mapped = self._mapped()
+        if mapped is not None:
+            self._contents.pages.written(mapped.identity, offset, data[:written])
+        return written
+
+    def truncate(self, size: int) -> None:
+        old = self.body.size()
+        self.body.truncate(size)
+        mapped = self._mapped()
+        if mapped is not None and size < old:
+            self._contents.pages.written(mapped.identity, size, bytes(min(old - size, 1 << 30)))
+
+    def seek(self, offset: int, whence: int) -> int:
+        if whence == SEEK_CUR:
+            offset += self.position
+        elif whence == SEEK_END:
+            offset += self.body.size()
+        elif whence in (SEEK_DATA, SEEK_HOLE):
+            size = self.body.size()
+            if not 0 <= offset < size:
+                raise LinuxError(ENXIO, f"offset {offset} of a file of {size} bytes")
+            offset = offset if whence == SEEK_DATA else size  # a file without holes but the one at its end
+        elif whence != SEEK_SET:
+            raise LinuxError(EINVAL, f"whence {whence} is not one of 0..4")
+        if not 0 <= offset <= OFFSET_LIMIT:
+            raise LinuxError(EINVAL, f"offset {offset}")
+        self.position = offset
+        return offset
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        if request == FIONREAD:
+            task.mm.write(argument, max(0, min(self.body.size() - self.position, 0x7FFFFFFF)).to_bytes(4, "little"))
+            return 0
+        raise LinuxError(ENOTTY, f"{self.path} has no ioctl {request:#x}")
+
+    def poll(self) -> int:
+        return POLLIN | POLLOUT
+
+    def content(self) -> FileContent | None:
+        return self._contents.of(self)
+
+    def attributes(self) -> Attributes:
+        return self.body.attributes()
+
+    def set_mode(self, permissions: int) -> None:
+        self.body.set_mode(permissions)
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        self.body.set_times(accessed_ns, modified_ns)
+
+
+class OpenDirectory(NodeFile):
+    """A directory, open: getdents gives the names that were there when reading began."""
+
+    def __init__(self, dentry: Dentry, flags: int) -> None:
+        super().__init__(flags, dentry.path)
+        self.dentry = dentry
+        self._entries: list[DirectoryEntry] | None = None
+        self._position = 0
+
+    def read(self, task: Caller, size: int) -> bytes:
+        raise LinuxError(EISDIR, f"{self.path} is a directory")
+
+    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+        raise LinuxError(EISDIR, f"{self.path} is a directory")
+
+    def _names(self) -> list[DirectoryEntry]:
+        if self._entries is None:
+            dentry = self.dentry
+            assert dentry is not None
+            node = dentry.node
+            assert isinstance(node, Directory)
+            dots = [
+                DirectoryEntry(node.attributes().inode, node.file_type, b"."),
+                DirectoryEntry(dentry.parent.node.attributes().inode, node.file_type, b".."),
+            ]
+            self._entries = dots + list(node.entries())
+        return self._entries
+
+    def next_entries(self, size: int, *, old_layout: bool = False) -> bytes:
+        """getdents: as many records as fit into `size` bytes; empty at the end."""
+        names = self._names()
+        records, count = pack_directory(names[self._position :], self._position, size, old_layout=old_layout)
+        if not records and self._position < len(names):
+            raise LinuxError(EINVAL, f"the next name does not fit into {size} bytes")
+        self._position += count
+        return records
+
+    def seek(self, offset: int, whence: int) -> int:
+        if whence == SEEK_CUR:
+            offset += self._position
+        elif whence != SEEK_SET:
+            raise LinuxError(EINVAL, f"whence {whence}: a directory's position is set or asked for")
+        if offset < 0:
+            raise LinuxError(EINVAL, f"position {offset} of a directory")
+        self._position = offset
+        if offset == 0:
+            self._entries = None  # rewinddir: look again
+        return offset
+
+
+class PathFile(NodeFile):
+    """O_PATH: a place in the tree, nothing more."""
+
+    def __init__(self, dentry: Dentry, flags: int) -> None:
+        super().__init__(flags, dentry.path)
+        self.dentry = dentry
+
+    def read(self, task: Caller, size: int) -> bytes:
+        raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
+
+    def write(self, task: Caller, data: bytes) -> int:
+        raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
+
+    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+        raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
+
+    def write_at(self, task: Caller, offset: int, data: bytes) -> int:
+        raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
+
+    def seek(self, offset: int, whence: int) -> int:
+        raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
+
+
+def directory_of(file: File, descriptor: int) -> Dentry:
+    """Where a relative path begins that is looked up at an open directory."""
+    if not isinstance(file, NodeFile) or file.dentry is None or not isinstance(file.dentry.node, Directory):
+        raise LinuxError(ENOTDIR, f"descriptor {descriptor} is not a directory")
+    return file.dentry

@@ -1,0 +1,193 @@
+"""Overlay: a host directory whose changes stay in memory (/tmp). The host's files are never written.
+
+A directory node keeps what the guest has changed or looked at in `children`, what it has deleted in `hidden`, and shows
+the host's `lower` directory for every other name. A node remembers its lower path, not its name, so that renaming a
+directory moves it whole. A file is copied into memory when it is opened for writing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as file_mode
+from collections.abc import Iterable
+
+from emulator.linux.attributes import Attributes, DirectoryEntry
+from emulator.linux.errors import EBUSY, LinuxError
+from emulator.linux.host_files import HostBody, HostSpecial, HostTree
+from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular, MemorySymlink
+from emulator.linux.nodes import Body, Node, Superblock
+
+COPY_BYTES = 1 << 20
+
+
+def _adopt(node: MemoryNode, status: os.stat_result) -> None:
+    """Begin with the attributes of the host's node."""
+    superblock = node.superblock
+    node.uid, node.gid = superblock.shown_uid(status.st_uid), superblock.shown_gid(status.st_gid)
+    node.accessed_ns = node.modified_ns = status.st_mtime_ns
+
+
+class OverlayRegular(MemoryRegular):
+    """A regular file that the host keeps until the guest opens it for writing."""
+
+    __slots__ = ("lower",)
+
+    def __init__(self, superblock: Superblock, lower: str, status: os.stat_result) -> None:
+        self.lower: str | None = lower
+        super().__init__(superblock, file_mode.S_IMODE(status.st_mode))
+        _adopt(self, status)
+
+    @property
+    def host_path(self) -> str | None:
+        return self.lower
+
+    def open(self, *, write: bool, truncate: bool) -> Body:
+        if self.lower is None:
+            return super().open(write=write, truncate=truncate)
+        if not write and not truncate:
+            return LowerBody(self, HostBody(self.superblock, self.lower, os.O_RDONLY))
+        self.copy_up(0 if truncate else None)
+        if truncate:
+            self.changed()
+        return self
+
+    def copy_up(self, size: int | None = None) -> None:
+        """Take the contents (at most `size` bytes) into memory; the host's file is not looked at again."""
+        if self.lower is None:
+            return
+        if size != 0:
+            body = HostBody(self.superblock, self.lower, os.O_RDONLY)
+            wanted = body.size() if size is None else min(size, body.size())
+            self.superblock.budget.take(wanted)
+            while len(self.data) < wanted:
+                chunk = body.read_at(len(self.data), min(COPY_BYTES, wanted - len(self.data)))
+                self.data += chunk or bytes(wanted - len(self.data))
+        self.lower = None
+
+    def size(self) -> int:
+        if self.lower is None:
+            return len(self.data)
+        try:
+            return os.lstat(self.lower).st_size
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        assert self.lower is None, f"{self.lower} is read through LowerBody"
+        return super().read_at(offset, size)
+
+
+class LowerBody:
+    """An open file of the host below an overlay: follows the file into memory once somebody writes it."""
+
+    __slots__ = ("_host", "_node")
+
+    def __init__(self, node: OverlayRegular, host: HostBody) -> None:
+        self._node = node
+        self._host = host
+
+    @property
+    def _body(self) -> Body:
+        return self._host if self._node.lower is not None else self._node
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._body.read_at(offset, size)
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        self._node.copy_up()
+        return self._node.write_at(offset, data)
+
+    def size(self) -> int:
+        return self._body.size()
+
+    def truncate(self, size: int) -> None:
+        self._node.copy_up()
+        self._node.truncate(size)
+
+    def attributes(self) -> Attributes:
+        return self._node.attributes()
+
+    def set_mode(self, permissions: int) -> None:
+        self._node.set_mode(permissions)
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        self._node.set_times(accessed_ns, modified_ns)
+
+
+class OverlayDirectory(MemoryDirectory):
+    """A directory in memory over one of the host's."""
+
+    __slots__ = ("hidden", "lower", "tree")
+
+    def __init__(self, tree: HostTree, lower: str | None, permissions: int) -> None:
+        super().__init__(tree.superblock, permissions)
+        self.tree = tree
+        self.lower = lower
+        self.hidden: set[str] = set()  # names of the host's that the guest has deleted or replaced
+
+    @classmethod
+    def over(cls, tree: HostTree, lower: str, status: os.stat_result) -> OverlayDirectory:
+        directory = cls(tree, lower, file_mode.S_IMODE(status.st_mode))
+        _adopt(directory, status)
+        return directory
+
+    def lookup(self, name: str) -> Node | None:
+        node = self.children.get(name)
+        if node is None and self.lower is not None and name not in self.hidden:
+            node = self._of_host(f"{self.lower}/{name}")
+            if node is not None:
+                self.children[name] = node  # it keeps its identity from now on
+        return node
+
+    def _of_host(self, path: str) -> Node | None:
+        mounted = self.tree.mounts.get(path)
+        if mounted is not None:
+            return mounted
+        status = self.tree.status(path)
+        if status is None:
+            return None
+        file_type = file_mode.S_IFMT(status.st_mode)
+        if file_type == file_mode.S_IFDIR:
+            return OverlayDirectory.over(self.tree, path, status)
+        if file_type == file_mode.S_IFREG:
+            return OverlayRegular(self.superblock, path, status)
+        if file_type == file_mode.S_IFLNK:
+            try:
+                link = MemorySymlink(self.superblock, os.readlink(path))
+            except OSError as error:
+                raise LinuxError.from_host(error) from error
+            _adopt(link, status)
+            return link
+        return HostSpecial(self.superblock, path, True, file_type)
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        names = set(self.children)
+        if self.lower is not None:
+            names |= self.tree.names(self.lower).keys() - self.hidden
+            names |= self.tree.mounted(self.lower).keys() - self.hidden
+        entries = []
+        for name in sorted(names):
+            node = self.lookup(name)
+            if node is not None:
+                entries.append(DirectoryEntry(node.attributes().inode, node.file_type, os.fsencode(name)))
+        return entries
+
+    def empty(self) -> bool:
+        return not any(True for _ in self.entries())
+
+    def put(self, name: str, node: Node) -> None:
+        if self.lower is not None:
+            self.hidden.add(name)
+        super().put(name, node)
+
+    def drop(self, name: str) -> None:
+        if self.lower is not None:
+            self.hidden.add(name)
+        super().drop(name)
+
+    def check_removable(self, name: str, node: Node) -> None:
+        if any(node is mounted for mounted in self.tree.mounts.values()):
+            raise LinuxError(EBUSY, f"{name}: another file system begins here")
+
+    def _new_directory(self, permissions: int) -> OverlayDirectory:
+        return OverlayDirectory(self.tree, None, permissions)

@@ -1,0 +1,193 @@
+"""Paths: from a path in a syscall to a node, one component at a time.
+
+The walk never hands the host a path that has a symbolic link or `..` in it, so what a path leads to is decided here
+alone: symbolic links (the host's too) lead through the guest's tree, and `..` of the root is the root.
+
+A `--sysroot` works as qemu-user's -L: an absolute path is looked up below the sysroot first (with its absolute symbolic
+links inside it, too), then as it stands. What is found below the sysroot has the host's path as its path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.linux.errors import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
+from emulator.linux.nodes import Directory, Node, Symlink
+
+SYMLINK_LIMIT = 40  # linux/namei.h MAXSYMLINKS
+NAME_LIMIT_BYTES = 255  # NAME_MAX
+PATH_LIMIT_BYTES = 4096  # PATH_MAX, with the NUL
+
+# Top-level names that are the machine's even if a sysroot has them, too.
+MACHINE_DIRECTORIES = frozenset({"proc", "sys", "dev", "tmp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Dentry:
+    """A node and the way to it. The root is its own parent."""
+
+    node: Node
+    name: str
+    above: Dentry | None
+
+    @property
+    def parent(self) -> Dentry:
+        return self.above if self.above is not None else self
+
+    @property
+    def path(self) -> str:
+        names = []
+        here: Dentry = self
+        while here.above is not None:
+            names.append(here.name)
+            here = here.above
+        return "/" + "/".join(reversed(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a path leads. `node` is None if only the last component is missing: it could be made in `directory`."""
+
+    above: Dentry
+    name: str  # "" for a path that ends in the root, `.` or `..`
+    dentry: Dentry | None
+    must_be_directory: bool  # the path ends in a slash
+
+    @property
+    def directory(self) -> Directory:
+        node = self.above.node
+        assert isinstance(node, Directory), f"{self.above.path} has been walked through"
+        return node
+
+    @property
+    def node(self) -> Node:
+        """What is there; ENOENT if nothing is."""
+        return self.existing.node
+
+    @property
+    def existing(self) -> Dentry:
+        if self.dentry is None:
+            raise LinuxError(ENOENT, self.path)
+        return self.dentry
+
+    @property
+    def path(self) -> str:
+        if self.dentry is not None:
+            return self.dentry.path
+        above = self.above.path
+        return f"{above}/{self.name}" if above != "/" else f"/{self.name}"
+
+
+class MagicLink(Symlink):
+    """A link that leads to a node rather than to a path: /proc/self/fd/3, whose file may have no name any more."""
+
+    __slots__ = ()
+
+    def destination(self) -> Dentry:
+        raise NotImplementedError
+
+
+class _Walk:
+    """One path walk: it counts the symbolic links that it follows."""
+
+    __slots__ = ("followed", "parent", "root", "sysroot")
+
+    def __init__(self, root: Dentry, sysroot: Dentry | None, parent: bool) -> None:
+        self.root = root
+        self.sysroot = sysroot
+        self.parent = parent  # the name at the end is meant, never what a symbolic link there leads to
+        self.followed = 0
+
+    def find(self, start: Dentry, path: str, follow_last: bool) -> Found:
+        if not path.startswith("/"):
+            return self._steps(start, self.root, path, follow_last)
+        if self.sysroot is not None:
+            followed = self.followed
+            try:
+                found = self._steps(self.sysroot, self.sysroot, path, follow_last)
+                if found.dentry is not None:
+                    return found
+            except LinuxError as error:
+                if error.code not in (ENOENT, ENOTDIR):
+                    raise
+            self.followed = followed
+        return self._steps(self.root, self.root, path, follow_last)
+
+    def _steps(self, here: Dentry, root: Dentry, path: str, follow_last: bool) -> Found:
+        """Walk `path` from `here`; `..` does not lead above `root`."""
+        names = [name for name in path.split("/") if name not in ("", ".")]
+        # a path that ends in a slash or in /. names a directory, through symbolic links
+        must_be_directory = path.endswith(("/", "/.")) and bool(names)
+        if must_be_directory and not self.parent:
+            follow_last = True
+        node = here.node
+        last = len(names) - 1
+        for index, name in enumerate(names):
+            if not isinstance(node, Directory):
+                raise LinuxError(ENOTDIR, here.path)
+            if name == "..":
+                if here is not root:
+                    here = here.parent
+                    node = here.node
+                continue
+            if len(name) * 4 > NAME_LIMIT_BYTES and len(name.encode("utf-8", "surrogateescape")) > NAME_LIMIT_BYTES:
+                raise LinuxError(ENAMETOOLONG, name)
+            child = None if here is self.sysroot and name in MACHINE_DIRECTORIES else node.lookup(name)
+            if child is None:
+                if index == last:
+                    return Found(here, name, None, must_be_directory)
+                raise LinuxError(ENOENT, f"{here.path}: no {name}")
+            if isinstance(child, Symlink) and (follow_last or index != last):
+                self.followed += 1
+                if self.followed > SYMLINK_LIMIT:
+                    raise LinuxError(ELOOP, path)
+                if isinstance(child, MagicLink):
+                    here = child.destination()
+                    node = here.node
+                    continue
+                found = self._follow(here, root, child.target(), must_be_directory or index != last)
+                if found.dentry is None:
+                    if index == last:
+                        return found  # dangling: O_CREAT makes the file where the link points
+                    raise LinuxError(ENOENT, found.path)
+                here = found.dentry
+                node = here.node
+                continue
+            here = Dentry(child, name, here)
+            node = child
+        if must_be_directory and not isinstance(node, Directory):
+            raise LinuxError(ENOTDIR, path)
+        ends_in_name = path.rstrip("/").rpartition("/")[2] not in ("", ".", "..")
+        return Found(here.parent, here.name if ends_in_name else "", here, must_be_directory)
+
+    def _follow(self, here: Dentry, root: Dentry, target: str, must_be_directory: bool) -> Found:
+        if not target:
+            raise LinuxError(ENOENT, "an empty symbolic link")
+        if must_be_directory:
+            target += "/"
+        return self.find(here, target, True) if target.startswith("/") else self._steps(here, root, target, True)
+
+
+class Paths:
+    """The guest's tree of names: a root, and a sysroot that is looked up first."""
+
+    def __init__(self, root: Directory, sysroot: str | None) -> None:
+        self.root = Dentry(root, "", None)
+        self.sysroot: Dentry | None = None
+        if sysroot is not None:
+            self.sysroot = self.find(self.root, sysroot).existing
+
+    def find(
+        self, start: Dentry, path: str, *, follow: bool = True, parent: bool = False, use_sysroot: bool = True
+    ) -> Found:
+        """Walk `path` from `start`.
+
+        `follow` says what to do with a symbolic link at the end. With `parent` the name at the end is to be made,
+        removed or renamed: a symbolic link there stays one even if a slash follows, and no sysroot is looked at.
+        """
+        if not path:
+            raise LinuxError(ENOENT, "an empty path")
+        if len(path) * 4 >= PATH_LIMIT_BYTES and len(path.encode("utf-8", "surrogateescape")) >= PATH_LIMIT_BYTES:
+            raise LinuxError(ENAMETOOLONG, f"{path[:40]}...")
+        sysroot = self.sysroot if use_sysroot and not parent else None
+        return _Walk(self.root, sysroot, parent).find(start, path, follow and not parent)

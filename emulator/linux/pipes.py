@@ -1,0 +1,126 @@
+"""Pipes: two ends of a buffer in memory."""
+
+from __future__ import annotations
+
+import stat as file_mode
+from collections.abc import Callable
+
+from emulator.linux.attributes import Attributes, FileSystemStatistics
+from emulator.linux.errors import EAGAIN, EDEADLK, ENOTTY, EPIPE, LinuxError
+from emulator.linux.file import O_NONBLOCK, O_RDONLY, O_WRONLY, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller
+from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
+from emulator.linux.open_files import FIONREAD, NodeFile
+from emulator.linux.paths import Dentry
+
+CAPACITY_BYTES = 65_536  # pipe(7)
+ATOMIC_BYTES = 4096  # PIPE_BUF
+
+
+class Pipe(Node):
+    """The buffer between a reading and a writing end."""
+
+    __slots__ = ("capacity", "data", "inode", "made_ns", "message", "readers", "superblock", "writers")
+    statistics = PIPE_STATISTICS
+
+    def __init__(self, superblock: Superblock, message: Callable[[str], None]) -> None:
+        self.superblock = superblock
+        self.message = message
+        self.capacity = CAPACITY_BYTES
+        self.data = bytearray()
+        self.readers = 0
+        self.writers = 0
+        self.inode = superblock.inodes.new()
+        self.made_ns = superblock.now()
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFIFO
+
+    def attributes(self) -> Attributes:
+        owner = self.superblock.owner
+        mode = file_mode.S_IFIFO | 0o600
+        return Attributes(
+            self.inode, mode, 0, 1, owner, owner, PIPE_DEVICE, (0, 0), self.made_ns, self.made_ns
+        )  # fmt: skip
+
+    def ends(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
+        return ReadEnd(self, O_RDONLY | flags & O_NONBLOCK), WriteEnd(self, O_WRONLY | flags & O_NONBLOCK)
+
+    def open_file(self, task: Caller, flags: int, path: str) -> PipeEnd:
+        """/proc/self/fd/N of a pipe: another description of the same end."""
+        kind = ReadEnd if flags & 3 == O_RDONLY else WriteEnd
+        return kind(self, flags)
+
+
+class PipeEnd(NodeFile):
+    """One end."""
+
+    def __init__(self, pipe: Pipe, flags: int) -> None:
+        super().__init__(flags, f"pipe:[{pipe.inode}]")
+        self.pipe = pipe
+        self.dentry = Dentry(pipe, "", None)
+
+    def statistics(self) -> FileSystemStatistics:
+        return PIPE_STATISTICS
+
+    def _would_wait(self, what: str) -> LinuxError:
+        if self.flags & O_NONBLOCK:
+            return LinuxError(EAGAIN, f"{self.path}: {what}")
+        self.pipe.message(f"{self.path}: {what}, and there is nobody else to change that (EDEADLK)")
+        return LinuxError(EDEADLK, f"{self.path}: {what}")
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        if request == FIONREAD:
+            task.mm.write(argument, len(self.pipe.data).to_bytes(4, "little"))
+            return 0
+        raise LinuxError(ENOTTY, f"{self.path} has no ioctl {request:#x}")
+
+
+class ReadEnd(PipeEnd):
+    """Where a pipe is read."""
+
+    def __init__(self, pipe: Pipe, flags: int) -> None:
+        super().__init__(pipe, flags)
+        pipe.readers += 1
+
+    def read(self, task: Caller, size: int) -> bytes:
+        pipe = self.pipe
+        if not pipe.data and size:
+            if not pipe.writers:
+                return b""
+            raise self._would_wait("a read of an empty pipe")
+        data = bytes(pipe.data[:size])
+        del pipe.data[:size]
+        return data
+
+    def poll(self) -> int:
+        return (POLLIN if self.pipe.data else 0) | (0 if self.pipe.writers else POLLHUP)
+
+    def close(self) -> None:
+        self.pipe.readers -= 1
+
+
+class WriteEnd(PipeEnd):
+    """Where a pipe is written."""
+
+    def __init__(self, pipe: Pipe, flags: int) -> None:
+        super().__init__(pipe, flags)
+        pipe.writers += 1
+
+    def write(self, task: Caller, data: bytes) -> int:
+        pipe = self.pipe
+        if not pipe.readers:
+            raise LinuxError(EPIPE, f"{self.path}: the reading end is closed")
+        room = pipe.capacity - len(pipe.data)
+        if room < len(data) and (room == 0 or len(data) <= ATOMIC_BYTES or not self.flags & O_NONBLOCK):
+            raise self._would_wait(f"a write of {len(data)} bytes to a pipe with room for {room}")
+        pipe.data += data[:room]
+        return min(room, len(data))
+
+    def poll(self) -> int:
+        if not self.pipe.readers:
+            return POLLERR
+        return POLLOUT if self.pipe.capacity - len(self.pipe.data) >= ATOMIC_BYTES else 0
+
+    def close(self) -> None:
+        self.pipe.writers -= 1

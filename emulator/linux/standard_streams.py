@@ -1,0 +1,205 @@
+"""Standard streams: the guest's descriptors 0, 1 and 2, which are the user's own.
+
+What they are connected to is part of what the user asked for, so the guest sees it: a terminal (with its size and
+modes), a pipe, or a file with its position. They count as always ready: a read waits for the user, and no guest time
+passes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import select
+import stat as file_mode
+import termios
+
+from emulator.linux.attributes import Attributes, FileSystemStatistics
+from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError
+from emulator.linux.file import O_ACCMODE, O_RDONLY, O_RDWR, O_WRONLY, POLLIN, POLLOUT, Caller
+from emulator.linux.host_files import host_attributes
+from emulator.linux.nodes import DEV_DEVICE, HOST_STATISTICS, PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
+from emulator.linux.open_files import FIONREAD, SEEK_DATA, NodeFile
+from emulator.linux.paths import Dentry
+
+# asm-generic/ioctls.h
+TCGETS, TCSETS, TCSETSW, TCSETSF = 0x5401, 0x5402, 0x5403, 0x5404
+TIOCGPGRP, TIOCSPGRP, TIOCGWINSZ, TIOCGSID = 0x540F, 0x5410, 0x5413, 0x5429
+TERMIOS_BYTES = 36  # asm-generic/termbits.h, struct termios
+WINSIZE_BYTES = 8
+TERMINAL_DEVICE = (136, 0)  # /dev/pts/0
+
+
+class StandardStream(NodeFile):
+    """One of the host descriptors that the user gave the guest. It is never closed, and never opened again by name."""
+
+    def __init__(self, superblock: Superblock, host_descriptor: int, flags: int) -> None:
+        super().__init__(flags)
+        self._superblock = superblock
+        self._descriptor = host_descriptor
+        status = os.fstat(host_descriptor)
+        self._kind = file_mode.S_IFMT(status.st_mode)
+        self._special = (os.major(status.st_rdev), os.minor(status.st_rdev))
+        self.is_terminal = os.isatty(host_descriptor)
+        self._inode = 0
+        self.dentry = Dentry(StreamNode(self), "", None)
+        self.path = self._name()
+
+    def _name(self) -> str:
+        if self.is_terminal:
+            return "/dev/tty"
+        if self._kind == file_mode.S_IFIFO:
+            return f"pipe:[{self.attributes().inode}]"
+        if self._kind == file_mode.S_IFSOCK:
+            return f"socket:[{self.attributes().inode}]"
+        if self._kind == file_mode.S_IFCHR:
+            return "/dev/null"
+        return os.readlink(f"/proc/self/fd/{self._descriptor}")
+
+    @classmethod
+    def of_host(cls, superblock: Superblock, host_descriptor: int) -> StandardStream:
+        """Flags as the host's descriptor has them: a shell gives a program its terminal for reading and writing."""
+        mode = fcntl.fcntl(host_descriptor, fcntl.F_GETFL) & (O_ACCMODE | os.O_APPEND)
+        return cls(superblock, host_descriptor, mode)
+
+    def read(self, task: Caller, size: int) -> bytes:
+        while True:
+            try:
+                return os.read(self._descriptor, min(size, 1 << 20))
+            except BlockingIOError:
+                select.select([self._descriptor], [], [])
+            except OSError as error:
+                raise LinuxError.from_host(error) from error
+
+    def write(self, task: Caller, data: bytes) -> int:
+        rest = data
+        while True:
+            try:
+                written = os.write(self._descriptor, rest)
+            except BlockingIOError:
+                select.select([], [self._descriptor], [])
+                continue
+            except OSError as error:
+                raise LinuxError.from_host(error) from error
+            if written == len(rest):
+                return len(data)
+            rest = rest[written:]
+
+    def _check_seekable(self) -> None:
+        if self._kind != file_mode.S_IFREG:
+            raise LinuxError(ESPIPE, f"{self.path} has no offsets")
+
+    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+        self._check_seekable()
+        try:
+            return os.pread(self._descriptor, min(size, 1 << 24), offset)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def write_at(self, task: Caller, offset: int, data: bytes) -> int:
+        self._check_seekable()
+        try:
+            return os.pwrite(self._descriptor, data, offset)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def seek(self, offset: int, whence: int) -> int:
+        self._check_seekable()
+        if not 0 <= whence <= SEEK_DATA + 1:
+            raise LinuxError(EINVAL, f"whence {whence} is not one of 0..4")
+        try:
+            return os.lseek(self._descriptor, offset, whence)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def truncate(self, size: int) -> None:
+        if self._kind != file_mode.S_IFREG:
+            raise LinuxError(EINVAL, f"{self.path} is not a regular file")
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def poll(self) -> int:
+        return (POLLIN if self.readable else 0) | (POLLOUT if self.writable else 0)
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        if request == FIONREAD and self._kind == file_mode.S_IFREG:
+            rest = os.fstat(self._descriptor).st_size - os.lseek(self._descriptor, 0, os.SEEK_CUR)
+            task.mm.write(argument, max(0, min(rest, 0x7FFFFFFF)).to_bytes(4, "little"))
+            return 0
+        if not self.is_terminal:
+            raise LinuxError(ENOTTY, f"{self.path} has no ioctl {request:#x}")
+        if request == TCGETS:
+            task.mm.write(argument, self._host_ioctl(request, bytes(TERMIOS_BYTES)))
+        elif request == TIOCGWINSZ:
+            task.mm.write(argument, self._host_ioctl(request, bytes(WINSIZE_BYTES)))
+        elif request in (TCSETS, TCSETSW, TCSETSF):
+            _restore_at_exit(self._descriptor)
+            self._host_ioctl(request, task.mm.read(argument, TERMIOS_BYTES))
+        elif request in (TIOCGPGRP, TIOCGSID):
+            task.mm.write(argument, task.pid.to_bytes(4, "little"))  # the guest is in the foreground
+        elif request != TIOCSPGRP:
+            raise LinuxError(ENOTTY, f"the terminal's ioctl {request:#x} is not modelled")
+        return 0
+
+    def _host_ioctl(self, request: int, data: bytes) -> bytes:
+        try:
+            return fcntl.ioctl(self._descriptor, request, data)
+        except OSError as error:
+            raise LinuxError.from_host(error) from error
+
+    def attributes(self) -> Attributes:
+        superblock = self._superblock
+        if self._kind == file_mode.S_IFREG:
+            return host_attributes(superblock, os.fstat(self._descriptor), self.path)
+        if not self._inode:
+            self._inode = superblock.inodes.new()
+        is_device = self._kind == file_mode.S_IFCHR
+        mode = self._kind | (0o620 if self.is_terminal else 0o666 if is_device else 0o600)
+        special = TERMINAL_DEVICE if self.is_terminal else self._special if is_device else (0, 0)
+        device = DEV_DEVICE if is_device else PIPE_DEVICE
+        owner = superblock.owner
+        return Attributes(self._inode, mode, 0, 1, owner, owner, device, special, superblock.now(), superblock.now())
+
+    def statistics(self) -> FileSystemStatistics:
+        return HOST_STATISTICS if self._kind == file_mode.S_IFREG else PIPE_STATISTICS
+
+    def again(self, flags: int) -> StandardStream:
+        """An open of /dev/stdin and the like: the same stream, with no more rights than the user gave."""
+        allowed = self.flags & O_ACCMODE
+        wanted = flags & O_ACCMODE
+        if allowed != O_RDWR and wanted != allowed:
+            asked = {O_RDONLY: "reading", O_WRONLY: "writing"}.get(wanted, "reading and writing")
+            raise LinuxError(EACCES, f"{self.path} is not open for {asked}")
+        return StandardStream(self._superblock, self._descriptor, flags)
+
+
+class StreamNode(Node):
+    """What /proc/self/fd/0 leads to."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: StandardStream) -> None:
+        self.stream = stream
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFMT(self.attributes().mode)
+
+    def attributes(self) -> Attributes:
+        return self.stream.attributes()
+
+    def open_file(self, task: Caller, flags: int, path: str) -> StandardStream:
+        return self.stream.again(flags)
+
+
+_terminals: dict[int, list[object]] = {}  # host descriptor -> its modes before a guest changed them
+
+
+def _restore_at_exit(descriptor: int) -> None:
+    """The user gets the terminal back as it was."""
+    if descriptor not in _terminals:
+        modes = termios.tcgetattr(descriptor)
+        _terminals[descriptor] = modes
+        atexit.register(termios.tcsetattr, descriptor, termios.TCSADRAIN, modes)

@@ -77,12 +77,10 @@ class CounterBank:
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
 
-    def __init__(self, isa: str, memory: PhysicalMemory) -> None: ...
-    def close(self) -> None: ...
+    def __init__(self, isa: str, memory: PhysicalMemory, counting: bool = True) -> None:
+        """Without `counting` the engine runs bare, with no counts, traps or deadlines: the yardstick of the benchmarks."""
     def set_address_space(self, space: AddressSpace) -> None: ...
     def add_bank(self, counters: int) -> CounterBank: ...
-    def trap_system_register(self, encoding: int) -> None:
-        """AArch64: MRS/MSR of this 16-bit encoding (op0:2 op1:3 crn:4 crm:4 op2:3) exits with REGISTER."""
     def run(self, until_cycle: int) -> int:
         """Run until an exit; returns an ExitReason value. Checks host signals at least every few ms and raises what their handlers raise."""
     # what the last exit was about
@@ -102,7 +100,11 @@ class Core:
         """After EXCEPTION: an ExceptionKind value."""
     @property
     def trapped(self) -> tuple[int, int, int]:
-        """After REGISTER: (TrapKind, encoding, register number of Rt or -1). PC is on the instruction, which has not retired."""
+        """After REGISTER: (TrapKind, encoding, register number of Rt or -1). PC is on the instruction, which has not retired.
+
+        AArch64: every MRS and MSR but of TPIDR_EL0, TPIDRRO_EL0, NZCV, FPCR, FPSR, CTR_EL0 and DCZID_EL0 comes here, with
+        its encoding as SysReg.encoding gives it.
+        """
     def complete_trapped(self) -> None:
         """Retire the trapped instruction and step over it. Its result registers have been written by the caller."""
     # registers, by the numbers in emulator.arch (the native order below), 64 bits each
@@ -117,16 +119,19 @@ class Core:
         """(number, a0..a5) in the ISA's syscall registers: one call per syscall."""
     def read_vector(self, number: int) -> bytes: ...
     def write_vector(self, number: int, value: bytes) -> None: ...
-    def save_context(self) -> bytes:
-        """Opaque copy of all architectural state, for switching tasks. Valid for any core of the same ISA."""
-    def restore_context(self, context: bytes) -> None: ...
     # counts
     @property
     def cycles(self) -> int:
         """Cycles since the core was made. On the ideal core: instructions retired."""
+    @property
+    def progress(self) -> int:
+        """`cycles` as of a few million instructions ago: the one member that another thread may read during `run`."""
     def total(self, probe: int) -> int:
         """How often the probe has fired, exact at the present instruction."""
     def fire(self, probe: int, amount: int = 1) -> None:
         """Fire a probe from outside the pipeline (an exception taken by the kernel, say)."""
     def frame_chain(self, limit: int) -> list[int]:
         """Return addresses found by following frame pointers from the present registers, innermost first, without PC."""
+
+def decode(isa: str, address: int, code: bytes) -> list[tuple[int, int, int, int, int]]:
+    """What the core finds in code, for tests: (offset, length, probe mask, probe mask of a REP's iterations, trap) each."""

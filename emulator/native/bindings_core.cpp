@@ -85,7 +85,8 @@ void bind_core(nb::module_& module) {
     bind_counters(module);
 
     nb::class_<Core>(module, "Core")
-        .def(nb::init<std::string_view, std::shared_ptr<PhysicalMemory>>(), nb::arg("isa"), nb::arg("memory"))
+        .def(nb::init<std::string_view, std::shared_ptr<PhysicalMemory>, bool>(), nb::arg("isa"), nb::arg("memory"),
+             nb::arg("counting") = true)
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def("run", &run, nb::arg("until_cycle"))

@@ -48,7 +48,7 @@ void check(uc_err error, const char* call) {
 
 }  // namespace
 
-Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory)
+Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting)
     : isa_(Isa::make(isa)), memory_(std::move(memory)), previous_(&no_block), fills_until_flush_(FILLS_BEFORE_FLUSH) {
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
     uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);
@@ -63,7 +63,7 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory)
         check(uc_hook_add(engine_, &handle, type, callback, this, 1, 0, instruction), "uc_hook_add");
         hooks_.push_back(handle);
     };
-    hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(&Core::on_block), 0);
+    if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(&Core::on_block), 0);
     hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0);
     hook(UC_HOOK_TLB_FILL, reinterpret_cast<void*>(&Core::on_tlb_fill), 0);
     if (isa_->engine_arch() == UC_ARCH_X86)

@@ -32,7 +32,8 @@ enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 
 class Core final : public Totals {
 public:
-    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory);
+    // Without `counting` the engine runs bare: the yardstick for what counting costs.
+    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting);
     ~Core() override;
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;

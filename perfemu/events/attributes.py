@@ -1,0 +1,102 @@
+"""Attributes: the perf_event_attr that stat or record opens for an EventSpec, as perf's evsel__config fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import ReadFormat, SampleType
+from perfemu.events.spec import EventSpec
+
+ATTR_SIZE = 128  # PERF_ATTR_SIZE_VER7, what perf 6.1 passes
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What record samples: by period or by frequency, and what goes into a sample."""
+
+    frequency_hz: int | None = 4000
+    period: int | None = None  # instead of the frequency
+    callchains: bool = False
+    inherit: bool = True
+
+
+def _base_attr(spec: EventSpec) -> PerfEventAttr:
+    """What stat and record have in common: which event, where, and when it is enabled."""
+    modifiers = spec.modifiers
+    user_only = spec.user_only
+    return PerfEventAttr(
+        type=spec.type,
+        size=ATTR_SIZE,
+        config=spec.config,
+        config1=spec.config1,
+        config2=spec.config2,
+        disabled=int(spec.leads),
+        enable_on_exec=int(spec.leads),
+        pinned=int(modifiers.pinned and spec.leads),
+        exclusive=int(modifiers.exclusive and spec.leads),
+        exclude_user=int(modifiers.exclude_user),
+        exclude_kernel=int(modifiers.exclude_kernel or user_only),
+        exclude_hv=int(modifiers.exclude_hv or user_only),
+        exclude_host=int(modifiers.exclude_host),
+        exclude_guest=int(modifiers.exclude_guest),
+        exclude_idle=int(modifiers.exclude_idle),
+        precise_ip=modifiers.precise,
+    )
+
+
+def stat_attr(spec: EventSpec, *, inherit: bool = True) -> PerfEventAttr:
+    """As create_perf_stat_counter in tools/perf/util/stat.c."""
+    read_format = ReadFormat.TOTAL_TIME_ENABLED | ReadFormat.TOTAL_TIME_RUNNING
+    if spec.group_size > 1:
+        read_format |= ReadFormat.ID | ReadFormat.GROUP
+    return _base_attr(spec).copy(
+        sample_type=SampleType.IDENTIFIER,
+        read_format=read_format,
+        inherit=int(inherit),
+    )
+
+
+def record_attrs(specs: Sequence[EventSpec], sampling: Sampling) -> list[PerfEventAttr]:
+    """As evsel__config and evlist__config in tools/perf/util. The first event also tracks mappings and tasks."""
+    attrs = [_record_attr(spec, sampling, tracking=number == 0) for number, spec in enumerate(specs)]
+    if len(attrs) > 1:  # samples must say whose they are: by ID, or by IDENTIFIER where their layouts differ
+        same_layout = len({attr.sample_type for attr in attrs}) == 1
+        for attr in attrs:
+            attr.sample_type |= SampleType.ID if same_layout else SampleType.IDENTIFIER
+    return attrs
+
+
+def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEventAttr:
+    sample_type = SampleType.IP | SampleType.TID | SampleType.TIME
+    read_format = ReadFormat.ID | ReadFormat.LOST
+    period, frequency = spec.period, spec.frequency
+    if period is None and frequency is None:
+        period, frequency = sampling.period, sampling.frequency_hz if sampling.period is None else None
+    if spec.modifiers.sample_read:
+        sample_type |= SampleType.READ
+        read_format |= ReadFormat.GROUP
+        if not spec.leads:
+            period, frequency = 0, None
+            sample_type |= SampleType.PERIOD if sampling.period is None else 0
+    if sampling.callchains:
+        sample_type |= SampleType.CALLCHAIN
+    if frequency is not None:
+        sample_type |= SampleType.PERIOD
+    flag = int(tracking)
+    return _base_attr(spec).copy(
+        sample_period=frequency if frequency is not None else period or 0,
+        freq=int(frequency is not None),
+        sample_type=sample_type,
+        read_format=read_format,
+        inherit=int(sampling.inherit and not spec.modifiers.sample_read),
+        sample_id_all=1,
+        mmap=flag,
+        comm=flag,
+        task=flag,
+        mmap2=flag,
+        comm_exec=flag,
+        ksymbol=flag,
+        bpf_event=flag,
+    )

@@ -1,0 +1,225 @@
+"""parse_events: perf's ``-e`` strings to EventSpecs, for one PMU model."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from perfcore.abi.constants import PerfType
+from perfemu.errors import EventSyntaxError
+from perfemu.events.names import CLOCKS, generic_event, printed_names
+from perfemu.events.spec import MODIFIER_LETTERS, EventSpec, Modifiers, parse_modifiers
+from pmu.event import Event, UnknownEvent
+from pmu.model import PmuModel
+
+_RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
+_MODIFIERS = re.compile(rf"[{MODIFIER_LETTERS}]+\Z")
+_PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
+_GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
+_MASK_64 = (1 << 64) - 1
+NEAR_NAMES = 4  # suggested
+
+
+def parse_events(texts: Iterable[str], pmu: PmuModel, pmu_type: int = PerfType.RAW) -> list[EventSpec]:
+    """All events of one or more ``-e`` options, in order. `pmu_type` is the attr.type of the PMU's own events."""
+    return _Parser(pmu, pmu_type).parse(texts)
+
+
+@dataclass(slots=True)
+class _Terms:
+    """What stands between the slashes of ``pmu/.../``."""
+
+    config: dict[str, int] = field(default_factory=lambda: {"config": 0, "config1": 0, "config2": 0})
+    label: str | None = None
+    period: int | None = None
+    frequency: int | None = None
+
+
+class _Parser:
+    def __init__(self, pmu: PmuModel, pmu_type: int) -> None:
+        self._pmu = pmu
+        self._pmu_type = pmu_type
+        self._groups = 0
+
+    def parse(self, texts: Iterable[str]) -> list[EventSpec]:
+        specs: list[EventSpec] = []
+        for text in texts:
+            for item in split_events(text):
+                group = _GROUP.match(item)
+                if group is not None:
+                    specs += self._group(group["events"], (group["modifiers"] or ":")[1:], item)
+                else:
+                    specs.append(self._event(item))
+                self._groups += 1
+        return specs
+
+    def _group(self, text: str, modifiers: str, item: str) -> list[EventSpec]:
+        members = [self._event(event, modifiers) for event in split_events(text)]
+        if not members:
+            raise EventSyntaxError(f"'{item}' is an empty group")
+        return [replace(spec, leads=number == 0, group_size=len(members)) for number, spec in enumerate(members)]
+
+    def _event(self, text: str, group_modifiers: str = "") -> EventSpec:
+        match = _PMU.match(text)
+        if match is not None:
+            spec = self._with_terms(match["pmu"], match["terms"], text)
+            letters = match["modifiers"].removeprefix(":")
+        elif "/" in text:
+            raise EventSyntaxError(f"'{text}': a PMU's event is written pmu/term=value,.../")
+        else:
+            name, _, letters = text.partition(":")
+            spec = self._named(name, letters, text)
+        return replace(spec, modifiers=_merged_modifiers(letters, group_modifiers, text))
+
+    def _named(self, name: str, letters: str, text: str) -> EventSpec:
+        """`name` alone: generic, raw or a vendor's."""
+        generic = generic_event(name)
+        if generic is not None:
+            clock = generic.type == PerfType.SOFTWARE and generic.config in CLOCKS
+            return EventSpec(
+                generic.name,
+                generic.type,
+                generic.config,
+                self._groups,
+                unit="msec" if clock else "",
+                scale=1e-6 if clock else 1.0,
+            )
+        raw = _RAW.match(name)
+        if raw is not None:
+            return self._checked(EventSpec(name, PerfType.RAW, int(raw[1], 16), self._groups), text)
+        vendor = self._pmu.events.by_name(name)
+        if vendor is not None:
+            return EventSpec(name, self._pmu_type, self._pmu.config_of(vendor), self._groups)
+        if name == "mem":
+            raise EventSyntaxError(f"'{text}': breakpoint events are not modelled yet")
+        if letters and not _MODIFIERS.match(letters):
+            raise EventSyntaxError(f"'{text}': tracepoint events are not modelled yet")
+        raise EventSyntaxError(f"unknown event '{name}'{self._suggestions(name)}")
+
+    def _with_terms(self, pmu: str, terms: str, text: str) -> EventSpec:
+        generic = generic_event(pmu)
+        if generic is not None:
+            parsed = self._terms(terms, text, {}, lambda name: None)
+            spec = self._named(pmu, "", text)
+            spec = replace(spec, base_name=f"{pmu}/{terms}/")
+        elif pmu == self._pmu.sysfs_name:
+            fields = {bits.name: bits.insert for bits in self._pmu.format}
+            parsed = self._terms(terms, text, fields, self._find_alias)
+            configs = parsed.config
+            spec = EventSpec(f"{pmu}/{terms}/", self._pmu_type, configs["config"], self._groups)
+            spec = self._checked(replace(spec, config1=configs["config1"], config2=configs["config2"]), text)
+        else:
+            raise EventSyntaxError(f"no PMU '{pmu}' on {self._pmu.isa}; there is {self._pmu.sysfs_name}")
+        return replace(spec, label=parsed.label, period=parsed.period, frequency=parsed.frequency)
+
+    def _find_alias(self, name: str) -> Event | None:
+        """A bare word between slashes: an event of sysfs ``events/``, or any name of the vendor's."""
+        alias = self._pmu.sysfs_aliases.get(name)
+        return self._pmu.events.by_name(alias or name)
+
+    def _terms(
+        self,
+        text: str,
+        whole: str,
+        fields: Mapping[str, Callable[[int], int]],
+        find: Callable[[str], Event | None],
+    ) -> _Terms:
+        terms = _Terms()
+        places = {bits.name: bits.config for bits in self._pmu.format}
+        for term in filter(None, text.split(",")):
+            name, equals, value = term.partition("=")
+            if not equals and name not in fields:
+                event = find(name)
+                if event is None:
+                    near = self._suggestions(name, pmu_only=True)
+                    raise EventSyntaxError(f"unknown term '{name}' in '{whole}'{near}")
+                terms.config["config"] |= self._pmu.config_of(event)
+            elif name == "name":
+                terms.label = value
+            elif name == "period":
+                terms.period = _number(term, value or "1", whole)
+            elif name == "freq":
+                terms.frequency = _number(term, value or "1", whole)
+            elif fields and name in terms.config:
+                terms.config[name] |= _number(term, value, whole)
+            elif name in fields:
+                try:
+                    terms.config[places[name]] |= fields[name](_number(term, value if equals else "1", whole))
+                except ValueError as problem:
+                    raise EventSyntaxError(f"'{whole}': {problem}") from None
+            else:
+                known = [*fields, *(terms.config if fields else ()), "name", "period", "freq"]
+                raise EventSyntaxError(f"unknown term '{name}' in '{whole}'; there are {', '.join(known)}")
+        return terms
+
+    def _checked(self, spec: EventSpec, text: str) -> EventSpec:
+        """A code that the PMU does not implement opens on Linux and counts zero; a user who types it wants to know."""
+        try:
+            self._pmu.event_of(spec.config)
+        except UnknownEvent as problem:
+            raise EventSyntaxError(f"'{text}': {self._pmu.sysfs_name} has {problem}") from None
+        return spec
+
+    def _suggestions(self, name: str, pmu_only: bool = False) -> str:
+        known = {} if pmu_only else {known.lower(): known for known in printed_names()}
+        known.update({event.name.lower(): event.name.lower() for event in self._pmu.events if event.listed})
+        if pmu_only:
+            known.update({alias.lower(): alias for alias in self._pmu.sysfs_aliases})
+        close = difflib.get_close_matches(name.lower(), known, n=NEAR_NAMES, cutoff=0.6)
+        containing = [key for key in known if len(name) > 2 and name.lower() in key]
+        near = [known[key] for key in dict.fromkeys([*close, *containing])][:NEAR_NAMES]
+        return f", did you mean {_or(near)}?" if near else " (perfemu list names them all)"
+
+
+def _or(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _number(term: str, text: str, whole: str) -> int:
+    try:
+        value = int(text, 0)
+    except ValueError:
+        raise EventSyntaxError(f"'{term}' in '{whole}' wants a number") from None
+    if not 0 <= value <= _MASK_64:
+        raise EventSyntaxError(f"'{term}' in '{whole}' does not fit in 64 bits")
+    return value
+
+
+def _merged_modifiers(own: str, of_group: str, text: str) -> Modifiers:
+    """The group's modifiers hold for each member that does not say the same itself."""
+    try:
+        parse_modifiers(own)
+        parse_modifiers(of_group)
+        return parse_modifiers(own + "".join(letter for letter in of_group if letter not in own))
+    except EventSyntaxError as problem:
+        raise EventSyntaxError(f"'{text}': {problem.message.removeprefix('event syntax error: ')}") from None
+
+
+def split_events(text: str) -> Iterator[str]:
+    """The items between commas that are not inside braces or slashes. Empty items are errors."""
+    if not text.strip():
+        raise EventSyntaxError(f"no event in '{text}'")
+    start = depth = 0
+    in_terms = False
+    for position, letter in enumerate(text + ","):
+        if letter == "/":
+            in_terms = not in_terms
+        elif letter == "{":
+            depth += 1
+        elif letter == "}":
+            depth -= 1
+            if depth < 0:
+                raise EventSyntaxError(f"'}}' without '{{' in '{text}'")
+        elif letter == "," and position == len(text):
+            if depth:
+                raise EventSyntaxError(f"'{{' without '}}' in '{text}'")
+            if in_terms:
+                raise EventSyntaxError(f"'/' without a closing '/' in '{text}'")
+        if letter == "," and not depth and not in_terms:
+            item = text[start:position].strip()
+            if not item:
+                raise EventSyntaxError(f"an empty event in '{text}'")
+            yield item
+            start = position + 1

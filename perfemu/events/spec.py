@@ -1,0 +1,102 @@
+"""EventSpec: one event as the command line asked for it, before it becomes a perf_event_attr."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from perfcore.abi.constants import PerfType
+from perfemu.errors import EventSyntaxError
+
+MAX_PRECISE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Modifiers:
+    """The letters after an event's colon, and what perf makes of them (tools/perf/Documentation/perf-list.txt)."""
+
+    text: str = ""  # as typed
+    exclude_user: bool = False
+    exclude_kernel: bool = False
+    exclude_hv: bool = False
+    exclude_host: bool = False
+    exclude_guest: bool = True
+    exclude_idle: bool = False
+    precise: int = 0  # attr.precise_ip
+    pinned: bool = False
+    exclusive: bool = False
+    sample_read: bool = False
+
+
+_PRIVILEGES = {"u": "exclude_user", "k": "exclude_kernel", "h": "exclude_hv"}
+_HOSTS = {"G": "exclude_guest", "H": "exclude_host"}
+_FLAGS = {"D": "pinned", "e": "exclusive", "I": "exclude_idle", "S": "sample_read"}
+_NOT_MODELLED = {"W": "weak groups", "b": "BPF counters"}
+MODIFIER_LETTERS = "ukhGHIpPSDeWb"
+
+
+def parse_modifiers(text: str) -> Modifiers:
+    """Modifier letters to flags. Raises EventSyntaxError naming the letter."""
+    flags: dict[str, bool] = {}
+    precise = text.count("p")
+    for letter in text:
+        if letter in _NOT_MODELLED:
+            raise EventSyntaxError(f"modifier '{letter}' ({_NOT_MODELLED[letter]}) is not modelled")
+        if letter not in MODIFIER_LETTERS:
+            raise EventSyntaxError(f"unknown modifier '{letter}' in ':{text}'; there are {', '.join(MODIFIER_LETTERS)}")
+        if letter in _FLAGS:
+            flags[_FLAGS[letter]] = True
+        if letter not in "p" and text.count(letter) > 1:
+            raise EventSyntaxError(f"modifier '{letter}' stands twice in ':{text}'")
+    if precise > MAX_PRECISE:
+        raise EventSyntaxError(f"':{text}' asks for precise_ip {precise}; at most {MAX_PRECISE} exists")
+    if "P" in text:
+        precise = MAX_PRECISE
+    if any(letter in _PRIVILEGES for letter in text):
+        flags.update({name: letter not in text for letter, name in _PRIVILEGES.items()})
+    if any(letter in _HOSTS for letter in text):
+        flags.update({name: letter not in text for letter, name in _HOSTS.items()})
+    return Modifiers(text, precise=precise, **flags)
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpec:
+    """One event to open. Events of equal `group` are scheduled together; the first of them is the leader."""
+
+    base_name: str  # without modifiers, as perf prints it
+    type: int  # attr.type
+    config: int
+    group: int
+    config1: int = 0
+    config2: int = 0
+    modifiers: Modifiers = field(default_factory=Modifiers)
+    leads: bool = True
+    group_size: int = 1
+    period: int | None = None  # of pmu/period=/; None: the command's
+    frequency: int | None = None  # of pmu/freq=/
+    unit: str = ""  # "msec" for clocks
+    scale: float = 1.0
+    label: str | None = None  # of pmu/name=/
+
+    @property
+    def is_hardware(self) -> bool:
+        """Counted by the PMU, not by Linux."""
+        return self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)
+
+    @property
+    def user_only(self) -> bool:
+        """Whether it opens with exclude_kernel although nobody asked, as perf retries for an unprivileged user."""
+        modifiers = self.modifiers
+        return self.is_hardware and not modifiers.exclude_user and not modifiers.exclude_kernel
+
+    @property
+    def counts_no_user_mode(self) -> bool:
+        """A hardware event for the kernel or hypervisor alone: nothing here executes that."""
+        return self.is_hardware and self.modifiers.exclude_user
+
+    @property
+    def name(self) -> str:
+        """As perf prints it: ``cycles:u``, ``armv8_pmuv3_0/inst_retired/u``."""
+        letters = self.modifiers.text + ("u" if self.user_only and "u" not in self.modifiers.text else "")
+        name = self.label or self.base_name
+        separator = "" if name.endswith("/") or not letters else ":"
+        return name + separator + letters

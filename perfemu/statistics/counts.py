@@ -1,0 +1,139 @@
+"""Count and Counts: the result of a stat command; one row per event, over one or more runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from perfcore.abi.constants import PerfType, SoftwareId
+from perfemu.events.spec import EventSpec
+
+
+class Absence(Enum):
+    """Why there is no number, as perf prints it."""
+
+    NOT_SUPPORTED = "<not supported>"  # the PMU, or this model of it, cannot know
+    NOT_COUNTED = "<not counted>"  # it could, but never got a counter
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One event after one run. Times in ns."""
+
+    value: int
+    enabled_ns: int
+    running_ns: int
+
+    @property
+    def counted(self) -> bool:
+        return self.enabled_ns > 0 and self.running_ns > 0
+
+    @property
+    def scaled(self) -> int:
+        """The count that running all the time would have given: perf's rounding, to the nearest."""
+        if self.running_ns >= self.enabled_ns:
+            return self.value
+        return int(self.value * self.enabled_ns / self.running_ns + 0.5) if self.counted else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean of several runs and the standard deviation of that mean."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """As perf's stddev_stats: the variance of the sample over its size, square-rooted."""
+        mean = sum(values) / len(values)
+        if len(values) < 2:
+            return cls(mean, 0.0)
+        variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+        return cls(mean, math.sqrt(variance / len(values)))
+
+    @property
+    def percent(self) -> float:
+        """The deviation relative to the mean."""
+        return 100.0 * self.deviation / self.mean if self.mean else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One event: its reading in each run; none at all if it is not supported."""
+
+    spec: EventSpec
+    readings: tuple[Reading, ...]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def absence(self) -> Absence | None:
+        if not self.readings:
+            return Absence.NOT_SUPPORTED
+        return None if any(reading.counted for reading in self.readings) else Absence.NOT_COUNTED
+
+    @property
+    def spread(self) -> Spread:
+        """Over the runs, in the kernel's unit (ns for clocks)."""
+        return Spread.of([reading.scaled for reading in self.readings]) if self.readings else Spread(0.0, 0.0)
+
+    @property
+    def enabled_ns(self) -> float:
+        return sum(reading.enabled_ns for reading in self.readings) / max(len(self.readings), 1)
+
+    @property
+    def running_ns(self) -> float:
+        return sum(reading.running_ns for reading in self.readings) / max(len(self.readings), 1)
+
+    @property
+    def running_percent(self) -> float:
+        """How much of the time in which it was enabled the event had a counter."""
+        return 100.0 * self.running_ns / self.enabled_ns if self.enabled_ns else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """Guest time of one run, in ns. No kernel code is executed, so system time is 0."""
+
+    elapsed_ns: int
+    user_ns: int
+    system_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """All that stat has to print."""
+
+    command: str  # the program and its arguments
+    core: str
+    events: tuple[Count, ...]
+    runs: tuple[RunTimes, ...]
+
+    def __iter__(self) -> Iterator[Count]:
+        return iter(self.events)
+
+    @property
+    def elapsed(self) -> Spread:
+        """ns, over the runs."""
+        return Spread.of([run.elapsed_ns for run in self.runs])
+
+    def mean_of(self, type_: int, config: int) -> float | None:
+        """Mean of the first event of this identity that was counted."""
+        for count in self.events:
+            if count.spec.type == type_ and count.spec.config == config and count.absence is None:
+                return count.spread.mean
+        return None
+
+    @property
+    def cpu_ns(self) -> float | None:
+        """What rates are relative to: task-clock, or cpu-clock."""
+        for clock in (SoftwareId.TASK_CLOCK, SoftwareId.CPU_CLOCK):
+            mean = self.mean_of(PerfType.SOFTWARE, clock)
+            if mean is not None:
+                return mean
+        return None

@@ -1,0 +1,124 @@
+"""Metrics: what perf prints after the number sign, one rule per event; as tools/perf/util/stat-shadow.c."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SoftwareId, cache_config
+from perfemu.statistics.counts import Count, Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One derived number. `format` is perf's for the value (in text with its padding)."""
+
+    format: str
+    value: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """As it stands after ``# ``."""
+        return f"{self.format % self.value} {self.unit}"
+
+
+Rule = Callable[[Counts, float], list[Metric]]
+
+
+def _rate(per_second: float) -> Metric:
+    """``/sec`` with perf's K, M or G."""
+    prefix = ""
+    for larger in ("K", "M", "G"):
+        if per_second <= 1000.0:
+            break
+        per_second /= 1000.0
+        prefix = larger
+    return Metric("%8.3f", per_second, f"{prefix}/sec")
+
+
+def _cpus_utilized(counts: Counts, value: float) -> list[Metric]:
+    elapsed_ns = counts.elapsed.mean
+    return [Metric("%8.3f", value / elapsed_ns, "CPUs utilized")] if elapsed_ns else []
+
+
+def _gigahertz(counts: Counts, value: float) -> list[Metric]:
+    cpu_ns = counts.cpu_ns
+    return [Metric("%8.3f", value / cpu_ns, "GHz")] if cpu_ns else []
+
+
+def _per_cycle(counts: Counts, value: float) -> list[Metric]:
+    metrics = []
+    cycles = counts.mean_of(PerfType.HARDWARE, HardwareId.CPU_CYCLES)
+    if cycles:
+        metrics.append(Metric("%7.2f ", value / cycles, "insn per cycle"))
+    stalled = max(
+        counts.mean_of(PerfType.HARDWARE, HardwareId.STALLED_CYCLES_FRONTEND) or 0.0,
+        counts.mean_of(PerfType.HARDWARE, HardwareId.STALLED_CYCLES_BACKEND) or 0.0,
+    )
+    if stalled and value:
+        metrics.append(Metric("%7.2f ", stalled / value, "stalled cycles per insn"))
+    return metrics
+
+
+def _share(type_: int, config: int, unit: str, format: str = "%7.2f%%") -> Rule:
+    """A percentage of another event's count; a plain rate where that was not counted."""
+
+    def rule(counts: Counts, value: float) -> list[Metric]:
+        whole = counts.mean_of(type_, config)
+        return [Metric(format, 100.0 * value / whole, unit)] if whole else _per_second(counts, value)
+
+    return rule
+
+
+def _per_second(counts: Counts, value: float) -> list[Metric]:
+    cpu_ns = counts.cpu_ns
+    return [_rate(1e9 * value / cpu_ns)] if cpu_ns else []
+
+
+def _idle(name: str) -> Rule:
+    def rule(counts: Counts, value: float) -> list[Metric]:
+        cycles = counts.mean_of(PerfType.HARDWARE, HardwareId.CPU_CYCLES)
+        return [Metric("%7.2f%%", 100.0 * value / cycles, f"{name} cycles idle")] if cycles else []
+
+    return rule
+
+
+def _cache_share(cache: CacheId, name: str) -> tuple[tuple[int, int], Rule]:
+    access = cache_config(cache, CacheOp.READ, CacheResult.ACCESS)
+    miss = cache_config(cache, CacheOp.READ, CacheResult.MISS)
+    return (PerfType.HW_CACHE, miss), _share(PerfType.HW_CACHE, access, f"of all {name} accesses")
+
+
+_RULES: dict[tuple[int, int], Rule] = {
+    (PerfType.SOFTWARE, SoftwareId.TASK_CLOCK): _cpus_utilized,
+    (PerfType.SOFTWARE, SoftwareId.CPU_CLOCK): _cpus_utilized,
+    (PerfType.HARDWARE, HardwareId.CPU_CYCLES): _gigahertz,
+    (PerfType.HARDWARE, HardwareId.INSTRUCTIONS): _per_cycle,
+    (PerfType.HARDWARE, HardwareId.BRANCH_MISSES): _share(
+        PerfType.HARDWARE, HardwareId.BRANCH_INSTRUCTIONS, "of all branches"
+    ),
+    (PerfType.HARDWARE, HardwareId.CACHE_MISSES): _share(
+        PerfType.HARDWARE, HardwareId.CACHE_REFERENCES, "of all cache refs", "%8.3f %%"
+    ),
+    (PerfType.HARDWARE, HardwareId.STALLED_CYCLES_FRONTEND): _idle("frontend"),
+    (PerfType.HARDWARE, HardwareId.STALLED_CYCLES_BACKEND): _idle("backend"),
+    **dict(
+        _cache_share(cache, name)
+        for cache, name in (
+            (CacheId.L1D, "L1-dcache"),
+            (CacheId.L1I, "L1-icache"),
+            (CacheId.LL, "LL-cache"),
+            (CacheId.DTLB, "dTLB cache"),
+            (CacheId.ITLB, "iTLB cache"),
+        )
+    ),
+}
+
+
+def metrics_of(counts: Counts, count: Count) -> list[Metric]:
+    """What follows from `count` among `counts`; the first stands on its line, others below it."""
+    if count.absence is not None:
+        return []
+    rule = _RULES.get((count.spec.type, count.spec.config), _per_second)
+    return rule(counts, count.spread.mean)

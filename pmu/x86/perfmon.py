@@ -77,6 +77,7 @@ class Perfmon(RegisterDevice):
         self._active = 0  # bank mask of the counters that are connected
         self._frozen = False
         self._declare()
+        self._update_active()
 
     def _declare(self) -> None:
         """Every register that the device has."""

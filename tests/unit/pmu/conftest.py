@@ -1,0 +1,59 @@
+"""Counter banks for the PMU tests: a fake one, and the core's own where it is built."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import pytest
+
+import emulator._native as native
+import require
+from emulator.cpu import ExitReason
+from emulator.probes import Probe
+from pmu.counter_bank import CounterBank
+from unit.pmu.fake_bank import RETIREMENT, FakeBank
+
+CODE = 0x10000  # address
+READ, EXECUTE = 1, 4
+PC = 32  # the core's register number
+
+NewBank = Callable[[int], tuple[CounterBank, Callable[..., None]]]
+"""size -> (bank, fire): a bank, and a way to fire a probe (and how often) as the core would; instructions and cycles
+fire together."""
+
+
+def new_fake_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
+    bank = FakeBank(size)
+    return bank, bank.fire
+
+
+def new_native_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
+    """A bank of a core that stands on a page of NOP (0xd503201f), 1023 of them before a branch back to the first."""
+    memory = native.PhysicalMemory(1 << 20)
+    frame = memory.allocate()
+    memory.view(frame)[:] = struct.pack("<1024I", *[0xD503201F] * 1023, 0x17FFFC01)  # b .-4092
+    space = native.AddressSpace(memory)
+    space.map(CODE, frame, 1, READ | EXECUTE)
+    core = native.Core("aarch64", memory)
+    core.set_address_space(space)
+    core.write_register(PC, CODE)
+
+    def fire(probe: Probe, amount: int = 1) -> None:
+        if not 1 << probe & RETIREMENT:
+            core.fire(probe, amount)
+            return
+        until = core.cycles + amount
+        while core.cycles < until:
+            assert core.run(until) in (ExitReason.DEADLINE, ExitReason.OVERFLOW)
+
+    return core.add_bank(size), fire
+
+
+@pytest.fixture(params=["fake", "native"])
+def new_bank(request: pytest.FixtureRequest) -> NewBank:
+    if request.param == "fake":
+        return new_fake_bank
+    if not hasattr(native, "Core"):
+        require.missing("the native core is not in this build")
+    return new_native_bank

@@ -1,0 +1,64 @@
+"""FakeBank: a counter bank in Python, for PMU tests without a core. It follows `emulator/_native.pyi`."""
+
+from __future__ import annotations
+
+from emulator.probes import Probe
+
+RETIREMENT = 1 << Probe.INST_RETIRED | 1 << Probe.CYCLES
+
+
+class FakeBank:
+    """Counters that the test drives with `fire`. `stops` counts the overflows that would have stopped the core."""
+
+    def __init__(self, size: int) -> None:
+        self._masks = [0] * size
+        self._values = [0] * size
+        self._widths = [64] * size
+        self._overflowed = 0
+        self._armed = 0
+        self.stops = 0
+
+    @property
+    def size(self) -> int:
+        return len(self._values)
+
+    def connect(self, counter: int, probes: int) -> None:
+        self._masks[counter] = probes
+
+    def connected(self, counter: int) -> int:
+        return self._masks[counter]
+
+    def set_width(self, counter: int, bits: int) -> None:
+        self._widths[counter] = bits
+        self._values[counter] &= (1 << bits) - 1
+
+    def arm(self, counters: int) -> None:
+        self._armed = counters
+
+    def read(self, counter: int) -> int:
+        return self._values[counter]
+
+    def write(self, counter: int, value: int) -> None:
+        self._values[counter] = value & (1 << self._widths[counter]) - 1
+
+    def add(self, counter: int, amount: int) -> None:
+        value = self._values[counter] + amount
+        if value >> self._widths[counter]:
+            self._overflowed |= 1 << counter
+            self.stops += self._armed >> counter & 1
+        self.write(counter, value)
+
+    def overflowed(self) -> int:
+        return self._overflowed
+
+    def set_overflowed(self, counters: int) -> None:
+        self._overflowed |= counters
+
+    def clear_overflowed(self, counters: int) -> None:
+        self._overflowed &= ~counters
+
+    def fire(self, probe: Probe, amount: int = 1) -> None:
+        """The probe fires; on the ideal core, which this is, an instruction is a cycle and a cycle an instruction."""
+        fired = RETIREMENT if 1 << probe & RETIREMENT else 1 << probe
+        for counter, mask in enumerate(self._masks):
+            self.add(counter, amount * (mask & fired).bit_count())

@@ -1,0 +1,159 @@
+"""Event rows and lists: lookups, honesty, PMCEID derivation; models and their sysfs texts."""
+
+import pytest
+
+from emulator.probes import Probe
+from pmu.event import Event, EventList, Support, UnknownEvent
+from pmu.model import GENERIC_HARDWARE_EVENTS, FormatField, model, models
+from pmu.x86.perfmon import cpuid_leaf_0a
+
+ARM = model("armv8_pmuv3")
+INTEL = model("intel_arch_perfmon")
+
+
+def row(code: int, name: str = "") -> Event:
+    return Event(code, name or f"E{code:04X}", (Probe.CYCLES,))
+
+
+@pytest.mark.parametrize(
+    ("code", "register", "bit"),
+    [
+        (0x0000, 0, 0),
+        (0x001F, 0, 31),
+        (0x0020, 1, 0),
+        (0x003F, 1, 31),
+        (0x4000, 0, 32),
+        (0x401F, 0, 63),
+        (0x4020, 1, 32),
+        (0x403F, 1, 63),
+    ],
+)
+def test_pmceid_bit_of_common_events(code: int, register: int, bit: int) -> None:
+    ids = [0, 0]
+    ids[register] = 1 << bit
+    assert EventList([row(code)]).pmceid() == tuple(ids)
+
+
+@pytest.mark.parametrize("code", [0x0040, 0x3FFF, 0x4040, 0x8000, 0xFFFF])
+def test_other_events_have_no_pmceid_bit(code: int) -> None:
+    assert EventList([row(code)]).pmceid() == (0, 0)
+
+
+def test_armv8_pmuv3_announces_its_common_events() -> None:
+    # 0x00 06-0a 0c-0e 11 13 1b 1e, and 0x21
+    first = sum(1 << n for n in (0x00, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x0E, 0x11, 0x13, 0x1B, 0x1E))
+    assert ARM.events.pmceid() == (first, 1 << 1)
+
+
+def test_names_are_found_in_either_case() -> None:
+    found = INTEL.events.by_name("br_inst_retired.near_call")
+    assert found is not None
+    assert (found.name, found.code) == ("BR_INST_RETIRED.NEAR_CALL", 0x02C4)
+
+
+def test_unknown_names_are_refused_with_those_near() -> None:
+    with pytest.raises(UnknownEvent, match="no event 'INST_RETIRD'; near are INST_RETIRED"):
+        ARM.events.find("INST_RETIRD")
+    with pytest.raises(UnknownEvent, match=r"no event 'br_inst'; near are BR_INST_RETIRED\.ALL_BRANCHES"):
+        INTEL.events.find("br_inst")
+
+
+def test_unknown_codes_are_refused_with_those_near() -> None:
+    # the nearest of the same event byte: 0x40c4 is 0x100 away
+    with pytest.raises(
+        UnknownEvent, match=r"no event with code 0x41c4; near are BR_INST_RETIRED.FAR_BRANCH \(0x40c4\)"
+    ):
+        INTEL.events.find_code(0x41C4)
+
+
+def test_an_approximate_row_says_how() -> None:
+    with pytest.raises(ValueError, match="L1D_CACHE: say in `note` what differs"):
+        Event(0x0004, "L1D_CACHE", (Probe.LOAD,), Support.APPROXIMATE)
+    with pytest.raises(ValueError, match="CHAIN: no probe fires it"):
+        Event(0x001E, "CHAIN", ())
+
+
+def test_a_list_has_each_name_once_and_one_meaning_a_code() -> None:
+    with pytest.raises(ValueError, match="event Same stands twice"):
+        EventList([row(1, "SAME"), row(2, "Same")])
+    with pytest.raises(ValueError, match="B: code 0x0001 is A, which counts something else"):
+        EventList([row(1, "A"), Event(1, "B", (Probe.LOAD,))])
+
+
+@pytest.mark.parametrize("name", models())
+def test_models_are_what_their_files_say(name: str) -> None:
+    found = model(name)
+    assert found.isa in ("aarch64", "x86_64")
+    assert found.counters <= found.most_counters
+    for generic in GENERIC_HARDWARE_EVENTS:
+        event = found.generic_event(generic)
+        assert (event is None) == (generic not in found.generic_events)
+    for event in found.events:
+        assert 0 <= event.code <= 0xFFFF
+        if event.listed:
+            assert found.config_of(found.event_of(found.config_of(event))) == found.config_of(event)
+
+
+def test_unknown_models_are_refused_with_those_there() -> None:
+    with pytest.raises(ValueError, match="no PMU model 'cortex-a72'; there are armv8_pmuv3, intel_arch_perfmon"):
+        model("cortex-a72")
+
+
+def test_what_the_ideal_core_cannot_know_is_not_there() -> None:
+    for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_MISSES", "BUS_CYCLES", "STALLED_CYCLES_FRONTEND"):
+        assert ARM.generic_event(f"PERF_COUNT_HW_{generic}") is None
+        assert INTEL.generic_event(f"PERF_COUNT_HW_{generic}") is None
+
+
+def test_sysfs_texts() -> None:
+    assert ARM.sysfs_format()["event"] == "config:0-15"
+    assert ARM.sysfs_events()["inst_retired"] == "event=0x0008"
+    assert "chain" not in ARM.sysfs_events()  # as in Linux: of no use by itself
+    assert "ld_spec" not in ARM.sysfs_events()  # 0x0070 is not announced by PMCEID
+    assert INTEL.sysfs_format()["cmask"] == "config:24-31"
+    assert INTEL.sysfs_format()["edge"] == "config:18"
+    assert INTEL.sysfs_events()["instructions"] == "event=0xc0"
+    assert INTEL.sysfs_events()["ref-cycles"] == "event=0x00,umask=0x03"
+
+
+def test_format_fields_place_values() -> None:
+    umask = FormatField("umask", 8, 15)
+    assert umask.insert(0x81) == 0x8100
+    assert umask.extract(0x81D0) == 0x81
+    with pytest.raises(ValueError, match="umask=0x100 does not fit in config:8-15"):
+        umask.insert(0x100)
+
+
+def test_fixed_counters_events_have_linuxs_configs() -> None:
+    configs = {
+        name: INTEL.config_of(INTEL.events.find(name)) for name in ("INST_RETIRED.ANY", "CPU_CLK_UNHALTED.REF_TSC")
+    }
+    assert configs == {"INST_RETIRED.ANY": 0x00C0, "CPU_CLK_UNHALTED.REF_TSC": 0x0300}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (0x0100_00C0, "cmask=1 in 0x10000c0: only cmask=0 is modelled"),
+        (0x0080_00C0, "inv=1"),
+        (0x0004_00C0, "edge=1"),
+        (0x0100, "INST_RETIRED.ANY is counted by a fixed counter: its config is 0x00c0, not 0x0100"),
+        (0x1_0000_00C0, "bits 0x100000000 of 0x1000000c0 are not in the format of cpu"),
+        (0x4F2E, "no event with code 0x4f2e"),
+    ],
+)
+def test_raw_configs_are_refused_by_name(config: int, message: str) -> None:
+    with pytest.raises(UnknownEvent, match=message):
+        INTEL.event_of(config)
+
+
+def test_raw_configs_name_their_event() -> None:
+    assert INTEL.event_of(0x0000_81D0).name == "MEM_INST_RETIRED.ALL_LOADS"
+    assert INTEL.event_of(0x0020_00C0).name == "INST_RETIRED.ANY_P"  # any=1: there is one thread
+    assert ARM.event_of(0x0008).name == "INST_RETIRED"
+
+
+def test_cpuid_leaf_0a() -> None:
+    # EAX: version 4, 4 counters, 48 bits, 7 architectural events. EBX: bits of those that are not there: 2 reference
+    # cycles, 3 and 4 last-level cache, 6 mispredictions. EDX: 3 fixed counters of 48 (0x30 << 5 = 0x600) bits
+    assert cpuid_leaf_0a(INTEL) == (0x0730_0404, 0b101_1100, 0, 0x603)

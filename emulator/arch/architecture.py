@@ -65,6 +65,7 @@ class SignalDelivery:
     blocked: int  # mask to bring back at rt_sigreturn
     stack: tuple[int, int, int]  # stack_t: address, flags, size
     stack_pointer: int  # where the frame's stack begins: the task's own, or the top of the alternate one
+    trampoline: int = 0  # address of the kernel's own code that calls rt_sigreturn
     fault_address: int = 0
     trap_number: int = 0
     error_code: int = 0
@@ -88,6 +89,8 @@ class Architecture(Protocol):
     hwcap: int  # AT_HWCAP
     hwcap2: int
     minimum_signal_stack: int  # AT_MINSIGSTKSZ, bytes
+    cpu_features: tuple[str, ...]  # as /proc/cpuinfo names them
+    signal_trampoline: bytes  # code that calls rt_sigreturn, where the kernel must provide it
     layout: Layout
     open_flags: OpenFlags
     register_names: tuple[str, ...]  # by native number
@@ -100,13 +103,14 @@ class Architecture(Protocol):
     syscall_length: int  # bytes of the instruction that enters the kernel
     epoll_event_packed: bool
 
-    def syscall_number_register(self) -> int: ...
-
     def set_syscall_result(self, core: Core, value: int) -> None:
         """The result, or a negative errno; and what else the kernel's return changes (x86: RCX, R11)."""
 
     def start_program(self, core: Core, entry: int, stack_pointer: int) -> None:
         """All registers as execve leaves them."""
+
+    def fault_syndrome(self, access: int, present: bool) -> tuple[int, int]:
+        """(trap number, error code) that a page fault's signal frame shows. `access`: 1 read, 2 write, 4 fetch."""
 
     def pack_stat(self, stat: Stat) -> bytes: ...
 

@@ -112,13 +112,17 @@ def parse(header: bytes, file_size: int, program_headers: bytes | None = None) -
         raise ElfError(f"a broken ELF file: {count} program headers of {entry_size} bytes")
     size = entry_size * count
     if offset + size > file_size:
-        raise ElfError(f"a truncated ELF file: its program headers end at {offset + size:#x}, it has {file_size:#x} bytes")
+        raise ElfError(
+            f"a truncated ELF file: its program headers end at {offset + size:#x}, it has {file_size:#x} bytes"
+        )
     table = header[offset : offset + size] if program_headers is None else program_headers
     return Elf(isa, kind, entry, offset, tuple(_segment(table, index * entry_size) for index in range(count)))
 
 
 def _segment(table: bytes, position: int) -> Segment:
-    kind, flags, offset, address, _physical, file_size, memory_size, alignment = PROGRAM_HEADER.unpack_from(table, position)
+    kind, flags, offset, address, _physical, file_size, memory_size, alignment = PROGRAM_HEADER.unpack_from(
+        table, position
+    )
     return Segment(kind, flags, offset, address, file_size, memory_size, alignment)
 
 

@@ -70,20 +70,27 @@ EINPROGRESS = 115
 ESTALE = 116
 EDQUOT = 122
 
+# Never seen by a guest: an interrupted call, to be tried again when the signal has been dealt with (linux/errno.h)
+ERESTARTSYS = 512  # ... unless a handler without SA_RESTART ran: EINTR
+ERESTARTNOHAND = 514  # ... unless any handler ran: EINTR
+
 NAMES = {value: name for name, value in list(globals().items()) if name.startswith("E") and isinstance(value, int)}
 
 
 class LinuxError(Exception):
-    """A syscall fails with errno `code`. `why` says what was wrong and what would be right; a guest sees only the code."""
+    """A syscall fails with errno `code`. `why`: what was wrong and what would be right; a guest sees only the code."""
 
     def __init__(self, code: int, why: str = "") -> None:
         super().__init__(code, why)
         self.code = code
         self.why = why
 
+    @property
+    def name(self) -> str:
+        return NAMES.get(self.code, str(self.code))
+
     def __str__(self) -> str:
-        name = NAMES.get(self.code, str(self.code))
-        return f"{name}: {self.why}" if self.why else name
+        return f"{self.name}: {self.why}" if self.why else self.name
 
     @classmethod
     def from_host(cls, error: OSError) -> LinuxError:

@@ -105,5 +105,5 @@ class Mapping:
 
     @property
     def page_protection(self) -> int:
-        """Access bits (READ=1 WRITE=2 EXECUTE=4) that a page may have: a page that can be written or executed can be read."""
+        """Access bits (READ=1 WRITE=2 EXECUTE=4) that a page may have: what can be written or executed can be read."""
         return self.protection & 7 | (1 if self.protection & 6 else 0)

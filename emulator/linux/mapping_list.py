@@ -110,7 +110,7 @@ class MappingList:
         return None
 
     def _note_hole(self, address: int) -> None:
-        """Address space around `address` became free: the search must know the hole if it lies where it no longer looks."""
+        """Space around `address` became free: the search must know the hole if it lies where it no longer looks."""
         following = self.above(address)
         hole_end = min(_guarded_start(following), self._top) if following is not None else self._top
         if hole_end <= self._search_top:
@@ -150,5 +150,13 @@ def clipped(mapping: Mapping, start: int, end: int) -> Mapping:
         return mapping
     offset = mapping.offset + start - mapping.start if mapping.file is not None else mapping.offset
     return Mapping(
-        start, end, mapping.protection, mapping.flags, offset, mapping.file, mapping.name, mapping.content, mapping.holder
+        start,
+        end,
+        mapping.protection,
+        mapping.flags,
+        offset,
+        mapping.file,
+        mapping.name,
+        mapping.content,
+        mapping.holder,
     )

@@ -54,7 +54,7 @@ class SharedMemory:
 
 
 class MemoryMap:
-    """A process's address space (mm_struct). Faults are counted here, and told to `on_fault`; new mappings to `on_map`."""
+    """A process's address space (mm_struct). Faults are counted, and told to `on_fault`; new mappings to `on_map`."""
 
     def __init__(self, memory: PhysicalMemory, layout: Layout, page_cache: PageCache, zero_frame: int) -> None:
         self._memory = memory
@@ -75,6 +75,7 @@ class MemoryMap:
         self.environment_start = self.environment_end = 0
         self.code_start = self.code_end = self.data_start = self.data_end = 0
         self.auxiliary_vector = b""
+        self.signal_trampoline = 0  # the kernel's own code that calls rt_sigreturn
 
     # ---- ranges
 
@@ -91,7 +92,7 @@ class MemoryMap:
         offset: int = 0,
         name: str = "",
     ) -> int:
-        """mmap of anonymous memory or of a file's content. Arguments have passed the syscall's own checks. Start address."""
+        """mmap of anonymous memory or a file's content, its arguments checked by the syscall. The start address."""
         length = page_up(length)
         start = self._place(address, length, flags)
         self._check_commit(length, protection, flags)
@@ -104,7 +105,15 @@ class MemoryMap:
         return start
 
     def map_device(
-        self, address: int, length: int, protection: int, flags: int, frame: int, file: MappedFile, offset: int, holder: Holder
+        self,
+        address: int,
+        length: int,
+        protection: int,
+        flags: int,
+        frame: int,
+        file: MappedFile,
+        offset: int,
+        holder: Holder,
     ) -> int:
         """mmap of a device: contiguous frames from `frame` on, kept by `holder` as long as a part stays mapped."""
         length = page_up(length)
@@ -137,7 +146,11 @@ class MemoryMap:
                 raise LinuxError(EPERM, f"address {address:#x} is below mmap_min_addr {self.layout.mmap_bottom:#x}")
             return address
         address = page_up(address)
-        if address and self.layout.mmap_bottom <= address <= limit - length and self.mappings.is_free(address, address + length):
+        if (
+            address
+            and self.layout.mmap_bottom <= address <= limit - length
+            and self.mappings.is_free(address, address + length)
+        ):
             return address
         gap = self.mappings.find_gap(length)
         if gap is None:
@@ -194,7 +207,15 @@ class MemoryMap:
         self._check_mapped(address, length)
         for piece in self.mappings.carve(address, end):
             changed = Mapping(
-                piece.start, piece.end, protection & 7, piece.flags, piece.offset, piece.file, piece.name, piece.content, piece.holder
+                piece.start,
+                piece.end,
+                protection & 7,
+                piece.flags,
+                piece.offset,
+                piece.file,
+                piece.name,
+                piece.content,
+                piece.holder,
             )
             self._protect_pages(changed)
             merged = self.mappings.insert(changed)
@@ -233,7 +254,7 @@ class MemoryMap:
                 self.space.unmap(start, (end - start) >> PAGE_SHIFT)
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
-        """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length), which is free or given up."""
+        """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""
         if self.mappings.overlapping(new, new + new_length):
             self.unmap(new, new_length)
         offset = mapping.offset + old - mapping.start if mapping.file is not None else 0
@@ -253,7 +274,15 @@ class MemoryMap:
                 if piece.holder is not None and not self._still_mapped(piece):
                     piece.holder.release()
         moved = Mapping(
-            new, new + new_length, mapping.protection, mapping.flags, offset, mapping.file, mapping.name, mapping.content, mapping.holder
+            new,
+            new + new_length,
+            mapping.protection,
+            mapping.flags,
+            offset,
+            mapping.file,
+            mapping.name,
+            mapping.content,
+            mapping.holder,
         )
         merged = self.mappings.insert(moved)
         if self.on_map is not None:
@@ -267,7 +296,11 @@ class MemoryMap:
         if new < old:
             self.unmap(new, old - new)
         elif new > old:
-            if new > self.layout.task_size or not self.mappings.is_free(old, new) or new - old > self._memory.size_bytes:
+            if (
+                new > self.layout.task_size
+                or not self.mappings.is_free(old, new)
+                or new - old > self._memory.size_bytes
+            ):
                 return self.brk_end
             flags = MAP_PRIVATE | MAP_ANONYMOUS
             self._install(Mapping(old, new, PROT_READ | PROT_WRITE, flags, name="[heap]"))
@@ -317,7 +350,7 @@ class MemoryMap:
         return frame
 
     def _upgrade(self, mapping: Mapping, page: int, frame: int, access: int, protection: int) -> None:
-        """The page is there with less access than the mapping gives: copy on write, or a first write to a shared page."""
+        """The page gives less access than the mapping: copy on write, or the first write to a shared page."""
         memory = self._memory
         if mapping.holder is not None:
             self.space.protect(page, 1, protection)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from emulator.linux.elf import HEADER, ElfError, identify_header
 
 
 class ProgramError(Exception):
-    """The program cannot be started. One line for the user; `exit_status` is the shell's: 127 not found, 126 not executable."""
+    """The program cannot be started. One line; `exit_status` is the shell's: 127 not found, 126 not executable."""
 
     def __init__(self, message: str, exit_status: int) -> None:
         super().__init__(message)
@@ -65,5 +64,7 @@ MAX_SCRIPT_DEPTH = 5  # an interpreter may be a script, so often (binfmt_script,
 def script_interpreter(start: bytes) -> tuple[bytes, bytes]:
     """(interpreter, its one optional argument) of a file that starts with `#!` (execve(2), "Interpreter scripts")."""
     line = start[2:256].split(b"\n", 1)[0].strip(b" \t")
-    interpreter, _, argument = line.partition(b" ") if b"\t" not in line else line.replace(b"\t", b" ", 1).partition(b" ")
+    interpreter, _, argument = (
+        line.partition(b" ") if b"\t" not in line else line.replace(b"\t", b" ", 1).partition(b" ")
+    )
     return interpreter, argument.strip(b" \t")

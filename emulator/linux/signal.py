@@ -44,7 +44,11 @@ BUS_ADRALN = 1
 BUS_ADRERR = 2
 TRAP_BRKPT = 1
 
-NAMES = {value: name for name, value in list(globals().items()) if name.startswith("SIG") and "_" not in name and name != "SIGSET"}
+NAMES = {
+    value: name
+    for name, value in list(globals().items())
+    if name.startswith("SIG") and "_" not in name and name != "SIGSET"
+}
 
 
 class Default(Enum):
@@ -58,7 +62,9 @@ class Default(Enum):
 
 
 DEFAULTS: dict[int, Default] = {
-    **dict.fromkeys((SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS), Default.CORE),
+    **dict.fromkeys(
+        (SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS), Default.CORE
+    ),
     **dict.fromkeys((SIGCHLD, SIGURG, SIGWINCH), Default.IGNORE),
     **dict.fromkeys((SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU), Default.STOP),
     SIGCONT: Default.CONTINUE,
@@ -89,6 +95,8 @@ class SignalInfo:
     uid: int = 0
     value: int = 0
     timer_id: int = 0
+    trap_number: int = 0  # what the signal frame shows of a fault
+    error_code: int = 0
 
     @property
     def is_fault(self) -> bool:
@@ -155,7 +163,7 @@ class SignalState:
         return mask
 
     def post(self, info: SignalInfo) -> None:
-        """Make a signal pending. A standard signal that is pending already, or ignored, is dropped; real-time ones queue."""
+        """Make a signal pending. A standard one that is pending already, or ignored, is dropped."""
         if self.ignored(info.signal) and not self.blocked & bit(info.signal):
             return
         if info.signal < 32 and any(other.signal == info.signal for other in self.pending):
@@ -166,7 +174,7 @@ class SignalState:
         return bool(self.pending) and bool(self.pending_mask() & ~self.blocked)
 
     def take(self, allowed: int | None = None) -> SignalInfo | None:
-        """Remove and give the next signal to deliver: faults first, then the lowest number. `allowed`: sigtimedwait's set."""
+        """Take the next signal to deliver: faults first, then the lowest number. `allowed`: sigtimedwait's set."""
         mask = ~self.blocked if allowed is None else allowed
         candidates = [info for info in self.pending if bit(info.signal) & mask]
         if not candidates:
@@ -176,6 +184,6 @@ class SignalState:
         return info
 
     def reset_for_exec(self) -> None:
-        """execve: handlers become default, ignored stays ignored, the alternate stack goes; blocked and pending stay."""
+        """execve: handlers become default, ignored stays ignored, the alternate stack goes."""
         self.actions = {signal: action for signal, action in self.actions.items() if action.handler == SIG_IGN}
         self.stack = AlternateStack()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,7 +9,8 @@ from emulator._native import PhysicalMemory
 from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.file import Caller, File, FileTable
+from emulator.linux.file import FileTable
+from emulator.linux.file_tree import FileTree
 from emulator.linux.limits import Limits
 from emulator.linux.mm import MemoryMap
 from emulator.linux.random import Random
@@ -20,21 +20,11 @@ from emulator.linux.timers import Timers
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 
 
-class FileSystem(Protocol):
-    """All the files of the guest. Paths are absolute or relative to `directory`."""
-
-    def open(self, task: Caller, path: str, flags: int, mode: int = 0, directory: str = "/") -> File:
-        """open(2). Raises LinuxError."""
-
-    def executable(self, task: Caller, path: str, directory: str = "/") -> File:
-        """Open for execve: raises EACCES for what is not a regular file or has no execute permission."""
-
-
 @dataclass(slots=True)
 class FileContext:
     """Linux's fs_struct: what a process's paths and creations depend on."""
 
-    system: FileSystem
+    system: FileTree
     cwd: str = "/"  # absolute, normal form
     umask: int = 0o022
 
@@ -79,8 +69,8 @@ class KernelServices(Protocol):
     def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
         """Replace the task's program; raises LinuxError while the old one can still go on."""
 
-    def sleep_until(self, task: Task, elapsed_ns: int) -> bool:
-        """Idle until the machine's clock shows `elapsed_ns`; False if a signal came first."""
+    def sleep_until(self, task: Task, elapsed_ns: int | None) -> bool:
+        """Idle until the machine's clock shows `elapsed_ns` (None: for ever); False if a signal came first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +117,3 @@ class Task:
 
     def __hash__(self) -> int:
         return self.tid
-
-
-TaskFactory = Callable[..., Task]

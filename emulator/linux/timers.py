@@ -29,7 +29,7 @@ class Timer:
 
 
 class Timers:
-    """Two queues: by cycle, which idle time does not touch, and by elapsed nanoseconds, which idle time brings nearer."""
+    """Two queues: by cycle, which idle time does not touch, and by elapsed time, which idling brings nearer."""
 
     def __init__(self, clock: Clock, cycles: Callable[[], int]) -> None:
         self._clock = clock
@@ -61,7 +61,7 @@ class Timers:
         return cycle
 
     def next_time(self) -> int | None:
-        """When (elapsed_ns) the next timer by time is due; None without one. Cycle timers do not advance in idle time."""
+        """When (elapsed_ns) the next timer by time is due; None without one."""
         timer = _first(self._by_time)
         return None if timer is None else timer.when
 

@@ -56,6 +56,7 @@ class Packable(Protocol):
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Packable, contravariant=True)
+H = TypeVar("H", bound=Handler)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +181,10 @@ ROWS: list[Syscall] = []
 
 def syscall(
     *, aarch64: int | None = None, x86_64: int | None = None, support: Support = Support.FULL, note: str = ""
-) -> Callable[[Handler], Handler]:
+) -> Callable[[H], H]:
     """Declare a row. A call that an ISA does not have has no number there."""
 
-    def declare(handler: Handler) -> Handler:
+    def declare(handler: H) -> H:
         if support is not Support.FULL and not note:
             raise TypeError(f"{handler.__name__}: support {support.value} needs a note that says why")
         ROWS.append(Syscall(handler.__name__, handler, aarch64, x86_64, support, note))

@@ -1,0 +1,145 @@
+"""stdio: text as `perf report --stdio` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TextIO
+
+from perfemu.profile.call_tree import CallBranch
+from perfemu.profile.header_lines import header_lines
+from perfemu.profile.histogram import Entry, Histogram
+from perfemu.profile.report import Report, ReportOptions
+
+SUMMARY = "tables as perf report --stdio prints them"
+
+_MARGIN = " " * 12  # of call trees
+_LEVEL = "|          "
+_NO_LEVEL = "           "
+
+
+class WeightColumn(NamedTuple):
+    """A column of numbers; `text` gets a row, its table and the event's index in the group."""
+
+    title: str
+    width: int
+    text: Callable[[Entry, Histogram, int], str]
+
+
+def _percent(part: int, table: Histogram, event: int) -> str:
+    whole = table.events[event].period
+    return f"{100.0 * part / whole if whole else 0.0:7.2f}%"
+
+
+WEIGHT_COLUMNS = {
+    "overhead_children": WeightColumn("Children", 8, lambda e, table, i: _percent(e.totals[i], table, i)),
+    "overhead": WeightColumn("Overhead", 8, lambda e, table, i: _percent(e.periods[i], table, i)),
+    "sample": WeightColumn("Samples", 12, lambda e, table, i: f"{e.samples[i]:12}"),
+    "period": WeightColumn("Period", 12, lambda e, table, i: f"{e.periods[i]:12}"),
+}
+
+
+def write(report: Report, output: TextIO) -> None:
+    """The whole report."""
+    options = report.options
+    if options.header:
+        output.writelines(f"{line}\n" for line in header_lines(report.profile))
+    else:
+        output.write("# To display the perf.data header info, please use --header/--header-only options.\n#\n")
+    output.write(f"#\n# Total Lost Samples: {report.profile.lost_samples}\n#\n")
+    for table in report.tables():
+        _write_table(table, options, output)
+        output.write("\n\n")
+
+
+def _with_unit(count: int) -> str:
+    """perf's rounding: 12K for 12,345; a space where there is no unit."""
+    unit = " "
+    for larger in "KMG":
+        if count <= 1000:
+            break
+        count, unit = count // 1000, larger
+    return f"{count}{unit}"
+
+
+def _titles(table: Histogram) -> Iterator[str]:
+    names = [event.name for event in table.events]
+    samples = _with_unit(sum(event.sample_count for event in table.events))
+    if len(names) > 1:
+        yield f"# Samples: {samples} of events 'anon group {{ {', '.join(names)} }}'"
+    else:
+        yield f"# Samples: {samples} of event '{names[0]}'"
+    yield f"# Event count (approx.): {sum(event.period for event in table.events)}"
+    yield "#"
+
+
+def _write_table(table: Histogram, options: ReportOptions, output: TextIO) -> None:
+    events = range(len(table.events))
+    children = table.options.children
+    names = [name for name in options.columns if children or name != "overhead_children"]
+    weights = [WEIGHT_COLUMNS[name] for name in names]
+    titles = ["Self" if children and name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
+    weight_widths = [column.width * len(events) for column in weights]
+    keys = table.options.keys
+    widths = table.widths()
+    output.writelines(f"{line}\n" for line in _titles(table))
+    cells = [f"{title:>{width}}" for title, width in zip(titles, weight_widths, strict=True)]
+    cells += [f"{key.title:{width}}" for key, width in zip(keys, widths, strict=True)]
+    output.write(f"# {'  '.join(cells)}\n# {'  '.join('.' * width for width in weight_widths + widths)}\n#\n")
+    for entry in table.entries:
+        if _row_percent(entry, table) < options.least_percent:
+            continue
+        cells = ["".join(column.text(entry, table, event) for event in events) for column in weights]
+        for position, (key, width) in enumerate(zip(keys, widths, strict=True)):
+            text = key.text(entry.row)
+            if key.align_right:
+                text = text.rjust(width)
+            elif key.padded or position + 1 < len(keys):
+                text = text.ljust(width)
+            cells.append(text)
+        output.write("  " + "  ".join(cells) + "\n")
+        if table.options.call_trees:
+            output.writelines(f"{line}\n" for line in _tree_lines(entry, table, options))
+
+
+def _row_percent(entry: Entry, table: Histogram) -> float:
+    """What --percent-limit looks at."""
+    whole = table.events[0].period
+    part = entry.totals[0] if table.options.children else entry.periods[0]
+    return 100.0 * part / whole if whole else 0.0
+
+
+def _tree_lines(entry: Entry, table: Histogram, options: ReportOptions) -> list[str]:
+    """The call tree of one row, and an empty line after it; nothing where there is nothing to show."""
+    whole = table.events[0].period
+    branches = entry.tree.branches(int(whole * (options.least_call_percent / 100)))
+    own = entry.totals[0] if table.options.children else entry.periods[0]
+    lines: list[str] = []
+    margin = _MARGIN
+    if len(branches) == 1 and branches[0].period == own:
+        # The only path of this row: its frames stand without a percentage.
+        frames = [place.name for place in branches[0].frames]
+        if options.symbol_first:
+            frames = frames[1:]
+        if frames:
+            lines += [f"{margin}|", f"{margin}---{frames[0]}"]
+            margin += "   "
+            lines += [f"{margin}{frame}" for frame in frames[1:]]
+        branches = branches[0].children
+    lines += _branch_lines(branches, whole, (True,), margin)
+    return [*lines, ""] if lines else []
+
+
+def _branch_lines(branches: tuple[CallBranch, ...], whole: int, levels: tuple[bool, ...], margin: str) -> Iterator[str]:
+    """`levels` says for each column of the tree whether its line goes on below."""
+    outer = levels[:-1]
+    for index, branch in enumerate(branches):
+        goes_on = index + 1 < len(branches)
+        yield margin + "".join(_LEVEL if level else _NO_LEVEL for level in (*outer, True))
+        lead = margin + "".join(_LEVEL if level else _NO_LEVEL for level in outer)
+        mark = "|" if goes_on else " "
+        percent = 100.0 * branch.period / whole if whole else 0.0
+        for number, place in enumerate(branch.frames):
+            yield (
+                f"{lead}{mark}--{percent:.2f}%--{place.name}" if number == 0 else f"{lead}{mark}          {place.name}"
+            )
+        yield from _branch_lines(branch.children, whole, (*outer, goes_on, True), margin)

@@ -1,0 +1,34 @@
+"""event_name: what to call an event that its file does not name, from its attr."""
+
+from __future__ import annotations
+
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import HardwareId, PerfType, SoftwareId
+
+_HARDWARE: dict[int, str] = {
+    HardwareId.CPU_CYCLES: "cycles",
+    HardwareId.INSTRUCTIONS: "instructions",
+    HardwareId.CACHE_REFERENCES: "cache-references",
+    HardwareId.CACHE_MISSES: "cache-misses",
+    HardwareId.BRANCH_INSTRUCTIONS: "branches",
+    HardwareId.BRANCH_MISSES: "branch-misses",
+    HardwareId.BUS_CYCLES: "bus-cycles",
+    HardwareId.STALLED_CYCLES_FRONTEND: "stalled-cycles-frontend",
+    HardwareId.STALLED_CYCLES_BACKEND: "stalled-cycles-backend",
+    HardwareId.REF_CPU_CYCLES: "ref-cycles",
+}
+_SOFTWARE: dict[int, str] = {number: number.name.lower().replace("_", "-") for number in SoftwareId}
+_NAMES: dict[int, dict[int, str]] = {PerfType.HARDWARE: _HARDWARE, PerfType.SOFTWARE: _SOFTWARE}
+
+
+def event_name(attr: PerfEventAttr) -> str:
+    """perf's name, with its modifiers, where the type has names; else type and config in hex."""
+    if attr.type == PerfType.RAW:
+        name = f"raw {attr.config:#x}"
+    else:
+        name = _NAMES.get(attr.type, {}).get(attr.config, f"unknown attr type: {attr.type}, config {attr.config:#x}")
+    modifiers = "p" * attr.precise_ip
+    if attr.exclude_user or attr.exclude_kernel or attr.exclude_hv:
+        allowed = (("u", attr.exclude_user), ("k", attr.exclude_kernel), ("h", attr.exclude_hv))
+        modifiers = "".join(letter for letter, excluded in allowed if not excluded) + modifiers
+    return f"{name}:{modifiers}" if modifiers else name

@@ -1,0 +1,52 @@
+"""header_lines: a file's features as `perf report --header` prints them."""
+
+from __future__ import annotations
+
+from perfcore.perfdata.features import Features
+from perfcore.perfdata.header import Feature
+from perfemu.profile.profile import Profile
+
+
+def header_lines(profile: Profile) -> list[str]:
+    """Lines of comment; the file's time on disk is left out, for it is the host's."""
+    told = profile.features
+    lines = ["# ========"]
+    for label, value in _labelled(told):
+        if value is not None:
+            lines.append(f"# {label} : {value}")
+    if told.command_line:
+        lines.append(f"# cmdline : {' '.join(told.command_line)} ")
+    for event in profile.events:
+        attr = event.description.attr
+        identifiers = ", ".join(str(identifier) for identifier in event.description.ids)
+        facts = f"type = {attr.type}, size = {attr.size}, config = {attr.config:#x}"
+        facts += f", {{ sample_period, sample_freq }} = {attr.sample_period}, sample_type = {attr.sample_type:#x}"
+        lines.append(f"# event : name = {event.name}, , id = {{ {identifiers} }}, {facts}")
+    if told.pmu_mappings:
+        lines.append(f"# pmu mappings: {', '.join(f'{name} = {number}' for number, name in told.pmu_mappings)}")
+    if told.sample_time_ns:
+        first, last = told.sample_time_ns
+        lines.append(f"# time of first sample : {_seconds(first)}")
+        lines.append(f"# time of last sample : {_seconds(last)}")
+        lines.append(f"# sample duration : {(last - first) / 1e6:10.3f} ms")
+    missing = [feature.name for feature in Feature if feature not in told.pack()]
+    lines.append(f"# missing features: {' '.join(missing)} ")
+    return [*lines, "# ========", "#"]
+
+
+def _labelled(told: Features) -> list[tuple[str, object]]:
+    return [
+        ("hostname", told.hostname),
+        ("os release", told.os_release),
+        ("perf version", told.version),
+        ("arch", told.architecture),
+        ("nrcpus online", told.cpus and told.cpus.online),
+        ("nrcpus avail", told.cpus and told.cpus.available),
+        ("cpudesc", told.cpu_description),
+        ("cpuid", told.cpuid),
+        ("total memory", None if told.total_memory_kb is None else f"{told.total_memory_kb} kB"),
+    ]
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns // 1_000_000_000}.{time_ns % 1_000_000_000 // 1000:06}"

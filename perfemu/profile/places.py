@@ -1,0 +1,64 @@
+"""Place: where an address lies: file, offset, symbol."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+
+from perfemu.symbols.finder import SymbolisedFile
+from perfemu.symbols.table import Symbol
+
+UNKNOWN = "[unknown]"
+_JIT_MAP = re.compile(r"/tmp/perf-(\d+)\.map")
+
+
+class Place:
+    """One address of one process, resolved. Compared by identity; call trees merge places of equal `frame_key`."""
+
+    __slots__ = ("address", "file", "frame_key", "in_kernel", "offset", "path", "symbol")
+
+    def __init__(self, address: int, offset: int, path: str, file: SymbolisedFile | None, in_kernel: bool) -> None:
+        self.address = address  # virtual
+        self.offset = offset  # in the file; the address itself where nothing is mapped
+        self.path = path  # of the mapped file, as recorded; "" where nothing is mapped
+        self.file = file
+        self.in_kernel = in_kernel
+        self.symbol: Symbol | None = None if file is None else file.table.find(offset)
+        self.frame_key: tuple[str, int] = (path, self.symbol.start if self.symbol else address)
+
+    @property
+    def file_name(self) -> str:
+        """perf's "Shared Object": the last part of the path."""
+        return short_name(self.path)
+
+    @property
+    def name(self) -> str:
+        """The symbol, or the virtual address in hex: a line of a call tree."""
+        return self.symbol.shown if self.symbol else f"{self.address:#x}"
+
+    @property
+    def level(self) -> str:
+        """perf's letter for where the code ran."""
+        return "k" if self.in_kernel else "."
+
+    def source_line(self) -> str:
+        """`file.c:12`; where there is no line, as perf does: symbol+offset or file[offset]."""
+        line = self.file.line(self.offset) if self.file else None
+        if line:
+            return f"{line[0]}:{line[1]}"
+        if self.symbol:
+            return f"{self.symbol.shown}+{self.offset - self.symbol.start}"
+        return f"{self.file_name}[{self.offset:x}]"
+
+
+@cache
+def short_name(path: str) -> str:
+    """What perf prints for a mapped file."""
+    if not path:
+        return UNKNOWN
+    if jit := _JIT_MAP.fullmatch(path):
+        return f"[JIT] tid {jit[1]}"
+    if path.startswith("["):
+        return path
+    return os.path.basename(path)

@@ -1,0 +1,47 @@
+"""Report: a profile and how it is to be shown; what every output format is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfemu.profile.histogram import Histogram, TableOptions
+from perfemu.profile.keys import SortKey
+from perfemu.profile.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """perf report's options, as far as there are."""
+
+    keys: tuple[SortKey, ...]
+    columns: tuple[str, ...]  # names of weight columns, see formats.stdio
+    children: bool
+    call_trees: bool
+    caller_first: bool
+    least_call_percent: float = 0.5  # of the table's period, for a branch of a call tree
+    least_percent: float = 0  # for a row
+    symbol_first: bool = False  # the call trees need not repeat the row's own symbol
+    header: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is shown, and how."""
+
+    profile: Profile
+    options: ReportOptions
+
+    def tables(self) -> list[Histogram]:
+        """One for each event or group that has samples."""
+        options = self.options
+        made = []
+        for group in self.profile.groups:
+            events = [self.profile.events[number] for number in group]
+            if not any(event.sample_count for event in events):
+                continue
+            chains = any(event.has_callchains for event in events)
+            table = TableOptions(
+                options.keys, options.children and chains, options.call_trees and chains, options.caller_first
+            )
+            made.append(Histogram(events, table))
+        return made

@@ -1,0 +1,119 @@
+"""SymbolFinder: (file, offset) to symbol and source line, for a recording's files; each is loaded when asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from perfemu.symbols.elf import ElfFile, ElfProblem
+from perfemu.symbols.lines import SourceLines
+from perfemu.symbols.table import Symbol, SymbolTable
+
+DEBUG_DIRECTORY = "/usr/lib/debug"
+
+
+@dataclass(slots=True)
+class SymbolisedFile:
+    """One mapped file: its symbols, and (through `lines`) its source lines."""
+
+    path: str  # as the recording names it
+    table: SymbolTable
+    build_id: bytes = b""
+    debug_path: str = ""  # the file that the symbols came from
+    address_of: Callable[[int], int | None] = field(default=lambda offset: offset)
+    _lines: SourceLines | None = None
+
+    def line(self, offset: int) -> tuple[str, int] | None:
+        """Source file and line of a file offset."""
+        if self._lines is None:
+            self._lines = SourceLines(self.debug_path) if self.debug_path else SourceLines.none()
+        address = self.address_of(offset)
+        return None if address is None else self._lines.find(address)
+
+
+class SymbolFinder:
+    """Looks names up below `symfs`. `complain` gets one line for each file that cannot be used; `known_build_ids` are
+    the recording's: a file with another build id is not the one that ran, and has no symbols for us.
+    """
+
+    def __init__(
+        self,
+        symfs: str = "",
+        complain: Callable[[str], None] = lambda _: None,
+        known_build_ids: dict[str, bytes] | None = None,
+    ) -> None:
+        self._symfs = symfs
+        self._complain = complain
+        self._known_build_ids = known_build_ids or {}
+        self._files: dict[str, SymbolisedFile] = {}
+
+    def file(self, path: str) -> SymbolisedFile:
+        """The file that the recording calls `path`; without symbols if it cannot be read."""
+        found = self._files.get(path)
+        if found is None:
+            found = self._files[path] = self._load(path)
+        return found
+
+    def symbol(self, path: str, offset: int) -> Symbol | None:
+        return self.file(path).table.find(offset)
+
+    def _load(self, path: str) -> SymbolisedFile:
+        nothing = SymbolisedFile(path, SymbolTable([]))
+        if not path.startswith("/") or path.startswith("//"):
+            return nothing  # [vdso], [heap], //anon
+        place = self._symfs + path
+        try:
+            with ElfFile(place) as elf:
+                expected = self._known_build_ids.get(path, b"")
+                if any(expected) and elf.build_id and elf.build_id != expected:
+                    self._complain(f"{place}: build id {elf.build_id.hex()} is not the recording's {expected.hex()}")
+                    return nothing
+                return self._load_from(path, elf)
+        except OSError as error:
+            self._complain(f"{place}: {error.strerror}, so its symbols are unknown")
+        except ElfProblem as problem:
+            self._complain(f"{place}: {problem}")
+        return nothing
+
+    def _load_from(self, path: str, elf: ElfFile) -> SymbolisedFile:
+        for candidate in self._debug_files(path, elf):
+            try:
+                with ElfFile(candidate) as debug:
+                    if debug.has_symtab and (debug.build_id == elf.build_id or not debug.build_id):
+                        table = debug.symbol_table(runtime=elf)
+                        return SymbolisedFile(path, table, elf.build_id, candidate, elf.address_of)
+            except (OSError, ElfProblem):
+                continue
+        return SymbolisedFile(path, elf.symbol_table(), elf.build_id, elf.path, elf.address_of)
+
+    def _debug_files(self, path: str, elf: ElfFile) -> Iterator[str]:
+        """Where a debug file may be, in perf's order; then below each directory above the file, as in a sysroot."""
+        directory = os.path.dirname(path)
+        link = elf.debug_link
+        if link:
+            for place in (directory, os.path.join(directory, ".debug"), DEBUG_DIRECTORY + directory):
+                if self._symfs + place + "/" + link != elf.path:
+                    yield f"{self._symfs}{place}/{link}"
+        yield f"{self._symfs}{DEBUG_DIRECTORY}{path}.debug"
+        yield f"{self._symfs}{DEBUG_DIRECTORY}{path}"
+        name = elf.build_id.hex()
+        if not name:
+            return
+        by_id = f"{DEBUG_DIRECTORY}/.build-id/{name[:2]}/{name[2:]}.debug"
+        yield self._symfs + by_id
+        if elf.has_symtab:
+            return
+        parent = os.path.dirname(elf.path)
+        while parent not in ("/", ""):
+            yield parent + by_id
+            parent = os.path.dirname(parent)
+
+
+def build_id_of(path: str) -> bytes:
+    """An ELF file's build id; empty if it has none or is not readable."""
+    try:
+        with ElfFile(path) as elf:
+            return elf.build_id
+    except (OSError, ElfProblem):
+        return b""

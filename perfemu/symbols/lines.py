@@ -1,0 +1,96 @@
+"""SourceLines: addresses to source file and line, from DWARF's line programs by pyelftools."""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from itertools import pairwise
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+
+from perfemu.symbols.elf import ElfFile, ElfProblem
+
+_Row = tuple[int, str, int]  # address, file name, line; line 0 ends a sequence
+
+
+class SourceLines:
+    """The line table of one file. A unit is decoded when an address in it is first asked for."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._elf: ElfFile | None = None
+        self._dwarf: Any = None
+        self._units: list[tuple[int, int, int]] = []  # start, end, offset of the unit in .debug_info
+        self._rows: dict[int, tuple[list[int], list[_Row]]] = {}
+        if path:
+            try:
+                self._open()
+            except (ElfProblem, ELFError, ConstructError, OSError, struct.error, ValueError, KeyError, IndexError):
+                self._units = []
+
+    @classmethod
+    def none(cls) -> SourceLines:
+        """The table of a file without any."""
+        return cls("")
+
+    def _open(self) -> None:
+        self._elf = ElfFile(self._path)
+        if not self._elf.has_lines:
+            return
+        self._dwarf = self._elf.dwarf()
+        aranges = self._dwarf.get_aranges()
+        covered = set()
+        if aranges is not None:
+            for entry in aranges.entries:
+                self._units.append((entry.begin_addr, entry.begin_addr + entry.length, entry.info_offset))
+                covered.add(entry.info_offset)
+        for unit in self._dwarf.iter_CUs():
+            if unit.cu_offset not in covered:
+                rows = self._unit_rows(unit.cu_offset)[1]
+                for row, following in pairwise(rows):
+                    if row[2]:
+                        self._units.append((row[0], following[0], unit.cu_offset))
+        self._units.sort()
+
+    def find(self, address: int) -> tuple[str, int] | None:
+        """(file name without directories, line) of the instruction at `address`, in the file's own numbering."""
+        index = bisect_right(self._units, (address, 1 << 64, 0)) - 1
+        if index < 0 or address >= self._units[index][1]:
+            return None
+        try:
+            starts, rows = self._unit_rows(self._units[index][2])
+        except (ELFError, ConstructError, struct.error, ValueError, KeyError, IndexError):
+            return None
+        at = bisect_right(starts, address) - 1
+        if at < 0 or not rows[at][2]:
+            return None
+        return rows[at][1], rows[at][2]
+
+    def _unit_rows(self, offset: int) -> tuple[list[int], list[_Row]]:
+        known = self._rows.get(offset)
+        if known is None:
+            rows = self._decode(offset)
+            known = self._rows[offset] = ([row[0] for row in rows], rows)
+        return known
+
+    def _decode(self, offset: int) -> list[_Row]:
+        program = self._dwarf.line_program_for_CU(self._dwarf.get_CU_at(offset))
+        if program is None:
+            return []
+        files = program.header["file_entry"]
+        first = 0 if program.header["version"] >= 5 else 1
+        names = [os.path.basename(entry.name.decode("utf-8", "replace")) for entry in files]
+        rows: list[_Row] = []
+        for entry in program.get_entries():
+            state = entry.state
+            if state is None:
+                continue
+            index = state.file - first
+            name = names[index] if 0 <= index < len(names) else "?"
+            rows.append((state.address, name, 0 if state.end_sequence else state.line))
+        # Of rows with one address the last wins, and one that starts a sequence wins over one that ends another there.
+        rows.sort(key=lambda row: (row[0], row[2] != 0))
+        return rows

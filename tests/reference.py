@@ -18,10 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import capstone
-import debian
-import require
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+
+import debian
+import require
 
 PLUGIN_SOURCE = Path(__file__).parent / "qemu_plugin" / "counts.c"
 QEMU = {"aarch64": "qemu-aarch64", "x86_64": "qemu-x86_64"}

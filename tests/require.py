@@ -14,8 +14,9 @@ import subprocess
 from pathlib import Path
 from typing import NoReturn
 
-import debian
 import pytest
+
+import debian
 
 
 def missing(what: str) -> NoReturn:

@@ -36,9 +36,11 @@ from pmu.x86.registers import (
 
 RDPMC_FIXED = 1 << 30  # in ECX: a fixed counter
 
-_SELECT = IA32_PERFEVTSELx
-_CODE = _SELECT.EVENT.mask | _SELECT.UMASK.mask
-_UNMODELLED = _SELECT.E.mask | _SELECT.INV.mask | _SELECT.CMASK.mask
+_EVENT = IA32_PERFEVTSELx.EVENT.mask
+_CODE = _EVENT | IA32_PERFEVTSELx.UMASK.mask
+_USR, _OS = IA32_PERFEVTSELx.USR.mask, IA32_PERFEVTSELx.OS.mask
+_INT, _EN = IA32_PERFEVTSELx.INT.mask, IA32_PERFEVTSELx.EN.mask
+_UNMODELLED = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask
 _FROZEN = IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
 _FIXED_OS, _FIXED_USER, _FIXED_PMI = 0b0001, 0b0010, 0b1000  # of a counter's four bits in IA32_FIXED_CTR_CTRL
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
@@ -177,10 +179,8 @@ class Perfmon(RegisterDevice):
         self._check(IA32_PERFEVTSELx, counter)
         self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
         probes, in_kernel = self._events.get(value & _CODE, (0, False))
-        privilege = _SELECT.OS.mask if in_kernel else _SELECT.USR.mask
-        counts = value & _SELECT.EN.mask and value & privilege and not value & _UNMODELLED
-        interrupts = bool(value & _SELECT.INT.mask and value & _SELECT.EN.mask)
-        self._set_probes(counter, probes if counts else 0, interrupts)
+        counts = value & _EN and value & (_OS if in_kernel else _USR) and not value & _UNMODELLED
+        self._set_probes(counter, probes if counts else 0, interrupts=value & (_INT | _EN) == _INT | _EN)
 
     def _read_counter(self, counter: int) -> int:
         if not 0 <= counter < self.counters:
@@ -252,10 +252,10 @@ class Perfmon(RegisterDevice):
         self._update_active()
 
     def _in_use(self) -> int:
-        general = sum(1 << n for n, select in enumerate(self._selects) if select & _SELECT.EVENT.mask)
+        general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)
         control = self.storage["IA32_FIXED_CTR_CTRL"]
         fixed = sum(1 << i for i in range(self._fixed) if control >> 4 * i & (_FIXED_OS | _FIXED_USER))
-        interrupts = any(select & _SELECT.INT.mask for select in self._selects) or control & 0x888
+        interrupts = any(select & _INT for select in self._selects) or control & 0x888
         return IA32_PERF_GLOBAL_INUSE.make(PMC=general, FIXED=fixed, PMI=int(bool(interrupts)))
 
     # user mode

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.task import Task
@@ -24,6 +25,8 @@ class Linux(Protocol):
     def clock(self) -> Clock: ...
     @property
     def cpus(self) -> Sequence[Cpu]: ...
+    @property
+    def architecture(self) -> Architecture: ...
     @property
     def tracepoints(self) -> Tracepoints: ...
 

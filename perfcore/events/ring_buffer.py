@@ -38,8 +38,8 @@ class RecordSource(Protocol):
 class RingBuffer:
     """One buffer, shared by all events whose output goes here.
 
-    `memory` is (1 + 2**n) pages (or the first page alone: no records, as Linux allows). `watermark` is in bytes, 0 for half
-    of the buffer. With `overwrite` (a read-only mapping) old records are written over and `data_tail` does not matter.
+    `memory` is (1 + 2**n) pages (or the first page alone: no records, as Linux allows). `watermark` is in bytes, 0 for
+    half of the buffer. With `overwrite` (a read-only mapping) old records are overwritten whatever `data_tail` is.
     """
 
     def __init__(self, memory: memoryview, watermark: int = 0, overwrite: bool = False) -> None:

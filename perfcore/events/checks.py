@@ -1,0 +1,101 @@
+"""What perf_event_open refuses before it looks for the event's source, in Linux's order: perf_copy_attr and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from emulator.linux.errors import EACCES, EINVAL, EOVERFLOW, LinuxError
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import (
+    PERF_FORMAT_MAX,
+    PERF_SAMPLE_BRANCH_MAX,
+    PERF_SAMPLE_MAX,
+    BranchSampleType,
+    SampleType,
+)
+from perfcore.events.settings import Settings
+
+
+class Rule(NamedTuple):
+    """EINVAL if `broken`; `why` says what would be right."""
+
+    broken: Callable[[PerfEventAttr], object]
+    why: str
+
+
+def _samples(attr: PerfEventAttr, bit: SampleType) -> bool:
+    return bool(attr.sample_type & bit)
+
+
+RULES = (  # kernel/events/core.c, perf_copy_attr
+    Rule(lambda a: a.reserved_1 or a.reserved_2 or a.aux_action, "reserved fields must be zero"),
+    Rule(lambda a: a.sample_type & -PERF_SAMPLE_MAX, "sample_type has unknown bits"),
+    Rule(lambda a: a.read_format & -PERF_FORMAT_MAX, "read_format has unknown bits"),
+    Rule(
+        lambda a: (
+            _samples(a, SampleType.BRANCH_STACK)
+            and (
+                a.branch_sample_type & -PERF_SAMPLE_BRANCH_MAX
+                or not a.branch_sample_type & ~int(BranchSampleType.PLM_ALL)
+            )
+        ),
+        "branch_sample_type must name branches, with known bits",
+    ),
+    Rule(
+        lambda a: _samples(a, SampleType.STACK_USER) and (a.sample_stack_user >= 0xFFFF or a.sample_stack_user % 8),
+        "sample_stack_user must be a multiple of 8 below 65535",
+    ),
+    Rule(
+        lambda a: _samples(a, SampleType.WEIGHT) and _samples(a, SampleType.WEIGHT_STRUCT),
+        "WEIGHT and WEIGHT_STRUCT exclude each other",
+    ),
+    Rule(lambda a: a.inherit_thread and not a.inherit, "inherit_thread needs inherit"),
+    Rule(lambda a: a.remove_on_exec and a.enable_on_exec, "remove_on_exec and enable_on_exec exclude each other"),
+    Rule(lambda a: a.sigtrap and not a.remove_on_exec, "sigtrap needs remove_on_exec"),
+)
+
+
+def check_attr(attr: PerfEventAttr, settings: Settings, perf_registers: tuple[int, ...]) -> None:
+    """Raise EINVAL for what no event can have; fill in sample_max_stack as Linux does.
+
+    `perf_registers` are the registers that samples may have, by bit of sample_regs_user; -1 stands where there is none.
+    """
+    for rule in RULES:
+        if rule.broken(attr):
+            raise LinuxError(EINVAL, f"perf_event_attr: {rule.why}")
+    present = sum(1 << bit for bit, native in enumerate(perf_registers) if native >= 0)
+    for bit, mask in ((SampleType.REGS_USER, attr.sample_regs_user), (SampleType.REGS_INTR, attr.sample_regs_intr)):
+        if attr.sample_type & bit and (not mask or mask & ~present):
+            raise LinuxError(EINVAL, f"perf_event_attr: sampled registers {mask:#x} must be some of {present:#x}")
+    attr.sample_max_stack = attr.sample_max_stack or settings.max_stack
+
+
+def check_rate(attr: PerfEventAttr, settings: Settings) -> None:
+    """The frequency or period that the caller asks for."""
+    if attr.freq:
+        if attr.sample_freq > settings.sample_rate_hz:
+            raise LinuxError(EINVAL, f"sample_freq: {attr.sample_freq} Hz is above {settings.sample_rate_hz} Hz")
+    elif attr.sample_period >> 63:
+        raise LinuxError(EINVAL, f"sample_period: {attr.sample_period:#x} does not fit in 63 bits")
+
+
+def check_permission(attr: PerfEventAttr, settings: Settings) -> None:
+    """perf_event_paranoid, for an event of whatever task. EACCES."""
+    if settings.privileged:
+        return
+    if settings.paranoid > 1 and not attr.exclude_kernel:
+        raise LinuxError(EACCES, f"perf_event_paranoid is {settings.paranoid}: only with exclude_kernel")
+    if attr.namespaces:
+        raise LinuxError(EACCES, "namespaces needs CAP_PERFMON")
+
+
+def check_cpu_permission(settings: Settings) -> None:
+    """... for an event that is not of one task."""
+    if settings.paranoid > 0 and not settings.privileged:
+        raise LinuxError(EACCES, f"perf_event_paranoid is {settings.paranoid}: only events of own tasks")
+
+
+def check_callchain(attr: PerfEventAttr, settings: Settings) -> None:
+    if attr.sample_type & SampleType.CALLCHAIN and attr.sample_max_stack > settings.max_stack:
+        raise LinuxError(EOVERFLOW, f"sample_max_stack: {attr.sample_max_stack} is above {settings.max_stack}")

@@ -1,0 +1,147 @@
+"""The driver of Arm's PMUv3. As drivers/perf/arm_pmuv3.c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import EOPNOTSUPP, LinuxError
+from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
+from perfcore.events.event import PerfEvent
+from pmu.arm.registers import (
+    CYCLE_COUNTER,
+    PMCCFILTR_EL0,
+    PMCCNTR_EL0,
+    PMCNTENCLR_EL0,
+    PMCNTENSET_EL0,
+    PMCR_EL0,
+    PMINTENCLR_EL1,
+    PMINTENSET_EL1,
+    PMOVSCLR_EL0,
+    PMUSERENR_EL0,
+    PMEVCNTRn_EL0,
+    PMEVTYPERn_EL0,
+)
+from pmu.device import Pmu
+
+TYPE = 8  # dynamic, as on a Linux whose kprobe and uprobe PMUs came first
+
+_EVENT = PMEVTYPERn_EL0.evtCount.mask
+_NOT_KERNEL = PMEVTYPERn_EL0.P.mask
+_NOT_USER = PMEVTYPERn_EL0.U.mask
+_HYPERVISOR_TOO = PMEVTYPERn_EL0.NSH.mask
+_FILTERS = _NOT_KERNEL | _NOT_USER | _HYPERVISOR_TOO
+_ALL_COUNTERS = 0xFFFF_FFFF
+_RUN = PMCR_EL0.make(E=1)
+_HALT = 0
+_COUNTER_BITS = 32
+_CYCLES_BIAS = _ALL_COUNTERS << _COUNTER_BITS  # lets the 64-bit cycle counter overflow after 32 bits
+
+_CONFIG1_LONG = 1 << 0  # a 64-bit count is wanted: all of ours are, by software
+_CONFIG1_RDPMC = 1 << 1  # user space wants to read the counter
+
+
+class ArmPmuV3(HardwareDriver):
+    """Counters 0..N-1 are the event counters, 31 the cycle counter: the numbers of their bits in the registers."""
+
+    def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu]) -> None:
+        super().__init__(cpus, pmus, TYPE)
+
+    def reset(self, pmu: Pmu) -> None:
+        pmu.write(PMCNTENCLR_EL0, _ALL_COUNTERS)
+        pmu.write(PMINTENCLR_EL1, _ALL_COUNTERS)
+        pmu.write(PMOVSCLR_EL0, _ALL_COUNTERS)
+        pmu.write(PMCR_EL0, PMCR_EL0.make(P=1, C=1))
+        pmu.write(PMUSERENR_EL0, 0)
+        pmu.write(PMCR_EL0, _RUN)
+
+    def raw_code(self, config: int) -> int:
+        return config & _EVENT
+
+    def configuration(self, event: PerfEvent, code: int) -> int:
+        """The PMEVTYPER value. armv8pmu_set_event_filter."""
+        attr = event.attr
+        if attr.exclude_idle:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: exclude_idle is not possible")
+        filters = 0
+        if attr.exclude_kernel or attr.exclude_host:
+            filters |= _NOT_KERNEL
+        if attr.exclude_user or attr.exclude_host:
+            filters |= _NOT_USER
+        if not attr.exclude_hv and not attr.exclude_host:
+            filters |= _HYPERVISOR_TOO
+        return code | filters
+
+    def selected_code(self, event: PerfEvent) -> int:
+        return event.hw.config & _EVENT
+
+    def fixed_index(self, number: int) -> int:
+        return CYCLE_COUNTER
+
+    def width_bits(self, event: PerfEvent) -> int:
+        return _COUNTER_BITS
+
+    def longest_period(self, event: PerfEvent) -> int:
+        """Half of what the counter can count, so that it cannot overtake the value that is about to be written."""
+        return (1 << _COUNTER_BITS) - 1 >> 1
+
+    def read_counter(self, event: PerfEvent) -> int:
+        hw = event.hw
+        if hw.idx == CYCLE_COUNTER:
+            return hw.pmu.read(PMCCNTR_EL0) & _ALL_COUNTERS
+        return hw.pmu.read(PMEVCNTRn_EL0, hw.idx)
+
+    def write_counter(self, event: PerfEvent, value: int) -> None:
+        hw = event.hw
+        if hw.idx == CYCLE_COUNTER:
+            hw.pmu.write(PMCCNTR_EL0, value | _CYCLES_BIAS)
+        else:
+            hw.pmu.write(PMEVCNTRn_EL0, value, hw.idx)
+
+    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
+        pmu = counters.pmu
+        hw = event.hw
+        bit = 1 << hw.idx
+        if hw.idx == CYCLE_COUNTER:
+            pmu.write(PMCCFILTR_EL0, hw.config & _FILTERS)
+        else:
+            pmu.write(PMEVTYPERn_EL0, hw.config, hw.idx)
+        pmu.write(PMINTENSET_EL1, bit)
+        pmu.write(PMCNTENSET_EL0, bit)
+
+    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
+        pmu = counters.pmu
+        bit = 1 << event.hw.idx
+        pmu.write(PMCNTENCLR_EL0, bit)
+        pmu.write(PMINTENCLR_EL1, bit)
+        pmu.write(PMOVSCLR_EL0, bit)
+
+    def handle_interrupt(self, counters: CpuCounters) -> None:
+        """armv8pmu_handle_irq."""
+        pmu = counters.pmu
+        status = pmu.read(PMOVSCLR_EL0)
+        if not status:
+            return
+        pmu.write(PMOVSCLR_EL0, status)
+        pmu.write(PMCR_EL0, _HALT)
+        while status:
+            bit = status & -status
+            status ^= bit
+            event = counters.events.get(bit.bit_length() - 1)
+            if event is not None:
+                self.overflowed(event, counters)
+        if counters.pending:
+            self.run_pending(counters)
+        pmu.write(PMCR_EL0, _RUN)
+
+    # user space: attr.config1 bit 1 asks for it, mapping the event's page gets it
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        if event.attr.config1 & _CONFIG1_RDPMC and event.settings.user_access:
+            super().event_mapped(event)
+
+    def update_user_access(self, counters: CpuCounters) -> None:
+        counters.pmu.write(PMUSERENR_EL0, PMUSERENR_EL0.make(ER=1, CR=1) if counters.user_events else 0)
+
+    def user_index(self, event: PerfEvent) -> int:
+        return event.hw.idx + 1

@@ -1,0 +1,119 @@
+"""The drivers of cpu-clock and task-clock: guest time, sampled by timers. As perf_cpu_clock and perf_task_clock.
+
+A timer fires at an exact cycle, as an hrtimer would if it had no latency. Both clocks pass while the event's CPU runs
+the event's context; they differ only for events of a CPU, where task-clock too is that CPU's.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from perfcore.abi.constants import PerfType, SampleType, SoftwareId
+from perfcore.events.event import PerfEvent
+from perfcore.events.kernel import Linux, Timer
+
+SHORTEST_PERIOD_NS = 10_000
+
+
+class ClockDriver:
+    """One of the two clocks. `hw.prev_count` is the clock when the count was last updated, `hw.expiry` when it samples."""
+
+    type = int(PerfType.SOFTWARE)
+    is_software = True
+    is_hardware = False
+
+    def __init__(self, kernel: Linux, config: SoftwareId) -> None:
+        self.name = {SoftwareId.CPU_CLOCK: "cpu_clock", SoftwareId.TASK_CLOCK: "task_clock"}[config]
+        self._kernel = kernel
+        self._config = config
+        self._timers: dict[PerfEvent, Timer] = {}
+
+    def event_init(self, event: PerfEvent) -> None:
+        """A frequency is a fixed period here (perf_swevent_init_hrtimer)."""
+        attr = event.attr
+        if attr.type != PerfType.SOFTWARE or attr.config != self._config:
+            raise LinuxError(ENOENT, f"type {attr.type} config {attr.config} is not {self.name}")
+        if attr.sample_type & SampleType.BRANCH_STACK:
+            raise LinuxError(EOPNOTSUPP, f"{self.name} has no branch records")
+        if event.is_sampling and attr.freq:
+            attr.sample_period = 1_000_000_000 // attr.sample_period
+            attr.freq = 0
+            event.set_fixed_period(attr.sample_period)
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        self.start(event, reload=True)
+        return True
+
+    def del_(self, event: PerfEvent) -> None:
+        self.stop(event)
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        hw = event.hw
+        hw.stopped = False
+        hw.prev_count = self._now(event)
+        if event.is_sampling:
+            left = hw.period_left
+            hw.period_left = 0
+            hw.expiry = self._kernel.clock.elapsed_ns() + (left or max(hw.sample_period, SHORTEST_PERIOD_NS))
+            self._set_timer(event)
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        hw = event.hw
+        if hw.stopped:
+            return
+        self.read(event)
+        hw.stopped = True
+        timer = self._timers.pop(event, None)
+        if timer is not None:
+            timer.cancel()
+            hw.period_left = max(hw.expiry - self._kernel.clock.elapsed_ns(), SHORTEST_PERIOD_NS)
+
+    def read(self, event: PerfEvent) -> None:
+        hw = event.hw
+        if not hw.stopped:
+            now = self._now(event)
+            event.counted += now - hw.prev_count
+            hw.prev_count = now
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        """There is no counter to read."""
+
+    def event_unmapped(self, event: PerfEvent) -> None:
+        """There was none."""
+
+    def _now(self, event: PerfEvent) -> int:
+        """ns of this clock."""
+        if self._config == SoftwareId.TASK_CLOCK:
+            return event.context.time()
+        return self._kernel.clock.monotonic_ns()
+
+    def _set_timer(self, event: PerfEvent) -> None:
+        cycle = self._kernel.clock.cycle_at(event.hw.expiry)
+        self._timers[event] = self._kernel.add_timer(cycle, partial(self._expired, event))
+
+    def _expired(self, event: PerfEvent) -> None:
+        """perf_swevent_hrtimer. If idle time has passed several periods at once: one sample (hrtimer_forward_now)."""
+        hw = event.hw
+        cpu = event.on_cpu
+        if hw.stopped or cpu is None:
+            return
+        self.read(event)
+        attr = event.attr
+        restart = True
+        if not attr.exclude_user and event.overflow(cpu, hw.last_period):
+            restart = False
+        if event.hw.stopped:  # the overflow may have disabled it
+            return
+        if not restart:
+            del self._timers[event]
+            return
+        period = max(hw.sample_period, SHORTEST_PERIOD_NS)
+        passed = self._kernel.clock.elapsed_ns() - hw.expiry
+        hw.expiry += (passed // period + 1) * period
+        self._set_timer(event)
+
+
+def software_clocks(kernel: Linux) -> list[ClockDriver]:
+    return [ClockDriver(kernel, SoftwareId.CPU_CLOCK), ClockDriver(kernel, SoftwareId.TASK_CLOCK)]

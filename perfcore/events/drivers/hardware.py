@@ -1,0 +1,293 @@
+"""HardwareDriver: what the drivers of CPU PMUs have in common. As drivers/perf/arm_pmu.c and arch/x86/events/core.c.
+
+A counter counts up from minus the period that is left, so that it overflows when the period is over; periods longer
+than a counter can take are counted in parts. A driver numbers counters its own way; `index` is always that number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
+from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SampleType
+from perfcore.events.event import PerfEvent
+from pmu.device import Pmu
+from pmu.event import Event
+from pmu.model import GENERIC_HARDWARE_EVENTS
+
+assert len(GENERIC_HARDWARE_EVENTS) == len(HardwareId)
+
+_PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
+
+
+class CpuCounters:
+    """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
+
+    __slots__ = ("cpu", "events", "pending", "pmu", "user_events")
+
+    def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
+        self.cpu = cpu
+        self.pmu = pmu
+        self.events: dict[int, PerfEvent] = {}  # by counter
+        self.pending: list[PerfEvent] = []  # with something to do at the end of the interrupt
+        self.user_events: set[PerfEvent] = set()  # that user space may read by itself
+
+
+class HardwareDriver(ABC):
+    """A driver for one kind of CPU PMU, on all CPUs that have it. Verbs as PmuDriver has them."""
+
+    is_software = False
+    is_hardware = True
+
+    def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], type: int) -> None:
+        """`pmus[n]` is the PMU of `cpus[n]`; all of one model. The driver takes their interrupts."""
+        self.model = pmus[0].model
+        self.name = self.model.sysfs_name
+        self.type = type
+        self._cpus = {cpu.number: CpuCounters(cpu, pmu) for cpu, pmu in zip(cpus, pmus, strict=True)}
+        for counters in self._cpus.values():
+            self.reset(counters.pmu)
+            counters.cpu.connect_interrupt(counters.pmu, partial(self.handle_interrupt, counters))
+
+    # what each kind does by its registers
+
+    @abstractmethod
+    def reset(self, pmu: Pmu) -> None:
+        """Bring the PMU into the state that the driver expects."""
+
+    @abstractmethod
+    def configuration(self, event: PerfEvent, code: int) -> int:
+        """What to select for `event`, which counts `code` with its filters; LinuxError where that cannot be."""
+
+    @abstractmethod
+    def raw_code(self, config: int) -> int:
+        """The bits of a raw config that select."""
+
+    @abstractmethod
+    def fixed_index(self, number: int) -> int:
+        """The index of the model's fixed counter `number`."""
+
+    @abstractmethod
+    def width_bits(self, event: PerfEvent) -> int:
+        """After how many bits the event's counter overflows."""
+
+    @abstractmethod
+    def longest_period(self, event: PerfEvent) -> int:
+        """The longest period to program at once."""
+
+    @abstractmethod
+    def read_counter(self, event: PerfEvent) -> int: ...
+
+    @abstractmethod
+    def write_counter(self, event: PerfEvent, value: int) -> None: ...
+
+    @abstractmethod
+    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None: ...
+
+    @abstractmethod
+    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None: ...
+
+    @abstractmethod
+    def handle_interrupt(self, counters: CpuCounters) -> None: ...
+
+    @abstractmethod
+    def update_user_access(self, counters: CpuCounters) -> None:
+        """The set of events that user space may read has changed."""
+
+    @abstractmethod
+    def user_index(self, event: PerfEvent) -> int:
+        """What user space reads the event's counter by, plus one."""
+
+    # opening
+
+    def event_init(self, event: PerfEvent) -> None:
+        attr = event.attr
+        if attr.type not in (PerfType.HARDWARE, PerfType.HW_CACHE, PerfType.RAW, self.type):
+            raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
+        if attr.sample_type & SampleType.BRANCH_STACK:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: branch records are not modelled")
+        event.hw.config = self.configuration(event, self._code(attr.type, attr.config))
+        if not event.is_sampling:
+            hw = event.hw
+            hw.sample_period = hw.last_period = hw.period_left = self.longest_period(event)
+        if not event.is_leader and not self._group_fits(event):
+            raise LinuxError(EINVAL, f"{self.name}: the group needs more counters than there are")
+
+    def _code(self, type: int, config: int) -> int:
+        """The code that the PMU selects by."""
+        if type == PerfType.HARDWARE:
+            return self._event_code(self._generic_event(self._own_config(config)))
+        if type == PerfType.HW_CACHE:
+            return self._event_code(self._generic_cache_event(self._own_config(config)))
+        return self.raw_code(config)
+
+    def _own_config(self, config: int) -> int:
+        pmu_type = config >> _PMU_TYPE_SHIFT
+        if pmu_type not in (0, PerfType.RAW, self.type):
+            raise LinuxError(ENOENT, f"{self.name}: config {config:#x} names PMU type {pmu_type}")
+        return config & (1 << _PMU_TYPE_SHIFT) - 1
+
+    def _event_code(self, event: Event) -> int:
+        return self.model.config_of(event)
+
+    def _generic_event(self, config: int) -> Event:
+        if config >= len(GENERIC_HARDWARE_EVENTS):
+            raise LinuxError(EINVAL, f"PERF_TYPE_HARDWARE has no event {config}")
+        generic = GENERIC_HARDWARE_EVENTS[config]
+        event = self.model.generic_event(generic)
+        if event is None:
+            raise LinuxError(ENOENT, f"{self.name} has no event for {generic}")
+        return event
+
+    def _generic_cache_event(self, config: int) -> Event:
+        """uapi: id | op << 8 | result << 16."""
+        cache, op, result = config & 0xFF, config >> 8 & 0xFF, config >> 16 & 0xFF
+        if cache >= len(CacheId) or op >= len(CacheOp) or result >= len(CacheResult):
+            raise LinuxError(EINVAL, f"PERF_TYPE_HW_CACHE has no event {config:#x}")
+        key = (CacheId(cache).name, f"OP_{CacheOp(op).name}", f"RESULT_{CacheResult(result).name}")
+        name = self.model.generic_cache_events.get(key)
+        if name is None:
+            raise LinuxError(ENOENT, f"{self.name} has no event for PERF_COUNT_HW_CACHE_{'_'.join(key)}")
+        return self.model.events.find(name)
+
+    # counters
+
+    def _group_fits(self, event: PerfEvent) -> bool:
+        """Whether the group and `event` fit on an empty PMU."""
+        pmu = next(iter(self._cpus.values())).pmu
+        used: set[int] = set()
+        for member in (*event.group_leader.group(), event):
+            if member.driver is self:
+                index = self.free_index(pmu, used, member)
+                if index is None:
+                    return False
+                used.add(index)
+        return True
+
+    def selected_code(self, event: PerfEvent) -> int:
+        """The part of the event's configuration that fixed counters are chosen by."""
+        return event.hw.config
+
+    def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
+        """A counter for `event`: the fixed one for what it counts, else the lowest event counter that is free."""
+        code = self.selected_code(event)
+        for number, fixed in enumerate(self.model.fixed_counters):
+            if fixed.config == code:
+                index = self.fixed_index(number)
+                if index not in used:
+                    return index
+                if not fixed.programmable:
+                    return None
+        for index in range(pmu.counters):
+            if index not in used:
+                return index
+        return None
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        counters = self._cpus[cpu.number]
+        index = self.free_index(counters.pmu, counters.events, event)
+        if index is None:
+            return False
+        hw = event.hw
+        hw.idx = index
+        hw.pmu = counters.pmu
+        hw.counter_mask = (1 << self.width_bits(event)) - 1
+        hw.longest_period = self.longest_period(event)
+        counters.events[index] = event
+        self.start(event, reload=True)
+        if event in counters.user_events:
+            hw.user_index = self.user_index(event)
+        return True
+
+    def del_(self, event: PerfEvent) -> None:
+        assert event.on_cpu is not None, f"{event} is not on a CPU"
+        counters = self._cpus[event.on_cpu.number]
+        self.stop(event)
+        del counters.events[event.hw.idx]
+        event.hw.idx = -1
+        event.hw.user_index = 0
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        """The period is programmed anew in any case: what the counter held may be gone."""
+        assert event.on_cpu is not None, f"{event} is not on a CPU"
+        self.set_period(event)
+        event.hw.stopped = False
+        self.enable_counter(self._cpus[event.on_cpu.number], event)
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        if event.hw.stopped:
+            return
+        assert event.on_cpu is not None, f"{event} is not on a CPU"
+        self.disable_counter(self._cpus[event.on_cpu.number], event)
+        self.read(event)
+        event.hw.stopped = True
+
+    def read(self, event: PerfEvent) -> None:
+        """armpmu_event_update, x86_perf_event_update."""
+        hw = event.hw
+        if hw.stopped:
+            return
+        new = self.read_counter(event)
+        delta = new - hw.prev_count & hw.counter_mask
+        hw.prev_count = new
+        event.counted += delta
+        hw.period_left -= delta
+
+    def set_period(self, event: PerfEvent) -> bool:
+        """Program the counter for what is left of the period, or for the next. True: a period is over.
+
+        armpmu_event_set_period, x86_perf_event_set_period.
+        """
+        hw = event.hw
+        left = hw.period_left
+        period = hw.sample_period
+        over = False
+        if left <= -period:  # more than one period was missed
+            left = period
+            over = True
+        elif left <= 0:
+            left += period
+            over = True
+        if over:
+            hw.period_left = left
+            hw.last_period = period
+        if left > hw.longest_period:
+            left = hw.longest_period
+        hw.prev_count = -left & hw.counter_mask
+        self.write_counter(event, hw.prev_count)
+        if event.user_page is not None:
+            event.update_page()
+        return over
+
+    def overflowed(self, event: PerfEvent, counters: CpuCounters) -> None:
+        """The event's counter has wrapped: count, program the next period, report."""
+        self.read(event)
+        ended = event.hw.last_period
+        if self.set_period(event) and event.is_sampling and event.overflow(counters.cpu, ended):
+            self.stop(event, update=False)
+            if event.pending_disable:
+                counters.pending.append(event)
+
+    def run_pending(self, counters: CpuCounters) -> None:
+        """At the end of the interrupt, when no counter is looked at any more."""
+        pending, counters.pending = counters.pending, []
+        for event in pending:
+            event.run_pending()
+
+    # reading by user space
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        for counters in self._cpus.values():
+            counters.user_events.add(event)
+            self.update_user_access(counters)
+        if event.hw.idx >= 0:
+            event.hw.user_index = self.user_index(event)
+
+    def event_unmapped(self, event: PerfEvent) -> None:
+        for counters in self._cpus.values():
+            counters.user_events.discard(event)
+            self.update_user_access(counters)
+        event.hw.user_index = 0

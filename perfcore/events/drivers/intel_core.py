@@ -1,0 +1,157 @@
+"""The driver of Intel's architectural perfmon. As arch/x86/events/core.c and arch/x86/events/intel/core.c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import EOPNOTSUPP, LinuxError
+from perfcore.abi.constants import PerfType
+from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
+from perfcore.events.event import PerfEvent
+from pmu.device import Pmu
+from pmu.x86.registers import (
+    FIXED_SHIFT,
+    IA32_FIXED_CTR_CTRL,
+    IA32_PERF_GLOBAL_CTRL,
+    IA32_PERF_GLOBAL_STATUS,
+    IA32_PERF_GLOBAL_STATUS_RESET,
+    IA32_X2APIC_LVT_PMI,
+    IA32_A_PMCx,
+    IA32_FIXED_CTRx,
+    IA32_PERFEVTSELx,
+)
+
+MAX_PRECISE_IP = 3
+
+_SELECT = IA32_PERFEVTSELx
+_CODE = _SELECT.EVENT.mask | _SELECT.UMASK.mask
+_RAW = _CODE | _SELECT.E.mask | _SELECT.INV.mask | _SELECT.CMASK.mask  # X86_RAW_EVENT_MASK
+_USER = _SELECT.USR.mask
+_KERNEL = _SELECT.OS.mask
+_INTERRUPT = _SELECT.INT.mask
+_ENABLE = _SELECT.EN.mask
+_FIXED_KERNEL, _FIXED_USER, _FIXED_PMI, _FIXED_BITS = 0b0001, 0b0010, 0b1000, 0b1111
+_LVT_NMI = IA32_X2APIC_LVT_PMI.make(DELIVERY_MODE=4)
+_RDPMC_FIXED = 1 << 30
+
+
+class RdpmcPmu(Pmu, Protocol):
+    """A PMU whose counters RDPMC reads, where CR4.PCE lets user mode do so."""
+
+    user_rdpmc: bool
+
+
+class IntelCore(HardwareDriver):
+    """Counters 0..N-1 are the general-purpose ones, 32.. the fixed ones: the numbers of their bits in the registers."""
+
+    def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
+        self._access = {cpu.number: pmu for cpu, pmu in zip(cpus, pmus, strict=True)}
+        fixed = len(pmus[0].model.fixed_counters)
+        self._all_counters = (1 << pmus[0].counters) - 1 | ((1 << fixed) - 1) << FIXED_SHIFT
+        self._width_bits = pmus[0].model.counter_width_bits
+        super().__init__(cpus, pmus, PerfType.RAW)
+
+    def reset(self, pmu: Pmu) -> None:
+        pmu.write(IA32_PERF_GLOBAL_CTRL, 0)
+        for index in range(pmu.counters):
+            pmu.write(IA32_PERFEVTSELx, 0, index)
+        pmu.write(IA32_FIXED_CTR_CTRL, 0)
+        pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, self._all_counters)
+        pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
+        pmu.write(IA32_PERF_GLOBAL_CTRL, self._all_counters)
+
+    def raw_code(self, config: int) -> int:
+        return config & _RAW
+
+    def configuration(self, event: PerfEvent, code: int) -> int:
+        """The IA32_PERFEVTSEL value without EN. x86_pmu_hw_config."""
+        attr = event.attr
+        if attr.precise_ip > MAX_PRECISE_IP:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: precise_ip {attr.precise_ip} is above {MAX_PRECISE_IP}")
+        config = code | _INTERRUPT
+        if not attr.exclude_user and not attr.exclude_host:
+            config |= _USER
+        if not attr.exclude_kernel and not attr.exclude_host:
+            config |= _KERNEL
+        return config
+
+    def selected_code(self, event: PerfEvent) -> int:
+        """With edge, inversion or a threshold no fixed counter can do it."""
+        return event.hw.config & _RAW
+
+    def fixed_index(self, number: int) -> int:
+        return FIXED_SHIFT + number
+
+    def width_bits(self, event: PerfEvent) -> int:
+        return self._width_bits
+
+    def longest_period(self, event: PerfEvent) -> int:
+        return (1 << self._width_bits) - 1 >> 1
+
+    def read_counter(self, event: PerfEvent) -> int:
+        hw = event.hw
+        if hw.idx >= FIXED_SHIFT:
+            return hw.pmu.read(IA32_FIXED_CTRx, hw.idx - FIXED_SHIFT)
+        return hw.pmu.read(IA32_A_PMCx, hw.idx)
+
+    def write_counter(self, event: PerfEvent, value: int) -> None:
+        hw = event.hw
+        if hw.idx >= FIXED_SHIFT:
+            hw.pmu.write(IA32_FIXED_CTRx, value, hw.idx - FIXED_SHIFT)
+        else:
+            hw.pmu.write(IA32_A_PMCx, value, hw.idx)
+
+    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
+        hw = event.hw
+        if hw.idx >= FIXED_SHIFT:
+            self._control_fixed(counters.pmu, hw.idx, hw.config)
+        else:
+            counters.pmu.write(IA32_PERFEVTSELx, hw.config | _ENABLE, hw.idx)
+
+    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
+        hw = event.hw
+        if hw.idx >= FIXED_SHIFT:
+            self._control_fixed(counters.pmu, hw.idx, None)
+        else:
+            counters.pmu.write(IA32_PERFEVTSELx, hw.config, hw.idx)
+
+    def _control_fixed(self, pmu: Pmu, index: int, config: int | None) -> None:
+        """Enable a fixed counter with the filters of `config`, or disable it (None). intel_pmu_enable_fixed."""
+        shift = 4 * (index - FIXED_SHIFT)
+        bits = 0
+        if config is not None:
+            bits = (_FIXED_USER if config & _USER else 0) | (_FIXED_KERNEL if config & _KERNEL else 0) | _FIXED_PMI
+        control = pmu.read(IA32_FIXED_CTR_CTRL) & ~(_FIXED_BITS << shift)
+        pmu.write(IA32_FIXED_CTR_CTRL, control | bits << shift)
+
+    def handle_interrupt(self, counters: CpuCounters) -> None:
+        """intel_pmu_handle_irq. While the counters stand still none can overflow again, so one round is enough."""
+        pmu = counters.pmu
+        pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
+        pmu.write(IA32_PERF_GLOBAL_CTRL, 0)
+        status = pmu.read(IA32_PERF_GLOBAL_STATUS) & self._all_counters
+        pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, status)
+        while status:
+            bit = status & -status
+            status ^= bit
+            event = counters.events.get(bit.bit_length() - 1)
+            if event is not None:
+                self.overflowed(event, counters)
+        if counters.pending:
+            self.run_pending(counters)
+        pmu.write(IA32_PERF_GLOBAL_CTRL, self._all_counters)
+
+    # user space: /sys/devices/cpu/rdpmc is 1, so mapping an event's page sets CR4.PCE
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        if event.settings.user_access:
+            super().event_mapped(event)
+
+    def update_user_access(self, counters: CpuCounters) -> None:
+        self._access[counters.cpu.number].user_rdpmc = bool(counters.user_events)
+
+    def user_index(self, event: PerfEvent) -> int:
+        index = event.hw.idx
+        return (index - FIXED_SHIFT | _RDPMC_FIXED if index >= FIXED_SHIFT else index) + 1

@@ -1,0 +1,163 @@
+"""The driver of software events: what the kernel itself counts, heard as tracepoints. As perf_swevent in core.c."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.task import Task
+from perfcore.abi.constants import PerfType, SampleType, SoftwareId
+from perfcore.events.event import PerfEvent
+from perfcore.events.kernel import Linux
+
+
+class Behaviour(NamedTuple):
+    """One software event: where its occurrences come from, or why there are none."""
+
+    in_kernel: bool = False  # it happens in the kernel, so exclude_kernel leaves nothing
+    note: str = ""
+
+
+BEHAVIOURS = {
+    SoftwareId.PAGE_FAULTS: Behaviour(),
+    SoftwareId.PAGE_FAULTS_MIN: Behaviour(),
+    SoftwareId.PAGE_FAULTS_MAJ: Behaviour(),
+    SoftwareId.CONTEXT_SWITCHES: Behaviour(in_kernel=True),
+    SoftwareId.CPU_MIGRATIONS: Behaviour(in_kernel=True),
+    SoftwareId.ALIGNMENT_FAULTS: Behaviour(note="neither kernel repairs unaligned accesses of 64-bit programs"),
+    SoftwareId.EMULATION_FAULTS: Behaviour(note="the kernel emulates no instruction"),
+    SoftwareId.DUMMY: Behaviour(note="counts nothing by definition"),
+    SoftwareId.BPF_OUTPUT: Behaviour(note="written by BPF programs, which are not modelled"),
+    SoftwareId.CGROUP_SWITCHES: Behaviour(note="there is one control group"),
+}
+
+
+class SoftwareDriver:
+    """All of PERF_TYPE_SOFTWARE but the clocks. Make it before the subsystem: a task's last switch counts for it."""
+
+    name = "software"
+    type = int(PerfType.SOFTWARE)
+    is_software = True
+    is_hardware = False
+
+    def __init__(self, kernel: Linux) -> None:
+        self._tracepoints = kernel.tracepoints
+        self._active: dict[int, list[PerfEvent]] = {}  # by config
+        self._last_cpu: dict[Task, int] = {}  # where a task ran last, while migrations are counted
+        self._hears_faults = False
+        kernel.tracepoints.sched_out.subscribe(self._sched_out)
+        kernel.tracepoints.sched_in.subscribe(self._sched_in)
+
+    def event_init(self, event: PerfEvent) -> None:
+        attr = event.attr
+        if attr.type != PerfType.SOFTWARE or attr.config not in BEHAVIOURS:
+            raise LinuxError(ENOENT, f"type {attr.type} config {attr.config} is no counted software event")
+        if attr.sample_type & SampleType.BRANCH_STACK:
+            raise LinuxError(EOPNOTSUPP, "software events have no branch records")
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        hw = event.hw
+        hw.stopped = False
+        if event.is_sampling:
+            hw.last_period = hw.sample_period
+            _next_period(event)
+        self._active.setdefault(event.attr.config, []).append(event)
+        self._listen()
+        return True
+
+    def del_(self, event: PerfEvent) -> None:
+        event.hw.stopped = True
+        self._active[event.attr.config].remove(event)
+        self._listen()
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        event.hw.stopped = False
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        event.hw.stopped = True
+
+    def read(self, event: PerfEvent) -> None:
+        """Counts are always up to date."""
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        """There is no counter to read."""
+
+    def event_unmapped(self, event: PerfEvent) -> None:
+        """There was none."""
+
+    # occurrences
+
+    def _listen(self) -> None:
+        """Hear page faults only while someone counts them."""
+        faults = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)
+        wanted = any(self._active.get(fault) for fault in faults)
+        if wanted != self._hears_faults:
+            self._hears_faults = wanted
+            tracepoint = self._tracepoints.page_fault
+            change: Callable[[Callable[[Task, int, bool], object]], None]
+            change = tracepoint.subscribe if wanted else tracepoint.unsubscribe
+            change(self._page_fault)
+
+    def _page_fault(self, task: Task, address: int, major: bool) -> None:
+        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, address)
+        self._occurred(SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN, task.cpu, address)
+
+    def _sched_out(self, task: Task, cpu: Cpu) -> None:
+        if self._active:
+            self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu)
+        self._last_cpu[task] = cpu.number
+
+    def _sched_in(self, task: Task, cpu: Cpu) -> None:
+        if self._last_cpu.pop(task, cpu.number) != cpu.number:
+            self._occurred(SoftwareId.CPU_MIGRATIONS, cpu)
+
+    def _occurred(self, config: SoftwareId, cpu: Cpu, addr: int = 0) -> None:
+        in_kernel = BEHAVIOURS[config].in_kernel
+        for event in tuple(self._active.get(config, ())):
+            attr = event.attr
+            excluded = attr.exclude_kernel if in_kernel else attr.exclude_user
+            if event.on_cpu is cpu and not excluded and not event.hw.stopped:
+                count_occurrence(event, cpu, addr)
+
+
+def _next_period(event: PerfEvent) -> int:
+    """How many periods are over; the next one begins. perf_swevent_set_period."""
+    hw = event.hw
+    period = hw.last_period
+    hw.last_period = hw.sample_period
+    if hw.period_left < 0:
+        return 0
+    over = (period + hw.period_left) // period
+    hw.period_left -= over * period
+    return over
+
+
+def count_occurrence(event: PerfEvent, cpu: Cpu, addr: int = 0) -> None:
+    """One more, and a sample if a period is over. perf_swevent_event.
+
+    As in Linux, an event with a fixed period whose samples have PERF_SAMPLE_PERIOD gives one for each occurrence.
+    """
+    event.counted += 1
+    if not event.is_sampling:
+        return
+    hw = event.hw
+    attr = event.attr
+    if not attr.freq and (attr.sample_type & SampleType.PERIOD or hw.sample_period == 1):
+        hw.last_period = hw.sample_period
+        _report(event, cpu, 1, 1, addr)
+        return
+    hw.period_left += 1
+    if hw.period_left >= 0:
+        period = hw.last_period
+        _report(event, cpu, _next_period(event), period, addr)
+
+
+def _report(event: PerfEvent, cpu: Cpu, overflows: int, period: int, addr: int) -> None:
+    """perf_swevent_overflow: the first of several is not held against the event."""
+    if event.hw.throttled:
+        return
+    for number in range(overflows):
+        if event.overflow(cpu, period, throttle=number > 0, addr=addr):
+            break

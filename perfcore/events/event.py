@@ -1,0 +1,484 @@
+"""PerfEvent: one open event, and PmuDriver, the kind of thing that counts it. As struct perf_event and struct pmu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import Protocol
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.task import Task
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import ReadFormat
+from perfcore.abi.read_format import ReadValues, encode_read
+from perfcore.events.kernel import Linux
+from perfcore.events.output import EventOutput
+from perfcore.events.period import calculate_period, filtered_period
+from perfcore.events.ring_buffer import RingBuffer, Written
+from perfcore.events.settings import TICK_NS, Settings
+from perfcore.events.user_page import update_user_page
+from pmu.device import Pmu
+
+POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
+POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone
+
+
+class EventState(IntEnum):
+    """enum perf_event_state."""
+
+    DEAD = -4
+    EXIT = -3
+    ERROR = -2
+    OFF = -1
+    INACTIVE = 0
+    ACTIVE = 1
+
+
+class HardwareState:
+    """struct hw_perf_event: what a driver keeps with an event."""
+
+    __slots__ = (
+        "config",
+        "counter_mask",
+        "expiry",
+        "freq_count_stamp",
+        "freq_time_stamp",
+        "idx",
+        "interrupts",
+        "interrupts_seq",
+        "last_period",
+        "longest_period",
+        "period_left",
+        "pmu",
+        "prev_count",
+        "sample_period",
+        "stopped",
+        "throttled",
+        "user_index",
+    )
+
+    def __init__(self, sample_period: int) -> None:
+        self.config = 0  # as the driver's selecting register takes it
+        self.idx = -1  # counter, -1 for none
+        self.prev_count = 0  # the counter's value when it was last read or set
+        self.sample_period = sample_period
+        self.last_period = sample_period  # of the period that is running: PERF_SAMPLE_PERIOD
+        self.period_left = sample_period  # events until the next overflow
+        self.pmu: Pmu  # that has the counter
+        self.counter_mask = 0  # the counter's bits
+        self.longest_period = 0  # that can be programmed at once
+        self.expiry = 0  # ns: when a clock event's timer fires
+        self.stopped = True
+        self.interrupts = 0  # in the tick `interrupts_seq`
+        self.interrupts_seq = -1
+        self.throttled = False
+        self.freq_time_stamp = 0  # ns
+        self.freq_count_stamp = 0
+        self.user_index = 0  # what user space reads the counter by, plus one; 0: it may not
+
+
+class PmuDriver(Protocol):
+    """Linux's struct pmu. A driver keeps its part of an event in `event.hw`; it programs hardware by registers only."""
+
+    name: str  # below /sys/bus/event_source/devices, "" for those without
+    type: int  # attr.type
+    is_software: bool  # its events always fit, and may join any group
+    is_hardware: bool  # its overflows come as interrupts, with the instruction known
+
+    def event_init(self, event: PerfEvent) -> None:
+        """Accept `event`, or raise LinuxError: ENOENT if it is not this driver's, else why it cannot be."""
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        """Give `event` a counter on `cpu` and start it; False if none is free."""
+
+    def del_(self, event: PerfEvent) -> None:
+        """Stop `event`, update its count and take its counter away."""
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        """Count. With `reload`, from the period that is left (PERF_EF_RELOAD)."""
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        """Do not count. With `update`, take over what was counted (PERF_EF_UPDATE)."""
+
+    def read(self, event: PerfEvent) -> None:
+        """Add what was counted since the last time to `event.counted`."""
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        """A guest has mapped the event's page, and may read the counter by itself if the driver lets it."""
+
+    def event_unmapped(self, event: PerfEvent) -> None:
+        """No guest has it mapped any more."""
+
+
+class EventContext(Protocol):
+    """The events of one task or CPU (a PerfEventContext), as an event sees it."""
+
+    @property
+    def task(self) -> Task | None: ...
+
+    def time(self) -> int:
+        """ns in which the context was on a CPU."""
+
+    def enabled(self, event: PerfEvent) -> None:
+        """`event` has become INACTIVE: put it on its PMU if it can go."""
+
+    def take_off(self, event: PerfEvent) -> None:
+        """Take `event`, and its group if it leads one, off the PMU."""
+
+    def remove(self, event: PerfEvent) -> None:
+        """Forget `event`."""
+
+
+class PerfEvent:
+    """One open event: counts, times, group, output."""
+
+    def __init__(
+        self,
+        id: int,
+        attr: PerfEventAttr,
+        kernel: Linux,
+        settings: Settings,
+        *,
+        cpu: int = -1,
+        owner: Task | None = None,
+        group_leader: PerfEvent | None = None,
+        parent: PerfEvent | None = None,
+    ) -> None:
+        self.id = id
+        self.attr = attr
+        self.kernel = kernel
+        self.settings = settings
+        self.cpu = cpu  # the only CPU where it counts, -1 for all
+        self.owner = owner  # who opened it; None is the tool
+        self.parent = parent  # of an inherited event: the one that was opened
+        self.group_leader: PerfEvent = group_leader or self
+        self.siblings: list[PerfEvent] = []
+        self.children: list[PerfEvent] = []  # inherited from this
+        self.hw = HardwareState(1 if attr.freq and attr.sample_period else attr.sample_period)
+        self.is_sampling = attr.sample_period != 0
+        self.state = EventState.OFF if attr.disabled else EventState.INACTIVE
+        self.on_cpu: Cpu | None = None  # while ACTIVE
+        self.counted = 0  # without what the hardware holds, and without the children that are gone
+        self.child_count = 0
+        self.child_enabled = 0  # ns
+        self.child_running = 0
+        self.lost_samples = 0
+        self.event_limit = 0  # overflows until it disables itself; 0: never
+        self.ring_buffer: RingBuffer | None = None
+        self.user_page: memoryview | None = None  # where a guest may look
+        self.on_signal: Callable[[int], None] | None = None  # SIGIO with this si_code (fcntl O_ASYNC)
+        self.on_close: Callable[[], None] | None = None
+        self.wants_tick = bool(attr.freq and attr.sample_period)
+        self._accounts = settings.throttle or self.wants_tick
+        self._enabled_ns = 0
+        self._running_ns = 0
+        self._stamp = 0
+        self.driver: PmuDriver
+        self.context: EventContext
+        self.output: EventOutput
+        self.on_throttled: Callable[[PerfEvent], None] | None = None
+        self.pending_disable = False  # to be disabled when the interrupt has been handled
+
+    def set_fixed_period(self, period: int) -> None:
+        """For a driver that turns a frequency into a period once and for all."""
+        hw = self.hw
+        hw.sample_period = hw.last_period = hw.period_left = period
+        self.wants_tick = False
+        self._accounts = self.settings.throttle
+
+    def __repr__(self) -> str:
+        return f"PerfEvent(id={self.id}, {self.state.name}, {self.attr!r})"
+
+    # the group
+
+    @property
+    def is_leader(self) -> bool:
+        return self.group_leader is self
+
+    def group(self) -> Iterator[PerfEvent]:
+        """This event, and if it leads, its siblings."""
+        yield self
+        yield from self.siblings
+
+    @property
+    def primary_id(self) -> int:
+        """The id of the event that was opened: PERF_SAMPLE_ID."""
+        return self.id if self.parent is None else self.parent.id
+
+    # states and times; kernel/events/core.c, perf_event_set_state and around
+
+    def joined(self) -> None:
+        """The event's context is set: its times begin."""
+        self._stamp = self.context.time()
+
+    def _effective_state(self) -> EventState:
+        """Siblings of a leader that is off do not age."""
+        leader = self.group_leader.state
+        return leader if leader <= EventState.OFF else self.state
+
+    def update_times(self) -> None:
+        now = self.context.time()
+        delta = now - self._stamp
+        self._stamp = now
+        state = self._effective_state()
+        if state >= EventState.INACTIVE:
+            self._enabled_ns += delta
+        if state >= EventState.ACTIVE:
+            self._running_ns += delta
+
+    def set_state(self, state: EventState) -> None:
+        if self.state == state:
+            return
+        self.update_times()
+        if (self.state < 0) != (state < 0):
+            for sibling in self.siblings:
+                sibling.update_times()
+        self.state = state
+
+    # counts
+
+    def count(self) -> int:
+        """The event's value now, with all inherited ones."""
+        if self.state == EventState.ACTIVE:
+            self.driver.read(self)
+        total = self.counted + self.child_count
+        for child in self.children:
+            total += child.count()
+        return total
+
+    def read_values(self) -> ReadValues:
+        value = self.count()
+        self.update_times()
+        enabled = self._enabled_ns + self.child_enabled
+        running = self._running_ns + self.child_running
+        for child in self.children:
+            child.update_times()
+            enabled += child._enabled_ns
+            running += child._running_ns
+        return ReadValues(value, enabled, running, self.primary_id, self.lost_samples)
+
+    def read_group(self) -> list[ReadValues]:
+        """What read_format asks for: with GROUP the leader's values and its siblings', else the event's own."""
+        if self.attr.read_format & ReadFormat.GROUP:
+            return [event.read_values() for event in self.group_leader.group()]
+        return [self.read_values()]
+
+    def read(self) -> bytes:
+        """read(2). An event in error (pinned, and did not fit) reads as an end of file."""
+        if self.state == EventState.ERROR:
+            return b""
+        return encode_read(self.attr.read_format, self.read_group())
+
+    # orders; each also goes to the inherited events
+
+    def _each(self, order: Callable[[PerfEvent], None], whole_group: bool) -> None:
+        events = list(self.group_leader.group()) if whole_group else [self]
+        for event in events:
+            order(event)
+            for child in list(event.children):
+                order(child)
+
+    def enable(self, whole_group: bool = False) -> None:
+        """PERF_EVENT_IOC_ENABLE."""
+        self._each(PerfEvent._enable, whole_group)
+
+    def disable(self, whole_group: bool = False) -> None:
+        """PERF_EVENT_IOC_DISABLE."""
+        self._each(PerfEvent._disable, whole_group)
+
+    def reset(self, whole_group: bool = False) -> None:
+        """PERF_EVENT_IOC_RESET: the count, not the times."""
+        self._each(PerfEvent._reset, whole_group)
+
+    def _enable(self) -> None:
+        if self.state >= EventState.INACTIVE or self.state < EventState.ERROR:
+            return
+        self.set_state(EventState.INACTIVE)
+        self.context.enabled(self)
+
+    def _disable(self) -> None:
+        if self.state < EventState.INACTIVE:
+            return
+        self.context.take_off(self)
+        self.set_state(EventState.OFF)
+        self.update_page()
+
+    def _reset(self) -> None:
+        if self.state == EventState.ACTIVE:
+            self.driver.read(self)
+        self.counted = 0
+        self.update_page()
+
+    def refresh(self, overflows: int) -> None:
+        """PERF_EVENT_IOC_REFRESH: enable for `overflows` more overflows (0: adds none to the limit)."""
+        if self.attr.inherit or not self.is_sampling:
+            raise LinuxError(EINVAL, "IOC_REFRESH is for sampling events that are not inherited")
+        self.event_limit += overflows
+        self._enable()
+
+    def set_period(self, value: int) -> None:
+        """PERF_EVENT_IOC_PERIOD: the period from now on, or the frequency of an event that has one."""
+        if not self.is_sampling or not value:
+            raise LinuxError(EINVAL, f"IOC_PERIOD {value}: the event must be sampling, and the value not 0")
+        if self.attr.freq and value > self.settings.sample_rate_hz:
+            raise LinuxError(EINVAL, f"IOC_PERIOD {value} Hz is above {self.settings.sample_rate_hz} Hz")
+        if not self.attr.freq and value >> 63:
+            raise LinuxError(EINVAL, f"IOC_PERIOD {value:#x}: a period has 63 bits")
+
+        def change(event: PerfEvent) -> None:
+            event.attr.sample_period = value
+            if not event.attr.freq:
+                event.hw.sample_period = value
+            active = event.state == EventState.ACTIVE
+            if active:
+                event.unthrottle(restart=False)
+                event.driver.stop(event)
+            event.hw.period_left = 0
+            if active:
+                event.driver.start(event, reload=True)
+
+        self._each(change, False)
+
+    def close(self) -> None:
+        """The last descriptor has gone: the event, and all that were inherited from it, end."""
+        if self.state == EventState.DEAD:
+            return
+        for child in list(self.children):
+            child.close()
+        self.context.remove(self)
+        self.set_state(EventState.DEAD)
+        if self.parent is not None:
+            self.parent.children.remove(self)
+        if self.on_close is not None:
+            self.on_close()
+
+    # output
+
+    def attach_buffer(self, buffer: RingBuffer | None) -> None:
+        """Where records go from now on. Several events may share one buffer."""
+        self.ring_buffer = buffer
+
+    def update_page(self) -> None:
+        """What user space reads by itself: perf_event_update_userpage."""
+        if self.user_page is not None:
+            self.update_times()
+            update_user_page(
+                self.user_page,
+                index=self.hw.user_index if self.state == EventState.ACTIVE else 0,
+                offset=self.counted + self.child_count - (self.hw.prev_count if self.hw.user_index else 0),
+                enabled_ns=self._enabled_ns + self.child_enabled,
+                running_ns=self._running_ns + self.child_running,
+            )
+
+    def lost_record(self, lost: int) -> bytes:
+        return self.output.lost_record(lost)
+
+    def write_record(self, record: bytes, wakeup_events: int = 0) -> None:
+        """Append `record` to the buffer of the event (of its parent, if it is inherited)."""
+        opened = self.parent or self
+        buffer = opened.ring_buffer
+        if buffer is None:
+            return
+        match buffer.write(record, opened, wakeup_events):
+            case Written.LOST:
+                opened.lost_samples += 1
+            case Written.WAKEUP:
+                if opened.on_signal is not None:
+                    opened.on_signal(POLL_IN)
+
+    # overflow; kernel/events/core.c, __perf_event_overflow
+
+    def overflow(self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0) -> bool:
+        """A period is over: account, adjust, write the sample, wake up. True: the driver shall stop the event.
+
+        Only called for sampling events. `period` is the one that ended; `addr` is PERF_SAMPLE_ADDR.
+        """
+        stop = self._account_interrupt(throttle) if self._accounts else False
+        reason = POLL_IN
+        if self.event_limit:
+            self.event_limit -= 1
+            if not self.event_limit:
+                stop = True
+                reason = POLL_HUP
+        opened = self.parent or self
+        buffer = opened.ring_buffer
+        if buffer is not None:
+            attr = self.attr
+            wakeup_events = 0 if attr.watermark else attr.wakeup_events
+            if not buffer.write(self.output.sample(cpu, period, addr), opened, wakeup_events):
+                opened.lost_samples += 1
+        if reason == POLL_HUP:
+            if self.driver.is_hardware:
+                self.pending_disable = True  # the driver is among its counters: afterwards
+            else:
+                self._disable()
+        if opened.on_signal is not None:
+            opened.on_signal(reason)
+        return stop
+
+    def run_pending(self) -> None:
+        """What had to wait for the end of the interrupt (perf_pending_irq)."""
+        if self.pending_disable:
+            self.pending_disable = False
+            self._disable()
+
+    def _account_interrupt(self, throttle: bool) -> bool:
+        """__perf_event_account_interrupt: count interrupts per tick; move the period of an event with a frequency."""
+        hw = self.hw
+        now = self.kernel.clock.monotonic_ns()
+        stop = False
+        tick = now // TICK_NS
+        if tick != hw.interrupts_seq:
+            hw.interrupts_seq = tick
+            hw.interrupts = 1
+        else:
+            hw.interrupts += 1
+            if throttle and self.settings.throttle and hw.interrupts > self.settings.max_samples_per_tick:
+                hw.throttled = True
+                stop = True
+                self.write_record(self.output.throttle_record(throttled=True))
+                if self.on_throttled is not None:
+                    self.on_throttled(self)
+        if self.attr.freq:
+            delta = now - hw.freq_time_stamp
+            hw.freq_time_stamp = now
+            if 0 < delta < 2 * TICK_NS:
+                self.adjust_period(delta, hw.last_period, restart=True)
+        return stop
+
+    def adjust_period(self, time_ns: int, count: int, restart: bool) -> None:
+        """perf_adjust_period: towards attr.sample_freq, after `count` events in `time_ns`."""
+        hw = self.hw
+        wanted = calculate_period(self.attr.sample_period, time_ns, count)
+        hw.sample_period = filtered_period(hw.sample_period, wanted)
+        if hw.period_left > 8 * hw.sample_period:
+            if restart:
+                self.driver.stop(self)
+            hw.period_left = 0
+            if restart:
+                self.driver.start(self, reload=True)
+
+    def tick(self) -> None:
+        """perf_adjust_freq_unthr_events, for this event if it is active."""
+        if self.state != EventState.ACTIVE:
+            return
+        self.unthrottle(restart=not self.wants_tick)
+        if not self.wants_tick:
+            return
+        hw = self.hw
+        self.driver.stop(self)
+        delta = self.counted - hw.freq_count_stamp
+        hw.freq_count_stamp = self.counted
+        if delta > 0:
+            self.adjust_period(TICK_NS, delta, restart=False)
+        self.driver.start(self, reload=delta > 0)
+
+    def unthrottle(self, restart: bool) -> None:
+        hw = self.hw
+        if hw.throttled:
+            hw.throttled = False
+            hw.interrupts = 0
+            self.write_record(self.output.throttle_record(throttled=False))
+            if restart:
+                self.driver.start(self)

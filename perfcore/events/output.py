@@ -1,0 +1,229 @@
+"""EventOutput: makes the records of one event. What a sample needs is decided once, when the event is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from emulator.cpu import Cpu
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
+from perfcore.abi.read_format import ReadValues
+from perfcore.abi.records import Lost, Read, Record, Throttle, Unthrottle
+from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
+from perfcore.events.kernel import Linux
+
+DATA_SRC_NOT_AVAILABLE = 0x1 | 0x1 << 5 | 0x1 << 19 | 0x1 << 24 | 0x1 << 26
+"""PERF_MEM_NA: MEM_OP, MEM_LVL, MEM_SNOOP, MEM_LOCK and MEM_TLB all "not available"."""
+
+Prepare = Callable[[Sample, Cpu], None]
+
+
+class SampledEvent(Protocol):
+    """What the records of an event say about it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def primary_id(self) -> int: ...
+    @property
+    def attr(self) -> PerfEventAttr: ...
+
+    def read_group(self) -> list[ReadValues]: ...
+
+
+def _prepare_tid(event: SampledEvent, kernel: Linux) -> Prepare:
+    current = kernel.current
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        task = current(cpu)
+        if task is not None:
+            sample.pid = task.pid
+            sample.tid = task.tid
+        else:  # the idle task
+            sample.pid = sample.tid = 0
+
+    return prepare
+
+
+def _prepare_time(event: SampledEvent, kernel: Linux) -> Prepare:
+    now = kernel.clock.monotonic_ns
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.time = now()
+
+    return prepare
+
+
+def _prepare_cpu(event: SampledEvent, kernel: Linux) -> Prepare:
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.cpu = cpu.number
+
+    return prepare
+
+
+def _prepare_ip(event: SampledEvent, kernel: Linux) -> Prepare:
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.ip = cpu.core.pc
+
+    return prepare
+
+
+def _prepare_exact_ip(event: SampledEvent, kernel: Linux) -> Prepare:
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.ip = cpu.core.last_retired_pc
+
+    return prepare
+
+
+def _prepare_read(event: SampledEvent, kernel: Linux) -> Prepare:
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.read = event.read_group()
+
+    return prepare
+
+
+def _prepare_callchain(event: SampledEvent, kernel: Linux) -> Prepare:
+    """The marker, then PC, then the return addresses; at most sample_max_stack without the marker."""
+    if event.attr.exclude_callchain_user:
+        return lambda sample, cpu: None
+    limit = event.attr.sample_max_stack - 1
+    marker = int(PerfContext.USER)
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        core = cpu.core
+        sample.callchain = [marker, core.pc, *core.frame_chain(limit)]
+
+    return prepare
+
+
+def sampled_registers(kernel: Linux, mask: int) -> list[int]:
+    """Native numbers of the registers that `mask` asks for, lowest bit first; -1 for one that reads as zero."""
+    registers = kernel.architecture.perf_registers
+    return [native for bit, native in enumerate(registers) if mask >> bit & 1]
+
+
+def _read_registers(cpu: Cpu, numbers: list[int]) -> list[int]:
+    values = cpu.core.registers()
+    return [values[number] if number >= 0 else 0 for number in numbers]
+
+
+def _prepare_user_regs(event: SampledEvent, kernel: Linux) -> Prepare:
+    numbers = sampled_registers(kernel, event.attr.sample_regs_user)
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.user_regs_abi = SampleRegsAbi.ABI_64
+        sample.user_regs = _read_registers(cpu, numbers)
+
+    return prepare
+
+
+def _prepare_intr_regs(event: SampledEvent, kernel: Linux) -> Prepare:
+    """The interrupted registers: the user's, since nothing else runs."""
+    numbers = sampled_registers(kernel, event.attr.sample_regs_intr)
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.intr_regs_abi = SampleRegsAbi.ABI_64
+        sample.intr_regs = _read_registers(cpu, numbers)
+
+    return prepare
+
+
+def _prepare_user_stack(event: SampledEvent, kernel: Linux) -> Prepare:
+    """sample_stack_user bytes from the stack pointer; zeros where the stack ends, whose size is dyn_size."""
+    size = event.attr.sample_stack_user
+    stack_pointer = kernel.architecture.sp
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        task = kernel.current(cpu)
+        if task is None:
+            sample.user_stack = b""
+            return
+        space = task.mm.space
+        address = cpu.core.read_register(stack_pointer)
+        data = space.read(address, size)
+        if isinstance(data, int):  # the first byte that is missing
+            present = data - address
+            data = space.read(address, present) if present > 0 else b""
+            assert isinstance(data, bytes)
+        sample.user_stack_size = len(data)
+        sample.user_stack = data.ljust(size, b"\0")
+
+    return prepare
+
+
+class Preparation(NamedTuple):
+    """Where a part of a sample comes from, if it changes from sample to sample."""
+
+    bit: SampleType
+    prepare: Callable[[SampledEvent, Linux], Prepare]
+
+
+PREPARATIONS = (
+    Preparation(SampleType.TID, _prepare_tid),
+    Preparation(SampleType.TIME, _prepare_time),
+    Preparation(SampleType.CPU, _prepare_cpu),
+    Preparation(SampleType.READ, _prepare_read),
+    Preparation(SampleType.CALLCHAIN, _prepare_callchain),
+    Preparation(SampleType.REGS_USER, _prepare_user_regs),
+    Preparation(SampleType.REGS_INTR, _prepare_intr_regs),
+    Preparation(SampleType.STACK_USER, _prepare_user_stack),
+)
+SAMPLE_ID_PREPARATIONS = PREPARATIONS[:3]
+
+
+class EventOutput:
+    """The records of one event. One Sample is filled again and again."""
+
+    def __init__(self, event: SampledEvent, kernel: Linux, hardware: bool) -> None:
+        """`hardware`: overflows are interrupts of a PMU, so that precise_ip can name the instruction itself."""
+        self._event = event
+        self._kernel = kernel
+        attr = event.attr
+        wanted = attr.sample_type
+        exact = hardware and attr.precise_ip >= 2
+        sample = Sample(
+            misc=Misc.USER | (Misc.EXACT_IP if exact else 0),
+            identifier=event.primary_id,
+            id=event.primary_id,
+            stream_id=event.id,
+            data_src=DATA_SRC_NOT_AVAILABLE,
+        )
+        prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
+        if wanted & SampleType.IP:
+            prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
+        self._sample = sample
+        self._prepares = tuple(prepares)
+        self._encode = sample_encoder(attr)
+        self._id_prepares = tuple(row.prepare(event, kernel) for row in SAMPLE_ID_PREPARATIONS if row.bit & wanted)
+        self._encode_id = sample_id_encoder(wanted) if attr.sample_id_all else None
+
+    def sample(self, cpu: Cpu, period: int, addr: int = 0) -> bytes:
+        """PERF_RECORD_SAMPLE of the present state of `cpu`."""
+        sample = self._sample
+        sample.period = period
+        sample.addr = addr
+        for prepare in self._prepares:
+            prepare(sample, cpu)
+        return self._encode(sample)
+
+    def record(self, record: Record, misc: int = 0, cpu: Cpu | None = None) -> bytes:
+        """`record` with the event's sample_id, if it has one."""
+        if self._encode_id is None:
+            return record.encode(misc)
+        sample = self._sample
+        cpu = cpu or self._kernel.cpus[0]
+        for prepare in self._id_prepares:
+            prepare(sample, cpu)
+        return record.encode(misc, self._encode_id(sample))
+
+    def lost_record(self, lost: int) -> bytes:
+        return self.record(Lost(self._event.id, lost))
+
+    def throttle_record(self, throttled: bool) -> bytes:
+        event = self._event
+        kind = Throttle if throttled else Unthrottle
+        return self.record(kind(self._kernel.clock.monotonic_ns(), event.primary_id, event.id))
+
+    def read_record(self, pid: int, tid: int, values: bytes) -> bytes:
+        return self.record(Read(pid, tid, values))

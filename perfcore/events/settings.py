@@ -1,0 +1,32 @@
+"""Settings: the sysctls of perf_event. One per subsystem; a guest sees its own below /proc/sys/kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfcore.abi.constants import PERF_MAX_STACK_DEPTH
+
+TICK_NS = 4_000_000  # the scheduler's tick, CONFIG_HZ=250
+
+
+@dataclass(slots=True)
+class Settings:
+    """Limits, and what may be denied. `throttle` is ours: a measuring subsystem never throttles."""
+
+    paranoid: int = -1  # perf_event_paranoid
+    privileged: bool = True  # whether the guest's tasks have CAP_PERFMON
+    sample_rate_hz: int = 100_000  # perf_event_max_sample_rate
+    max_stack: int = PERF_MAX_STACK_DEPTH  # perf_event_max_stack
+    mlock_kib: int = 516  # perf_event_mlock_kb
+    user_access: int = 1  # perf_user_access (arm64), rdpmc (x86)
+    throttle: bool = True
+
+    @property
+    def max_samples_per_tick(self) -> int:
+        """How often one event may interrupt in a tick before it is throttled."""
+        return -(-self.sample_rate_hz * TICK_NS // 1_000_000_000)
+
+    @classmethod
+    def measuring(cls) -> Settings:
+        """For the tool's own subsystem: nothing is throttled, no rate is too high."""
+        return cls(sample_rate_hz=1_000_000_000, throttle=False)

@@ -1,0 +1,89 @@
+"""Sideband: the records about tasks and mappings that make samples readable: COMM, MMAP, FORK, EXIT, SWITCH.
+
+Heard as tracepoints; each record goes to every event that asked for it and counts where it happens (perf_iterate_sb).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from emulator.cpu import Cpu
+from emulator.linux.mapping import MAP_PRIVATE, MAP_SHARED, MAP_TYPE, PROT_EXEC, Mapping
+from emulator.linux.task import Task
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import Misc
+from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record, Switch, SwitchCpuWide
+from perfcore.events.event import EventState, PerfEvent
+
+ANONYMOUS = "//anon"
+
+EventsOf = Callable[[Task], Iterable[PerfEvent]]
+
+
+def wants_tasks(attr: PerfEventAttr) -> bool:
+    """Who gets FORK and EXIT: all that follow tasks at all (perf_event_task_match)."""
+    return bool(attr.comm or attr.mmap or attr.mmap2 or attr.mmap_data or attr.task)
+
+
+class Sideband:
+    """Writes the records. `events_of(task)` gives the events that could hear of what `task` does."""
+
+    def __init__(self, events_of: EventsOf, now: Callable[[], int]) -> None:
+        self._events_of = events_of
+        self._now = now  # ns
+
+    def _write(self, event: PerfEvent, record: Record, misc: int, cpu: Cpu | None) -> None:
+        event.write_record(event.output.record(record, misc, cpu))
+
+    def _listeners(self, task: Task, wanted: Callable[[PerfEventAttr], object]) -> list[PerfEvent]:
+        return [event for event in self._events_of(task) if event.state >= EventState.INACTIVE and wanted(event.attr)]
+
+    def comm(self, task: Task, by_exec: bool) -> None:
+        for event in self._listeners(task, lambda attr: attr.comm):
+            self._write(event, Comm(task.pid, task.tid, task.comm), Misc.COMM_EXEC if by_exec else 0, task.cpu)
+
+    def fork(self, parent: Task, child: Task) -> None:
+        record = Fork(child.pid, parent.pid, child.tid, parent.tid, self._now())
+        for event in self._listeners(parent, wants_tasks):
+            self._write(event, record, 0, parent.cpu)
+
+    def exit(self, task: Task) -> None:
+        record = Exit(task.pid, task.ppid, task.tid, task.ppid, self._now())
+        for event in self._listeners(task, wants_tasks):
+            self._write(event, record, 0, task.cpu)
+
+    def mmap(self, task: Task, mapping: Mapping) -> None:
+        executable = bool(mapping.protection & PROT_EXEC)
+        misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
+        for event in self._listeners(task, lambda a: (a.mmap or a.mmap2) if executable else a.mmap_data):
+            self._write(event, _mmap_record(event.attr, task, mapping), misc, task.cpu)
+
+    def switch(self, task: Task, cpu: Cpu, out: bool) -> None:
+        for event in self._listeners(task, lambda attr: attr.context_switch):
+            record: Record = Switch()
+            if event.context.task is None:
+                record = SwitchCpuWide(0, 0) if out else SwitchCpuWide(task.pid, task.tid)
+            self._write(event, record, Misc.SWITCH_OUT if out else 0, cpu)
+
+
+def _mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
+    """perf_event_mmap_event: MMAP2 for who knows it, else MMAP."""
+    file = mapping.file
+    name = mapping.path or ANONYMOUS
+    pgoff = mapping.offset if file is not None or mapping.flags & MAP_SHARED else mapping.start
+    if not attr.mmap2:
+        return Mmap(task.pid, task.tid, mapping.start, mapping.length, pgoff, name)
+    return Mmap2(
+        task.pid,
+        task.tid,
+        mapping.start,
+        mapping.length,
+        pgoff,
+        file.major if file is not None else 0,
+        file.minor if file is not None else 0,
+        file.inode if file is not None else 0,
+        file.generation if file is not None else 0,
+        mapping.protection & 7,
+        mapping.flags & MAP_TYPE & (MAP_SHARED | MAP_PRIVATE),
+        name,
+    )

@@ -1,0 +1,299 @@
+"""PerfEvents: one perf_event subsystem of a machine: opens events and moves them with the tasks.
+
+A machine has two: the guest's, behind its syscall, and the tool's own on measuring PMUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import E2BIG, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.mapping import Mapping
+from emulator.linux.task import Task
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import OpenFlag, SampleType
+from perfcore.abi.read_format import encode_read, read_size
+from perfcore.events.checks import check_attr, check_callchain, check_cpu_permission, check_permission, check_rate
+from perfcore.events.context import CpuContext, PerfEventContext
+from perfcore.events.event import EventState, PerfEvent, PmuDriver
+from perfcore.events.kernel import Linux
+from perfcore.events.output import EventOutput
+from perfcore.events.settings import Settings
+from perfcore.events.sideband import Sideband
+from perfcore.events.tick import Tick
+
+READ_SIZE_LIMIT = 16 * 1024  # bytes of a group's reading, perf_event_validate_size
+
+
+class PerfEvents:
+    """Opens events on `drivers`, which are asked in order. Make it after its drivers, before tasks run."""
+
+    def __init__(self, kernel: Linux, drivers: Sequence[PmuDriver], settings: Settings | None = None) -> None:
+        self.kernel = kernel
+        self.drivers = tuple(drivers)
+        self.settings = settings or Settings()
+        self._next_id = 1
+        self._tick = Tick(kernel)
+        self._cpus = {cpu.number: CpuContext(cpu, kernel.clock, self._tick.want) for cpu in kernel.cpus}
+        self._contexts: dict[Task, PerfEventContext] = {}
+        self._sideband = Sideband(self._events_of, kernel.clock.monotonic_ns)
+        tracepoints = kernel.tracepoints
+        tracepoints.sched_in.subscribe(self._sched_in)
+        tracepoints.sched_out.subscribe(self._sched_out)
+        tracepoints.task_fork.subscribe(self._task_fork)
+        tracepoints.task_exit.subscribe(self._task_exit)
+        tracepoints.task_exec.subscribe(self._task_exec)
+        tracepoints.task_comm.subscribe(self._sideband.comm)
+        tracepoints.mmap.subscribe(self._sideband.mmap)
+
+    # opening
+
+    def open(
+        self,
+        attr: PerfEventAttr,
+        task: Task | None,
+        cpu: int = -1,
+        group: PerfEvent | None = None,
+        flags: int = 0,
+        owner: Task | None = None,
+    ) -> PerfEvent:
+        """perf_event_open for `task` (None: all tasks of `cpu`). `attr` is copied. Raises LinuxError as Linux fails.
+
+        `owner` is the guest's task that asks; None is the tool, who may do everything.
+        """
+        attr = attr.copy()
+        self.check(attr, flags, owner)
+        return self.create(attr, task, cpu, group, flags, owner)
+
+    def check(self, attr: PerfEventAttr, flags: int, owner: Task | None) -> None:
+        """What Linux checks before it looks at descriptors and tasks."""
+        check_attr(attr, self.settings, self.kernel.architecture.perf_registers)
+        if owner is not None:
+            check_permission(attr, self.settings)
+        check_rate(attr, self.settings)
+        if flags & OpenFlag.PID_CGROUP:
+            raise LinuxError(EINVAL, "PERF_FLAG_PID_CGROUP: control groups are not modelled")
+
+    def create(
+        self, attr: PerfEventAttr, task: Task | None, cpu: int, group: PerfEvent | None, flags: int, owner: Task | None
+    ) -> PerfEvent:
+        """The rest of perf_event_open, after `check`. Takes `attr` over."""
+        output_to = group if flags & OpenFlag.FD_OUTPUT else None
+        if flags & OpenFlag.FD_NO_GROUP:
+            group = None
+        if task is not None and group is not None and group.attr.inherit != attr.inherit:
+            raise LinuxError(EINVAL, "inherit must be as the group leader's")
+        if cpu not in self._cpus and (task is None or cpu != -1):
+            raise LinuxError(EINVAL, f"cpu {cpu}: there are {sorted(self._cpus)}, or -1 with a task")
+        event = self._allocate(attr, cpu, owner, group)
+        if owner is not None and task is None:
+            check_cpu_permission(self.settings)
+        if task is not None and task.exit_code is not None:
+            raise LinuxError(ENODEV, f"task {task.tid} has ended")
+        context = self._cpus[cpu].own if task is None else self._context(task)
+        if group is not None:
+            self._check_group(event, group, context)
+        if output_to is not None:
+            self.set_output(event, output_to, context)
+        self._check_size(event, group)
+        event.output = EventOutput(event, self.kernel, event.driver.is_hardware)
+        event.on_throttled = self._tick.want
+        context.add(event)
+        return event
+
+    def _allocate(
+        self,
+        attr: PerfEventAttr,
+        cpu: int,
+        owner: Task | None,
+        group: PerfEvent | None,
+        parent: PerfEvent | None = None,
+    ) -> PerfEvent:
+        """perf_event_alloc: the event, and the driver that takes it."""
+        if attr.use_clockid:
+            raise LinuxError(EINVAL, f"use_clockid: clock {attr.clockid} is not modelled, only perf's own")
+        if attr.sigtrap or attr.aux_sample_size or attr.sample_type & SampleType.AUX:
+            raise LinuxError(EINVAL, "sigtrap and AUX samples are not modelled")
+        if attr.inherit and attr.sample_type & SampleType.READ:
+            raise LinuxError(EINVAL, "PERF_SAMPLE_READ is not for inherited events")
+        if attr.aux_output:
+            raise LinuxError(EOPNOTSUPP, "aux_output needs a PMU with an AUX buffer")
+        if attr.write_backward:
+            raise LinuxError(EINVAL, "write_backward is not modelled yet")
+        if not attr.sample_type & SampleType.BRANCH_STACK:
+            attr.branch_sample_type = 0
+        event = PerfEvent(
+            self._next_id, attr, self.kernel, self.settings, cpu=cpu, owner=owner, group_leader=group, parent=parent
+        )
+        event.driver = self._driver_of(event)
+        check_callchain(attr, self.settings)
+        self._next_id += 1
+        return event
+
+    def _driver_of(self, event: PerfEvent) -> PmuDriver:
+        """perf_init_event: the first driver that does not say ENOENT."""
+        why = f"no driver has type {event.attr.type}"
+        for driver in self.drivers:
+            event.driver = driver
+            try:
+                driver.event_init(event)
+            except LinuxError as error:
+                if error.code != ENOENT:
+                    raise
+                why = error.why if driver.type == event.attr.type or driver.is_hardware else why
+                continue
+            return driver
+        raise LinuxError(ENOENT, why)
+
+    def _check_group(self, event: PerfEvent, leader: PerfEvent, context: PerfEventContext) -> None:
+        if not leader.is_leader:
+            raise LinuxError(EINVAL, "group_fd is not a group leader")
+        if leader.cpu != event.cpu:
+            raise LinuxError(EINVAL, f"cpu {event.cpu} is not the group leader's ({leader.cpu})")
+        if leader.context is not context:
+            raise LinuxError(EINVAL, "the group leader counts another task")
+        if event.attr.exclusive or event.attr.pinned:
+            raise LinuxError(EINVAL, "only a group leader can be exclusive or pinned")
+        drivers = {member.driver.name for member in (*leader.group(), event) if not member.driver.is_software}
+        if len(drivers) > 1:
+            raise LinuxError(EINVAL, f"a group has one hardware PMU, not {', '.join(sorted(drivers))}")
+
+    def _check_size(self, event: PerfEvent, leader: PerfEvent | None) -> None:
+        members = 1 if leader is None else 2 + len(leader.siblings)
+        for member in (event, *(leader.group() if leader is not None else ())):
+            if read_size(member.attr.read_format, members) >= READ_SIZE_LIMIT:
+                raise LinuxError(E2BIG, f"a reading of {members} events has {READ_SIZE_LIMIT} bytes or more")
+
+    def set_output(self, event: PerfEvent, to: PerfEvent | None, context: PerfEventContext | None = None) -> None:
+        """PERF_EVENT_IOC_SET_OUTPUT: the records of `event` go to the buffer of `to`; None: nowhere."""
+        if to is None:
+            event.attach_buffer(None)
+            return
+        context = context or self._context_of(event)
+        if to is event or to.cpu != event.cpu or (to.cpu == -1 and to.context is not context):
+            raise LinuxError(EINVAL, "the buffer must be another event's of the same CPU, or of the same task")
+        if event.user_page is not None:
+            raise LinuxError(EINVAL, "the event's own buffer is mapped")
+        if to.ring_buffer is None:
+            raise LinuxError(EINVAL, "the other event has no buffer")
+        event.attach_buffer(to.ring_buffer)
+
+    # contexts
+
+    def _context(self, task: Task) -> PerfEventContext:
+        """The task's context; a new one goes at once to the CPU that runs the task."""
+        context = self._contexts.get(task)
+        if context is None:
+            context = self._contexts[task] = PerfEventContext(self.kernel.clock, task)
+            for cpu in self.kernel.cpus:
+                if self.kernel.current(cpu) is task:
+                    self._cpus[cpu.number].task_in(context)
+        return context
+
+    def _context_of(self, event: PerfEvent) -> PerfEventContext:
+        task = event.context.task
+        return self._cpus[event.cpu].own if task is None else self._context(task)
+
+    def _events_of(self, task: Task) -> Iterator[PerfEvent]:
+        """The events that hear of what `task` does: its own and its CPU's."""
+        cpu = task.cpu.number
+        yield from self._cpus[cpu].own.events
+        context = self._contexts.get(task)
+        if context is not None:
+            for event in context.events:
+                if event.cpu in (-1, cpu):
+                    yield event
+
+    def owned_by(self, task: Task) -> list[PerfEvent]:
+        """The events that `task` opened: what prctl(PR_TASK_PERF_EVENTS_*) is about."""
+        contexts = [*(cpu.own for cpu in self._cpus.values()), *self._contexts.values()]
+        return [event for context in contexts for event in context.events if event.owner is task and not event.parent]
+
+    # tasks
+
+    def _sched_in(self, task: Task, cpu: Cpu) -> None:
+        context = self._contexts.get(task)
+        if context is not None and context.running_on is None:
+            self._cpus[cpu.number].task_in(context)
+        self._sideband.switch(task, cpu, out=False)
+
+    def _sched_out(self, task: Task, cpu: Cpu) -> None:
+        self._sideband.switch(task, cpu, out=True)
+        context = self._contexts.get(task)
+        if context is not None and context.running_on is not None:
+            context.running_on.task_out()
+
+    def _task_exec(self, task: Task) -> None:
+        """perf_event_exec: enable_on_exec once, remove_on_exec."""
+        context = self._contexts.get(task)
+        if context is None:
+            return
+        for event in list(context.events):
+            if event.attr.remove_on_exec:
+                context.remove(event)
+                event.set_state(EventState.EXIT)
+            elif event.attr.enable_on_exec:
+                event.attr.enable_on_exec = 0
+                event.enable()
+
+    def _task_fork(self, parent: Task, child: Task) -> None:
+        """perf_event_init_task: the child gets a copy of each inherited event; then everyone hears of the child."""
+        context = self._contexts.get(parent)
+        if context is not None:
+            copies: dict[PerfEvent, PerfEvent] = {}
+            for leader in list(context.groups):
+                for event in leader.group():
+                    self._inherit(event, child, copies)
+        self._sideband.fork(parent, child)
+
+    def _inherit(self, event: PerfEvent, child: Task, copies: dict[PerfEvent, PerfEvent]) -> None:
+        attr = event.attr
+        if not attr.inherit or (attr.inherit_thread and child.pid == child.tid):
+            return
+        leader = copies.get(event.group_leader)
+        opened = event.parent or event
+        copy = self._allocate(attr.copy(), event.cpu, event.owner, leader, opened)
+        copy.state = EventState.INACTIVE if event.state >= EventState.INACTIVE else EventState.OFF
+        if attr.freq:
+            hw = copy.hw
+            hw.sample_period = hw.last_period = hw.period_left = event.hw.sample_period
+        copy.output = EventOutput(copy, self.kernel, copy.driver.is_hardware)
+        copy.on_throttled = self._tick.want
+        opened.children.append(copy)
+        copies[event] = copy
+        self._context(child).add(copy)
+
+    def _task_exit(self, task: Task) -> None:
+        """perf_event_exit_task: what inherited events counted goes to those they came from."""
+        self._sideband.exit(task)
+        context = self._contexts.pop(task, None)
+        if context is None:
+            return
+        running_on = context.running_on
+        if running_on is not None:
+            running_on.task_out()
+        for event in list(context.events):
+            parent = event.parent
+            event.set_state(EventState.EXIT)
+            if parent is not None:
+                values = event.read_values()
+                if event.attr.inherit_stat:
+                    read = encode_read(event.attr.read_format, event.read_group())
+                    event.write_record(event.output.read_record(task.pid, task.tid, read))
+                parent.child_count += values.value
+                parent.child_enabled += values.enabled
+                parent.child_running += values.running
+                parent.children.remove(event)
+            elif event.ring_buffer is not None:
+                event.ring_buffer.poll_ready = True
+
+    def announce_exec(self, task: Task, mappings: Sequence[Mapping]) -> None:
+        """Tell the events of `task` of the program that was loaded before they were opened, as if it were exec'd now.
+
+        Enables what waits for exec, and writes COMM and the records of `mappings`.
+        """
+        self._task_exec(task)
+        self._sideband.comm(task, by_exec=True)
+        for mapping in mappings:
+            self._sideband.mmap(task, mapping)

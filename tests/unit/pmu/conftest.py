@@ -16,7 +16,6 @@ from unit.pmu.fake_bank import RETIREMENT, FakeBank
 
 CODE = 0x10000  # address
 READ, EXECUTE = 1, 4
-PC = 32  # the core's register number
 
 NewBank = Callable[[int], tuple[CounterBank, Callable[..., None]]]
 """size -> (bank, fire): a bank, and a way to fire a probe (and how often) as the core would; instructions and cycles
@@ -28,16 +27,28 @@ def new_fake_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
     return bank, bank.fire
 
 
-def new_native_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
-    """A bank of a core that stands on a page of NOP (0xd503201f), 1023 of them before a branch back to the first."""
+NOP_PAGES = {
+    "aarch64": struct.pack("<1024I", *[0xD503201F] * 1023, 0x17FFFC01),  # 1023 NOP; b .-4092
+    "x86_64": b"\x90" * 4091 + b"\xe9" + struct.pack("<i", -4096),  # 4091 NOP; jmp to the first
+}
+PC = {"aarch64": 32, "x86_64": 16}  # the core's register number
+
+
+def new_core(isa: str) -> native.Core:
+    """A core that stands on a page of NOP that ends with a branch back to its beginning."""
     memory = native.PhysicalMemory(1 << 20)
     frame = memory.allocate()
-    memory.view(frame)[:] = struct.pack("<1024I", *[0xD503201F] * 1023, 0x17FFFC01)  # b .-4092
+    memory.view(frame)[:] = NOP_PAGES[isa]
     space = native.AddressSpace(memory)
     space.map(CODE, frame, 1, READ | EXECUTE)
-    core = native.Core("aarch64", memory)
+    core = native.Core(isa, memory)
     core.set_address_space(space)
-    core.write_register(PC, CODE)
+    core.write_register(PC[isa], CODE)
+    return core
+
+
+def new_native_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
+    core = new_core("aarch64")
 
     def fire(probe: Probe, amount: int = 1) -> None:
         if not 1 << probe & RETIREMENT:
@@ -54,6 +65,10 @@ def new_native_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
 def new_bank(request: pytest.FixtureRequest) -> NewBank:
     if request.param == "fake":
         return new_fake_bank
+    require_native_core()
+    return new_native_bank
+
+
+def require_native_core() -> None:
     if not hasattr(native, "Core"):
         require.missing("the native core is not in this build")
-    return new_native_bank

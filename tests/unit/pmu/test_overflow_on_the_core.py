@@ -1,0 +1,65 @@
+"""A PMU's overflow stops the core's own run on the exact instruction, and its interrupt line is up."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.cpu import ExitReason
+from pmu.arm.pmuv3 import PmuV3
+from pmu.arm.registers import (
+    PMCNTENSET_EL0,
+    PMCR_EL0,
+    PMINTENSET_EL1,
+    PMOVSCLR_EL0,
+    PMEVCNTRn_EL0,
+    PMEVTYPERn_EL0,
+)
+from pmu.model import model
+from pmu.x86.perfmon import Perfmon
+from pmu.x86.registers import IA32_PERF_GLOBAL_STATUS_RESET, IA32_A_PMCx, IA32_PERFEVTSELx
+from unit.pmu.conftest import new_core, require_native_core
+
+INSTRUCTIONS = 100_000
+
+
+@pytest.fixture(autouse=True)
+def _native_core() -> None:
+    require_native_core()
+
+
+@pytest.mark.parametrize("counters", [6, 31])
+@pytest.mark.parametrize("period", [997, 10_007])
+def test_pmuv3_overflows_every_period(counters: int, period: int) -> None:
+    arm = model("armv8_pmuv3")
+    core = new_core("aarch64")
+    pmu = PmuV3(core.add_bank(arm.bank_size(counters)), arm, counters)
+    pmu.write(PMEVTYPERn_EL0, 0x0008, counters - 1)
+    pmu.write(PMCNTENSET_EL0, 1 << counters - 1)
+    pmu.write(PMINTENSET_EL1, 1 << counters - 1)
+    pmu.write(PMCR_EL0, 1)
+    pmu.write(PMEVCNTRn_EL0, -period & 0xFFFF_FFFF, counters - 1)
+    overflows = []
+    while core.run(INSTRUCTIONS) == ExitReason.OVERFLOW:
+        overflows.append(core.cycles)
+        assert pmu.interrupt_asserted()
+        assert pmu.read(PMEVCNTRn_EL0, counters - 1) == 0
+        pmu.write(PMOVSCLR_EL0, 1 << counters - 1)
+        pmu.write(PMEVCNTRn_EL0, -period & 0xFFFF_FFFF, counters - 1)
+    assert overflows == list(range(period, INSTRUCTIONS + 1, period))  # floor(N / P) of them, no skid
+
+
+@pytest.mark.parametrize("counters", [4, 32])
+@pytest.mark.parametrize("period", [997, 10_007])
+def test_perfmon_overflows_every_period(counters: int, period: int) -> None:
+    intel = model("intel_arch_perfmon")
+    core = new_core("x86_64")
+    pmu = Perfmon(core.add_bank(intel.bank_size(counters)), intel, counters)
+    pmu.write(IA32_PERFEVTSELx, 0x00C0 | IA32_PERFEVTSELx.make(USR=1, INT=1, EN=1), counters - 1)
+    pmu.write(IA32_A_PMCx, (1 << 48) - period, counters - 1)
+    overflows = []
+    while core.run(INSTRUCTIONS) == ExitReason.OVERFLOW:
+        overflows.append(core.cycles)
+        assert pmu.interrupt_asserted()
+        pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, 1 << counters - 1)
+        pmu.write(IA32_A_PMCx, (1 << 48) - period, counters - 1)
+    assert overflows == list(range(period, INSTRUCTIONS + 1, period))

@@ -1,7 +1,5 @@
 #include "block_table.hpp"
 
-#include <algorithm>
-
 namespace perfemu {
 
 Block BlockTable::nothing_{.tag = ~uint64_t{0}, .end = 0, .cost = 0, .address = 0, .size = 0};
@@ -27,7 +25,7 @@ void BlockTable::erase(Block& block) {
 }
 
 void BlockTable::clear() {
-    std::fill(slots_.begin(), slots_.end(), &nothing_);
+    slots_.fill(&nothing_);
     blocks_.clear();
 }
 

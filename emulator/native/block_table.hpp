@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
-#include <vector>
 
 #include "block.hpp"
 
@@ -13,6 +12,8 @@ namespace perfemu {
 
 class BlockTable {
 public:
+    BlockTable() { slots_.fill(&nothing_); }
+
     // A block may be translated again with another size (page ends, single-step): both are kept.
     static constexpr uint64_t tag(uint64_t address, uint32_t size) { return address ^ uint64_t{size} << 48; }
 
@@ -34,7 +35,7 @@ private:
     static size_t slot(uint64_t address) { return (address ^ address >> SLOT_BITS) & ((1 << SLOT_BITS) - 1); }
 
     static Block nothing_;  // fills empty slots: its tag is no block's
-    std::vector<Block*> slots_ = std::vector<Block*>(size_t{1} << SLOT_BITS, &nothing_);
+    std::array<Block*, size_t{1} << SLOT_BITS> slots_;
     std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
 };
 

@@ -96,7 +96,8 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
     if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
         core.budget_ = budget;
         core.previous_ = block;
-        if (block->runs++ == 0) core.ran_.push_back(block);
+        if (block->runs++ == 0) [[unlikely]]
+            core.note_run(block);
         return;
     }
     core.consider(address, size);
@@ -109,6 +110,7 @@ void Core::on_syscall(uc_engine*, void* user) {
 
 void Core::on_interrupt(uc_engine*, uint32_t number, void* user) {
     Core& core = *static_cast<Core*>(user);
+    if (core.exit_ != Exit::NONE) return;  // the step trap of a SYSCALL
     bool arm = core.isa_->engine_arch() == UC_ARCH_ARM64;
     if (core.stepping_ && number == Isa::STEP_INTERRUPT) {
         const Op& op = core.stepped_->ops[0];
@@ -158,16 +160,13 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
 
 // A block that is new, or does not fit, or is special, or is a single step.
 void Core::consider(uint64_t address, uint32_t size) {
-    if (blocks_stale_) {
-        blocks_stale_ = false;
-        drop_blocks();
-    }
+    if (!stepping_) note_interrupted_store(address, block_at(address, size));
+    if (std::exchange(blocks_stale_, false)) drop_blocks();
     Block& block = block_at(address, size);
     if (stepping_) {
         consider_step(block);
         return;
     }
-    note_interrupted_store(address, block);
     drop_budget();
     if (poll_due() && (*poll_)()) {
         exit(Exit::INTERRUPTED);
@@ -235,8 +234,10 @@ void Core::count(Block& block) {
     repeat_ = nullptr;
     budget_ -= cost(block);
     previous_ = &block;
-    if (block.runs++ == 0) ran_.push_back(&block);
+    if (block.runs++ == 0) note_run(&block);
 }
+
+void Core::note_run(Block* block) { ran_.push_back(block); }
 
 // The block that was counted as a whole stopped before the instruction at `pc`.
 void Core::uncount_from(uint64_t pc) {
@@ -244,7 +245,7 @@ void Core::uncount_from(uint64_t pc) {
     size_t index = block.index_of(pc);
     drop_budget();
     if (index == block.ops.size()) return;
-    if (block.runs-- == 0) ran_.push_back(&block);
+    if (block.runs-- == 0) note_run(&block);
     retired_ -= block.ops.size() - index;
     for (size_t i = 0; i < index; i++)
         for (unsigned probe = 0; probe < PROBE_COUNT; probe++) totals_[probe] += block.ops[i].probes >> probe & 1;
@@ -273,7 +274,7 @@ Block& Core::decode(uint64_t address, uint32_t size) {
         for (unsigned probe = 0; probe < PROBE_COUNT; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
-        block->changeable |= memory_->changeable(space_->lookup(page)->frame);
+        block->changeable |= changeable(*space_->lookup(page));
     if (!block->changeable) block->bytes = {};
     const Op& first = block->ops[0];
     block->special =
@@ -296,6 +297,8 @@ void Core::drop_blocks() {
     blocks_.clear();
 }
 
+bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }
+
 void Core::set_cost(Block& block) const { block.cost = block.special ? NEVER_FITS : cost(block); }
 
 bool Core::unchanged(const Block& block) const {
@@ -306,11 +309,9 @@ bool Core::unchanged(const Block& block) const {
 // On x86 a store into its own block ends that block: the engine runs the store again, alone. Its first, whole count is
 // taken back from the store on.
 void Core::note_interrupted_store(uint64_t address, const Block& next) {
-    if (!previous_->changeable || isa_->engine_arch() != UC_ARCH_X86) return;
-    bool inside = address > previous_->address && address < previous_->end;
+    if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return;
     bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) && !(next.ops[0].probes & bit(Probe::BR_RETIRED));
-    size_t index = previous_->index_of(address);
-    if (!inside || !alone || index >= previous_->ops.size()) return;
+    if (!alone || previous_->index_of(address) == previous_->ops.size()) return;
     previous_->departures--;
     uncount_from(address);
 }
@@ -378,7 +379,7 @@ void Core::fold() {
     }
     ran_.clear();
     // It may still depart.
-    if (previous_ != &no_block) ran_.push_back(previous_);
+    if (previous_ != &no_block) note_run(previous_);
 }
 
 uint64_t Core::sum(ProbeMask probes) {

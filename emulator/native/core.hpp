@@ -72,7 +72,9 @@ private:
     static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
 
     // Blocks
-    void consider(uint64_t address, uint32_t size);
+    // Out of line, so that the common path of `on_block` saves no registers.
+    [[gnu::noinline]] void consider(uint64_t address, uint32_t size);
+    [[gnu::noinline]] void note_run(Block* block);
     void consider_repeat(Block& block);
     void consider_step(Block& block);
     bool fits(const Block& block) const;
@@ -81,6 +83,7 @@ private:
     Block& block_at(uint64_t address, uint32_t size);
     Block& decode(uint64_t address, uint32_t size);
     bool unchanged(const Block& block) const;
+    bool changeable(const Page& page) const;
     void note_interrupted_store(uint64_t address, const Block& next);
     uint64_t cost(const Block& block) const;
     void set_cost(Block& block) const;

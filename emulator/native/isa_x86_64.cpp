@@ -281,6 +281,7 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     op.conditional = op.probes & bit(Probe::BR_COND);
     for (const TrapRow& row : TRAPS)
         if (row.id == insn->id) op.trap = row.trap;
+    if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE)) op.trap = Trap::PRIVILEGED;  // CRn, DRn
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
 
     ProbeMask memory = memory_probes(*insn);

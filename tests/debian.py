@@ -76,9 +76,13 @@ def _fetch(home: Path, architecture: str, packages: list[str]) -> list[Path]:
         _run([*apt, "update"])
         updated.touch()
     install = [*apt, "--yes", "--no-install-recommends", "install"]
-    planned = _run([*install, "--print-uris", *packages])
-    _run([*install, "--download-only", *packages])
+    nothing_yet = home / "nothing"  # apt does not list what it has
+    (nothing_yet / "partial").mkdir(parents=True, exist_ok=True)
+    planned = _run([*install, "-o", f"Dir::Cache::archives={nothing_yet}", "--print-uris", *packages])
     names = re.findall(r"^'[^']*' (\S+\.deb) ", planned, re.MULTILINE)
+    if not names:
+        raise Unavailable(f"apt-get names no files: {planned.strip()}")
+    _run([*install, "--download-only", *packages])
     return [home / "archives" / name for name in names]
 
 

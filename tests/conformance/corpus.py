@@ -1,0 +1,56 @@
+"""The corpus of real programs as a table, and the files that they work on."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("corpus.toml")
+ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # Debian's names
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of one program."""
+
+    name: str
+    isa: str
+    package: str
+    file: str  # within the package
+    arguments: tuple[str, ...]
+    stdin: str | None  # a file of the working directory
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}-{self.name}-{self.isa}"
+
+
+def cases() -> list[Case]:
+    found = []
+    for key, files in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
+        for file, runs in files.items():
+            package = runs.pop("package", key)
+            for name, run in runs.items():
+                arguments, stdin = (run["argv"], run["stdin"]) if isinstance(run, dict) else (run, None)
+                found += [Case(name, isa, package, file, tuple(arguments), stdin) for isa in ARCHITECTURES]
+    return found
+
+
+def write_files(directory: Path) -> None:
+    """The files that the programs read: the same on every machine."""
+    state = 88172645463325252
+    words = []
+    for _ in range(3000):
+        state ^= state << 13 & (1 << 64) - 1
+        state ^= state >> 7
+        state ^= state << 17 & (1 << 64) - 1
+        words.append("".join("aeioulnrst"[state >> shift & 7] for shift in range(0, 3 * (2 + state % 7), 3)))
+    lines = [" ".join(words[n : n + 7]) for n in range(0, 2800, 7)]
+    text = ("\n".join(lines) + "\n").encode()
+    (directory / "text.txt").write_bytes(text)
+    (directory / "text.gz").write_bytes(gzip.compress(text, mtime=0))
+    (directory / "text.bz2").write_bytes(bz2.compress(text))
+    (directory / "numbers.txt").write_text("".join(f"{n * 7919 % 1009 // 3}\n" for n in range(300)))

@@ -79,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
         header_lines = _header_lines(profile)
         sys.stdout.writelines(f"{line}\n" for line in header_lines)
         return 0
+    if arguments.call_graph and not any(event.has_callchains for event in profile.events):
+        raise PerfemuError(f"{arguments.input} has no callchains for --call-graph: record with -g")
     if not any(event.sample_count for event in profile.events):
         _complain(f"{arguments.input} has no samples")
     if profile.lost_records:
@@ -150,7 +152,7 @@ def _options(arguments: argparse.Namespace) -> ReportOptions:
     return ReportOptions(
         keys=keys,
         columns=columns,
-        children=arguments.children,
+        children=arguments.children and "overhead_children" in columns,
         call_trees=trees,
         caller_first=order == "caller",
         least_call_percent=least_call_percent,

@@ -13,7 +13,7 @@ class _Node:
 
     def __init__(self, place: Place | None) -> None:
         self.place = place
-        self.children: dict[tuple[str, int], _Node] = {}
+        self.children: dict[tuple[int, int], _Node] = {}
         self.hits = 0  # period of the paths that end here
         self.samples = 0
 
@@ -58,9 +58,9 @@ class CallTree:
 
 
 def _children(node: _Node) -> tuple[CallBranch, ...]:
-    """Branches of equal period: by file, the higher address first, as perf's trees happen to have them."""
+    """Of branches of equal period the file mapped last and the highest address come first, as in perf."""
     made = [(key, _branch(child)) for key, child in node.children.items()]
-    made.sort(key=lambda item: (-item[1].period, item[0][0], -item[0][1]))
+    made.sort(key=lambda item: (-item[1].period, -item[0][0], -item[0][1]))
     return tuple(branch for _, branch in made)
 
 

@@ -72,8 +72,8 @@ class Histogram:
 
     def _add(self, sample: ProfileSample, weight: Weight, number: int) -> None:
         place = sample.place
-        comm, pid, tid, cpu = sample.comm, sample.pid, sample.tid, sample.cpu
-        identity, entry = self._entry(Row(comm, pid, tid, cpu, place, place.offset))
+        comm, thread, cpu = sample.comm, sample.thread, sample.cpu
+        identity, entry = self._entry(Row(comm, thread, cpu, place, place.offset))
         entry.periods[number] += weight.period
         entry.totals[number] += weight.period
         entry.samples[number] += weight.samples
@@ -89,7 +89,7 @@ class Histogram:
             return
         seen = {identity}
         for index, frame in enumerate(chain):
-            identity, entry = self._entry(Row(comm, pid, tid, cpu, frame, frame.address))
+            identity, entry = self._entry(Row(comm, thread, cpu, frame, frame.address))
             if identity in seen:
                 continue
             seen.add(identity)
@@ -106,8 +106,7 @@ class Histogram:
             identity, entry = item
             weights: list[Any] = []
             if children:
-                weights += [-total for total in entry.totals]
-                weights.append(towards * entry.tree.depth)
+                weights += [-entry.totals[0], towards * entry.tree.depth]
             weights += [-period for period in entry.periods]
             row = entry.row
             return (*weights, *(key.order(row) for key in keys), identity)

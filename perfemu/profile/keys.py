@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from perfemu.profile.places import Place
+from perfemu.profile.tasks import Thread
 
 _ADDRESS_WIDTH = 22  # "[.] " and 0x with 16 digits
 _UNKNOWN_FILE_WIDTH = 16  # perf widens the file column so far if a row has no symbol
@@ -15,9 +16,8 @@ _COMM_WIDTH = 7
 class Row(NamedTuple):
     """What a table's row was made from: the first sample of it."""
 
-    comm: str
-    pid: int
-    tid: int
+    comm: str  # at the time of the sample
+    thread: Thread
     cpu: int
     place: Place
     address: int  # shown where there is no symbol
@@ -52,7 +52,9 @@ def _symbol_order(row: Row) -> tuple[bool, str]:
 
 def _symbol_text(row: Row) -> str:
     place = row.place
-    return f"[{place.level}] " + (place.symbol.shown if place.symbol else f"0x{row.address:016x}")
+    if place.symbol:
+        return f"[{place.level}] {place.symbol.shown}"
+    return f"[{place.level}] 0x{row.address:016x}" if row.address else f"[{place.level}] {0:016x}"  # printf's %#
 
 
 def _symbol_width(row: Row) -> int:
@@ -67,6 +69,11 @@ def _task_text(number: int, comm: str) -> str:
     return f"{number:7}:{comm}"
 
 
+def _cpu_text(cpu: int) -> str:
+    """Three digits, a sign before them."""
+    return f"{'-' if cpu < 0 else ''}{abs(cpu):03}"
+
+
 SORT_KEYS = {
     key.name: key
     for key in (
@@ -75,27 +82,29 @@ SORT_KEYS = {
             "pid",
             "    Pid:Command",
             "thread id and command name of the task, as in perf",
-            lambda r: r.tid,
-            lambda r: r.tid,
-            lambda r: _task_text(r.tid, r.comm),
+            lambda r: r.thread.tid,
+            lambda r: r.thread.tid,
+            lambda r: _task_text(r.thread.tid, r.thread.comm),
         ),
         SortKey(
             "tid",
             "    Tid:Command",
             "thread id and command name of the task",
-            lambda r: r.tid,
-            lambda r: r.tid,
-            lambda r: _task_text(r.tid, r.comm),
+            lambda r: r.thread.tid,
+            lambda r: r.thread.tid,
+            lambda r: _task_text(r.thread.tid, r.thread.comm),
         ),
         SortKey(
             "tgid",
             "   Tgid:Command",
             "process id of the task",
-            lambda r: r.pid,
-            lambda r: r.pid,
-            lambda r: _task_text(r.pid, r.comm),
+            lambda r: r.thread.pid,
+            lambda r: r.thread.pid,
+            lambda r: _task_text(r.thread.pid, r.thread.comm),
         ),
-        SortKey("cpu", "CPU", "CPU the task ran on", lambda r: r.cpu, lambda r: r.cpu, lambda r: f"{r.cpu:03}", True),
+        SortKey(
+            "cpu", "CPU", "CPU the task ran on", lambda r: r.cpu, lambda r: r.cpu, lambda r: _cpu_text(r.cpu), True
+        ),
         SortKey(
             "dso",
             "Shared Object",
@@ -122,6 +131,7 @@ SORT_KEYS = {
             lambda r: r.place.source_line(),
             lambda r: r.place.source_line(),
             lambda r: r.place.source_line(),
+            padded=False,
         ),
     )
 }

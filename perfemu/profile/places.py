@@ -18,14 +18,17 @@ class Place:
 
     __slots__ = ("address", "file", "frame_key", "in_kernel", "offset", "path", "symbol")
 
-    def __init__(self, address: int, offset: int, path: str, file: SymbolisedFile | None, in_kernel: bool) -> None:
+    def __init__(
+        self, address: int, offset: int, path: str, path_number: int, file: SymbolisedFile | None, in_kernel: bool
+    ) -> None:
         self.address = address  # virtual
         self.offset = offset  # in the file; the address itself where nothing is mapped
         self.path = path  # of the mapped file, as recorded; "" where nothing is mapped
         self.file = file
         self.in_kernel = in_kernel
         self.symbol: Symbol | None = None if file is None else file.table.find(offset)
-        self.frame_key: tuple[str, int] = (path, self.symbol.start if self.symbol else address)
+        # Files count from 0 as they are first mapped, -1 is none; perf's dso pointers mostly ascend like that.
+        self.frame_key: tuple[int, int] = (path_number, self.symbol.start if self.symbol else address)
 
     @property
     def file_name(self) -> str:
@@ -35,7 +38,9 @@ class Place:
     @property
     def name(self) -> str:
         """The symbol, or the virtual address in hex: a line of a call tree."""
-        return self.symbol.shown if self.symbol else f"{self.address:#x}"
+        if self.symbol:
+            return self.symbol.shown
+        return f"{self.address:#x}" if self.address else "0"  # as C's %#x
 
     @property
     def level(self) -> str:

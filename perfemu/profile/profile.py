@@ -14,7 +14,7 @@ from perfcore.perfdata.reader import PerfDataFile
 from perfcore.perfdata.records import UserRecord
 from perfemu.profile.event_names import event_name
 from perfemu.profile.places import Place
-from perfemu.profile.tasks import Tasks
+from perfemu.profile.tasks import Tasks, Thread
 from perfemu.symbols.finder import SymbolFinder
 
 _CONTEXT_MAX = (1 << 64) - 4095  # callchain entries from here on are PERF_CONTEXT_* markers
@@ -26,10 +26,9 @@ _CONTEXTS = {_CONTEXT_KERNEL: True, _CONTEXT_USER: False}
 class ProfileSample(NamedTuple):
     """What equal samples have in common."""
 
-    comm: str
-    pid: int
-    tid: int
-    cpu: int
+    comm: str  # at that time
+    thread: Thread
+    cpu: int  # -1 where the samples do not say
     place: Place
     chain: tuple[Place, ...]  # innermost first, `place` included; empty without callchains
 
@@ -73,6 +72,7 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
     """Read all of `file`. Raises PerfDataError."""
     tasks = Tasks(finder)
     collected: list[dict[ProfileSample, list[int]]] = []
+    has_cpu: list[bool] = []
     profile = Profile(file.name, [], [], file.features)
     sample_type = int(RecordType.SAMPLE)
     for record in in_time_order(file):
@@ -80,8 +80,11 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
         if kind == sample_type:
             number = file.event_number(record)
             while len(collected) <= number:
+                has_cpu.append(bool(file.events[len(collected)].attr.sample_type & SampleType.CPU))
                 collected.append({})
             sample = file.decode_sample(record, number)
+            if not has_cpu[number]:
+                sample.cpu = -1
             key = _resolved(tasks, sample)
             weight = collected[number].get(key)
             if weight is None:
@@ -112,7 +115,8 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
 
 
 def _resolved(tasks: Tasks, sample: Sample) -> ProfileSample:
-    pid, tid = sample.pid, sample.tid
+    pid = sample.pid
+    thread = tasks.thread(pid, sample.tid)
     in_kernel = sample.misc & Misc.CPUMODE_MASK == Misc.KERNEL
     resolve = tasks.resolve
     chain: tuple[Place, ...] = ()
@@ -125,7 +129,7 @@ def _resolved(tasks: Tasks, sample: Sample) -> ProfileSample:
             else:
                 frames.append(resolve(pid, address, frame_in_kernel))
         chain = tuple(frames)
-    return ProfileSample(tasks.comm(tid), pid, tid, sample.cpu, resolve(pid, sample.ip, in_kernel), chain)
+    return ProfileSample(thread.comm, thread, sample.cpu, resolve(pid, sample.ip, in_kernel), chain)
 
 
 def _groups(profile: Profile) -> list[list[int]]:

@@ -22,6 +22,17 @@ class _Mapping(NamedTuple):
     path: str
 
 
+class Thread:
+    """A thread; `comm` is its name now, and in the end its last one."""
+
+    __slots__ = ("comm", "pid", "tid")
+
+    def __init__(self, pid: int, tid: int, comm: str) -> None:
+        self.pid = pid
+        self.tid = tid
+        self.comm = comm
+
+
 class AddressSpace:
     """What is mapped where in one process. `places` remembers what was resolved since the last change."""
 
@@ -64,27 +75,31 @@ class Tasks:
 
     def __init__(self, finder: SymbolFinder) -> None:
         self._finder = finder
-        self._comms: dict[int, str] = {0: "swapper"}  # by tid
+        self._threads: dict[int, Thread] = {0: Thread(0, 0, "swapper")}  # by tid
         self._spaces: dict[int, AddressSpace] = {}  # by pid
+        self._path_numbers: dict[str, int] = {}
 
     def apply(self, record: Record, misc: int) -> None:
         """Take in what a record says; those that say nothing about tasks are ignored."""
         if isinstance(record, (Mmap2, Mmap2BuildId, Mmap)):
             self._map(record, misc)
         elif isinstance(record, Comm):
-            self._comms[record.tid] = record.comm
+            self.thread(record.pid, record.tid).comm = record.comm
             if misc & Misc.COMM_EXEC:
                 self.space(record.pid).clear()
         elif isinstance(record, Fork):
-            self._comms[record.tid] = self.comm(record.ptid)
+            self._threads[record.tid] = Thread(record.pid, record.tid, self.thread(record.ppid, record.ptid).comm)
             if record.pid != record.ppid:
                 self._spaces[record.pid] = self.space(record.ppid).copy()
         elif isinstance(record, Exit):
             return  # late samples of the task may still come
 
-    def comm(self, tid: int) -> str:
-        """perf shows a thread that it was never told of as a colon and its number."""
-        return self._comms.get(tid) or f":{tid}"
+    def thread(self, pid: int, tid: int) -> Thread:
+        """perf shows a thread whose name it was never told as a colon and its number."""
+        found = self._threads.get(tid)
+        if found is None:
+            found = self._threads[tid] = Thread(pid, tid, f":{tid}")
+        return found
 
     def space(self, pid: int) -> AddressSpace:
         found = self._spaces.get(pid)
@@ -103,11 +118,12 @@ class Tasks:
     def _place(self, space: AddressSpace, address: int, in_kernel: bool) -> Place:
         mapping = space.find(address)
         if mapping is None:
-            return Place(address, address, "", None, in_kernel)
+            return Place(address, address, "", -1, None, in_kernel)
+        number = self._path_numbers[mapping.path]
         offset = address - mapping.start + mapping.offset
         if in_kernel:
-            return Place(address, address, mapping.path, None, in_kernel)
-        return Place(address, offset, mapping.path, self._finder.file(mapping.path), in_kernel)
+            return Place(address, address, mapping.path, number, None, in_kernel)
+        return Place(address, offset, mapping.path, number, self._finder.file(mapping.path), in_kernel)
 
     def _map(self, record: Mmap | Mmap2 | Mmap2BuildId, misc: int) -> None:
         path, pid, offset = record.filename, record.pid, record.pgoff
@@ -117,4 +133,5 @@ class Tasks:
                 path = "[kernel.kallsyms]"
         elif path.startswith(_ANONYMOUS_NAMES[:4]):
             path, offset = f"/tmp/perf-{pid}.map", record.addr  # perf: code made at run time
+        self._path_numbers.setdefault(path, len(self._path_numbers))
         self.space(pid).add(_Mapping(record.addr, record.addr + record.len, offset, path))

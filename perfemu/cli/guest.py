@@ -1,0 +1,78 @@
+"""Options of the commands that run a guest: the machine, what the guest sees of the host, and the program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from perfemu.cli.options import positive_int
+from perfemu.cores import DEFAULT_CORE, core
+from perfemu.ending import Ending
+from perfemu.environment import guest_environment
+from perfemu.errors import UsageError
+from perfemu.session import GuestSettings
+
+
+def add_guest_options(parser: argparse.ArgumentParser) -> None:
+    """What run, stat and record have in common: the machine, and what the guest sees of the host."""
+    group = parser.add_argument_group("machine and guest")
+    group.add_argument("--core", metavar="NAME", default=DEFAULT_CORE, help="core to run on ('perfemu list cores')")
+    group.add_argument("--sysroot", metavar="DIR", help="look paths up below DIR first, then as they are")
+    group.add_argument("--rw", metavar="PATH", action="append", default=[], help="let the guest write below PATH, too")
+    group.add_argument(
+        "--env", metavar="NAME[=VALUE]", action="append", default=[], help="add a variable; without VALUE, yours"
+    )
+    group.add_argument("--inherit-env", action="store_true", help="give the guest all of your environment")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="[--] PROGRAM [ARGS]", help="what to run")
+
+
+def add_counters_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--counters",
+        metavar="N",
+        type=positive_int,
+        help="measure with N event counters, as a real PMU has; what does not fit is <not counted>",
+    )
+
+
+def guest_settings(options: argparse.Namespace) -> GuestSettings:
+    """The options of `add_guest_options` as the session wants them."""
+    program: list[str] = options.program
+    if program[:1] == ["--"]:
+        program = program[1:]
+    if not program:
+        raise UsageError("no program to run: name it after the options")
+    core(options.core)
+    if options.sysroot is not None and not os.path.isdir(options.sysroot):
+        raise UsageError(f"--sysroot {options.sysroot}: no such directory")
+    for path in options.rw:
+        if not os.path.exists(path):
+            raise UsageError(f"--rw {path}: no such file or directory")
+    return GuestSettings(
+        argv=tuple(program),
+        core=options.core,
+        sysroot=None if options.sysroot is None else os.path.abspath(options.sysroot),
+        writable_paths=tuple(os.path.abspath(path) for path in options.rw),
+        environment=guest_environment(options.env, os.environ, options.inherit_env),
+        counters=getattr(options, "counters", None),
+        cwd=os.getcwd(),
+    )
+
+
+def add_event_option(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "-e",
+        "--event",
+        metavar="EVENT",
+        action="append",
+        default=[],
+        help=f"events: perf's names, rNNN, vendor names, pmu/term=value/, {{groups}}, modifiers after ':' [{default}]",
+    )
+
+
+def announce_death(program: str, ending: Ending) -> None:
+    """What a shell says of a program that a signal killed."""
+    if ending.message is not None:
+        sys.stdout.flush()
+        print(f"{program}: {ending.message}", file=sys.stderr)

@@ -1,0 +1,43 @@
+"""CommandParser: argparse that reports a wrong option in one line; and the types of values that options take."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from typing import NoReturn
+
+from perfemu.errors import UsageError
+
+
+class CommandParser(argparse.ArgumentParser):
+    """argparse for one command: errors are UsageErrors; help shows its examples as they are written."""
+
+    def __init__(self, command: str, arguments: str, description: str, examples: str) -> None:
+        super().__init__(
+            prog=f"perfemu {command}",
+            usage=f"perfemu {command} {arguments}",
+            description=description,
+            epilog=f"examples:\n{examples}" if examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.search(r"unrecognized arguments: (--?[\w-]+)", message)
+        if unknown is not None:
+            near = difflib.get_close_matches(unknown[1], self._option_string_actions, n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            message = f"unknown option '{unknown[1]}'{hint}"
+        raise UsageError(f"{self.prog.removeprefix('perfemu ')}: {message} (see '{self.prog} --help')")
+
+
+def positive_int(text: str) -> int:
+    """An argparse type: 1 and up; `k`, `M` and `G` are not understood by perf either."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+    if not 1 <= value < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text} is not within 1..{(1 << 63) - 1}")
+    return value

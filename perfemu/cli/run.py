@@ -1,0 +1,34 @@
+"""perfemu run: run a program on the emulated machine, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
+from perfemu.interruption import Interrupted, die_of
+from perfemu.progress import Progress
+from perfemu.session import Session
+
+SUMMARY = "Run a program on the emulated machine, and nothing else"
+EXAMPLES = """\
+  perfemu run ./prog arg
+  perfemu run --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option
+  perfemu run --env DEBUG=1 --rw /var/tmp ./prog
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_guest_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = guest_settings(options)
+    session = Session(settings)
+    try:
+        with Progress(sys.stderr, session.instructions):
+            ending = session.run()
+    except Interrupted as interrupted:
+        die_of(interrupted.number)
+    announce_death(settings.argv[0], ending)
+    return ending.exit_status

@@ -1,0 +1,130 @@
+"""perfemu stat: run a program and count events, printed on stderr as perf stat prints them."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
+from perfemu.cli.options import positive_int
+from perfemu.counting import DEFAULT_EVENTS, count
+from perfemu.errors import PerfemuError, UsageError
+from perfemu.interruption import die_of
+from perfemu.statistics.counts import Counts
+from perfemu.statistics.json_lines import json_report
+from perfemu.statistics.separated import separated_report
+from perfemu.statistics.text import text_report
+
+SUMMARY = "Run a program and count events"
+EXAMPLES = """\
+  perfemu stat ./prog                          the default events
+  perfemu stat -e instructions,branches ./prog
+  perfemu stat -e '{cycles,instructions}:u' -r 3 ./prog
+  perfemu stat -e r21,inst_retired --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option
+  perfemu stat -x, -o counts.csv ./prog
+"""
+
+# Options of perf's that would silently mean something else here.
+_NOT_YET = {
+    "-I": "counts at intervals",
+    "-a": "all CPUs",
+    "-A": "counts per CPU",
+    "-C": "some CPUs",
+    "-p": "a running process",
+    "-t": "a running thread",
+    "-d": "more events (name them with -e)",
+    "-M": "metrics by name",
+    "--per-thread": "counts per thread",
+    "--topdown": "top-down metrics",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_event_option(parser, default="as perf stat's")
+    parser.add_argument(
+        "-r", "--repeat", metavar="N", type=positive_int, default=1, help="run N times: mean, deviation"
+    )
+    parser.add_argument("-i", "--no-inherit", action="store_true", help="do not count child tasks")
+    output = parser.add_argument_group("output")
+    output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
+    output.add_argument("-j", "--json-output", action="store_true", help="one JSON object per event")
+    output.add_argument("-o", "--output", metavar="FILE", help="print to FILE instead of stderr")
+    output.add_argument("--append", action="store_true", help="append to FILE")
+    output.add_argument("--log-fd", metavar="N", type=int, help="print to file descriptor N")
+    output.add_argument(
+        "-B",
+        "--big-num",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="group thousands by commas, whatever the locale",
+    )
+    add_counters_option(parser)
+    add_guest_options(parser)
+    for option, meaning in _NOT_YET.items():
+        parser.add_argument(option, action=_NotYet, nargs=0, help=argparse.SUPPRESS, metavar=meaning)
+
+
+class _NotYet(argparse.Action):
+    """An option of perf's that there is not: refused by name."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None
+    ) -> None:
+        raise UsageError(f"stat {option_string} ({self.metavar}) is not modelled yet")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = guest_settings(options)
+    if options.append and options.output is None:
+        raise UsageError("stat --append: wants -o FILE to append to")
+    if options.field_separator is not None and options.json_output:
+        raise UsageError("stat: -x and -j exclude each other")
+    with _output(options) as stream:
+        counted = count(
+            settings,
+            options.event or DEFAULT_EVENTS,
+            runs=options.repeat,
+            inherit=not options.no_inherit,
+            progress=sys.stderr,
+            after_run=lambda ending: announce_death(settings.argv[0], ending),
+        )
+        stream.write(_report(counted.counts, options))
+    if counted.interrupted_by is not None or counted.ending is None:
+        die_of(counted.interrupted_by or 0)
+    return counted.ending.exit_status
+
+
+def _report(counts: Counts, options: argparse.Namespace) -> str:
+    if options.json_output:
+        return json_report(counts)
+    if options.field_separator is not None:
+        return separated_report(counts, options.field_separator.replace("\\t", "\t"))
+    return text_report(counts, options.big_num)
+
+
+@contextmanager
+def _output(options: argparse.Namespace) -> Iterator[TextIO]:
+    """Where the counts go; opened before the program runs, so that a wrong name is no wasted run."""
+    if options.log_fd is not None and options.output is not None:
+        raise UsageError("stat: -o and --log-fd exclude each other")
+    if options.log_fd is not None:
+        try:
+            stream: TextIO = io.TextIOWrapper(os.fdopen(options.log_fd, "wb", closefd=False), write_through=True)
+        except OSError as error:
+            raise UsageError(f"stat --log-fd {options.log_fd}: {error.strerror}") from None
+        yield stream
+        stream.flush()
+    elif options.output is not None:
+        try:
+            file = open(options.output, "a" if options.append else "w", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            raise PerfemuError(f"cannot write {options.output}: {error.strerror}") from None
+        with file:
+            yield file
+    else:
+        yield sys.stderr

@@ -1,0 +1,33 @@
+"""Ending: how the guest's program ended, and what a shell would make of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A wait status word (wait(2)) in plain terms."""
+
+    wait_status: int
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that killed the program."""
+        return os.WTERMSIG(self.wait_status) if os.WIFSIGNALED(self.wait_status) else None
+
+    @property
+    def exit_status(self) -> int:
+        """As a shell's ``$?``: 128 + n for signal n."""
+        number = self.signal
+        return os.WEXITSTATUS(self.wait_status) if number is None else 128 + number
+
+    @property
+    def message(self) -> str | None:
+        """``Segmentation fault``, where the shell would say so."""
+        number = self.signal
+        if number is None:
+            return None
+        return signal.strsignal(number) or f"Signal {number}"

@@ -1,0 +1,72 @@
+"""Interruption: Ctrl-C and SIGTERM end the guest's run at once, but never in the middle of what must be whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import NoReturn
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_Handler = Callable[[int, FrameType | None], object] | int | None
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user has sent a signal. Not an Exception: nothing between here and the command may swallow it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Interruption:
+    """While entered, a signal raises Interrupted; between `hold` and `release` it waits for `release`.
+
+    Outside of the main thread nothing is installed, because Python's handlers run there only.
+    """
+
+    def __init__(self) -> None:
+        self._held = False
+        self._pending = 0
+        self._before: dict[int, _Handler] = {}
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._held:
+            self._pending = number
+        else:
+            self._held = True  # one is enough: what follows is the orderly end
+            raise Interrupted(number)
+
+    def hold(self) -> None:
+        self._held = True
+
+    def release(self) -> None:
+        self._held = False
+        if self._pending:
+            number, self._pending = self._pending, 0
+            self._held = True
+            raise Interrupted(number)
+
+
+def die_of(number: int) -> NoReturn:
+    """End this process by the signal, as perf does when it has finished its output, so that the shell sees why."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    raise SystemExit(128 + number)  # blocked, maybe: the status that the shell would have seen

@@ -1,0 +1,72 @@
+"""Progress: one line on the terminal while a long run goes on: guest instructions so far, and how fast."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import TextIO
+
+INTERVAL_S = 0.2
+PATIENCE_S = 1.0  # a run that is shorter shows nothing
+_CLEAR_LINE = "\r\x1b[K"
+_UNITS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
+
+
+def short_count(count: float) -> str:
+    """Three digits or four and a unit: 12.3 M."""
+    for size, unit in _UNITS:
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} "
+
+
+class Progress:
+    """While entered, shows the line; leaving clears it. Does nothing where `stream` is no terminal.
+
+    An interval timer's signal handler prints it: that runs in the main thread, where the core looks for signals between
+    two blocks, so the count it reads is consistent and the guest's run is not touched.
+    """
+
+    def __init__(self, stream: TextIO, instructions: Callable[[], int]) -> None:
+        self._stream = stream
+        self._instructions = instructions
+        self._wanted = stream.isatty() and threading.current_thread() is threading.main_thread()
+        self._shown = False
+        self._start = 0.0
+        self._last = (0.0, 0)  # time, instructions
+
+    def __enter__(self) -> Progress:
+        if self._wanted:
+            self._start = time.monotonic()
+            self._last = (self._start, self._instructions())
+            signal.signal(signal.SIGALRM, self._tick)
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, INTERVAL_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._wanted:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            if self._shown:
+                self._stream.write(_CLEAR_LINE)
+                self._stream.flush()
+
+    def _tick(self, number: int, frame: FrameType | None) -> None:
+        # The cursor goes back to the start of the line: what the guest prints then stands there, and not behind.
+        self._stream.write(f"{_CLEAR_LINE}{self.line(time.monotonic())}\r")
+        self._stream.flush()
+        self._shown = True
+
+    def line(self, now: float) -> str:
+        """The line at host time `now`, and from then on the speed since `now`."""
+        instructions = self._instructions()
+        before, count_before = self._last
+        self._last = (now, instructions)
+        speed = (instructions - count_before) / max(now - before, 1e-9)
+        passed = f"{now - self._start:.0f} s"
+        return f"[ perfemu: {short_count(instructions)}instructions, {speed / 1e6:.0f} MIPS, {passed} ]"

@@ -1,0 +1,178 @@
+"""Session: one run of one program: a Machine, its PMUs and drivers, and the tool's own events. The only assembly point.
+
+Each CPU gets two PMUs: the guest's, as its model has it, and a measuring one with as many counters as the architecture
+can have. On each stands a perf_event subsystem of its own; they share nothing but the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.program import Program, ProgramError, identify
+from emulator.linux.task import Task
+from emulator.machine import Machine, MachineConfig
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import PerfType
+from perfcore.events.drivers import arm_pmuv3
+from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
+from perfcore.events.drivers.clock import software_clocks
+from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.drivers.intel_core import IntelCore
+from perfcore.events.drivers.software import SoftwareDriver
+from perfcore.events.event import PerfEvent
+from perfcore.events.settings import Settings
+from perfcore.events.subsystem import PerfEvents
+from perfemu.cores import DEFAULT_CORE, core
+from perfemu.ending import Ending
+from perfemu.environment import DEFAULT_ENVIRONMENT, search_path
+from perfemu.errors import PerfemuError, UsageError
+from perfemu.events.parser import parse_events
+from perfemu.events.spec import EventSpec
+from perfemu.interruption import Interruption
+from perfemu.locate import locate
+from perfemu.statistics.counts import RunTimes
+from pmu.arm.pmuv3 import PmuV3
+from pmu.model import PmuModel
+from pmu.x86.perfmon import Perfmon
+
+
+@dataclass(frozen=True, slots=True)
+class GuestSettings:
+    """What a command's user says about the machine and the guest."""
+
+    argv: tuple[str, ...]
+    core: str = DEFAULT_CORE
+    sysroot: str | None = None  # absolute
+    writable_paths: tuple[str, ...] = ()  # absolute
+    environment: tuple[tuple[str, str], ...] = DEFAULT_ENVIRONMENT
+    counters: int | None = None  # event counters of the measuring PMU; None: all that the architecture can have
+    cwd: str = "/"
+    stdin: int = 0  # host descriptors
+    stdout: int = 1
+    stderr: int = 2
+
+
+def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> HardwareDriver:
+    return ArmPmuV3(cpus, [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus])
+
+
+def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> HardwareDriver:
+    return IntelCore(cpus, [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus])
+
+
+@dataclass(frozen=True, slots=True)
+class _DriverChoice:
+    """How a PMU of one kind comes to life."""
+
+    attach: Callable[[Sequence[Cpu], PmuModel, int], HardwareDriver]
+    type: int  # attr.type of the PMU's own events
+
+
+_DRIVERS = {
+    "arm_pmuv3": _DriverChoice(_arm, arm_pmuv3.TYPE),
+    "intel_core": _DriverChoice(_intel, PerfType.RAW),
+}
+
+
+class Session:
+    """One run. Make it, `open` events, `run`; then read what was counted."""
+
+    def __init__(self, settings: GuestSettings) -> None:
+        """Find the program. Nothing is built yet, so that a wrong event is reported at once."""
+        self.settings = settings
+        located = locate(settings.argv[0], search_path(settings.environment), settings.sysroot)
+        try:
+            self.isa = identify(located.host_path)
+        except ProgramError as problem:
+            raise PerfemuError(problem.message, problem.exit_status) from None
+        self.core = core(settings.core)
+        self.pmu_model = self.core.pmu(self.isa)
+        self._driver = _DRIVERS[self.pmu_model.driver]
+        self._counters = _measuring_counters(self.pmu_model, settings.counters)
+        self._program = Program(
+            path=located.guest_path,
+            argv=settings.argv,
+            environment=settings.environment,
+            cwd=settings.cwd,
+            stdin=settings.stdin,
+            stdout=settings.stdout,
+            stderr=settings.stderr,
+        )
+        self.times = RunTimes(0, 0)
+        self._machine: Machine | None = None
+        self._events: PerfEvents | None = None
+        self._task: Task | None = None
+
+    def parse(self, events: Iterable[str]) -> list[EventSpec]:
+        """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
+        return parse_events(events, self.pmu_model, self._driver.type)
+
+    @property
+    def pmu_types(self) -> tuple[tuple[int, str], ...]:
+        """(attr.type, sysfs name), ascending: perf.data's PMU_MAPPINGS."""
+        return ((PerfType.SOFTWARE, "software"), (self._driver.type, self.pmu_model.sysfs_name))
+
+    @property
+    def machine(self) -> Machine:
+        """Built when it is first wanted."""
+        if self._machine is None:
+            self._machine = self._build()
+        return self._machine
+
+    def _build(self) -> Machine:
+        settings = self.settings
+        machine = Machine(
+            MachineConfig(
+                isa=self.isa,
+                core=settings.core,
+                sysroot=settings.sysroot,
+                writable_paths=settings.writable_paths,
+            )
+        )
+        kernel = machine.kernel
+        hardware = self._driver.attach(machine.cpus, self.pmu_model, self._counters)
+        drivers = [hardware, *software_clocks(kernel), SoftwareDriver(kernel)]
+        self._events = PerfEvents(kernel, drivers, Settings.measuring())
+        self._task = kernel.prepare(self._program)
+        return machine
+
+    def open(self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None) -> PerfEvent:
+        """Open an event on the program, as perf_event_open(2) would. Raises LinuxError."""
+        assert self.machine is not None
+        assert self._events is not None, "the machine has been built"
+        return self._events.open(attr, self._task, cpu, leader)
+
+    def run(self, interruption: Interruption | None = None) -> Ending:
+        """Run the program to its end. Leaves by Interrupted when the user wants it; `times` are good then, too."""
+        machine = self.machine
+        task = self._task
+        assert task is not None, "the machine has been built"
+        try:
+            machine.start(self._program)
+        except ProgramError as problem:
+            raise PerfemuError(problem.message, problem.exit_status) from None
+        try:
+            with interruption or Interruption():
+                return Ending(machine.run())
+        finally:
+            self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, task.user_ns())
+
+    def instructions(self) -> int:
+        """How many the guest has executed so far."""
+        return self.machine.cpus[0].core.cycles if self._machine is not None else 0
+
+
+def _measuring_counters(model: PmuModel, asked: int | None) -> int:
+    if asked is None:
+        return model.most_counters
+    if asked > model.most_counters:
+        raise UsageError(f"--counters {asked}: {model.sysfs_name} can have at most {model.most_counters}")
+    return asked
+
+
+def cannot_know(error: LinuxError) -> bool:
+    """Whether an open failed because the event is not supported, rather than wrong."""
+    return error.code in (ENOENT, EOPNOTSUPP)

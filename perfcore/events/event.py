@@ -394,7 +394,7 @@ class PerfEvent:
 
         Only called for sampling events. `period` is the one that ended; `addr` is PERF_SAMPLE_ADDR.
         """
-        stop = self._account_interrupt(throttle) if self._accounts else False
+        stop = self._account_interrupt(period, throttle) if self._accounts else False
         reason = POLL_IN
         if self.event_limit:
             self.event_limit -= 1
@@ -423,8 +423,12 @@ class PerfEvent:
             self.pending_disable = False
             self._disable()
 
-    def _account_interrupt(self, throttle: bool) -> bool:
-        """__perf_event_account_interrupt: count interrupts per tick; move the period of an event with a frequency."""
+    def _account_interrupt(self, period: int, throttle: bool) -> bool:
+        """__perf_event_account_interrupt: count interrupts per tick; move the period of an event with a frequency.
+
+        Linux's drivers have set `last_period` to the period that begins, which here, where the first two samples are
+        one nanosecond apart, would be wrong by orders of magnitude: we take the one that ended.
+        """
         hw = self.hw
         now = self.kernel.clock.monotonic_ns()
         stop = False
@@ -444,7 +448,7 @@ class PerfEvent:
             delta = now - hw.freq_time_stamp
             hw.freq_time_stamp = now
             if 0 < delta < 2 * TICK_NS:
-                self.adjust_period(delta, hw.last_period, restart=True)
+                self.adjust_period(delta, period, restart=True)
         return stop
 
     def adjust_period(self, time_ns: int, count: int, restart: bool) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import E2BIG, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.mapping import Mapping
 from emulator.linux.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
@@ -287,13 +286,3 @@ class PerfEvents:
                 parent.children.remove(event)
             elif event.ring_buffer is not None:
                 event.ring_buffer.poll_ready = True
-
-    def announce_exec(self, task: Task, mappings: Sequence[Mapping]) -> None:
-        """Tell the events of `task` of the program that was loaded before they were opened, as if it were exec'd now.
-
-        Enables what waits for exec, and writes COMM and the records of `mappings`.
-        """
-        self._task_exec(task)
-        self._sideband.comm(task, by_exec=True)
-        for mapping in mappings:
-            self._sideband.mmap(task, mapping)

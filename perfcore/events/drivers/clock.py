@@ -18,7 +18,7 @@ SHORTEST_PERIOD_NS = 10_000
 
 
 class ClockDriver:
-    """One of the two clocks. `hw.prev_count` is the clock when the count was last updated, `hw.expiry` when it samples."""
+    """One of the two clocks. `hw.prev_count` is the time up to which it has counted, `hw.expiry` when it samples."""
 
     type = int(PerfType.SOFTWARE)
     is_software = True

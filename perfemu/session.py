@@ -22,7 +22,7 @@ from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.software import SoftwareDriver
-from perfcore.events.event import PerfEvent
+from perfcore.events.event import PerfEvent, PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfemu.cores import DEFAULT_CORE, core
@@ -134,7 +134,7 @@ class Session:
         )
         kernel = machine.kernel
         hardware = self._driver.attach(machine.cpus, self.pmu_model, self._counters)
-        drivers = [hardware, *software_clocks(kernel), SoftwareDriver(kernel)]
+        drivers: list[PmuDriver] = [hardware, *software_clocks(kernel), SoftwareDriver(kernel)]
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
         self._task = kernel.prepare(self._program)
         return machine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+from collections.abc import Mapping
 from typing import NoReturn
 
 from perfemu.errors import UsageError
@@ -41,3 +42,18 @@ def positive_int(text: str) -> int:
     if not 1 <= value < 1 << 63:
         raise argparse.ArgumentTypeError(f"{text} is not within 1..{(1 << 63) - 1}")
     return value
+
+
+class _Refused(argparse.Action):
+    """An option of perf's that there is not: named, so that it does not silently mean something else."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None
+    ) -> None:
+        raise UsageError(f"{parser.prog.removeprefix('perfemu ')} {option_string} ({self.metavar}) is not modelled yet")
+
+
+def add_refused_options(parser: argparse.ArgumentParser, meanings: Mapping[str, str]) -> None:
+    """Refuse each option of `meanings`, whether or not it has a value, and say what it would mean."""
+    for option, meaning in meanings.items():
+        parser.add_argument(option, action=_Refused, nargs="?", help=argparse.SUPPRESS, metavar=meaning)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
-from perfemu.cli.options import positive_int
+from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.counting import DEFAULT_EVENTS, count
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.interruption import die_of
@@ -65,17 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_counters_option(parser)
     add_guest_options(parser)
-    for option, meaning in _NOT_YET.items():
-        parser.add_argument(option, action=_NotYet, nargs=0, help=argparse.SUPPRESS, metavar=meaning)
-
-
-class _NotYet(argparse.Action):
-    """An option of perf's that there is not: refused by name."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None
-    ) -> None:
-        raise UsageError(f"stat {option_string} ({self.metavar}) is not modelled yet")
+    add_refused_options(parser, _NOT_YET)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,0 +1,118 @@
+"""perfemu record: run a program and record its profile into perf.data, which perf itself can read."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from typing import BinaryIO
+
+from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
+from perfemu.cli.options import add_refused_options, positive_int
+from perfemu.errors import UsageError
+from perfemu.events.attributes import Sampling
+from perfemu.interruption import die_of
+from perfemu.recording import DEFAULT_EVENTS, Recorded, record
+
+SUMMARY = "Run a program and record its profile into perf.data"
+EXAMPLES = """\
+  perfemu record ./prog                              cycles, 4000 samples in each second of the guest's time
+  perfemu record -e instructions -c 100000 -g ./prog every 100,000 instructions, with callchains
+  perfemu record -e '{cycles,branches}' -o my.data ./prog
+  perfemu record -o - ./prog | perf report -i -      through a pipe; the guest's output goes to stderr
+  perfemu report                                     shows what was recorded; so does perf report
+"""
+
+_FREQUENCY_HZ = 4000  # perf's default
+_CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
+_NOT_YET = {
+    "-a": "all CPUs",
+    "-C": "some CPUs",
+    "-p": "a running process",
+    "-t": "a running thread",
+    "-b": "branch stacks",
+    "-j": "branch filters",
+    "-d": "addresses",
+    "-I": "registers at the overflow",
+    "-W": "weights",
+    "--phys-data": "physical addresses",
+    "--user-regs": "registers of user mode",
+    "-S": "snapshots",
+    "-z": "compression",
+    "--switch-output": "several files",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_event_option(parser, default="cycles")
+    parser.add_argument("-c", "--count", metavar="N", type=positive_int, help="sample every N events")
+    parser.add_argument("-F", "--freq", metavar="HZ", type=_frequency, help=f"samples per second [{_FREQUENCY_HZ}]")
+    parser.add_argument("-g", dest="callchains", action="store_true", help="record callchains, by frame pointers")
+    parser.add_argument("--call-graph", metavar="fp", type=_call_graph, help="the same")
+    parser.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
+    parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
+    add_counters_option(parser)
+    add_guest_options(parser)
+    add_refused_options(parser, _NOT_YET)
+
+
+def _frequency(text: str) -> int:
+    if text == "max":
+        raise argparse.ArgumentTypeError("max: guest time knows no maximum; give a number")
+    return positive_int(text)
+
+
+def _call_graph(text: str) -> str:
+    method = text.split(",")[0]
+    if method in _CALL_GRAPHS_NOT_YET:
+        raise argparse.ArgumentTypeError(f"{method} is not modelled yet; there is fp (frame pointers)")
+    if method != "fp":
+        raise argparse.ArgumentTypeError(f"'{text}': there is fp (frame pointers)")
+    return method
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.count is not None and options.freq is not None:
+        raise UsageError("record: -c and -F exclude each other")
+    sampling = Sampling(
+        frequency_hz=None if options.count is not None else options.freq or _FREQUENCY_HZ,
+        period=options.count,
+        callchains=options.callchains or options.call_graph is not None,
+        inherit=not options.no_inherit,
+    )
+    settings = guest_settings(options)
+    output: str | BinaryIO = options.output
+    if options.output == "-":
+        if os.isatty(1):
+            raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
+        output = sys.stdout.buffer
+        settings = replace(settings, stdout=2)  # as perf does: the pipe is for records alone
+
+    # only record needs a reader of ELF files, and only at its end
+    from perfemu.symbols.finder import build_id_of
+
+    recorded = record(
+        settings,
+        options.event or DEFAULT_EVENTS,
+        sampling,
+        output,
+        command_line=("perfemu", *options.command_line),
+        build_id_of=build_id_of,
+        progress=sys.stderr,
+    )
+    if recorded.ending is not None:
+        announce_death(settings.argv[0], recorded.ending)
+    if not options.quiet:
+        _say_what_was_written(recorded, options.output)
+    if recorded.interrupted_by is not None or recorded.ending is None:
+        die_of(recorded.interrupted_by or 0)
+    return recorded.ending.exit_status
+
+
+def _say_what_was_written(recorded: Recorded, name: str) -> None:
+    samples = f" ({recorded.samples} samples)" if recorded.samples else ""
+    size = recorded.size_bytes / 1024 / 1024
+    print(f"[ perfemu record: Woken up {recorded.wakeups} times to write data ]", file=sys.stderr)
+    print(f"[ perfemu record: Captured and wrote {size:.3f} MB {name}{samples} ]", file=sys.stderr)

@@ -1,0 +1,52 @@
+"""machine_features: what perf.data says about the machine: all of it the emulated one's, nothing the host's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.cpu import Cpu
+from emulator.machine import Machine
+from emulator.sysregs import SysReg
+from perfcore.perfdata.features import CpuCount, Features
+from perfemu.version import VERSION
+
+_MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
+
+
+def machine_features(
+    machine: Machine, command_line: tuple[str, ...], pmu_types: tuple[tuple[int, str], ...]
+) -> Features:
+    """The features that are known before the run."""
+    cpus = len(machine.cpus)
+    return Features(
+        hostname="perfemu",
+        version=f"perfemu {VERSION}",
+        architecture=machine.kernel.architecture.uname_machine,
+        cpus=CpuCount(cpus, cpus),
+        cpu_description=f"perfemu core {machine.config.core}",
+        cpuid=_CPUID[machine.config.isa](machine.cpus[0]),
+        total_memory_kb=machine.memory.size_bytes // 1024,
+        command_line=command_line,
+        pmu_mappings=pmu_types,
+    )
+
+
+def _midr(cpu: Cpu) -> str:
+    """As tools/perf/arch/arm64/util/header.c."""
+    return f"0x{cpu.system_registers.read(_MIDR_EL1):016x}"
+
+
+def _family_model_stepping(cpu: Cpu) -> str:
+    """As tools/perf/arch/x86/util/header.c: vendor,family,model,stepping from CPUID leaves 0 and 1."""
+    _, ebx, ecx, edx = cpu.system_registers.cpuid(0, 0)
+    vendor = b"".join(word.to_bytes(4, "little") for word in (ebx, edx, ecx)).decode("ascii")
+    signature = cpu.system_registers.cpuid(1, 0)[0]
+    family, model, stepping = signature >> 8 & 15, signature >> 4 & 15, signature & 15
+    if family >= 6:
+        model |= (signature >> 16 & 15) << 4
+    if family == 15:
+        family += signature >> 20 & 255
+    return f"{vendor},{family},{model},{stepping}"
+
+
+_CPUID: dict[str, Callable[[Cpu], str]] = {"aarch64": _midr, "x86_64": _family_model_stepping}

@@ -1,0 +1,183 @@
+"""recording: what record does: open sampling events on a program, and write the ring buffer's bytes to perf.data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO, TextIO
+
+from emulator.linux.errors import LinuxError
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import RecordType
+from perfcore.events.event import PerfEvent
+from perfcore.events.ring_buffer import RingBuffer
+from perfcore.perfdata.features import EventDescription, EventGroup, Features
+from perfcore.perfdata.records import RECORD_HEADER, BuildId
+from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.ending import Ending
+from perfemu.errors import PerfemuError
+from perfemu.events.attributes import Sampling, record_attrs
+from perfemu.events.spec import EventSpec
+from perfemu.interruption import Interrupted, Interruption
+from perfemu.machine_features import machine_features
+from perfemu.progress import Progress
+from perfemu.session import GuestSettings, Session, cannot_know
+
+DEFAULT_EVENTS = ("cycles",)
+RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
+_CPU = 0  # inherited events have a buffer per CPU; there is one
+
+BuildIdOf = Callable[[str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recording command gives. `ending` is None if a signal to us cut the run short."""
+
+    ending: Ending | None
+    interrupted_by: int | None  # signal
+    samples: int
+    wakeups: int
+    size_bytes: int  # of the file
+
+
+class _Drain:
+    """Moves whole records from the ring buffer to the file. Runs between two guest instructions, when half is full."""
+
+    def __init__(self, buffer: RingBuffer, writer: PerfDataWriter, interruption: Interruption) -> None:
+        self.samples = 0
+        self.wakeups = 0
+        self._buffer = buffer
+        self._writer = writer
+        self._interruption = interruption
+
+    def __call__(self) -> None:
+        self._interruption.hold()
+        try:
+            self.now()
+        finally:
+            self._interruption.release()
+
+    def now(self) -> None:
+        records = self._buffer.drain()
+        if records:
+            self.wakeups += 1
+            self.samples += _count_samples(records)
+            self._writer.write(records)
+
+
+def _count_samples(records: bytes) -> int:
+    unpack, end, sample = RECORD_HEADER.unpack_from, len(records), int(RecordType.SAMPLE)
+    position = count = 0
+    while position < end:
+        kind, _, size = unpack(records, position)
+        count += kind == sample
+        position += size
+    return count
+
+
+def open_sampling(session: Session, specs: Sequence[EventSpec], attrs: Sequence[PerfEventAttr]) -> list[PerfEvent]:
+    """One event per spec; PerfemuError if one is not supported, for a profile without it would mislead."""
+    opened: list[PerfEvent] = []
+    leader: PerfEvent | None = None
+    for spec, attr in zip(specs, attrs, strict=True):
+        if spec.counts_no_user_mode:
+            raise PerfemuError(f"the {spec.name} event is not supported: only user mode is executed")
+        try:
+            event = session.open(attr, _CPU, leader=None if spec.leads else leader)
+        except LinuxError as error:
+            reason = f": {error.why}" if error.why else ""
+            what = "is not supported" if cannot_know(error) else "cannot be opened"
+            raise PerfemuError(f"the {spec.name} event {what}{reason}") from None
+        if spec.leads:
+            leader = event
+        opened.append(event)
+    return opened
+
+
+def _groups(specs: Sequence[EventSpec]) -> tuple[EventGroup, ...]:
+    return tuple(
+        EventGroup(index, spec.group_size) for index, spec in enumerate(specs) if spec.leads and spec.group_size > 1
+    )
+
+
+def record(
+    settings: GuestSettings,
+    events: Sequence[str],
+    sampling: Sampling,
+    output: str | BinaryIO,
+    *,
+    command_line: tuple[str, ...] = (),
+    build_id_of: BuildIdOf | None = None,
+    progress: TextIO | None = None,
+) -> Recorded:
+    """Run the program and write its profile to the file `output`, or to a pipe if that is an open stream.
+
+    Whatever ends the run, the file is complete up to there. A program that cannot be started leaves no file.
+    """
+    session = Session(settings)
+    specs = session.parse(events)
+    attrs = record_attrs(specs, sampling)
+    opened = open_sampling(session, specs, attrs)
+    buffer = RingBuffer.allocate(RING_BUFFER_PAGES)
+    for event in opened:
+        event.attach_buffer(buffer)
+    features = machine_features(session.machine, command_line, session.pmu_types)
+    features.groups = _groups(specs)
+    described = [
+        EventDescription(attr, (event.id,), spec.name) for attr, event, spec in zip(attrs, opened, specs, strict=True)
+    ]
+    with Interruption() as interruption:
+        writer = _writer(output, described, features)
+        drain = _Drain(buffer, writer, interruption)
+        buffer.on_wakeup = drain
+        ending, interrupted_by = None, None
+        try:
+            if progress is None:
+                ending = session.run(interruption)
+            else:
+                with Progress(progress, session.instructions):
+                    ending = session.run(interruption)
+        except Interrupted as interrupted:
+            interrupted_by = interrupted.number
+        except PerfemuError:
+            _discard(writer, output)
+            raise
+        interruption.hold()  # a second signal does not hurry the end
+        drain.now()
+        if build_id_of is not None:
+            features.build_ids = _build_ids(writer.mapped_files, build_id_of)
+        writer.close()
+        size_bytes = os.path.getsize(output) if isinstance(output, str) else writer.data_bytes
+        return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes)
+
+
+def _writer(output: str | BinaryIO, events: list[EventDescription], features: Features) -> PerfDataWriter:
+    """The file is made before the program runs, so that an unwritable name is no wasted run."""
+    if not isinstance(output, str):
+        return PerfDataWriter(output, events, features, pipe=True)
+    try:
+        _keep_old(output)
+        return PerfDataWriter(output, events, features)
+    except OSError as error:
+        raise PerfemuError(f"cannot write {output}: {error.strerror}") from None
+
+
+def _keep_old(path: str) -> None:
+    """A file that is there becomes FILE.old, as perf does, unless it is empty."""
+    if os.path.isfile(path) and os.path.getsize(path):
+        os.replace(path, f"{path}.old")
+
+
+def _discard(writer: PerfDataWriter, output: str | BinaryIO) -> None:
+    writer.close()
+    if isinstance(output, str):
+        with suppress(OSError):
+            os.unlink(output)
+
+
+def _build_ids(paths: Sequence[str], build_id_of: BuildIdOf) -> tuple[BuildId, ...]:
+    found = ((path, build_id_of(path)) for path in paths)
+    return tuple(BuildId(path, build_id) for path, build_id in found if build_id)

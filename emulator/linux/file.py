@@ -61,6 +61,11 @@ class File:
         if self._references == 0:
             self.close()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody still holds it (an epoll instance forgets what is not open)."""
+        return self._references > 0
+
     def close(self) -> None:
         """The last reference has gone."""
 

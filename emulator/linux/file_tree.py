@@ -138,6 +138,10 @@ class FileTree:
         _, top, below = path.split("/", 2)
         {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_text(below, text)
 
+    def mount_proc(self, root: VirtualDirectory) -> None:
+        """Processes are not this file's business: whoever knows them brings the root of /proc."""
+        self.proc = self.tree.mounts["/proc"] = root
+
     def standard_stream(self, host_descriptor: int) -> StandardStream:
         return StandardStream.of_host(self.superblock, host_descriptor)
 
@@ -252,7 +256,7 @@ class FileTree:
         return file
 
     def pipe(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
-        return Pipe(self.superblock, self.message).ends(flags)
+        return Pipe(self.superblock).ends(flags)
 
     # ---- changes
 

@@ -103,7 +103,7 @@ class HostNode(Node):
     def set_mode(self, permissions: int) -> None:
         self._check_writable()
         try:
-            os.chmod(self.path, permissions)  # never a symbolic link: a walk that follows ends at what is none
+            os.chmod(self.path, permissions)  # never a symbolic link: HostSymlink refuses
         except OSError as error:
             raise LinuxError.from_host(error) from error
         self._changed()
@@ -127,12 +127,12 @@ def changed(superblock: Superblock, status: os.stat_result) -> None:
 
 def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
     """utimensat on a host file. The host's file gets the times that the guest names."""
-    links = {} if isinstance(path, int) else {"follow_symlinks": False}
+    follow = isinstance(path, int)
     try:
-        status = os.stat(path, **links)
+        status = os.stat(path, follow_symlinks=follow)
         accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
         modified = status.st_mtime_ns if modified_ns is None else modified_ns
-        os.utime(path, ns=(accessed, modified), **links)
+        os.utime(path, ns=(accessed, modified), follow_symlinks=follow)
     except OSError as error:
         raise LinuxError.from_host(error) from error
     if modified_ns is not None:
@@ -142,10 +142,14 @@ def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | N
 class HostBody:
     """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
 
-    __slots__ = ("_inode", "_superblock", "descriptor", "path")
+    __slots__ = ("_inode", "_may_write", "_superblock", "descriptor", "path")
 
-    def __init__(self, superblock: Superblock, path: str, flags: int, permissions: int = 0) -> None:
+    def __init__(
+        self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False
+    ) -> None:
+        assert may_write or not flags, f"{path}: flags {flags:#o} for a file that the guest may not change"
         self.descriptor = -1
+        self._may_write = may_write  # its attributes, too
         self._superblock = superblock
         self._inode: int | None = None  # known when something has been written
         self.path = path
@@ -196,6 +200,7 @@ class HostBody:
         return host_attributes(self._superblock, os.fstat(self.descriptor), self.path)
 
     def set_mode(self, permissions: int) -> None:
+        self._check_writable()
         try:
             os.fchmod(self.descriptor, permissions)
         except OSError as error:
@@ -203,7 +208,12 @@ class HostBody:
         self._changed()
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        self._check_writable()
         set_host_times(self._superblock, self.descriptor, accessed_ns, modified_ns)
+
+    def _check_writable(self) -> None:
+        if not self._may_write:
+            raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
 
 
 class HostRegular(HostNode, Regular):
@@ -214,7 +224,8 @@ class HostRegular(HostNode, Regular):
     def open(self, *, write: bool, truncate: bool) -> HostBody:
         if write or truncate:
             self._check_writable()
-        return HostBody(self.superblock, self.path, (os.O_RDWR if write else 0) | (os.O_TRUNC if truncate else 0))
+        flags = (os.O_RDWR if write or truncate else os.O_RDONLY) | (os.O_TRUNC if truncate else 0)
+        return HostBody(self.superblock, self.path, flags, may_write=self.may_write)
 
 
 class HostSymlink(HostNode, Symlink):
@@ -343,14 +354,15 @@ class HostDirectory(HostNode, Directory):
         """EEXIST if the host has something there, a dangling symbolic link too."""
         self._check_writable()
         path = self._below(name)
-        body = HostBody(self.superblock, path, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions)
+        body = HostBody(self.superblock, path, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions, may_write=True)
         body.set_mode(permissions)  # the guest's umask is in `permissions`; the host's must not be
         self._changed()
         return HostRegular(self.superblock, path, True), body
 
     def temporary(self, permissions: int) -> Regular:
         self._check_writable()
-        return NamelessRegular(HostBody(self.superblock, self.path, os.O_TMPFILE | os.O_RDWR, permissions))
+        body = HostBody(self.superblock, self.path, os.O_TMPFILE | os.O_RDWR, permissions, may_write=True)
+        return NamelessRegular(body)
 
     def create_directory(self, name: str, permissions: int) -> None:
         self._check_writable()

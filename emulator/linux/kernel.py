@@ -10,6 +10,7 @@ from emulator._native import PhysicalMemory
 from emulator.arch import architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
+from emulator.linux import procfs, sysfs
 from emulator.linux.errors import ENOENT, ENOSYS, LinuxError
 from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
 from emulator.linux.file import Caller, File, FileTable
@@ -82,6 +83,8 @@ class Kernel:
         self._calls: dict[int, Call] = {}  # compiled rows
         for cpu in cpus:
             self.architecture.claim_registers(cpu, clock)
+        procfs.install(self)
+        sysfs.install(self)
 
     # ---- what other rooms attach
 

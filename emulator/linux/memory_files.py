@@ -1,4 +1,4 @@
-"""Memory files: files, directories and symbolic links that only the machine keeps: memfd, /dev/shm, changes below /tmp."""
+"""Memory files: files, directories and symbolic links of the machine alone: memfd, /dev/shm, changes below /tmp."""
 
 from __future__ import annotations
 

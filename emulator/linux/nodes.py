@@ -157,11 +157,7 @@ class Regular(Node):
 
     def truncate(self, size: int) -> None:
         """truncate(2)"""
-        body = self.open(write=True, truncate=False)
-        try:
-            body.truncate(size)
-        finally:
-            body.close()
+        self.open(write=True, truncate=False).truncate(size)
 
 
 class Symlink(Node):

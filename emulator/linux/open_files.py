@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
-from emulator.linux.errors import EBADF, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, LinuxError
+from emulator.linux.errors import EBADF, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.nodes import Body, Directory
 from emulator.linux.paths import Dentry
 
 SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE = range(5)
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE, FALLOC_FL_ZERO_RANGE = 1, 2, 16  # uapi/linux/falloc.h
+ZERO_BYTES = 1 << 20  # written at once
 FIONREAD = 0x541B  # asm-generic/ioctls.h
 LARGE_READ_BYTES = 1 << 16  # from here on a read is cut at the file's size before memory is taken for it
 OFFSET_LIMIT = (1 << 63) - 1
@@ -37,6 +39,9 @@ class NodeFile(File):
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
         self.dentry.node.set_times(accessed_ns, modified_ns)
+
+    def truncate(self, size: int) -> None:
+        raise LinuxError(EINVAL, f"{self.path} is not a regular file")
 
 
 class Pages(Protocol):
@@ -151,6 +156,21 @@ class OpenFile(NodeFile):
         mapped = self._mapped()
         if mapped is not None and size < old:
             self._contents.pages.written(mapped.identity, size, bytes(min(old - size, 1 << 30)))
+
+    def allocate(self, task: Caller, mode: int, offset: int, size: int) -> None:
+        """fallocate(2): space is there anyway; what is left is the size, and the bytes that become zero."""
+        keep_size = mode & FALLOC_FL_KEEP_SIZE
+        end = offset + size
+        if mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE):
+            raise LinuxError(EOPNOTSUPP, f"fallocate mode {mode:#x}")
+        if mode & FALLOC_FL_PUNCH_HOLE and (not keep_size or mode & FALLOC_FL_ZERO_RANGE):
+            raise LinuxError(EOPNOTSUPP, "FALLOC_FL_PUNCH_HOLE needs FALLOC_FL_KEEP_SIZE, and no FALLOC_FL_ZERO_RANGE")
+        if not keep_size and end > self.body.size():
+            self.truncate(end)
+        if mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE):
+            end = min(end, self.body.size())
+            for start in range(offset, end, ZERO_BYTES):
+                self.write_at(task, start, bytes(min(ZERO_BYTES, end - start)))
 
     def seek(self, offset: int, whence: int) -> int:
         if whence == SEEK_CUR:

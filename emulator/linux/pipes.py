@@ -1,12 +1,11 @@
-"""Pipes: two ends of a buffer in memory."""
+"""Pipes: two ends of a buffer in memory. What would have to wait is EAGAIN; waiting is the syscall's."""
 
 from __future__ import annotations
 
 import stat as file_mode
-from collections.abc import Callable
 
 from emulator.linux.attributes import Attributes, FileSystemStatistics
-from emulator.linux.errors import EAGAIN, EDEADLK, ENOTTY, EPIPE, LinuxError
+from emulator.linux.errors import EAGAIN, ENOTTY, EPIPE, LinuxError
 from emulator.linux.file import O_NONBLOCK, O_RDONLY, O_WRONLY, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
 from emulator.linux.open_files import FIONREAD, NodeFile
@@ -19,12 +18,11 @@ ATOMIC_BYTES = 4096  # PIPE_BUF
 class Pipe(Node):
     """The buffer between a reading and a writing end."""
 
-    __slots__ = ("capacity", "data", "inode", "made_ns", "message", "readers", "superblock", "writers")
+    __slots__ = ("capacity", "data", "inode", "made_ns", "readers", "superblock", "writers")
     statistics = PIPE_STATISTICS
 
-    def __init__(self, superblock: Superblock, message: Callable[[str], None]) -> None:
+    def __init__(self, superblock: Superblock) -> None:
         self.superblock = superblock
-        self.message = message
         self.capacity = CAPACITY_BYTES
         self.data = bytearray()
         self.readers = 0
@@ -63,12 +61,6 @@ class PipeEnd(NodeFile):
     def statistics(self) -> FileSystemStatistics:
         return PIPE_STATISTICS
 
-    def _would_wait(self, what: str) -> LinuxError:
-        if self.flags & O_NONBLOCK:
-            return LinuxError(EAGAIN, f"{self.path}: {what}")
-        self.pipe.message(f"{self.path}: {what}, and there is nobody else to change that (EDEADLK)")
-        return LinuxError(EDEADLK, f"{self.path}: {what}")
-
     def ioctl(self, task: Caller, request: int, argument: int) -> int:
         if request == FIONREAD:
             task.mm.write(argument, len(self.pipe.data).to_bytes(4, "little"))
@@ -88,7 +80,7 @@ class ReadEnd(PipeEnd):
         if not pipe.data and size:
             if not pipe.writers:
                 return b""
-            raise self._would_wait("a read of an empty pipe")
+            raise LinuxError(EAGAIN, f"{self.path} is empty")
         data = bytes(pipe.data[:size])
         del pipe.data[:size]
         return data
@@ -112,8 +104,8 @@ class WriteEnd(PipeEnd):
         if not pipe.readers:
             raise LinuxError(EPIPE, f"{self.path}: the reading end is closed")
         room = pipe.capacity - len(pipe.data)
-        if room < len(data) and (room == 0 or len(data) <= ATOMIC_BYTES or not self.flags & O_NONBLOCK):
-            raise self._would_wait(f"a write of {len(data)} bytes to a pipe with room for {room}")
+        if room < len(data) and (room == 0 or len(data) <= ATOMIC_BYTES):
+            raise LinuxError(EAGAIN, f"{self.path}: no room for {len(data)} bytes")
         pipe.data += data[:room]
         return min(room, len(data))
 

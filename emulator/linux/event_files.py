@@ -1,0 +1,124 @@
+"""Event files: what epoll_create1 and eventfd2 make: an interest list, and a counter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
+from emulator.linux.file import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller, File
+from emulator.linux.open_files import OpenDirectory, OpenFile
+
+EPOLLONESHOT = 1 << 30  # uapi/linux/eventpoll.h
+EPOLLET = 1 << 31
+EPOLL_READINESS = 0x0FFF_FFFF  # the bits that say for what; those above say how
+EVENTFD_LIMIT = (1 << 64) - 2
+
+
+class EventCounter(File):
+    """eventfd(2)"""
+
+    def __init__(self, value: int, flags: int, semaphore: bool) -> None:
+        super().__init__(O_RDWR | flags, "anon_inode:[eventfd]")
+        self._value = value
+        self._semaphore = semaphore
+
+    def read(self, task: Caller, size: int) -> bytes:
+        if size < 8:
+            raise LinuxError(EINVAL, f"an eventfd is read into 8 bytes, not {size}")
+        if not self._value:
+            raise LinuxError(EAGAIN, "the eventfd's counter is 0")
+        taken = 1 if self._semaphore else self._value
+        self._value -= taken
+        return taken.to_bytes(8, "little")
+
+    def write(self, task: Caller, data: bytes) -> int:
+        added = int.from_bytes(data[:8], "little")
+        if len(data) < 8 or added > EVENTFD_LIMIT:
+            raise LinuxError(EINVAL, f"an eventfd takes 8 bytes with a number up to {EVENTFD_LIMIT:#x}")
+        if self._value + added > EVENTFD_LIMIT:
+            raise LinuxError(EAGAIN, "the eventfd's counter is full")
+        self._value += added
+        return 8
+
+    def poll(self) -> int:
+        return (POLLIN if self._value else 0) | (POLLOUT if self._value < EVENTFD_LIMIT else 0)
+
+
+@dataclass(slots=True)
+class Interest:
+    """One file that an epoll instance watches."""
+
+    file: File
+    events: int
+    data: int
+    seen: int = 0  # EPOLLET: the readiness that has been told
+    disabled: bool = False  # EPOLLONESHOT, after it was told
+
+
+class EventPoll(File):
+    """epoll(7). Watches what other descriptors have open."""
+
+    def __init__(self) -> None:
+        super().__init__(O_RDWR, "anon_inode:[eventpoll]")
+        self._interests: dict[int, Interest] = {}
+
+    def _forget_closed(self) -> None:
+        for descriptor in [number for number, interest in self._interests.items() if not interest.file.is_open]:
+            del self._interests[descriptor]
+
+    def add(self, descriptor: int, file: File, events: int, data: int) -> None:
+        self._forget_closed()
+        if file is self:
+            raise LinuxError(EINVAL, "an epoll instance cannot watch itself")
+        if isinstance(file, EventPoll):
+            raise LinuxError(ELOOP, "epoll instances that watch each other are not modelled")
+        if isinstance(file, OpenFile | OpenDirectory):
+            raise LinuxError(EPERM, f"{file.path} is always ready and cannot be watched")
+        if descriptor in self._interests:
+            raise LinuxError(EEXIST, f"descriptor {descriptor} is watched already")
+        self._interests[descriptor] = Interest(file, events, data)
+
+    def modify(self, descriptor: int, events: int, data: int) -> None:
+        interest = self._existing(descriptor)
+        self._interests[descriptor] = Interest(interest.file, events, data)
+
+    def remove(self, descriptor: int) -> None:
+        self._existing(descriptor)
+        del self._interests[descriptor]
+
+    def _existing(self, descriptor: int) -> Interest:
+        self._forget_closed()
+        interest = self._interests.get(descriptor)
+        if interest is None:
+            raise LinuxError(ENOENT, f"descriptor {descriptor} is not watched")
+        return interest
+
+    def _readiness(self, interest: Interest) -> int:
+        if interest.disabled:
+            return 0
+        now = interest.file.poll() & (interest.events & EPOLL_READINESS | POLLERR | POLLHUP)
+        if interest.events & EPOLLET:
+            interest.seen &= now
+            return now if now & ~interest.seen else 0
+        return now
+
+    def ready(self) -> bool:
+        self._forget_closed()
+        return any(self._readiness(interest) for interest in self._interests.values())
+
+    def take(self, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` (events, data) of what is ready, which counts as told."""
+        self._forget_closed()
+        told: list[tuple[int, int]] = []
+        for interest in self._interests.values():
+            if len(told) == limit:
+                break
+            events = self._readiness(interest)
+            if events:
+                told.append((events, interest.data))
+                interest.seen = events
+                interest.disabled = bool(interest.events & EPOLLONESHOT)
+        return told
+
+    def poll(self) -> int:
+        return POLLIN if self.ready() else 0

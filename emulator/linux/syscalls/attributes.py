@@ -1,0 +1,299 @@
+"""What a file is: stat and its relatives, access, and what changes it: chmod, chown, utimensat, truncate."""
+
+from __future__ import annotations
+
+import struct
+
+from emulator.linux.attributes import NANOSECONDS, Attributes, pack_statx
+from emulator.linux.errors import EACCES, EINVAL, ENODEV, LinuxError
+from emulator.linux.file import O_WRONLY, File
+from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS
+from emulator.linux.open_files import NodeFile, OpenFile
+from emulator.linux.paths import Dentry
+from emulator.linux.syscalls.at import (
+    AT_EACCESS,
+    AT_EMPTY_PATH,
+    AT_FDCWD,
+    AT_NO_AUTOMOUNT,
+    AT_SYMLINK_NOFOLLOW,
+    find,
+    find_or_open,
+    opened_dentry,
+    start,
+    tree,
+)
+from emulator.linux.syscalls.input_output import writable
+from emulator.linux.syscalls.table import Address, Long, OptionalPath, Path, Support, UInt, syscall
+from emulator.linux.task import Task
+
+ANONYMOUS = Attributes(inode=12, mode=0o600, device=PIPE_DEVICE)  # files without a node: fs/anon_inodes.c has one inode
+
+
+def file_attributes(file: File) -> Attributes:
+    return file.attributes() if isinstance(file, NodeFile) else ANONYMOUS
+
+
+def _attributes(found: Dentry | File) -> Attributes:
+    return found.node.attributes() if isinstance(found, Dentry) else file_attributes(found)
+
+
+def _write_stat(task: Task, address: int, attributes: Attributes) -> int:
+    task.mm.write(address, task.architecture.pack_stat(attributes.stat()))
+    return 0
+
+
+@syscall(aarch64=79, x86_64=262)
+def newfstatat(task: Task, descriptor: int, path: Path, buffer: Address, flags: int) -> int:
+    """fstatat(2)"""
+    if flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH):
+        raise LinuxError(EINVAL, f"fstatat flags {flags:#x}")
+    return _write_stat(task, buffer, _attributes(find_or_open(task, descriptor, path, flags)))
+
+
+@syscall(x86_64=4)
+def stat(task: Task, path: Path, buffer: Address) -> int:
+    """stat(2)"""
+    return _write_stat(task, buffer, find(task, AT_FDCWD, path).node.attributes())
+
+
+@syscall(x86_64=6)
+def lstat(task: Task, path: Path, buffer: Address) -> int:
+    """lstat(2)"""
+    return _write_stat(task, buffer, find(task, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW).node.attributes())
+
+
+@syscall(aarch64=80, x86_64=5)
+def fstat(task: Task, descriptor: int, buffer: Address) -> int:
+    """fstat(2)"""
+    return _write_stat(task, buffer, file_attributes(task.files.get(descriptor)))
+
+
+AT_STATX_SYNC_TYPE = 0x6000
+
+
+@syscall(aarch64=291, x86_64=332)
+def statx(task: Task, descriptor: int, path: Path, flags: UInt, mask: UInt, buffer: Address) -> int:
+    """statx(2). Everything that is known is given, whatever the mask asks for."""
+    if flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE):
+        raise LinuxError(EINVAL, f"statx flags {flags:#x}")
+    task.mm.write(buffer, pack_statx(_attributes(find_or_open(task, descriptor, path, flags))))
+    return 0
+
+
+@syscall(aarch64=43, x86_64=137)
+def statfs(task: Task, path: Path, buffer: Address) -> int:
+    """statfs(2)"""
+    task.mm.write(buffer, find(task, AT_FDCWD, path).node.statistics.pack())
+    return 0
+
+
+@syscall(aarch64=44, x86_64=138)
+def fstatfs(task: Task, descriptor: int, buffer: Address) -> int:
+    """fstatfs(2)"""
+    file = task.files.get(descriptor)
+    task.mm.write(buffer, (file.statistics() if isinstance(file, NodeFile) else PIPE_STATISTICS).pack())
+    return 0
+
+
+@syscall(aarch64=439, x86_64=439)
+def faccessat2(task: Task, descriptor: int, path: Path, mode: UInt, flags: UInt) -> int:
+    """faccessat2(2). Real and effective user are one here."""
+    if mode & ~7 or flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH):
+        raise LinuxError(EINVAL, f"faccessat2 mode {mode:#x}, flags {flags:#x}")
+    found = find_or_open(task, descriptor, path, flags)
+    dentry = found if isinstance(found, Dentry) else opened_dentry(found)
+    if not dentry.node.permits(mode):
+        raise LinuxError(EACCES, f"{dentry.path} does not permit {mode:#o}")
+    return 0
+
+
+@syscall(aarch64=48, x86_64=269)
+def faccessat(task: Task, descriptor: int, path: Path, mode: UInt) -> int:
+    """faccessat(2)"""
+    return faccessat2(task, descriptor, path, mode, 0)
+
+
+@syscall(x86_64=21)
+def access(task: Task, path: Path, mode: UInt) -> int:
+    """access(2)"""
+    return faccessat2(task, AT_FDCWD, path, mode, 0)
+
+
+@syscall(aarch64=452, x86_64=452)
+def fchmodat2(task: Task, descriptor: int, path: Path, mode: UInt, flags: UInt) -> int:
+    """fchmodat2(2)"""
+    if flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH):
+        raise LinuxError(EINVAL, f"fchmodat2 flags {flags:#x}")
+    found = find_or_open(task, descriptor, path, flags)
+    if not isinstance(found, Dentry):
+        return fchmod(task, descriptor, mode)
+    tree(task).change_node(found, lambda: found.node.set_mode(mode & 0o7777))
+    return 0
+
+
+@syscall(aarch64=53, x86_64=268)
+def fchmodat(task: Task, descriptor: int, path: Path, mode: UInt) -> int:
+    """fchmodat(2)"""
+    return fchmodat2(task, descriptor, path, mode, 0)
+
+
+@syscall(x86_64=90)
+def chmod(task: Task, path: Path, mode: UInt) -> int:
+    """chmod(2)"""
+    return fchmodat2(task, AT_FDCWD, path, mode, 0)
+
+
+@syscall(aarch64=52, x86_64=91)
+def fchmod(task: Task, descriptor: int, mode: UInt) -> int:
+    """fchmod(2)"""
+    file = task.files.get(descriptor)
+    if not isinstance(file, NodeFile):
+        raise LinuxError(EINVAL, f"{file.path} has no permissions")
+    tree(task).change_node(opened_dentry(file), lambda: file.set_mode(mode & 0o7777))
+    return 0
+
+
+UNCHANGED = 0xFFFFFFFF  # (uid_t)-1
+
+
+def _change_owner(task: Task, dentry: Dentry, uid: int, gid: int) -> int:
+    """Nothing changes hands: the host's owners stay. To give a file to whom it belongs already is a success."""
+    attributes = dentry.node.attributes()
+    if uid not in (UNCHANGED, attributes.uid) or gid not in (UNCHANGED, attributes.gid):
+        task.kernel.name_once(f"{dentry.path}: chown to {uid}:{gid} is not modelled; the owner stays")
+    return 0
+
+
+NO_OWNERS = "files keep their owners: what the guest cannot tell from success, as on a file system without owners"
+
+
+@syscall(aarch64=54, x86_64=260, support=Support.ACCEPTED, note=NO_OWNERS)
+def fchownat(task: Task, descriptor: int, path: Path, uid: UInt, gid: UInt, flags: UInt) -> int:
+    """fchownat(2)"""
+    found = find_or_open(task, descriptor, path, flags)
+    return _change_owner(task, found if isinstance(found, Dentry) else opened_dentry(found), uid, gid)
+
+
+@syscall(x86_64=92, support=Support.ACCEPTED, note=NO_OWNERS)
+def chown(task: Task, path: Path, uid: UInt, gid: UInt) -> int:
+    """chown(2)"""
+    return _change_owner(task, find(task, AT_FDCWD, path), uid, gid)
+
+
+@syscall(x86_64=94, support=Support.ACCEPTED, note=NO_OWNERS)
+def lchown(task: Task, path: Path, uid: UInt, gid: UInt) -> int:
+    """lchown(2)"""
+    return _change_owner(task, find(task, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), uid, gid)
+
+
+@syscall(aarch64=55, x86_64=93, support=Support.ACCEPTED, note=NO_OWNERS)
+def fchown(task: Task, descriptor: int, uid: UInt, gid: UInt) -> int:
+    """fchown(2)"""
+    return _change_owner(task, opened_dentry(task.files.get(descriptor)), uid, gid)
+
+
+UTIME_NOW = 0x3FFF_FFFF  # uapi/linux/stat.h
+UTIME_OMIT = 0x3FFF_FFFE
+
+
+def _time_ns(task: Task, seconds: int, nanoseconds: int) -> int | None:
+    if nanoseconds == UTIME_NOW:
+        return task.clock.realtime_ns()
+    if nanoseconds == UTIME_OMIT:
+        return None
+    if not 0 <= nanoseconds < NANOSECONDS:
+        raise LinuxError(EINVAL, f"{nanoseconds} nanoseconds")
+    return seconds * NANOSECONDS + nanoseconds
+
+
+def _set_times(task: Task, descriptor: int, path: str | None, times: tuple[int | None, int | None], flags: int) -> int:
+    found = task.files.get(descriptor) if path is None else find_or_open(task, descriptor, path, flags)
+    if isinstance(found, Dentry):
+        tree(task).change_node(found, lambda: found.node.set_times(*times))
+    elif isinstance(found, NodeFile):
+        tree(task).change_node(opened_dentry(found), lambda: found.set_times(*times))
+    else:
+        raise LinuxError(EINVAL, f"{found.path} has no times")
+    return 0
+
+
+@syscall(aarch64=88, x86_64=280)
+def utimensat(task: Task, descriptor: int, path: OptionalPath, times: Address, flags: UInt) -> int:
+    """utimensat(2), and futimens(3) with a null path"""
+    if not times:
+        now = task.clock.realtime_ns()
+        return _set_times(task, descriptor, path, (now, now), flags)
+    seconds, nanoseconds, modified_seconds, modified_nanoseconds = struct.unpack("<4q", task.mm.read(times, 32))
+    wanted = (_time_ns(task, seconds, nanoseconds), _time_ns(task, modified_seconds, modified_nanoseconds))
+    return _set_times(task, descriptor, path, wanted, flags)
+
+
+def _timeval_times(task: Task, address: int) -> tuple[int, int]:
+    """struct timeval[2], or now."""
+    if not address:
+        now = task.clock.realtime_ns()
+        return now, now
+    values = struct.unpack("<4q", task.mm.read(address, 32))
+    if not all(0 <= microseconds < 1_000_000 for microseconds in values[1::2]):
+        raise LinuxError(EINVAL, f"timeval {values}")
+    return values[0] * NANOSECONDS + values[1] * 1000, values[2] * NANOSECONDS + values[3] * 1000
+
+
+@syscall(x86_64=235)
+def utimes(task: Task, path: Path, times: Address) -> int:
+    """utimes(2)"""
+    return _set_times(task, AT_FDCWD, path, _timeval_times(task, times), 0)
+
+
+@syscall(x86_64=261)
+def futimesat(task: Task, descriptor: int, path: OptionalPath, times: Address) -> int:
+    """futimesat(2)"""
+    return _set_times(task, descriptor, path, _timeval_times(task, times), 0)
+
+
+@syscall(x86_64=132)
+def utime(task: Task, path: Path, times: Address) -> int:
+    """utime(2): struct utimbuf"""
+    if not times:
+        return utimes(task, path, 0)
+    accessed, modified = struct.unpack("<2q", task.mm.read(times, 16))
+    return _set_times(task, AT_FDCWD, path, (accessed * NANOSECONDS, modified * NANOSECONDS), 0)
+
+
+def _truncate(file: File, size: int) -> int:
+    if not isinstance(file, NodeFile):
+        raise LinuxError(EINVAL, f"{file.path} has no size")
+    file.truncate(size)
+    return 0
+
+
+def _check_size(size: int) -> None:
+    if size < 0:
+        raise LinuxError(EINVAL, f"a size of {size} bytes")
+
+
+@syscall(aarch64=45, x86_64=76)
+def truncate(task: Task, path: Path, size: Long) -> int:
+    """truncate(2)"""
+    _check_size(size)
+    file = tree(task).open_at(task, start(task, AT_FDCWD, path), path, O_WRONLY)
+    return _truncate(file, size)
+
+
+@syscall(aarch64=46, x86_64=77)
+def ftruncate(task: Task, descriptor: int, size: Long) -> int:
+    """ftruncate(2)"""
+    _check_size(size)
+    return _truncate(writable(task, descriptor), size)
+
+
+@syscall(aarch64=47, x86_64=285, support=Support.PARTIAL, note="modes that move or share blocks are EOPNOTSUPP")
+def fallocate(task: Task, descriptor: int, mode: UInt, offset: Long, size: Long) -> int:
+    """fallocate(2)"""
+    if offset < 0 or size <= 0:
+        raise LinuxError(EINVAL, f"fallocate of {size} bytes at {offset}")
+    file = writable(task, descriptor)
+    if not isinstance(file, OpenFile):
+        raise LinuxError(ENODEV, f"{file.path} is not a regular file")
+    file.allocate(task, mode, offset, size)
+    return 0

@@ -1,0 +1,199 @@
+"""Descriptors: duplicates, fcntl, pipes, memory files, locks."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from emulator.linux.errors import EBADF, EINVAL, EPERM, LinuxError
+from emulator.linux.file import O_APPEND, O_CLOEXEC, O_NONBLOCK, O_RDWR, File
+from emulator.linux.open_files import NodeFile, OpenFile
+from emulator.linux.pipes import PipeEnd
+from emulator.linux.syscalls.at import tree
+from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, syscall
+from emulator.linux.task import Task
+
+
+@syscall(aarch64=23, x86_64=32)
+def dup(task: Task, descriptor: int) -> int:
+    """dup(2)"""
+    return task.files.dup(descriptor)
+
+
+@syscall(x86_64=33)
+def dup2(task: Task, descriptor: int, wanted: int) -> int:
+    """dup2(2)"""
+    file = task.files.get(descriptor)
+    return wanted if wanted == descriptor else task.files.install_at(wanted, file)
+
+
+@syscall(aarch64=24, x86_64=292)
+def dup3(task: Task, descriptor: int, wanted: int, flags: int) -> int:
+    """dup3(2)"""
+    if flags & ~O_CLOEXEC or wanted == descriptor:
+        raise LinuxError(EINVAL, f"dup3({descriptor}, {wanted}, {flags:#x})")
+    return task.files.install_at(wanted, task.files.get(descriptor), bool(flags & O_CLOEXEC))
+
+
+# uapi/asm-generic/fcntl.h, uapi/linux/fcntl.h
+F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW = range(8)
+F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
+F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 1031, 1032, 1033, 1034
+FD_CLOEXEC = 1
+F_RDLCK, F_WRLCK, F_UNLCK = range(3)
+F_SEAL_SEAL = 1
+PIPE_MAXIMUM_BYTES = 1 << 20  # fs.pipe-max-size
+O_ASYNC, O_NOATIME = 0o20000, 0o1000000
+SETTABLE = O_APPEND | O_NONBLOCK | O_ASYNC | O_NOATIME  # by F_SETFL
+
+Command = Callable[[Task, int, File, int], int]  # task, descriptor, what it has open, third argument
+
+
+def _duplicate(task: Task, descriptor: int, file: File, argument: int) -> int:
+    lowest = argument & 0xFFFFFFFF
+    if lowest >= task.files.limit:
+        raise LinuxError(EINVAL, f"descriptor {lowest} is not in 0..{task.files.limit - 1}")
+    return task.files.install(file, lowest=lowest)
+
+
+def _duplicate_cloexec(task: Task, descriptor: int, file: File, argument: int) -> int:
+    duplicate = _duplicate(task, descriptor, file, argument)
+    task.files.set_cloexec(duplicate, True)
+    return duplicate
+
+
+def _get_descriptor_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
+    return FD_CLOEXEC if task.files.cloexec(descriptor) else 0
+
+
+def _set_descriptor_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
+    task.files.set_cloexec(descriptor, bool(argument & FD_CLOEXEC))
+    return 0
+
+
+def _get_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
+    """A 64-bit kernel opens every file with O_LARGEFILE and shows it."""
+    large = isinstance(file, NodeFile) and not isinstance(file, PipeEnd)
+    return file.flags | (task.architecture.open_flags.largefile if large else 0)
+
+
+def _set_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
+    file.flags = file.flags & ~SETTABLE | argument & SETTABLE
+    return 0
+
+
+def _query_lock(task: Task, descriptor: int, file: File, argument: int) -> int:
+    """Nobody else has a lock: struct flock comes back with l_type F_UNLCK."""
+    kind = struct.unpack("<h", task.mm.read(argument, 2))[0]
+    if kind not in (F_RDLCK, F_WRLCK):
+        raise LinuxError(EINVAL, f"lock type {kind}")
+    task.mm.write(argument, struct.pack("<h", F_UNLCK))
+    return 0
+
+
+def _lock(task: Task, descriptor: int, file: File, argument: int) -> int:
+    """The only process gets every lock."""
+    kind = struct.unpack("<h", task.mm.read(argument, 2))[0]
+    if kind not in (F_RDLCK, F_WRLCK, F_UNLCK):
+        raise LinuxError(EINVAL, f"lock type {kind}")
+    if (kind == F_RDLCK and not file.readable) or (kind == F_WRLCK and not file.writable):
+        raise LinuxError(EBADF, f"{file.path} is not open for what lock type {kind} needs")
+    return 0
+
+
+def _get_pipe_size(task: Task, descriptor: int, file: File, argument: int) -> int:
+    if not isinstance(file, PipeEnd):
+        raise LinuxError(EBADF, f"{file.path} is not a pipe of the guest's")
+    return file.pipe.capacity
+
+
+def _set_pipe_size(task: Task, descriptor: int, file: File, argument: int) -> int:
+    if not isinstance(file, PipeEnd):
+        raise LinuxError(EBADF, f"{file.path} is not a pipe of the guest's")
+    if not 0 < argument <= PIPE_MAXIMUM_BYTES:
+        raise LinuxError(EPERM, f"a pipe of {argument} bytes; at most {PIPE_MAXIMUM_BYTES}")
+    file.pipe.capacity = max(4096, 1 << (argument - 1).bit_length())
+    return file.pipe.capacity
+
+
+def _get_seals(task: Task, descriptor: int, file: File, argument: int) -> int:
+    if not isinstance(file, OpenFile) or not file.path.startswith("/memfd:"):
+        raise LinuxError(EINVAL, f"{file.path} cannot be sealed")
+    return F_SEAL_SEAL
+
+
+def _add_seals(task: Task, descriptor: int, file: File, argument: int) -> int:
+    _get_seals(task, descriptor, file, argument)
+    raise LinuxError(EPERM, f"{file.path}: file seals are not modelled")
+
+
+COMMANDS: dict[int, Command] = {
+    F_DUPFD: _duplicate,
+    F_DUPFD_CLOEXEC: _duplicate_cloexec,
+    F_GETFD: _get_descriptor_flags,
+    F_SETFD: _set_descriptor_flags,
+    F_GETFL: _get_flags,
+    F_SETFL: _set_flags,
+    F_GETLK: _query_lock,
+    F_OFD_GETLK: _query_lock,
+    F_SETLK: _lock,
+    F_SETLKW: _lock,
+    F_OFD_SETLK: _lock,
+    F_OFD_SETLKW: _lock,
+    F_GETPIPE_SZ: _get_pipe_size,
+    F_SETPIPE_SZ: _set_pipe_size,
+    F_GET_SEALS: _get_seals,
+    F_ADD_SEALS: _add_seals,
+}
+
+
+@syscall(aarch64=25, x86_64=72, support=Support.PARTIAL, note="leases, notifications, owners and hints are EINVAL")
+def fcntl(task: Task, descriptor: int, command: UInt, argument: ULong) -> int:
+    """fcntl(2)"""
+    file = task.files.get(descriptor)
+    run = COMMANDS.get(command)
+    if run is None:
+        raise LinuxError(EINVAL, f"fcntl command {command} is not modelled")
+    return run(task, descriptor, file, argument)
+
+
+LOCK_SH, LOCK_EX, LOCK_NB, LOCK_UN = 1, 2, 4, 8  # uapi/asm-generic/fcntl.h
+
+
+@syscall(aarch64=32, x86_64=73, support=Support.ACCEPTED, note="the only process of the machine gets every lock")
+def flock(task: Task, descriptor: int, operation: UInt) -> int:
+    """flock(2)"""
+    task.files.get(descriptor)
+    if operation & ~LOCK_NB not in (LOCK_SH, LOCK_EX, LOCK_UN):
+        raise LinuxError(EINVAL, f"flock operation {operation:#x}")
+    return 0
+
+
+@syscall(aarch64=59, x86_64=293)
+def pipe2(task: Task, descriptors: Address, flags: UInt) -> int:
+    """pipe2(2)"""
+    if flags & ~(O_CLOEXEC | O_NONBLOCK | task.architecture.open_flags.direct):
+        raise LinuxError(EINVAL, f"pipe2 flags {flags:#x}")
+    reading, writing = tree(task).pipe(flags)
+    cloexec = bool(flags & O_CLOEXEC)
+    first = task.files.install(reading, cloexec)
+    second = task.files.install(writing, cloexec)
+    task.mm.write(descriptors, struct.pack("<ii", first, second))
+    return 0
+
+
+@syscall(x86_64=22)
+def pipe(task: Task, descriptors: Address) -> int:
+    """pipe(2)"""
+    return pipe2(task, descriptors, 0)
+
+
+MFD_CLOEXEC, MFD_ALLOW_SEALING, MFD_HUGETLB, MFD_NOEXEC_SEAL, MFD_EXEC = 1, 2, 4, 8, 16  # uapi/linux/memfd.h
+
+
+@syscall(aarch64=279, x86_64=319, support=Support.PARTIAL, note="no seals, no huge pages")
+def memfd_create(task: Task, name: Path, flags: UInt) -> int:
+    """memfd_create(2)"""
+    if flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC) or len(name) > 249:
+        raise LinuxError(EINVAL, f"memfd_create({name[:20]!r}, {flags:#x})")
+    return task.files.install(tree(task).memory_file(name, O_RDWR), bool(flags & MFD_CLOEXEC))

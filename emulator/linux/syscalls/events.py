@@ -1,0 +1,266 @@
+"""Waiting for files: poll, select, epoll; and eventfd, whose file is there to be waited for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.event_files import EventCounter, EventPoll
+from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT
+from emulator.linux.signal import SIGSET_SIZE, UNBLOCKABLE
+from emulator.linux.syscalls.table import Address, Size, UInt, syscall
+from emulator.linux.task import Task
+from emulator.linux.waiting import wait_until
+
+NANOSECONDS = 1_000_000_000
+POLLPRI, POLLNVAL = 0x002, 0x020  # uapi/asm-generic/poll.h
+POLLRDNORM, POLLWRNORM = 0x040, 0x100
+POLLFD = struct.Struct("<ihh")
+
+
+def _poll_bits(task: Task, descriptor: int, wanted: int) -> int:
+    """What holds of `wanted`, and POLLERR, POLLHUP, POLLNVAL. The NORM forms are the same here."""
+    try:
+        ready = task.files.get(descriptor).poll()
+    except LinuxError:
+        return POLLNVAL
+    ready |= (POLLRDNORM if ready & POLLIN else 0) | (POLLWRNORM if ready & POLLOUT else 0)
+    return ready & (wanted | POLLERR | POLLHUP)
+
+
+def _wait(task: Task, ready: Callable[[], bool], timeout_ns: int | None, mask: int | None, what: str) -> int:
+    """Wait under another signal mask, if there is one; the time that was left of the timeout."""
+    clock, signals = task.clock, task.signals
+    until_ns = None if timeout_ns is None else clock.elapsed_ns() + timeout_ns
+    old = signals.blocked
+    if mask is not None:
+        signals.blocked = mask & ~UNBLOCKABLE
+    try:
+        wait_until(task, ready, what, until_ns, restart=False)
+    except LinuxError:
+        if mask is not None:
+            signals.restore_mask = old  # the handler runs under the call's mask, and then the old one is back
+        raise
+    signals.blocked = old
+    return 0 if until_ns is None else max(0, until_ns - clock.elapsed_ns())
+
+
+def _poll(task: Task, address: int, count: int, timeout_ns: int | None, mask: int | None) -> tuple[int, int]:
+    """How many are ready, and what is left of the timeout."""
+    if count > task.files.limit:
+        raise LinuxError(EINVAL, f"{count} descriptors; the limit is {task.files.limit}")
+    watched = list(POLLFD.iter_unpack(task.mm.read(address, POLLFD.size * count))) if count else []
+    answers: list[int] = []
+
+    def look() -> bool:
+        answers[:] = [0 if fd < 0 else _poll_bits(task, fd, events & 0xFFFF) for fd, events, _ in watched]
+        return any(answers)
+
+    left_ns = _wait(task, look, timeout_ns, mask, "poll")
+    for index, answer in enumerate(answers):
+        task.mm.write(address + POLLFD.size * index + 6, struct.pack("<H", answer))
+    return sum(answer != 0 for answer in answers), left_ns
+
+
+@syscall(x86_64=7)
+def poll(task: Task, descriptors: Address, count: UInt, timeout_ms: int) -> int:
+    """poll(2)"""
+    return _poll(task, descriptors, count, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)[0]
+
+
+def _timeout_ns(task: Task, address: int, per_second: int) -> int | None:
+    """struct timespec or timeval; a null pointer waits for ever."""
+    if not address:
+        return None
+    seconds, rest = struct.unpack("<2q", task.mm.read(address, 16))
+    if seconds < 0 or not 0 <= rest < per_second:
+        raise LinuxError(EINVAL, f"a timeout of {seconds} s and {rest}/{per_second} s")
+    return int(seconds * NANOSECONDS + rest * (NANOSECONDS // per_second))
+
+
+def _write_timeout(task: Task, address: int, left_ns: int, per_second: int) -> None:
+    if address:
+        seconds, nanoseconds = divmod(left_ns, NANOSECONDS)
+        task.mm.write(address, struct.pack("<2q", seconds, nanoseconds // (NANOSECONDS // per_second)))
+
+
+def _mask(task: Task, address: int, size: int) -> int | None:
+    if not address:
+        return None
+    if size != SIGSET_SIZE:
+        raise LinuxError(EINVAL, f"a signal set of {size} bytes; it has {SIGSET_SIZE}")
+    return int.from_bytes(task.mm.read(address, SIGSET_SIZE), "little")
+
+
+@syscall(aarch64=73, x86_64=271)
+def ppoll(task: Task, descriptors: Address, count: UInt, timeout: Address, mask: Address, mask_size: Size) -> int:
+    """ppoll(2)"""
+    timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
+    ready, left_ns = _poll(task, descriptors, count, timeout_ns, _mask(task, mask, mask_size))
+    _write_timeout(task, timeout, left_ns, NANOSECONDS)
+    return ready
+
+
+SELECT_BITS = (  # fs/select.c: what makes a descriptor ready in each of the three sets
+    POLLRDNORM | POLLIN | POLLHUP | POLLERR,
+    POLLWRNORM | POLLOUT | POLLERR,
+    POLLPRI,
+)
+
+
+def _select(
+    task: Task, count: int, sets: tuple[int, int, int], timeout_ns: int | None, mask: int | None
+) -> tuple[int, int]:
+    """How many bits are set in the answer, and what is left of the timeout."""
+    if count < 0:
+        raise LinuxError(EINVAL, f"{count} descriptors")
+    count = min(count, task.files.limit)
+    size = -(-count // 64) * 8
+    asked = [int.from_bytes(task.mm.read(address, size), "little") if address and size else 0 for address in sets]
+    asked = [bits & ((1 << count) - 1) for bits in asked]
+    for descriptor in range(count):
+        if any(bits >> descriptor & 1 for bits in asked):
+            task.files.get(descriptor)  # EBADF
+    answers = [0, 0, 0]
+
+    def look() -> bool:
+        for index, (bits, wanted) in enumerate(zip(asked, SELECT_BITS, strict=True)):
+            answers[index] = sum(
+                1 << descriptor
+                for descriptor in range(count)
+                if bits >> descriptor & 1 and _poll_bits(task, descriptor, wanted) & wanted
+            )
+        return any(answers)
+
+    left_ns = _wait(task, look, timeout_ns, mask, "select")
+    for address, answer in zip(sets, answers, strict=True):
+        if address and size:
+            task.mm.write(address, answer.to_bytes(size, "little"))
+    return sum(answer.bit_count() for answer in answers), left_ns
+
+
+@syscall(x86_64=23)
+def select(task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address) -> int:
+    """select(2): struct timeval, which tells what was left"""
+    timeout_ns = _timeout_ns(task, timeout, 1_000_000)
+    ready, left_ns = _select(task, count, (reading, writing, exceptional), timeout_ns, None)
+    _write_timeout(task, timeout, left_ns, 1_000_000)
+    return ready
+
+
+@syscall(aarch64=72, x86_64=270)
+def pselect6(
+    task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address, mask: Address
+) -> int:
+    """pselect6(2): the last argument points to the mask's address and size"""
+    timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
+    mask_address, mask_size = struct.unpack("<2Q", task.mm.read(mask, 16)) if mask else (0, 0)
+    blocked = _mask(task, mask_address, mask_size)
+    ready, left_ns = _select(task, count, (reading, writing, exceptional), timeout_ns, blocked)
+    _write_timeout(task, timeout, left_ns, NANOSECONDS)
+    return ready
+
+
+EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD = 1, 2, 3
+
+
+def _event_layout(task: Task) -> struct.Struct:
+    """struct epoll_event: packed on x86-64 only."""
+    return struct.Struct("<IQ" if task.architecture.epoll_event_packed else "<I4xQ")
+
+
+def _event_poll(task: Task, descriptor: int) -> EventPoll:
+    file = task.files.get(descriptor)
+    if not isinstance(file, EventPoll):
+        raise LinuxError(EINVAL, f"descriptor {descriptor} is not an epoll instance")
+    return file
+
+
+@syscall(aarch64=20, x86_64=291)
+def epoll_create1(task: Task, flags: UInt) -> int:
+    """epoll_create1(2)"""
+    if flags & ~O_CLOEXEC:
+        raise LinuxError(EINVAL, f"epoll_create1 flags {flags:#x}")
+    return task.files.install(EventPoll(), bool(flags & O_CLOEXEC))
+
+
+@syscall(x86_64=213)
+def epoll_create(task: Task, size: int) -> int:
+    """epoll_create(2)"""
+    if size <= 0:
+        raise LinuxError(EINVAL, f"epoll_create of size {size}")
+    return task.files.install(EventPoll())
+
+
+@syscall(aarch64=21, x86_64=233)
+def epoll_ctl(task: Task, instance: int, operation: int, descriptor: int, event: Address) -> int:
+    """epoll_ctl(2)"""
+    file = task.files.get(descriptor)
+    watcher = _event_poll(task, instance)
+    if operation == EPOLL_CTL_DEL:
+        watcher.remove(descriptor)
+        return 0
+    if operation not in (EPOLL_CTL_ADD, EPOLL_CTL_MOD):
+        raise LinuxError(EINVAL, f"epoll_ctl operation {operation} is not one of 1..3")
+    layout = _event_layout(task)
+    events, data = layout.unpack(task.mm.read(event, layout.size))
+    if operation == EPOLL_CTL_ADD:
+        watcher.add(descriptor, file, events, data)
+    else:
+        watcher.modify(descriptor, events, data)
+    return 0
+
+
+def _epoll_wait(task: Task, instance: int, events: int, limit: int, timeout_ns: int | None, mask: int | None) -> int:
+    if limit <= 0:
+        raise LinuxError(EINVAL, f"room for {limit} events")
+    watcher = _event_poll(task, instance)
+    _wait(task, watcher.ready, timeout_ns, mask, "epoll_wait")
+    layout = _event_layout(task)
+    told = watcher.take(limit)
+    if told:
+        task.mm.write(events, b"".join(layout.pack(bits, data) for bits, data in told))
+    return len(told)
+
+
+@syscall(x86_64=232)
+def epoll_wait(task: Task, instance: int, events: Address, limit: int, timeout_ms: int) -> int:
+    """epoll_wait(2)"""
+    return _epoll_wait(task, instance, events, limit, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)
+
+
+@syscall(aarch64=22, x86_64=281)
+def epoll_pwait(
+    task: Task, instance: int, events: Address, limit: int, timeout_ms: int, mask: Address, mask_size: Size
+) -> int:
+    """epoll_pwait(2)"""
+    timeout_ns = timeout_ms * 1_000_000 if timeout_ms >= 0 else None
+    return _epoll_wait(task, instance, events, limit, timeout_ns, _mask(task, mask, mask_size))
+
+
+@syscall(aarch64=441, x86_64=441)
+def epoll_pwait2(
+    task: Task, instance: int, events: Address, limit: int, timeout: Address, mask: Address, mask_size: Size
+) -> int:
+    """epoll_pwait2(2)"""
+    timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
+    return _epoll_wait(task, instance, events, limit, timeout_ns, _mask(task, mask, mask_size))
+
+
+EFD_SEMAPHORE = 1
+
+
+@syscall(aarch64=19, x86_64=290)
+def eventfd2(task: Task, value: UInt, flags: UInt) -> int:
+    """eventfd2(2)"""
+    if flags & ~(O_CLOEXEC | O_NONBLOCK | EFD_SEMAPHORE):
+        raise LinuxError(EINVAL, f"eventfd flags {flags:#x}")
+    file = EventCounter(value, flags & O_NONBLOCK, bool(flags & EFD_SEMAPHORE))
+    return task.files.install(file, bool(flags & O_CLOEXEC))
+
+
+@syscall(x86_64=284)
+def eventfd(task: Task, value: UInt) -> int:
+    """eventfd(2)"""
+    return eventfd2(task, value, 0)

@@ -1,0 +1,87 @@
+"""Opening, creating and closing files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from emulator.linux.errors import E2BIG, EINVAL, EXDEV, LinuxError
+from emulator.linux.file import O_CLOEXEC, O_CREAT, O_TRUNC, O_WRONLY
+from emulator.linux.file_tree import O_TMPFILE_BIT
+from emulator.linux.syscalls.at import AT_FDCWD, new_mode, start, tree
+from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, syscall
+from emulator.linux.task import Task
+
+
+@syscall(aarch64=56, x86_64=257)
+def openat(task: Task, descriptor: int, path: Path, flags: int, mode: UInt) -> int:
+    """openat(2)"""
+    permissions = new_mode(task, mode) if flags & (O_CREAT | O_TMPFILE_BIT) else 0
+    file = tree(task).open_at(task, start(task, descriptor, path), path, flags, permissions)
+    return task.files.install(file, bool(flags & O_CLOEXEC))
+
+
+@syscall(x86_64=2)
+def open(task: Task, path: Path, flags: int, mode: UInt) -> int:
+    """open(2)"""
+    return openat(task, AT_FDCWD, path, flags, mode)
+
+
+@syscall(x86_64=85)
+def creat(task: Task, path: Path, mode: UInt) -> int:
+    """creat(2)"""
+    return openat(task, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHow:
+    """uapi/linux/openat2.h, struct open_how."""
+
+    flags: int
+    mode: int
+    resolve: int
+    SIZE: ClassVar[int] = 24
+
+    @classmethod
+    def unpack(cls, data: bytes) -> OpenHow:
+        return cls(*(int.from_bytes(data[at : at + 8], "little") for at in (0, 8, 16)))
+
+
+@syscall(aarch64=437, x86_64=437, support=Support.PARTIAL, note="the RESOLVE_* restrictions are refused with EXDEV")
+def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -> int:
+    """openat2(2)"""
+    if size < OpenHow.SIZE:
+        raise LinuxError(EINVAL, f"struct open_how has at least {OpenHow.SIZE} bytes, not {size}")
+    if size > OpenHow.SIZE and any(task.mm.read(how + OpenHow.SIZE, min(size, 4096) - OpenHow.SIZE)):
+        raise LinuxError(E2BIG, f"struct open_how of {size} bytes with fields that are not known")
+    values = OpenHow.unpack(task.mm.read(how, OpenHow.SIZE))
+    if values.flags >> 32 or values.mode & ~0o7777:
+        raise LinuxError(EINVAL, f"open_how flags {values.flags:#x}, mode {values.mode:#o}")
+    if values.resolve:
+        raise LinuxError(EXDEV, f"open_how.resolve {values.resolve:#x} is not modelled")
+    return openat(task, descriptor, path, values.flags, values.mode)
+
+
+@syscall(aarch64=57, x86_64=3)
+def close(task: Task, descriptor: int) -> int:
+    """close(2)"""
+    task.files.close(descriptor)
+    return 0
+
+
+CLOSE_RANGE_UNSHARE = 2  # uapi/linux/close_range.h
+CLOSE_RANGE_CLOEXEC = 4
+
+
+@syscall(aarch64=436, x86_64=436)
+def close_range(task: Task, first: UInt, last: UInt, flags: UInt) -> int:
+    """close_range(2)"""
+    if flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) or first > last:
+        raise LinuxError(EINVAL, f"close_range({first}, {last}, {flags:#x})")
+    for descriptor in task.files.descriptors():
+        if first <= descriptor <= last:
+            if flags & CLOSE_RANGE_CLOEXEC:
+                task.files.set_cloexec(descriptor, True)
+            else:
+                task.files.close(descriptor)
+    return 0

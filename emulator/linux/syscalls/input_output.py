@@ -1,0 +1,239 @@
+"""Reading and writing what is open: read, write, their vector and offset forms, lseek."""
+
+from __future__ import annotations
+
+import struct
+
+from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EOPNOTSUPP, EPIPE, LinuxError
+from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
+from emulator.linux.signal import SIGPIPE, SignalInfo
+from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
+from emulator.linux.task import Task
+from emulator.linux.waiting import wait_until
+
+MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
+MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
+
+
+def readable(task: Task, descriptor: int) -> File:
+    file = task.files.get(descriptor)
+    if not file.readable:
+        raise LinuxError(EBADF, f"descriptor {descriptor} is not open for reading")
+    return file
+
+
+def writable(task: Task, descriptor: int) -> File:
+    file = task.files.get(descriptor)
+    if not file.writable:
+        raise LinuxError(EBADF, f"descriptor {descriptor} is not open for writing")
+    return file
+
+
+def read_file(task: Task, file: File, size: int) -> bytes:
+    """read(2) at the file's position, waiting if the file's user wants that."""
+    while True:
+        try:
+            return file.read(task, size)
+        except LinuxError as error:
+            if error.code != EAGAIN or file.flags & O_NONBLOCK:
+                raise
+        wait_until(task, lambda: bool(file.poll() & (POLLIN | POLLERR | POLLHUP)), f"a read of {file.path}")
+
+
+def write_file(task: Task, file: File, data: bytes) -> int:
+    """write(2) at the file's position. SIGPIPE for what nobody will read."""
+    done = 0
+    while True:
+        try:
+            done += file.write(task, data[done:] if done else data)
+            if done == len(data) or file.flags & O_NONBLOCK:
+                return done
+        except LinuxError as error:
+            if error.code == EPIPE:
+                task.kernel.send_signal(task, SignalInfo(SIGPIPE))
+            if done:
+                return done
+            if error.code != EAGAIN or file.flags & O_NONBLOCK:
+                raise
+        wait_until(task, lambda: bool(file.poll() & (POLLOUT | POLLERR)), f"a write of {file.path}")
+
+
+@syscall(aarch64=63, x86_64=0)
+def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int:
+    """read(2)"""
+    data = read_file(task, readable(task, descriptor), min(size, MAX_BYTES))
+    if data:
+        task.mm.write(buffer, data)
+    return len(data)
+
+
+@syscall(aarch64=64, x86_64=1)
+def write(task: Task, descriptor: int, buffer: Address, size: Size) -> int:
+    """write(2)"""
+    file = writable(task, descriptor)
+    return write_file(task, file, task.mm.read(buffer, min(size, MAX_BYTES)) if size else b"")
+
+
+@syscall(aarch64=67, x86_64=17)
+def pread64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Long) -> int:
+    """pread(2)"""
+    if offset < 0:
+        raise LinuxError(EINVAL, f"offset {offset}")
+    data = readable(task, descriptor).read_at(task, offset, min(size, MAX_BYTES))
+    task.mm.write(buffer, data)
+    return len(data)
+
+
+@syscall(aarch64=68, x86_64=18)
+def pwrite64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Long) -> int:
+    """pwrite(2)"""
+    if offset < 0:
+        raise LinuxError(EINVAL, f"offset {offset}")
+    file = writable(task, descriptor)
+    return file.write_at(task, offset, task.mm.read(buffer, min(size, MAX_BYTES)))
+
+
+def vectors(task: Task, address: int, count: int) -> list[tuple[int, int]]:
+    """struct iovec[count]: (address, length), cut where their sum reaches what one call moves."""
+    if not 0 <= count <= MAX_VECTORS:
+        raise LinuxError(EINVAL, f"{count} vectors; at most {MAX_VECTORS}")
+    left = MAX_BYTES
+    found = []
+    for base, length in struct.iter_unpack("<QQ", task.mm.read(address, 16 * count)) if count else ():
+        if length >> 63:
+            raise LinuxError(EINVAL, f"a vector of {length} bytes")
+        found.append((base, min(length, left)))
+        left -= found[-1][1]
+    return found
+
+
+def gather(task: Task, pieces: list[tuple[int, int]]) -> bytes:
+    return b"".join([task.mm.read(base, length) for base, length in pieces if length])
+
+
+def scatter(task: Task, pieces: list[tuple[int, int]], data: bytes) -> int:
+    position = 0
+    for base, length in pieces:
+        if position >= len(data):
+            break
+        task.mm.write(base, data[position : position + length])
+        position += length
+    return len(data)
+
+
+@syscall(aarch64=65, x86_64=19)
+def readv(task: Task, descriptor: int, vector: Address, count: int) -> int:
+    """readv(2)"""
+    file = readable(task, descriptor)
+    pieces = vectors(task, vector, count)
+    return scatter(task, pieces, read_file(task, file, sum(length for _, length in pieces)))
+
+
+@syscall(aarch64=66, x86_64=20)
+def writev(task: Task, descriptor: int, vector: Address, count: int) -> int:
+    """writev(2)"""
+    file = writable(task, descriptor)
+    return write_file(task, file, gather(task, vectors(task, vector, count)))
+
+
+@syscall(aarch64=69, x86_64=295)
+def preadv(task: Task, descriptor: int, vector: Address, count: int, offset: Long) -> int:
+    """preadv(2). The upper half of the offset is for 32-bit machines."""
+    if offset < 0:
+        raise LinuxError(EINVAL, f"offset {offset}")
+    file = readable(task, descriptor)
+    pieces = vectors(task, vector, count)
+    return scatter(task, pieces, file.read_at(task, offset, sum(length for _, length in pieces)))
+
+
+@syscall(aarch64=70, x86_64=296)
+def pwritev(task: Task, descriptor: int, vector: Address, count: int, offset: Long) -> int:
+    """pwritev(2)"""
+    if offset < 0:
+        raise LinuxError(EINVAL, f"offset {offset}")
+    file = writable(task, descriptor)
+    return file.write_at(task, offset, gather(task, vectors(task, vector, count)))
+
+
+RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_NOWAIT = 1, 2, 4, 8  # uapi/linux/fs.h
+HINTS = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT  # nothing here is faster, later or waits
+
+
+@syscall(aarch64=286, x86_64=327, support=Support.PARTIAL, note="flags other than hints are EOPNOTSUPP")
+def preadv2(task: Task, descriptor: int, vector: Address, count: int, offset: Long, high: Long, flags: UInt) -> int:
+    """preadv2(2)"""
+    if flags & ~HINTS:
+        raise LinuxError(EOPNOTSUPP, f"preadv2 flags {flags:#x}")
+    return readv(task, descriptor, vector, count) if offset == -1 else preadv(task, descriptor, vector, count, offset)
+
+
+@syscall(aarch64=287, x86_64=328, support=Support.PARTIAL, note="flags other than hints are EOPNOTSUPP")
+def pwritev2(task: Task, descriptor: int, vector: Address, count: int, offset: Long, high: Long, flags: UInt) -> int:
+    """pwritev2(2)"""
+    if flags & ~HINTS:
+        raise LinuxError(EOPNOTSUPP, f"pwritev2 flags {flags:#x}")
+    return writev(task, descriptor, vector, count) if offset == -1 else pwritev(task, descriptor, vector, count, offset)
+
+
+@syscall(aarch64=62, x86_64=8)
+def lseek(task: Task, descriptor: int, offset: Long, whence: UInt) -> int:
+    """lseek(2)"""
+    return task.files.get(descriptor).seek(offset, whence)
+
+
+COPY_BYTES = 1 << 20
+
+
+def copy(task: Task, source: File, source_at: int | None, target: File, target_at: int | None, size: int) -> int:
+    """Move bytes between open files without user memory. None: at the file's position."""
+    done = 0
+    while done < size:
+        wanted = min(size - done, COPY_BYTES)
+        if source_at is None:
+            data = read_file(task, source, wanted)
+        else:
+            data = source.read_at(task, source_at + done, wanted)
+        if not data:
+            break
+        if target_at is None:
+            write_file(task, target, data)
+        else:
+            target.write_at(task, target_at + done, data)
+        done += len(data)
+        if len(data) < wanted:
+            break
+    return done
+
+
+def _offset(task: Task, address: int) -> int | None:
+    if not address:
+        return None
+    offset: int = struct.unpack("<q", task.mm.read(address, 8))[0]
+    if offset < 0:
+        raise LinuxError(EINVAL, f"offset {offset}")
+    return offset
+
+
+@syscall(aarch64=71, x86_64=40)
+def sendfile(task: Task, target: int, source: int, offset: Address, size: Size) -> int:
+    """sendfile(2)"""
+    start = _offset(task, offset)
+    done = copy(task, readable(task, source), start, writable(task, target), None, min(size, MAX_BYTES))
+    if start is not None:
+        task.mm.write(offset, struct.pack("<q", start + done))
+    return done
+
+
+@syscall(aarch64=285, x86_64=326)
+def copy_file_range(
+    task: Task, source: int, source_offset: Address, target: int, target_offset: Address, size: Size, flags: UInt
+) -> int:
+    """copy_file_range(2)"""
+    if flags:
+        raise LinuxError(EINVAL, f"copy_file_range flags {flags:#x}: there are none")
+    source_at, target_at = _offset(task, source_offset), _offset(task, target_offset)
+    done = copy(task, readable(task, source), source_at, writable(task, target), target_at, min(size, MAX_BYTES))
+    for address, start in ((source_offset, source_at), (target_offset, target_at)):
+        if start is not None:
+            task.mm.write(address, struct.pack("<q", start + done))
+    return done

@@ -1,0 +1,84 @@
+"""listing: the events that a core's PMU and its Linux can count, with how truly: what `perfemu list` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from perfcore.abi.constants import CacheId, CacheOp, CacheResult, PerfType
+from perfcore.events.drivers.software import BEHAVIOURS
+from perfemu.events.names import CACHE_EVENTS, CLOCKS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
+from pmu.event import Event, Support
+from pmu.model import GENERIC_HARDWARE_EVENTS, PmuModel
+
+KINDS = {"hw": "Hardware event", "sw": "Software event", "cache": "Hardware cache event", "pmu": "Kernel PMU event"}
+_CLOCK_NOTE = "guest time while the task runs; sampled by timers"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One line. `support` None: it cannot be counted on this core."""
+
+    names: tuple[str, ...]
+    kind: str  # key of KINDS
+    support: Support | None
+    note: str = ""
+    counts: str = ""  # the PMU's event behind it
+
+    def matches(self, pattern: str) -> bool:
+        """Part of a name, or a shell pattern; in any case."""
+        wanted = pattern.lower()
+        return any(wanted in name.lower() or fnmatchcase(name.lower(), wanted) for name in self.names)
+
+
+def software_events() -> Iterator[Listed]:
+    """The same on every core."""
+    for generic in SOFTWARE_EVENTS:
+        if generic.config in CLOCKS:
+            yield Listed(generic.names, "sw", Support.EXACT, _CLOCK_NOTE)
+            continue
+        behaviour = next((row for number, row in BEHAVIOURS.items() if number == generic.config), None)
+        if behaviour is not None:
+            yield Listed(generic.names, "sw", Support.EXACT, behaviour.note)
+
+
+def _generic(generic: GenericEvent, kind: str, event: Event | None) -> Listed:
+    if event is None:
+        return Listed(generic.names, kind, None)
+    return Listed(generic.names, kind, event.support, event.note, event.name)
+
+
+def hardware_events(model: PmuModel) -> Iterator[Listed]:
+    for generic in HARDWARE_EVENTS:
+        yield _generic(generic, "hw", model.generic_event(GENERIC_HARDWARE_EVENTS[generic.config]))
+
+
+def cache_events(model: PmuModel) -> Iterator[Listed]:
+    """One name each: the many spellings that perf knows are for typing, not for reading."""
+    for generic in CACHE_EVENTS:
+        key = (
+            CacheId(generic.config & 0xFF).name,
+            f"OP_{CacheOp(generic.config >> 8 & 0xFF).name}",
+            f"RESULT_{CacheResult(generic.config >> 16).name}",
+        )
+        name = model.generic_cache_events.get(key)
+        event = None if name is None else model.events.find(name)
+        yield _generic(GenericEvent(generic.names[:1], PerfType.HW_CACHE, generic.config), "cache", event)
+
+
+def pmu_events(model: PmuModel) -> Iterator[Listed]:
+    """The vendor's names in lower case, as perf takes them, with the alias that sysfs has beside."""
+    aliases: dict[str, list[str]] = {}
+    for alias, name in model.sysfs_aliases.items():
+        aliases.setdefault(name, []).append(f"{model.sysfs_name}/{alias}/")
+    for event in model.events:
+        if event.listed:
+            names = (event.name.lower(), *aliases.get(event.name, ()))
+            code = f"{event.name}, {model.sysfs_name}/{model.event_text(event)}/"
+            yield Listed(names, "pmu", event.support, event.note, code)
+
+
+def events_of(model: PmuModel) -> list[Listed]:
+    """All that depends on the PMU."""
+    return [*hardware_events(model), *cache_events(model), *pmu_events(model)]

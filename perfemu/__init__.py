@@ -1,1 +1,24 @@
-"""The perf tool: command line and Python API."""
+"""The perf tool: command line and Python API.
+
+    import perfemu
+
+    result = perfemu.stat(["./prog", "argument"], ["instructions", "branches"])
+    assert result["instructions"] == 2004
+
+The names of `perfemu.api` are here too, and the machine is imported only when one of them is used: the command line is
+started often. `__init__.pyi` tells type checkers the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_API = "perfemu.api"
+
+
+def __getattr__(name: str) -> object:
+    if not name.startswith("_"):
+        api = importlib.import_module(_API)
+        if name in api.__all__:
+            return getattr(api, name)
+    raise AttributeError(f"module 'perfemu' has no attribute '{name}'")

@@ -1,0 +1,279 @@
+"""api: stat, record and run for Python programs and their tests. See docs/api.md."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import IO
+
+from perfcore.abi.constants import RecordType
+from perfcore.abi.sample import Sample
+from perfcore.perfdata.reader import open_perf_data
+from perfemu.cores import DEFAULT_CORE
+from perfemu.counting import DEFAULT_EVENTS, count
+from perfemu.ending import Ending
+from perfemu.environment import DEFAULT_ENVIRONMENT
+from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
+from perfemu.events.attributes import Sampling
+from perfemu.interruption import Interrupted
+from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
+from perfemu.recording import record as record_to_file
+from perfemu.session import GuestSettings, Session
+from perfemu.statistics.counts import Counts
+from perfemu.statistics.text import text_report
+from perfemu.symbols.finder import build_id_of
+
+__all__ = [
+    "EventSyntaxError",
+    "PerfemuError",
+    "Recording",
+    "RunResult",
+    "StatResult",
+    "UsageError",
+    "record",
+    "run",
+    "stat",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a program ended, and what it wrote if that was captured."""
+
+    argv: tuple[str, ...]
+    exit_status: int  # as a shell's $?: 128 + n for signal n
+    signal: int | None
+    stdout: bytes | None
+    stderr: bytes | None
+    instructions: int
+    elapsed_ns: int  # guest time
+
+
+@dataclass(frozen=True, slots=True)
+class StatResult:
+    """Counts by the events' names, with or without the ``:u`` that perf prints: ``result["instructions"]``."""
+
+    counts: Counts
+    exit_status: int
+    signal: int | None
+    stdout: bytes | None
+    stderr: bytes | None
+
+    def __getitem__(self, name: str) -> int:
+        """The count; the mean of several runs, rounded. KeyError says why where there is no number."""
+        for row in self.counts:
+            if name in (row.name, row.spec.base_name):
+                if row.absence is not None:
+                    raise KeyError(f"{row.name}: {row.absence.value}")
+                return round(row.spread.mean)
+        raise KeyError(f"{name}: not among the events {', '.join(row.name for row in self.counts)}")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a number."""
+        return any(name in (row.name, row.spec.base_name) and row.absence is None for row in self.counts)
+
+    def items(self) -> Iterator[tuple[str, int]]:
+        """(name as perf prints it, count) of all that were counted."""
+        return ((row.name, round(row.spread.mean)) for row in self.counts if row.absence is None)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Guest time; the mean of several runs."""
+        return round(self.counts.elapsed.mean)
+
+    def __str__(self) -> str:
+        """As perfemu stat prints it."""
+        return text_report(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A perf.data file that has been written."""
+
+    path: str
+    sample_count: int
+    exit_status: int
+    signal: int | None
+    stdout: bytes | None
+    stderr: bytes | None
+
+    def samples(self) -> Iterator[tuple[str, Sample]]:
+        """(event's name, sample), in the order of the file."""
+        with open_perf_data(self.path) as file:
+            for raw in file.records():
+                if raw.type == RecordType.SAMPLE:
+                    number = file.event_number(raw)
+                    yield file.events[number].name, file.decode_sample(raw, number)
+
+
+def run(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    core: str = DEFAULT_CORE,
+    sysroot: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    writable_paths: Iterable[str | os.PathLike[str]] = (),
+    cwd: str | os.PathLike[str] | None = None,
+    input: bytes | None = None,
+    capture: bool = False,
+) -> RunResult:
+    """Run a program to its end.
+
+    `environment` replaces the guest's small default. `input` is its standard input (yours, if not given). With
+    `capture` its output is in the result, not on your terminal. Raises PerfemuError if the program cannot be started.
+    """
+    settings = _settings(argv, core, sysroot, environment, writable_paths, cwd)
+    with _Streams(input, capture) as streams:
+        session = Session(streams.connect(settings))
+        ending = session.run()
+        stdout, stderr = streams.output()
+    return RunResult(
+        settings.argv,
+        ending.exit_status,
+        ending.signal,
+        stdout,
+        stderr,
+        session.instructions(),
+        session.times.elapsed_ns,
+    )
+
+
+def stat(
+    argv: Sequence[str | os.PathLike[str]],
+    events: Iterable[str] = DEFAULT_EVENTS,
+    *,
+    repeat: int = 1,
+    counters: int | None = None,
+    core: str = DEFAULT_CORE,
+    sysroot: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    writable_paths: Iterable[str | os.PathLike[str]] = (),
+    cwd: str | os.PathLike[str] | None = None,
+    input: bytes | None = None,
+    capture: bool = False,
+) -> StatResult:
+    """Run a program and count `events`, written as for ``perfemu stat -e``.
+
+    `repeat` and `counters` are -r and --counters. Raises EventSyntaxError for an unknown event. For the rest see `run`.
+    """
+    if repeat < 1:
+        raise ValueError(f"repeat={repeat}: at least one run")
+    settings = replace(_settings(argv, core, sysroot, environment, writable_paths, cwd), counters=counters)
+    with _Streams(input, capture) as streams:
+        counted = count(streams.connect(settings), events, runs=repeat, after_run=lambda _: streams.rewind())
+        stdout, stderr = streams.output()
+    ending = _ended(counted.ending, counted.interrupted_by)
+    return StatResult(counted.counts, ending.exit_status, ending.signal, stdout, stderr)
+
+
+def record(
+    argv: Sequence[str | os.PathLike[str]],
+    events: Sequence[str] = DEFAULT_RECORDED,
+    *,
+    output: str | os.PathLike[str] = "perf.data",
+    period: int | None = None,
+    frequency_hz: int = 4000,
+    callchains: bool = False,
+    counters: int | None = None,
+    core: str = DEFAULT_CORE,
+    sysroot: str | os.PathLike[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    writable_paths: Iterable[str | os.PathLike[str]] = (),
+    cwd: str | os.PathLike[str] | None = None,
+    input: bytes | None = None,
+    capture: bool = False,
+) -> Recording:
+    """Run a program and write its profile to `output`, a perf.data file.
+
+    There is a sample every `period` events, or else `frequency_hz` in a second. For the rest see `run` and `stat`.
+    """
+    settings = replace(_settings(argv, core, sysroot, environment, writable_paths, cwd), counters=counters)
+    sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
+    path = os.fspath(output)
+    with _Streams(input, capture) as streams:
+        recorded = record_to_file(
+            streams.connect(settings),
+            events,
+            sampling,
+            path,
+            command_line=("perfemu", "record", *settings.argv),
+            build_id_of=build_id_of,
+        )
+        stdout, stderr = streams.output()
+    ending = _ended(recorded.ending, recorded.interrupted_by)
+    return Recording(path, recorded.samples, ending.exit_status, ending.signal, stdout, stderr)
+
+
+def _ended(ending: Ending | None, interrupted_by: int | None) -> Ending:
+    """Python's users expect KeyboardInterrupt."""
+    if ending is None:
+        raise Interrupted(interrupted_by or 0)
+    return ending
+
+
+def _settings(
+    argv: Sequence[str | os.PathLike[str]],
+    core: str,
+    sysroot: str | os.PathLike[str] | None,
+    environment: Mapping[str, str] | None,
+    writable_paths: Iterable[str | os.PathLike[str]],
+    cwd: str | os.PathLike[str] | None,
+) -> GuestSettings:
+    if isinstance(argv, str) or not argv:
+        raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
+    return GuestSettings(
+        argv=tuple(os.fspath(argument) for argument in argv),
+        core=core,
+        sysroot=None if sysroot is None else os.path.abspath(sysroot),
+        writable_paths=tuple(os.path.abspath(path) for path in writable_paths),
+        environment=DEFAULT_ENVIRONMENT if environment is None else tuple(environment.items()),
+        cwd=os.path.abspath(cwd) if cwd is not None else os.getcwd(),
+    )
+
+
+class _Streams:
+    """The guest's standard streams: temporary files where the caller gives input or wants output."""
+
+    def __init__(self, input: bytes | None, capture: bool) -> None:
+        self._input = _temporary(input) if input is not None else None
+        self._output = (_temporary(b""), _temporary(b"")) if capture else None
+
+    def __enter__(self) -> _Streams:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self._input, *(self._output or ())):
+            if file is not None:
+                file.close()
+
+    def connect(self, settings: GuestSettings) -> GuestSettings:
+        if self._input is not None:
+            settings = replace(settings, stdin=self._input.fileno())
+        if self._output is not None:
+            settings = replace(settings, stdout=self._output[0].fileno(), stderr=self._output[1].fileno())
+        return settings
+
+    def rewind(self) -> None:
+        """Another run reads the same input."""
+        if self._input is not None:
+            os.lseek(self._input.fileno(), 0, os.SEEK_SET)
+
+    def output(self) -> tuple[bytes | None, bytes | None]:
+        if self._output is None:
+            return None, None
+        out, err = self._output
+        return _contents(out), _contents(err)
+
+
+def _temporary(contents: bytes) -> IO[bytes]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _Streams
+    file.write(contents)
+    file.flush()
+    file.seek(0)
+    return file
+
+
+def _contents(file: IO[bytes]) -> bytes:
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from perfemu.symbols.finder import SymbolFinder
 _CONTEXT_MAX = (1 << 64) - 4095  # callchain entries from here on are PERF_CONTEXT_* markers
 _CONTEXT_KERNEL = (1 << 64) - 128
 _CONTEXT_USER = (1 << 64) - 512
+_CPUMODE_MASK, _KERNEL = int(Misc.CPUMODE_MASK), int(Misc.KERNEL)
 _CONTEXTS = {_CONTEXT_KERNEL: True, _CONTEXT_USER: False}
 
 
@@ -117,19 +119,24 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
 def _resolved(tasks: Tasks, sample: Sample) -> ProfileSample:
     pid = sample.pid
     thread = tasks.thread(pid, sample.tid)
-    in_kernel = sample.misc & Misc.CPUMODE_MASK == Misc.KERNEL
-    resolve = tasks.resolve
-    chain: tuple[Place, ...] = ()
+    in_kernel = sample.misc & _CPUMODE_MASK == _KERNEL
+    chain: tuple[Place, ...] | None = None
     if sample.callchain:
-        frames = []
-        frame_in_kernel = in_kernel
-        for address in sample.callchain:
-            if address >= _CONTEXT_MAX:
-                frame_in_kernel = _CONTEXTS.get(address, frame_in_kernel)
-            else:
-                frames.append(resolve(pid, address, frame_in_kernel))
-        chain = tuple(frames)
-    return ProfileSample(thread.comm, thread, sample.cpu, resolve(pid, sample.ip, in_kernel), chain)
+        addresses = tuple(sample.callchain)
+        chains = tasks.space(pid).chains
+        chain = chains.get(addresses)
+        if chain is None:
+            chain = chains[addresses] = tuple(_frames(tasks, pid, addresses, in_kernel))
+    return ProfileSample(thread.comm, thread, sample.cpu, tasks.resolve(pid, sample.ip, in_kernel), chain or ())
+
+
+def _frames(tasks: Tasks, pid: int, addresses: tuple[int, ...], in_kernel: bool) -> Iterator[Place]:
+    """The places of a callchain, whose markers say where the addresses that follow were."""
+    for address in addresses:
+        if address >= _CONTEXT_MAX:
+            in_kernel = _CONTEXTS.get(address, in_kernel)
+        else:
+            yield tasks.resolve(pid, address, in_kernel)
 
 
 def _groups(profile: Profile) -> list[list[int]]:

@@ -34,11 +34,12 @@ class Thread:
 
 
 class AddressSpace:
-    """What is mapped where in one process. `places` remembers what was resolved since the last change."""
+    """What is mapped where in one process. `places` and `chains` remember what was resolved since the last change."""
 
     def __init__(self, mappings: list[_Mapping] | None = None) -> None:
         self._mappings = mappings or []  # ascending, without overlaps
         self.places: dict[int, Place] = {}
+        self.chains: dict[tuple[int, ...], tuple[Place, ...]] = {}
 
     def copy(self) -> AddressSpace:
         return AddressSpace(list(self._mappings))
@@ -46,6 +47,7 @@ class AddressSpace:
     def clear(self) -> None:
         self._mappings = []
         self.places = {}
+        self.chains = {}
 
     def add(self, new: _Mapping) -> None:
         """Map; whatever was there before in this range is gone."""
@@ -62,6 +64,7 @@ class AddressSpace:
         kept.sort()
         self._mappings = kept
         self.places = {}
+        self.chains = {}
 
     def find(self, address: int) -> _Mapping | None:
         index = bisect_right(self._mappings, (address, 1 << 64, 0, "")) - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
 from elftools.common.exceptions import ELFError
@@ -27,6 +28,18 @@ _SIZE_LIMIT = 1 << 28  # bytes of one section that are read
 
 class ElfProblem(Exception):
     """The file is no ELF file that we can use; the text says why, without its name."""
+
+
+_DAMAGE = (ELFError, ConstructError, struct.error, ArithmeticError, LookupError, OSError, TypeError, ValueError)
+
+
+@contextmanager
+def damage_is_a_problem() -> Iterator[None]:
+    """What pyelftools and struct raise on a damaged file becomes an ElfProblem."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise ElfProblem(f"not a usable ELF file: {error}") from None
 
 
 class Segment(NamedTuple):
@@ -57,33 +70,26 @@ class ElfFile:
         self.path = path
         self._file: BinaryIO = open(path, "rb")  # noqa: SIM115  # closed by close()
         try:
-            self._elf = ELFFile(self._file)
-            if self._elf.elfclass != 64 or not self._elf.little_endian:
-                raise ElfProblem("not a 64-bit little-endian ELF file")
-            self.machine: str = self._elf["e_machine"]
-            self.segments = [
-                Segment(header["p_vaddr"], header["p_offset"], header["p_memsz"], header["p_filesz"])
-                for header in self._elf.iter_segments("PT_LOAD")
-            ]
-            self._sections: dict[str, Any] = {}
-            self._section_names: list[str] = []
-            for section in self._elf.iter_sections():
-                self._sections.setdefault(section.name, section)
-                self._section_names.append(section.name)
-        except (
-            ELFError,
-            ConstructError,
-            UnicodeDecodeError,
-            struct.error,
-            ValueError,
-            IndexError,
-            KeyError,
-        ) as problem:
-            self._file.close()
-            raise ElfProblem(f"not a usable ELF file: {problem}") from None
+            with damage_is_a_problem():
+                self._read_headers()
         except ElfProblem:
             self._file.close()
             raise
+
+    def _read_headers(self) -> None:
+        self._elf = ELFFile(self._file)
+        if self._elf.elfclass != 64 or not self._elf.little_endian:
+            raise ElfProblem("not a 64-bit little-endian ELF file")
+        self.machine: str = self._elf["e_machine"]
+        self.segments = [
+            Segment(header["p_vaddr"], header["p_offset"], header["p_memsz"], header["p_filesz"])
+            for header in self._elf.iter_segments("PT_LOAD")
+        ]
+        self._sections: dict[str, Any] = {}
+        self._section_names: list[str] = []
+        for section in self._elf.iter_sections():
+            self._sections.setdefault(section.name, section)
+            self._section_names.append(section.name)
 
     def close(self) -> None:
         self._file.close()
@@ -101,6 +107,13 @@ class ElfFile:
         self._file.seek(section["sh_offset"])
         return self._file.read(section["sh_size"])
 
+    def _named_data(self, name: str) -> bytes:
+        section = self._sections.get(name)
+        if section is None:
+            return b""
+        with damage_is_a_problem():
+            return self._data(section)
+
     @property
     def has_symtab(self) -> bool:
         section = self._sections.get(".symtab")
@@ -112,16 +125,13 @@ class ElfFile:
 
     def dwarf(self) -> Any:
         """pyelftools' DWARFInfo. Raises ElfProblem."""
-        try:
+        with damage_is_a_problem():
             return self._elf.get_dwarf_info(relocate_dwarf_sections=False)
-        except (ELFError, ConstructError, struct.error, ValueError, KeyError) as problem:
-            raise ElfProblem(f"unusable DWARF: {problem}") from None
 
     @property
     def build_id(self) -> bytes:
         """From .note.gnu.build-id; empty if there is none."""
-        section = self._sections.get(".note.gnu.build-id")
-        data = b"" if section is None else self._data(section)
+        data = self._named_data(".note.gnu.build-id")
         if len(data) < 16:
             return b""
         name_size, size, kind = struct.unpack_from("<III", data)
@@ -131,9 +141,7 @@ class ElfFile:
     @property
     def debug_link(self) -> str:
         """The file name in .gnu_debuglink, or nothing."""
-        section = self._sections.get(".gnu_debuglink")
-        data = b"" if section is None else self._data(section)
-        return os.path.basename(data.split(b"\0", 1)[0].decode("utf-8", "replace"))
+        return os.path.basename(self._named_data(".gnu_debuglink").split(b"\0", 1)[0].decode("utf-8", "replace"))
 
     def offset_of(self, address: int) -> int | None:
         """Address in the file's own numbering -> offset in the file."""
@@ -156,10 +164,11 @@ class ElfFile:
         """
         mapped = runtime or self
         section = self._sections.get(".symtab") if self.has_symtab else self._sections.get(".dynsym")
-        symbols = [] if section is None else list(self._symbols(section, mapped))
-        table = without_aliases(with_ends(symbols))
-        if table:
-            table += mapped.plt_symbols()
+        with damage_is_a_problem():
+            symbols = [] if section is None else list(self._symbols(section, mapped))
+            table = without_aliases(with_ends(symbols))
+            if table:
+                table += mapped.plt_symbols()
         return SymbolTable(table)
 
     def _string_table(self, section: Any) -> bytes:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import struct
 from bisect import bisect_right
 from itertools import pairwise
 from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-
-from perfemu.symbols.elf import ElfFile, ElfProblem
+from perfemu.symbols.elf import ElfFile, ElfProblem, damage_is_a_problem
 
 _Row = tuple[int, str, int]  # address, file name, line; line 0 ends a sequence
 
@@ -27,8 +23,9 @@ class SourceLines:
         self._rows: dict[int, tuple[list[int], list[_Row]]] = {}
         if path:
             try:
-                self._open()
-            except (ElfProblem, ELFError, ConstructError, OSError, struct.error, ValueError, KeyError, IndexError):
+                with damage_is_a_problem():
+                    self._open()
+            except ElfProblem:
                 self._units = []
 
     @classmethod
@@ -61,8 +58,9 @@ class SourceLines:
         if index < 0 or address >= self._units[index][1]:
             return None
         try:
-            starts, rows = self._unit_rows(self._units[index][2])
-        except (ELFError, ConstructError, struct.error, ValueError, KeyError, IndexError):
+            with damage_is_a_problem():
+                starts, rows = self._unit_rows(self._units[index][2])
+        except ElfProblem:
             return None
         at = bisect_right(starts, address) - 1
         if at < 0 or not rows[at][2]:

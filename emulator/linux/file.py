@@ -46,6 +46,9 @@ class File:
     What is not overridden fails as a kernel without that `file_operations` entry does.
     """
 
+    signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
+    signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
+
     def __init__(self, flags: int = O_RDONLY, path: str = "") -> None:
         self.flags = flags  # O_ACCMODE and status flags; fcntl(F_SETFL) changes them
         self.path = path  # what /proc/self/fd shows

@@ -9,6 +9,7 @@ from emulator.linux.errors import EBADF, EINVAL, EPERM, LinuxError
 from emulator.linux.file import O_APPEND, O_CLOEXEC, O_NONBLOCK, O_RDWR, File
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.pipes import PipeEnd
+from emulator.linux.signal import NSIG
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, syscall
 from emulator.linux.task import Task
@@ -38,6 +39,7 @@ def dup3(task: Task, descriptor: int, wanted: int, flags: int) -> int:
 # uapi/asm-generic/fcntl.h, uapi/linux/fcntl.h
 F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW = range(8)
 F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
+F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX = 8, 9, 10, 11, 15, 16
 F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 1031, 1032, 1033, 1034
 FD_CLOEXEC = 1
 F_RDLCK, F_WRLCK, F_UNLCK = range(3)
@@ -80,6 +82,41 @@ def _get_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
 def _set_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
     file.flags = file.flags & ~SETTABLE | argument & SETTABLE
     return 0
+
+
+def _set_owner(task: Task, descriptor: int, file: File, argument: int) -> int:
+    file.signal_owner = (argument & 0xFFFFFFFF) - ((argument & 0x80000000) << 1)
+    return 0
+
+
+def _get_owner(task: Task, descriptor: int, file: File, argument: int) -> int:
+    return file.signal_owner
+
+
+def _set_owner_ex(task: Task, descriptor: int, file: File, argument: int) -> int:
+    """struct f_owner_ex: thread (0), process (1) or group (2), and its id."""
+    kind, owner = struct.unpack("<ii", task.mm.read(argument, 8))
+    if kind not in range(3):
+        raise LinuxError(EINVAL, f"F_SETOWN_EX type {kind}")
+    file.signal_owner = -owner if kind == 2 else owner
+    return 0
+
+
+def _get_owner_ex(task: Task, descriptor: int, file: File, argument: int) -> int:
+    owner = file.signal_owner
+    task.mm.write(argument, struct.pack("<ii", 2 if owner < 0 else 1, abs(owner)))
+    return 0
+
+
+def _set_signal(task: Task, descriptor: int, file: File, argument: int) -> int:
+    if not 0 <= argument <= NSIG:
+        raise LinuxError(EINVAL, f"F_SETSIG {argument}")
+    file.signal = argument
+    return 0
+
+
+def _get_signal(task: Task, descriptor: int, file: File, argument: int) -> int:
+    return file.signal
 
 
 def _query_lock(task: Task, descriptor: int, file: File, argument: int) -> int:
@@ -128,6 +165,12 @@ def _add_seals(task: Task, descriptor: int, file: File, argument: int) -> int:
 
 
 COMMANDS: dict[int, Command] = {
+    F_SETOWN: _set_owner,
+    F_GETOWN: _get_owner,
+    F_SETSIG: _set_signal,
+    F_GETSIG: _get_signal,
+    F_SETOWN_EX: _set_owner_ex,
+    F_GETOWN_EX: _get_owner_ex,
     F_DUPFD: _duplicate,
     F_DUPFD_CLOEXEC: _duplicate_cloexec,
     F_GETFD: _get_descriptor_flags,
@@ -147,7 +190,7 @@ COMMANDS: dict[int, Command] = {
 }
 
 
-@syscall(aarch64=25, x86_64=72, support=Support.PARTIAL, note="leases, notifications, owners and hints are EINVAL")
+@syscall(aarch64=25, x86_64=72, support=Support.PARTIAL, note="leases, notifications and hints are EINVAL")
 def fcntl(task: Task, descriptor: int, command: UInt, argument: ULong) -> int:
     """fcntl(2)"""
     file = task.files.get(descriptor)

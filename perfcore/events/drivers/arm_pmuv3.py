@@ -55,6 +55,10 @@ class ArmPmuV3(HardwareDriver):
         pmu.write(PMUSERENR_EL0, 0)
         pmu.write(PMCR_EL0, _RUN)
 
+    def sysfs_attributes(self) -> dict[str, str]:
+        """`cpus` in the list format of cpumasks: those that have this PMU."""
+        return {"cpus": ",".join(str(number) for number in self.cpu_numbers())}
+
     def raw_code(self, config: int) -> int:
         return config & _EVENT
 

@@ -101,6 +101,13 @@ class HardwareDriver(ABC):
     def user_index(self, event: PerfEvent) -> int:
         """What user space reads the event's counter by, plus one."""
 
+    def cpu_numbers(self) -> list[int]:
+        return list(self._cpus)
+
+    def sysfs_attributes(self) -> dict[str, str]:
+        """Files of the device in sysfs besides type, format and events: name -> text."""
+        return {}
+
     # opening
 
     def event_init(self, event: PerfEvent) -> None:

@@ -62,6 +62,9 @@ class IntelCore(HardwareDriver):
         pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
         pmu.write(IA32_PERF_GLOBAL_CTRL, self._all_counters)
 
+    def sysfs_attributes(self) -> dict[str, str]:
+        return {"rdpmc": "1", "caps/max_precise": str(MAX_PRECISE_IP), "caps/pmu_name": "perfemu"}
+
     def raw_code(self, config: int) -> int:
         return config & _RAW
 

@@ -1,4 +1,4 @@
-"""A machine without a core: instructions are a number. The PMUs, drivers, tracepoints, timers and clock are the real ones.
+"""A machine without a core: instructions are a number. PMUs, drivers, tracepoints, timers and clock are the real ones.
 
 Every instruction is 4 bytes long and takes 1 ns; the PC after n instructions is CODE + 4 n.
 """

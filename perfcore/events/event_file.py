@@ -1,0 +1,222 @@
+"""PerfEventFile: an event behind a guest's file descriptor: read, ioctl, mmap, poll, SIGIO, close."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from emulator._native import PhysicalMemory
+from emulator.linux.errors import EFAULT, EINVAL, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.file import O_RDWR, POLLERR, POLLHUP, POLLIN, Caller, File
+from emulator.linux.mapping import PROT_WRITE
+from emulator.linux.signal import SI_KERNEL, SIGIO, SignalInfo
+from emulator.linux.task import Task
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
+from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent
+from perfcore.events.kernel import Linux
+from perfcore.events.ring_buffer import PAGE_SIZE, RingBuffer
+from perfcore.events.subsystem import PerfEvents
+
+O_ASYNC = 0o20000  # uapi/asm-generic/fcntl.h
+POLLRDNORM = 0x040
+_BANDS = {POLL_IN: POLLIN | POLLRDNORM, POLL_HUP: POLLHUP | POLLERR}  # si_band, fs/fcntl.c band_table
+
+
+class GuestKernel(Linux, Protocol):
+    """What an event of a guest needs of its kernel."""
+
+    @property
+    def memory(self) -> PhysicalMemory: ...
+    @property
+    def tasks(self) -> Mapping[int, Task]: ...
+
+    def send_signal(self, task: Task, info: SignalInfo) -> None: ...
+
+
+class PerfEventFile(File):
+    """The open event. Its descriptor and its mappings keep it; when the last has gone the event is closed."""
+
+    def __init__(self, perf_events: PerfEvents, kernel: GuestKernel, event: PerfEvent, owner: Task) -> None:
+        super().__init__(O_RDWR, "anon_inode:[perf_event]")
+        self.event = event
+        self.descriptor = -1  # the first one: si_fd
+        self._perf_events = perf_events
+        self._kernel = kernel
+        self._owner = owner
+        self._frames: tuple[int, int] | None = None  # first and number, of the buffer that the event writes
+        self._ioctls: dict[int, Callable[[Caller, int], int]] = {
+            PerfIoctl.ENABLE: lambda task, argument: self._order(event.enable, argument),
+            PerfIoctl.DISABLE: lambda task, argument: self._order(event.disable, argument),
+            PerfIoctl.RESET: lambda task, argument: self._order(event.reset, argument),
+            PerfIoctl.REFRESH: lambda task, argument: self._refresh(argument),
+            PerfIoctl.PERIOD: self._set_period,
+            PerfIoctl.ID: self._write_id,
+            PerfIoctl.SET_OUTPUT: self._set_output,
+            PerfIoctl.PAUSE_OUTPUT: lambda task, argument: self._pause(argument),
+            PerfIoctl.SET_FILTER: self._set_filter,
+            PerfIoctl.SET_BPF: self._set_filter,
+            PerfIoctl.MODIFY_ATTRIBUTES: self._modify,
+        }
+        event.on_signal = self._signal
+
+    def close(self) -> None:
+        self.event.on_signal = None
+        if self.event.user_page is not None:
+            self.event.driver.event_unmapped(self.event)
+            self.event.user_page = None
+        self.event.close()
+        self.event.attach_buffer(None)
+        self._keep_frames(None)
+
+    def read(self, task: Caller, size: int) -> bytes:
+        data = self.event.read()
+        if size < len(data):
+            raise LinuxError(ENOSPC, f"a reading has {len(data)} bytes, not {size}")
+        return data
+
+    def poll(self) -> int:
+        """POLLIN once after a wakeup; POLLHUP without a buffer, and when the event's task has gone."""
+        event = self.event
+        if event.state <= EventState.EXIT or event.ring_buffer is None:
+            return POLLHUP
+        ready = event.ring_buffer.poll_ready
+        event.ring_buffer.poll_ready = False
+        return POLLIN if ready else 0
+
+    # ioctl
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        run = self._ioctls.get(request)
+        if run is None:
+            raise LinuxError(ENOTTY, f"a perf event has no ioctl {request:#x}")
+        return run(task, argument)
+
+    def _order(self, order: Callable[[bool], None], argument: int) -> int:
+        order(bool(argument & PERF_IOC_FLAG_GROUP))
+        return 0
+
+    def _refresh(self, argument: int) -> int:
+        count = argument & 0xFFFF_FFFF
+        self.event.refresh(count - (count >> 31 << 32))
+        return 0
+
+    def _set_period(self, task: Caller, argument: int) -> int:
+        self.event.set_period(struct.unpack("<Q", task.mm.read(argument, 8))[0])
+        return 0
+
+    def _write_id(self, task: Caller, argument: int) -> int:
+        task.mm.write(argument, struct.pack("<Q", self.event.primary_id))
+        return 0
+
+    def _set_output(self, task: Caller, argument: int) -> int:
+        """To another event's buffer, which stays as long as anyone writes it; -1: to none."""
+        descriptor = argument & 0xFFFF_FFFF
+        if descriptor == 0xFFFF_FFFF:
+            self._perf_events.set_output(self.event, None)
+            self._keep_frames(None)
+            return 0
+        other = event_file(self._owner, descriptor)
+        self._perf_events.set_output(self.event, other.event)
+        self._keep_frames(other._frames)
+        return 0
+
+    def share_output(self, other: PerfEventFile) -> None:
+        """The event was opened with PERF_FLAG_FD_OUTPUT: it writes the buffer of `other`."""
+        self._keep_frames(other._frames)
+
+    def _pause(self, argument: int) -> int:
+        buffer = self.event.ring_buffer
+        if buffer is None or not buffer.data_pages:
+            raise LinuxError(EINVAL, "IOC_PAUSE_OUTPUT: there is no buffer")
+        buffer.paused = bool(argument)
+        return 0
+
+    def _set_filter(self, task: Caller, argument: int) -> int:
+        raise LinuxError(EINVAL, f"{self.event.driver.name} events have no filters and no programs")
+
+    def _modify(self, task: Caller, argument: int) -> int:
+        """Linux does it for breakpoints only."""
+        attr = PerfEventAttr.unpack(task.mm.read(argument, 64)[:4] + struct.pack("<I", 64) + bytes(56))
+        if attr.type != self.event.attr.type:
+            raise LinuxError(EINVAL, "IOC_MODIFY_ATTRIBUTES cannot change the type")
+        raise LinuxError(EOPNOTSUPP, f"{self.event.driver.name} events cannot be modified")
+
+    # mmap
+
+    def map_frames(self, task: Caller, length: int, offset: int, protection: int) -> int:
+        """perf_mmap: page 0 and 2**n pages. A second mapping shows the same frames if it has the same size."""
+        event = self.event
+        if event.cpu == -1 and event.attr.inherit:
+            raise LinuxError(EINVAL, "an inherited event of all CPUs cannot have a buffer")
+        pages, rest = divmod(length, PAGE_SIZE)
+        data_pages = pages - 1
+        if rest or offset or data_pages < 0 or data_pages & (data_pages - 1):
+            raise LinuxError(
+                EINVAL, f"a perf buffer has 1 + 2**n pages at offset 0, not {length:#x} bytes at {offset:#x}"
+            )
+        settings = event.settings
+        if not settings.privileged and data_pages * PAGE_SIZE > settings.mlock_kib << 10:
+            raise LinuxError(EPERM, f"{data_pages} pages are more than perf_event_mlock_kb ({settings.mlock_kib})")
+        memory = self._kernel.memory
+        if self._frames is not None:
+            if self._frames[1] == pages:
+                return self._frames[0]
+            if memory.references(self._frames[0]) > 1:
+                raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._frames[1]} pages")
+            event.driver.event_unmapped(event)
+            self._keep_frames(None)
+        first = memory.allocate(pages)
+        self._frames = first, pages
+        watermark = event.attr.wakeup_events if event.attr.watermark else 0
+        buffer = RingBuffer(memory.view(first, pages), watermark, overwrite=not protection & PROT_WRITE)
+        event.attach_buffer(buffer)
+        event.user_page = buffer.page
+        event.driver.event_mapped(event)
+        event.update_page()
+        return first
+
+    def _keep_frames(self, frames: tuple[int, int] | None) -> None:
+        """Hold `frames` (of another event's buffer) and let go those held before."""
+        memory = self._kernel.memory
+        if frames is not None:
+            memory.retain(*frames)
+        if self._frames is not None:
+            memory.release(*self._frames)
+        self._frames = frames
+
+    # SIGIO
+
+    def _signal(self, reason: int) -> None:
+        """kill_fasync: to who fcntl named, if O_ASYNC is set. With F_SETSIG the siginfo says why and for what."""
+        if not self.flags & O_ASYNC:
+            return
+        task = self._kernel.tasks.get(abs(self.signal_owner)) if self.signal_owner else None
+        if task is None:
+            return
+        if self.signal:
+            info = SignalInfo(self.signal, reason, pid=_BANDS[reason], value=self.descriptor)
+        else:
+            info = SignalInfo(SIGIO, SI_KERNEL)
+        self._kernel.send_signal(task, info)
+        self._kernel.add_timer(task.cpu.core.cycles, _deliver_now)
+
+
+def _deliver_now() -> None:
+    """A timer that is due at once: the kernel delivers signals after it."""
+
+
+def event_file(task: Task, descriptor: int) -> PerfEventFile:
+    """The event of a descriptor of `task`. EBADF if it is none, EINVAL if it is no event."""
+    file = task.files.get(descriptor)
+    if not isinstance(file, PerfEventFile):
+        raise LinuxError(EINVAL, f"descriptor {descriptor} is not a perf event")
+    return file
+
+
+def read_attr_bytes(task: Task, address: int, size: int) -> bytes:
+    """Guest memory of an attr. EFAULT."""
+    if not address:
+        raise LinuxError(EFAULT, "the attr's address is NULL")
+    return task.mm.read(address, size)

@@ -1,0 +1,122 @@
+"""The guest's way in: perf_event_open(2), the two prctls, sysfs and sysctl files. `install_syscall` brings them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+from emulator.linux.errors import E2BIG, EBADF, EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
+from emulator.linux.task import Task
+from perfcore.abi.attr import AttrTooBig, PerfEventAttr, attr_size
+from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_file import GuestKernel, PerfEventFile, event_file, read_attr_bytes
+from perfcore.events.subsystem import PerfEvents
+from perfcore.events.sysfs import sysctl_files, sysfs_files
+
+PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
+PR_TASK_PERF_EVENTS_ENABLE = 32
+_SIZE_OFFSET = 4  # of perf_event_attr.size
+
+
+class FileTree(Protocol):
+    def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None: ...
+
+
+class HostingKernel(GuestKernel, Protocol):
+    """A kernel that takes in a syscall and files."""
+
+    @property
+    def file_tree(self) -> FileTree: ...
+
+    def install_syscall(self, row: Syscall) -> None: ...
+
+
+def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
+    """Give the guests of `kernel` the subsystem `perf_events`."""
+    opening = PerfEventOpen(kernel, perf_events)
+    kernel.install_syscall(Syscall("perf_event_open", opening, 241, 298, Support.PARTIAL, NOTE))
+    prctl = next((row for row in ROWS if row.name == "prctl"), None)
+    kernel.install_syscall(_with_perf_events(prctl, perf_events))
+    for path, text in (*sysfs_files(perf_events.drivers), *sysctl_files(kernel.architecture.isa, perf_events.settings)):
+        kernel.file_tree.register_text(path, text)
+
+
+NOTE = "no tracepoints, breakpoints, probes, cgroups, AUX buffers, branch records; no multiplexing"
+
+
+class PerfEventOpen:
+    """The syscall. Checks come in the order of kernel/events/core.c."""
+
+    def __init__(self, kernel: HostingKernel, perf_events: PerfEvents) -> None:
+        self._kernel = kernel
+        self._perf_events = perf_events
+
+    def __call__(self, task: Task, attr: Address, pid: int, cpu: int, group_fd: int, flags: ULong) -> int:
+        if flags & ~PERF_FLAG_ALL:
+            raise LinuxError(EINVAL, f"perf_event_open flags {flags:#x}")
+        wanted = copy_attr(task, attr)
+        self._perf_events.check(wanted, flags, task)
+        files = task.files
+        if len(files.descriptors()) >= files.limit:
+            raise LinuxError(EMFILE, f"there are {files.limit} descriptors, and all are in use")
+        group = None if group_fd == -1 else _group(task, group_fd)
+        target = None if pid == -1 else self._target(task, pid)
+        leader = None if group is None else group.event
+        event = self._perf_events.create(wanted, target, cpu, leader, flags, task)
+        file = PerfEventFile(self._perf_events, self._kernel, event, task)
+        if group is not None and flags & OpenFlag.FD_OUTPUT:
+            file.share_output(group)
+        file.descriptor = files.install(file, bool(flags & OpenFlag.FD_CLOEXEC))
+        return file.descriptor
+
+    def _target(self, task: Task, pid: int) -> Task:
+        if pid == 0:
+            return task
+        target = self._kernel.tasks.get(pid)
+        if target is None or target.exit_code is not None:
+            raise LinuxError(ESRCH, f"there is no task {pid}")
+        return target
+
+
+def _group(task: Task, descriptor: int) -> PerfEventFile:
+    """perf_fget_light: anything that is not an event is EBADF."""
+    try:
+        return event_file(task, descriptor)
+    except LinuxError as error:
+        raise LinuxError(EBADF, error.why) from None
+
+
+def copy_attr(task: Task, address: int) -> PerfEventAttr:
+    """perf_copy_attr: the guest's attr. Where it is too big, its size field tells the guest what is right."""
+    head = read_attr_bytes(task, address, 8)
+    try:
+        return PerfEventAttr.unpack(task.mm.read(address, attr_size(head)))
+    except AttrTooBig as error:
+        task.mm.write(address + _SIZE_OFFSET, struct.pack("<I", error.size))
+        raise LinuxError(E2BIG, str(error)) from None
+
+
+def _with_perf_events(row: Syscall | None, perf_events: PerfEvents) -> Syscall:
+    """prctl with the two options that are ours; all others go to the kernel's own row."""
+    rest = None if row is None else row.compile()
+    orders: dict[int, Callable[[PerfEvent], None]] = {
+        PR_TASK_PERF_EVENTS_ENABLE: PerfEvent.enable,
+        PR_TASK_PERF_EVENTS_DISABLE: PerfEvent.disable,
+    }
+
+    def prctl(task: Task, option: ULong, a: ULong, b: ULong, c: ULong, d: ULong) -> int | None:
+        order = orders.get(option & 0xFFFF_FFFF)
+        if order is not None:
+            for event in perf_events.owned_by(task):
+                order(event)
+            return 0
+        if rest is None:
+            raise LinuxError(EINVAL, f"prctl option {option} is not modelled")
+        return rest(task, (option, a, b, c, d, 0))
+
+    if row is None:
+        return Syscall("prctl", prctl, 167, 157, Support.PARTIAL, "perf events only")
+    return Syscall(row.name, prctl, row.aarch64, row.x86_64, row.support, row.note)

@@ -79,6 +79,7 @@ class AArch64:
     hwcap = sum(1 << bit for bit in HWCAP_BITS.values())
     hwcap2 = 0
     minimum_signal_stack = FRAME_SIZE + 16
+    minimum_alternate_stack = 5120
     cpu_features = tuple(HWCAP_BITS)
     layout = Layout(
         stack_top=1 << 48,

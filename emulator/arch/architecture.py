@@ -89,6 +89,7 @@ class Architecture(Protocol):
     hwcap: int  # AT_HWCAP
     hwcap2: int
     minimum_signal_stack: int  # AT_MINSIGSTKSZ, bytes
+    minimum_alternate_stack: int  # MINSIGSTKSZ: what sigaltstack takes at least, bytes
     cpu_features: tuple[str, ...]  # as /proc/cpuinfo names them
     signal_trampoline: bytes  # code that calls rt_sigreturn, where the kernel must provide it
     layout: Layout

@@ -55,6 +55,7 @@ class X86_64:
     hwcap = LEAVES[1][3]  # CPUID.1:EDX
     hwcap2 = 2  # HWCAP2_FSGSBASE
     minimum_signal_stack = FRAME_SIZE + FXSAVE_SIZE + 64
+    minimum_alternate_stack = 2048
     cpu_features = FEATURE_NAMES
     layout = Layout(
         stack_top=0x7FFF_FFFF_F000,

@@ -250,7 +250,7 @@ class Loader:
             if segment.memory_size > segment.file_size:
                 zero_start = page_up(file_end) if segment.file_size else start
                 if segment.file_size and protection & PROT_WRITE and file_end & (PAGE_SIZE - 1):
-                    mm.write(file_end, bytes(min(zero_start, address + segment.memory_size) - file_end))
+                    mm.write(file_end, bytes(zero_start - file_end))  # the whole page: ld.so allocates there
                 zero_end = page_up(address + segment.memory_size)
                 if zero_end > zero_start:
                     mm.map(zero_start, zero_end - zero_start, protection, ANONYMOUS | MAP_FIXED_NOREPLACE)

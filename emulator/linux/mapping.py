@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 PAGE_SIZE = 4096  # bytes, on both ISAs
@@ -89,6 +89,30 @@ class Mapping:
     name: str = ""  # for what has no file: "[heap]", "[stack]", or empty
     content: FileContent | None = None  # where pages come from; None for anonymous memory and devices
     holder: Holder | None = None  # of device frames
+    may_write: bool = True  # False: a shared mapping of a file that is not open for writing
+
+    def part(self, start: int, end: int) -> Mapping:
+        """The pages [start, end) of it, or of what it would be if it reached there."""
+        offset = self.offset + start - self.start if self.file is not None else self.offset
+        return Mapping(
+            start,
+            end,
+            self.protection,
+            self.flags,
+            offset,
+            self.file,
+            self.name,
+            self.content,
+            self.holder,
+            self.may_write,
+        )
+
+    def with_protection(self, protection: int) -> Mapping:
+        return replace(self, protection=protection)
+
+    def moved(self, start: int, end: int) -> Mapping:
+        """The same bytes at another address."""
+        return replace(self, start=start, end=end)
 
     @property
     def length(self) -> int:
@@ -97,6 +121,10 @@ class Mapping:
     @property
     def shared(self) -> bool:
         return bool(self.flags & MAP_SHARED)
+
+    @property
+    def grows_down(self) -> bool:
+        return bool(self.flags & MAP_GROWSDOWN)
 
     @property
     def path(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from emulator.linux.mapping import MAP_GROWSDOWN, Mapping
+from emulator.linux.mapping import Mapping
 
 STACK_GUARD_GAP = 256 << 12  # bytes kept free below a mapping that grows down (stack_guard_gap)
 
@@ -63,10 +63,10 @@ class MappingList:
         """Add `mapping`, whose range is free; joined with equal neighbours. Returns what it became part of."""
         index = bisect_left(self._starts, mapping.start)
         if index < len(self._mappings) and _joins(mapping, self._mappings[index]):
-            mapping = _joined(mapping, self._mappings[index])
+            mapping = mapping.part(mapping.start, self._mappings[index].end)
             del self._starts[index], self._mappings[index]
         if index > 0 and _joins(self._mappings[index - 1], mapping):
-            mapping = _joined(self._mappings[index - 1], mapping)
+            mapping = self._mappings[index - 1].part(self._mappings[index - 1].start, mapping.end)
             self._mappings[index - 1] = mapping
             return mapping
         self._starts.insert(index, mapping.start)
@@ -81,13 +81,13 @@ class MappingList:
         first = bisect_left(self._starts, touched[0].start)
         keep: list[Mapping] = []
         if touched[0].start < start:
-            keep.append(clipped(touched[0], touched[0].start, start))
+            keep.append(touched[0].part(touched[0].start, start))
         if touched[-1].end > end:
-            keep.append(clipped(touched[-1], end, touched[-1].end))
+            keep.append(touched[-1].part(end, touched[-1].end))
         self._mappings[first : first + len(touched)] = keep
         self._starts[first : first + len(touched)] = [mapping.start for mapping in keep]
         self._note_hole(start)
-        return [clipped(mapping, max(mapping.start, start), min(mapping.end, end)) for mapping in touched]
+        return [mapping.part(max(mapping.start, start), min(mapping.end, end)) for mapping in touched]
 
     def find_gap(self, length: int) -> int | None:
         """The highest free range of `length` bytes, as Linux' top-down search finds it; None when there is none."""
@@ -121,7 +121,7 @@ class MappingList:
 
 
 def _guarded_start(mapping: Mapping) -> int:
-    return mapping.start - STACK_GUARD_GAP if mapping.flags & MAP_GROWSDOWN else mapping.start
+    return mapping.start - STACK_GUARD_GAP if mapping.grows_down else mapping.start
 
 
 def _joins(left: Mapping, right: Mapping) -> bool:
@@ -132,31 +132,8 @@ def _joins(left: Mapping, right: Mapping) -> bool:
         and left.name == right.name
         and left.holder is None
         and right.holder is None
+        and left.may_write == right.may_write
         and left.content is right.content
         and left.file == right.file
         and (left.file is None or left.offset + left.length == right.offset)
-    )
-
-
-def _joined(left: Mapping, right: Mapping) -> Mapping:
-    return Mapping(
-        left.start, right.end, left.protection, left.flags, left.offset, left.file, left.name, left.content, left.holder
-    )
-
-
-def clipped(mapping: Mapping, start: int, end: int) -> Mapping:
-    """The part [start, end) of `mapping`."""
-    if start == mapping.start and end == mapping.end:
-        return mapping
-    offset = mapping.offset + start - mapping.start if mapping.file is not None else mapping.offset
-    return Mapping(
-        start,
-        end,
-        mapping.protection,
-        mapping.flags,
-        offset,
-        mapping.file,
-        mapping.name,
-        mapping.content,
-        mapping.holder,
     )

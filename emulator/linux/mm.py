@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from emulator._native import AddressSpace, PhysicalMemory
 from emulator.arch.architecture import Layout
-from emulator.linux.errors import EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
+from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
 from emulator.linux.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,
@@ -91,6 +91,7 @@ class MemoryMap:
         content: FileContent | None = None,
         offset: int = 0,
         name: str = "",
+        may_write: bool = True,
     ) -> int:
         """mmap of anonymous memory or a file's content, its arguments checked by the syscall. The start address."""
         length = page_up(length)
@@ -101,7 +102,8 @@ class MemoryMap:
             content = SharedMemory(MappedFile("/dev/zero (deleted)", 0, 1, self._shared_memories), length)
         kept = flags & (MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE)
         file = content.identity if content is not None else None
-        self._install(Mapping(start, start + length, protection & 7, kept, offset, file, name, content))
+        end = start + length
+        self._install(Mapping(start, end, protection & 7, kept, offset, file, name, content, may_write=may_write))
         return start
 
     def map_device(
@@ -144,7 +146,14 @@ class MemoryMap:
                 raise LinuxError(ENOMEM, f"MAP_FIXED beyond the address space: {address:#x}")
             if address < self.layout.mmap_bottom:
                 raise LinuxError(EPERM, f"address {address:#x} is below mmap_min_addr {self.layout.mmap_bottom:#x}")
+            if flags & MAP_FIXED_NOREPLACE and self.mappings.overlapping(address, address + length):
+                raise LinuxError(EEXIST, f"something is mapped in {address:#x}..{address + length:#x}")
             return address
+        return self.choose(address, length)
+
+    def choose(self, address: int, length: int) -> int:
+        """A free range of `length` bytes: at the hint if that is free, else the highest that there is."""
+        limit = self.layout.task_size
         address = page_up(address)
         if (
             address
@@ -190,7 +199,7 @@ class MemoryMap:
 
     def sync(self, address: int, length: int) -> None:
         """msync: dirty pages of shared file mappings go to their files."""
-        self._check_mapped(address, length)
+        self.check_mapped(address, length)
         for piece in self.mappings.overlapping(address, address + length):
             self._flush(piece)
 
@@ -204,19 +213,11 @@ class MemoryMap:
 
     def protect(self, address: int, length: int, protection: int) -> None:
         end = address + length
-        self._check_mapped(address, length)
+        self.check_mapped(address, length)
+        if protection & PROT_WRITE and not all(piece.may_write for piece in self.mappings.overlapping(address, end)):
+            raise LinuxError(EACCES, "a shared mapping of a file that is not open for writing")
         for piece in self.mappings.carve(address, end):
-            changed = Mapping(
-                piece.start,
-                piece.end,
-                protection & 7,
-                piece.flags,
-                piece.offset,
-                piece.file,
-                piece.name,
-                piece.content,
-                piece.holder,
-            )
+            changed = piece.with_protection(protection & 7)
             self._protect_pages(changed)
             merged = self.mappings.insert(changed)
             if self.on_map is not None:
@@ -237,7 +238,8 @@ class MemoryMap:
             writable = exclusive and references(entry[0]) == 1
             space.protect(page, 1, protection if writable else protection & ~WRITE)
 
-    def _check_mapped(self, address: int, length: int) -> None:
+    def check_mapped(self, address: int, length: int) -> None:
+        """ENOMEM where a part of the range is not mapped."""
         position, end = address, address + length
         for piece in self.mappings.overlapping(address, end):
             if piece.start > position:
@@ -253,11 +255,32 @@ class MemoryMap:
                 start, end = max(piece.start, address), min(piece.end, address + length)
                 self.space.unmap(start, (end - start) >> PAGE_SHIFT)
 
+    def grow(self, mapping: Mapping, extra: int) -> bool:
+        """mremap: make `mapping` longer where it is, if the range behind it is free."""
+        end = mapping.end + extra
+        if mapping.holder is not None or end > self.layout.task_size or not self.mappings.is_free(mapping.end, end):
+            return False
+        self._check_commit(extra, mapping.protection, mapping.flags)
+        self._install(mapping.part(mapping.end, end))
+        return True
+
+    def populate(self, address: int, length: int, *, write: bool = False) -> None:
+        """Bring in what a process may touch in the range (MAP_POPULATE, mlock)."""
+        for piece in self.mappings.overlapping(address, address + length):
+            access = piece.page_protection & (READ | WRITE)
+            if not access or (write and not access & WRITE):
+                continue
+            kind = WRITE if access & WRITE and (write or not piece.shared) else READ
+            start, end = max(piece.start, address), min(piece.end, address + length)
+            for page in range(start, end, PAGE_SIZE):
+                entry = self.space.lookup(page)
+                if entry is None or (kind == WRITE and not entry[1] & WRITE):
+                    self.fault(page, kind)
+
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""
         if self.mappings.overlapping(new, new + new_length):
             self.unmap(new, new_length)
-        offset = mapping.offset + old - mapping.start if mapping.file is not None else 0
         space = self.space
         frames = []
         for page in space.present(old, min(old_length, new_length) >> PAGE_SHIFT):
@@ -273,17 +296,7 @@ class MemoryMap:
             for piece in self.mappings.carve(old, old + old_length):
                 if piece.holder is not None and not self._still_mapped(piece):
                     piece.holder.release()
-        moved = Mapping(
-            new,
-            new + new_length,
-            mapping.protection,
-            mapping.flags,
-            offset,
-            mapping.file,
-            mapping.name,
-            mapping.content,
-            mapping.holder,
-        )
+        moved = mapping.part(old, old + new_length).moved(new, new + new_length)
         merged = self.mappings.insert(moved)
         if self.on_map is not None:
             self.on_map(merged)
@@ -418,13 +431,13 @@ class MemoryMap:
 
     def _grow_stack(self, address: int) -> Mapping | None:
         above = self.mappings.above(address)
-        if above is None or not above.flags & MAP_GROWSDOWN or above.start <= address:
+        if above is None or not above.grows_down or above.start <= address:
             return None
         start = page_down(address)
         if above.end - start > self.stack_limit:
             return None
         below = self.mappings.below(address)
-        if below is not None and start - below.end < STACK_GUARD_GAP and not below.flags & MAP_GROWSDOWN:
+        if below is not None and start - below.end < STACK_GUARD_GAP and not below.grows_down:
             return None
         grown = Mapping(start, above.start, above.protection, above.flags, name=above.name)
         return self.mappings.insert(grown)

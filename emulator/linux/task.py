@@ -11,6 +11,7 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.file import FileTable
 from emulator.linux.file_tree import FileTree
+from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.limits import Limits
 from emulator.linux.mm import MemoryMap
 from emulator.linux.random import Random
@@ -27,6 +28,14 @@ class FileContext:
     system: FileTree
     cwd: str = "/"  # absolute, normal form
     umask: int = 0o022
+
+
+@dataclass(frozen=True, slots=True)
+class PosixTimer:
+    """What timer_create made."""
+
+    clock: int
+    timer: IntervalTimer
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,12 @@ class Task:
     no_new_privileges: bool = False
     timer_slack_ns: int = 50_000
     personality: int = 0
+    affinity: int = 1  # mask of CPUs
+    policy: int = 0  # SCHED_OTHER
+    priority: int = 0
+    nice: int = 0
+    interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
+    posix_timers: dict[int, PosixTimer] = field(default_factory=dict)  # by timer_t
 
     @property
     def clock(self) -> Clock:

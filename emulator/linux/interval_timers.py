@@ -1,0 +1,62 @@
+"""IntervalTimer: fires once or again and again: setitimer, alarm and POSIX timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.clock import Clock
+from emulator.linux.timers import Timer, Timers
+
+
+class IntervalTimer:
+    """A timer on elapsed time, or on the CPU time of the machine's one running task."""
+
+    def __init__(self, timers: Timers, clock: Clock, fires: Callable[[], None], *, cpu_time: bool = False) -> None:
+        self._timers = timers
+        self._clock = clock
+        self._fires = fires
+        self._cpu_time = cpu_time
+        self._timer: Timer | None = None
+        self._due_ns = 0
+        self.interval_ns = 0
+
+    def now_ns(self) -> int:
+        return self._clock.busy_ns() if self._cpu_time else self._clock.elapsed_ns()
+
+    def set(self, value_ns: int, interval_ns: int) -> None:
+        """Fire in `value_ns`, then every `interval_ns` (0: never again). A value of 0 disarms."""
+        self.cancel()
+        if value_ns > 0:
+            self.interval_ns = interval_ns
+            self._arm(self.now_ns() + value_ns)
+
+    def set_absolute(self, due_ns: int, interval_ns: int) -> None:
+        """Fire at `due_ns` of the timer's own clock; at once if that has passed."""
+        self.set(max(due_ns - self.now_ns(), 1), interval_ns)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self.interval_ns = 0
+
+    def remaining_ns(self) -> int:
+        """Until it fires; 0 if it is not armed."""
+        if self._timer is None:
+            return 0
+        return max(self._due_ns - self.now_ns(), 1)
+
+    def _arm(self, due_ns: int) -> None:
+        self._due_ns = due_ns
+        if self._cpu_time:
+            cycle = -(-due_ns * self._clock.frequency_hz // 1_000_000_000)
+            self._timer = self._timers.at_cycle(cycle, self._expire)
+        else:
+            self._timer = self._timers.at_time(due_ns, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self.interval_ns:
+            missed = max(self.now_ns() - self._due_ns, 0) // self.interval_ns
+            self._arm(self._due_ns + (missed + 1) * self.interval_ns)
+        self._fires()

@@ -1,0 +1,277 @@
+"""Identity: who a process is, on what system; random bytes. All pinned."""
+
+from __future__ import annotations
+
+import struct
+
+from emulator.linux.errors import EFAULT, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
+from emulator.linux.structures import NANOSECONDS, U32
+from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
+from emulator.linux.task import Credentials, Task
+
+UTSNAME_FIELD = 65  # bytes with the NUL
+GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4
+MAX_RANDOM = 0x7FFF_F000  # one call gives at most so many bytes (MAX_RW_COUNT)
+RANDOM_CHUNK = 1 << 16
+NO_ID = 0xFFFF_FFFF  # "leave as it is"
+ALL_CAPABILITIES = (1 << 41) - 1
+CAPABILITY_VERSIONS = {0x1998_0330: 1, 0x2007_1026: 2, 0x2008_0522: 2}  # version -> 32-bit words of each set
+CAPABILITY_VERSION = 0x2008_0522
+
+
+@syscall(aarch64=172, x86_64=39)
+def getpid(task: Task) -> int:
+    return task.pid
+
+
+@syscall(aarch64=178, x86_64=186)
+def gettid(task: Task) -> int:
+    return task.tid
+
+
+@syscall(aarch64=173, x86_64=110)
+def getppid(task: Task) -> int:
+    return task.ppid
+
+
+def _process(task: Task, pid: int) -> Task:
+    found = task if pid == 0 else task.kernel.tasks.get(pid)
+    if found is None:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    return found
+
+
+@syscall(aarch64=155, x86_64=121)
+def getpgid(task: Task, pid: int) -> int:
+    return _process(task, pid).pgid
+
+
+@syscall(x86_64=111)
+def getpgrp(task: Task) -> int:
+    return task.pgid
+
+
+@syscall(aarch64=156, x86_64=124)
+def getsid(task: Task, pid: int) -> int:
+    return _process(task, pid).sid
+
+
+@syscall(aarch64=157, x86_64=112)
+def setsid(task: Task) -> int:
+    if task.pgid == task.pid:
+        raise LinuxError(EPERM, "a process group leader cannot begin a session")
+    task.sid = task.pgid = task.pid
+    return task.sid
+
+
+@syscall(aarch64=154, x86_64=109)
+def setpgid(task: Task, pid: int, group: int) -> int:
+    if group < 0:
+        raise LinuxError(EINVAL, f"process group {group}")
+    target = _process(task, pid)
+    if target.sid == target.pid or group not in (0, target.pid):
+        raise LinuxError(EPERM, f"process group {group}")
+    target.pgid = target.pid
+    return 0
+
+
+# ---- user and group: the guest is root of its machine and may become anybody
+
+
+@syscall(aarch64=174, x86_64=102)
+def getuid(task: Task) -> int:
+    return task.credentials.uid
+
+
+@syscall(aarch64=175, x86_64=107)
+def geteuid(task: Task) -> int:
+    return task.credentials.uid
+
+
+@syscall(aarch64=176, x86_64=104)
+def getgid(task: Task) -> int:
+    return task.credentials.gid
+
+
+@syscall(aarch64=177, x86_64=108)
+def getegid(task: Task) -> int:
+    return task.credentials.gid
+
+
+@syscall(aarch64=148, x86_64=118)
+def getresuid(task: Task, real: Out[U32], effective: Out[U32], saved: Out[U32]) -> int:
+    for out in (real, effective, saved):
+        out.write(U32(task.credentials.uid))
+    return 0
+
+
+@syscall(aarch64=150, x86_64=120)
+def getresgid(task: Task, real: Out[U32], effective: Out[U32], saved: Out[U32]) -> int:
+    for out in (real, effective, saved):
+        out.write(U32(task.credentials.gid))
+    return 0
+
+
+ONE_ID = "real, effective and saved ids are one"
+
+
+def _become(task: Task, *, uid: int = NO_ID, gid: int = NO_ID) -> int:
+    old = task.credentials
+    if old.uid != 0 and (uid not in (NO_ID, old.uid) or gid not in (NO_ID, old.gid)):
+        raise LinuxError(EPERM, f"user {old.uid} cannot become user {uid}, group {gid}")
+    task.credentials = Credentials(old.uid if uid == NO_ID else uid, old.gid if gid == NO_ID else gid, old.groups)
+    return 0
+
+
+def _effective(*ids: int) -> int:
+    """The id that counts of real, effective, saved: the effective one, if it is given."""
+    return ids[1] if ids[1] != NO_ID else ids[0]
+
+
+@syscall(aarch64=146, x86_64=105, support=Support.PARTIAL, note=ONE_ID)
+def setuid(task: Task, uid: UInt) -> int:
+    if uid == NO_ID:
+        raise LinuxError(EINVAL, "user id -1")
+    return _become(task, uid=uid)
+
+
+@syscall(aarch64=144, x86_64=106, support=Support.PARTIAL, note=ONE_ID)
+def setgid(task: Task, gid: UInt) -> int:
+    if gid == NO_ID:
+        raise LinuxError(EINVAL, "group id -1")
+    return _become(task, gid=gid)
+
+
+@syscall(aarch64=145, x86_64=113, support=Support.PARTIAL, note=ONE_ID)
+def setreuid(task: Task, real: UInt, effective: UInt) -> int:
+    return _become(task, uid=_effective(real, effective))
+
+
+@syscall(aarch64=143, x86_64=114, support=Support.PARTIAL, note=ONE_ID)
+def setregid(task: Task, real: UInt, effective: UInt) -> int:
+    return _become(task, gid=_effective(real, effective))
+
+
+@syscall(aarch64=147, x86_64=117, support=Support.PARTIAL, note=ONE_ID)
+def setresuid(task: Task, real: UInt, effective: UInt, saved: UInt) -> int:
+    return _become(task, uid=_effective(real, effective))
+
+
+@syscall(aarch64=149, x86_64=119, support=Support.PARTIAL, note=ONE_ID)
+def setresgid(task: Task, real: UInt, effective: UInt, saved: UInt) -> int:
+    return _become(task, gid=_effective(real, effective))
+
+
+@syscall(aarch64=151, x86_64=122, support=Support.PARTIAL, note="the file system user id cannot differ")
+def setfsuid(task: Task, uid: UInt) -> int:
+    return task.credentials.uid
+
+
+@syscall(aarch64=152, x86_64=123, support=Support.PARTIAL, note="the file system group id cannot differ")
+def setfsgid(task: Task, gid: UInt) -> int:
+    return task.credentials.gid
+
+
+@syscall(aarch64=158, x86_64=115)
+def getgroups(task: Task, size: int, groups: Address) -> int:
+    own = task.credentials.groups
+    if size < 0 or 0 < size < len(own):
+        raise LinuxError(EINVAL, f"room for {size} groups; there are {len(own)}")
+    if size:
+        task.mm.write(groups, b"".join(group.to_bytes(4, "little") for group in own))
+    return len(own)
+
+
+@syscall(aarch64=159, x86_64=116)
+def setgroups(task: Task, size: int, groups: Address) -> int:
+    if task.credentials.uid:
+        raise LinuxError(EPERM, "only root sets its groups")
+    if not 0 <= size <= 65536:
+        raise LinuxError(EINVAL, f"{size} groups")
+    numbers = struct.unpack(f"<{size}I", task.mm.read(groups, 4 * size))
+    task.credentials = Credentials(task.credentials.uid, task.credentials.gid, numbers)
+    return 0
+
+
+def _capability_words(task: Task, header: int) -> int:
+    version, pid = struct.unpack("<Ii", task.mm.read(header, 8))
+    words = CAPABILITY_VERSIONS.get(version)
+    if words is None:
+        task.mm.write(header, CAPABILITY_VERSION.to_bytes(4, "little"))
+        raise LinuxError(EINVAL, f"capability version {version:#x}")
+    _process(task, pid)
+    return words
+
+
+@syscall(aarch64=90, x86_64=125)
+def capget(task: Task, header: Address, data: Address) -> int:
+    try:
+        words = _capability_words(task, header)
+    except LinuxError as error:
+        if error.code == EINVAL and not data:
+            return 0  # asked for the version
+        raise
+    owned = ALL_CAPABILITIES if task.credentials.uid == 0 else 0
+    if data:
+        sets = b""
+        for word in range(words):
+            part = owned >> 32 * word & 0xFFFF_FFFF
+            sets += struct.pack("<III", part, part, 0)  # effective, permitted, inheritable
+        task.mm.write(data, sets)
+    return 0
+
+
+@syscall(aarch64=91, x86_64=126, support=Support.ACCEPTED, note="nothing in this machine depends on capabilities")
+def capset(task: Task, header: Address, data: Address) -> int:
+    words = _capability_words(task, header)
+    if not data:
+        raise LinuxError(EFAULT, "no sets")
+    task.mm.read(data, 12 * words)
+    return 0
+
+
+# ---- the system
+
+
+@syscall(aarch64=160, x86_64=63)
+def uname(task: Task, buffer: Address) -> int:
+    fields = (SYSTEM_NAME, HOST_NAME, RELEASE, VERSION, task.architecture.uname_machine, DOMAIN_NAME)
+    task.mm.write(buffer, b"".join(field.encode().ljust(UTSNAME_FIELD, b"\0") for field in fields))
+    return 0
+
+
+@syscall(aarch64=179, x86_64=99)
+def sysinfo(task: Task, buffer: Address) -> int:
+    memory = task.kernel.memory
+    uptime = task.clock.monotonic_ns() // NANOSECONDS
+    free = memory.size_bytes - memory.used_bytes
+    data = struct.pack(
+        "<q3Q6QHH4xQQI",
+        uptime,
+        *(0, 0, 0),  # load averages
+        *(memory.size_bytes, free, 0, 0, 0, 0),  # total, free, shared, buffers, swap, free swap
+        len(task.kernel.tasks),
+        0,
+        *(0, 0),  # high memory
+        1,  # bytes in the unit
+    )
+    task.mm.write(buffer, data.ljust(112, b"\0"))
+    return 0
+
+
+@syscall(aarch64=278, x86_64=318)
+def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> int:
+    both = GRND_RANDOM | GRND_INSECURE
+    if flags & ~(GRND_NONBLOCK | both) or flags & both == both:
+        raise LinuxError(EINVAL, f"flags {flags:#x}")
+    size = min(size, MAX_RANDOM)
+    for start in range(0, size, RANDOM_CHUNK):
+        task.mm.write(buffer + start, task.kernel.random.bytes(min(RANDOM_CHUNK, size - start)))
+    return size
+
+
+@syscall(aarch64=166, x86_64=95)
+def umask(task: Task, mask: int) -> int:
+    before, task.fs.umask = task.fs.umask, mask & 0o777
+    return before

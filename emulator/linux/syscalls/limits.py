@@ -1,0 +1,109 @@
+"""Resource limits and usage."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from emulator.linux.errors import EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.limits import RLIM_NLIMITS, RLIMIT_NOFILE
+from emulator.linux.structures import Timeval
+from emulator.linux.syscalls.table import In, OptionalIn, Out, UInt, syscall
+from emulator.linux.task import Task
+
+RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD = 0, -1, 1
+MAX_OPEN_FILES = 1 << 20  # fs.nr_open
+
+
+@dataclass(frozen=True, slots=True)
+class Rlimit:
+    """struct rlimit64, which is struct rlimit on 64-bit machines."""
+
+    soft: int
+    hard: int
+
+    SIZE: ClassVar[int] = 16
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Self:
+        return cls(*struct.unpack("<QQ", data))
+
+    def pack(self) -> bytes:
+        return struct.pack("<QQ", self.soft, self.hard)
+
+
+@dataclass(frozen=True, slots=True)
+class Rusage:
+    """struct rusage: what is counted; the rest is zero in Linux, too."""
+
+    user_ns: int
+    maximum_resident_kib: int
+    minor_faults: int
+    major_faults: int
+
+    def pack(self) -> bytes:
+        user = Timeval.from_ns(self.user_ns).pack()
+        system = bytes(16)  # the kernel takes no time
+        return (
+            user
+            + system
+            + struct.pack("<14Q", self.maximum_resident_kib, 0, 0, 0, self.minor_faults, self.major_faults, *[0] * 8)
+        )
+
+
+def _limit(task: Task, resource: int) -> Rlimit:
+    if not 0 <= resource < RLIM_NLIMITS:
+        raise LinuxError(EINVAL, f"resource {resource} is not in 0..{RLIM_NLIMITS - 1}")
+    return Rlimit(*task.limits.get(resource))
+
+
+def _set_limit(task: Task, resource: int, new: Rlimit) -> None:
+    if new.soft > new.hard:
+        raise LinuxError(EINVAL, f"limit {new.soft} above the hard limit {new.hard}")
+    if resource == RLIMIT_NOFILE and new.hard > MAX_OPEN_FILES:
+        raise LinuxError(EPERM, f"{new.hard} open files; {MAX_OPEN_FILES} may be")
+    if new.hard > task.limits.get(resource)[1] and task.credentials.uid:
+        raise LinuxError(EPERM, "only root raises a hard limit")
+    task.limits.set(resource, new.soft, new.hard)
+    if resource == RLIMIT_NOFILE:
+        task.files.limit = new.soft
+
+
+@syscall(aarch64=261, x86_64=302)
+def prlimit64(task: Task, pid: int, resource: UInt, new: OptionalIn[Rlimit], old: Out[Rlimit]) -> int:
+    if pid not in (0, task.pid):
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    before = _limit(task, resource)
+    if new is not None:
+        _set_limit(task, resource, new)
+    if old:
+        old.write(before)
+    return 0
+
+
+@syscall(aarch64=163, x86_64=97)
+def getrlimit(task: Task, resource: UInt, limit: Out[Rlimit]) -> int:
+    limit.write(_limit(task, resource))
+    return 0
+
+
+@syscall(aarch64=164, x86_64=160)
+def setrlimit(task: Task, resource: UInt, limit: In[Rlimit]) -> int:
+    _limit(task, resource)
+    _set_limit(task, resource, limit)
+    return 0
+
+
+@syscall(aarch64=165, x86_64=98)
+def getrusage(task: Task, who: int, usage: Out[Rusage]) -> int:
+    if who not in (RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD):
+        raise LinuxError(EINVAL, f"who {who}")
+    mm = task.mm
+    nobody = who == RUSAGE_CHILDREN
+    usage.write(
+        Rusage(0, 0, 0, 0)
+        if nobody
+        else Rusage(task.user_ns(), mm.resident_pages() * 4, mm.minor_faults, mm.major_faults)
+    )
+    return 0

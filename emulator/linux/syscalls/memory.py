@@ -1,0 +1,273 @@
+"""Memory: brk, mmap and what changes mappings."""
+
+from __future__ import annotations
+
+from emulator.linux.errors import (
+    EACCES,
+    EBADF,
+    EFAULT,
+    EINVAL,
+    ENOMEM,
+    ENOSYS,
+    EOPNOTSUPP,
+    EOVERFLOW,
+    LinuxError,
+)
+from emulator.linux.file import File
+from emulator.linux.mapping import (
+    MAP_32BIT,
+    MAP_ANONYMOUS,
+    MAP_HUGETLB,
+    MAP_LOCKED,
+    MAP_POPULATE,
+    MAP_PRIVATE,
+    MAP_SHARED,
+    MAP_SHARED_VALIDATE,
+    MAP_TYPE,
+    PAGE_SHIFT,
+    PAGE_SIZE,
+    PROT_EXEC,
+    PROT_GROWSDOWN,
+    PROT_GROWSUP,
+    PROT_READ,
+    PROT_WRITE,
+    MappedFile,
+    page_down,
+    page_up,
+)
+from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
+from emulator.linux.task import Task
+
+PAGE_OFFSET = PAGE_SIZE - 1
+KNOWN_PROTECTION = PROT_READ | PROT_WRITE | PROT_EXEC
+KNOWN_FLAGS = 0x1F_FFF3  # uapi/asm-generic/mman*.h: all flags up to MAP_FIXED_NOREPLACE, and the types
+
+MREMAP_MAYMOVE, MREMAP_FIXED, MREMAP_DONTUNMAP = 1, 2, 4
+MS_ASYNC, MS_INVALIDATE, MS_SYNC = 1, 2, 4
+MLOCK_ONFAULT = 1
+MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
+
+# uapi/asm-generic/mman-common.h; the advice that has no effect here beyond the check of its range
+MADV_DONTNEED, MADV_FREE, MADV_REMOVE = 4, 8, 9
+MADV_POPULATE_READ, MADV_POPULATE_WRITE = 22, 23
+MADVICE_WITHOUT_EFFECT = {0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 25}
+DEVICE_MAJOR_MINOR = 0, 15  # anonymous inodes, as PERF_RECORD_MMAP2 shows them
+
+
+@syscall(aarch64=214, x86_64=12)
+def brk(task: Task, address: Address) -> int:
+    return task.mm.set_brk(address)
+
+
+@syscall(aarch64=222, x86_64=9, support=Support.PARTIAL, note="no huge pages")
+def mmap(
+    task: Task, address: Address, length: Size, protection: ULong, flags: ULong, descriptor: int, offset: ULong
+) -> int:
+    if offset & PAGE_OFFSET:
+        raise LinuxError(EINVAL, f"offset {offset:#x} is not a multiple of {PAGE_SIZE}")
+    file = None if flags & MAP_ANONYMOUS else task.files.get(descriptor)
+    if file is not None and file.flags & 0o10000000:  # O_PATH
+        raise LinuxError(EBADF, f"descriptor {descriptor} is open with O_PATH")
+    if length == 0:
+        raise LinuxError(EINVAL, "a mapping of no bytes")
+    if page_up(length) >> 64 or length > task.mm.layout.task_size:
+        raise LinuxError(ENOMEM, f"a mapping of {length:#x} bytes")
+    kind = flags & MAP_TYPE
+    if kind not in (MAP_SHARED, MAP_PRIVATE, MAP_SHARED_VALIDATE) or (file is None and kind == MAP_SHARED_VALIDATE):
+        raise LinuxError(EINVAL, f"mapping type {kind:#x} is neither MAP_SHARED nor MAP_PRIVATE")
+    if kind == MAP_SHARED_VALIDATE and flags & ~(KNOWN_FLAGS | MAP_TYPE):
+        raise LinuxError(EOPNOTSUPP, f"flags {flags:#x}")
+    if flags & MAP_HUGETLB:
+        raise LinuxError(ENOMEM, "there are no huge pages")
+    flags &= ~MAP_32BIT
+    if file is None:
+        start = task.mm.map(address, length, protection, flags)
+    else:
+        start = _map_file(task, file, address, length, protection, flags, offset)
+    if flags & (MAP_POPULATE | MAP_LOCKED):
+        task.mm.populate(start, page_up(length))
+    return start
+
+
+def _map_file(task: Task, file: File, address: int, length: int, protection: int, flags: int, offset: int) -> int:
+    if (offset >> PAGE_SHIFT) + (page_up(length) >> PAGE_SHIFT) > 1 << 51:
+        raise LinuxError(EOVERFLOW, f"offset {offset:#x} and {length:#x} bytes")
+    shared = bool(flags & MAP_SHARED)
+    if shared and protection & PROT_WRITE and not file.writable:
+        raise LinuxError(EACCES, f"{file.path} is not open for writing")
+    if not file.readable:
+        raise LinuxError(EACCES, f"{file.path} is not open for reading")
+    content = file.content()
+    if content is not None:
+        return task.mm.map(address, length, protection, flags, content, offset, may_write=not shared or file.writable)
+    frame = file.map_frames(task, length, offset, protection)
+    identity = MappedFile(file.path, *DEVICE_MAJOR_MINOR, 1)
+    return task.mm.map_device(address, length, protection, flags, frame, identity, offset, file)
+
+
+@syscall(aarch64=215, x86_64=11)
+def munmap(task: Task, address: Address, length: Size) -> int:
+    limit = task.mm.layout.task_size
+    if address & PAGE_OFFSET or address > limit or length > limit - address or length == 0:
+        raise LinuxError(EINVAL, f"{length:#x} bytes at {address:#x}")
+    task.mm.unmap(address, page_up(length))
+    return 0
+
+
+@syscall(aarch64=226, x86_64=10)
+def mprotect(task: Task, address: Address, length: Size, protection: ULong) -> int:
+    growth = protection & (PROT_GROWSDOWN | PROT_GROWSUP)
+    if growth == PROT_GROWSDOWN | PROT_GROWSUP or address & PAGE_OFFSET:
+        raise LinuxError(EINVAL, f"mprotect({address:#x}, {length:#x}, {protection:#x})")
+    if length == 0:
+        return 0
+    _check_range(task, address, length, ENOMEM)
+    if protection & ~(KNOWN_PROTECTION | growth):
+        raise LinuxError(EINVAL, f"protection {protection:#x}")
+    start = address
+    if growth == PROT_GROWSDOWN:
+        mapping = task.mm.find(address)
+        if mapping is None or not mapping.grows_down:
+            raise LinuxError(EINVAL, f"nothing at {address:#x} grows down")
+        start = mapping.start
+    task.mm.protect(start, address + page_up(length) - start, protection)
+    return 0
+
+
+def _check_range(task: Task, address: int, length: int, code: int) -> None:
+    if length > task.mm.layout.task_size or address > task.mm.layout.task_size - page_up(length):
+        raise LinuxError(code, f"{length:#x} bytes at {address:#x} are beyond the address space")
+
+
+@syscall(aarch64=216, x86_64=25)
+def mremap(task: Task, old: Address, old_length: Size, new_length: Size, flags: ULong, new: Address) -> int:
+    mm = task.mm
+    old_length, new_length = page_up(old_length), page_up(new_length)
+    if flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP):
+        raise LinuxError(EINVAL, f"flags {flags:#x}")
+    if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) and not flags & MREMAP_MAYMOVE:
+        raise LinuxError(EINVAL, "MREMAP_FIXED and MREMAP_DONTUNMAP need MREMAP_MAYMOVE")
+    if flags & MREMAP_DONTUNMAP and old_length != new_length:
+        raise LinuxError(EINVAL, "MREMAP_DONTUNMAP does not change the size")
+    if old & PAGE_OFFSET or new_length == 0 or new_length > mm.layout.task_size:
+        raise LinuxError(EINVAL, f"{old_length:#x} bytes at {old:#x} to {new_length:#x} bytes")
+    if flags & MREMAP_FIXED:
+        overlap = new < old + old_length and old < new + new_length
+        if new & PAGE_OFFSET or new > mm.layout.task_size - new_length or overlap:
+            raise LinuxError(EINVAL, f"new address {new:#x}")
+    mapping = mm.find(old)
+    if mapping is None:
+        raise LinuxError(EFAULT, f"nothing is mapped at {old:#x}")
+    if old_length == 0 and not mapping.shared:
+        raise LinuxError(EINVAL, "only a shared mapping can be mapped once more")
+    if old + old_length > mapping.end:
+        raise LinuxError(EFAULT, f"{old_length:#x} bytes at {old:#x} are more than one mapping")
+    moving = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)
+    if not moving and new_length <= old_length:
+        if new_length < old_length:
+            mm.unmap(old + new_length, old_length - new_length)
+        return old
+    if not moving and old_length and old + old_length == mapping.end and mm.grow(mapping, new_length - old_length):
+        return old
+    if not flags & MREMAP_MAYMOVE:
+        raise LinuxError(ENOMEM, f"{new_length:#x} bytes do not fit at {old:#x}")
+    if flags & MREMAP_FIXED:
+        mm.unmap(new, new_length)
+        if new_length < old_length:
+            mm.unmap(old + new_length, old_length - new_length)
+            old_length = new_length
+    else:
+        new = mm.choose(new if flags & MREMAP_DONTUNMAP else 0, new_length)
+    mm.move(mapping, old, old_length, new, new_length, keep_old=bool(flags & MREMAP_DONTUNMAP))
+    return new
+
+
+@syscall(aarch64=233, x86_64=28, support=Support.PARTIAL, note="advice without effect on a program is only checked")
+def madvise(task: Task, address: Address, length: Size, advice: int) -> int:
+    mm = task.mm
+    known = MADVICE_WITHOUT_EFFECT | {MADV_DONTNEED, MADV_FREE, MADV_POPULATE_READ, MADV_POPULATE_WRITE}
+    if advice not in known:
+        if advice == MADV_REMOVE:
+            raise LinuxError(EOPNOTSUPP, "MADV_REMOVE is not modelled")
+        raise LinuxError(EINVAL, f"advice {advice}")
+    if address & PAGE_OFFSET or length > mm.layout.task_size:
+        raise LinuxError(EINVAL, f"{length:#x} bytes at {address:#x}")
+    length = page_up(length)
+    if length == 0:
+        return 0
+    if advice in (MADV_POPULATE_READ, MADV_POPULATE_WRITE):
+        mm.check_mapped(address, length)
+        mm.populate(address, length, write=advice == MADV_POPULATE_WRITE)
+    elif advice in (MADV_DONTNEED, MADV_FREE):
+        mm.discard(address, length)
+    mm.check_mapped(address, length)
+    return 0
+
+
+@syscall(aarch64=232, x86_64=27)
+def mincore(task: Task, address: Address, length: Size, vector: Address) -> int:
+    if address & PAGE_OFFSET:
+        raise LinuxError(EINVAL, f"address {address:#x}")
+    _check_range(task, address, length, ENOMEM)
+    length = page_up(length)
+    task.mm.check_mapped(address, length)
+    present = set(task.mm.space.present(address, length >> PAGE_SHIFT))
+    flags = bytes(1 if page in present else 0 for page in range(address, address + length, PAGE_SIZE))
+    task.mm.write(vector, flags)
+    return 0
+
+
+@syscall(aarch64=227, x86_64=26)
+def msync(task: Task, address: Address, length: Size, flags: int) -> int:
+    if flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) or address & PAGE_OFFSET or flags & 5 == MS_ASYNC | MS_SYNC:
+        raise LinuxError(EINVAL, f"msync({address:#x}, {length:#x}, {flags:#x})")
+    _check_range(task, address, length, ENOMEM)
+    if length:
+        task.mm.sync(address, page_up(length))
+    return 0
+
+
+def _lock(task: Task, address: int, length: int, *, populate: bool) -> int:
+    start = page_down(address)
+    length = page_up(length + address - start)
+    _check_range(task, start, length, EINVAL)
+    if length:
+        task.mm.check_mapped(start, length)
+        if populate:
+            task.mm.populate(start, length)
+    return 0
+
+
+@syscall(aarch64=228, x86_64=149)
+def mlock(task: Task, address: Address, length: Size) -> int:
+    """Pages never leave the machine's memory: locking only brings them in."""
+    return _lock(task, address, length, populate=True)
+
+
+@syscall(aarch64=284, x86_64=325)
+def mlock2(task: Task, address: Address, length: Size, flags: int) -> int:
+    if flags & ~MLOCK_ONFAULT:
+        raise LinuxError(EINVAL, f"flags {flags:#x}")
+    return _lock(task, address, length, populate=not flags & MLOCK_ONFAULT)
+
+
+@syscall(aarch64=229, x86_64=150)
+def munlock(task: Task, address: Address, length: Size) -> int:
+    return _lock(task, address, length, populate=False)
+
+
+@syscall(aarch64=230, x86_64=151, support=Support.ACCEPTED, note="pages never leave the machine's memory")
+def mlockall(task: Task, flags: int) -> int:
+    if flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) or flags in (0, MCL_ONFAULT):
+        raise LinuxError(EINVAL, f"flags {flags:#x}")
+    return 0
+
+
+@syscall(aarch64=231, x86_64=152, support=Support.ACCEPTED, note="pages never leave the machine's memory")
+def munlockall(task: Task) -> int:
+    return 0
+
+
+@syscall(aarch64=283, x86_64=324, support=Support.REFUSED, note="as a kernel without it; there is one thread")
+def membarrier(task: Task, command: int, flags: int, cpu: int) -> int:
+    raise LinuxError(ENOSYS, "membarrier")

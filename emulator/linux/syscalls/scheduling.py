@@ -1,0 +1,169 @@
+"""Scheduling: CPUs, policies and priorities as one task on an idle machine has them."""
+
+from __future__ import annotations
+
+import struct
+
+from emulator.linux.errors import E2BIG, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.structures import U32, Timespec
+from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
+from emulator.linux.task import Task
+
+SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE = 0, 1, 2, 3, 5, 6
+REAL_TIME = (SCHED_FIFO, SCHED_RR)
+POLICIES = (SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE)
+CPU_MASK_BYTES = 8  # as a kernel for up to 64 CPUs has it
+PRIO_PROCESS, PRIO_PGRP, PRIO_USER = range(3)
+ATTR_SIZE = 56  # struct sched_attr, version 1
+ATTR_MIN_SIZE = 48
+ROUND_ROBIN_NS = 100_000_000
+
+
+def _find(task: Task, pid: int) -> Task:
+    if pid < 0:
+        raise LinuxError(EINVAL, f"process {pid}")
+    found = task if pid == 0 else task.kernel.tasks.get(pid)
+    if found is None:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    return found
+
+
+@syscall(aarch64=124, x86_64=24)
+def sched_yield(task: Task) -> int:
+    return 0
+
+
+@syscall(aarch64=123, x86_64=204)
+def sched_getaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
+    cpus = len(task.kernel.cpus)
+    if size * 8 < cpus or size % 8:
+        raise LinuxError(EINVAL, f"a mask of {size} bytes for {cpus} CPUs")
+    found = _find(task, pid)
+    size = min(size, CPU_MASK_BYTES)
+    task.mm.write(mask, found.affinity.to_bytes(CPU_MASK_BYTES, "little")[:size])
+    return size
+
+
+@syscall(aarch64=122, x86_64=203)
+def sched_setaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
+    wanted = int.from_bytes(task.mm.read(mask, min(size, CPU_MASK_BYTES)), "little")
+    found = _find(task, pid)
+    allowed = wanted & ((1 << len(task.kernel.cpus)) - 1)
+    if not allowed:
+        raise LinuxError(EINVAL, f"mask {wanted:#x} holds no CPU of this machine")
+    found.affinity = allowed
+    return 0
+
+
+@syscall(aarch64=168, x86_64=309)
+def getcpu(task: Task, cpu: Out[U32], node: Out[U32], cache: Address) -> int:
+    if cpu:
+        cpu.write(U32(task.cpu.number))
+    if node:
+        node.write(U32(0))
+    return 0
+
+
+@syscall(aarch64=120, x86_64=145)
+def sched_getscheduler(task: Task, pid: int) -> int:
+    return _find(task, pid).policy
+
+
+def _set_policy(task: Task, policy: int, priority: int) -> int:
+    if policy not in POLICIES or policy == SCHED_DEADLINE:
+        raise LinuxError(EINVAL, f"policy {policy}")
+    if (policy in REAL_TIME) != (1 <= priority <= 99) or (policy not in REAL_TIME and priority):
+        raise LinuxError(EINVAL, f"priority {priority} with policy {policy}")
+    task.policy, task.priority = policy, priority
+    return 0
+
+
+@syscall(aarch64=119, x86_64=144, support=Support.ACCEPTED, note="one task runs, whatever its policy")
+def sched_setscheduler(task: Task, pid: int, policy: int, parameters: In[U32]) -> int:
+    return _set_policy(_find(task, pid), policy & ~0x4000_0000, parameters.value)  # SCHED_RESET_ON_FORK
+
+
+@syscall(aarch64=121, x86_64=143)
+def sched_getparam(task: Task, pid: int, parameters: Out[U32]) -> int:
+    parameters.write(U32(_find(task, pid).priority))
+    return 0
+
+
+@syscall(aarch64=118, x86_64=142, support=Support.ACCEPTED, note="one task runs, whatever its priority")
+def sched_setparam(task: Task, pid: int, parameters: In[U32]) -> int:
+    found = _find(task, pid)
+    return _set_policy(found, found.policy, parameters.value)
+
+
+@syscall(aarch64=275, x86_64=315)
+def sched_getattr(task: Task, pid: int, attribute: Address, size: UInt, flags: UInt) -> int:
+    if not attribute or flags or not ATTR_MIN_SIZE <= size <= 4096:
+        raise LinuxError(EINVAL, f"sched_attr of {size} bytes, flags {flags:#x}")
+    found = _find(task, pid)
+    used = min(size, ATTR_SIZE)
+    data = struct.pack("<IIQiIQQQII", used, found.policy, 0, found.nice, found.priority, 0, 0, 0, 0, 1024)
+    task.mm.write(attribute, data[:used])
+    return 0
+
+
+@syscall(aarch64=274, x86_64=314, support=Support.ACCEPTED, note="one task runs, whatever its policy")
+def sched_setattr(task: Task, pid: int, attribute: Address, flags: UInt) -> int:
+    size = task.mm.read_u32(attribute) or ATTR_MIN_SIZE
+    if size < ATTR_MIN_SIZE or size > 4096:
+        raise LinuxError(E2BIG, f"sched_attr of {size} bytes")
+    _, policy, _, nice, priority = struct.unpack("<IIQiI", task.mm.read(attribute, 24))
+    found = _find(task, pid)
+    _set_policy(found, policy, priority)
+    found.nice = max(-20, min(nice, 19))
+    return 0
+
+
+def _priority_range(policy: int) -> tuple[int, int]:
+    if policy not in POLICIES:
+        raise LinuxError(EINVAL, f"policy {policy}")
+    return (1, 99) if policy in REAL_TIME else (0, 0)
+
+
+@syscall(aarch64=125, x86_64=146)
+def sched_get_priority_max(task: Task, policy: int) -> int:
+    return _priority_range(policy)[1]
+
+
+@syscall(aarch64=126, x86_64=147)
+def sched_get_priority_min(task: Task, policy: int) -> int:
+    return _priority_range(policy)[0]
+
+
+@syscall(aarch64=127, x86_64=148)
+def sched_rr_get_interval(task: Task, pid: int, interval: Out[Timespec]) -> int:
+    found = _find(task, pid)
+    interval.write(Timespec.from_ns(ROUND_ROBIN_NS if found.policy == SCHED_RR else 0))
+    return 0
+
+
+def _nice_target(task: Task, which: int, who: int) -> Task:
+    if which not in (PRIO_PROCESS, PRIO_PGRP, PRIO_USER):
+        raise LinuxError(EINVAL, f"which {which}")
+    own = {PRIO_PROCESS: task.pid, PRIO_PGRP: task.pgid, PRIO_USER: task.credentials.uid}[which]
+    if who not in (0, own):
+        raise LinuxError(ESRCH, f"nobody is {who}")
+    return task
+
+
+@syscall(aarch64=141, x86_64=140)
+def getpriority(task: Task, which: int, who: int) -> int:
+    """The system call gives 20 less the nice value, so that no result looks like an error."""
+    return 20 - _nice_target(task, which, who).nice
+
+
+@syscall(aarch64=140, x86_64=141)
+def setpriority(task: Task, which: int, who: int, nice: int) -> int:
+    _nice_target(task, which, who).nice = max(-20, min(nice, 19))
+    return 0
+
+
+@syscall(aarch64=97, x86_64=272, support=Support.REFUSED, note="there are no namespaces: EPERM")
+def unshare(task: Task, flags: int) -> int:
+    if flags == 0:
+        return 0
+    raise LinuxError(EPERM, f"unshare {flags:#x}")

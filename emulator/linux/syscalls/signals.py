@@ -1,0 +1,217 @@
+"""Signals: what a task installs, blocks and sends."""
+
+from __future__ import annotations
+
+import struct
+
+from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
+from emulator.linux.signal import (
+    NSIG,
+    SI_TKILL,
+    SI_USER,
+    SIG_BLOCK,
+    SIG_SETMASK,
+    SIG_UNBLOCK,
+    SIGSET_SIZE,
+    SS_AUTODISARM,
+    SS_DISABLE,
+    SS_ONSTACK,
+    UNBLOCKABLE,
+    AlternateStack,
+    SignalAction,
+    SignalInfo,
+    bit,
+)
+from emulator.linux.signal_delivery import return_from_handler, stack_flags
+from emulator.linux.structures import U64, Timespec
+from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, syscall
+from emulator.linux.task import Task
+
+ACTION = struct.Struct("<QQQQ")  # struct kernel_sigaction: handler, flags, restorer, mask
+STACK = struct.Struct("<QiiQ")  # stack_t
+SIGINFO_SIZE = 128
+
+
+def _check_set_size(size: int) -> None:
+    if size != SIGSET_SIZE:
+        raise LinuxError(EINVAL, f"a signal set of {size} bytes; the kernel's has {SIGSET_SIZE}")
+
+
+@syscall(aarch64=134, x86_64=13)
+def rt_sigaction(task: Task, signal: int, new: Address, old: Address, size: Size) -> int:
+    _check_set_size(size)
+    action = None
+    if new:
+        handler, flags, restorer, mask = ACTION.unpack(task.mm.read(new, ACTION.size))
+        action = SignalAction(handler, flags & 0xFFFF_FFFF, restorer, mask & ~UNBLOCKABLE)
+    if not 1 <= signal <= NSIG or (action is not None and bit(signal) & UNBLOCKABLE):
+        raise LinuxError(EINVAL, f"signal {signal}")
+    signals = task.signals
+    before = signals.action(signal)
+    if action is not None:
+        signals.actions[signal] = action
+        if signals.ignored(signal):
+            signals.pending = [info for info in signals.pending if info.signal != signal]
+    if old:
+        task.mm.write(old, ACTION.pack(before.handler, before.flags, before.restorer, before.mask))
+    return 0
+
+
+@syscall(aarch64=135, x86_64=14)
+def rt_sigprocmask(task: Task, how: int, new: OptionalIn[U64], old: Out[U64], size: Size) -> int:
+    _check_set_size(size)
+    signals = task.signals
+    before = signals.blocked
+    if new is not None:
+        if how == SIG_BLOCK:
+            signals.blocked |= new.value
+        elif how == SIG_UNBLOCK:
+            signals.blocked &= ~new.value
+        elif how == SIG_SETMASK:
+            signals.blocked = new.value
+        else:
+            raise LinuxError(EINVAL, f"how {how} is not SIG_BLOCK, SIG_UNBLOCK or SIG_SETMASK")
+        signals.blocked &= ~UNBLOCKABLE
+    if old:
+        old.write(U64(before))
+    return 0
+
+
+@syscall(aarch64=139, x86_64=15)
+def rt_sigreturn(task: Task) -> None:
+    return_from_handler(task)
+
+
+@syscall(aarch64=136, x86_64=127)
+def rt_sigpending(task: Task, result: Address, size: Size) -> int:
+    if size > SIGSET_SIZE:
+        raise LinuxError(EINVAL, f"a signal set of {size} bytes")
+    pending = task.signals.pending_mask() & task.signals.blocked
+    task.mm.write(result, pending.to_bytes(SIGSET_SIZE, "little")[:size])
+    return 0
+
+
+@syscall(aarch64=133, x86_64=130)
+def rt_sigsuspend(task: Task, mask: OptionalIn[U64], size: Size) -> int:
+    _check_set_size(size)
+    if mask is None:
+        raise LinuxError(EFAULT, "no mask")
+    signals = task.signals
+    signals.restore_mask = signals.blocked
+    signals.blocked = mask.value & ~UNBLOCKABLE
+    task.kernel.sleep_until(task, None)
+    raise LinuxError(ERESTARTNOHAND, "a signal came")
+
+
+@syscall(aarch64=137, x86_64=128)
+def rt_sigtimedwait(
+    task: Task, wanted: OptionalIn[U64], info: Address, timeout: OptionalIn[Timespec], size: Size
+) -> int:
+    _check_set_size(size)
+    if wanted is None:
+        raise LinuxError(EFAULT, "no set")
+    signals = task.signals
+    mask = wanted.value & ~UNBLOCKABLE
+    until = None if timeout is None else task.clock.elapsed_ns() + timeout.ns()
+    taken = signals.take(mask)
+    if taken is None:
+        blocked = signals.blocked
+        signals.blocked &= ~mask
+        came = not task.kernel.sleep_until(task, until)
+        signals.blocked = blocked
+        taken = signals.take(mask)
+        if taken is None:
+            raise LinuxError(EINTR if came else EAGAIN, "no signal of the set came")
+    if info:
+        task.mm.write(info, taken.pack())
+    return taken.signal
+
+
+@syscall(aarch64=132, x86_64=131)
+def sigaltstack(task: Task, new: Address, old: Address) -> int:
+    signals = task.signals
+    stack_pointer = task.cpu.core.read_register(task.architecture.sp)
+    before = signals.stack
+    shown = STACK.pack(before.address, stack_flags(before, stack_pointer), 0, before.size)
+    if new:
+        address, flags, _pad, size = STACK.unpack(task.mm.read(new, STACK.size))
+        mode = flags & ~SS_AUTODISARM
+        if not before.flags & SS_DISABLE and before.holds(stack_pointer):
+            raise LinuxError(EPERM, "the alternate stack is in use")
+        if mode not in (0, SS_ONSTACK, SS_DISABLE):
+            raise LinuxError(EINVAL, f"flags {flags:#x}")
+        if mode == SS_DISABLE:
+            signals.stack = AlternateStack(0, flags, 0)
+        elif size < task.architecture.minimum_alternate_stack:
+            raise LinuxError(ENOMEM, f"an alternate stack of {size} bytes")
+        else:
+            signals.stack = AlternateStack(address, flags & SS_AUTODISARM, size)
+    if old:
+        task.mm.write(old, shown)
+    return 0
+
+
+def _check_signal(signal: int) -> None:
+    if not 0 <= signal <= NSIG:
+        raise LinuxError(EINVAL, f"signal {signal} is not in 0..{NSIG}")
+
+
+@syscall(aarch64=129, x86_64=62)
+def kill(task: Task, pid: int, signal: int) -> int:
+    """-1 means all others but init: there are none."""
+    own = pid in (task.pid, 0, -task.pgid)
+    if not own:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    _check_signal(signal)
+    if signal:
+        task.kernel.send_signal(task, SignalInfo(signal, SI_USER, pid=task.pid, uid=task.credentials.uid))
+    return 0
+
+
+def _send_to_thread(task: Task, pid: int, tid: int, signal: int) -> int:
+    if tid <= 0 or pid == 0 or pid < -1:
+        raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
+    target = task.kernel.tasks.get(tid)
+    if target is None or pid not in (-1, target.pid):
+        raise LinuxError(ESRCH, f"thread {tid} does not exist")
+    _check_signal(signal)
+    if signal:
+        task.kernel.send_signal(target, SignalInfo(signal, SI_TKILL, pid=task.pid, uid=task.credentials.uid))
+    return 0
+
+
+@syscall(aarch64=130, x86_64=200)
+def tkill(task: Task, tid: int, signal: int) -> int:
+    return _send_to_thread(task, -1, tid, signal)
+
+
+@syscall(aarch64=131, x86_64=234)
+def tgkill(task: Task, pid: int, tid: int, signal: int) -> int:
+    if pid <= 0:
+        raise LinuxError(EINVAL, f"process {pid}")
+    return _send_to_thread(task, pid, tid, signal)
+
+
+def _queue(task: Task, pid: int, signal: int, info: int) -> int:
+    data = task.mm.read(info, SIGINFO_SIZE)
+    code = int.from_bytes(data[8:12], "little", signed=True)
+    sender, uid = struct.unpack_from("<ii", data, 16)
+    (value,) = struct.unpack_from("<Q", data, 24)
+    if pid != task.pid:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    _check_signal(signal)
+    if signal:
+        task.kernel.send_signal(task, SignalInfo(signal, code, pid=sender, uid=uid, value=value))
+    return 0
+
+
+@syscall(aarch64=138, x86_64=129)
+def rt_sigqueueinfo(task: Task, pid: int, signal: int, info: Address) -> int:
+    return _queue(task, pid, signal, info)
+
+
+@syscall(aarch64=240, x86_64=297)
+def rt_tgsigqueueinfo(task: Task, pid: int, tid: int, signal: int, info: Address) -> int:
+    if pid <= 0 or tid <= 0:
+        raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
+    return _queue(task, pid if tid == task.tid else -1, signal, info)

@@ -1,0 +1,262 @@
+"""Time: clocks, sleep, timers. Every clock advances with guest cycles and idle time, none with the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.linux.errors import EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
+from emulator.linux.interval_timers import IntervalTimer
+from emulator.linux.signal import NSIG, SI_KERNEL, SI_TIMER, SIGALRM, SIGPROF, SIGVTALRM, SignalInfo
+from emulator.linux.structures import NANOSECONDS, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
+from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
+from emulator.linux.task import PosixTimer, Task
+
+# uapi/linux/time.h
+CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW = range(5)
+CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM = range(5, 10)
+CLOCK_TAI = 11
+TIMER_ABSTIME = 1
+COARSE_NS = 4_000_000  # a tick at CONFIG_HZ=250
+
+
+def _coarse(ns: int) -> int:
+    return ns - ns % COARSE_NS
+
+
+CLOCKS: dict[int, Callable[[Task], int]] = {
+    CLOCK_REALTIME: lambda task: task.clock.realtime_ns(),
+    CLOCK_MONOTONIC: lambda task: task.clock.monotonic_ns(),
+    CLOCK_PROCESS_CPUTIME_ID: lambda task: task.user_ns(),
+    CLOCK_THREAD_CPUTIME_ID: lambda task: task.user_ns(),
+    CLOCK_MONOTONIC_RAW: lambda task: task.clock.monotonic_ns(),
+    CLOCK_REALTIME_COARSE: lambda task: _coarse(task.clock.realtime_ns()),
+    CLOCK_MONOTONIC_COARSE: lambda task: _coarse(task.clock.monotonic_ns()),
+    CLOCK_BOOTTIME: lambda task: task.clock.monotonic_ns(),
+    CLOCK_REALTIME_ALARM: lambda task: task.clock.realtime_ns(),
+    CLOCK_BOOTTIME_ALARM: lambda task: task.clock.monotonic_ns(),
+    CLOCK_TAI: lambda task: task.clock.realtime_ns(),
+}
+CPU_CLOCKS = (CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID)
+COARSE_CLOCKS = (CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE)
+SETTABLE_CLOCKS = (CLOCK_REALTIME,)
+SLEEPING_CLOCKS = (
+    CLOCK_REALTIME,
+    CLOCK_MONOTONIC,
+    CLOCK_BOOTTIME,
+    CLOCK_REALTIME_ALARM,
+    CLOCK_BOOTTIME_ALARM,
+    CLOCK_TAI,
+)
+
+
+def _now(task: Task, clock: int) -> int:
+    """Nanoseconds of a clock; negative numbers are the CPU clocks of a process or thread (clock_getcpuclockid(3))."""
+    read = CLOCKS.get(clock)
+    if read is not None:
+        return read(task)
+    if clock < 0 and clock & 7 in (2, 6) and ~clock >> 3 in (0, task.pid):
+        return task.user_ns()
+    raise LinuxError(EINVAL, f"clock {clock} is not one of {sorted(CLOCKS)}")
+
+
+@syscall(aarch64=113, x86_64=228)
+def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int:
+    tp.write(Timespec.from_ns(_now(task, clock)))
+    return 0
+
+
+@syscall(aarch64=114, x86_64=229)
+def clock_getres(task: Task, clock: int, resolution: Out[Timespec]) -> int:
+    _now(task, clock)
+    if resolution:
+        resolution.write(Timespec(0, COARSE_NS if clock in COARSE_CLOCKS else 1))
+    return 0
+
+
+@syscall(aarch64=112, x86_64=227, support=Support.REFUSED, note="the machine's time is pinned: EPERM")
+def clock_settime(task: Task, clock: int, tp: In[Timespec]) -> int:
+    if clock not in SETTABLE_CLOCKS:
+        raise LinuxError(EINVAL, f"clock {clock} cannot be set")
+    tp.ns()
+    raise LinuxError(EPERM, "the machine's time is pinned")
+
+
+@syscall(aarch64=169, x86_64=96)
+def gettimeofday(task: Task, tv: Out[Timeval], tz: Address) -> int:
+    if tv:
+        tv.write(Timeval.from_ns(task.clock.realtime_ns()))
+    if tz:
+        task.mm.write(tz, bytes(8))  # UTC
+    return 0
+
+
+@syscall(aarch64=170, x86_64=164, support=Support.REFUSED, note="the machine's time is pinned: EPERM")
+def settimeofday(task: Task, tv: Address, tz: Address) -> int:
+    raise LinuxError(EPERM, "the machine's time is pinned")
+
+
+@syscall(x86_64=201)
+def time(task: Task, result: Out[U64]) -> int:
+    seconds = task.clock.realtime_ns() // NANOSECONDS
+    if result:
+        result.write(U64(seconds))
+    return seconds
+
+
+# ---- sleep
+
+
+@syscall(aarch64=101, x86_64=35)
+def nanosleep(task: Task, request: In[Timespec], remaining: Out[Timespec]) -> int:
+    return _sleep(task, task.clock.elapsed_ns() + request.ns(), remaining)
+
+
+@syscall(aarch64=115, x86_64=230)
+def clock_nanosleep(task: Task, clock: int, flags: int, request: In[Timespec], remaining: Out[Timespec]) -> int:
+    if clock not in SLEEPING_CLOCKS:
+        code = EOPNOTSUPP if clock in CLOCKS and clock != CLOCK_THREAD_CPUTIME_ID else EINVAL
+        raise LinuxError(code, f"clock {clock} is not one that can be slept on")
+    now = task.clock.elapsed_ns()
+    if flags & TIMER_ABSTIME:
+        wake = now + request.ns() - _now(task, clock)
+        if not task.kernel.sleep_until(task, wake):
+            raise LinuxError(ERESTARTNOHAND, "a signal came first")
+        return 0
+    return _sleep(task, now + request.ns(), remaining)
+
+
+def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec]) -> int:
+    if task.kernel.sleep_until(task, wake_ns):
+        return 0
+    if remaining:
+        remaining.write(Timespec.from_ns(max(wake_ns - task.clock.elapsed_ns(), 0)))
+    raise LinuxError(EINTR, "a signal came first")
+
+
+@syscall(x86_64=34)
+def pause(task: Task) -> int:
+    task.kernel.sleep_until(task, None)
+    raise LinuxError(ERESTARTNOHAND, "a signal came")
+
+
+# ---- interval timers
+
+ITIMER_SIGNALS = {0: SIGALRM, 1: SIGVTALRM, 2: SIGPROF}  # ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
+
+
+def _interval_timer(task: Task, which: int) -> IntervalTimer:
+    if which not in ITIMER_SIGNALS:
+        raise LinuxError(EINVAL, f"interval timer {which} is not one of {sorted(ITIMER_SIGNALS)}")
+    timer = task.interval_timers.get(which)
+    if timer is None:
+        info = SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL)
+        timer = task.interval_timers[which] = IntervalTimer(
+            task.kernel.timers, task.clock, lambda: task.kernel.send_signal(task, info), cpu_time=which != 0
+        )
+    return timer
+
+
+@syscall(aarch64=102, x86_64=36)
+def getitimer(task: Task, which: int, value: Out[Itimerval]) -> int:
+    timer = _interval_timer(task, which)
+    value.write(Itimerval(timer.interval_ns, timer.remaining_ns()))
+    return 0
+
+
+@syscall(aarch64=103, x86_64=38)
+def setitimer(task: Task, which: int, new: OptionalIn[Itimerval], old: Out[Itimerval]) -> int:
+    timer = _interval_timer(task, which)
+    if old:
+        old.write(Itimerval(timer.interval_ns, timer.remaining_ns()))
+    timer.set(new.value_ns if new else 0, new.interval_ns if new else 0)
+    return 0
+
+
+@syscall(x86_64=37)
+def alarm(task: Task, seconds: UInt) -> int:
+    timer = _interval_timer(task, 0)
+    left = timer.remaining_ns()
+    timer.set(seconds * NANOSECONDS, 0)
+    return max(round(left / NANOSECONDS), 1) if left else 0
+
+
+# ---- POSIX timers
+
+SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID = 0, 1, 2, 4
+SIGEVENT_SIZE = 64
+
+
+@syscall(aarch64=107, x86_64=222)
+def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> int:
+    _now(task, clock)
+    number = next(number for number in range(len(task.posix_timers) + 1) if number not in task.posix_timers)
+    value, signal, notify = number, SIGALRM, SIGEV_SIGNAL
+    if event:
+        data = task.mm.read(event, SIGEVENT_SIZE)
+        value = int.from_bytes(data[0:8], "little")
+        signal = int.from_bytes(data[8:12], "little")
+        notify = int.from_bytes(data[12:16], "little")
+    if notify not in (SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID) or not (
+        notify == SIGEV_NONE or 1 <= signal <= NSIG
+    ):
+        raise LinuxError(EINVAL, f"notification {notify} by signal {signal}")
+    info = SignalInfo(signal, SI_TIMER, value=value, timer_id=number)
+
+    def fire() -> None:
+        if notify != SIGEV_NONE:
+            task.kernel.send_signal(task, info)
+
+    cpu_time = clock in CPU_CLOCKS or clock < 0
+    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_time=cpu_time)
+    task.posix_timers[number] = PosixTimer(clock, timer)
+    timer_id.write(U32(number))
+    return 0
+
+
+def _posix_timer(task: Task, number: int) -> PosixTimer:
+    timer = task.posix_timers.get(number)
+    if timer is None:
+        raise LinuxError(EINVAL, f"timer {number} does not exist")
+    return timer
+
+
+@syscall(aarch64=110, x86_64=223)
+def timer_settime(task: Task, number: int, flags: int, new: In[Itimerspec], old: Out[Itimerspec]) -> int:
+    posix_timer = _posix_timer(task, number)
+    timer = posix_timer.timer
+    before = Itimerspec(timer.interval_ns, timer.remaining_ns())
+    if flags & TIMER_ABSTIME and new.value_ns:
+        timer.set_absolute(timer.now_ns() + new.value_ns - _now(task, posix_timer.clock), new.interval_ns)
+    else:
+        timer.set(new.value_ns, new.interval_ns)
+    if old:
+        old.write(before)
+    return 0
+
+
+@syscall(aarch64=108, x86_64=224)
+def timer_gettime(task: Task, number: int, value: Out[Itimerspec]) -> int:
+    timer = _posix_timer(task, number).timer
+    value.write(Itimerspec(timer.interval_ns, timer.remaining_ns()))
+    return 0
+
+
+@syscall(aarch64=109, x86_64=225, support=Support.PARTIAL, note="always 0: overruns are not counted")
+def timer_getoverrun(task: Task, number: int) -> int:
+    _posix_timer(task, number)
+    return 0
+
+
+@syscall(aarch64=111, x86_64=226)
+def timer_delete(task: Task, number: int) -> int:
+    _posix_timer(task, number).timer.cancel()
+    del task.posix_timers[number]
+    return 0
+
+
+@syscall(aarch64=153, x86_64=100)
+def times(task: Task, buffer: Address) -> int:
+    ticks = task.user_ns() // (NANOSECONDS // 100)
+    if buffer:
+        task.mm.write(buffer, ticks.to_bytes(8, "little") + bytes(24))
+    return task.clock.monotonic_ns() // (NANOSECONDS // 100)

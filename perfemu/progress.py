@@ -20,7 +20,7 @@ def short_count(count: float) -> str:
     for size, unit in _UNITS:
         if count >= size:
             return f"{count / size:.1f} {unit}"
-    return f"{count:.0f} "
+    return f"{count:.0f}"
 
 
 class Progress:
@@ -69,4 +69,4 @@ class Progress:
         self._last = (now, instructions)
         speed = (instructions - count_before) / max(now - before, 1e-9)
         passed = f"{now - self._start:.0f} s"
-        return f"[ perfemu: {short_count(instructions)}instructions, {speed / 1e6:.0f} MIPS, {passed} ]"
+        return f"[ perfemu: {short_count(instructions)} instructions, {speed / 1e6:.0f} MIPS, {passed} ]"

@@ -68,7 +68,7 @@ def counts_of(table: dict[str, tuple[int, int]]) -> Counts:
 
 
 def write_stat_file(path: Path, counts: Counts) -> None:
-    """A file as `perf stat record` leaves it: struct perf_record_stat and others of tools/lib/perf/include/perf/event.h."""
+    """A file as `perf stat record` leaves it (tools/lib/perf/include/perf/event.h: perf_record_stat and others)."""
     events = [
         EventDescription(stat_attr(count.spec), (number,), count.name) for number, count in enumerate(counts, start=1)
     ]

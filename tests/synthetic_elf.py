@@ -11,7 +11,10 @@ ADDRESS = 0x400000  # where the file is mapped if it is not position-independent
 TEXT_OFFSET = 0x1000
 TEXT_SIZE = 0x1000
 NT_GNU_BUILD_ID = 3
-_MACHINES = {"x86_64": (62, b"\x90"), "aarch64": (183, struct.pack("<I", 0xD503201F))}  # e_machine, NOP
+_MACHINES = {  # e_machine, NOP, R_*_JUMP_SLOT
+    "x86_64": (62, b"\x90", 7),
+    "aarch64": (183, struct.pack("<I", 0xD503201F), 1026),
+}
 _SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "NOTE": 7, "DYNSYM": 11}
 FUNC, OBJECT, NOTYPE = 2, 1, 0
 LOCAL, GLOBAL, WEAK = 0, 1, 2
@@ -59,7 +62,7 @@ def synthetic_elf(
     pie: bool = False,
 ) -> Path:
     """Write it. `plt` are numbers of dynamic symbols, in the order of .rela.plt; .plt lies at `plt_offset` in .text."""
-    machine, nop = _MACHINES[architecture]
+    machine, nop, jump_slot = _MACHINES[architecture]
     base = 0 if pie else ADDRESS
     text = base + TEXT_OFFSET
     sections: list[tuple[str, int, bytes, int, int]] = []  # name, type, data, link, entry size
@@ -73,7 +76,7 @@ def synthetic_elf(
         dynsym = len(sections) + 1
         sections.append((".dynsym", _SHT["DYNSYM"], table, dynsym + 1, 24))
         sections.append((".dynstr", _SHT["STRTAB"], strings, 0, 0))
-        relocations = b"".join(struct.pack("<QQq", 0, number << 32 | 7, 0) for number in plt)
+        relocations = b"".join(struct.pack("<QQq", 0, number << 32 | jump_slot, 0) for number in plt)
         if plt:
             sections.append((".rela.plt", _SHT["RELA"], relocations, dynsym, 24))
             sections.append((".plt", _SHT["PROGBITS"], b"", 0, 16))

@@ -13,6 +13,7 @@ from perfcore.perfdata.header import FILE_ATTR_SIZE, Feature
 from perfcore.perfdata.records import BuildId, pack_build_id, unpack_build_id
 
 _U32 = struct.Struct("<I")
+ANONYMOUS_GROUP = "{anon_group}"  # what perf writes for a group without a name
 _STRING_ALIGNMENT = 64  # bytes, as perf pads them (NAME_ALIGN)
 
 
@@ -37,7 +38,7 @@ class EventGroup:
 
     leader_index: int
     members: int
-    name: str = ""
+    name: str = ANONYMOUS_GROUP
 
 
 @dataclass(slots=True)

@@ -24,12 +24,11 @@ from perfcore.perfdata.header import (
     FileHeader,
     Section,
 )
-from perfcore.perfdata.records import RECORD_HEADER, RECORD_HEADER_SIZE, UserRecord
+from perfcore.perfdata.records import EVENT_UPDATE_NAME, RECORD_HEADER, RECORD_HEADER_SIZE, UserRecord
 from perfcore.perfdata.samples import SampleDecoder, sample_field_offset, sample_id_field_offset
 
 _BLOCK_BYTES = 1 << 18  # read at once
 _ATTR_SIZE_LIMIT = 4096  # bytes, the kernel's own limit on attr.size
-_EVENT_NAME_UPDATE = 2  # PERF_EVENT_UPDATE__NAME
 _FILE_USER = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
 
 
@@ -258,7 +257,7 @@ class PerfDataFile:
     def _update_event(self, data: bytes) -> None:
         kind, identifier = int.from_bytes(data[8:16], "little"), int.from_bytes(data[16:24], "little")
         number = self._event_of_id.get(identifier)
-        if kind == _EVENT_NAME_UPDATE and number is not None:
+        if kind == EVENT_UPDATE_NAME and number is not None:
             name = data[24:].split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
             self.events[number] = EventDescription(self.events[number].attr, self.events[number].ids, name)
 

@@ -18,6 +18,7 @@ RECORD_SIZE_LIMIT = 0xFFF8  # the largest u16 that is a multiple of 8
 _BUILD_ID_SIZE_IS_VALID = 1 << 15  # PERF_RECORD_MISC_BUILD_ID_SIZE
 _BUILD_ID_BODY = struct.Struct("<i20sB3x")
 _NAME_ALIGNMENT = 64  # bytes
+EVENT_UPDATE_NAME = 2  # PERF_EVENT_UPDATE__NAME
 
 
 class UserRecord(IntEnum):
@@ -70,6 +71,12 @@ def pack_header_attr(attr: bytes, ids: tuple[int, ...]) -> bytes:
 def pack_header_feature(feature: int, blob: bytes) -> bytes:
     """PERF_RECORD_HEADER_FEATURE: one feature of a pipe."""
     return pack_record(UserRecord.HEADER_FEATURE, struct.pack("<Q", feature) + blob)
+
+
+def pack_event_name(identifier: int, name: str) -> bytes:
+    """PERF_RECORD_EVENT_UPDATE with the name of a pipe's event."""
+    text = name.encode("utf-8", "surrogateescape") + b"\0"
+    return pack_record(UserRecord.EVENT_UPDATE, struct.pack("<QQ", EVENT_UPDATE_NAME, identifier) + text)
 
 
 FINISHED_ROUND = pack_record(UserRecord.FINISHED_ROUND)

@@ -22,7 +22,13 @@ from perfcore.perfdata.header import (
     Section,
     pack_pipe_header,
 )
-from perfcore.perfdata.records import FINISHED_ROUND, RECORD_HEADER, pack_header_attr, pack_header_feature
+from perfcore.perfdata.records import (
+    FINISHED_ROUND,
+    RECORD_HEADER,
+    pack_event_name,
+    pack_header_attr,
+    pack_header_feature,
+)
 from perfcore.perfdata.samples import sample_field_offset
 
 _PATCH_INTERVAL = 1 << 20  # bytes of data between two patches of the header's data size
@@ -93,6 +99,8 @@ class PerfDataWriter:
         self._file.write(pack_pipe_header())
         for event in self._events:
             self._file.write(pack_header_attr(file_attr(event.attr), event.ids))
+            if event.ids and event.name:
+                self._file.write(pack_event_name(event.ids[0], event.name))
         for feature, blob in self.features.pack().items():
             if feature not in _NOT_IN_A_PIPE and feature not in _UNKNOWN_UNTIL_THE_END:
                 self._file.write(pack_header_feature(feature, blob))

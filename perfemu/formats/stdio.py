@@ -65,7 +65,7 @@ def _titles(table: Histogram) -> Iterator[str]:
     names = [event.name for event in table.events]
     samples = _with_unit(sum(event.sample_count for event in table.events))
     if len(names) > 1:
-        yield f"# Samples: {samples} of events 'anon group {{ {', '.join(names)} }}'"
+        yield f"# Samples: {samples} of events '{table.group_name or 'anon group'} {{ {', '.join(names)} }}'"
     else:
         yield f"# Samples: {samples} of event '{names[0]}'"
     yield f"# Event count (approx.): {sum(event.period for event in table.events)}"

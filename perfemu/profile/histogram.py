@@ -38,9 +38,10 @@ class Entry:
 
 
 class Histogram:
-    """A table; `events` are those of one group, leader first."""
+    """A table; `events` are those of one group, leader first. `group_name` is empty for a group without a name."""
 
-    def __init__(self, events: Sequence[EventProfile], options: TableOptions) -> None:
+    def __init__(self, events: Sequence[EventProfile], options: TableOptions, group_name: str = "") -> None:
+        self.group_name = group_name
         self.events = tuple(events)
         self.options = options
         self._identities = tuple(key.identity for key in options.keys)

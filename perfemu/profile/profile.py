@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.records import Lost, LostSamples
 from perfcore.abi.sample import Sample
-from perfcore.perfdata.features import EventDescription, Features
+from perfcore.perfdata.features import EventDescription, EventGroup, Features
 from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import PerfDataFile
 from perfcore.perfdata.records import UserRecord
@@ -59,11 +59,11 @@ class EventProfile:
 
 @dataclass(slots=True)
 class Profile:
-    """A whole file. `groups` holds indexes of `events`: perf reports the events of one group as one table."""
+    """A whole file. perf shows the events of one group as one table; an event outside groups is a group of its own."""
 
     path: str
     events: list[EventProfile]
-    groups: list[list[int]]
+    groups: list[EventGroup]
     features: Features
     lost_samples: int = 0
     lost_records: int = 0
@@ -139,13 +139,14 @@ def _frames(tasks: Tasks, pid: int, addresses: tuple[int, ...], in_kernel: bool)
             yield tasks.resolve(pid, address, in_kernel)
 
 
-def _groups(profile: Profile) -> list[list[int]]:
+def _groups(profile: Profile) -> list[EventGroup]:
     """Each event alone, but for the groups that GROUP_DESC tells of."""
+    told = {group.leader_index: group for group in profile.features.groups}
     groups = []
     number, count = 0, len(profile.events)
-    sizes = {group.leader_index: group.members for group in profile.features.groups}
     while number < count:
-        size = min(max(sizes.get(number, 1), 1), count - number)
-        groups.append(list(range(number, number + size)))
-        number += size
+        group = told.get(number, EventGroup(number, 1))
+        group = replace(group, members=min(max(group.members, 1), count - number))
+        groups.append(group)
+        number += group.members
     return groups

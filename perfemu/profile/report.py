@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from perfcore.perfdata.features import ANONYMOUS_GROUP
 from perfemu.profile.histogram import Histogram, TableOptions
 from perfemu.profile.keys import SortKey
 from perfemu.profile.profile import Profile
@@ -36,12 +37,13 @@ class Report:
         options = self.options
         made = []
         for group in self.profile.groups:
-            events = [self.profile.events[number] for number in group]
+            events = self.profile.events[group.leader_index :][: group.members]
             if not any(event.sample_count for event in events):
                 continue
             chains = any(event.has_callchains for event in events)
             table = TableOptions(
                 options.keys, options.children and chains, options.call_trees and chains, options.caller_first
             )
-            made.append(Histogram(events, table))
+            name = "" if group.name == ANONYMOUS_GROUP else group.name
+            made.append(Histogram(events, table, name))
         return made

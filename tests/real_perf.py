@@ -1,0 +1,39 @@
+"""RealPerf: the unmodified `perf` of Debian's linux-perf, as the judge of what we write and print."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import require
+
+# x86 builds of perf say this once for each AArch64 file; builds for arm64 do not (docs/perf-data.md).
+_FOREIGN_UNWIND = "unwind: target platform=arm64 is not supported"
+
+
+class RealPerf:
+    """Runs perf with nothing of the user's: no configuration, no build-id cache, no pager."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = require.command("perf", package="linux-perf")
+        self._home = home
+
+    def run(self, *arguments: str | Path) -> str:
+        """Its standard output. It must end well and say nothing on standard error."""
+        words = [self.path, *map(str, arguments)]
+        environment = {"HOME": str(self._home), "PATH": os.environ["PATH"], "PAGER": "cat", "LC_ALL": "C"}
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=environment, check=False
+        )
+        complaints = [line for line in done.stderr.splitlines() if line.strip() and line.strip() != _FOREIGN_UNWIND]
+        assert not complaints, complaints
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def report(self, file: str | Path, *options: str) -> list[str]:
+        """`perf report --stdio` without the tip at its end, which is chosen at random."""
+        lines = self.run("report", "--stdio", "--no-inline", "-i", file, *options).splitlines()
+        while lines and (lines[-1] in ("", "#") or lines[-1].startswith("# (")):
+            lines.pop()
+        return lines

@@ -104,10 +104,10 @@ class FileTree:
         overlay_path = os.path.realpath(overlay_path)
         if os.path.isdir(overlay_path):
             self.tree.mounts[overlay_path] = OverlayDirectory.over(self.tree, overlay_path, os.lstat(overlay_path))
+        self._sysroot = os.path.realpath(sysroot) if sysroot is not None else None
+        self._look_again()
         for path in writable_paths:
             self.allow_writing(path)
-        self.paths = Paths(self.root, os.path.realpath(sysroot) if sysroot is not None else None)
-        self._current: tuple[str, Dentry] = ("/", self.paths.root)
 
     def allow_writing(self, path: str) -> None:
         """The guest may write `path` of the host and all below it. LinuxError if it does not exist."""
@@ -123,6 +123,12 @@ class FileTree:
             self.tree.mounts[real] = HostRegular(self.superblock, real, True)
         else:
             raise LinuxError(ENOENT, f"{path} is neither a file nor a directory that the guest could write")
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Ways that have been walked may lead through another tree now."""
+        self.paths = Paths(self.root, self._sysroot)
+        self._current: tuple[str, Dentry] = ("/", self.paths.root)
 
     def register(self, path: str, factory: Callable[[Caller, int], File]) -> None:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""

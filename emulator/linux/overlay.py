@@ -132,17 +132,17 @@ class OverlayDirectory(MemoryDirectory):
         return directory
 
     def lookup(self, name: str) -> Node | None:
-        node = self.children.get(name)
-        if node is None and self.lower is not None and name not in self.hidden:
-            node = self._of_host(f"{self.lower}/{name}")
+        if self.lower is None or name in self.hidden:
+            return self.children.get(name)
+        path = f"{self.lower}/{name}"
+        node = self.tree.mounts.get(path) or self.children.get(name)
+        if node is None:
+            node = self._of_host(path)
             if node is not None:
                 self.children[name] = node  # it keeps its identity from now on
         return node
 
     def _of_host(self, path: str) -> Node | None:
-        mounted = self.tree.mounts.get(path)
-        if mounted is not None:
-            return mounted
         status = self.tree.status(path)
         if status is None:
             return None

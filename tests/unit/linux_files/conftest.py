@@ -1,0 +1,173 @@
+"""A guest's file tree over small host directories, and a task that has memory and descriptors but no CPU."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from emulator.arch import architecture
+from emulator.clock import Clock
+from emulator.linux.errors import EFAULT, LinuxError
+from emulator.linux.file import FileTable
+from emulator.linux.file_tree import FileTree
+from emulator.linux.mapping import FileContent, MappedFile
+from emulator.linux.random import Random
+from emulator.linux.signal import SignalInfo, SignalState
+
+NOW_NS = 1_700_000_000 * 1_000_000_000  # the clock stands still: no cycles
+
+
+class NoPages:
+    """A page cache in which nothing is mapped, and which remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[MappedFile, int, bytes]] = []
+
+    def written(self, identity: MappedFile, offset: int, data: bytes) -> None:
+        self.told.append((identity, offset, data))
+
+    def read(self, content: FileContent, offset: int, size: int) -> bytes:
+        raise AssertionError("no page is dirty")
+
+    def file(self, content: FileContent) -> SimpleNamespace:
+        return SimpleNamespace(dirty=set())
+
+
+class Memory:
+    """64 KiB of user memory from 0x1000 on."""
+
+    BASE = 0x1000
+
+    def __init__(self) -> None:
+        self.data = bytearray(1 << 16)
+
+    def _offset(self, address: int, size: int) -> int:
+        if not self.BASE <= address <= self.BASE + len(self.data) - size:
+            raise LinuxError(EFAULT, f"{address:#x}")
+        return address - self.BASE
+
+    def read(self, address: int, size: int) -> bytes:
+        offset = self._offset(address, size)
+        return bytes(self.data[offset : offset + size])
+
+    def write(self, address: int, data: bytes) -> None:
+        offset = self._offset(address, len(data))
+        self.data[offset : offset + len(data)] = data
+
+
+@dataclass(slots=True)
+class Kernel:
+    """What the file half asks of a kernel."""
+
+    messages: list[str]
+    clock: Clock
+    signals: list[SignalInfo] = field(default_factory=list)
+    timers: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(next_time=lambda: None))
+
+    def name_once(self, message: str) -> None:
+        if message not in self.messages:
+            self.messages.append(message)
+
+    def send_signal(self, task: object, info: SignalInfo) -> None:
+        self.signals.append(info)
+
+    def sleep_until(self, task: object, elapsed_ns: int | None) -> bool:
+        if elapsed_ns is None:
+            return False
+        self.clock.sleep(elapsed_ns - self.clock.elapsed_ns())
+        return True
+
+
+@dataclass(slots=True)
+class Guest:
+    """A host with /…/{cwd,tmp,elsewhere}, and a guest whose current directory is the first and whose /tmp is the second."""
+
+    host: Path
+    tree: FileTree
+    task: SimpleNamespace
+    messages: list[str]
+
+    @property
+    def cwd(self) -> Path:
+        return self.host / "cwd"
+
+    @property
+    def tmp(self) -> Path:
+        return self.host / "tmp"
+
+    @property
+    def elsewhere(self) -> Path:
+        return self.host / "elsewhere"
+
+    def open(self, path: object, flags: int = 0, mode: int = 0o644) -> int:
+        return self.task.files.install(self.tree.open(self.task, str(path), flags, mode, str(self.cwd)))
+
+    def read(self, path: object) -> bytes:
+        return self.tree.open(self.task, str(path), 0, 0, str(self.cwd)).read(self.task, 1 << 20)
+
+    def write(self, path: object, data: bytes, flags: int = 0o1101) -> None:
+        """O_WRONLY | O_CREAT | O_TRUNC, unless said otherwise."""
+        self.tree.open(self.task, str(path), flags, 0o644, str(self.cwd)).write(self.task, data)
+
+    def start(self):
+        return self.tree.directory(str(self.cwd))
+
+    def names(self, path: object) -> list[str]:
+        """The names in a directory, in getdents64's order, without . and .."""
+        records = self.tree.open(self.task, str(path), 0, 0, str(self.cwd)).next_entries(1 << 16)
+        names = []
+        while records:
+            (length,) = struct.unpack_from("<H", records, 16)
+            names.append(records[19:length].split(b"\0")[0].decode())
+            records = records[length:]
+        assert names[:2] == [".", ".."]
+        return names[2:]
+
+    def stat(self, path: object, *, follow: bool = True):
+        return self.tree.find(self.start(), str(path), follow=follow).node.attributes()
+
+
+@pytest.fixture
+def make_guest(tmp_path):
+    """Make a guest; keyword arguments go to its FileTree."""
+
+    def make(isa: str = "aarch64", **options) -> Guest:
+        for name in ("cwd", "tmp", "elsewhere"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        messages: list[str] = []
+        clock = Clock(lambda: 0, 1_000_000_000)
+        kernel = Kernel(messages, clock)
+        arch = architecture(isa)
+        tree = FileTree(
+            now=clock.realtime_ns,
+            random=Random(1),
+            message=kernel.name_once,
+            pages=NoPages(),
+            open_flags=arch.open_flags,
+            overlay_path=str(tmp_path / "tmp"),
+            **options,
+        )
+        tree.allow_writing(str(tmp_path / "cwd"))
+        task = SimpleNamespace(
+            pid=1000,
+            tid=1000,
+            mm=Memory(),
+            files=FileTable(),
+            fs=SimpleNamespace(system=tree, cwd=str(tmp_path / "cwd"), umask=0o022),
+            kernel=kernel,
+            clock=clock,
+            architecture=arch,
+            signals=SignalState(),
+        )
+        return Guest(tmp_path, tree, task, messages)
+
+    return make
+
+
+@pytest.fixture
+def guest(make_guest) -> Guest:
+    return make_guest()

@@ -96,7 +96,9 @@ class EventSpec:
     @property
     def name(self) -> str:
         """As perf prints it: ``cycles:u``, ``armv8_pmuv3_0/inst_retired/u``."""
-        letters = self.modifiers.text + ("u" if self.user_only and "u" not in self.modifiers.text else "")
+        letters = self.modifiers.text
+        if self.user_only:  # what was asked for besides user mode is not counted, so it is not printed
+            letters = "".join(letter for letter in letters if letter not in "ukh") + "u"
         name = self.label or self.base_name
         separator = "" if name.endswith("/") or not letters else ":"
         return name + separator + letters

@@ -344,7 +344,7 @@ class HostDirectory(HostNode, Directory):
         entries = []
         for name in sorted(found.keys() | mounted.keys()):
             if name in mounted:
-                inode, mode = mounted[name].attributes().inode, mounted[name].file_type
+                inode, mode = mounted[name].inode, mounted[name].file_type
             else:
                 inode, mode = of_host(found[name].st_dev, found[name].st_ino), found[name].st_mode
             entries.append(DirectoryEntry(inode, mode, os.fsencode(name)))

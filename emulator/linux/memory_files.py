@@ -27,7 +27,7 @@ SIZE_LIMIT_BYTES = 1 << 62
 class MemoryNode(Node):
     """An inode in memory: it lives as long as a name, an open body or a mapping has it."""
 
-    __slots__ = ("_number", "accessed_ns", "gid", "links", "mode", "modified_ns", "superblock", "uid")
+    __slots__ = ("_number", "accessed_ns", "gid", "host_inode", "links", "mode", "modified_ns", "superblock", "uid")
     statistics = MEMORY_STATISTICS
 
     def __init__(self, superblock: Superblock, mode: int) -> None:
@@ -36,12 +36,14 @@ class MemoryNode(Node):
         self.uid = self.gid = superblock.owner
         self.links = 1
         self.accessed_ns = self.modified_ns = superblock.now()
+        self.host_inode: tuple[int, int] | None = None  # st_dev, st_ino of the host's file that this one began as
         self._number = 0  # given when somebody asks
 
     @property
     def inode(self) -> int:
         if not self._number:
-            self._number = self.superblock.inodes.new()
+            inodes = self.superblock.inodes
+            self._number = inodes.of_host(*self.host_inode) if self.host_inode else inodes.new()
         return self._number
 
     def changed(self) -> None:
@@ -171,14 +173,14 @@ class MemoryDirectory(MemoryNode, Directory):
         return DIRECTORY_SIZE_BYTES
 
     def _links(self) -> int:
-        return 2 + sum(file_mode.S_ISDIR(entry.mode) for entry in self.entries())
+        return 2 + sum(node.file_type == file_mode.S_IFDIR for node in self.children.values())
 
     def lookup(self, name: str) -> Node | None:
         return self.children.get(name)
 
     def entries(self) -> Iterable[DirectoryEntry]:
         return [
-            DirectoryEntry(node.attributes().inode, node.file_type, os.fsencode(name))
+            DirectoryEntry(node.inode, node.file_type, os.fsencode(name))
             for name, node in sorted(self.children.items())
         ]
 

@@ -130,6 +130,11 @@ class Node:
     def attributes(self) -> Attributes:
         raise NotImplementedError
 
+    @property
+    def inode(self) -> int:
+        """The number alone: a listing does not ask for more."""
+        return self.attributes().inode
+
     def permits(self, wanted: int) -> bool:
         """access(2) for a sum of R_OK=4 W_OK=2 X_OK=1. The guest is root: only X_OK asks the mode. May raise EROFS."""
         mode = self.attributes().mode

@@ -233,8 +233,8 @@ class OpenDirectory(NodeFile):
             node = dentry.node
             assert isinstance(node, Directory)
             dots = [
-                DirectoryEntry(node.attributes().inode, node.file_type, b"."),
-                DirectoryEntry(dentry.parent.node.attributes().inode, node.file_type, b".."),
+                DirectoryEntry(node.inode, node.file_type, b"."),
+                DirectoryEntry(dentry.parent.node.inode, node.file_type, b".."),
             ]
             self._entries = dots + list(node.entries())
         return self._entries

@@ -25,6 +25,7 @@ def _adopt(node: MemoryNode, status: os.stat_result) -> None:
     superblock = node.superblock
     node.uid, node.gid = superblock.shown_uid(status.st_uid), superblock.shown_gid(status.st_gid)
     node.accessed_ns = node.modified_ns = status.st_mtime_ns
+    node.host_inode = status.st_dev, status.st_ino
 
 
 class OverlayRegular(MemoryRegular):
@@ -160,17 +161,31 @@ class OverlayDirectory(MemoryDirectory):
             return link
         return HostSpecial(self.superblock, path, True, file_type)
 
+    def _lower_names(self) -> dict[str, os.stat_result]:
+        """What shows through of the host's directory and has not been looked up yet."""
+        if self.lower is None:
+            return {}
+        covered = self.hidden | self.children.keys()
+        return {name: status for name, status in self.tree.names(self.lower).items() if name not in covered}
+
     def entries(self) -> Iterable[DirectoryEntry]:
-        names = set(self.children)
+        lower = self._lower_names()
+        nodes = dict(self.children)
         if self.lower is not None:
-            names |= self.tree.names(self.lower).keys() - self.hidden
-            names |= self.tree.mounted(self.lower).keys() - self.hidden
+            mounted = self.tree.mounted(self.lower)
+            nodes.update((name, node) for name, node in mounted.items() if name not in self.hidden)
+        of_host = self.superblock.inodes.of_host
         entries = []
-        for name in sorted(names):
-            node = self.lookup(name)
-            if node is not None:
-                entries.append(DirectoryEntry(node.attributes().inode, node.file_type, os.fsencode(name)))
+        for name in sorted(lower.keys() | nodes.keys()):
+            if name in nodes:
+                inode, mode = nodes[name].inode, nodes[name].file_type
+            else:
+                inode, mode = of_host(lower[name].st_dev, lower[name].st_ino), lower[name].st_mode
+            entries.append(DirectoryEntry(inode, mode, os.fsencode(name)))
         return entries
+
+    def _links(self) -> int:
+        return super()._links() + sum(file_mode.S_ISDIR(status.st_mode) for status in self._lower_names().values())
 
     def empty(self) -> bool:
         return not any(True for _ in self.entries())

@@ -266,6 +266,10 @@ class DescriptorLink(MagicLink):
         self._descriptor = descriptor
         self._inode = inode
 
+    @property
+    def inode(self) -> int:
+        return self._inode
+
     def attributes(self) -> Attributes:
         file = self._task.files.get(self._descriptor)
         permissions = (0o500 if file.readable else 0) | (0o300 if file.writable else 0)
@@ -304,7 +308,7 @@ class DescriptorDirectory(VirtualDirectory):
 
     def entries(self) -> Iterable[DirectoryEntry]:
         return [
-            DirectoryEntry(self._link(descriptor).attributes().inode, file_mode.S_IFLNK, str(descriptor).encode())
+            DirectoryEntry(self._link(descriptor).inode, file_mode.S_IFLNK, str(descriptor).encode())
             for descriptor in self._task.files.descriptors()
         ]
 
@@ -459,7 +463,7 @@ class ProcessRoot(VirtualDirectory):
         for tid, task in sorted(self._kernel.tasks.items()):
             directory = self.lookup(str(tid))
             if task.tid == task.pid and isinstance(directory, Directory):
-                entries.append(DirectoryEntry(directory.attributes().inode, directory.file_type, str(tid).encode()))
+                entries.append(DirectoryEntry(directory.inode, directory.file_type, str(tid).encode()))
         return sorted(entries, key=lambda entry: entry.name)
 
 

@@ -194,7 +194,7 @@ class VirtualDirectory(VirtualNode, Directory):
 
     def entries(self) -> Iterable[DirectoryEntry]:
         return [
-            DirectoryEntry(node.attributes().inode, node.file_type, os.fsencode(name))
+            DirectoryEntry(node.inode, node.file_type, os.fsencode(name))
             for name, node in sorted(self.children.items())
         ]
 

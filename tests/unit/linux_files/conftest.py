@@ -84,7 +84,7 @@ class Kernel:
 
 @dataclass(slots=True)
 class Guest:
-    """A host with /…/{cwd,tmp,elsewhere}, and a guest whose current directory is the first and whose /tmp is the second."""
+    """A host with directories cwd, tmp and elsewhere, and a guest for which the first two are cwd and /tmp."""
 
     host: Path
     tree: FileTree

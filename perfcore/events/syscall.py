@@ -37,7 +37,7 @@ class HostingKernel(GuestKernel, Protocol):
 def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     """Give the guests of `kernel` the subsystem `perf_events`."""
     opening = PerfEventOpen(kernel, perf_events)
-    kernel.install_syscall(Syscall("perf_event_open", opening, 241, 298, Support.PARTIAL, NOTE))
+    kernel.install_syscall(Syscall("perf_event_open", opening.open, 241, 298, Support.PARTIAL, NOTE))
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
     kernel.install_syscall(_with_perf_events(prctl, perf_events))
     for path, text in (*sysfs_files(perf_events.drivers), *sysctl_files(kernel.architecture.isa, perf_events.settings)):
@@ -54,7 +54,7 @@ class PerfEventOpen:
         self._kernel = kernel
         self._perf_events = perf_events
 
-    def __call__(self, task: Task, attr: Address, pid: int, cpu: int, group_fd: int, flags: ULong) -> int:
+    def open(self, task: Task, attr: Address, pid: int, cpu: int, group_fd: int, flags: ULong) -> int:
         if flags & ~PERF_FLAG_ALL:
             raise LinuxError(EINVAL, f"perf_event_open flags {flags:#x}")
         wanted = copy_attr(task, attr)

@@ -11,7 +11,10 @@ from emulator.clock import Clock
 from emulator.linux.timers import Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
-from perfcore.events.drivers.choice import drivers_for
+from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
+from perfcore.events.drivers.clock import software_clocks
+from perfcore.events.drivers.intel_core import IntelCore
+from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from pmu.arm.pmuv3 import PmuV3
@@ -20,7 +23,7 @@ from pmu.x86.perfmon import Perfmon
 
 CODE = 0x400000
 RETIREMENT = 1 << Probe.INST_RETIRED | 1 << Probe.CYCLES
-PMUS = {"aarch64": ("armv8_pmuv3", PmuV3), "x86_64": ("intel_arch_perfmon", Perfmon)}
+PMUS = {"aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3), "x86_64": ("intel_arch_perfmon", Perfmon, IntelCore)}
 
 
 class FakeBank:
@@ -161,12 +164,12 @@ class FakeMachine:
         self.architecture = FakeArchitecture()
         self.task = FakeTask(1000, self.cpu)
         self._current = self.task
-        name, kind = PMUS[isa]
+        name, kind, driver = PMUS[isa]
         pmu_model = model(name)
         count = pmu_model.counters if counters is None else counters
         self.bank = FakeBank(pmu_model.bank_size(count))
         self.pmu = kind(self.bank, pmu_model, count)
-        self.drivers = drivers_for(self, [self.pmu])
+        self.drivers = [driver(self.cpus, [self.pmu]), SoftwareDriver(self), *software_clocks(self)]
         self.perf = PerfEvents(self, self.drivers, settings or Settings())
 
     def current(self, cpu):

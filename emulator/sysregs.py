@@ -51,6 +51,7 @@ class SystemRegisters:
         self._claims: dict[SysReg | Msr, Access] = {}
         self._rdpmc: Callable[[int], int] | None = None
         self._cpuid: Callable[[int, int], tuple[int, int, int, int]] | None = None
+        self._cpuid_leaves: dict[int, tuple[int, int, int, int]] = {}
         self._tsc: Callable[[], int] | None = None
 
     def claim(self, register: SysReg | Msr, access: Access) -> None:
@@ -82,6 +83,10 @@ class SystemRegisters:
         """`read(leaf, subleaf) -> (eax, ebx, ecx, edx)`."""
         self._cpuid = read
 
+    def claim_cpuid_leaf(self, leaf: int, values: tuple[int, int, int, int]) -> None:
+        """Answer one leaf in place of who claimed CPUID: a PMU its 0AH."""
+        self._cpuid_leaves[leaf] = values
+
     def claim_tsc(self, read: Callable[[], int]) -> None:
         self._tsc = read
 
@@ -91,6 +96,8 @@ class SystemRegisters:
         return self._rdpmc(index)
 
     def cpuid(self, leaf: int, subleaf: int) -> tuple[int, int, int, int]:
+        if leaf in self._cpuid_leaves:
+            return self._cpuid_leaves[leaf]
         if self._cpuid is None:
             raise UndefinedRegister("CPUID")
         return self._cpuid(leaf, subleaf)

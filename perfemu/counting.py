@@ -81,7 +81,7 @@ def count(
             if progress is None:
                 ending = session.run()
             else:
-                with Progress(progress, session.instructions):
+                with Progress(progress, session.progress):
                     ending = session.run()
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number

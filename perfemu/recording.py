@@ -66,6 +66,7 @@ class _Drain:
             self.wakeups += 1
             self.samples += _count_samples(records)
             self._writer.write(records)
+            self._writer.finish_round()  # readers sort by time; they need not wait for the file's end to do so
 
 
 def _count_samples(records: bytes) -> int:
@@ -138,7 +139,7 @@ def record(
             if progress is None:
                 ending = session.run(interruption)
             else:
-                with Progress(progress, session.instructions):
+                with Progress(progress, session.progress):
                     ending = session.run(interruption)
         except Interrupted as interrupted:
             interrupted_by = interrupted.number

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program, ProgramError, identify
 from emulator.linux.task import Task
 from emulator.machine import Machine, MachineConfig
@@ -25,6 +26,7 @@ from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.event import PerfEvent, PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
+from perfcore.events.syscall import install_syscall
 from perfemu.cores import DEFAULT_CORE, core
 from perfemu.ending import Ending
 from perfemu.environment import DEFAULT_ENVIRONMENT, search_path
@@ -35,8 +37,9 @@ from perfemu.interruption import Interruption
 from perfemu.locate import locate
 from perfemu.statistics.counts import RunTimes
 from pmu.arm.pmuv3 import PmuV3
+from pmu.device import Pmu
 from pmu.model import PmuModel
-from pmu.x86.perfmon import Perfmon
+from pmu.x86.perfmon import Perfmon, cpuid_leaf_0a
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +58,40 @@ class GuestSettings:
     stderr: int = 2
 
 
-def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> HardwareDriver:
-    return ArmPmuV3(cpus, [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus])
+@dataclass(frozen=True, slots=True)
+class _Attached:
+    """One PMU per CPU, and the driver that programs them."""
+
+    driver: HardwareDriver
+    pmus: Sequence[Pmu]
 
 
-def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> HardwareDriver:
-    return IntelCore(cpus, [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus])
+def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> _Attached:
+    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+    return _Attached(ArmPmuV3(cpus, pmus), pmus)
+
+
+def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> _Attached:
+    pmus = [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+    return _Attached(IntelCore(cpus, pmus), pmus)
+
+
+def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
+    cpu.system_registers.claim_cpuid_leaf(0x0A, cpuid_leaf_0a(model))
 
 
 @dataclass(frozen=True, slots=True)
-class _DriverChoice:
-    """How a PMU of one kind comes to life."""
+class _PmuKind:
+    """How the PMUs of one driver come to life."""
 
-    attach: Callable[[Sequence[Cpu], PmuModel, int], HardwareDriver]
+    attach: Callable[[Sequence[Cpu], PmuModel, int], _Attached]
     type: int  # attr.type of the PMU's own events
+    announce: Callable[[Cpu, PmuModel], None]  # to a guest that asks the CPU
 
 
-_DRIVERS = {
-    "arm_pmuv3": _DriverChoice(_arm, arm_pmuv3.TYPE),
-    "intel_core": _DriverChoice(_intel, PerfType.RAW),
+_PMU_KINDS = {
+    "arm_pmuv3": _PmuKind(_arm, arm_pmuv3.TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
+    "intel_core": _PmuKind(_intel, PerfType.RAW, _announce_perfmon),
 }
 
 
@@ -90,7 +108,7 @@ class Session:
             raise PerfemuError(problem.message, problem.exit_status) from None
         self.core = core(settings.core)
         self.pmu_model = self.core.pmu(self.isa)
-        self._driver = _DRIVERS[self.pmu_model.driver]
+        self._kind = _PMU_KINDS[self.pmu_model.driver]
         self._counters = _measuring_counters(self.pmu_model, settings.counters)
         self._program = Program(
             path=located.guest_path,
@@ -108,12 +126,12 @@ class Session:
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
         """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
-        return parse_events(events, self.pmu_model, self._driver.type)
+        return parse_events(events, self.pmu_model, self._kind.type)
 
     @property
     def pmu_types(self) -> tuple[tuple[int, str], ...]:
         """(attr.type, sysfs name), ascending: perf.data's PMU_MAPPINGS."""
-        return ((PerfType.SOFTWARE, "software"), (self._driver.type, self.pmu_model.sysfs_name))
+        return ((PerfType.SOFTWARE, "software"), (self._kind.type, self.pmu_model.sysfs_name))
 
     @property
     def machine(self) -> Machine:
@@ -133,9 +151,13 @@ class Session:
             )
         )
         kernel = machine.kernel
-        hardware = self._driver.attach(machine.cpus, self.pmu_model, self._counters)
-        drivers: list[PmuDriver] = [hardware, *software_clocks(kernel), SoftwareDriver(kernel)]
-        self._events = PerfEvents(kernel, drivers, Settings.measuring())
+        guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
+        for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
+            pmu.grant_user_access(cpu.system_registers)
+            self._kind.announce(cpu, self.pmu_model)
+        install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver)))
+        measuring = self._kind.attach(machine.cpus, self.pmu_model, self._counters)
+        self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver), Settings.measuring())
         self._task = kernel.prepare(self._program)
         return machine
 
@@ -161,8 +183,17 @@ class Session:
             self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, task.user_ns())
 
     def instructions(self) -> int:
-        """How many the guest has executed so far."""
-        return self.machine.cpus[0].core.cycles if self._machine is not None else 0
+        """How many the guest has executed. Not while it runs."""
+        return self.machine.cpus[0].core.cycles
+
+    def progress(self) -> int:
+        """How many the guest had executed a moment ago; may be asked at any time."""
+        return self.machine.cpus[0].core.progress
+
+
+def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver]:
+    """All event sources of one subsystem, in the order in which they are asked."""
+    return [hardware, *software_clocks(kernel), SoftwareDriver(kernel)]
 
 
 def _measuring_counters(model: PmuModel, asked: int | None) -> int:

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     settings = guest_settings(options)
     session = Session(settings)
     try:
-        with Progress(sys.stderr, session.instructions):
+        with Progress(sys.stderr, session.progress):
             ending = session.run()
     except Interrupted as interrupted:
         die_of(interrupted.number)

@@ -45,8 +45,10 @@ def write(report: Report, output: TextIO) -> None:
         output.writelines(f"{line}\n" for line in header_lines(report.profile))
     else:
         output.write("# To display the perf.data header info, please use --header/--header-only options.\n#\n")
-    output.write(f"#\n# Total Lost Samples: {report.profile.lost_samples}\n#\n")
-    for table in report.tables():
+    tables = report.tables()
+    if tables:
+        output.write(f"#\n# Total Lost Samples: {report.profile.lost_samples}\n#\n")
+    for table in tables:
         _write_table(table, options, output)
         output.write("\n\n")
 

@@ -196,7 +196,7 @@ class ElfFile:
             if is_arm and name[:1] == "$" and name[1:2] in _MAPPING_SYMBOLS and name[2:3] in ("", "."):
                 continue
             for segment in segments:
-                if segment.address <= value < segment.address + segment.memory_size:
+                if segment.address <= value < segment.address + segment.file_size:  # not .bss: it has no offsets
                     start = value - segment.address + segment.offset
                     yield Symbol(start, start + size, name, info >> 4, kind == _STT_OBJECT)
                     break

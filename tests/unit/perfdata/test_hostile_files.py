@@ -7,7 +7,6 @@ import struct
 from pathlib import Path
 
 import pytest
-from synthetic_perf_data import SAMPLE_TYPE, Recording, event, features
 
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.perfdata.errors import PerfDataError
@@ -16,6 +15,7 @@ from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import open_perf_data
 from perfcore.perfdata.records import BuildId, UserRecord, pack_record
 from perfcore.perfdata.writer import PerfDataWriter
+from synthetic_perf_data import SAMPLE_TYPE, Recording, event, features
 
 
 def good_file(path: Path, pipe: bool = False) -> bytes:

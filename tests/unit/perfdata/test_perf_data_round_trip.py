@@ -6,7 +6,6 @@ import struct
 from pathlib import Path
 
 import pytest
-from synthetic_perf_data import PID, START_NS, Recording, event, features
 
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.records import Comm, Mmap2
@@ -17,6 +16,7 @@ from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import open_perf_data
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.writer import PerfDataWriter
+from synthetic_perf_data import PID, START_NS, Recording, event, features
 
 
 def recording(samples: int = 3) -> Recording:

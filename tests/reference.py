@@ -26,7 +26,31 @@ import require
 
 PLUGIN_SOURCE = Path(__file__).parent / "qemu_plugin" / "counts.c"
 QEMU = {"aarch64": "qemu-aarch64", "x86_64": "qemu-x86_64"}
-CPU = {"aarch64": "cortex-a72", "x86_64": "qemu64"}
+# What emulator.arch offers, so that the C library makes the same choices.
+
+    "avx",
+    "avx2",
+    "fma",
+    "f16c",
+    "xsave",
+    "xsaveopt",
+    "rdrand",
+    "erms",
+    "smep",
+    "invpcid",
+    "pcid",
+    "x2apic",
+    "tsc-deadline",
+    "vme",
+    "mtrr",
+    "mca",
+    "mce",
+]
+CPU = {
+    "aarch64": "cortex-a72",
+    "x86_64": "Haswell-noTSX,-avx,-avx2,-fma,-f16c,-xsave,-xsaveopt,-rdrand,-erms,-smep,-invpcid,-pcid,-x2apic"
+    ",-tsc-deadline,-vme,-mtrr,-mca,-mce",
+}
 DISASSEMBLER = {
     "aarch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
     "x86_64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
@@ -197,27 +221,33 @@ def qemu_counts(
     sysroot: Path | None = None,
     cpu: str | None = None,
     memory: bool = False,
-    stdin: bytes = b"",
+    start: int | None = None,
+    stdin: Path | None = None,
     cwd: Path | None = None,
 ) -> QemuRun:
-    """Run `argv` (the file is `executable` or argv[0]) under qemu-user with exactly `environment`."""
+    """Run `argv` (the file is `executable` or argv[0]) under qemu-user with exactly `environment`.
+
+    With `start`, counting starts at the first system call of that number (-1: at the first of all).
+    """
     qemu = require.command(QEMU[isa], package="qemu-user")
     with TemporaryDirectory(prefix="perfemu-reference-") as directory:
         out = Path(directory) / "counts"
         arguments = f"{plugin()},out={out}" + (",memory=on" if memory else "")
+        arguments += f",start={start}" if start is not None else ""
         command = [qemu, "-plugin", arguments, "-cpu", cpu or CPU[isa], "-seed", "1", "-0", argv[0]]
         if sysroot is not None:
             command += ["-L", str(sysroot)]
         command += [executable or argv[0], *argv[1:]]
-        process = subprocess.Popen(
-            command,
-            env=dict(environment or {}),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-        )
-        stdout, stderr = process.communicate(stdin, TIMEOUT_SECONDS)
+        with (stdin or Path(os.devnull)).open("rb") as standard_input:
+            process = subprocess.Popen(
+                command,
+                env=dict(environment or {}),
+                stdin=standard_input,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+            )
+            stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
         written = Path(f"{out}.{process.pid}")
         if not written.exists():
             raise RuntimeError(f"{' '.join(command)} left no counts: {stderr.decode(errors='replace')}")

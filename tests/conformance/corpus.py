@@ -23,19 +23,27 @@ class Case:
     file: str  # within the package
     arguments: tuple[str, ...]
     stdin: str | None  # a file of the working directory
+    may_differ_by: int  # instructions; the table says why
+
+    @property
+    def static(self) -> bool:
+        return self.package.endswith("-static")
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}-{self.name}-{self.isa}"
 
 
 def cases() -> list[Case]:
+    """All runs of all programs for both ISAs, in the table's order."""
     found = []
-    for key, files in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
-        for file, runs in files.items():
-            package = runs.pop("package", key)
-            for name, run in runs.items():
-                arguments, stdin = (run["argv"], run["stdin"]) if isinstance(run, dict) else (run, None)
-                found += [Case(name, isa, package, file, tuple(arguments), stdin) for isa in ARCHITECTURES]
+    for program in tomllib.loads(TABLE.read_text(encoding="utf-8"))["program"]:
+        bound = program.get("may_differ", {"instructions": 0})["instructions"]
+        for name, run in program["runs"].items():
+            arguments, stdin = (run["arguments"], run["stdin"]) if isinstance(run, dict) else (run, None)
+            found += [
+                Case(name, isa, program["package"], program["file"], tuple(arguments), stdin, bound)
+                for isa in ARCHITECTURES
+            ]
     return found
 
 

@@ -1,6 +1,6 @@
 /* Counts what a program executes under qemu-user: one row per instruction that was translated.
  *
- * Loaded by tests/reference.py with -plugin counts.so,out=FILE[,memory=on]. Debian ships no qemu-plugin.h, so the few
+ * Loaded by tests/reference.py with -plugin counts.so,out=FILE[,memory=on][,start=NUMBER]. Debian ships no qemu-plugin.h, so the few
  * functions of QEMU's plugin interface (version 1, docs/devel/tcg-plugins.rst) that are used here are declared here.
  *
  * Each process writes FILE.<pid> when it exits, with lines
@@ -10,7 +10,8 @@
  * left       how often the next block did not start right behind it: for a conditional branch, how often it was taken.
  *            Counted for the last instruction of a block only.
  * loads      executions that read memory, stores: that wrote it (with memory=on).
- * and the process's mappings, as m <line of /proc/self/maps>.
+ * and the process's mappings, as m <line of /proc/self/maps>. With start=NUMBER, counting starts at the first system call
+ * of that number, or at the first of all if it is -1.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +30,9 @@ enum { MEMORY_READ = 1, MEMORY_WRITE = 2 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb*));
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void*), void*);
+void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t,
+                                                                     uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                                                                     uint64_t));
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb*, void (*)(unsigned, void*), int, void*);
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn*, int, void*, uint64_t);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*,
@@ -59,7 +63,8 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 static struct instruction* instructions[BUCKETS];
 static struct block* previous;
 static char out_path[4096];
-static bool count_memory;
+static bool count_memory, start_later;
+static int64_t start_number; /* of a system call */
 
 static struct instruction* find_or_add(uint64_t address, const void* bytes, size_t size) {
     struct instruction** bucket = &instructions[(address ^ address >> 16) % BUCKETS];
@@ -109,6 +114,16 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
     qemu_plugin_register_vcpu_tb_exec_cb(tb, block_starts, CALLBACK_NO_REGISTERS, block);
 }
 
+static void system_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
+                        uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
+    (void)id, (void)vcpu, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
+    if (!start_later || (start_number != -1 && number != start_number)) return;
+    start_later = false;
+    for (size_t b = 0; b < BUCKETS; b++)
+        for (struct instruction* i = instructions[b]; i; i = i->next)
+            i->executed = i->continued = i->left = i->loads = i->stores = i->last_load = i->last_store = 0;
+}
+
 static void process_exits(qemu_plugin_id_t id, void* data) {
     (void)id, (void)data;
     char path[sizeof out_path + 16];
@@ -141,8 +156,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             snprintf(out_path, sizeof out_path, "%s", argv[n] + 4);
         else if (!strcmp(argv[n], "memory=on"))
             count_memory = true;
+        else if (!strncmp(argv[n], "start=", 6))
+            start_later = true, start_number = atoll(argv[n] + 6);
         else {
-            fprintf(stderr, "counts.so: argument %s is not out=FILE or memory=on\n", argv[n]);
+            fprintf(stderr, "counts.so: argument %s is not out=FILE, memory=on or start=NUMBER\n", argv[n]);
             return 1;
         }
     }
@@ -151,6 +168,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         return 1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, block_translated);
+    qemu_plugin_register_vcpu_syscall_cb(id, system_call);
     qemu_plugin_register_atexit_cb(id, process_exits, NULL);
     return 0;
 }

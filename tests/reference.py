@@ -27,25 +27,6 @@ import require
 PLUGIN_SOURCE = Path(__file__).parent / "qemu_plugin" / "counts.c"
 QEMU = {"aarch64": "qemu-aarch64", "x86_64": "qemu-x86_64"}
 # What emulator.arch offers, so that the C library makes the same choices.
-
-    "avx",
-    "avx2",
-    "fma",
-    "f16c",
-    "xsave",
-    "xsaveopt",
-    "rdrand",
-    "erms",
-    "smep",
-    "invpcid",
-    "pcid",
-    "x2apic",
-    "tsc-deadline",
-    "vme",
-    "mtrr",
-    "mca",
-    "mce",
-]
 CPU = {
     "aarch64": "cortex-a72",
     "x86_64": "Haswell-noTSX,-avx,-avx2,-fma,-f16c,-xsave,-xsaveopt,-rdrand,-erms,-smep,-invpcid,-pcid,-x2apic"

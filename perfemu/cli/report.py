@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import sys
 
+from perfcore.abi.constants import RecordType
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
+from perfcore.perfdata.records import UserRecord
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
 from perfemu.formats.stdio import WEIGHT_COLUMNS
+from perfemu.profile.header_lines import header_lines
 from perfemu.profile.keys import DEFAULT_KEYS, SORT_KEYS, SortKey, UnknownKey, sort_key
 from perfemu.profile.profile import Profile, load_profile
 from perfemu.profile.report import Report, ReportOptions
@@ -51,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--percent-limit", type=float, default=0.0, metavar="PERCENT", help="leave out smaller rows")
     parser.add_argument("--symfs", default="", metavar="DIR", help="look for the recorded files below DIR")
     parser.add_argument(
-        "--inline", action=argparse.BooleanOptionalAction, help="ignored: inlined functions are not shown"
+        "--inline",
+        action=argparse.BooleanOptionalAction,
+        help="ignored, as by Debian's perf: inlined functions are not shown",
     )
     parser.add_argument("--header", action="store_true", help="print what the file says about the machine")
     parser.add_argument("--header-only", action="store_true", help="print nothing else")
@@ -67,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         known = ", ".join(format_names())
         raise UsageError(f"unknown format '{arguments.format}'; known are {known}") from None
     options = _options(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files and tasks are bytes, whatever they mean
     try:
         with _open(arguments.input) as file:
             if arguments.dump_raw_trace:
@@ -76,8 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
     if arguments.header_only:
-        header_lines = _header_lines(profile)
-        sys.stdout.writelines(f"{line}\n" for line in header_lines)
+        sys.stdout.writelines(f"{line}\n" for line in header_lines(profile))
         return 0
     if arguments.call_graph and not any(event.has_callchains for event in profile.events):
         raise PerfemuError(f"{arguments.input} has no callchains for --call-graph: record with -g")
@@ -87,12 +94,6 @@ def run(arguments: argparse.Namespace) -> int:
         _complain(f"{arguments.input}: {profile.lost_records} records were lost while recording")
     style.write(Report(profile, options), sys.stdout)
     return 0
-
-
-def _header_lines(profile: Profile) -> list[str]:
-    from perfemu.profile.header_lines import header_lines
-
-    return header_lines(profile)
 
 
 def _open(name: str) -> PerfDataFile:
@@ -120,12 +121,12 @@ def _complain(text: str) -> None:
 def _dump(file: PerfDataFile) -> None:
     """One line per record: file offset, size, type, and its fields."""
     for record in file.records():
-        if record.type == 9:
+        if record.type == RecordType.SAMPLE:
             shown: object = file.decode_sample(record, file.event_number(record))
-        elif record.type < 64:
+        elif record.type < UserRecord.HEADER_ATTR:
             shown = file.decode_record(record)
         else:
-            shown = f"type {record.type}"
+            shown = UserRecord(record.type).name if record.type in list(UserRecord) else f"type {record.type}"
         print(f"{record.offset:#x} [{len(record.data):#x}] {record.misc:#x}: {shown}")
 
 

@@ -30,7 +30,7 @@ def write(report: Report, output: TextIO) -> None:
             for number, event in enumerate(table.events)
         ],
     }
-    json.dump(document, output, indent=1, ensure_ascii=False)
+    json.dump(document, output, indent=1)
     output.write("\n")
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from perfcore.abi.constants import Misc
-from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Mmap2BuildId, Record
+from perfcore.abi.records import Comm, Fork, Mmap, Mmap2, Mmap2BuildId, Record
 from perfemu.profile.places import Place
 from perfemu.symbols.finder import SymbolFinder
 
@@ -83,7 +83,7 @@ class Tasks:
         self._path_numbers: dict[str, int] = {}
 
     def apply(self, record: Record, misc: int) -> None:
-        """Take in what a record says; those that say nothing about tasks are ignored."""
+        """Take in what a record says. An EXIT changes nothing: late samples of the task may still come."""
         if isinstance(record, (Mmap2, Mmap2BuildId, Mmap)):
             self._map(record, misc)
         elif isinstance(record, Comm):
@@ -94,8 +94,6 @@ class Tasks:
             self._threads[record.tid] = Thread(record.pid, record.tid, self.thread(record.ppid, record.ptid).comm)
             if record.pid != record.ppid:
                 self._spaces[record.pid] = self.space(record.ppid).copy()
-        elif isinstance(record, Exit):
-            return  # late samples of the task may still come
 
     def thread(self, pid: int, tid: int) -> Thread:
         """perf shows a thread whose name it was never told as a colon and its number."""

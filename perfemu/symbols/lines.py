@@ -17,7 +17,6 @@ class SourceLines:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._elf: ElfFile | None = None
         self._dwarf: Any = None
         self._units: list[tuple[int, int, int]] = []  # start, end, offset of the unit in .debug_info
         self._rows: dict[int, tuple[list[int], list[_Row]]] = {}
@@ -34,10 +33,10 @@ class SourceLines:
         return cls("")
 
     def _open(self) -> None:
-        self._elf = ElfFile(self._path)
-        if not self._elf.has_lines:
-            return
-        self._dwarf = self._elf.dwarf()
+        with ElfFile(self._path) as elf:
+            if not elf.has_lines:
+                return
+            self._dwarf = elf.dwarf()  # a copy of the sections
         aranges = self._dwarf.get_aranges()
         covered = set()
         if aranges is not None:

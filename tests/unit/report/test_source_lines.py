@@ -1,0 +1,52 @@
+"""Addresses become lines of the source, by DWARF 5 as the guest programs have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfemu.symbols.elf import ElfFile
+from perfemu.symbols.finder import SymbolFinder
+from perfemu.symbols.lines import SourceLines
+
+GUEST = Path(__file__).parents[3] / "guest_programs" / "sort"
+
+
+@pytest.mark.parametrize("isa", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("function", ["main", "quicksort"])
+def test_a_function_starts_where_its_source_says(isa: str, function: str) -> None:
+    path = str(GUEST / f"{isa}.elf")
+    with ElfFile(path) as elf:
+        start = next(symbol.start for symbol in elf.symbol_table().symbols if symbol.name == function)
+    found = SymbolFinder().file(path).line(start)
+    assert found is not None
+    name, line = found
+    assert name == "main.c"
+    assert f"{function}(" in (GUEST / "main.c").read_text().splitlines()[line - 1]
+
+
+def test_an_address_outside_the_program_has_no_line() -> None:
+    lines = SourceLines(str(GUEST / "x86_64.elf"))
+    assert lines.find(0) is None
+    assert lines.find(1 << 62) is None
+
+
+def test_a_file_without_dwarf_has_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"no ELF file")
+    assert SourceLines(str(tmp_path / "x")).find(0x1000) is None
+    assert SourceLines(str(tmp_path / "none")).find(0x1000) is None
+
+
+def test_damaged_dwarf_gives_lines_or_none(tmp_path: Path) -> None:
+    data = (GUEST / "x86_64.elf").read_bytes()
+    with ElfFile(str(GUEST / "x86_64.elf")) as elf:
+        start = next(symbol.start for symbol in elf.symbol_table().symbols if symbol.name == "main")
+        address = elf.address_of(start)
+    assert address is not None
+    at = data.index(b".debug_line\0")  # some offset; what counts is that all of the file's second half is tried
+    damaged = tmp_path / "x"
+    for offset in range(min(at, len(data) // 2), len(data), 61):
+        damaged.write_bytes(data[:offset] + b"\xff" + data[offset + 1 :])
+        found = SourceLines(str(damaged)).find(address)
+        assert found is None or isinstance(found[1], int)

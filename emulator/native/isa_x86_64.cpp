@@ -57,7 +57,13 @@ constexpr MemoryRow MEMORY_ROWS[] = {
     {X86_INS_MOVNTPD, bit(Probe::STORE)}, {X86_INS_MOVNTQ, bit(Probe::STORE)},
     {X86_INS_STOSB, bit(Probe::STORE)}, {X86_INS_STOSW, bit(Probe::STORE)}, {X86_INS_STOSD, bit(Probe::STORE)},
     {X86_INS_STOSQ, bit(Probe::STORE)},
+    {X86_INS_SETA, bit(Probe::STORE)}, {X86_INS_SETAE, bit(Probe::STORE)}, {X86_INS_SETB, bit(Probe::STORE)}, {X86_INS_SETBE, bit(Probe::STORE)}, 
+    {X86_INS_SETE, bit(Probe::STORE)}, {X86_INS_SETG, bit(Probe::STORE)}, {X86_INS_SETGE, bit(Probe::STORE)}, {X86_INS_SETL, bit(Probe::STORE)}, 
+    {X86_INS_SETLE, bit(Probe::STORE)}, {X86_INS_SETNE, bit(Probe::STORE)}, {X86_INS_SETNO, bit(Probe::STORE)}, {X86_INS_SETNP, bit(Probe::STORE)}, 
+    {X86_INS_SETNS, bit(Probe::STORE)}, {X86_INS_SETO, bit(Probe::STORE)}, {X86_INS_SETP, bit(Probe::STORE)}, {X86_INS_SETS, bit(Probe::STORE)},
     // both
+    {X86_INS_ROL, READ_MODIFY_WRITE}, {X86_INS_ROR, READ_MODIFY_WRITE}, {X86_INS_RCL, READ_MODIFY_WRITE},
+    {X86_INS_RCR, READ_MODIFY_WRITE},
     {X86_INS_MOVSB, READ_MODIFY_WRITE}, {X86_INS_MOVSW, READ_MODIFY_WRITE}, {X86_INS_MOVSQ, READ_MODIFY_WRITE},
     {X86_INS_XCHG, READ_MODIFY_WRITE}, {X86_INS_XADD, READ_MODIFY_WRITE}, {X86_INS_CMPXCHG, READ_MODIFY_WRITE},
     {X86_INS_CMPXCHG8B, READ_MODIFY_WRITE}, {X86_INS_CMPXCHG16B, READ_MODIFY_WRITE}, {X86_INS_BTS, READ_MODIFY_WRITE},
@@ -176,12 +182,22 @@ public:
 
 private:
     Op decode_one(uint64_t address, std::span<const uint8_t> bytes);
+    bool vector(const cs_insn& insn) const;
     ProbeMask branch_probes(const cs_insn& insn) const;
     ProbeMask memory_probes(const cs_insn& insn) const;
     ProbeMask operation_probes(const cs_insn& insn) const;
 
     Disassembler disassembler_{CS_ARCH_X86, CS_MODE_64};
 };
+
+bool X8664::vector(const cs_insn& insn) const {
+    static constexpr unsigned GENERAL[] = {X86_INS_CRC32, X86_INS_POPCNT, X86_INS_MOVNTI};  // SSE by name only
+    if (among(GENERAL, insn.id)) return false;
+    for (uint8_t group : {X86_GRP_MMX, X86_GRP_SSE1, X86_GRP_SSE2, X86_GRP_SSE3, X86_GRP_SSSE3, X86_GRP_SSE41,
+                          X86_GRP_SSE42, X86_GRP_AES, X86_GRP_PCLMUL})
+        if (disassembler_.in_group(group)) return true;
+    return false;
+}
 
 ProbeMask X8664::branch_probes(const cs_insn& insn) const {
     constexpr ProbeMask TRANSFER = mask(Probe::BR_RETIRED, Probe::BR_TAKEN);
@@ -244,7 +260,9 @@ ProbeMask X8664::memory_probes(const cs_insn& insn) const {
     }
     for (const MemoryRow& row : MEMORY_ROWS)
         if (row.id == insn.id) return has_memory_operand || among(IMPLIED, insn.id) ? row.probes : 0;
-    if (has_memory_operand && !operands) return bit(Probe::LOAD);  // capstone leaves some x87 and SSE loads unmarked
+    // No vector instruction reads and writes the same memory operand; capstone has some the wrong way round.
+    if (has_memory_operand && vector(insn)) return bit(detail.operands[0].type == X86_OP_MEM ? Probe::STORE : Probe::LOAD);
+    if (has_memory_operand && !operands) return bit(Probe::LOAD);  // capstone leaves some x87 loads unmarked
     return operands;
 }
 
@@ -267,9 +285,7 @@ ProbeMask X8664::operation_probes(const cs_insn& insn) const {
     const Disassembler& in = disassembler_;
     if (in.in_group(X86_GRP_AES) || in.in_group(X86_GRP_PCLMUL) || in.in_group(X86_GRP_SHA)) return bit(Probe::CRYPTO_OP);
     if (in.in_group(X86_GRP_FPU)) return bit(Probe::FP_OP);
-    for (uint8_t group : {X86_GRP_MMX, X86_GRP_SSE1, X86_GRP_SSE2, X86_GRP_SSE3, X86_GRP_SSSE3, X86_GRP_SSE41, X86_GRP_SSE42})
-        if (in.in_group(group)) return bit(Probe::SIMD_OP);
-    return 0;
+    return vector(insn) ? bit(Probe::SIMD_OP) : 0;
 }
 
 Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {

@@ -175,6 +175,7 @@ class Kernel:
         """The point of no return of execve."""
         old, new = task.mm, self._loader.new_memory_map()
         new.stack_limit = task.limits.soft(RLIMIT_STACK)
+        new.minor_faults, new.major_faults = old.minor_faults, old.major_faults
         self._watch(task, new)
         old.clear()
         task.mm = new

@@ -1,1 +1,1 @@
-"""perfcore: Linux's perf_event subsystem: its ABI, its events and its file format. Knows guests, PMUs and no command line."""
+"""perfcore: Linux's perf_event subsystem: its ABI, its events and its file format. Knows no command line."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from perfcore.abi.attr import PerfEventAttr
@@ -243,8 +244,14 @@ class _Words(NamedTuple):
     layout: struct.Struct
     names: tuple[str, ...]
 
-    def values(self, sample: Sample) -> list[int]:
-        return [getattr(sample, name) for name in self.names]
+    def getter(self) -> Callable[[Any], tuple[int, ...]]:
+        """The values of the names, of whatever has them."""
+        if len(self.names) > 1:
+            return attrgetter(*self.names)
+        if not self.names:
+            return lambda sample: ()
+        get = attrgetter(self.names[0])
+        return lambda sample: (get(sample),)
 
 
 def _chosen(fields: Sequence[SampleField], sample_type: int) -> list[SampleField]:
@@ -263,7 +270,7 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
         lead += 1
     first = _words(rows[:lead])
     layout = struct.Struct("<IHH" + first.layout.format[1:])
-    names = first.names
+    values = first.getter()
     rest: list[Encode] = []
     for row in rows[lead:]:
         rest.append(row.encode or _fixed_encoder(row))
@@ -273,14 +280,14 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
     if not rest:
 
         def encode_fixed(sample: Sample) -> bytes:
-            return pack(record_type, sample.misc, fixed_size, *[getattr(sample, name) for name in names])
+            return pack(record_type, sample.misc, fixed_size, *values(sample))
 
         return encode_fixed
 
     def encode(sample: Sample) -> bytes:
         tail = b"".join([part(sample, attr) for part in rest])
         size = fixed_size + len(tail)
-        return pack(record_type, sample.misc, size, *[getattr(sample, name) for name in names]) + tail
+        return pack(record_type, sample.misc, size, *values(sample)) + tail
 
     return encode
 
@@ -288,9 +295,10 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
 def _fixed_encoder(row: SampleField) -> Encode:
     words = _words([row])
     pack = words.layout.pack
+    values = words.getter()
 
     def encode(sample: Sample, attr: PerfEventAttr) -> bytes:
-        return pack(*words.values(sample))
+        return pack(*values(sample))
 
     return encode
 
@@ -327,11 +335,12 @@ def sample_id_size(sample_type: int) -> int:
 
 def sample_id_encoder(sample_type: int) -> Callable[[Any], bytes]:
     """The function that makes the sample_id trailer of whatever has a Sample's fields."""
-    layout, names = _words(_chosen(SAMPLE_ID_FIELDS, sample_type))
-    pack = layout.pack
+    words = _words(_chosen(SAMPLE_ID_FIELDS, sample_type))
+    pack = words.layout.pack
+    values = words.getter()
 
     def encode(sample: Any) -> bytes:
-        return pack(*[getattr(sample, name) for name in names])
+        return pack(*values(sample))
 
     return encode
 

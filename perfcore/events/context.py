@@ -69,11 +69,12 @@ class PerfEventContext:
 
     def remove(self, event: PerfEvent) -> None:
         """Siblings of a leader that goes become leaders of their own (perf_group_detach)."""
+        if event not in self.events:
+            return  # removed before: remove_on_exec
         cpu = self.running_on
         if cpu is not None:
             cpu.event_sched_out(event)
-        if event in self.events:
-            self.events.remove(event)
+        self.events.remove(event)
         if not event.is_leader:
             event.group_leader.siblings.remove(event)
             event.group_leader = event

@@ -77,6 +77,11 @@ class HardwareState:
         self.freq_count_stamp = 0
         self.user_index = 0  # what user space reads the counter by, plus one; 0: it may not
 
+    def signed_prev_count(self) -> int:
+        """`prev_count` as user space sees the counter: sign-extended from its width."""
+        value = self.prev_count
+        return value - self.counter_mask - 1 if value > self.counter_mask >> 1 else value
+
 
 class PmuDriver(Protocol):
     """Linux's struct pmu. A driver keeps its part of an event in `event.hw`; it programs hardware by registers only."""
@@ -363,10 +368,11 @@ class PerfEvent:
         """What user space reads by itself: perf_event_update_userpage."""
         if self.user_page is not None:
             self.update_times()
+            index = self.hw.user_index if self.state == EventState.ACTIVE else 0
             update_user_page(
                 self.user_page,
-                index=self.hw.user_index if self.state == EventState.ACTIVE else 0,
-                offset=self.counted + self.child_count - (self.hw.prev_count if self.hw.user_index else 0),
+                index=index,
+                offset=self.counted + self.child_count - (self.hw.signed_prev_count() if index else 0),
                 enabled_ns=self._enabled_ns + self.child_enabled,
                 running_ns=self._running_ns + self.child_running,
             )

@@ -16,8 +16,7 @@ def update_user_page(page: memoryview, *, index: int, offset: int, enabled_ns: i
     mmap_page.LOCK.write(page, lock + 2 & 0xFFFFFFFF)
 
 
-def set_counter_access(page: memoryview, width_bits: int, allowed: bool) -> None:
-    """arch_perf_update_userpage: whether user space may read the counter, and how many of its bits count."""
-    capabilities = mmap_page.CAPABILITIES.read(page) & ~Capability.USER_RDPMC
-    mmap_page.CAPABILITIES.write(page, capabilities | (Capability.USER_RDPMC if allowed else 0))
+def set_counter_access(page: memoryview, width_bits: int) -> None:
+    """User space may read the counter, of which so many bits count. arch_perf_update_userpage."""
+    mmap_page.CAPABILITIES.write(page, mmap_page.CAPABILITIES.read(page) | Capability.USER_RDPMC)
     mmap_page.PMC_WIDTH.write(page, width_bits)

@@ -14,6 +14,7 @@ from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SampleType
 from perfcore.events.event import PerfEvent
+from perfcore.events.user_page import set_counter_access
 from pmu.device import Pmu
 from pmu.event import Event
 from pmu.model import GENERIC_HARDWARE_EVENTS
@@ -26,12 +27,13 @@ _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW
 class CpuCounters:
     """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
 
-    __slots__ = ("cpu", "events", "pending", "pmu", "user_events")
+    __slots__ = ("cpu", "events", "pending", "pmu", "running", "user_events")
 
     def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
         self.cpu = cpu
         self.pmu = pmu
         self.events: dict[int, PerfEvent] = {}  # by counter
+        self.running = 0  # mask of the counters that count, for drivers that need it
         self.pending: list[PerfEvent] = []  # with something to do at the end of the interrupt
         self.user_events: set[PerfEvent] = set()  # that user space may read by itself
 
@@ -292,6 +294,8 @@ class HardwareDriver(ABC):
             self.update_user_access(counters)
         if event.hw.idx >= 0:
             event.hw.user_index = self.user_index(event)
+        if event.user_page is not None:
+            set_counter_access(event.user_page, self.width_bits(event))
 
     def event_unmapped(self, event: PerfEvent) -> None:
         for counters in self._cpus.values():

@@ -60,7 +60,6 @@ class IntelCore(HardwareDriver):
         pmu.write(IA32_FIXED_CTR_CTRL, 0)
         pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, self._all_counters)
         pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
-        pmu.write(IA32_PERF_GLOBAL_CTRL, self._all_counters)
 
     def sysfs_attributes(self) -> dict[str, str]:
         return {"rdpmc": "1", "caps/max_precise": str(MAX_PRECISE_IP), "caps/pmu_name": "perfemu"}
@@ -112,6 +111,8 @@ class IntelCore(HardwareDriver):
             self._control_fixed(counters.pmu, hw.idx, hw.config)
         else:
             counters.pmu.write(IA32_PERFEVTSELx, hw.config | _ENABLE, hw.idx)
+        counters.running |= 1 << hw.idx
+        counters.pmu.write(IA32_PERF_GLOBAL_CTRL, counters.running)
 
     def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
         hw = event.hw
@@ -119,6 +120,7 @@ class IntelCore(HardwareDriver):
             self._control_fixed(counters.pmu, hw.idx, None)
         else:
             counters.pmu.write(IA32_PERFEVTSELx, hw.config, hw.idx)
+        counters.running &= ~(1 << hw.idx)
 
     def _control_fixed(self, pmu: Pmu, index: int, config: int | None) -> None:
         """Enable a fixed counter with the filters of `config`, or disable it (None). intel_pmu_enable_fixed."""
@@ -130,7 +132,10 @@ class IntelCore(HardwareDriver):
         pmu.write(IA32_FIXED_CTR_CTRL, control | bits << shift)
 
     def handle_interrupt(self, counters: CpuCounters) -> None:
-        """intel_pmu_handle_irq. While the counters stand still none can overflow again, so one round is enough."""
+        """intel_pmu_handle_irq. While the counters stand still none can overflow again, so one round is enough.
+
+        The global control enables the counters in use only, where Linux enables all: each costs when it is stopped.
+        """
         pmu = counters.pmu
         pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
         pmu.write(IA32_PERF_GLOBAL_CTRL, 0)
@@ -144,7 +149,7 @@ class IntelCore(HardwareDriver):
                 self.overflowed(event, counters)
         if counters.pending:
             self.run_pending(counters)
-        pmu.write(IA32_PERF_GLOBAL_CTRL, self._all_counters)
+        pmu.write(IA32_PERF_GLOBAL_CTRL, counters.running)
 
     # user space: /sys/devices/cpu/rdpmc is 1, so mapping an event's page sets CR4.PCE
 

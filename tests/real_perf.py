@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import require
@@ -15,19 +16,22 @@ _FOREIGN_UNWIND = "unwind: target platform=arm64 is not supported"
 class RealPerf:
     """Runs perf with nothing of the user's: no configuration, no build-id cache, no pager."""
 
-    def __init__(self, home: Path) -> None:
-        self.path = require.command("perf", package="linux-perf")
+    def __init__(self, home: Path, command: Sequence[str] = ()) -> None:
+        """`command` is another perf than the host's, with what it takes to run it."""
+        self._command = list(command) or [require.command("perf", package="linux-perf")]
         self._home = home
+        self.errors: list[str] = []  # lines on standard error so far: only ones that are known to be harmless
 
     def run(self, *arguments: str | Path) -> str:
         """Its standard output. It must end well and say nothing on standard error."""
-        words = [self.path, *map(str, arguments)]
+        words = [*self._command, *map(str, arguments)]
         environment = {"HOME": str(self._home), "PATH": os.environ["PATH"], "PAGER": "cat", "LC_ALL": "C"}
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=environment, check=False
         )
-        complaints = [line for line in done.stderr.splitlines() if line.strip() and line.strip() != _FOREIGN_UNWIND]
-        assert not complaints, complaints
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        self.errors += said
+        assert set(said) <= {_FOREIGN_UNWIND}, said
         assert done.returncode == 0, done
         return done.stdout
 

@@ -42,5 +42,3 @@ class Probe(IntEnum):
     LOCKED = 28  # x86: LOCK-prefixed and implicitly locked read-modify-writes
     DIV_OP = 29
     MUL_OP = 30
-
-

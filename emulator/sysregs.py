@@ -26,7 +26,8 @@ class SysReg(NamedTuple):
         return cls(encoding >> 14 & 3, encoding >> 11 & 7, encoding >> 7 & 15, encoding >> 3 & 15, encoding & 7)
 
 
-class Msr(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Msr:
     """x86 model-specific register, by its RDMSR index."""
 
     index: int

@@ -95,32 +95,42 @@ void bind_core(nb::module_& module) {
         .def_prop_ro("fault_address", &Core::fault_address)
         .def_prop_ro("fault_access", [](const Core& core) { return static_cast<int>(core.fault_access()); })
         .def_prop_ro("exception", [](const Core& core) { return static_cast<int>(core.exception()); })
-        .def_prop_ro("trapped", [](const Core& core) {
-            const Op& op = core.trapped();
-            return nb::make_tuple(static_cast<int>(op.trap), op.trap_encoding, op.trap_register);
-        })
+        .def_prop_ro("trapped",
+                     [](const Core& core) {
+                         const Op& op = core.trapped();
+                         return nb::make_tuple(static_cast<int>(op.trap), op.trap_encoding, op.trap_register);
+                     })
         .def("complete_trapped", &Core::complete_trapped)
         .def("read_register", &Core::read, nb::arg("number"))
         .def("write_register", &Core::write, nb::arg("number"), nb::arg("value"))
-        .def("read_registers", [](const Core& core, const std::vector<unsigned>& numbers) {
-            std::vector<uint64_t> values;
-            for (unsigned number : numbers) values.push_back(core.read(number));
-            return values;
-        }, nb::arg("numbers"))
+        .def(
+            "read_registers",
+            [](const Core& core, const std::vector<unsigned>& numbers) {
+                std::vector<uint64_t> values;
+                for (unsigned number : numbers) values.push_back(core.read(number));
+                return values;
+            },
+            nb::arg("numbers"))
         .def("registers", &registers)
         .def("syscall_arguments", &syscall_arguments)
         .def("read_vector", &read_vector, nb::arg("number"))
         .def("write_vector", &write_vector, nb::arg("number"), nb::arg("value"))
         .def_prop_ro("cycles", &Core::cycles)
         .def_prop_ro("progress", &Core::progress)
-        .def("total", [](Core& core, unsigned probe) {
-            if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
-            return core.sum(ProbeMask{1} << probe);
-        }, nb::arg("probe"))
-        .def("fire", [](Core& core, unsigned probe, uint64_t amount) {
-            if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
-            core.fire(static_cast<Probe>(probe), amount);
-        }, nb::arg("probe"), nb::arg("amount") = 1)
+        .def(
+            "total",
+            [](Core& core, unsigned probe) {
+                if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
+                return core.sum(ProbeMask{1} << probe);
+            },
+            nb::arg("probe"))
+        .def(
+            "fire",
+            [](Core& core, unsigned probe, uint64_t amount) {
+                if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
+                core.fire(static_cast<Probe>(probe), amount);
+            },
+            nb::arg("probe"), nb::arg("amount") = 1)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
 }
 

@@ -77,11 +77,14 @@ void bind_memory(nb::module_& module) {
         .def("write", &write, nb::arg("address"), nb::arg("data"))
         .def("read_string", &read_string, nb::arg("address"), nb::arg("limit"))
         .def("read_u64", &read_u64, nb::arg("address"))
-        .def("lookup", [](const AddressSpace& space, uint64_t address) -> nb::object {
-            const Page* page = space.lookup(address);
-            if (!page) return nb::none();
-            return nb::make_tuple(page->frame, page->protection);
-        }, nb::arg("address"));
+        .def(
+            "lookup",
+            [](const AddressSpace& space, uint64_t address) -> nb::object {
+                const Page* page = space.lookup(address);
+                if (!page) return nb::none();
+                return nb::make_tuple(page->frame, page->protection);
+            },
+            nb::arg("address"));
 }
 
 }  // namespace perfemu

@@ -41,15 +41,15 @@ struct Op {
 
 struct Block {
     // What every run touches, on one cache line.
-    uint64_t tag;              // of address and size, see BlockTable
-    uint64_t end;              // address behind the last instruction
-    uint64_t cost;             // taken from Core's budget: instructions, and armed events << 32
-    uint64_t runs = 0;         // since the last fold
-    uint64_t departures = 0;   // runs, since the last fold, after which execution did not continue at `end`
+    uint64_t tag;             // of address and size, see BlockTable
+    uint64_t end;             // address behind the last instruction
+    uint64_t cost;            // taken from Core's budget: instructions, and armed events << 32
+    uint64_t runs = 0;        // since the last fold
+    uint64_t departures = 0;  // runs, since the last fold, after which execution did not continue at `end`
 
     uint64_t address;
     uint32_t size;
-    bool special = false;    // needs a look before every run: starts with a trap or a REP, or its code may change
+    bool special = false;     // needs a look before every run: starts with a trap or a REP, or its code may change
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;
     std::vector<Op> ops;

@@ -11,7 +11,7 @@
 namespace perfemu {
 
 class BlockTable {
-public:
+  public:
     BlockTable() { slots_.fill(&nothing_); }
 
     // A block may be translated again with another size (page ends, single-step): both are kept.
@@ -30,7 +30,7 @@ public:
         for (auto& entry : blocks_) visit(*entry.second);
     }
 
-private:
+  private:
     static constexpr unsigned SLOT_BITS = 15;
     static size_t slot(uint64_t address) { return (address ^ address >> SLOT_BITS) & ((1 << SLOT_BITS) - 1); }
 

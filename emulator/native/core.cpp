@@ -131,7 +131,9 @@ void Core::on_interrupt(uc_engine*, uint32_t number, void* user) {
 
 bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* user) {
     Core& core = *static_cast<Core*>(user);
-    auto access = type == UC_MEM_FETCH ? FaultAccess::FETCH : type == UC_MEM_WRITE ? FaultAccess::WRITE : FaultAccess::READ;
+    auto access = type == UC_MEM_FETCH   ? FaultAccess::FETCH
+                  : type == UC_MEM_WRITE ? FaultAccess::WRITE
+                                         : FaultAccess::READ;
     uint8_t needed = access == FaultAccess::FETCH ? EXECUTE : access == FaultAccess::WRITE ? WRITE : READ;
     const Page* page = core.space_->lookup(address);
     if (!page || !(page->protection & needed)) {
@@ -263,8 +265,8 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
 }
 
 Block& Core::decode(uint64_t address, uint32_t size) {
-    auto block = std::make_unique<Block>(
-        Block{.tag = BlockTable::tag(address, size), .end = address + size, .cost = 0, .address = address, .size = size});
+    auto block = std::make_unique<Block>(Block{
+        .tag = BlockTable::tag(address, size), .end = address + size, .cost = 0, .address = address, .size = size});
     block->bytes.resize(size);
     if (space_->read(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
@@ -277,8 +279,7 @@ Block& Core::decode(uint64_t address, uint32_t size) {
         block->changeable |= changeable(*space_->lookup(page));
     if (!block->changeable) block->bytes = {};
     const Op& first = block->ops[0];
-    block->special =
-        block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
+    block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
     set_cost(*block);
     return blocks_.insert(std::move(block));
 }
@@ -310,7 +311,8 @@ bool Core::unchanged(const Block& block) const {
 // taken back from the store on.
 void Core::note_interrupted_store(uint64_t address, const Block& next) {
     if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return;
-    bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) && !(next.ops[0].probes & bit(Probe::BR_RETIRED));
+    bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) &&
+                 !(next.ops[0].probes & bit(Probe::BR_RETIRED));
     if (!alone || previous_->index_of(address) == previous_->ops.size()) return;
     previous_->departures--;
     uncount_from(address);

@@ -1,8 +1,9 @@
 // One hardware thread: an engine, the blocks it has run, and what they add up to.
 //
-// The engine calls `on_block` before every translated block. Almost always the block fits into the budget: it is counted as
-// a whole, and runs. Where something is due inside it (a counter's overflow, the deadline, an instruction that the machine
-// answers), the core steps through it, instruction by instruction, until that point is reached exactly.
+// The engine calls `on_block` before every translated block. Almost always the block fits into the budget: it is
+// counted as a whole, and runs. Where something is due inside it (a counter's overflow, the deadline, an instruction
+// that the machine answers), the core steps through it, instruction by instruction, until that point is reached
+// exactly.
 #pragma once
 
 #include <unicorn/unicorn.h>
@@ -31,7 +32,7 @@ enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVI
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 
 class Core final : public Totals {
-public:
+  public:
     // Without `counting` the engine runs bare: the yardstick for what counting costs.
     Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting);
     ~Core() override;
@@ -65,7 +66,7 @@ public:
     void fire(Probe probe, uint64_t amount);
     std::vector<uint64_t> frame_chain(unsigned limit) const;
 
-private:
+  private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
     static void on_interrupt(uc_engine*, uint32_t number, void* core);
     static void on_syscall(uc_engine*, void* core);
@@ -116,11 +117,11 @@ private:
     std::shared_ptr<AddressSpace> space_;
     uc_engine* engine_ = nullptr;
 
-    // The budget: how many instructions (low half) and armed events (high half) may pass before something is due, less one
-    // each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.
+    // The budget: how many instructions (low half) and armed events (high half) may pass before something is due, less
+    // one each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.
     static constexpr uint64_t EXHAUSTED = uint64_t{1} << 63 | uint64_t{1} << 31;
     uint64_t budget_ = 0;
-    Block* previous_;     // the block that was counted last; its successor tells where it went
+    Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     bool blocks_stale_ = false;
     std::vector<Block*> ran_;  // blocks with runs since the last fold

@@ -35,7 +35,8 @@ void CounterBank::connect(unsigned index, ProbeMask probes) {
 }
 
 void CounterBank::set_width(unsigned index, unsigned bits) {
-    if (bits == 0 || bits > 64) throw std::invalid_argument("a counter is 1 to 64 bits wide, not " + std::to_string(bits));
+    if (bits == 0 || bits > 64)
+        throw std::invalid_argument("a counter is 1 to 64 bits wide, not " + std::to_string(bits));
     Counter& counter = counters_.at(index);
     sync(index);
     counter.limit = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;

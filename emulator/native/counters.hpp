@@ -10,14 +10,14 @@ namespace perfemu {
 
 // Where a bank gets its totals from.
 class Totals {
-public:
+  public:
     virtual ~Totals() = default;
     // How often the probes of the mask have fired, together, exact at the present instruction.
     virtual uint64_t sum(ProbeMask probes) = 0;
 };
 
 class CounterBank {
-public:
+  public:
     static constexpr unsigned MAX_COUNTERS = 64;
 
     CounterBank(Totals& totals, unsigned counters);
@@ -45,7 +45,7 @@ public:
     // Has an armed counter wrapped since this was asked last?
     bool take_interrupt();
 
-private:
+  private:
     struct Counter {
         ProbeMask probes = 0;
         uint64_t limit = 0;  // 2**width - 1

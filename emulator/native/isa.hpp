@@ -15,7 +15,7 @@
 namespace perfemu {
 
 class Isa {
-public:
+  public:
     virtual ~Isa() = default;
 
     // By name, "aarch64" or "x86_64". Throws std::invalid_argument.
@@ -53,7 +53,7 @@ public:
 
 // A capstone handle with details on.
 class Disassembler {
-public:
+  public:
     Disassembler(cs_arch arch, cs_mode mode);
     ~Disassembler();
     Disassembler(const Disassembler&) = delete;
@@ -62,7 +62,7 @@ public:
     const cs_insn* decode(uint64_t address, std::span<const uint8_t> bytes);
     bool in_group(uint8_t group) const { return cs_insn_group(handle_, insn_, group); }
 
-private:
+  private:
     csh handle_ = 0;
     cs_insn* insn_ = nullptr;
 };

@@ -36,13 +36,13 @@ void write_system_register(uc_engine* engine, SystemRegister which, uint64_t val
 uint64_t read_system_register(uc_engine* engine, SystemRegister which) { return access(engine, which, nullptr); }
 
 constexpr std::array REGISTERS = {
-    UC_ARM64_REG_X0,  UC_ARM64_REG_X1,  UC_ARM64_REG_X2,  UC_ARM64_REG_X3,  UC_ARM64_REG_X4,  UC_ARM64_REG_X5,
-    UC_ARM64_REG_X6,  UC_ARM64_REG_X7,  UC_ARM64_REG_X8,  UC_ARM64_REG_X9,  UC_ARM64_REG_X10, UC_ARM64_REG_X11,
-    UC_ARM64_REG_X12, UC_ARM64_REG_X13, UC_ARM64_REG_X14, UC_ARM64_REG_X15, UC_ARM64_REG_X16, UC_ARM64_REG_X17,
-    UC_ARM64_REG_X18, UC_ARM64_REG_X19, UC_ARM64_REG_X20, UC_ARM64_REG_X21, UC_ARM64_REG_X22, UC_ARM64_REG_X23,
-    UC_ARM64_REG_X24, UC_ARM64_REG_X25, UC_ARM64_REG_X26, UC_ARM64_REG_X27, UC_ARM64_REG_X28, UC_ARM64_REG_X29,
-    UC_ARM64_REG_X30, UC_ARM64_REG_SP,  UC_ARM64_REG_PC,  UC_ARM64_REG_NZCV, UC_ARM64_REG_TPIDR_EL0,
-    UC_ARM64_REG_FPCR, UC_ARM64_REG_FPSR,
+    UC_ARM64_REG_X0,   UC_ARM64_REG_X1,  UC_ARM64_REG_X2,  UC_ARM64_REG_X3,   UC_ARM64_REG_X4,        UC_ARM64_REG_X5,
+    UC_ARM64_REG_X6,   UC_ARM64_REG_X7,  UC_ARM64_REG_X8,  UC_ARM64_REG_X9,   UC_ARM64_REG_X10,       UC_ARM64_REG_X11,
+    UC_ARM64_REG_X12,  UC_ARM64_REG_X13, UC_ARM64_REG_X14, UC_ARM64_REG_X15,  UC_ARM64_REG_X16,       UC_ARM64_REG_X17,
+    UC_ARM64_REG_X18,  UC_ARM64_REG_X19, UC_ARM64_REG_X20, UC_ARM64_REG_X21,  UC_ARM64_REG_X22,       UC_ARM64_REG_X23,
+    UC_ARM64_REG_X24,  UC_ARM64_REG_X25, UC_ARM64_REG_X26, UC_ARM64_REG_X27,  UC_ARM64_REG_X28,       UC_ARM64_REG_X29,
+    UC_ARM64_REG_X30,  UC_ARM64_REG_SP,  UC_ARM64_REG_PC,  UC_ARM64_REG_NZCV, UC_ARM64_REG_TPIDR_EL0, UC_ARM64_REG_FPCR,
+    UC_ARM64_REG_FPSR,
 };
 constexpr std::array SYSCALL_REGISTERS = {UC_ARM64_REG_X8, UC_ARM64_REG_X0, UC_ARM64_REG_X1, UC_ARM64_REG_X2,
                                           UC_ARM64_REG_X3, UC_ARM64_REG_X4, UC_ARM64_REG_X5};
@@ -80,14 +80,14 @@ constexpr ProbeMask READ_MODIFY_WRITE = mask(Probe::LOAD, Probe::STORE);
 
 constexpr Row ROWS[] = {
     // branches
-    {0xfc000000, 0x14000000, BRANCH | bit(Probe::BR_IMMED)},                            // B
-    {0xfc000000, 0x94000000, BRANCH | mask(Probe::BR_IMMED, Probe::BR_CALL)},           // BL
-    {0xff000000, 0x54000000, CONDITIONAL},                                              // B.cond
-    {0x7e000000, 0x34000000, CONDITIONAL},                                              // CBZ, CBNZ
-    {0x7e000000, 0x36000000, CONDITIONAL},                                              // TBZ, TBNZ
-    {0xfe600000, 0xd6400000, BRANCH | bit(Probe::BR_RETURN)},                           // RET, RETAA, RETAB
-    {0xfe600000, 0xd6200000, BRANCH | mask(Probe::BR_INDIRECT, Probe::BR_CALL)},        // BLR, BLRAA ...
-    {0xfe600000, 0xd6000000, BRANCH | bit(Probe::BR_INDIRECT)},                         // BR, BRAA ...
+    {0xfc000000, 0x14000000, BRANCH | bit(Probe::BR_IMMED)},                      // B
+    {0xfc000000, 0x94000000, BRANCH | mask(Probe::BR_IMMED, Probe::BR_CALL)},     // BL
+    {0xff000000, 0x54000000, CONDITIONAL},                                        // B.cond
+    {0x7e000000, 0x34000000, CONDITIONAL},                                        // CBZ, CBNZ
+    {0x7e000000, 0x36000000, CONDITIONAL},                                        // TBZ, TBNZ
+    {0xfe600000, 0xd6400000, BRANCH | bit(Probe::BR_RETURN)},                     // RET, RETAA, RETAB
+    {0xfe600000, 0xd6200000, BRANCH | mask(Probe::BR_INDIRECT, Probe::BR_CALL)},  // BLR, BLRAA ...
+    {0xfe600000, 0xd6000000, BRANCH | bit(Probe::BR_INDIRECT)},                   // BR, BRAA ...
     // barriers
     {0xfffff0ff, 0xd50330bf, bit(Probe::DMB)},
     {0xfffff0ff, 0xd503309f, bit(Probe::DSB)},
@@ -95,43 +95,43 @@ constexpr Row ROWS[] = {
     // DC ZVA is a store; DC GVA and the other cache operations are none
     {0xffffffe0, 0xd50b7420, bit(Probe::STORE)},
     // loads and stores
-    {0xbfa07c00, 0x08207c00, READ_MODIFY_WRITE},                                        // CASP
-    {0x3fa07c00, 0x08a07c00, READ_MODIFY_WRITE},                                        // CAS
-    {0x3fe00000, 0x08000000, mask(Probe::STORE, Probe::STORE_EXCLUSIVE)},               // STXR, STLXR
-    {0xbfe00000, 0x88200000, mask(Probe::STORE, Probe::STORE_EXCLUSIVE)},               // STXP, STLXP
-    {0x3fe00000, 0x08400000, mask(Probe::LOAD, Probe::LOAD_EXCLUSIVE)},                 // LDXR, LDAXR
-    {0xbfe00000, 0x88600000, mask(Probe::LOAD, Probe::LOAD_EXCLUSIVE)},                 // LDXP, LDAXP
-    {0x3fe00000, 0x08800000, bit(Probe::STORE)},                                        // STLR, STLLR
-    {0x3fe00000, 0x08c00000, bit(Probe::LOAD)},                                         // LDAR, LDLAR
-    {0x3b200c00, 0x38200000, READ_MODIFY_WRITE},                                        // LDADD ... SWP (LDAPR: below)
-    {0xff000000, 0xd8000000, 0},                                                        // PRFM (literal)
-    {0x3b000000, 0x18000000, bit(Probe::LOAD)},                                         // LDR (literal)
-    {0xffc00000, 0xf9800000, 0},                                                        // PRFM (immediate)
-    {0xffe00c00, 0xf8a00800, 0},                                                        // PRFM (register)
-    {0xffe00c00, 0xf8800000, 0},                                                        // PRFUM
-    {0x3a400000, 0x28400000, bit(Probe::LOAD)},                                         // LDP, LDNP, LDPSW
-    {0x3a400000, 0x28000000, bit(Probe::STORE)},                                        // STP, STNP
-    {0x3f400000, 0x3d400000, bit(Probe::LOAD)},                                         // LDR (SIMD, immediate)
-    {0x3f400000, 0x3d000000, bit(Probe::STORE)},                                        // STR (SIMD, immediate)
-    {0x3f400000, 0x3c400000, bit(Probe::LOAD)},                                         // LDR, LDUR (SIMD)
-    {0x3f400000, 0x3c000000, bit(Probe::STORE)},                                        // STR, STUR (SIMD)
-    {0x3ac00000, 0x38000000, bit(Probe::STORE)},                                        // STR*, STUR*, STTR*
-    {0x3a000000, 0x38000000, bit(Probe::LOAD)},                                         // LDR*, LDUR*, LDTR*
-    {0xbf400000, 0x0c400000, bit(Probe::LOAD)},                                         // LD1..LD4, LD1R..LD4R
+    {0xbfa07c00, 0x08207c00, READ_MODIFY_WRITE},                           // CASP
+    {0x3fa07c00, 0x08a07c00, READ_MODIFY_WRITE},                           // CAS
+    {0x3fe00000, 0x08000000, mask(Probe::STORE, Probe::STORE_EXCLUSIVE)},  // STXR, STLXR
+    {0xbfe00000, 0x88200000, mask(Probe::STORE, Probe::STORE_EXCLUSIVE)},  // STXP, STLXP
+    {0x3fe00000, 0x08400000, mask(Probe::LOAD, Probe::LOAD_EXCLUSIVE)},    // LDXR, LDAXR
+    {0xbfe00000, 0x88600000, mask(Probe::LOAD, Probe::LOAD_EXCLUSIVE)},    // LDXP, LDAXP
+    {0x3fe00000, 0x08800000, bit(Probe::STORE)},                           // STLR, STLLR
+    {0x3fe00000, 0x08c00000, bit(Probe::LOAD)},                            // LDAR, LDLAR
+    {0x3b200c00, 0x38200000, READ_MODIFY_WRITE},                           // LDADD ... SWP (LDAPR: below)
+    {0xff000000, 0xd8000000, 0},                                           // PRFM (literal)
+    {0x3b000000, 0x18000000, bit(Probe::LOAD)},                            // LDR (literal)
+    {0xffc00000, 0xf9800000, 0},                                           // PRFM (immediate)
+    {0xffe00c00, 0xf8a00800, 0},                                           // PRFM (register)
+    {0xffe00c00, 0xf8800000, 0},                                           // PRFUM
+    {0x3a400000, 0x28400000, bit(Probe::LOAD)},                            // LDP, LDNP, LDPSW
+    {0x3a400000, 0x28000000, bit(Probe::STORE)},                           // STP, STNP
+    {0x3f400000, 0x3d400000, bit(Probe::LOAD)},                            // LDR (SIMD, immediate)
+    {0x3f400000, 0x3d000000, bit(Probe::STORE)},                           // STR (SIMD, immediate)
+    {0x3f400000, 0x3c400000, bit(Probe::LOAD)},                            // LDR, LDUR (SIMD)
+    {0x3f400000, 0x3c000000, bit(Probe::STORE)},                           // STR, STUR (SIMD)
+    {0x3ac00000, 0x38000000, bit(Probe::STORE)},                           // STR*, STUR*, STTR*
+    {0x3a000000, 0x38000000, bit(Probe::LOAD)},                            // LDR*, LDUR*, LDTR*
+    {0xbf400000, 0x0c400000, bit(Probe::LOAD)},                            // LD1..LD4, LD1R..LD4R
     {0xbf400000, 0x0d400000, bit(Probe::LOAD)},
-    {0xbe400000, 0x0c000000, bit(Probe::STORE)},                                        // ST1..ST4
+    {0xbe400000, 0x0c000000, bit(Probe::STORE)},  // ST1..ST4
     // Advanced SIMD, scalar floating point, cryptography
-    {0xff3e0c00, 0x4e280800, bit(Probe::CRYPTO_OP)},                                    // AESE ...
-    {0xff208c00, 0x5e000000, bit(Probe::CRYPTO_OP)},                                    // SHA1C ...
-    {0xff3e0c00, 0x5e280800, bit(Probe::CRYPTO_OP)},                                    // SHA1H ...
-    {0x5f000000, 0x1e000000, bit(Probe::FP_OP)},                                        // FADD, FMOV, SCVTF ...
-    {0x5f000000, 0x1f000000, bit(Probe::FP_OP)},                                        // FMADD ...
+    {0xff3e0c00, 0x4e280800, bit(Probe::CRYPTO_OP)},  // AESE ...
+    {0xff208c00, 0x5e000000, bit(Probe::CRYPTO_OP)},  // SHA1C ...
+    {0xff3e0c00, 0x5e280800, bit(Probe::CRYPTO_OP)},  // SHA1H ...
+    {0x5f000000, 0x1e000000, bit(Probe::FP_OP)},      // FADD, FMOV, SCVTF ...
+    {0x5f000000, 0x1f000000, bit(Probe::FP_OP)},      // FMADD ...
     {0x0e000000, 0x0e000000, bit(Probe::SIMD_OP)},
     // integer data processing
-    {0x7fe0f800, 0x1ac00800, mask(Probe::INT_OP, Probe::DIV_OP)},                       // UDIV, SDIV
-    {0x7f000000, 0x1b000000, mask(Probe::INT_OP, Probe::MUL_OP)},                       // MADD, SMULL ...
-    {0x1c000000, 0x10000000, bit(Probe::INT_OP)},                                       // immediate
-    {0x0e000000, 0x0a000000, bit(Probe::INT_OP)},                                       // register
+    {0x7fe0f800, 0x1ac00800, mask(Probe::INT_OP, Probe::DIV_OP)},  // UDIV, SDIV
+    {0x7f000000, 0x1b000000, mask(Probe::INT_OP, Probe::MUL_OP)},  // MADD, SMULL ...
+    {0x1c000000, 0x10000000, bit(Probe::INT_OP)},                  // immediate
+    {0x0e000000, 0x0a000000, bit(Probe::INT_OP)},                  // register
 };
 
 // LDAPR shares the atomics' space: it only loads.
@@ -149,7 +149,7 @@ ProbeMask classify(uint32_t word) {
 }
 
 class Aarch64 final : public Isa {
-public:
+  public:
     uc_arch engine_arch() const override { return UC_ARCH_ARM64; }
     uc_mode engine_mode() const override { return UC_MODE_ARM; }
 
@@ -203,7 +203,7 @@ public:
 
     uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
 
-private:
+  private:
     static Op decode_one(uint32_t word) {
         Op op{.probes = mask(Probe::INST_RETIRED, Probe::CYCLES) | classify(word), .length = 4};
         op.conditional = op.probes & bit(Probe::BR_COND);

@@ -9,9 +9,9 @@ namespace perfemu {
 namespace {
 
 constexpr std::array REGISTERS = {
-    UC_X86_REG_RAX, UC_X86_REG_RBX, UC_X86_REG_RCX,    UC_X86_REG_RDX,     UC_X86_REG_RSI,     UC_X86_REG_RDI,
-    UC_X86_REG_RBP, UC_X86_REG_RSP, UC_X86_REG_R8,     UC_X86_REG_R9,      UC_X86_REG_R10,     UC_X86_REG_R11,
-    UC_X86_REG_R12, UC_X86_REG_R13, UC_X86_REG_R14,    UC_X86_REG_R15,     UC_X86_REG_RIP,     UC_X86_REG_RFLAGS,
+    UC_X86_REG_RAX,     UC_X86_REG_RBX,     UC_X86_REG_RCX,   UC_X86_REG_RDX,  UC_X86_REG_RSI, UC_X86_REG_RDI,
+    UC_X86_REG_RBP,     UC_X86_REG_RSP,     UC_X86_REG_R8,    UC_X86_REG_R9,   UC_X86_REG_R10, UC_X86_REG_R11,
+    UC_X86_REG_R12,     UC_X86_REG_R13,     UC_X86_REG_R14,   UC_X86_REG_R15,  UC_X86_REG_RIP, UC_X86_REG_RFLAGS,
     UC_X86_REG_FS_BASE, UC_X86_REG_GS_BASE, UC_X86_REG_MXCSR, UC_X86_REG_FPCW,
 };
 constexpr std::array SYSCALL_REGISTERS = {UC_X86_REG_RAX, UC_X86_REG_RDI, UC_X86_REG_RSI, UC_X86_REG_RDX,
@@ -28,52 +28,116 @@ struct MemoryRow {
     ProbeMask probes;
 };
 
-// Instructions whose accesses are implied, or whose operands capstone describes otherwise than they behave. Sorted by what
-// they do; a row replaces what the operands say.
+// Instructions whose accesses are implied, or whose operands capstone describes otherwise than they behave. Sorted by
+// what they do; a row replaces what the operands say.
 constexpr MemoryRow MEMORY_ROWS[] = {
     // name a memory operand and do not access it
-    {X86_INS_LEA, 0}, {X86_INS_NOP, 0}, {X86_INS_PREFETCH, 0}, {X86_INS_PREFETCHNTA, 0}, {X86_INS_PREFETCHT0, 0},
-    {X86_INS_PREFETCHT1, 0}, {X86_INS_PREFETCHT2, 0}, {X86_INS_PREFETCHW, 0}, {X86_INS_CLFLUSH, 0},
-    {X86_INS_CLFLUSHOPT, 0}, {X86_INS_CLWB, 0},
+    {X86_INS_LEA, 0},
+    {X86_INS_NOP, 0},
+    {X86_INS_PREFETCH, 0},
+    {X86_INS_PREFETCHNTA, 0},
+    {X86_INS_PREFETCHT0, 0},
+    {X86_INS_PREFETCHT1, 0},
+    {X86_INS_PREFETCHT2, 0},
+    {X86_INS_PREFETCHW, 0},
+    {X86_INS_CLFLUSH, 0},
+    {X86_INS_CLFLUSHOPT, 0},
+    {X86_INS_CLWB, 0},
     // loads
-    {X86_INS_RET, bit(Probe::LOAD)}, {X86_INS_LEAVE, bit(Probe::LOAD)}, {X86_INS_POPFQ, bit(Probe::LOAD)},
-    {X86_INS_POPF, bit(Probe::LOAD)}, {X86_INS_XLATB, bit(Probe::LOAD)}, {X86_INS_FLD, bit(Probe::LOAD)},
-    {X86_INS_FILD, bit(Probe::LOAD)}, {X86_INS_FBLD, bit(Probe::LOAD)}, {X86_INS_FLDCW, bit(Probe::LOAD)},
-    {X86_INS_FLDENV, bit(Probe::LOAD)}, {X86_INS_FRSTOR, bit(Probe::LOAD)}, {X86_INS_FXRSTOR, bit(Probe::LOAD)},
-    {X86_INS_FXRSTOR64, bit(Probe::LOAD)}, {X86_INS_LDMXCSR, bit(Probe::LOAD)}, {X86_INS_CMP, bit(Probe::LOAD)},
-    {X86_INS_TEST, bit(Probe::LOAD)}, {X86_INS_BT, bit(Probe::LOAD)},
-    {X86_INS_LODSB, bit(Probe::LOAD)}, {X86_INS_LODSW, bit(Probe::LOAD)}, {X86_INS_LODSD, bit(Probe::LOAD)},
-    {X86_INS_LODSQ, bit(Probe::LOAD)}, {X86_INS_SCASB, bit(Probe::LOAD)}, {X86_INS_SCASW, bit(Probe::LOAD)},
-    {X86_INS_SCASD, bit(Probe::LOAD)}, {X86_INS_SCASQ, bit(Probe::LOAD)}, {X86_INS_CMPSB, bit(Probe::LOAD)},
-    {X86_INS_CMPSW, bit(Probe::LOAD)}, {X86_INS_CMPSQ, bit(Probe::LOAD)},
+    {X86_INS_RET, bit(Probe::LOAD)},
+    {X86_INS_LEAVE, bit(Probe::LOAD)},
+    {X86_INS_POPFQ, bit(Probe::LOAD)},
+    {X86_INS_POPF, bit(Probe::LOAD)},
+    {X86_INS_XLATB, bit(Probe::LOAD)},
+    {X86_INS_FLD, bit(Probe::LOAD)},
+    {X86_INS_FILD, bit(Probe::LOAD)},
+    {X86_INS_FBLD, bit(Probe::LOAD)},
+    {X86_INS_FLDCW, bit(Probe::LOAD)},
+    {X86_INS_FLDENV, bit(Probe::LOAD)},
+    {X86_INS_FRSTOR, bit(Probe::LOAD)},
+    {X86_INS_FXRSTOR, bit(Probe::LOAD)},
+    {X86_INS_FXRSTOR64, bit(Probe::LOAD)},
+    {X86_INS_LDMXCSR, bit(Probe::LOAD)},
+    {X86_INS_CMP, bit(Probe::LOAD)},
+    {X86_INS_TEST, bit(Probe::LOAD)},
+    {X86_INS_BT, bit(Probe::LOAD)},
+    {X86_INS_LODSB, bit(Probe::LOAD)},
+    {X86_INS_LODSW, bit(Probe::LOAD)},
+    {X86_INS_LODSD, bit(Probe::LOAD)},
+    {X86_INS_LODSQ, bit(Probe::LOAD)},
+    {X86_INS_SCASB, bit(Probe::LOAD)},
+    {X86_INS_SCASW, bit(Probe::LOAD)},
+    {X86_INS_SCASD, bit(Probe::LOAD)},
+    {X86_INS_SCASQ, bit(Probe::LOAD)},
+    {X86_INS_CMPSB, bit(Probe::LOAD)},
+    {X86_INS_CMPSW, bit(Probe::LOAD)},
+    {X86_INS_CMPSQ, bit(Probe::LOAD)},
     // stores
-    {X86_INS_PUSHFQ, bit(Probe::STORE)}, {X86_INS_PUSHF, bit(Probe::STORE)}, {X86_INS_ENTER, bit(Probe::STORE)},
-    {X86_INS_FST, bit(Probe::STORE)}, {X86_INS_FSTP, bit(Probe::STORE)}, {X86_INS_FIST, bit(Probe::STORE)},
-    {X86_INS_FISTP, bit(Probe::STORE)}, {X86_INS_FISTTP, bit(Probe::STORE)}, {X86_INS_FBSTP, bit(Probe::STORE)},
-    {X86_INS_FNSTCW, bit(Probe::STORE)}, {X86_INS_FNSTSW, bit(Probe::STORE)}, {X86_INS_FNSTENV, bit(Probe::STORE)},
-    {X86_INS_FNSAVE, bit(Probe::STORE)}, {X86_INS_FXSAVE, bit(Probe::STORE)}, {X86_INS_FXSAVE64, bit(Probe::STORE)},
-    {X86_INS_STMXCSR, bit(Probe::STORE)}, {X86_INS_MASKMOVDQU, bit(Probe::STORE)}, {X86_INS_MASKMOVQ, bit(Probe::STORE)},
-    {X86_INS_MOVNTI, bit(Probe::STORE)}, {X86_INS_MOVNTDQ, bit(Probe::STORE)}, {X86_INS_MOVNTPS, bit(Probe::STORE)},
-    {X86_INS_MOVNTPD, bit(Probe::STORE)}, {X86_INS_MOVNTQ, bit(Probe::STORE)},
-    {X86_INS_STOSB, bit(Probe::STORE)}, {X86_INS_STOSW, bit(Probe::STORE)}, {X86_INS_STOSD, bit(Probe::STORE)},
+    {X86_INS_PUSHFQ, bit(Probe::STORE)},
+    {X86_INS_PUSHF, bit(Probe::STORE)},
+    {X86_INS_ENTER, bit(Probe::STORE)},
+    {X86_INS_FST, bit(Probe::STORE)},
+    {X86_INS_FSTP, bit(Probe::STORE)},
+    {X86_INS_FIST, bit(Probe::STORE)},
+    {X86_INS_FISTP, bit(Probe::STORE)},
+    {X86_INS_FISTTP, bit(Probe::STORE)},
+    {X86_INS_FBSTP, bit(Probe::STORE)},
+    {X86_INS_FNSTCW, bit(Probe::STORE)},
+    {X86_INS_FNSTSW, bit(Probe::STORE)},
+    {X86_INS_FNSTENV, bit(Probe::STORE)},
+    {X86_INS_FNSAVE, bit(Probe::STORE)},
+    {X86_INS_FXSAVE, bit(Probe::STORE)},
+    {X86_INS_FXSAVE64, bit(Probe::STORE)},
+    {X86_INS_STMXCSR, bit(Probe::STORE)},
+    {X86_INS_MASKMOVDQU, bit(Probe::STORE)},
+    {X86_INS_MASKMOVQ, bit(Probe::STORE)},
+    {X86_INS_MOVNTI, bit(Probe::STORE)},
+    {X86_INS_MOVNTDQ, bit(Probe::STORE)},
+    {X86_INS_MOVNTPS, bit(Probe::STORE)},
+    {X86_INS_MOVNTPD, bit(Probe::STORE)},
+    {X86_INS_MOVNTQ, bit(Probe::STORE)},
+    {X86_INS_STOSB, bit(Probe::STORE)},
+    {X86_INS_STOSW, bit(Probe::STORE)},
+    {X86_INS_STOSD, bit(Probe::STORE)},
     {X86_INS_STOSQ, bit(Probe::STORE)},
-    {X86_INS_SETA, bit(Probe::STORE)}, {X86_INS_SETAE, bit(Probe::STORE)}, {X86_INS_SETB, bit(Probe::STORE)}, {X86_INS_SETBE, bit(Probe::STORE)}, 
-    {X86_INS_SETE, bit(Probe::STORE)}, {X86_INS_SETG, bit(Probe::STORE)}, {X86_INS_SETGE, bit(Probe::STORE)}, {X86_INS_SETL, bit(Probe::STORE)}, 
-    {X86_INS_SETLE, bit(Probe::STORE)}, {X86_INS_SETNE, bit(Probe::STORE)}, {X86_INS_SETNO, bit(Probe::STORE)}, {X86_INS_SETNP, bit(Probe::STORE)}, 
-    {X86_INS_SETNS, bit(Probe::STORE)}, {X86_INS_SETO, bit(Probe::STORE)}, {X86_INS_SETP, bit(Probe::STORE)}, {X86_INS_SETS, bit(Probe::STORE)},
+    {X86_INS_SETA, bit(Probe::STORE)},
+    {X86_INS_SETAE, bit(Probe::STORE)},
+    {X86_INS_SETB, bit(Probe::STORE)},
+    {X86_INS_SETBE, bit(Probe::STORE)},
+    {X86_INS_SETE, bit(Probe::STORE)},
+    {X86_INS_SETG, bit(Probe::STORE)},
+    {X86_INS_SETGE, bit(Probe::STORE)},
+    {X86_INS_SETL, bit(Probe::STORE)},
+    {X86_INS_SETLE, bit(Probe::STORE)},
+    {X86_INS_SETNE, bit(Probe::STORE)},
+    {X86_INS_SETNO, bit(Probe::STORE)},
+    {X86_INS_SETNP, bit(Probe::STORE)},
+    {X86_INS_SETNS, bit(Probe::STORE)},
+    {X86_INS_SETO, bit(Probe::STORE)},
+    {X86_INS_SETP, bit(Probe::STORE)},
+    {X86_INS_SETS, bit(Probe::STORE)},
     // both
-    {X86_INS_ROL, READ_MODIFY_WRITE}, {X86_INS_ROR, READ_MODIFY_WRITE}, {X86_INS_RCL, READ_MODIFY_WRITE},
+    {X86_INS_ROL, READ_MODIFY_WRITE},
+    {X86_INS_ROR, READ_MODIFY_WRITE},
+    {X86_INS_RCL, READ_MODIFY_WRITE},
     {X86_INS_RCR, READ_MODIFY_WRITE},
-    {X86_INS_MOVSB, READ_MODIFY_WRITE}, {X86_INS_MOVSW, READ_MODIFY_WRITE}, {X86_INS_MOVSQ, READ_MODIFY_WRITE},
-    {X86_INS_XCHG, READ_MODIFY_WRITE}, {X86_INS_XADD, READ_MODIFY_WRITE}, {X86_INS_CMPXCHG, READ_MODIFY_WRITE},
-    {X86_INS_CMPXCHG8B, READ_MODIFY_WRITE}, {X86_INS_CMPXCHG16B, READ_MODIFY_WRITE}, {X86_INS_BTS, READ_MODIFY_WRITE},
-    {X86_INS_BTR, READ_MODIFY_WRITE}, {X86_INS_BTC, READ_MODIFY_WRITE},
+    {X86_INS_MOVSB, READ_MODIFY_WRITE},
+    {X86_INS_MOVSW, READ_MODIFY_WRITE},
+    {X86_INS_MOVSQ, READ_MODIFY_WRITE},
+    {X86_INS_XCHG, READ_MODIFY_WRITE},
+    {X86_INS_XADD, READ_MODIFY_WRITE},
+    {X86_INS_CMPXCHG, READ_MODIFY_WRITE},
+    {X86_INS_CMPXCHG8B, READ_MODIFY_WRITE},
+    {X86_INS_CMPXCHG16B, READ_MODIFY_WRITE},
+    {X86_INS_BTS, READ_MODIFY_WRITE},
+    {X86_INS_BTR, READ_MODIFY_WRITE},
+    {X86_INS_BTC, READ_MODIFY_WRITE},
 };
 
 // Rows above whose probes hold also without a memory operand.
 constexpr unsigned IMPLIED[] = {
-    X86_INS_RET,   X86_INS_LEAVE, X86_INS_POPFQ, X86_INS_POPF,  X86_INS_XLATB, X86_INS_PUSHFQ,     X86_INS_PUSHF,
-    X86_INS_ENTER, X86_INS_MASKMOVDQU, X86_INS_MASKMOVQ,
+    X86_INS_RET,    X86_INS_LEAVE, X86_INS_POPFQ, X86_INS_POPF,       X86_INS_XLATB,
+    X86_INS_PUSHFQ, X86_INS_PUSHF, X86_INS_ENTER, X86_INS_MASKMOVDQU, X86_INS_MASKMOVQ,
 };
 
 constexpr unsigned STRINGS[] = {
@@ -82,7 +146,8 @@ constexpr unsigned STRINGS[] = {
     X86_INS_CMPSD, X86_INS_CMPSQ, X86_INS_SCASB, X86_INS_SCASW, X86_INS_SCASD, X86_INS_SCASQ,
 };
 constexpr unsigned COMPARING_STRINGS[] = {
-    X86_INS_CMPSB, X86_INS_CMPSW, X86_INS_CMPSD, X86_INS_CMPSQ, X86_INS_SCASB, X86_INS_SCASW, X86_INS_SCASD, X86_INS_SCASQ,
+    X86_INS_CMPSB, X86_INS_CMPSW, X86_INS_CMPSD, X86_INS_CMPSQ,
+    X86_INS_SCASB, X86_INS_SCASW, X86_INS_SCASD, X86_INS_SCASQ,
 };
 
 struct TrapRow {
@@ -99,15 +164,33 @@ constexpr TrapRow TRAPS[] = {
     {X86_INS_RDRAND, Trap::UNDEFINED},
     {X86_INS_RDSEED, Trap::UNDEFINED},
     // what the engine would execute although user mode may not
-    {X86_INS_HLT, Trap::PRIVILEGED}, {X86_INS_CLI, Trap::PRIVILEGED}, {X86_INS_STI, Trap::PRIVILEGED},
-    {X86_INS_IN, Trap::PRIVILEGED}, {X86_INS_OUT, Trap::PRIVILEGED}, {X86_INS_INSB, Trap::PRIVILEGED},
-    {X86_INS_INSW, Trap::PRIVILEGED}, {X86_INS_INSD, Trap::PRIVILEGED}, {X86_INS_OUTSB, Trap::PRIVILEGED},
-    {X86_INS_OUTSW, Trap::PRIVILEGED}, {X86_INS_OUTSD, Trap::PRIVILEGED}, {X86_INS_RDMSR, Trap::PRIVILEGED},
-    {X86_INS_WRMSR, Trap::PRIVILEGED}, {X86_INS_LGDT, Trap::PRIVILEGED}, {X86_INS_LIDT, Trap::PRIVILEGED},
-    {X86_INS_LLDT, Trap::PRIVILEGED}, {X86_INS_LTR, Trap::PRIVILEGED}, {X86_INS_LMSW, Trap::PRIVILEGED},
-    {X86_INS_CLTS, Trap::PRIVILEGED}, {X86_INS_INVD, Trap::PRIVILEGED}, {X86_INS_WBINVD, Trap::PRIVILEGED},
-    {X86_INS_INVLPG, Trap::PRIVILEGED}, {X86_INS_SWAPGS, Trap::PRIVILEGED}, {X86_INS_SYSRET, Trap::PRIVILEGED},
-    {X86_INS_SYSEXIT, Trap::PRIVILEGED}, {X86_INS_MONITOR, Trap::PRIVILEGED}, {X86_INS_MWAIT, Trap::PRIVILEGED},
+    {X86_INS_HLT, Trap::PRIVILEGED},
+    {X86_INS_CLI, Trap::PRIVILEGED},
+    {X86_INS_STI, Trap::PRIVILEGED},
+    {X86_INS_IN, Trap::PRIVILEGED},
+    {X86_INS_OUT, Trap::PRIVILEGED},
+    {X86_INS_INSB, Trap::PRIVILEGED},
+    {X86_INS_INSW, Trap::PRIVILEGED},
+    {X86_INS_INSD, Trap::PRIVILEGED},
+    {X86_INS_OUTSB, Trap::PRIVILEGED},
+    {X86_INS_OUTSW, Trap::PRIVILEGED},
+    {X86_INS_OUTSD, Trap::PRIVILEGED},
+    {X86_INS_RDMSR, Trap::PRIVILEGED},
+    {X86_INS_WRMSR, Trap::PRIVILEGED},
+    {X86_INS_LGDT, Trap::PRIVILEGED},
+    {X86_INS_LIDT, Trap::PRIVILEGED},
+    {X86_INS_LLDT, Trap::PRIVILEGED},
+    {X86_INS_LTR, Trap::PRIVILEGED},
+    {X86_INS_LMSW, Trap::PRIVILEGED},
+    {X86_INS_CLTS, Trap::PRIVILEGED},
+    {X86_INS_INVD, Trap::PRIVILEGED},
+    {X86_INS_WBINVD, Trap::PRIVILEGED},
+    {X86_INS_INVLPG, Trap::PRIVILEGED},
+    {X86_INS_SWAPGS, Trap::PRIVILEGED},
+    {X86_INS_SYSRET, Trap::PRIVILEGED},
+    {X86_INS_SYSEXIT, Trap::PRIVILEGED},
+    {X86_INS_MONITOR, Trap::PRIVILEGED},
+    {X86_INS_MWAIT, Trap::PRIVILEGED},
     {X86_INS_XSETBV, Trap::PRIVILEGED},
 };
 
@@ -125,7 +208,8 @@ bool among(const unsigned (&ids)[N], unsigned id) {
 // Offset of the first byte behind the legacy prefixes.
 size_t legacy_prefixes(std::span<const uint8_t> bytes) {
     size_t at = 0;
-    while (at < bytes.size() && std::strchr("\x66\x67\xf2\xf3\xf0\x2e\x36\x3e\x26\x64\x65", bytes[at]) && bytes[at]) at++;
+    while (at < bytes.size() && std::strchr("\x66\x67\xf2\xf3\xf0\x2e\x36\x3e\x26\x64\x65", bytes[at]) && bytes[at])
+        at++;
     return at;
 }
 
@@ -135,7 +219,7 @@ bool vector_extension_encoded(std::span<const uint8_t> bytes) {
 }
 
 class X8664 final : public Isa {
-public:
+  public:
     uc_arch engine_arch() const override { return UC_ARCH_X86; }
     uc_mode engine_mode() const override { return UC_MODE_64; }
     void configure(uc_engine*) const override {}  // the default model: Haswell without AVX
@@ -180,7 +264,7 @@ public:
 
     uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
 
-private:
+  private:
     Op decode_one(uint64_t address, std::span<const uint8_t> bytes);
     bool vector(const cs_insn& insn) const;
     ProbeMask branch_probes(const cs_insn& insn) const;
@@ -205,15 +289,12 @@ ProbeMask X8664::branch_probes(const cs_insn& insn) const {
     ProbeMask target = bit(immediate ? Probe::BR_IMMED : Probe::BR_INDIRECT);
     switch (insn.id) {
         case X86_INS_JMP:
-        case X86_INS_LJMP:
-            return TRANSFER | target;
+        case X86_INS_LJMP: return TRANSFER | target;
         case X86_INS_CALL:
-        case X86_INS_LCALL:
-            return TRANSFER | target | bit(Probe::BR_CALL);
+        case X86_INS_LCALL: return TRANSFER | target | bit(Probe::BR_CALL);
         case X86_INS_RET:
         case X86_INS_RETF:
-        case X86_INS_RETFQ:
-            return TRANSFER | bit(Probe::BR_RETURN);
+        case X86_INS_RETFQ: return TRANSFER | bit(Probe::BR_RETURN);
         case X86_INS_SYSCALL:
         case X86_INS_SYSENTER:
         case X86_INS_INT:
@@ -221,10 +302,8 @@ ProbeMask X8664::branch_probes(const cs_insn& insn) const {
         case X86_INS_INT3:
         case X86_INS_IRET:
         case X86_INS_IRETD:
-        case X86_INS_IRETQ:
-            return TRANSFER;
-        default:
-            break;
+        case X86_INS_IRETQ: return TRANSFER;
+        default: break;
     }
     bool conditional = disassembler_.in_group(X86_GRP_JUMP) || insn.id == X86_INS_LOOP || insn.id == X86_INS_LOOPE ||
                        insn.id == X86_INS_LOOPNE;
@@ -243,25 +322,21 @@ ProbeMask X8664::memory_probes(const cs_insn& insn) const {
     }
     switch (insn.id) {
         case X86_INS_CALL:
-        case X86_INS_PUSH:
-            return bit(Probe::STORE) | (has_memory_operand ? bit(Probe::LOAD) : 0);
-        case X86_INS_POP:
-            return bit(Probe::LOAD) | (has_memory_operand ? bit(Probe::STORE) : 0);
-        case X86_INS_JMP:
-            return has_memory_operand ? bit(Probe::LOAD) : 0;
+        case X86_INS_PUSH: return bit(Probe::STORE) | (has_memory_operand ? bit(Probe::LOAD) : 0);
+        case X86_INS_POP: return bit(Probe::LOAD) | (has_memory_operand ? bit(Probe::STORE) : 0);
+        case X86_INS_JMP: return has_memory_operand ? bit(Probe::LOAD) : 0;
         case X86_INS_MOVSD:  // the string instruction has two memory operands, the SSE2 one at most one
             if (detail.op_count == 2 && detail.operands[0].type == X86_OP_MEM && detail.operands[1].type == X86_OP_MEM)
                 return READ_MODIFY_WRITE;
             break;
-        case X86_INS_CMPSD:
-            return has_memory_operand ? bit(Probe::LOAD) : 0;
-        default:
-            break;
+        case X86_INS_CMPSD: return has_memory_operand ? bit(Probe::LOAD) : 0;
+        default: break;
     }
     for (const MemoryRow& row : MEMORY_ROWS)
         if (row.id == insn.id) return has_memory_operand || among(IMPLIED, insn.id) ? row.probes : 0;
     // No vector instruction reads and writes the same memory operand; capstone has some the wrong way round.
-    if (has_memory_operand && vector(insn)) return bit(detail.operands[0].type == X86_OP_MEM ? Probe::STORE : Probe::LOAD);
+    if (has_memory_operand && vector(insn))
+        return bit(detail.operands[0].type == X86_OP_MEM ? Probe::STORE : Probe::LOAD);
     if (has_memory_operand && !operands) return bit(Probe::LOAD);  // capstone leaves some x87 loads unmarked
     return operands;
 }
@@ -270,20 +345,17 @@ ProbeMask X8664::operation_probes(const cs_insn& insn) const {
     switch (insn.id) {
         case X86_INS_MFENCE:
         case X86_INS_LFENCE:
-        case X86_INS_SFENCE:
-            return bit(Probe::DSB);
+        case X86_INS_SFENCE: return bit(Probe::DSB);
         case X86_INS_DIV:
-        case X86_INS_IDIV:
-            return mask(Probe::INT_OP, Probe::DIV_OP);
+        case X86_INS_IDIV: return mask(Probe::INT_OP, Probe::DIV_OP);
         case X86_INS_MUL:
         case X86_INS_IMUL:
-        case X86_INS_MULX:
-            return mask(Probe::INT_OP, Probe::MUL_OP);
-        default:
-            break;
+        case X86_INS_MULX: return mask(Probe::INT_OP, Probe::MUL_OP);
+        default: break;
     }
     const Disassembler& in = disassembler_;
-    if (in.in_group(X86_GRP_AES) || in.in_group(X86_GRP_PCLMUL) || in.in_group(X86_GRP_SHA)) return bit(Probe::CRYPTO_OP);
+    if (in.in_group(X86_GRP_AES) || in.in_group(X86_GRP_PCLMUL) || in.in_group(X86_GRP_SHA))
+        return bit(Probe::CRYPTO_OP);
     if (in.in_group(X86_GRP_FPU)) return bit(Probe::FP_OP);
     return vector(insn) ? bit(Probe::SIMD_OP) : 0;
 }
@@ -291,7 +363,10 @@ ProbeMask X8664::operation_probes(const cs_insn& insn) const {
 Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     constexpr ProbeMask RETIRED = mask(Probe::INST_RETIRED, Probe::CYCLES);
     const cs_insn* insn = disassembler_.decode(address, bytes);
-    if (!insn) return Op{.probes = RETIRED, .length = static_cast<uint8_t>(std::min<size_t>(bytes.size(), 255)), .trap = Trap::UNDEFINED};
+    if (!insn)
+        return Op{.probes = RETIRED,
+                  .length = static_cast<uint8_t>(std::min<size_t>(bytes.size(), 255)),
+                  .trap = Trap::UNDEFINED};
 
     Op op{.probes = RETIRED | branch_probes(*insn), .length = static_cast<uint8_t>(insn->size)};
     op.conditional = op.probes & bit(Probe::BR_COND);
@@ -356,7 +431,8 @@ uint64_t X8664::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const 
     for (unsigned i = 0; i < detail.op_count; i++) {
         if (detail.operands[i].type != X86_OP_MEM) continue;
         const x86_op_mem& mem = detail.operands[i].mem;
-        uint64_t address = static_cast<uint64_t>(mem.disp) + value(mem.base) + value(mem.index) * static_cast<uint64_t>(mem.scale);
+        uint64_t address =
+            static_cast<uint64_t>(mem.disp) + value(mem.base) + value(mem.index) * static_cast<uint64_t>(mem.scale);
         if (mem.segment == X86_REG_FS) address += read_register(engine, UC_X86_REG_FS_BASE);
         if (mem.segment == X86_REG_GS) address += read_register(engine, UC_X86_REG_GS_BASE);
         candidates.push_back(address);

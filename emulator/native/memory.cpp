@@ -12,7 +12,8 @@ namespace perfemu {
 PhysicalMemory::PhysicalMemory(uint64_t size_bytes) : size_bytes_(size_bytes) {
     if (size_bytes == 0 || size_bytes & PAGE_MASK || size_bytes >> PAGE_SHIFT > UINT32_MAX)
         throw std::invalid_argument("physical memory must be a whole number of 4096-byte frames, under 16 TiB");
-    void* mapped = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapped =
+        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     arena_ = static_cast<uint8_t*>(mapped);
 }
@@ -21,8 +22,8 @@ PhysicalMemory::~PhysicalMemory() { munmap(arena_, size_bytes_); }
 
 void PhysicalMemory::check(Frame frame, uint32_t count) const {
     if (uint64_t{frame} + count > frames_.size())
-        throw std::out_of_range("frames " + std::to_string(frame) + " to " + std::to_string(uint64_t{frame} + count - 1) +
-                                " are not all allocated");
+        throw std::out_of_range("frames " + std::to_string(frame) + " to " +
+                                std::to_string(uint64_t{frame} + count - 1) + " are not all allocated");
 }
 
 Frame PhysicalMemory::allocate(uint32_t count) {
@@ -188,7 +189,8 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
     return child;
 }
 
-// Splits [address, address + size) at page boundaries; `copy(host, offset, length)` gets each piece until one is missing.
+// Splits [address, address + size) at page boundaries; `copy(host, offset, length)` gets each piece until one is
+// missing.
 template <typename Copy>
 static uint64_t each_piece(const AddressSpace& space, uint64_t address, uint64_t size, Copy copy) {
     uint64_t done = 0;

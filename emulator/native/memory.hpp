@@ -21,7 +21,7 @@ using Frame = uint32_t;
 
 // The guest's RAM: one host mapping, whose pages the host supplies when they are first touched.
 class PhysicalMemory {
-public:
+  public:
     explicit PhysicalMemory(uint64_t size_bytes);
     ~PhysicalMemory();
     PhysicalMemory(const PhysicalMemory&) = delete;
@@ -58,7 +58,7 @@ public:
     }
     bool changeable(Frame frame) const { return frames_[frame].changeable; }
 
-private:
+  private:
     struct FrameState {
         uint32_t references = 0;
         bool holds_code = false;
@@ -85,7 +85,7 @@ struct Page {
 
 // Page tables of one process: 48-bit addresses, four levels of 512 entries.
 class AddressSpace {
-public:
+  public:
     explicit AddressSpace(std::shared_ptr<PhysicalMemory> memory);
     ~AddressSpace();
     AddressSpace(const AddressSpace&) = delete;
@@ -112,7 +112,7 @@ public:
     // Grows whenever a cached translation may have become wrong (not when a page merely became present).
     uint64_t generation() const { return generation_; }
 
-private:
+  private:
     static constexpr unsigned LEVEL_BITS = 9;
     static constexpr unsigned ENTRIES = 1 << LEVEL_BITS;
     static constexpr unsigned ADDRESS_BITS = 48;

@@ -1,21 +1,19 @@
-"""A core with a few pages of hand-written code and nothing around it, and what Unicorn's own CODE hook says about that code."""
+"""A core with a few pages of hand-written code around it, and what Unicorn's own CODE hook says about that code."""
 
 from __future__ import annotations
 
-import struct
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 import unicorn
 from unicorn import arm64_const, x86_const
 
+import require
 from emulator._native import PAGE_SIZE, AddressSpace, Core, CounterBank, PhysicalMemory
 from emulator.cpu import ExitReason
 from emulator.probes import Probe
-import require
 
 CODE = 0x40_0000
 DATA = 0x70_0000
@@ -93,7 +91,7 @@ class Bare:
 
 
 def reference_trace(isa: str, code: bytes) -> list[int]:
-    """Address of every instruction that retires up to the syscall, by Unicorn's CODE hook; a repeated string instruction once."""
+    """Addresses of all that retires up to the syscall, by Unicorn's CODE hook; a repeated string instruction once."""
     aarch64 = isa == "aarch64"
     engine = (
         unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
@@ -122,10 +120,3 @@ def reference_trace(isa: str, code: bytes) -> list[int]:
         )
     engine.emu_start(CODE, 0)
     return trace
-
-
-def words(*values: int) -> bytes:
-    return struct.pack(f"<{len(values)}I", *values)
-
-
-ISAS = pytest.mark.parametrize("isa", ["aarch64", "x86_64"])

@@ -112,7 +112,7 @@ def test_a_loop_counts_as_derived(isa: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 7, 97, 997])
-@pytest.mark.parametrize("isa, source", [*MIXED.items(), ("x86_64", STRINGS)])
+@pytest.mark.parametrize(("isa", "source"), [*MIXED.items(), ("x86_64", STRINGS)])
 def test_overflows_fall_on_the_instructions_that_a_code_hook_sees(
     isa: str, source: str, period: int, tmp_path: Path
 ) -> None:
@@ -227,7 +227,7 @@ def test_privileged_instructions_are_refused(source: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "isa, source, kind",
+    ("isa", "source", "kind"),
     [
         ("aarch64", "mrs x5, pmccntr_el0", TrapKind.MRS),
         ("aarch64", "msr pmcr_el0, x5", TrapKind.MSR),
@@ -240,7 +240,9 @@ def test_privileged_instructions_are_refused(source: str, tmp_path: Path) -> Non
 def test_registers_are_answered_with_the_count_before_the_access(
     isa: str, source: str, kind: TrapKind, tmp_path: Path
 ) -> None:
-    bare = Bare.load(isa, assemble(isa, f"nop\nnop\n{source}\nnop\n{'svc #0' if isa == 'aarch64' else 'syscall'}", tmp_path))
+    bare = Bare.load(
+        isa, assemble(isa, f"nop\nnop\n{source}\nnop\n{'svc #0' if isa == 'aarch64' else 'syscall'}", tmp_path)
+    )
     assert bare.run() is ExitReason.REGISTER
     assert bare.core.trapped[0] == kind
     assert bare.core.cycles == 2

@@ -30,7 +30,8 @@ COMMON = [
 ]  # fmt: skip
 C_ONLY = [
     "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-fno-omit-frame-pointer",
-    "-fno-optimize-sibling-calls", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
+    "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
+    "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
 ]  # fmt: skip
 RUNTIME = [HERE / "include" / "runtime.c"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cpu import Cpu
+from emulator.linux.release import HOST_NAME, RELEASE
 from emulator.machine import Machine
 from emulator.sysregs import SysReg
 from perfcore.perfdata.features import CpuCount, Features
@@ -19,7 +20,8 @@ def machine_features(
     """The features that are known before the run."""
     cpus = len(machine.cpus)
     return Features(
-        hostname="perfemu",
+        hostname=HOST_NAME,
+        os_release=RELEASE,
         version=f"perfemu {VERSION}",
         architecture=machine.kernel.architecture.uname_machine,
         cpus=CpuCount(cpus, cpus),

@@ -1,0 +1,77 @@
+"""The Python API, and that its documentation is true."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import perfemu
+import require
+from guests import DIRECTORY, ISAS
+from perfemu import api
+
+ROOT = DIRECTORY.parent
+LOOP = {isa: DIRECTORY / "loop_1k" / f"{isa}.elf" for isa in ISAS}
+
+
+def test_the_documentations_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in one namespace; from a directory that looks like the project's."""
+    (tmp_path / "guest_programs").symlink_to(DIRECTORY)
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(), re.DOTALL)
+    assert len(examples) >= 4
+    names: dict[str, object] = {}
+    for example in examples:
+        exec(compile(example, "docs/api.md", "exec"), names)
+
+
+def test_stub_and_module_offer_the_same() -> None:
+    stub = (ROOT / "perfemu" / "__init__.pyi").read_text()
+    assert re.findall(r"import (\w+) as \1", stub) == api.__all__
+    assert perfemu.stat is api.stat
+    with pytest.raises(AttributeError, match="no attribute 'statt'"):
+        perfemu.statt  # noqa: B018
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_identical_runs_do_not_deviate(isa: str) -> None:
+    result = perfemu.stat([LOOP[isa]], ["instructions", "{cycles,branches}"], repeat=3)
+    assert result["instructions"] == result["cycles:u"] == 2004
+    assert [count.spread.deviation for count in result.counts] == [0, 0, 0]
+    assert result.elapsed_ns == 2004  # one cycle an instruction, at 1 GHz
+
+
+def test_what_was_not_counted_says_why() -> None:
+    result = perfemu.stat([LOOP["aarch64"]], ["branch-misses", "cycles:k"])
+    for name in ("branch-misses", "cycles"):
+        assert name not in result
+        with pytest.raises(KeyError, match="not supported"):
+            result[name]
+    with pytest.raises(KeyError, match="faults: not among the events branch-misses:u, cycles:k"):
+        result["faults"]
+
+
+def test_errors_are_exceptions_with_one_line() -> None:
+    with pytest.raises(perfemu.EventSyntaxError, match="did you mean cycles"):
+        perfemu.stat([LOOP["aarch64"]], ["cycels"])
+    with pytest.raises(perfemu.PerfemuError, match="no such file"):
+        perfemu.run(["./no-such-program"])
+    with pytest.raises(ValueError, match="a sequence of the program and its arguments"):
+        perfemu.run("prog")
+
+
+def test_input_output_environment_and_directory(tmp_path: Path) -> None:
+    busybox = require.command("busybox", package="busybox-static")
+    result = perfemu.run([busybox, "cat"], input=b"to be read", capture=True)
+    assert (result.stdout, result.stderr) == (b"to be read", b"")
+    result = perfemu.run([busybox, "sh", "-c", "echo $NAME; pwd; echo oops >&2; exit 3"], capture=True,
+                         environment={"NAME": "value"}, cwd=tmp_path)  # fmt: skip
+    assert result.stdout == f"value\n{tmp_path}\n".encode()
+    assert (result.stderr, result.exit_status) == (b"oops\n", 3)
+    counted = perfemu.stat([busybox, "wc", "-c"], ["instructions"], input=b"12345", capture=True, repeat=2)
+    assert counted.stdout == b"5\n5\n"  # both runs read it
+    assert counted.counts.events[0].spread.deviation == 0
+    recording = perfemu.record([busybox, "true"], output=tmp_path / "out.data", period=1000, capture=True)
+    assert recording.sample_count == len(list(recording.samples())) > 0
+    assert os.path.getsize(recording.path) > 0

@@ -1,0 +1,241 @@
+"""The command as a user meets it: one clear line for what is wrong, the shell's statuses, and nothing of Python."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import require
+from guests import DIRECTORY, ISAS
+from perfcore.perfdata.reader import open_perf_data
+from perfemu.cli.main import COMMANDS, main
+
+LOOP = {isa: str(DIRECTORY / "loop_1k" / f"{isa}.elf") for isa in ISAS}
+ARM = LOOP["aarch64"]
+PERFEMU = [sys.executable, "-m", "perfemu"]
+ROOT = DIRECTORY.parent
+
+
+def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    # PATH for the host's sake only; the guest has its own
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(
+        [*PERFEMU, *arguments], capture_output=True, text=True, cwd=cwd or ROOT, env=variables, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("staat", 129, "'staat' is not a perfemu-command. Did you mean stat?"),
+        ("frobnicate", 129, "'frobnicate' is not a perfemu-command. See 'perfemu --help'."),
+        ("stat", 129, "no program to run"),
+        ("stat --evnt cycles prog", 129, "unknown option '--evnt'; did you mean --event"),
+        ("stat -e cycels " + ARM, 129, "event syntax error: unknown event 'cycels', did you mean cycles"),
+        ("stat -e r999 " + ARM, 129, "no event with code 0x0999"),
+        ("stat -r 0 " + ARM, 129, "-r/--repeat: 0 is not within 1.."),
+        ("stat -x, -j " + ARM, 129, "-x and -j exclude each other"),
+        ("stat -I 100 " + ARM, 129, "stat -I (counts at intervals) is not modelled yet"),
+        ("stat --per-thread " + ARM, 129, "stat --per-thread (counts per thread) is not modelled yet"),
+        ("stat --append " + ARM, 129, "--append: wants -o FILE"),
+        ("stat --log-fd 77 " + ARM, 129, "--log-fd 77: Bad file descriptor"),
+        ("stat --counters 32 " + ARM, 129, "--counters 32: armv8_pmuv3_0 can have at most 31"),
+        ("stat --core cray " + ARM, 129, "--core cray: no such core; there is ideal"),
+        ("stat --sysroot /no/root " + ARM, 129, "--sysroot /no/root: no such directory"),
+        ("stat --rw /no/path " + ARM, 129, "--rw /no/path: no such file or directory"),
+        ("stat --env NOT_SET_ANYWHERE " + ARM, 129, "--env NOT_SET_ANYWHERE: not set in your environment"),
+        ("stat -o /no/where " + ARM, 1, "cannot write /no/where: No such file or directory"),
+        ("record -o /no/where " + ARM, 1, "cannot write /no/where: No such file or directory"),
+        ("record -o /tmp " + ARM, 1, "cannot write /tmp: Is a directory"),
+        ("record -a " + ARM, 129, "record -a (all CPUs) is not modelled yet"),
+        ("record --call-graph dwarf " + ARM, 129, "dwarf is not modelled yet; there is fp"),
+        ("record --call-graph lbr " + ARM, 129, "lbr is not modelled yet; there is fp"),
+        ("record -c ten " + ARM, 129, "-c/--count: 'ten' is not a number"),
+        ("record -F max " + ARM, 129, "max: guest time knows no maximum"),
+        ("record -c 10 -F 10 " + ARM, 129, "-c and -F exclude each other"),
+        ("record -e branch-misses " + ARM, 1, "the branch-misses:u event is not supported"),
+        ("record -e cycles:k " + ARM, 1, "the cycles:k event is not supported: only user mode is executed"),
+        ("run no-such-program", 127, "no-such-program: not found in /usr/local/bin:/usr/bin:/bin"),
+        ("run ./no/such/program", 127, "./no/such/program: no such file"),
+        ("run /tmp", 126, "/tmp: is a directory"),
+        ("run README.md", 127, "README.md: not found"),
+        ("list no-such-event", 1, "list: no event matches no-such-event"),
+    ],
+)
+def test_a_wrong_command_gets_one_line(
+    command: str, status: int, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(command.split()) == status
+    output = capsys.readouterr()
+    assert output.err.startswith("perfemu: ")
+    assert message in output.err
+    assert output.err.count("\n") == 1
+
+
+def test_files_that_are_no_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = Path(ARM).read_bytes()
+    cases = {
+        "text": (b"hello", "not an ELF executable"),
+        "truncated": (loop[:40], "a truncated ELF file"),
+        "short": (loop[:100], "truncated"),
+        "32-bit": (loop[:4] + b"\x01" + loop[5:], "a 32-bit ELF file"),
+        "riscv": (loop[:18] + b"\xf3\x00" + loop[20:], "an ELF file for RISC-V"),
+        "object": (loop[:16] + b"\x01\x00" + loop[18:], "a relocatable object"),
+    }
+    for name, (data, message) in cases.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        path.chmod(0o755)
+        assert main(["stat", str(path)]) == 126, name
+        error = capsys.readouterr().err
+        assert message in error, name
+        assert error.count("\n") == 1, error
+        assert main(["record", "-o", str(tmp_path / "out.data"), str(path)]) == 126
+        assert not (tmp_path / "out.data").exists()
+        capsys.readouterr()
+
+
+def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as left:
+            main([command.name, "--help"])
+        assert left.value.code == 0
+        text = capsys.readouterr().out
+        assert command.summary in text
+        if command.name != "report":
+            assert f"  perfemu {command.name}" in text
+    assert main(["--help"]) == 0
+    table = capsys.readouterr().out
+    assert all(f"   {command.name:<15} {command.summary}\n" in table for command in COMMANDS)
+
+
+def test_an_internal_error_is_one_line_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("by a test")
+
+    monkeypatch.setattr("perfemu.session.Machine", broken)
+    assert main(["run", ARM]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("perfemu: internal error, a bug in perfemu: ZeroDivisionError: by a test (")
+    assert error.count("\n") == 1
+    monkeypatch.setenv("PERFEMU_DEBUG", "1")
+    main(["run", ARM])
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_stat_counts_and_leaves_the_guests_output_alone(isa: str) -> None:
+    # guest_programs/loop_1k/expected.toml derives 2004 instructions and 1000 branches, on x86 1001 with SYSCALL
+    done = run("stat", "-x,", "-e", "instructions,branches,branch-misses,page-faults", LOOP[isa])
+    branches = {"aarch64": 1000, "x86_64": 1001}[isa]
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines()[:3] == [
+        "2004,,instructions:u,2004,100.00,,",
+        f"{branches},,branches:u,2004,100.00,,",
+        "<not supported>,,branch-misses:u,0,100.00,,",
+    ]
+
+
+def test_default_events_are_perfs() -> None:
+    lines = run("stat", ARM).stderr.splitlines()
+    names = [line.split("#")[0].split()[-1] for line in lines[3:11]]
+    assert names == [
+        "task-clock",
+        "context-switches",
+        "cpu-migrations",
+        "page-faults",
+        "cycles:u",
+        "instructions:u",
+        "branches:u",
+        "branch-misses:u",
+    ]
+    assert lines[1] == f" Performance counter stats for '{ARM}' (core ideal):"
+
+
+def test_what_does_not_fit_the_counters_is_not_counted() -> None:
+    """With one event counter: cycles has a counter of its own, br_retired the one, ld_retired none."""
+    done = run("stat", "--counters", "1", "-x,", "-e", "cycles,br_retired,ld_retired", ARM)
+    assert done.stderr.splitlines() == [
+        "2004,,cycles:u,2004,100.00,,",
+        "1000,,br_retired:u,2004,100.00,,",
+        "<not counted>,,ld_retired:u,0,0.00,,",
+    ]
+
+
+def test_output_goes_where_it_is_told(tmp_path: Path) -> None:
+    counts = tmp_path / "counts"
+    for option in ("-o", "-o"):
+        assert run("stat", "-x,", "-e", "instructions", option, str(counts), ARM).stderr == ""
+    run("stat", "-x,", "-e", "instructions", "-o", str(counts), "--append", ARM)
+    assert counts.read_text() == "2004,,instructions:u,2004,100.00,,\n" * 2
+    assert run("stat", "-j", "-e", "instructions", "--log-fd", "1", ARM).stdout.startswith('{"counter-value" : "2004.')
+
+
+@pytest.mark.parametrize("command", ["stat -o counts", "record -o perf.data", "run"])
+def test_a_programs_status_is_ours(command: str, tmp_path: Path) -> None:
+    busybox = require.command("busybox", package="busybox-static")
+    assert run(*command.split(), busybox, "sh", "-c", "exit 7", cwd=tmp_path).returncode == 7
+
+
+def test_an_old_file_is_kept(tmp_path: Path) -> None:
+    for count in ("100", "200"):
+        done = run("record", "-c", count, ARM, cwd=tmp_path)
+        assert done.returncode == 0
+    # 2004 instructions on a core of one cycle each: 20 samples, then 10
+    assert "[ perfemu record: Captured and wrote 0.0" in done.stderr
+    assert "perf.data (10 samples) ]" in done.stderr
+    for name, samples in (("perf.data.old", 20), ("perf.data", 10)):
+        with open_perf_data(str(tmp_path / name)) as file:
+            assert sum(record.type == 9 for record in file.records()) == samples
+
+
+def test_recordings_are_identical_whatever_the_host(tmp_path: Path) -> None:
+    for name, home in (("one", "/"), ("two", "/home/user")):
+        (tmp_path / name).mkdir()
+        run("record", "-c", "10", "-g", ARM, cwd=tmp_path / name, HOME=home, LANG="C.UTF-8" if home else "C")
+    assert (tmp_path / "one" / "perf.data").read_bytes() == (tmp_path / "two" / "perf.data").read_bytes()
+
+
+def spin(directory: Path) -> Path:
+    """A program that never ends: b . (AArch64), over the first instruction of loop_1k."""
+    program = bytearray(Path(ARM).read_bytes())
+    first_instruction = program.index(bytes.fromhex("007d80d2"))  # mov x0, #1000
+    program[first_instruction : first_instruction + 4] = bytes.fromhex("00000014")
+    path = directory / "spin"
+    path.write_bytes(program)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["record -c 1000000 -o out.data", "stat -e instructions", "run"])
+def test_a_signal_ends_the_run_in_order(command: str, number: signal.Signals, tmp_path: Path) -> None:
+    program = spin(tmp_path)
+    process = subprocess.Popen(
+        [*PERFEMU, *command.split(), str(program)],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    time.sleep(0.7)  # long enough to be running
+    process.send_signal(number)
+    before = time.monotonic()
+    _, error = process.communicate(timeout=10)
+    assert process.returncode == -number
+    assert time.monotonic() - before < 1
+    if command.startswith("record"):
+        assert "[ perfemu record: Captured and wrote" in error
+        with open_perf_data(str(tmp_path / "out.data")) as file:
+            assert not file.interrupted
+            assert sum(record.type == 9 for record in file.records()) > 0
+    if command.startswith("stat"):
+        assert "instructions:u" in error
+    assert "Traceback" not in error

@@ -1,7 +1,7 @@
 """The machine: cores, memory, and enough Linux to run real programs.
 
-The native core links the libraries that the unicorn and capstone wheels ship. They lie in those packages' folders, where no
-loader looks (and capstone's SONAME names a file that its wheel lacks), so they are loaded here by path, before the core.
+The native core links the libraries that the unicorn and capstone wheels ship. They lie in those packages' folders,
+where no loader looks (and capstone's SONAME names a file that its wheel lacks), so they are loaded here by path, first.
 """
 
 from __future__ import annotations

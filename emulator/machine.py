@@ -41,7 +41,7 @@ class Machine:
         self.kernel.start(program)
 
     def run(self) -> int:
-        """Run until the first process has ended; its wait status. May be left by KeyboardInterrupt, and called again."""
+        """Run until the first process has ended; its wait status. After KeyboardInterrupt it can be called again."""
         cpu = self.cpus[0]
         kernel = self.kernel
         core_run = cpu.core.run

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Probe(IntEnum):
-    """What the core reports. Each instruction fires a probe at most once, and when it retires, unless the row says otherwise."""
+    """What the core reports. An instruction fires a probe at most once, as it retires, unless the row says so."""
 
     INST_RETIRED = 0  # an x86 instruction with a REP prefix fires once, whatever its count
     CYCLES = 1  # on the ideal core: with every INST_RETIRED

@@ -34,7 +34,7 @@ class Msr:
 
 
 class UndefinedRegister(Exception):
-    """The access is not allowed at this privilege, or no such register: the guest gets SIGILL (Arm) or SIGSEGV (x86 #GP)."""
+    """No such register, or not at this privilege: the guest gets SIGILL (Arm) or SIGSEGV (x86 #GP)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,119 +22,31 @@ constexpr uint64_t RFLAGS_TF = 1 << 8;
 
 constexpr ProbeMask READ_MODIFY_WRITE = mask(Probe::LOAD, Probe::STORE);
 
-// What an instruction does to memory without, or other than, its operands tell.
-struct MemoryRow {
-    unsigned id;
-    ProbeMask probes;
-};
+// Instructions whose accesses are implied, or whose operands capstone describes otherwise than they behave.
+// They name a memory operand, and leave it alone.
+constexpr unsigned NO_ACCESS[] = {X86_INS_LEA,        X86_INS_NOP,        X86_INS_PREFETCH,   X86_INS_PREFETCHNTA,
+                                  X86_INS_PREFETCHT0, X86_INS_PREFETCHT1, X86_INS_PREFETCHT2, X86_INS_PREFETCHW,
+                                  X86_INS_CLFLUSH,    X86_INS_CLFLUSHOPT, X86_INS_CLWB};
+constexpr unsigned LOADS[] = {
+    X86_INS_RET,   X86_INS_LEAVE, X86_INS_POPFQ,  X86_INS_POPF,   X86_INS_XLATB,   X86_INS_FLD,       X86_INS_FILD,
+    X86_INS_FBLD,  X86_INS_FLDCW, X86_INS_FLDENV, X86_INS_FRSTOR, X86_INS_FXRSTOR, X86_INS_FXRSTOR64, X86_INS_LDMXCSR,
+    X86_INS_CMP,   X86_INS_TEST,  X86_INS_BT,     X86_INS_LODSB,  X86_INS_LODSW,   X86_INS_LODSD,     X86_INS_LODSQ,
+    X86_INS_SCASB, X86_INS_SCASW, X86_INS_SCASD,  X86_INS_SCASQ,  X86_INS_CMPSB,   X86_INS_CMPSW,     X86_INS_CMPSQ};
+constexpr unsigned STORES[] = {X86_INS_PUSHFQ,  X86_INS_PUSHF,      X86_INS_ENTER,    X86_INS_FST,    X86_INS_FSTP,
+                               X86_INS_FIST,    X86_INS_FISTP,      X86_INS_FISTTP,   X86_INS_FBSTP,  X86_INS_FNSTCW,
+                               X86_INS_FNSTSW,  X86_INS_FNSTENV,    X86_INS_FNSAVE,   X86_INS_FXSAVE, X86_INS_FXSAVE64,
+                               X86_INS_STMXCSR, X86_INS_MASKMOVDQU, X86_INS_MASKMOVQ, X86_INS_MOVNTI, X86_INS_MOVNTDQ,
+                               X86_INS_MOVNTPS, X86_INS_MOVNTPD,    X86_INS_MOVNTQ,   X86_INS_STOSB,  X86_INS_STOSW,
+                               X86_INS_STOSD,   X86_INS_STOSQ,      X86_INS_SETA,     X86_INS_SETAE,  X86_INS_SETB,
+                               X86_INS_SETBE,   X86_INS_SETE,       X86_INS_SETG,     X86_INS_SETGE,  X86_INS_SETL,
+                               X86_INS_SETLE,   X86_INS_SETNE,      X86_INS_SETNO,    X86_INS_SETNP,  X86_INS_SETNS,
+                               X86_INS_SETO,    X86_INS_SETP,       X86_INS_SETS};
+constexpr unsigned READ_MODIFY_WRITES[] = {X86_INS_ROL,   X86_INS_ROR,     X86_INS_RCL,       X86_INS_RCR,
+                                           X86_INS_MOVSB, X86_INS_MOVSW,   X86_INS_MOVSQ,     X86_INS_XCHG,
+                                           X86_INS_XADD,  X86_INS_CMPXCHG, X86_INS_CMPXCHG8B, X86_INS_CMPXCHG16B,
+                                           X86_INS_BTS,   X86_INS_BTR,     X86_INS_BTC};
 
-// Instructions whose accesses are implied, or whose operands capstone describes otherwise than they behave. Sorted by
-// what they do; a row replaces what the operands say.
-constexpr MemoryRow MEMORY_ROWS[] = {
-    // name a memory operand and do not access it
-    {X86_INS_LEA, 0},
-    {X86_INS_NOP, 0},
-    {X86_INS_PREFETCH, 0},
-    {X86_INS_PREFETCHNTA, 0},
-    {X86_INS_PREFETCHT0, 0},
-    {X86_INS_PREFETCHT1, 0},
-    {X86_INS_PREFETCHT2, 0},
-    {X86_INS_PREFETCHW, 0},
-    {X86_INS_CLFLUSH, 0},
-    {X86_INS_CLFLUSHOPT, 0},
-    {X86_INS_CLWB, 0},
-    // loads
-    {X86_INS_RET, bit(Probe::LOAD)},
-    {X86_INS_LEAVE, bit(Probe::LOAD)},
-    {X86_INS_POPFQ, bit(Probe::LOAD)},
-    {X86_INS_POPF, bit(Probe::LOAD)},
-    {X86_INS_XLATB, bit(Probe::LOAD)},
-    {X86_INS_FLD, bit(Probe::LOAD)},
-    {X86_INS_FILD, bit(Probe::LOAD)},
-    {X86_INS_FBLD, bit(Probe::LOAD)},
-    {X86_INS_FLDCW, bit(Probe::LOAD)},
-    {X86_INS_FLDENV, bit(Probe::LOAD)},
-    {X86_INS_FRSTOR, bit(Probe::LOAD)},
-    {X86_INS_FXRSTOR, bit(Probe::LOAD)},
-    {X86_INS_FXRSTOR64, bit(Probe::LOAD)},
-    {X86_INS_LDMXCSR, bit(Probe::LOAD)},
-    {X86_INS_CMP, bit(Probe::LOAD)},
-    {X86_INS_TEST, bit(Probe::LOAD)},
-    {X86_INS_BT, bit(Probe::LOAD)},
-    {X86_INS_LODSB, bit(Probe::LOAD)},
-    {X86_INS_LODSW, bit(Probe::LOAD)},
-    {X86_INS_LODSD, bit(Probe::LOAD)},
-    {X86_INS_LODSQ, bit(Probe::LOAD)},
-    {X86_INS_SCASB, bit(Probe::LOAD)},
-    {X86_INS_SCASW, bit(Probe::LOAD)},
-    {X86_INS_SCASD, bit(Probe::LOAD)},
-    {X86_INS_SCASQ, bit(Probe::LOAD)},
-    {X86_INS_CMPSB, bit(Probe::LOAD)},
-    {X86_INS_CMPSW, bit(Probe::LOAD)},
-    {X86_INS_CMPSQ, bit(Probe::LOAD)},
-    // stores
-    {X86_INS_PUSHFQ, bit(Probe::STORE)},
-    {X86_INS_PUSHF, bit(Probe::STORE)},
-    {X86_INS_ENTER, bit(Probe::STORE)},
-    {X86_INS_FST, bit(Probe::STORE)},
-    {X86_INS_FSTP, bit(Probe::STORE)},
-    {X86_INS_FIST, bit(Probe::STORE)},
-    {X86_INS_FISTP, bit(Probe::STORE)},
-    {X86_INS_FISTTP, bit(Probe::STORE)},
-    {X86_INS_FBSTP, bit(Probe::STORE)},
-    {X86_INS_FNSTCW, bit(Probe::STORE)},
-    {X86_INS_FNSTSW, bit(Probe::STORE)},
-    {X86_INS_FNSTENV, bit(Probe::STORE)},
-    {X86_INS_FNSAVE, bit(Probe::STORE)},
-    {X86_INS_FXSAVE, bit(Probe::STORE)},
-    {X86_INS_FXSAVE64, bit(Probe::STORE)},
-    {X86_INS_STMXCSR, bit(Probe::STORE)},
-    {X86_INS_MASKMOVDQU, bit(Probe::STORE)},
-    {X86_INS_MASKMOVQ, bit(Probe::STORE)},
-    {X86_INS_MOVNTI, bit(Probe::STORE)},
-    {X86_INS_MOVNTDQ, bit(Probe::STORE)},
-    {X86_INS_MOVNTPS, bit(Probe::STORE)},
-    {X86_INS_MOVNTPD, bit(Probe::STORE)},
-    {X86_INS_MOVNTQ, bit(Probe::STORE)},
-    {X86_INS_STOSB, bit(Probe::STORE)},
-    {X86_INS_STOSW, bit(Probe::STORE)},
-    {X86_INS_STOSD, bit(Probe::STORE)},
-    {X86_INS_STOSQ, bit(Probe::STORE)},
-    {X86_INS_SETA, bit(Probe::STORE)},
-    {X86_INS_SETAE, bit(Probe::STORE)},
-    {X86_INS_SETB, bit(Probe::STORE)},
-    {X86_INS_SETBE, bit(Probe::STORE)},
-    {X86_INS_SETE, bit(Probe::STORE)},
-    {X86_INS_SETG, bit(Probe::STORE)},
-    {X86_INS_SETGE, bit(Probe::STORE)},
-    {X86_INS_SETL, bit(Probe::STORE)},
-    {X86_INS_SETLE, bit(Probe::STORE)},
-    {X86_INS_SETNE, bit(Probe::STORE)},
-    {X86_INS_SETNO, bit(Probe::STORE)},
-    {X86_INS_SETNP, bit(Probe::STORE)},
-    {X86_INS_SETNS, bit(Probe::STORE)},
-    {X86_INS_SETO, bit(Probe::STORE)},
-    {X86_INS_SETP, bit(Probe::STORE)},
-    {X86_INS_SETS, bit(Probe::STORE)},
-    // both
-    {X86_INS_ROL, READ_MODIFY_WRITE},
-    {X86_INS_ROR, READ_MODIFY_WRITE},
-    {X86_INS_RCL, READ_MODIFY_WRITE},
-    {X86_INS_RCR, READ_MODIFY_WRITE},
-    {X86_INS_MOVSB, READ_MODIFY_WRITE},
-    {X86_INS_MOVSW, READ_MODIFY_WRITE},
-    {X86_INS_MOVSQ, READ_MODIFY_WRITE},
-    {X86_INS_XCHG, READ_MODIFY_WRITE},
-    {X86_INS_XADD, READ_MODIFY_WRITE},
-    {X86_INS_CMPXCHG, READ_MODIFY_WRITE},
-    {X86_INS_CMPXCHG8B, READ_MODIFY_WRITE},
-    {X86_INS_CMPXCHG16B, READ_MODIFY_WRITE},
-    {X86_INS_BTS, READ_MODIFY_WRITE},
-    {X86_INS_BTR, READ_MODIFY_WRITE},
-    {X86_INS_BTC, READ_MODIFY_WRITE},
-};
-
-// Rows above whose probes hold also without a memory operand.
+// Those of them that access memory without an operand that says so.
 constexpr unsigned IMPLIED[] = {
     X86_INS_RET,    X86_INS_LEAVE, X86_INS_POPFQ, X86_INS_POPF,       X86_INS_XLATB,
     X86_INS_PUSHFQ, X86_INS_PUSHF, X86_INS_ENTER, X86_INS_MASKMOVDQU, X86_INS_MASKMOVQ,
@@ -163,36 +75,13 @@ constexpr TrapRow TRAPS[] = {
     // host randomness: CPUID does not offer them
     {X86_INS_RDRAND, Trap::UNDEFINED},
     {X86_INS_RDSEED, Trap::UNDEFINED},
-    // what the engine would execute although user mode may not
-    {X86_INS_HLT, Trap::PRIVILEGED},
-    {X86_INS_CLI, Trap::PRIVILEGED},
-    {X86_INS_STI, Trap::PRIVILEGED},
-    {X86_INS_IN, Trap::PRIVILEGED},
-    {X86_INS_OUT, Trap::PRIVILEGED},
-    {X86_INS_INSB, Trap::PRIVILEGED},
-    {X86_INS_INSW, Trap::PRIVILEGED},
-    {X86_INS_INSD, Trap::PRIVILEGED},
-    {X86_INS_OUTSB, Trap::PRIVILEGED},
-    {X86_INS_OUTSW, Trap::PRIVILEGED},
-    {X86_INS_OUTSD, Trap::PRIVILEGED},
-    {X86_INS_RDMSR, Trap::PRIVILEGED},
-    {X86_INS_WRMSR, Trap::PRIVILEGED},
-    {X86_INS_LGDT, Trap::PRIVILEGED},
-    {X86_INS_LIDT, Trap::PRIVILEGED},
-    {X86_INS_LLDT, Trap::PRIVILEGED},
-    {X86_INS_LTR, Trap::PRIVILEGED},
-    {X86_INS_LMSW, Trap::PRIVILEGED},
-    {X86_INS_CLTS, Trap::PRIVILEGED},
-    {X86_INS_INVD, Trap::PRIVILEGED},
-    {X86_INS_WBINVD, Trap::PRIVILEGED},
-    {X86_INS_INVLPG, Trap::PRIVILEGED},
-    {X86_INS_SWAPGS, Trap::PRIVILEGED},
-    {X86_INS_SYSRET, Trap::PRIVILEGED},
-    {X86_INS_SYSEXIT, Trap::PRIVILEGED},
-    {X86_INS_MONITOR, Trap::PRIVILEGED},
-    {X86_INS_MWAIT, Trap::PRIVILEGED},
-    {X86_INS_XSETBV, Trap::PRIVILEGED},
 };
+// What the engine would execute although user mode may not.
+constexpr unsigned PRIVILEGED[] = {
+    X86_INS_HLT,    X86_INS_CLI,    X86_INS_STI,    X86_INS_IN,      X86_INS_OUT,     X86_INS_INSB,  X86_INS_INSW,
+    X86_INS_INSD,   X86_INS_OUTSB,  X86_INS_OUTSW,  X86_INS_OUTSD,   X86_INS_RDMSR,   X86_INS_WRMSR, X86_INS_LGDT,
+    X86_INS_LIDT,   X86_INS_LLDT,   X86_INS_LTR,    X86_INS_LMSW,    X86_INS_CLTS,    X86_INS_INVD,  X86_INS_WBINVD,
+    X86_INS_INVLPG, X86_INS_SWAPGS, X86_INS_SYSRET, X86_INS_SYSEXIT, X86_INS_MONITOR, X86_INS_MWAIT, X86_INS_XSETBV};
 
 // VEX-encoded instructions on general registers (BMI1, BMI2): the engine executes these, and no other VEX, as they are.
 constexpr unsigned VEX_EXECUTED[] = {
@@ -332,8 +221,11 @@ ProbeMask X8664::memory_probes(const cs_insn& insn) const {
         case X86_INS_CMPSD: return has_memory_operand ? bit(Probe::LOAD) : 0;
         default: break;
     }
-    for (const MemoryRow& row : MEMORY_ROWS)
-        if (row.id == insn.id) return has_memory_operand || among(IMPLIED, insn.id) ? row.probes : 0;
+    bool accesses = has_memory_operand || among(IMPLIED, insn.id);
+    if (among(NO_ACCESS, insn.id)) return 0;
+    if (among(LOADS, insn.id)) return accesses ? bit(Probe::LOAD) : 0;
+    if (among(STORES, insn.id)) return accesses ? bit(Probe::STORE) : 0;
+    if (among(READ_MODIFY_WRITES, insn.id)) return accesses ? READ_MODIFY_WRITE : 0;
     // No vector instruction reads and writes the same memory operand; capstone has some the wrong way round.
     if (has_memory_operand && vector(insn))
         return bit(detail.operands[0].type == X86_OP_MEM ? Probe::STORE : Probe::LOAD);
@@ -372,6 +264,7 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     op.conditional = op.probes & bit(Probe::BR_COND);
     for (const TrapRow& row : TRAPS)
         if (row.id == insn->id) op.trap = row.trap;
+    if (among(PRIVILEGED, insn->id)) op.trap = Trap::PRIVILEGED;
     if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE)) op.trap = Trap::PRIVILEGED;  // CRn, DRn
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
 

@@ -57,6 +57,8 @@ class Progress:
                 self._stream.flush()
 
     def _tick(self, number: int, frame: FrameType | None) -> None:
+        if self._instructions() == self._last[1]:
+            return  # the guest waits, for what the user types perhaps: leave the line to it
         # The cursor goes back to the start of the line: what the guest prints then stands there, and not behind.
         self._stream.write(f"{_CLEAR_LINE}{self.line(time.monotonic())}\r")
         self._stream.flush()

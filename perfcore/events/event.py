@@ -173,7 +173,6 @@ class PerfEvent:
         self.ring_buffer: RingBuffer | None = None
         self.user_page: memoryview | None = None  # where a guest may look
         self.on_signal: Callable[[int], None] | None = None  # SIGIO with this si_code (fcntl O_ASYNC)
-        self.on_close: Callable[[], None] | None = None
         self.wants_tick = bool(attr.freq and attr.sample_period)
         self._accounts = settings.throttle or self.wants_tick
         self._enabled_ns = 0
@@ -355,8 +354,6 @@ class PerfEvent:
         self.set_state(EventState.DEAD)
         if self.parent is not None:
             self.parent.children.remove(self)
-        if self.on_close is not None:
-            self.on_close()
 
     # output
 

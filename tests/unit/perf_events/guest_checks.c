@@ -1,0 +1,229 @@
+// What a guest may expect of perf_event_open(2) and of the descriptor. Each check prints "ok NAME" or "FAILED NAME ...".
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define SIGNAL (SIGRTMIN + 2)
+
+static void check(const char *name, long got, long expected) {
+    if (got == expected) printf("ok %s\n", name);
+    else printf("FAILED %s: %ld, not %ld\n", name, got, expected);
+}
+
+static void in_range(const char *name, long got, long lowest, long highest) {
+    if (got >= lowest && got <= highest) printf("ok %s\n", name);
+    else printf("FAILED %s: %ld is not in %ld..%ld\n", name, got, lowest, highest);
+}
+
+// 1,000,000 instructions within a few
+static void million(void) {
+#ifdef __x86_64__
+    __asm__ volatile("mov $499999, %%ecx\n1: dec %%ecx\njnz 1b\nnop" ::: "ecx", "cc");
+#else
+    __asm__ volatile("mov w9, #41248\nmovk w9, #7, lsl #16\n1: subs w9, w9, #1\nb.ne 1b" ::: "x9", "cc");
+#endif
+}
+
+static struct perf_event_attr instructions(void) {
+    struct perf_event_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.size = PERF_ATTR_SIZE_VER5;
+    attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+    attr.disabled = attr.exclude_kernel = attr.exclude_hv = 1;
+    return attr;
+}
+
+static long open_event(void *attr, int pid, int cpu, int group, unsigned long flags) {
+    errno = 0;
+    long descriptor = syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+static void check_errors(void) {
+    struct perf_event_attr attr = instructions();
+    attr.size = 4097;
+    check("size above a page", open_event(&attr, 0, -1, -1, 0), -E2BIG);
+    check("the kernel's size", attr.size, 136);
+    char large[256] = {0};
+    attr.size = 200;
+    memcpy(large, &attr, PERF_ATTR_SIZE_VER5);
+    long larger = open_event(large, 0, -1, -1, 0);
+    check("larger attr, zero tail", larger >= 0, 1);
+    close(larger);
+    large[199] = 1;
+    check("larger attr, other tail", open_event(large, 0, -1, -1, 0), -E2BIG);
+    attr = instructions();
+    check("NULL", open_event(NULL, 0, -1, -1, 0), -EFAULT);
+    check("flag 30", open_event(&attr, 0, -1, -1, 1UL << 30), -EINVAL);
+    check("flag 40", open_event(&attr, 0, -1, -1, 1UL << 40), -EINVAL);
+    check("cpu -5", open_event(&attr, 0, -5, -1, 0), -EINVAL);
+    check("group -2", open_event(&attr, 0, -1, -2, 0), -EBADF);
+    check("group that is no event", open_event(&attr, 0, -1, 0, 0), -EBADF);
+    check("nobody", open_event(&attr, 77, -1, -1, 0), -ESRCH);
+    check("neither task nor cpu", open_event(&attr, -1, -1, -1, 0), -EINVAL);
+    attr.type = -5;
+    check("type -5", open_event(&attr, 0, -1, -1, 0), -ENOENT);
+    attr = instructions();
+    int leader = open_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    check("close on exec", fcntl(leader, F_GETFD), FD_CLOEXEC);
+    attr.exclusive = attr.pinned = 1;
+    check("exclusive sibling", open_event(&attr, 0, -1, leader, 0), -EINVAL);
+    check("unknown ioctl", ioctl(leader, _IO('$', 99), 0) < 0 ? -errno : 0, -ENOTTY);
+    check("refresh without period", ioctl(leader, PERF_EVENT_IOC_REFRESH, 1) < 0 ? -errno : 0, -EINVAL);
+    char small[4];
+    check("short read", read(leader, small, 4) < 0 ? -errno : 0, -ENOSPC);
+    close(leader);
+}
+
+static void check_exhaustion(void) {
+    struct perf_event_attr attr = instructions();
+    int opened[2048], count = 0;
+    long result;
+    while ((result = open_event(&attr, 0, -1, -1, 0)) >= 0) opened[count++] = result;
+    check("all descriptors in use", result, -EMFILE);
+    check("1024 less the standard streams", count, 1021);
+    while (count) close(opened[--count]);
+}
+
+static void check_prctl(void) {
+    struct perf_event_attr attr = instructions();
+    int event = open_event(&attr, 0, -1, -1, 0);
+    long before, counted, after;
+    read(event, &before, 8);
+    prctl(PR_TASK_PERF_EVENTS_ENABLE);
+    million();
+    prctl(PR_TASK_PERF_EVENTS_DISABLE);
+    read(event, &counted, 8);
+    million();
+    read(event, &after, 8);
+    check("off before prctl", before, 0);
+    in_range("between the prctls", counted, 1000000, 1000100);
+    check("off after prctl", after, counted);
+    close(event);
+}
+
+static void check_groups(void) {
+    struct perf_event_attr attr = instructions();
+    attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    int leader = open_event(&attr, 0, -1, -1, 0);
+    attr.disabled = 0;
+    int sibling = open_event(&attr, 0, -1, leader, 0);
+    ioctl(leader, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+    million();
+    ioctl(leader, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
+    long words[7], ids[2];
+    ioctl(leader, PERF_EVENT_IOC_ID, &ids[0]);
+    ioctl(sibling, PERF_EVENT_IOC_ID, &ids[1]);
+    check("bytes of a group", read(leader, words, sizeof words), 56);
+    check("nr", words[0], 2);
+    check("enabled is running", words[1] - words[2], 0);
+    in_range("leader", words[3], 1000000, 1000100);
+    check("leader's id", words[4], ids[0]);
+    check("siblings count alike", words[5], words[3]);
+    check("sibling's id", words[6], ids[1]);
+    close(leader);
+    close(sibling);
+}
+
+static int in, hup, other, use_refresh;
+
+static void on_overflow(int signal, siginfo_t *info, void *context) {
+    ioctl(info->si_fd, PERF_EVENT_IOC_DISABLE, 0);
+    if (info->si_code == POLL_IN) in++;
+    else if (info->si_code == POLL_HUP) hup++;
+    else other++;
+    if (use_refresh) ioctl(info->si_fd, PERF_EVENT_IOC_REFRESH, 1);
+    else ioctl(info->si_fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+// 100 million instructions with a period of 100,000: 1000 overflows, each a signal whose handler stops and starts counting
+static void check_overflow(void) {
+    struct perf_event_attr attr = instructions();
+    attr.sample_period = 100000;
+    attr.sample_type = PERF_SAMPLE_IP;
+    attr.wakeup_events = 1;
+    attr.pinned = 1;
+    struct sigaction action = {.sa_sigaction = on_overflow, .sa_flags = SA_SIGINFO};
+    sigaction(SIGNAL, &action, NULL);
+    in = hup = other = 0;
+    int event = open_event(&attr, 0, -1, -1, 0);
+    struct perf_event_mmap_page *page = mmap(NULL, 17 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    check("mapped", page != MAP_FAILED, 1);
+    fcntl(event, F_SETFL, O_RDWR | O_NONBLOCK | O_ASYNC);
+    fcntl(event, F_SETSIG, SIGNAL);
+    fcntl(event, F_SETOWN, getpid());
+    struct pollfd polled = {event, POLLIN, 0};
+    check("nothing to poll", poll(&polled, 1, 0), 0);
+    ioctl(event, PERF_EVENT_IOC_RESET, 0);
+    ioctl(event, use_refresh ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, 1 * use_refresh);
+    for (int i = 0; i < 100; i++) million();
+    ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    check("POLL_IN", in, use_refresh ? 0 : 1000);
+    check("POLL_HUP", hup, use_refresh ? 1000 : 0);
+    check("no other reason", other, 0);
+    check("bytes of 1000 samples", page->data_head, 16000);
+    poll(&polled, 1, 0);
+    check("poll", polled.revents, POLLIN);
+    munmap(page, 17 * PAGE);
+    close(event);
+}
+
+static void check_mapping(void) {
+    struct perf_event_attr attr = instructions();
+    attr.sample_period = 1000;
+    for (int pages = 0; pages <= 17; pages++) {
+        int event = open_event(&attr, 0, -1, -1, 0);
+        void *page = mmap(NULL, (1 + pages) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+        if ((page != MAP_FAILED) != !(pages & (pages - 1))) printf("FAILED %d data pages\n", pages);
+        close(event);
+    }
+    printf("ok data pages\n");
+}
+
+static void check_children_of_output(void) {
+    struct perf_event_attr attr = instructions();
+    attr.sample_period = 1000000;
+    attr.sample_type = PERF_SAMPLE_IDENTIFIER;
+    int first = open_event(&attr, 0, -1, -1, 0);
+    int second = open_event(&attr, 0, -1, -1, 0);
+    check("output to an event without a buffer", ioctl(second, PERF_EVENT_IOC_SET_OUTPUT, first) < 0 ? -errno : 0, -EINVAL);
+    struct perf_event_mmap_page *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, first, 0);
+    check("output to another's buffer", ioctl(second, PERF_EVENT_IOC_SET_OUTPUT, first), 0);
+    ioctl(second, PERF_EVENT_IOC_ENABLE, 0);
+    million();
+    million();
+    ioctl(second, PERF_EVENT_IOC_DISABLE, 0);
+    long id;
+    ioctl(second, PERF_EVENT_IOC_ID, &id);
+    long *record = (long *)((char *)page + page->data_offset);
+    in_range("samples of the second", page->data_head / 16, 2, 2);
+    check("are its own", record[1], id);
+    close(first);
+    close(second);
+}
+
+int main(void) {
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    check_errors();
+    check_exhaustion();
+    check_prctl();
+    check_groups();
+    check_overflow();
+    use_refresh = 1;
+    check_overflow();
+    check_mapping();
+    check_children_of_output();
+    printf("done\n");
+    return 0;
+}

@@ -1,0 +1,56 @@
+"""perf_event_open as a guest sees it: guest_checks.c on a real core, both ISAs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import require
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
+from perfcore.events.drivers.clock import software_clocks
+from perfcore.events.drivers.intel_core import IntelCore
+from perfcore.events.drivers.software import SoftwareDriver
+from perfcore.events.subsystem import PerfEvents
+from perfcore.events.syscall import install_syscall
+from pmu.arm.pmuv3 import PmuV3
+from pmu.model import model
+from pmu.x86.perfmon import Perfmon
+
+SOURCE = Path(__file__).with_name("guest_checks.c")
+COMPILERS = {"x86_64": ("gcc", "gcc"), "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")}
+PMUS = {"x86_64": ("intel_arch_perfmon", Perfmon, IntelCore), "aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3)}
+
+
+def machine_with_guest_pmu(isa: str) -> Machine:
+    machine = Machine(MachineConfig(isa))
+    kernel = machine.kernel
+    name, device, driver = PMUS[isa]
+    pmu_model = model(name)
+    pmu = device(machine.cpus[0].core.add_bank(pmu_model.bank_size(pmu_model.counters)), pmu_model)
+    pmu.grant_user_access(machine.cpus[0].system_registers)
+    drivers = [driver(machine.cpus, [pmu]), SoftwareDriver(kernel), *software_clocks(kernel)]
+    install_syscall(kernel, PerfEvents(kernel, drivers))
+    return machine
+
+
+def run(machine: Machine, program: Path, directory: Path) -> tuple[int, str]:
+    output = directory / "output"
+    with output.open("wb") as stdout, open(os.devnull, "rb") as stdin:
+        descriptors = stdin.fileno(), stdout.fileno(), stdout.fileno()
+        machine.start(Program(str(program), (str(program),), (), str(directory), *descriptors))
+        return machine.run(), output.read_text()
+
+
+@pytest.mark.parametrize("isa", COMPILERS)
+def test_a_guest_gets_the_perf_events_it_may_expect(isa: str, tmp_path: Path) -> None:
+    program = tmp_path / "guest_checks"
+    compiler = require.command(*COMPILERS[isa])
+    subprocess.run([compiler, "-O1", "-static", str(SOURCE), "-o", str(program)], check=True)
+    status, output = run(machine_with_guest_pmu(isa), program, tmp_path)
+    assert [line for line in output.splitlines() if not line.startswith("ok ")] == ["done"]
+    assert status == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, SampleType
+from perfcore.abi.read_format import ReadValues
 from perfcore.abi.records import Comm, Exit, Fork, Mmap2, Record
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
 from perfcore.perfdata.features import CpuCount, EventDescription, Features
@@ -73,7 +74,14 @@ class Recording:
         self.add(Exit(PID, PID, PID, PID, self.time_ns))
 
     def sample(
-        self, ip: int, callers: Sequence[int] = (), period: int = 1000, number: int = 0, pid: int = PID, tid: int = 0
+        self,
+        ip: int,
+        callers: Sequence[int] = (),
+        period: int = 1000,
+        number: int = 0,
+        pid: int = PID,
+        tid: int = 0,
+        read: Sequence[ReadValues] = (),
     ) -> None:
         """A sample at `ip`, called from `callers` (return addresses, innermost first)."""
         described = self.events[number]
@@ -86,6 +94,7 @@ class Recording:
             period=period,
             id=identifier,
             identifier=identifier,
+            read=list(read),
             callchain=[PERF_CONTEXT_USER, ip, *callers],
         )
         self.records.append(sample_encoder(described.attr)(sample))

@@ -280,6 +280,10 @@ class PerfDataFile:
             raise self._error(f"sample at {record.offset:#x}: id {identifier} belongs to no event")
         return number
 
+    def event_of_id(self, identifier: int) -> int | None:
+        """Index in `events` of the event with this id."""
+        return self._event_of_id.get(identifier)
+
     def decode_sample(self, record: RawRecord, event_number: int) -> Sample:
         try:
             return self._decoders[event_number].decode(record.data, record.misc)

@@ -21,6 +21,8 @@ from perfemu.symbols.finder import SymbolFinder
 _CONTEXT_MAX = (1 << 64) - 4095  # callchain entries from here on are PERF_CONTEXT_* markers
 _CONTEXT_KERNEL = (1 << 64) - 128
 _CONTEXT_USER = (1 << 64) - 512
+_CPU, _PERIOD, _CALLCHAIN = int(SampleType.CPU), int(SampleType.PERIOD), int(SampleType.CALLCHAIN)
+_MASK_64 = (1 << 64) - 1
 _CPUMODE_MASK, _KERNEL = int(Misc.CPUMODE_MASK), int(Misc.KERNEL)
 _CONTEXTS = {_CONTEXT_KERNEL: True, _CONTEXT_USER: False}
 
@@ -54,7 +56,7 @@ class EventProfile:
 
     @property
     def has_callchains(self) -> bool:
-        return bool(self.description.attr.sample_type & SampleType.CALLCHAIN)
+        return bool(self.description.attr.sample_type & _CALLCHAIN)
 
 
 @dataclass(slots=True)
@@ -73,27 +75,24 @@ class Profile:
 def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
     """Read all of `file`. Raises PerfDataError."""
     tasks = Tasks(finder)
-    collected: list[dict[ProfileSample, list[int]]] = []
-    has_cpu: list[bool] = []
+    weights = _Weights(file)
     profile = Profile(file.name, [], [], file.features)
     sample_type = int(RecordType.SAMPLE)
     for record in in_time_order(file):
         kind = record.type
         if kind == sample_type:
             number = file.event_number(record)
-            while len(collected) <= number:
-                has_cpu.append(bool(file.events[len(collected)].attr.sample_type & SampleType.CPU))
-                collected.append({})
             sample = file.decode_sample(record, number)
-            if not has_cpu[number]:
+            attr = file.events[number].attr
+            if not attr.sample_type & _CPU:
                 sample.cpu = -1
+            if not attr.sample_type & _PERIOD:
+                sample.period = attr.sample_period or 1
             key = _resolved(tasks, sample)
-            weight = collected[number].get(key)
-            if weight is None:
-                collected[number][key] = [1, sample.period]
+            if sample.read:
+                weights.add_read(key, sample, number)
             else:
-                weight[0] += 1
-                weight[1] += sample.period
+                weights.add(key, number, sample.period)
         elif kind < UserRecord.HEADER_ATTR:
             decoded = file.decode_record(record)
             if isinstance(decoded, Lost):
@@ -105,15 +104,45 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
                 tasks.apply(decoded, record.misc)
     for number, description in enumerate(file.events):
         event = EventProfile(description.name or event_name(description.attr), description)
-        for key, (samples, period) in (collected[number] if number < len(collected) else {}).items():
-            if not description.attr.sample_type & SampleType.PERIOD:
-                period = samples * (description.attr.sample_period or 1)
+        for key, (samples, period) in weights.of(number).items():
             event.samples[key] = Weight(samples, period)
             event.sample_count += samples
             event.period += period
         profile.events.append(event)
     profile.groups = _groups(profile)
     return profile
+
+
+class _Weights:
+    """Counts equal samples together: by event, then by what they have in common, [samples, period]."""
+
+    def __init__(self, file: PerfDataFile) -> None:
+        self._file = file
+        self._by_event: dict[int, dict[ProfileSample, list[int]]] = {}
+        self._last_values: dict[int, int] = {}  # by event id: the last value that a sample read
+
+    def of(self, number: int) -> dict[ProfileSample, list[int]]:
+        return self._by_event.get(number, {})
+
+    def add(self, key: ProfileSample, number: int, period: int) -> None:
+        samples = self._by_event.get(number)
+        if samples is None:
+            samples = self._by_event[number] = {}
+        weight = samples.get(key)
+        if weight is None:
+            samples[key] = [1, period]
+        else:
+            weight[0] += 1
+            weight[1] += period
+
+    def add_read(self, key: ProfileSample, sample: Sample, number: int) -> None:
+        """PERF_SAMPLE_READ: a sample of every event that it read, weighing what its value has grown by."""
+        for value in sample.read:
+            grown = value.value - self._last_values.get(value.id, 0)
+            self._last_values[value.id] = value.value
+            read = self._file.event_of_id(value.id)
+            if grown:
+                self.add(key, number if read is None else read, grown & _MASK_64)
 
 
 def _resolved(tasks: Tasks, sample: Sample) -> ProfileSample:

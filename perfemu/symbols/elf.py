@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from perfemu.symbols.table import STB_GLOBAL, Symbol, SymbolTable, with_ends, without_aliases
@@ -23,23 +21,21 @@ _STT_NOTYPE, _STT_OBJECT, _STT_FUNC, _STT_GNU_IFUNC = 0, 1, 2, 10
 _STV_INTERNAL, _STV_HIDDEN = 1, 2
 _SHN_UNDEF, _SHN_LORESERVE, _SHN_XINDEX = 0, 0xFF00, 0xFFFF
 _NT_GNU_BUILD_ID = 3
-_SIZE_LIMIT = 1 << 28  # bytes of one section that are read
 
 
 class ElfProblem(Exception):
     """The file is no ELF file that we can use; the text says why, without its name."""
 
 
-_DAMAGE = (ELFError, ConstructError, struct.error, ArithmeticError, LookupError, OSError, TypeError, ValueError)
-
-
 @contextmanager
 def damage_is_a_problem() -> Iterator[None]:
-    """What pyelftools and struct raise on a damaged file becomes an ElfProblem."""
+    """Around pyelftools, which raises nearly anything on a damaged file, assertions and attribute errors included."""
     try:
         yield
-    except _DAMAGE as error:
-        raise ElfProblem(f"not a usable ELF file: {error}") from None
+    except ElfProblem:
+        raise
+    except Exception as error:
+        raise ElfProblem(f"not a usable ELF file: {str(error) or type(error).__name__}") from None
 
 
 class Segment(NamedTuple):
@@ -77,6 +73,7 @@ class ElfFile:
             raise
 
     def _read_headers(self) -> None:
+        self._size = os.fstat(self._file.fileno()).st_size  # bytes
         self._elf = ELFFile(self._file)
         if self._elf.elfclass != 64 or not self._elf.little_endian:
             raise ElfProblem("not a 64-bit little-endian ELF file")
@@ -102,7 +99,7 @@ class ElfFile:
 
     def _data(self, section: Any) -> bytes:
         """A section's bytes; none where it has none in the file (.bss, or stripped into a debug file)."""
-        if section["sh_type"] == "SHT_NOBITS" or section["sh_size"] > _SIZE_LIMIT:
+        if section["sh_type"] == "SHT_NOBITS" or section["sh_offset"] + section["sh_size"] > self._size:
             return b""
         self._file.seek(section["sh_offset"])
         return self._file.read(section["sh_size"])
@@ -125,6 +122,9 @@ class ElfFile:
 
     def dwarf(self) -> Any:
         """pyelftools' DWARFInfo. Raises ElfProblem."""
+        for name, section in self._sections.items():
+            if section["sh_type"] != "SHT_NOBITS" and section["sh_offset"] + section["sh_size"] > self._size:
+                raise ElfProblem(f"section {name} ends after the file")
         with damage_is_a_problem():
             return self._elf.get_dwarf_info(relocate_dwarf_sections=False)
 

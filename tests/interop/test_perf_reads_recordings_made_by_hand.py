@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import require
-from perfcore.abi.constants import SampleType
+from perfcore.abi.constants import ReadFormat, SampleType
+from perfcore.abi.read_format import ReadValues
 from perfcore.abi.records import Comm, Exit, LostSamples
 from perfcore.perfdata.features import EventDescription, EventGroup
 from perfcore.perfdata.records import BuildId
@@ -243,3 +244,32 @@ def test_rounds_and_late_records_do_not_disturb(
             writer.write(b"".join(reversed(made.records[start : start + 4])))
             writer.finish_round()
     assert ours(capsys, path) == perf.report(path)
+
+
+def test_leader_sampling_gives_every_member_its_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], perf: RealPerf
+) -> None:
+    """{instructions,cycles}:S: only the leader samples, and reads both; values are cumulative."""
+    kind = SAMPLE_TYPE | SampleType.READ
+    group_read = ReadFormat.ID | ReadFormat.GROUP
+    events = [
+        event(sample_type=kind, read_format=group_read),
+        event("cycles:u", 2, sample_type=kind, config=0, read_format=group_read, sample_period=0),
+    ]
+    made = Recording(events)
+    made.start(program(tmp_path, "x86_64"), 0x1000, address=TEXT, pgoff=TEXT_OFFSET)
+    for number, (offset, cycles) in enumerate([(0x200, 1500), (0x100, 1500), (0x200, 5500)], start=1):
+        values = (ReadValues(1000 * number, 0, 0, 10, 0), ReadValues(cycles, 0, 0, 20, 0))
+        made.sample(TEXT + offset, read=values)
+    told = features()
+    told.groups = (EventGroup(leader_index=0, members=2),)
+    path = tmp_path / "perf.data"
+    with PerfDataWriter(path, made.events, told) as writer:
+        writer.write(b"".join(made.records))
+    shown = ours(capsys, path, "--sort", "sym")
+    assert shown == perf.report(path, "--sort", "sym")
+    # instructions: leaf 2000 of 3000; cycles: leaf 1500 + 4000 of 5500, middle's did not grow
+    assert [line.split() for line in shown if not line.startswith("#")] == [
+        ["66.67%", "100.00%", "[.]", "leaf"],
+        ["33.33%", "0.00%", "[.]", "middle"],
+    ]

@@ -16,6 +16,7 @@ from perfcore.abi.constants import BranchSampleType, Misc, RecordType, SampleReg
 from perfcore.abi.read_format import ReadValues, decode_read, encode_read
 
 HEADER = struct.Struct("<IHH")  # struct perf_event_header: type, misc, size in bytes
+LONGEST_RECORD = 65_528  # bytes: the size field has 16 bits, and records are whole 8-byte words
 _U64 = struct.Struct("<Q")
 
 
@@ -287,9 +288,21 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
     def encode(sample: Sample) -> bytes:
         tail = b"".join([part(sample, attr) for part in rest])
         size = fixed_size + len(tail)
+        if size > LONGEST_RECORD:
+            _shorten_stack(sample, size - LONGEST_RECORD)
+            return encode(sample)
         return pack(record_type, sample.misc, size, *values(sample)) + tail
 
     return encode
+
+
+def _shorten_stack(sample: Sample, excess: int) -> None:
+    """perf_sample_ustack_size: the stack gives way where a sample would not fit a header's 16 bits of size."""
+    length = len(sample.user_stack) - excess & ~7
+    if length < 0:
+        raise ValueError(f"a sample is {excess} bytes longer than {LONGEST_RECORD}, even without its stack")
+    sample.user_stack = sample.user_stack[:length]
+    sample.user_stack_size = min(sample.user_stack_size, length)
 
 
 def _fixed_encoder(row: SampleField) -> Encode:

@@ -16,6 +16,7 @@ from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record, Switch, 
 from perfcore.events.event import EventState, PerfEvent
 
 ANONYMOUS = "//anon"
+COUNTED_FROM_ZERO = (ANONYMOUS, "[heap]", "[stack]")  # private memory of no file: its offset is its address (vm_pgoff)
 
 EventsOf = Callable[[Task], Iterable[PerfEvent]]
 
@@ -70,7 +71,7 @@ def _mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
     """perf_event_mmap_event: MMAP2 for who knows it, else MMAP."""
     file = mapping.file
     name = mapping.path or ANONYMOUS
-    pgoff = mapping.offset if file is not None or mapping.flags & MAP_SHARED else mapping.start
+    pgoff = mapping.start if name in COUNTED_FROM_ZERO and mapping.flags & MAP_PRIVATE else mapping.offset
     if not attr.mmap2:
         return Mmap(task.pid, task.tid, mapping.start, mapping.length, pgoff, name)
     return Mmap2(

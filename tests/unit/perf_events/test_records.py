@@ -106,6 +106,14 @@ def test_the_sample_table_is_in_abi_order():
     ]
 
 
+def test_a_stack_gives_way_where_a_sample_would_be_too_long():
+    attr = PerfEventAttr(sample_type=SampleType.IP | SampleType.STACK_USER, sample_stack_user=65_528)
+    data = sample_encoder(attr)(Sample(ip=1, user_stack=bytes(65_528), user_stack_size=65_000))
+    assert len(data) == 65_528
+    # header 8, ip 8, size 8, dyn_size 8
+    assert len(decode_sample(attr, data).user_stack) == 65_528 - 32
+
+
 def test_a_sample_with_everything():
     attr = PerfEventAttr(
         sample_type=(1 << 25) - 1 & ~SampleType.WEIGHT_STRUCT,

@@ -6,6 +6,8 @@ import os
 import signal
 from dataclasses import dataclass
 
+_UNREMARKABLE = (signal.SIGINT, signal.SIGPIPE)  # shells end these programs without a word
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -28,6 +30,6 @@ class Ending:
     def message(self) -> str | None:
         """``Segmentation fault``, where the shell would say so."""
         number = self.signal
-        if number is None:
+        if number is None or number in _UNREMARKABLE:
             return None
         return signal.strsignal(number) or f"Signal {number}"

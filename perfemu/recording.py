@@ -18,7 +18,7 @@ from perfcore.perfdata.records import RECORD_HEADER, BuildId
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError
-from perfemu.events.attributes import Sampling, record_attrs
+from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.machine_features import machine_features
@@ -41,6 +41,7 @@ class Recorded:
     samples: int
     wakeups: int
     size_bytes: int  # of the file
+    never_counted: tuple[str, ...] = ()  # events that found no counter, so that they have no samples
 
 
 class _Drain:
@@ -119,7 +120,7 @@ def record(
     Whatever ends the run, the file is complete up to there. A program that cannot be started leaves no file.
     """
     session = Session(settings)
-    specs = session.parse(events)
+    specs = [user_mode_only(spec) for spec in session.parse(events)]
     attrs = record_attrs(specs, sampling)
     opened = open_sampling(session, specs, attrs)
     buffer = RingBuffer.allocate(RING_BUFFER_PAGES)
@@ -152,7 +153,10 @@ def record(
             features.build_ids = _build_ids(writer.mapped_files, build_id_of)
         writer.close()
         size_bytes = os.path.getsize(output) if isinstance(output, str) else writer.data_bytes
-        return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes)
+        never_counted = tuple(
+            spec.name for spec, event in zip(specs, opened, strict=True) if not event.read_values().running
+        )
+        return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, never_counted)
 
 
 def _writer(output: str | BinaryIO, events: list[EventDescription], features: Features) -> PerfDataWriter:

@@ -104,6 +104,8 @@ def run(options: argparse.Namespace) -> int:
     )
     if recorded.ending is not None:
         announce_death(settings.argv[0], recorded.ending)
+    for name in recorded.never_counted:
+        print(f"perfemu: record: {name} found no counter, and has no samples (--counters)", file=sys.stderr)
     if not options.quiet:
         _say_what_was_written(recorded, options.output)
     if recorded.interrupted_by is not None or recorded.ending is None:

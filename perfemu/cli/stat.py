@@ -104,14 +104,21 @@ def _output(options: argparse.Namespace) -> Iterator[TextIO]:
         raise UsageError("stat: -o and --log-fd exclude each other")
     if options.log_fd is not None:
         try:
-            stream: TextIO = io.TextIOWrapper(os.fdopen(options.log_fd, "wb", closefd=False), write_through=True)
+            stream: TextIO = io.TextIOWrapper(
+                os.fdopen(options.log_fd, "wb", closefd=False),
+                encoding="utf-8",
+                errors="surrogateescape",
+                write_through=True,
+            )
         except OSError as error:
             raise UsageError(f"stat --log-fd {options.log_fd}: {error.strerror}") from None
         yield stream
         stream.flush()
     elif options.output is not None:
         try:
-            file = open(options.output, "a" if options.append else "w", encoding="utf-8")  # noqa: SIM115
+            file = open(  # noqa: SIM115
+                options.output, "a" if options.append else "w", encoding="utf-8", errors="surrogateescape"
+            )
         except OSError as error:
             raise PerfemuError(f"cannot write {options.output}: {error.strerror}") from None
         with file:

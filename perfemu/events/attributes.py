@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import ReadFormat, SampleType
-from perfemu.events.spec import EventSpec
+from perfcore.abi.constants import PerfType, ReadFormat, SampleType, SoftwareId
+from perfemu.events.spec import EventSpec, parse_modifiers
 
+HAPPEN_IN_KERNEL = (SoftwareId.CONTEXT_SWITCHES, SoftwareId.CPU_MIGRATIONS)  # exclude_kernel would leave nothing
 ATTR_SIZE = 128  # PERF_ATTR_SIZE_VER7, what perf 6.1 passes
 
 
@@ -56,6 +57,15 @@ def stat_attr(spec: EventSpec, *, inherit: bool = True) -> PerfEventAttr:
         read_format=read_format,
         inherit=int(inherit),
     )
+
+
+def user_mode_only(spec: EventSpec) -> EventSpec:
+    """`spec` as record opens it. A software event of user mode says so: else readers want the kernel's symbols."""
+    in_kernel = spec.type == PerfType.SOFTWARE and spec.config in HAPPEN_IN_KERNEL
+    asked = any(letter in spec.modifiers.text for letter in "ukh")
+    if spec.is_hardware or in_kernel or asked:
+        return spec
+    return replace(spec, modifiers=parse_modifiers(spec.modifiers.text + "u"))
 
 
 def record_attrs(specs: Sequence[EventSpec], sampling: Sampling) -> list[PerfEventAttr]:

@@ -85,7 +85,8 @@ COMMANDS: dict[str, list[Fields]] = {
     "record --call-graph fp -c 7": [
         FIRST | USER | BY_COUNT | {"sample_period": 7, "sample_type": IP | TID | TIME | CALLCHAIN}
     ],
-    "record -e task-clock": [FIRST | {"type": SOFTWARE, "config": 1}],
+    "record -e task-clock": [FIRST | USER | {"type": SOFTWARE, "config": 1}],
+    "record -e context-switches": [FIRST | {"type": SOFTWARE, "config": 3}],  # happens in the kernel
     "record -i": [FIRST | USER | {"inherit": 0}],
     "record -e cycles,instructions": [FIRST | USER | SEVERAL, RECORD | USER | SEVERAL | {"config": 1}],
     "record -e {cycles,instructions}": [

@@ -169,6 +169,17 @@ def test_what_does_not_fit_the_counters_is_not_counted() -> None:
     ]
 
 
+def test_an_event_without_a_counter_is_named_not_forgotten(tmp_path: Path) -> None:
+    done = run("record", "--counters", "1", "-c", "100", "-e", "br_retired,ld_retired", ARM, cwd=tmp_path)
+    assert "perfemu: record: ld_retired:u found no counter, and has no samples (--counters)\n" in done.stderr
+    assert "(10 samples)" in done.stderr  # 1000 branches
+    group = run("stat", "--counters", "1", "-e", "{br_retired,ld_retired}", ARM)
+    assert group.returncode == 1
+    assert group.stderr.startswith(
+        "perfemu: ld_retired:u: cannot be opened: armv8_pmuv3_0: the group needs more counters"
+    )
+
+
 def test_output_goes_where_it_is_told(tmp_path: Path) -> None:
     counts = tmp_path / "counts"
     for option in ("-o", "-o"):

@@ -58,4 +58,5 @@ def test_short_counts(count: int, text: str) -> None:
 def test_endings_are_the_shells() -> None:
     assert (Ending(7 << 8).exit_status, Ending(7 << 8).message) == (7, None)
     assert (Ending(11).exit_status, Ending(11).signal, Ending(11).message) == (139, 11, "Segmentation fault")
+    assert (Ending(13).exit_status, Ending(13).message) == (141, None)  # SIGPIPE: shells say nothing
     assert Ending(9 | 0x80).exit_status == 137  # with a core dump

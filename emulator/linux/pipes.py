@@ -18,7 +18,7 @@ ATOMIC_BYTES = 4096  # PIPE_BUF
 class Pipe(Node):
     """The buffer between a reading and a writing end."""
 
-    __slots__ = ("capacity", "data", "inode", "made_ns", "readers", "superblock", "writers")
+    __slots__ = ("_number", "capacity", "data", "made_ns", "readers", "superblock", "writers")
     statistics = PIPE_STATISTICS
 
     def __init__(self, superblock: Superblock) -> None:
@@ -27,7 +27,7 @@ class Pipe(Node):
         self.data = bytearray()
         self.readers = 0
         self.writers = 0
-        self.inode = superblock.inodes.new()
+        self._number = superblock.inodes.new()
         self.made_ns = superblock.now()
 
     @property
@@ -38,7 +38,7 @@ class Pipe(Node):
         owner = self.superblock.owner
         mode = file_mode.S_IFIFO | 0o600
         return Attributes(
-            self.inode, mode, 0, 1, owner, owner, PIPE_DEVICE, (0, 0), self.made_ns, self.made_ns
+            self._number, mode, 0, 1, owner, owner, PIPE_DEVICE, (0, 0), self.made_ns, self.made_ns
         )  # fmt: skip
 
     def ends(self, flags: int) -> tuple[PipeEnd, PipeEnd]:

@@ -20,18 +20,25 @@ from emulator.linux.errors import ENOENT, LinuxError
 from emulator.linux.file_tree import FileTree
 from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, Mapping
-from emulator.linux.nodes import Directory, Node
+from emulator.linux.nodes import (
+    DEV_DEVICE,
+    HOST_DEVICE,
+    OVERLAY_DEVICE,
+    PROC_DEVICE,
+    SYS_DEVICE,
+    Directory,
+    Node,
+)
 from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry, MagicLink
 from emulator.linux.random import Random
+from emulator.linux.release import RELEASE, VERSION
 from emulator.linux.signal import SIG_IGN, bit
 from emulator.linux.task import Task
 from emulator.linux.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
 
 TICKS_PER_SECOND = 100  # USER_HZ
 NANOSECONDS = 1_000_000_000
-RELEASE = "6.12.0-perfemu"  # as uname(2) says
-VERSION = "#1 SMP PREEMPT_DYNAMIC"
 KIB = 1024
 BOOT_ID = "5f0c4b1e-7d3a-4c86-9b52-e1a6f08d2c97"  # pinned
 
@@ -208,25 +215,28 @@ def limits(task: Task) -> str:
     return "\n".join(lines) + "\n"
 
 
-MOUNTS = (
-    ("/dev/root", "/", "ext4", "rw,relatime"),
-    ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
-    ("sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime"),
-    ("devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
-    ("tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
-    ("tmpfs", "/tmp", "tmpfs", "rw,nosuid,nodev"),
+MOUNTS = (  # device, source, place, type, options
+    (HOST_DEVICE, "/dev/root", "/", "ext4", "rw,relatime"),
+    (PROC_DEVICE, "proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
+    (SYS_DEVICE, "sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime"),
+    (DEV_DEVICE, "devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
+    (OVERLAY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
+    (OVERLAY_DEVICE, "tmpfs", "/tmp", "tmpfs", "rw,nosuid,nodev"),
 )
+FIRST_MOUNT = 20  # mount IDs count from here; the root's comes first
 
 
 def mounts(task: Task) -> str:
-    return "".join(f"{source} {place} {kind} {options} 0 0\n" for source, place, kind, options in MOUNTS)
+    return "".join(f"{source} {place} {kind} {options} 0 0\n" for _, source, place, kind, options in MOUNTS)
 
 
 def mountinfo(task: Task) -> str:
-    return "".join(
-        f"{number} {1 if number == 20 else 20} 0:{number} / {place} {options} - {kind} {source} {options}\n"
-        for number, (source, place, kind, options) in enumerate(MOUNTS, 20)
-    )
+    """proc(5): ID, parent's ID, device, root, mount point, options, type, source, options of the file system."""
+    lines = []
+    for number, ((major, minor), source, place, kind, options) in enumerate(MOUNTS, FIRST_MOUNT):
+        parent = 1 if number == FIRST_MOUNT else FIRST_MOUNT
+        lines.append(f"{number} {parent} {major}:{minor} / {place} {options} - {kind} {source} {options}\n")
+    return "".join(lines)
 
 
 PROCESS_TEXTS: dict[str, Callable[[Task], str | bytes]] = {

@@ -27,6 +27,8 @@ def tree(task: Task) -> FileTree:
 
 def start(task: Task, descriptor: int, path: str) -> Dentry:
     """Where `path` begins."""
+    if not path:
+        raise LinuxError(ENOENT, "an empty path")
     if path.startswith("/"):
         return tree(task).paths.root
     if descriptor == AT_FDCWD:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,7 @@ from emulator.linux.file_tree import FileTree
 from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.random import Random
 from emulator.linux.signal import SignalInfo, SignalState
-
-NOW_NS = 1_700_000_000 * 1_000_000_000  # the clock stands still: no cycles
+from emulator.linux.syscalls import table
 
 
 class NoPages:
@@ -59,7 +59,7 @@ class Memory:
         self.data[offset : offset + len(data)] = data
 
 
-@dataclass(slots=True)
+@dataclass
 class Kernel:
     """What the file half asks of a kernel."""
 
@@ -171,3 +171,37 @@ def make_guest(tmp_path):
 @pytest.fixture
 def guest(make_guest) -> Guest:
     return make_guest()
+
+
+class Program:
+    """Makes syscalls of one guest by name."""
+
+    def __init__(self, guest) -> None:
+        self.guest = guest
+        self.memory = guest.task.mm
+        self.memory.read_string = self._read_string
+        self._calls = {row.name: row.compile() for row in table.load()}
+
+    def _read_string(self, address: int, limit: int) -> bytes:
+        return self.memory.read(address, limit).split(b"\0")[0]
+
+    def __call__(self, name: str, *arguments: int) -> int:
+        """The result, or a negative errno."""
+        padded = tuple(argument & (1 << 64) - 1 for argument in arguments) + (0,) * (6 - len(arguments))
+        try:
+            return self._calls[name](self.guest.task, padded)
+        except LinuxError as error:
+            return -error.code
+
+    def path(self, text: str, at: int = 0x2000) -> int:
+        self.memory.write(at, os.fsencode(text) + b"\0")
+        return at
+
+    def data(self, data: bytes, at: int = 0x4000) -> int:
+        self.memory.write(at, data)
+        return at
+
+
+@pytest.fixture
+def program(guest) -> Program:
+    return Program(guest)

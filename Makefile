@@ -14,6 +14,7 @@ PIP_INSTALL := $(PIP) install --quiet
 
 NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
+C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c)
 
 .PHONY: help demo test lint format guests golden bench wheel venv clean
 
@@ -30,7 +31,8 @@ $(VENV)/.tools: pyproject.toml .ci/requirements.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/requirements.py build > $(VENV)/build.txt
 	$(PIP_INSTALL) -r $(VENV)/build.txt
-	$(BIN)/python .ci/requirements.py build > $(VENV)/build.txt   # now the backend can name cmake and ninja
+	@# now the backend can name cmake and ninja, if they are missing
+	$(BIN)/python .ci/requirements.py build > $(VENV)/build.txt
 	$(BIN)/python .ci/requirements.py run > $(VENV)/run.txt
 	$(PIP_INSTALL) -r $(VENV)/build.txt -r $(VENV)/run.txt
 	@touch $@
@@ -48,8 +50,17 @@ venv: $(VENV)/.installed $(VENV)/.dev  ## build and install into .venv
 
 # --- what it is for ---
 
+DEMO := compression
+
 demo: $(VENV)/.installed  ## count and profile a bundled program on both ISAs
-	@guest_programs/demo.sh $(BIN)/perfemu
+	@mkdir -p build/demo
+	$(BIN)/perfemu stat guest_programs/$(DEMO)/aarch64.elf
+	$(BIN)/perfemu record -g -c 10000 -o build/demo/aarch64.data guest_programs/$(DEMO)/aarch64.elf
+	$(BIN)/perfemu report --stdio -g none -i build/demo/aarch64.data
+	$(BIN)/perfemu stat guest_programs/$(DEMO)/x86_64.elf
+	$(BIN)/perfemu record -g -c 10000 -o build/demo/x86_64.data guest_programs/$(DEMO)/x86_64.elf
+	$(BIN)/perfemu report --stdio -g none -i build/demo/x86_64.data
+	@echo 'The profiles are in build/demo: perfemu report -i FILE shows call chains; perf report -i FILE reads them, too.'
 
 test: venv lint  ## build, lint, run the tests
 	$(BIN)/python -m pytest
@@ -59,12 +70,12 @@ lint: $(VENV)/.dev $(VENV)/.installed  ## ruff, mypy --strict, the import contra
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES) $(C_FILES)
 
 format: $(VENV)/.dev  ## let the formatters rewrite what lint complains of
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CXX_FILES)
+	$(BIN)/clang-format -i $(CXX_FILES) $(C_FILES)
 
 guests: $(VENV)/.tools  ## rebuild the guest programs (cross compilers needed) and compare with the hashes
 	$(BIN)/python guest_programs/build.py
@@ -73,7 +84,7 @@ golden: venv  ## rewrite the golden files; read the diff
 	REWRITE_GOLDEN=1 $(BIN)/python -m pytest tests/golden
 
 bench: venv  ## speed, as ratios within one run
-	$(BIN)/python -m bench
+	$(BIN)/python tests/bench
 
 wheel: $(VENV)/.tools  ## build a wheel into dist/
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .

@@ -1,7 +1,7 @@
-/* sort [N]: sorts N numbers (100 to 1,000,000) with quicksort, small parts by insertion, and checks the order. */
+/* sort [N]: sorts N numbers (100 to 4,000,000) with quicksort, small parts by insertion, and checks the order. */
 #include "runtime.h"
 
-enum { MOST = 1000000, SMALL = 12 };
+enum { MOST = 4000000, SMALL = 12 };
 
 static uint32_t numbers[MOST];
 

@@ -19,6 +19,7 @@ EXAMPLES = """\
 """
 
 _NAME_WIDTH = 50  # perf's
+_KIND_ALIASES = {"hardware": "hw", "software": "sw", "hwcache": "cache"}  # as perf list takes them
 _CORES = "cores"
 
 
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     chosen = core(options.core)
-    patterns: list[str] = options.patterns
+    patterns = [_KIND_ALIASES.get(pattern, pattern) for pattern in options.patterns]
     if _CORES in patterns:
         print("\n".join(_core_lines()))
         return 0

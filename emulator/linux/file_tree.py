@@ -149,7 +149,10 @@ class FileTree:
         self.proc = self.tree.mounts["/proc"] = root
 
     def standard_stream(self, host_descriptor: int) -> StandardStream:
-        return StandardStream.of_host(self.superblock, host_descriptor)
+        stream = StandardStream.of_host(self.superblock, host_descriptor)
+        if stream.is_terminal and self.dev.lookup("tty") is None:
+            self.dev.add("tty", devices.DeviceNode(self.dev.volume, lambda task, flags: stream.again(flags), (5, 0)))
+        return stream
 
     # ---- paths
 

@@ -1,9 +1,12 @@
 """Host files: the host's directories, files and symbolic links as nodes, read-only or writable.
 
 A path in here is real: absolute, without `.`, `..` or symbolic links, because the walk that led to it took one
-component at a time and looked at each with lstat. The last component is opened with O_NOFOLLOW, so no symbolic link is
-ever followed by the host. Devices, FIFOs and sockets of the host can be seen, never opened. File systems in which the
-host's kernel shows itself (another mount of /proc, say) are not there at all.
+component at a time and looked at each with lstat. A node may outlive that (an open directory that was renamed, with a
+symbolic link in its place now), so every change looks again whether the path is still real, and the last component is
+opened with O_NOFOLLOW: the host never follows a symbolic link to where the guest may not write.
+
+Devices, FIFOs and sockets of the host can be seen, never opened. File systems in which the host's kernel shows itself
+(another mount of /proc, say) are not there at all.
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ class HostNode(Node):
         return os.access(self.path, wanted)
 
     def set_mode(self, permissions: int) -> None:
-        self._check_writable()
+        self.check_writable()
         try:
             os.chmod(self.path, permissions)  # never a symbolic link: HostSymlink refuses
         except OSError as error:
@@ -109,12 +112,19 @@ class HostNode(Node):
         self._changed()
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
-        self._check_writable()
+        self.check_writable()
         set_host_times(self.superblock, self.path, accessed_ns, modified_ns)
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """The policy allows it, and the path still leads to where the policy was asked about."""
         if not self.may_write:
             raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
+        if os.path.realpath(self._firm_path()) != self._firm_path():
+            raise LinuxError(ENOENT, f"{self.path} has been moved away while it was open")
+
+    def _firm_path(self) -> str:
+        """The part of the path in which there may be no symbolic link: all of it."""
+        return self.path
 
     def _changed(self) -> None:
         """Remember the guest's time of a change: the host has noted its own, which the guest must not see."""
@@ -223,7 +233,7 @@ class HostRegular(HostNode, Regular):
 
     def open(self, *, write: bool, truncate: bool) -> HostBody:
         if write or truncate:
-            self._check_writable()
+            self.check_writable()
         flags = (os.O_RDWR if write or truncate else os.O_RDONLY) | (os.O_TRUNC if truncate else 0)
         return HostBody(self.superblock, self.path, flags, may_write=self.may_write)
 
@@ -232,6 +242,9 @@ class HostSymlink(HostNode, Symlink):
     """A symbolic link of the host."""
 
     __slots__ = ()
+
+    def _firm_path(self) -> str:
+        return os.path.dirname(self.path)
 
     def target(self) -> str:
         try:
@@ -352,7 +365,7 @@ class HostDirectory(HostNode, Directory):
 
     def create(self, name: str, permissions: int) -> tuple[HostRegular, HostBody]:
         """EEXIST if the host has something there, a dangling symbolic link too."""
-        self._check_writable()
+        self.check_writable()
         path = self._below(name)
         body = HostBody(self.superblock, path, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions, may_write=True)
         body.set_mode(permissions)  # the guest's umask is in `permissions`; the host's must not be
@@ -360,12 +373,12 @@ class HostDirectory(HostNode, Directory):
         return HostRegular(self.superblock, path, True), body
 
     def temporary(self, permissions: int) -> Regular:
-        self._check_writable()
+        self.check_writable()
         body = HostBody(self.superblock, self.path, os.O_TMPFILE | os.O_RDWR, permissions, may_write=True)
         return NamelessRegular(body)
 
     def create_directory(self, name: str, permissions: int) -> None:
-        self._check_writable()
+        self.check_writable()
         path = self._below(name)
         try:
             os.mkdir(path)
@@ -376,7 +389,7 @@ class HostDirectory(HostNode, Directory):
         self._changed()
 
     def create_symlink(self, name: str, target: str) -> None:
-        self._check_writable()
+        self.check_writable()
         path = self._below(name)
         try:
             os.symlink(target, path)
@@ -386,9 +399,10 @@ class HostDirectory(HostNode, Directory):
         self._changed()
 
     def link(self, name: str, node: Node) -> None:
-        self._check_writable()
+        self.check_writable()
         if not isinstance(node, HostNode) or not node.may_write:
             raise LinuxError(EXDEV, f"{name}: a hard link to a file that the guest may not write would let it")
+        node.check_writable()
         try:
             os.link(node.path, self._below(name), follow_symlinks=False)
         except OSError as error:
@@ -396,7 +410,7 @@ class HostDirectory(HostNode, Directory):
         self._changed()
 
     def remove(self, name: str) -> None:
-        self._check_writable()
+        self.check_writable()
         path = self._below(name)
         try:
             status = os.lstat(path)
@@ -407,7 +421,7 @@ class HostDirectory(HostNode, Directory):
         self._changed()
 
     def remove_directory(self, name: str) -> None:
-        self._check_writable()
+        self.check_writable()
         path = self._below(name)
         self._check_unmounted(path)
         try:
@@ -419,9 +433,10 @@ class HostDirectory(HostNode, Directory):
         self._changed()
 
     def rename(self, name: str, target: Directory, target_name: str, *, exchange: bool) -> None:
-        self._check_writable()
+        self.check_writable()
         if not isinstance(target, HostDirectory) or not target.may_write:
             raise LinuxError(EXDEV, f"{name} cannot be moved to where the guest may not write the host's files")
+        target.check_writable()
         if exchange:
             raise LinuxError(EINVAL, "RENAME_EXCHANGE is not modelled on the host's file systems")
         source_path, target_path = self._below(name), target._below(target_name)

@@ -446,6 +446,14 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
 }
 
 
+STREAM_LINKS = {  # in /dev
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
+
+
 class ProcessRoot(VirtualDirectory):
     """/proc: the machine's rows, and a directory for each process."""
 
@@ -487,6 +495,12 @@ def install(kernel: Kernel) -> None:
     root.add("thread-self", TextLink(volume, lambda: _thread_self(kernel.current(kernel.cpus[0]))))
     root.add("mounts", TextLink(volume, lambda: "self/mounts"))
     kernel.file_tree.mount_proc(root)
+    for name, target in STREAM_LINKS.items():
+        kernel.file_tree.dev.add(name, TextLink(kernel.file_tree.dev.volume, _fixed(target)))
+
+
+def _fixed(target: str) -> Callable[[], str]:
+    return lambda: target
 
 
 def _of_kernel(function: Callable[[Kernel], str], kernel: Kernel) -> Callable[[], str]:

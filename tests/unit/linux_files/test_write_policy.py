@@ -266,3 +266,68 @@ def test_a_program_must_be_a_regular_file_that_may_be_executed(guest):
     with fails(EACCES):
         guest.tree.executable(guest.task, ".", str(guest.cwd))
     assert guest.tree.executable(guest.task, "program", str(guest.cwd)).path == str(guest.cwd / "program")
+
+
+# ---- nodes that outlive the path by which they were found
+
+
+@pytest.fixture
+def replaced(guest):
+    """A directory that is open while a symbolic link to `elsewhere` has taken its name; and the open descriptor."""
+    (guest.elsewhere / "a").write_bytes(b"content")
+    (guest.cwd / "d").mkdir()
+    (guest.cwd / "d" / "a").write_bytes(b"mine")
+    descriptor = guest.open("d")
+    start = guest.start()
+    guest.tree.rename(start, "d", start, "moved")
+    guest.tree.make_symlink(start, "d", str(guest.elsewhere))
+    return guest, guest.task.files.get(descriptor).dentry
+
+
+def test_an_open_directory_does_not_lead_through_the_link_that_replaced_it(replaced):
+    guest, stale = replaced
+    tree, task = guest.tree, guest.task
+    attempts = [
+        lambda: tree.open_at(task, stale, "a", O_RDWR),
+        lambda: tree.open_at(task, stale, "a", O_TRUNC),
+        lambda: tree.open_at(task, stale, "new", O_RDWR | O_CREAT, 0o644),
+        lambda: tree.open_at(task, stale, ".", O_RDWR | O_TMPFILE_AARCH64, 0o644),
+        lambda: tree.make_directory(stale, "new", 0o755),
+        lambda: tree.make_symlink(stale, "new", "x"),
+        lambda: tree.remove(stale, "a"),
+        lambda: tree.rename(stale, "a", guest.start(), "stolen"),
+        lambda: tree.rename(guest.start(), "moved/a", stale, "new"),
+        lambda: tree.link(tree.find(stale, "a"), guest.start(), "linked"),
+        lambda: tree.find(stale, "a").node.set_mode(0o777),
+        lambda: tree.find(stale, "a").node.set_times(0, 0),
+    ]
+    before = os.lstat(guest.elsewhere / "a")
+    for attempt in attempts:
+        with fails(ENOENT):
+            attempt()
+    after = os.lstat(guest.elsewhere / "a")
+    assert os.listdir(guest.elsewhere) == ["a"]
+    assert (guest.elsewhere / "a").read_bytes() == b"content"
+    assert (after.st_mode, after.st_mtime_ns, after.st_nlink) == (before.st_mode, before.st_mtime_ns, 1)
+
+
+def test_an_open_file_does_not_lead_through_the_link_that_replaced_it(guest):
+    victim = guest.elsewhere / "a"
+    victim.write_bytes(b"content")
+    victim.chmod(0o600)
+    guest.write("f", b"mine")
+    descriptor = guest.open("f", O_RDWR)
+    stale = guest.task.files.get(descriptor).dentry
+    guest.tree.remove(guest.start(), "f")
+    guest.tree.make_symlink(guest.start(), "f", str(victim))
+    with fails(ENOENT):
+        stale.node.set_mode(0o777)
+    with fails(ENOENT):
+        stale.node.set_times(0, 0)
+    with fails(ENOENT):
+        guest.tree.link(stale, guest.start(), "linked")
+    with fails(ENOENT):
+        stale.node.open(write=True, truncate=True)
+    guest.task.files.get(descriptor).set_mode(0o640)  # the open file itself may still be changed
+    assert victim.read_bytes() == b"content"
+    assert os.lstat(victim).st_mode & 0o777 == 0o600

@@ -225,8 +225,15 @@ def spin(directory: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["record -c 1000000 -o out.data", "stat -e instructions", "run"])
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        ("record -c 1000000 -o out.data", signal.SIGINT),
+        ("record -c 1000000 -o out.data", signal.SIGTERM),
+        ("stat -e instructions", signal.SIGINT),
+        ("run", signal.SIGTERM),
+    ],
+)
 def test_a_signal_ends_the_run_in_order(command: str, number: signal.Signals, tmp_path: Path) -> None:
     program = spin(tmp_path)
     process = subprocess.Popen(

@@ -79,31 +79,22 @@ LEAVES: dict[int, Leaf] = {
     0x8000_0007: (0, 0, 0, 1 << 8),  # invariant TSC
     0x8000_0008: (39 | 48 << 8, 0, 0, 0),  # physical and linear address bits
 }
+TOPOLOGY = 0xB
 SUBLEAVES: dict[tuple[int, int], Leaf] = {
     **{(0x4, index): _cache_leaf(*cache) for index, cache in enumerate(CACHES)},
-    (0xB, 0): (0, 1, 1 << 8 | 0, 0),  # one thread in a core
-    (0xB, 1): (0, 1, 2 << 8 | 1, 0),  # one core in the package
+    (TOPOLOGY, 0): (0, 1, 1 << 8 | 0, 0),  # one thread in a core
+    (TOPOLOGY, 1): (0, 1, 2 << 8 | 1, 0),  # one core in the package
 }
-_WITH_SUBLEAVES = {0x4, 0x7, 0xB, 0xD}
+_WITH_SUBLEAVES = {0x4, 0x7, TOPOLOGY, 0xD}
 _NOTHING: Leaf = (0, 0, 0, 0)
 
 
-class CpuId:
-    """One CPU's answers. Whoever owns a leaf (a PMU: 0AH) replaces it."""
-
-    def __init__(self) -> None:
-        self._replaced: dict[int, Leaf] = {}
-
-    def replace(self, leaf: int, values: Leaf) -> None:
-        self._replaced[leaf] = values
-
-    def read(self, leaf: int, subleaf: int) -> Leaf:
-        if leaf in self._replaced:
-            return self._replaced[leaf]
-        if leaf in _WITH_SUBLEAVES:
-            if (found := SUBLEAVES.get((leaf, subleaf))) is not None:
-                return found
-            if leaf == 0xB:
-                return 0, 0, subleaf & 0xFF, 0
-            return LEAVES.get(leaf, _NOTHING) if subleaf == 0 else _NOTHING
+def cpuid(leaf: int, subleaf: int) -> Leaf:
+    """What CPUID answers. A PMU answers leaf 0AH in its place (``SystemRegisters.claim_cpuid_leaf``)."""
+    if leaf not in _WITH_SUBLEAVES:
         return LEAVES.get(leaf, _NOTHING)
+    if (found := SUBLEAVES.get((leaf, subleaf))) is not None:
+        return found
+    if leaf == TOPOLOGY:
+        return 0, 0, subleaf & 0xFF, 0
+    return LEAVES.get(leaf, _NOTHING) if subleaf == 0 else _NOTHING

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from emulator._native import Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
-from emulator.arch.cpuid import FEATURE_NAMES, LEAVES, CpuId
+from emulator.arch.cpuid import FEATURE_NAMES, LEAVES, cpuid
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
 from emulator.linux.errors import EFAULT, LinuxError
@@ -117,7 +117,7 @@ class X86_64:
         )
 
     def claim_registers(self, cpu: Cpu, clock: Clock) -> None:
-        cpu.system_registers.claim_cpuid(CpuId().read)
+        cpu.system_registers.claim_cpuid(cpuid)
         cpu.system_registers.claim_tsc(lambda: clock.monotonic_ns() * clock.frequency_hz // 1_000_000_000)
 
     def complete_register_access(self, cpu: Cpu) -> None:

@@ -60,7 +60,6 @@ class MemoryMap:
         self._memory = memory
         self._page_cache = page_cache
         self._zero_frame = zero_frame
-        self._shared_memories = 0
         self.layout = layout
         self.space = AddressSpace(memory)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
@@ -98,8 +97,7 @@ class MemoryMap:
         start = self._place(address, length, flags)
         self._check_commit(length, protection, flags)
         if content is None and flags & MAP_SHARED:
-            self._shared_memories += 1
-            content = SharedMemory(MappedFile("/dev/zero (deleted)", 0, 1, self._shared_memories), length)
+            content = SharedMemory(MappedFile("/dev/zero (deleted)", 0, 1, self._page_cache.new_inode()), length)
         kept = flags & (MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE)
         file = content.identity if content is not None else None
         end = start + length
@@ -121,7 +119,8 @@ class MemoryMap:
         length = page_up(length)
         start = self._place(address, length, flags)
         mapping = Mapping(start, start + length, protection & 7, flags & 3, offset, file, "", None, holder)
-        holder.retain()
+        if not self._still_mapped(mapping):
+            holder.retain()
         self._install(mapping)
         self.space.map(start, frame, length >> PAGE_SHIFT, mapping.page_protection)
         return start
@@ -175,24 +174,29 @@ class MemoryMap:
 
     def unmap(self, address: int, length: int) -> None:
         end = address + page_up(length)
-        for piece in self.mappings.carve(address, end):
-            self._drop_pages(piece)
+        pieces = self.mappings.carve(address, end)
+        gone: dict[
+            tuple[MappedFile, int], Mapping
+        ] = {}  # one piece of each file or device that is no longer mapped at all
+        for piece in pieces:
+            if piece.file is not None and (piece.shared or piece.holder is not None) and not self._still_mapped(piece):
+                gone[piece.file, id(piece.holder)] = piece
+            self._flush(piece)
+            self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
+        for piece in gone.values():
             if piece.holder is not None:
-                if self._still_mapped(piece):
-                    continue
                 piece.holder.release()
-            elif isinstance(piece.content, SharedMemory) and not self._still_mapped(piece):
+            elif isinstance(piece.content, SharedMemory):
                 self._page_cache.forget(piece.content)
+            elif piece.content is not None:
+                self._page_cache.file(piece.content).dirty.clear()
 
     def _still_mapped(self, piece: Mapping) -> bool:
-        return any(other.file is piece.file and other.holder is piece.holder for other in self.mappings)
-
-    def _drop_pages(self, piece: Mapping) -> None:
-        self._flush(piece)
-        self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
+        return any(other.file == piece.file and other.holder is piece.holder for other in self.mappings)
 
     def _flush(self, piece: Mapping) -> None:
-        if piece.content is not None and piece.shared and piece.protection & PROT_WRITE:
+        """Bytes written through a shared mapping go to the file. Its pages may be written again, so they stay dirty."""
+        if piece.content is not None and piece.shared:
             cached = self._page_cache.file(piece.content)
             if cached.dirty:
                 self._page_cache.flush(cached, piece.offset >> PAGE_SHIFT, piece.length >> PAGE_SHIFT)
@@ -201,10 +205,6 @@ class MemoryMap:
         """msync: dirty pages of shared file mappings go to their files."""
         self.check_mapped(address, length)
         for piece in self.mappings.overlapping(address, address + length):
-            self._flush(piece)
-
-    def sync_all(self) -> None:
-        for piece in self.mappings:
             self._flush(piece)
 
     def clear(self) -> None:
@@ -290,12 +290,8 @@ class MemoryMap:
         for page, frame, protection in frames:
             space.map(page, frame, 1, protection)
         space.unmap(old, old_length >> PAGE_SHIFT)
-        if mapping.holder is not None:
-            mapping.holder.retain()
         if not keep_old:
-            for piece in self.mappings.carve(old, old + old_length):
-                if piece.holder is not None and not self._still_mapped(piece):
-                    piece.holder.release()
+            self.mappings.carve(old, old + old_length)
         moved = mapping.part(old, old + new_length).moved(new, new + new_length)
         merged = self.mappings.insert(moved)
         if self.on_map is not None:

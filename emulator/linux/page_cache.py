@@ -28,6 +28,12 @@ class PageCache:
     def __init__(self, memory: PhysicalMemory) -> None:
         self._memory = memory
         self._files: dict[MappedFile, CachedFile] = {}
+        self._last_inode = 0
+
+    def new_inode(self) -> int:
+        """For shared memory, which lives here and nowhere else."""
+        self._last_inode += 1
+        return self._last_inode
 
     def file(self, content: FileContent) -> CachedFile:
         cached = self._files.get(content.identity)
@@ -81,10 +87,9 @@ class PageCache:
             position += count
 
     def flush(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> None:
-        """Write dirty pages back to the file, cut at its size."""
+        """Write dirty pages to the file, cut at its size. Who unmaps the last of them clears `dirty`."""
         size = cached.content.size()
         for page in sorted(page for page in cached.dirty if first <= page < first + count):
-            cached.dirty.discard(page)
             data = bytes(self._memory.view(cached.frames[page]))[: max(0, size - page * PAGE_SIZE)]
             if data:
                 cached.content.write_at(page * PAGE_SIZE, data)

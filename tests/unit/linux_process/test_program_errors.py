@@ -169,7 +169,7 @@ def test_mutated_files_start_or_are_refused(tmp_path: Path) -> None:
             )
         path = make(tmp_path, bytes(data), name=f"m{number}")
         try:
-            machine = start(path, memory_bytes=1 << 24)
+            start(path, memory_bytes=1 << 24)
         except ProgramError as error:
             refusals.append(error)
             continue

@@ -1,0 +1,98 @@
+"""Timers: exact cycles, times that idling brings nearer, and periods."""
+
+from __future__ import annotations
+
+from emulator.clock import Clock
+from emulator.linux.interval_timers import IntervalTimer
+from emulator.linux.timers import FOREVER, Timers
+
+
+class Hand:
+    """A clock that the test moves: 2 GHz, so a cycle is half a nanosecond."""
+
+    def __init__(self) -> None:
+        self.cycles = 0
+        self.clock = Clock(lambda: self.cycles, 2_000_000_000)
+        self.timers = Timers(self.clock, lambda: self.cycles)
+        self.fired: list[str] = []
+
+    def fires(self, name: str) -> None:
+        self.fired.append(name)
+
+
+def test_nothing_is_due_without_timers() -> None:
+    assert Hand().timers.next_cycle() == FOREVER
+
+
+def test_timers_fire_in_order_and_once() -> None:
+    hand = Hand()
+    hand.timers.at_cycle(30, lambda: hand.fires("c"))
+    hand.timers.at_cycle(10, lambda: hand.fires("a"))
+    hand.timers.at_cycle(10, lambda: hand.fires("b"))
+    assert hand.timers.next_cycle() == 10
+    hand.cycles = 9
+    hand.timers.fire_due()
+    assert hand.fired == []
+    hand.cycles = 30
+    hand.timers.fire_due()
+    hand.timers.fire_due()
+    assert hand.fired == ["a", "b", "c"]
+
+
+def test_a_cancelled_timer_is_as_if_it_had_never_been() -> None:
+    hand = Hand()
+    timer = hand.timers.at_cycle(10, lambda: hand.fires("a"))
+    hand.timers.at_cycle(20, lambda: hand.fires("b"))
+    timer.cancel()
+    timer.cancel()
+    assert hand.timers.next_cycle() == 20
+
+
+def test_idling_brings_times_nearer_but_not_cycles() -> None:
+    hand = Hand()
+    hand.timers.at_time(100, lambda: hand.fires("time"))
+    hand.timers.at_cycle(150, lambda: hand.fires("cycle"))
+    assert hand.timers.next_cycle() == 150  # 100 ns are 200 cycles
+    hand.clock.sleep(60)
+    assert hand.timers.next_cycle() == 80  # 40 ns are left
+    hand.cycles = 80
+    hand.timers.fire_due()
+    assert hand.fired == ["time"]
+
+
+def test_a_callback_may_set_the_next_timer() -> None:
+    hand = Hand()
+
+    def again() -> None:
+        hand.fires("x")
+        if len(hand.fired) < 3:
+            hand.timers.at_cycle(hand.cycles, again)
+
+    hand.timers.at_cycle(5, again)
+    hand.cycles = 5
+    hand.timers.fire_due()
+    assert hand.fired == ["x", "x", "x"]
+
+
+def test_an_interval_timer_keeps_its_rhythm() -> None:
+    hand = Hand()
+    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"))
+    timer.set(100, 40)
+    assert timer.remaining_ns() == 100
+    hand.cycles = 200  # 100 ns
+    hand.timers.fire_due()
+    assert (hand.fired, timer.remaining_ns()) == (["tick"], 40)
+    hand.cycles = 200 + 2 * 90  # 90 ns later: of two ticks that were due (40, 80) one is told, the next is at 120
+    hand.timers.fire_due()
+    assert (hand.fired, timer.remaining_ns()) == (["tick", "tick"], 30)
+    timer.cancel()
+    assert timer.remaining_ns() == 0
+    assert hand.timers.next_cycle() == FOREVER
+
+
+def test_a_cpu_time_timer_does_not_advance_in_idle_time() -> None:
+    hand = Hand()
+    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"), cpu_time=True)
+    timer.set(50, 0)
+    hand.clock.sleep(1_000_000)
+    assert hand.timers.next_cycle() == 100

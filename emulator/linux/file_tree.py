@@ -333,7 +333,7 @@ class FileTree:
             last = path.rstrip("/").rpartition("/")[2]
             raise LinuxError({".": EINVAL, "..": ENOTEMPTY}.get(last, EBUSY), f"{path} names no entry of a directory")
         self._change(found.path, lambda: found.directory.remove_directory(found.name))
-        self._current = ("/", self.paths.root)
+        self._forget_ways()
 
     def rename(
         self,
@@ -365,6 +365,10 @@ class FileTree:
             self._change(target.path, lambda: _refuse(target.path))
         above, into = found.directory, target.directory
         self._change(found.path, lambda: above.rename(found.name, into, target.name, exchange=exchange))
+        self._forget_ways()
+
+    def _forget_ways(self) -> None:
+        self.paths.forget()
         self._current = ("/", self.paths.root)
 
 

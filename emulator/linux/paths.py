@@ -17,12 +17,13 @@ from emulator.linux.nodes import Directory, Node, Symlink
 SYMLINK_LIMIT = 40  # linux/namei.h MAXSYMLINKS
 NAME_LIMIT_BYTES = 255  # NAME_MAX
 PATH_LIMIT_BYTES = 4096  # PATH_MAX, with the NUL
+DIRECTORIES_REMEMBERED = 10_000
 
 # Top-level names that are the machine's even if a sysroot has them, too.
 MACHINE_DIRECTORIES = frozenset({"proc", "sys", "dev", "tmp"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dentry:
     """A node and the way to it. The root is its own parent."""
 
@@ -90,9 +91,12 @@ class MagicLink(Symlink):
 class _Walk:
     """One path walk: it counts the symbolic links that it follows."""
 
-    __slots__ = ("followed", "parent", "root", "sysroot")
+    __slots__ = ("directories", "followed", "parent", "root", "sysroot")
 
-    def __init__(self, root: Dentry, sysroot: Dentry | None, parent: bool) -> None:
+    def __init__(
+        self, root: Dentry, sysroot: Dentry | None, parent: bool, directories: dict[tuple[Dentry, str], Dentry]
+    ) -> None:
+        self.directories = directories
         self.root = root
         self.sysroot = sysroot
         self.parent = parent  # the name at the end is meant, never what a symbolic link there leads to
@@ -104,14 +108,29 @@ class _Walk:
         if self.sysroot is not None:
             followed = self.followed
             try:
-                found = self._steps(self.sysroot, self.sysroot, path, follow_last)
+                found = self._from_root(self.sysroot, path, follow_last)
                 if found.dentry is not None:
                     return found
             except LinuxError as error:
                 if error.code not in (ENOENT, ENOTDIR):
                     raise
             self.followed = followed
-        return self._steps(self.root, self.root, path, follow_last)
+        return self._from_root(self.root, path, follow_last)
+
+    def _from_root(self, root: Dentry, path: str, follow_last: bool) -> Found:
+        """An absolute path. The way to its directory, if no link was on it, is walked once."""
+        above, _, name = path.rpartition("/")
+        if name in ("", ".", ".."):
+            return self._steps(root, root, path, follow_last)
+        key = (root, above)
+        known = self.directories.get(key)
+        if known is not None:
+            return self._steps(known, root, name, follow_last)
+        followed = self.followed
+        found = self._steps(root, root, path, follow_last)
+        if self.followed == followed:
+            self.directories[key] = found.above
+        return found
 
     def _steps(self, here: Dentry, root: Dentry, path: str, follow_last: bool) -> Found:
         """Walk `path` from `here`; `..` does not lead above `root`."""
@@ -173,6 +192,7 @@ class Paths:
 
     def __init__(self, root: Directory, sysroot: str | None) -> None:
         self.root = Dentry(root, "", None)
+        self._directories: dict[tuple[Dentry, str], Dentry] = {}
         self.sysroot: Dentry | None = None
         if sysroot is not None:
             self.sysroot = self.find(self.root, sysroot).existing
@@ -190,4 +210,10 @@ class Paths:
         if len(path) * 4 >= PATH_LIMIT_BYTES and len(path.encode("utf-8", "surrogateescape")) >= PATH_LIMIT_BYTES:
             raise LinuxError(ENAMETOOLONG, f"{path[:40]}...")
         sysroot = self.sysroot if use_sysroot and not parent else None
-        return _Walk(self.root, sysroot, parent).find(start, path, follow and not parent)
+        if len(self._directories) > DIRECTORIES_REMEMBERED:
+            self._directories.clear()
+        return _Walk(self.root, sysroot, parent, self._directories).find(start, path, follow and not parent)
+
+    def forget(self) -> None:
+        """Directories have been moved or removed."""
+        self._directories.clear()

@@ -124,3 +124,16 @@ def test_a_sysroot_is_read_only_unless_the_guest_may_write_there(rooted, make_gu
     guest = make_guest(sysroot=str(inner))
     guest.write("/etc/conf", b"new")
     assert (inner / "etc" / "conf").read_bytes() == b"new"
+
+
+def test_a_directory_that_was_walked_before_is_not_where_it_was_after_a_rename(guest):
+    (guest.cwd / "a").mkdir()
+    (guest.cwd / "a" / "file").write_bytes(b"old")
+    assert guest.read(guest.cwd / "a" / "file") == b"old"
+    guest.tree.rename(guest.start(), "a", guest.start(), "b")
+    with fails(ENOENT):
+        guest.read(guest.cwd / "a" / "file")
+    guest.tree.make_directory(guest.start(), "a", 0o755)
+    guest.write(guest.cwd / "a" / "file", b"new")
+    assert guest.read(guest.cwd / "a" / "file") == b"new"
+    assert guest.read(guest.cwd / "b" / "file") == b"old"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from guests import Guest, guests
 
 import perfemu
 from emulator.probes import Probe
+from guests import Guest, guests
 from perfemu.session import GuestSettings, Session
 
 # The events that fire with a probe, by their names at the vendor's.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from emulator.linux.errors import E2BIG, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, EPERM, ESRCH, LinuxError
 from emulator.linux.structures import U32, Timespec
 from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
 from emulator.linux.task import Task
@@ -167,3 +167,23 @@ def unshare(task: Task, flags: int) -> int:
     if flags == 0:
         return 0
     raise LinuxError(EPERM, f"unshare {flags:#x}")
+
+
+# ---- NUMA: a kernel without CONFIG_NUMA has none of these
+
+NO_NUMA = "as a kernel without NUMA: ENOSYS"
+
+
+@syscall(aarch64=236, x86_64=239, support=Support.REFUSED, note=NO_NUMA)
+def get_mempolicy(task: Task, mode: Address, mask: Address, nodes: Address, address: Address, flags: Address) -> int:
+    raise LinuxError(ENOSYS, NO_NUMA)
+
+
+@syscall(aarch64=237, x86_64=238, support=Support.REFUSED, note=NO_NUMA)
+def set_mempolicy(task: Task, mode: int, mask: Address, nodes: Address) -> int:
+    raise LinuxError(ENOSYS, NO_NUMA)
+
+
+@syscall(aarch64=235, x86_64=237, support=Support.REFUSED, note=NO_NUMA)
+def mbind(task: Task, address: Address, length: Address, mode: Address, mask: Address, nodes: Address) -> int:
+    raise LinuxError(ENOSYS, NO_NUMA)

@@ -11,6 +11,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PIP_INSTALL := $(PIP) install --quiet
+# The build sees the tools of .venv and the user's compiler, not the one that Python was built with.
+BUILD_ENVIRONMENT = PATH="$(CURDIR)/$(BIN):$$PATH" \
+  CXX="$${CXX:-$$(command -v c++ || command -v g++ || command -v clang++)}"
 
 NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
@@ -28,6 +31,8 @@ $(VENV)/.tools: pyproject.toml .ci/requirements.py
 	  || { echo "$(PYTHON) is older than 3.11: use make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import os, sys, sysconfig; p = sysconfig.get_path("include"); \
 	  sys.exit(None if os.path.exists(p + "/Python.h") else f"{p}/Python.h is missing: install python3-dev")'
+	@[ -n "$${CXX:-$$(command -v c++ || command -v g++ || command -v clang++)}" ] \
+	  || { echo "no C++ compiler: install g++ or clang++" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/requirements.py build > $(VENV)/build.txt
 	$(PIP_INSTALL) -r $(VENV)/build.txt
@@ -38,7 +43,7 @@ $(VENV)/.tools: pyproject.toml .ci/requirements.py
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.tools $(NATIVE_SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) --no-build-isolation --no-deps --editable .
+	$(BUILD_ENVIRONMENT) $(PIP_INSTALL) --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.tools
@@ -87,7 +92,7 @@ bench: venv  ## speed, as ratios within one run
 	$(BIN)/python tests/bench
 
 wheel: $(VENV)/.tools  ## build a wheel into dist/
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
+	$(BUILD_ENVIRONMENT) $(PIP) wheel --no-build-isolation --no-deps --wheel-dir dist .
 
 clean:  ## remove what was built, .venv included
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -67,8 +67,9 @@ demo: $(VENV)/.installed  ## count and profile a bundled program on both ISAs
 	$(BIN)/perfemu report --stdio -g none -i build/demo/x86_64.data
 	@echo 'The profiles are in build/demo: perfemu report -i FILE shows call chains; perf report -i FILE reads them, too.'
 
-test: venv lint  ## build, lint, run the tests
+test: venv  ## build, run the tests, lint
 	$(BIN)/python -m pytest
+	$(MAKE) lint
 
 lint: $(VENV)/.dev $(VENV)/.installed  ## ruff, mypy --strict, the import contract, C++ format
 	$(BIN)/ruff check .

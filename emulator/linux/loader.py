@@ -104,22 +104,22 @@ class Loader:
 
     def prepare(self, task: Caller, files: FileTree, path: str, directory: str, argv: tuple[bytes, ...]) -> Executable:
         """Open and check everything that can be checked before the old program must go. Raises LinuxError."""
+        asked_by = ""
         for _ in range(MAX_SCRIPT_DEPTH):
-            content = self._open(task, files, path, directory)
-            start = self._page_cache.read(content, 0, 256)
-            if not start.startswith(b"#!"):
-                elf = self._parse(path, content)
-                return Executable(path, content, elf, self._interpreter(task, files, path, content, elf), argv)
+            try:
+                content = self._open(task, files, path, directory)
+                start = self._page_cache.read(content, 0, 256)
+                if not start.startswith(b"#!"):
+                    elf = self._parse(path, content)
+                    return Executable(path, content, elf, self._interpreter(task, files, path, content, elf), argv)
+            except LinuxError as error:
+                raise LinuxError(error.code, asked_by + error.why) from None
             interpreter, argument = script_interpreter(start)
             if not interpreter:
                 raise LinuxError(ENOEXEC, f"{path}: a script whose first line names no interpreter")
-            script = path if path.startswith("/") else f"{path}"
-            argv = (
-                interpreter,
-                *((argument,) if argument else ()),
-                script.encode("utf-8", "surrogateescape"),
-                *argv[1:],
-            )
+            script = path.encode("utf-8", "surrogateescape")
+            argv = (interpreter, *((argument,) if argument else ()), script, *argv[1:])
+            asked_by += f"{path}: its interpreter "
             path = interpreter.decode("utf-8", "surrogateescape")
         raise LinuxError(ELOOP, f"{path}: more than {MAX_SCRIPT_DEPTH} scripts interpret each other")
 

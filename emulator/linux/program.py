@@ -51,7 +51,10 @@ def _identify(path: str, depth: int) -> str:
     if start.startswith(b"#!") and depth < MAX_SCRIPT_DEPTH:
         interpreter, _ = script_interpreter(start)
         if interpreter:
-            return _identify(interpreter.decode("utf-8", "surrogateescape"), depth + 1)
+            try:
+                return _identify(interpreter.decode("utf-8", "surrogateescape"), depth + 1)
+            except ProgramError as error:
+                raise ProgramError(f"{path}: its interpreter {error.message}", error.exit_status) from None
     try:
         return identify_header(start[: HEADER.size])
     except ElfError as error:

@@ -143,6 +143,15 @@ def test_a_script_runs_its_interpreter_with_its_own_path(tmp_path: Path) -> None
     assert task.comm == "script"
 
 
+def test_a_missing_interpreter_of_a_script_is_named(tmp_path: Path) -> None:
+    script = make(tmp_path, b"#!/no/such/interpreter\n")
+    expected = f"{script}: its interpreter /no/such/interpreter: no such file"
+    with pytest.raises(ProgramError) as identified:
+        identify(script)
+    assert [error.message for error in (identified.value, refused(script))] == [expected, expected]
+    assert refused(script).exit_status == 127
+
+
 def test_scripts_that_interpret_each_other_end(tmp_path: Path) -> None:
     path = tmp_path / "script"
     path.write_text(f"#!{path}\n")

@@ -362,7 +362,7 @@ class FileTree:
                     raise LinuxError(EINVAL, f"{found.path} cannot go into itself, {target.path}")
                 here = here.parent
         if not target.directory.writable():
-            self._change(target.path, lambda: _refuse(target.path))
+            self._change(target.path, lambda: _refuse(target.directory, target.name))
         above, into = found.directory, target.directory
         self._change(found.path, lambda: above.rename(found.name, into, target.name, exchange=exchange))
         self._forget_ways()
@@ -372,5 +372,5 @@ class FileTree:
         self._current = ("/", self.paths.root)
 
 
-def _refuse(path: str) -> None:
-    raise LinuxError(EROFS, path)
+def _refuse(directory: Directory, name: str) -> None:
+    raise directory.refusal(name)

@@ -197,35 +197,39 @@ class Directory(Node):
     def writable(self) -> bool:
         return False
 
+    def refusal(self, name: str) -> LinuxError:
+        """Why no name can be made, changed or removed here."""
+        return LinuxError(EROFS, f"{name}: the directory is read-only")
+
     def create(self, name: str, permissions: int) -> tuple[Regular, Body]:
         """A new empty file, open for reading and writing whatever its permissions."""
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def create_directory(self, name: str, permissions: int) -> None:
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def create_symlink(self, name: str, target: str) -> None:
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def link(self, name: str, node: Node) -> None:
         """A hard link to `node`. EXDEV if another file system keeps it."""
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def remove(self, name: str) -> None:
         """unlink(2) of a node that exists and is no directory."""
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def remove_directory(self, name: str) -> None:
         """rmdir(2) of a directory that exists."""
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def rename(self, name: str, target: Directory, target_name: str, *, exchange: bool) -> None:
         """rename(2) of `name`, which exists, to `target_name` in `target`; what was there is replaced, or exchanged."""
-        raise LinuxError(EROFS, f"{name}: the directory is read-only")
+        raise self.refusal(name)
 
     def temporary(self, permissions: int) -> Regular:
         """O_TMPFILE: a file without a name."""
-        raise LinuxError(EROFS, "the directory is read-only")
+        raise self.refusal("O_TMPFILE")
 
 
 def check_rename(source: Node, target: Node | None) -> None:

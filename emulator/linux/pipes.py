@@ -110,9 +110,8 @@ class WriteEnd(PipeEnd):
         return min(room, len(data))
 
     def poll(self) -> int:
-        if not self.pipe.readers:
-            return POLLERR
-        return POLLOUT if self.pipe.capacity - len(self.pipe.data) >= ATOMIC_BYTES else 0
+        room = self.pipe.capacity - len(self.pipe.data)
+        return (POLLOUT if room >= ATOMIC_BYTES else 0) | (0 if self.pipe.readers else POLLERR)
 
     def close(self) -> None:
         self.pipe.writers -= 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics
-from emulator.linux.errors import EEXIST, EINVAL, ENOTDIR, LinuxError
+from emulator.linux.errors import EACCES, EEXIST, EINVAL, ENOTDIR, LinuxError
 from emulator.linux.file import Caller, File
 from emulator.linux.nodes import (
     DEV_DEVICE,
@@ -88,7 +88,10 @@ class VirtualNode(Node):
 
 
 class TextFile(VirtualNode, Regular):
-    """A file whose text is made when it is opened. `store` takes what is written into it."""
+    """A file whose text is made when it is opened. `store` takes what is written into it.
+
+    The guest is root and may open it for writing even if nothing can be written: then the write fails, as in Linux.
+    """
 
     __slots__ = ("store", "text")
 
@@ -98,8 +101,6 @@ class TextFile(VirtualNode, Regular):
         self.store = store
 
     def open(self, *, write: bool, truncate: bool) -> Body:
-        if write and self.store is None:
-            raise LinuxError(EINVAL, "this file of the kernel cannot be written")
         text = self.text()
         return TextBody(self, text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
 
@@ -197,6 +198,9 @@ class VirtualDirectory(VirtualNode, Directory):
             DirectoryEntry(node.inode, node.file_type, os.fsencode(name))
             for name, node in sorted(self.children.items())
         ]
+
+    def refusal(self, name: str) -> LinuxError:
+        return LinuxError(EACCES, f"{name}: the names here are the kernel's")
 
     def add(self, path: str, node: Node) -> None:
         """Put `node` at `path` below this directory, making the directories on the way."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.attributes import NANOSECONDS, Attributes, pack_statx
-from emulator.linux.errors import EACCES, EINVAL, ENODEV, LinuxError
-from emulator.linux.file import O_WRONLY, File
+from emulator.linux.errors import EACCES, EBADF, EINVAL, ENODEV, LinuxError
+from emulator.linux.file import O_PATH, O_WRONLY, File
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.paths import Dentry
@@ -284,7 +284,10 @@ def truncate(task: Task, path: Path, size: Long) -> int:
 def ftruncate(task: Task, descriptor: int, size: Long) -> int:
     """ftruncate(2)"""
     _check_size(size)
-    return _truncate(writable(task, descriptor), size)
+    file = task.files.get(descriptor)
+    if not file.writable:
+        raise LinuxError(EBADF if file.flags & O_PATH else EINVAL, f"descriptor {descriptor} is not open for writing")
+    return _truncate(file, size)
 
 
 @syscall(aarch64=47, x86_64=285, support=Support.PARTIAL, note="modes that move or share blocks are EOPNOTSUPP")

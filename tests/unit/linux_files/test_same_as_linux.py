@@ -1,0 +1,71 @@
+"""A program that makes some 350 file syscalls prints the same under Linux (or qemu-user on it) and on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import require
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+
+SOURCE = Path(__file__).parent / "file_calls.c"
+COMPILERS = {
+    "x86_64": ("gcc", "gcc"),
+    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+}
+
+
+@pytest.fixture(params=sorted(COMPILERS))
+def compiled(request, tmp_path) -> tuple[str, Path]:
+    """(isa, program)"""
+    isa = request.param
+    compiler = require.command(*COMPILERS[isa])
+    program = tmp_path / "file_calls"
+    subprocess.run([compiler, "-O1", "-static", "-o", program, SOURCE], check=True)
+    return isa, program
+
+
+def under_linux(isa: str, program: Path, directory: Path) -> list[str]:
+    emulator = [] if os.uname().machine == isa else [require.command(f"qemu-{isa}", "qemu-user")]
+    command = [*emulator, program, f"file-calls-{os.getpid()}"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    return done.stdout.splitlines()
+
+
+def under_us(isa: str, program: Path, directory: Path) -> tuple[list[str], list[str]]:
+    messages: list[str] = []
+    output = directory.parent / "output"
+    with output.open("wb") as out, open(os.devnull, "rb") as null:
+        machine = Machine(MachineConfig(isa=isa, memory_bytes=256 << 20))
+        machine.kernel.messages = messages.append
+        machine.start(
+            Program(
+                str(program),
+                ("file_calls", "file-calls"),
+                (),
+                str(directory),
+                stdin=null.fileno(),
+                stdout=out.fileno(),
+                stderr=out.fileno(),
+            )
+        )
+        assert machine.run() == 0
+    return output.read_text().splitlines(), messages
+
+
+def test_file_syscalls_answer_as_linux_does(compiled, tmp_path):
+    isa, program = compiled
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    theirs.mkdir()
+    ours.mkdir()
+    expected = under_linux(isa, program, theirs)
+    got, messages = under_us(isa, program, ours)
+    assert len(expected) > 300
+    assert got == expected
+    assert messages == []
+    assert not Path("/tmp/file-calls").exists()
+    assert sorted(path.name for path in ours.rglob("*")) == sorted(path.name for path in theirs.rglob("*"))

@@ -136,13 +136,16 @@ def changed(superblock: Superblock, status: os.stat_result) -> None:
 
 
 def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
-    """utimensat on a host file. The host's file gets the times that the guest names."""
+    """utimensat on a host file. The host's file gets the times that the guest names; "now" is the host's own there."""
     follow = isinstance(path, int)
     try:
         status = os.stat(path, follow_symlinks=follow)
-        accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
-        modified = status.st_mtime_ns if modified_ns is None else modified_ns
-        os.utime(path, ns=(accessed, modified), follow_symlinks=follow)
+        if modified_ns == superblock.now():
+            os.utime(path, follow_symlinks=follow)
+        else:
+            accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
+            modified = status.st_mtime_ns if modified_ns is None else modified_ns
+            os.utime(path, ns=(accessed, modified), follow_symlinks=follow)
     except OSError as error:
         raise LinuxError.from_host(error) from error
     if modified_ns is not None:

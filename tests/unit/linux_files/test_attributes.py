@@ -96,6 +96,9 @@ def test_times_are_the_users_until_the_guest_changes_the_file(guest):
     node.set_times(None, 77_000_000_000)
     assert guest.stat("a").modified_ns == 77_000_000_000
     assert os.stat(guest.cwd / "a").st_mtime == 77
+    node.set_times(NOW_NS, NOW_NS)
+    assert guest.stat("a").modified_ns == NOW_NS
+    assert os.stat(guest.cwd / "a").st_mtime > 1_750_000_000  # "now" is the host's for the user's file: after mid 2025
 
 
 def test_the_hosts_umask_does_not_show(guest):

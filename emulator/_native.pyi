@@ -1,8 +1,8 @@
 """The native core: everything that runs per instruction, per block or per access. Built from ``emulator/native``.
 
-Python is never called while the engine runs: ``Core.run`` drops the GIL, runs until something needs Python, and returns
-why. At every return the architectural state (registers, memory, counts) is exact: all instructions before ``pc`` have
-retired, and none after.
+Python is never called while the engine runs: ``Core.run`` drops the GIL, runs until something needs Python, and
+returns why. At every return the architectural state (registers, memory, counts) is exact: all instructions before
+``pc`` have retired, and none after.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ PAGE_SIZE: int  # 4096 bytes
 PROBE_COUNT: int  # must equal len(emulator.probes.Probe); checked at import
 
 class PhysicalMemory:
-    """The guest's RAM: one host mapping, handed out in 4 KiB frames with reference counts. Frames start zeroed."""
+    """The guest's RAM: one host mapping, handed out in zeroed 4 KiB frames with reference counts."""
 
     def __init__(self, size_bytes: int) -> None: ...
     @property
@@ -19,19 +19,19 @@ class PhysicalMemory:
     @property
     def used_bytes(self) -> int: ...
     def allocate(self, count: int = 1) -> int:
-        """First frame number of `count` contiguous zeroed frames with one reference each. MemoryError when RAM is full."""
+        """First of `count` contiguous zeroed frames with one reference each. MemoryError when RAM is full."""
     def retain(self, frame: int, count: int = 1) -> None: ...
     def release(self, frame: int, count: int = 1) -> None: ...
     def references(self, frame: int) -> int: ...
     def view(self, frame: int, count: int = 1) -> memoryview:
-        """Writable bytes of `count` contiguous frames. Use for data only, never to change code that may have run."""
+        """Writable bytes of `count` contiguous frames. For data only: code that may have run must not change so."""
 
 class AddressSpace:
-    """One process's page tables. Pages hold a reference on their frame. `protection` is a sum of READ=1 WRITE=2 EXECUTE=4."""
+    """One process's page tables. A page holds a reference on its frame. `protection`: READ 1, WRITE 2, EXECUTE 4."""
 
     def __init__(self, memory: PhysicalMemory) -> None: ...
     def map(self, address: int, frame: int, count: int, protection: int) -> None:
-        """Map `count` contiguous frames at page-aligned `address`; takes a new reference on each; replaces what was there."""
+        """Map `count` contiguous frames at page-aligned `address`, in place of what was there; retains each."""
     def unmap(self, address: int, count: int) -> int:
         """Unmap `count` pages (holes allowed), dropping their references. Returns how many were present."""
     def protect(self, address: int, count: int, protection: int) -> None:
@@ -41,20 +41,20 @@ class AddressSpace:
     def present(self, address: int, count: int) -> list[int]:
         """Addresses of the pages present among `count` pages."""
     def fork(self) -> AddressSpace:
-        """A copy that shares every frame, with WRITE removed in both (copy on write is the kernel's work)."""
+        """A copy that shares every frame, with WRITE removed in both: copy on write is the kernel's work."""
     def read(self, address: int, size: int) -> bytes | int:
         """`size` bytes, or, if some page is not present, the address (int) of the first byte that is missing."""
     def write(self, address: int, data: bytes) -> int:
-        """Write through the page tables, whatever the protection. Returns how many bytes were written before a page not present."""
+        """Write, whatever the protection. Returns how many bytes were written before a page that is not present."""
     def read_string(self, address: int, limit: int) -> bytes | int:
-        """Bytes up to (not including) the first NUL, at most `limit`; or the address of the first missing byte."""
+        """Bytes before the first NUL, at most `limit`; or the address of the first missing byte."""
     def read_u64(self, address: int) -> int | None: ...
 
 class CounterBank:
     """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.
 
-    A counter adds up the probes of its mask while it is connected; it wraps at 2**width and then sets its overflow bit.
-    If it is armed, `Core.run` stops with OVERFLOW right after the instruction that wrapped it.
+    A counter adds up the probes of its mask while it is connected; it wraps at 2**width and then sets its overflow
+    bit. If it is armed, `Core.run` stops with OVERFLOW right after the instruction that wrapped it.
     """
 
     @property
@@ -78,11 +78,14 @@ class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
 
     def __init__(self, isa: str, memory: PhysicalMemory, counting: bool = True) -> None:
-        """Without `counting` the engine runs bare, with no counts, traps or deadlines: the yardstick of the benchmarks."""
+        """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick."""
     def set_address_space(self, space: AddressSpace) -> None: ...
     def add_bank(self, counters: int) -> CounterBank: ...
     def run(self, until_cycle: int) -> int:
-        """Run until an exit; returns an ExitReason value. Checks host signals at least every few ms and raises what their handlers raise."""
+        """Run until an exit; returns an ExitReason value.
+
+        Looks for host signals every few million instructions, and raises what their handlers raise.
+        """
     # what the last exit was about
     @property
     def pc(self) -> int: ...
@@ -100,16 +103,17 @@ class Core:
         """After EXCEPTION: an ExceptionKind value."""
     @property
     def trapped(self) -> tuple[int, int, int]:
-        """After REGISTER: (TrapKind, encoding, register number of Rt or -1). PC is on the instruction, which has not retired.
+        """After REGISTER: (TrapKind, encoding, number of Rt or -1). PC is on the instruction, which has not retired.
 
-        AArch64: every MRS and MSR but of TPIDR_EL0, TPIDRRO_EL0, NZCV, FPCR, FPSR, CTR_EL0 and DCZID_EL0 comes here, with
-        its encoding as SysReg.encoding gives it.
+        AArch64: every MRS and MSR but of TPIDR_EL0, TPIDRRO_EL0, NZCV, FPCR, FPSR, CTR_EL0 and DCZID_EL0 comes here,
+        with its encoding as SysReg.encoding gives it.
         """
     def complete_trapped(self) -> None:
         """Retire the trapped instruction and step over it. Its result registers have been written by the caller."""
-    # registers, by the numbers in emulator.arch (the native order below), 64 bits each
-    # aarch64: 0..30 X0..X30, 31 SP, 32 PC, 33 NZCV/PSTATE flags, 34 TPIDR_EL0, 35 FPCR, 36 FPSR
-    # x86_64:  0 RAX 1 RBX 2 RCX 3 RDX 4 RSI 5 RDI 6 RBP 7 RSP 8..15 R8..R15 16 RIP 17 RFLAGS 18 FS_BASE 19 GS_BASE 20 MXCSR 21 FPCW
+    # registers, 64 bits each, by number:
+    # aarch64: 0..30 X0..X30, 31 SP, 32 PC, 33 NZCV, 34 TPIDR_EL0, 35 FPCR, 36 FPSR
+    # x86_64:  0 RAX, 1 RBX, 2 RCX, 3 RDX, 4 RSI, 5 RDI, 6 RBP, 7 RSP, 8..15 R8..R15, 16 RIP, 17 RFLAGS,
+    #          18 FS_BASE, 19 GS_BASE, 20 MXCSR, 21 FPCW
     def read_register(self, number: int) -> int: ...
     def write_register(self, number: int, value: int) -> None: ...
     def read_registers(self, numbers: Iterable[int]) -> list[int]: ...
@@ -129,9 +133,9 @@ class Core:
     def total(self, probe: int) -> int:
         """How often the probe has fired, exact at the present instruction."""
     def fire(self, probe: int, amount: int = 1) -> None:
-        """Fire a probe from outside the pipeline (an exception taken by the kernel, say)."""
+        """Fire a probe from outside the pipeline: an exception taken by the kernel, say."""
     def frame_chain(self, limit: int) -> list[int]:
-        """Return addresses found by following frame pointers from the present registers, innermost first, without PC."""
+        """Return addresses found by following frame pointers, innermost first, without PC."""
 
 def decode(isa: str, address: int, code: bytes) -> list[tuple[int, int, int, int, int]]:
-    """What the core finds in code, for tests: (offset, length, probe mask, probe mask of a REP's iterations, trap) each."""
+    """What the core finds in code, for tests: (offset, length, probes, probes of a REP's iterations, trap) of each."""

@@ -104,22 +104,19 @@ class QemuRun:
 
 
 class SymbolTable:
-    """Names of the functions of an ELF file, by file offset."""
+    """Names of the functions of an ELF file, by file offset; also from its debug file below `debug`, a file tree."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, debug: Path | None = None) -> None:
         self._functions: list[tuple[int, int, str]] = []
         with open(path, "rb") as file:
             if file.read(4) != b"\x7fELF":
                 return
             elf = ELFFile(file)
             segments = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
-            names: dict[int, tuple[int, str]] = {}
-            for section in elf.iter_sections():
-                if not isinstance(section, SymbolTableSection):
-                    continue
-                for symbol in section.iter_symbols():
-                    if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS") and symbol["st_value"]:
-                        names.setdefault(symbol["st_value"], (symbol["st_size"], symbol.name))
+            names = _function_names(elf)
+            if debug is not None and (debug_file := _debug_file(elf, debug)):
+                with debug_file.open("rb") as separate:
+                    names = _function_names(ELFFile(separate)) | names
             for address, (size, name) in sorted(names.items()):
                 for s in segments:
                     if s["p_vaddr"] <= address < s["p_vaddr"] + s["p_filesz"]:
@@ -132,6 +129,27 @@ class SymbolTable:
             return "?"
         start, size, name = self._functions[index]
         return name if offset < start + max(size, 1) else "?"
+
+
+def _function_names(elf: ELFFile) -> dict[int, tuple[int, str]]:
+    """Address -> (size, name)."""
+    names: dict[int, tuple[int, str]] = {}
+    for section in elf.iter_sections():
+        if isinstance(section, SymbolTableSection):
+            for symbol in section.iter_symbols():
+                if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS") and symbol["st_value"]:
+                    names.setdefault(symbol["st_value"], (symbol["st_size"], symbol.name))
+    return names
+
+
+def _debug_file(elf: ELFFile, debug: Path) -> Path | None:
+    """What -dbg packages have: usr/lib/debug/.build-id/<first byte>/<the others>.debug."""
+    note = elf.get_section_by_name(".note.gnu.build-id")
+    if note is None:
+        return None
+    build_id = next(iter(note.iter_notes()))["n_desc"]
+    file = debug / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    return file if file.exists() else None
 
 
 def is_repeated(code: bytes) -> bool:

@@ -39,7 +39,7 @@ struct Op {
     bool pushes_flags = false;          // PUSHF: must not show the single-step flag
 };
 
-struct Block {
+struct alignas(64) Block {
     // What every run touches, on one cache line.
     uint64_t tag;             // of address and size, see BlockTable
     uint64_t end;             // address behind the last instruction

@@ -240,7 +240,7 @@ def qemu_counts(
         with (stdin or Path(os.devnull)).open("rb") as standard_input:
             process = subprocess.Popen(
                 command,
-                env=dict(environment or {}),
+                env=dict(reversed((environment or {}).items())),  # qemu turns their order round
                 stdin=standard_input,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

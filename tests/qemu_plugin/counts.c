@@ -1,7 +1,8 @@
 /* Counts what a program executes under qemu-user: one row per instruction that was translated.
  *
- * Loaded by tests/reference.py with -plugin counts.so,out=FILE[,memory=on][,start=NUMBER]. Debian ships no qemu-plugin.h, so the few
- * functions of QEMU's plugin interface (version 1, docs/devel/tcg-plugins.rst) that are used here are declared here.
+ * Loaded by tests/reference.py with -plugin counts.so,out=FILE[,memory=on][,start=NUMBER]. Debian ships no
+ * qemu-plugin.h, so the few functions of QEMU's plugin interface (version 1, docs/devel/tcg-plugins.rst) that are used
+ * here are declared here.
  *
  * Each process writes FILE.<pid> when it exits, with lines
  *   i <address> <bytes in hex> <executed> <continued> <left> <loads> <stores>
@@ -10,8 +11,8 @@
  * left       how often the next block did not start right behind it: for a conditional branch, how often it was taken.
  *            Counted for the last instruction of a block only.
  * loads      executions that read memory, stores: that wrote it (with memory=on).
- * and the process's mappings, as m <line of /proc/self/maps>. With start=NUMBER, counting starts at the first system call
- * of that number, or at the first of all if it is -1.
+ * and the process's mappings, as m <line of /proc/self/maps>. With start=NUMBER, counting starts at the first system
+ * call of that number, or at the first of all if it is -1.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,9 +31,9 @@ enum { MEMORY_READ = 1, MEMORY_WRITE = 2 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb*));
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void*), void*);
-void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t,
-                                                                     uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                                                                     uint64_t));
+void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t,
+                                          void (*)(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t,
+                                                   uint64_t, uint64_t, uint64_t, uint64_t, uint64_t));
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb*, void (*)(unsigned, void*), int, void*);
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn*, int, void*, uint64_t);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*,

@@ -1,0 +1,76 @@
+"""Do static, dynamic and position-independent programs run, with glibc and with musl? One program in every kind."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import require
+from conformance.corpus import ARCHITECTURES, Case
+from conformance.test_programs import Outcome, run_here, run_reference
+
+SOURCE = Path(__file__).with_name("libc.c")
+COMPILERS = {
+    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    "x86_64": ("x86_64-linux-gnu-gcc", "gcc"),
+}
+MUSL_LOADER = {"aarch64": "/lib/ld-musl-aarch64.so.1", "x86_64": "/lib/ld-musl-x86_64.so.1"}
+OPTIONS = ["-O2", "-Wall", "-Werror"]
+
+
+def glibc(*options: str) -> Callable[[str, Path], Path]:
+    """Built with Debian's compiler; its libraries come from the unpacked libc6."""
+
+    def build(isa: str, output: Path) -> Path:
+        require.package("libc6-dev-arm64-cross" if isa == "aarch64" else "libc6-dev")
+        compiler = require.command(COMPILERS[isa][0], package=COMPILERS[isa][1])
+        subprocess.run([compiler, *OPTIONS, *options, "-o", output, SOURCE, "-lm"], check=True)
+        return require.debian_tree(ARCHITECTURES[isa], "libc6")
+
+    return build
+
+
+def musl(*options: str) -> Callable[[str, Path], Path]:
+    """Built against the unpacked musl-dev, with its start files, by the same compiler."""
+
+    def build(isa: str, output: Path) -> Path:
+        compiler = require.command(COMPILERS[isa][0], package=COMPILERS[isa][1])
+        tree = require.debian_tree(ARCHITECTURES[isa], "musl", "musl-dev")
+        library = tree / f"usr/lib/{isa}-linux-musl"
+        start = "Scrt1.o" if "-pie" in options else "crt1.o"
+        command = [compiler, *OPTIONS, *options, "-nostdinc", "-isystem", tree / f"usr/include/{isa}-linux-musl"]
+        command += ["-nostdlib", f"-Wl,-dynamic-linker,{MUSL_LOADER[isa]}", "-o", output]
+        command += [library / start, library / "crti.o", SOURCE, f"-L{library}", "-lc", "-lgcc", library / "crtn.o"]
+        subprocess.run(command, check=True)
+        return tree
+
+    return build
+
+
+KINDS = {
+    "glibc_pie": glibc("-fPIE", "-pie"),
+    "glibc_fixed": glibc("-fno-pie", "-no-pie"),
+    "glibc_static": glibc("-static"),
+    "glibc_static_pie": glibc("-fPIE", "-static-pie"),
+    "musl_pie": musl("-fPIE", "-pie"),
+    "musl_static": musl("-static", "-fno-pie", "-no-pie"),
+}
+
+
+@pytest.mark.parametrize("isa", ARCHITECTURES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_program_behaves_as_under_qemu(kind: str, isa: str, tmp_path: Path) -> None:
+    executable = tmp_path / kind
+    sysroot = KINDS[kind](isa, executable)
+    directory = tmp_path / "work"
+    directory.mkdir()
+    package = "libc-static" if "static" in kind else "libc"
+    case = Case(kind, isa, package, kind, ("one", "two"), None, may_differ_by=0)
+    expected = run_reference(case, executable, sysroot, directory)
+    outcome, instructions = run_here(case, executable, sysroot, directory)
+    assert expected.exit_status == 23, expected  # three arguments, and 20
+    assert outcome == Outcome(expected.exit_status, expected.stdout, expected.stderr)
+    assert abs(instructions - expected.total) <= 64  # alignment: see corpus.toml

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import unicorn
-from unicorn import arm64_const, x86_const
-
+import code_hook
 import require
 from emulator._native import PAGE_SIZE, AddressSpace, Core, CounterBank, PhysicalMemory
 from emulator.cpu import ExitReason
@@ -91,32 +89,9 @@ class Bare:
 
 
 def reference_trace(isa: str, code: bytes) -> list[int]:
-    """Addresses of all that retires up to the syscall, by Unicorn's CODE hook; a repeated string instruction once."""
-    aarch64 = isa == "aarch64"
-    engine = (
-        unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
-        if aarch64
-        else unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
-    )
+    """Addresses of all that retires up to the syscall, by Unicorn's CODE hook."""
+    engine = code_hook.make_engine(isa, STACK_TOP)
     engine.mem_map(CODE, -(-len(code) // PAGE_SIZE) * PAGE_SIZE)
     engine.mem_write(CODE, code)
     engine.mem_map(DATA, DATA_PAGES * PAGE_SIZE)
-    engine.reg_write(arm64_const.UC_ARM64_REG_SP if aarch64 else x86_const.UC_X86_REG_RSP, STACK_TOP)
-    trace: list[int] = []
-
-    def on_code(_engine: unicorn.Uc, address: int, size: int, _data: object) -> None:
-        if not aarch64 and trace and trace[-1] == address and code[address - CODE] in (0xF2, 0xF3):
-            return
-        trace.append(address)
-
-    def on_interrupt(stopping: unicorn.Uc, number: int, _data: object) -> None:
-        stopping.emu_stop()
-
-    engine.hook_add(unicorn.UC_HOOK_CODE, on_code)
-    engine.hook_add(unicorn.UC_HOOK_INTR, on_interrupt)
-    if not aarch64:
-        engine.hook_add(
-            unicorn.UC_HOOK_INSN, lambda stopping, _data: stopping.emu_stop(), aux1=x86_const.UC_X86_INS_SYSCALL
-        )
-    engine.emu_start(CODE, 0)
-    return trace
+    return code_hook.run(engine, isa, CODE)

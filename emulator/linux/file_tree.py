@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import stat as file_mode
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from emulator.arch.architecture import OpenFlags
@@ -48,7 +49,15 @@ from emulator.linux.file import (
 )
 from emulator.linux.host_files import HostDirectory, HostRegular, HostTree, kernel_devices
 from emulator.linux.memory_files import MemoryDirectory, MemoryRegular
-from emulator.linux.nodes import Directory, MemoryBudget, Regular, Superblock, Symlink
+from emulator.linux.nodes import (
+    MEMORY_DEVICE,
+    MEMORY_STATISTICS,
+    Directory,
+    MemoryBudget,
+    Regular,
+    Superblock,
+    Symlink,
+)
 from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, Pages, PathFile
 from emulator.linux.overlay import OverlayDirectory
 from emulator.linux.paths import Dentry, Found, Paths
@@ -99,7 +108,8 @@ class FileTree:
         self.sys = VirtualDirectory(sys_volume(self.superblock))
         self.dev = VirtualDirectory(dev_volume(self.superblock))
         devices.fill(self.dev, self.dev.volume, random)
-        self.dev.add("shm", MemoryDirectory(self.superblock, 0o1777))
+        self.memory = replace(self.superblock, device=MEMORY_DEVICE, statistics=MEMORY_STATISTICS)
+        self.dev.add("shm", MemoryDirectory(self.memory, 0o1777))
         self.tree.mounts.update({"/proc": self.proc, "/sys": self.sys, "/dev": self.dev})
         overlay_path = os.path.realpath(overlay_path)
         if os.path.isdir(overlay_path):
@@ -258,7 +268,7 @@ class FileTree:
 
     def memory_file(self, name: str, flags: int) -> OpenFile:
         """memfd_create(2)"""
-        node = MemoryRegular(self.superblock, 0o777)
+        node = MemoryRegular(self.memory, 0o777)
         node.links = 0
         file = OpenFile(node, flags, f"/memfd:{name} (deleted)", self.contents)
         file.dentry = Dentry(node, f"memfd:{name} (deleted)", self.paths.root)

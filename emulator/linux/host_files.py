@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EBUSY, EINVAL, ENOENT, ENXIO, EOPNOTSUPP, EROFS, EXDEV, LinuxError
-from emulator.linux.nodes import HOST_DEVICE, Directory, Node, Regular, Superblock, Symlink, check_rename
+from emulator.linux.nodes import Directory, Node, Regular, Superblock, Symlink, check_rename
 
 # O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
 OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
@@ -49,21 +49,20 @@ def kernel_devices(mountinfo_path: str = "/proc/self/mountinfo") -> frozenset[in
 
 def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -> Attributes:
     """What the guest sees of the host's attributes. Times are the host's until the guest changes the file."""
-    inode = superblock.inodes.of_host(status.st_dev, status.st_ino)
-    modified_ns = superblock.changed_ns.get(inode, status.st_mtime_ns)
+    modified_ns = superblock.changed_ns.get((status.st_dev, status.st_ino), status.st_mtime_ns)
     size, links = status.st_size, status.st_nlink
     if file_mode.S_ISDIR(status.st_mode):
         size = DIRECTORY_SIZE_BYTES
         if links < 2:  # some file systems do not count subdirectories
             links = 2 + _subdirectories(path)
     return Attributes(
-        inode,
+        superblock.inodes.of_host(status.st_dev, status.st_ino),
         status.st_mode,
         size,
         links,
         superblock.shown_uid(status.st_uid),
         superblock.shown_gid(status.st_gid),
-        HOST_DEVICE,
+        superblock.device,
         (os.major(status.st_rdev), os.minor(status.st_rdev)),
         modified_ns,
         modified_ns,
@@ -132,7 +131,7 @@ class HostNode(Node):
 
 
 def changed(superblock: Superblock, status: os.stat_result) -> None:
-    superblock.changed_ns[superblock.inodes.of_host(status.st_dev, status.st_ino)] = superblock.now()
+    superblock.changed_ns[status.st_dev, status.st_ino] = superblock.now()
 
 
 def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
@@ -149,13 +148,13 @@ def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | N
     except OSError as error:
         raise LinuxError.from_host(error) from error
     if modified_ns is not None:
-        superblock.changed_ns[superblock.inodes.of_host(status.st_dev, status.st_ino)] = modified_ns
+        superblock.changed_ns[status.st_dev, status.st_ino] = modified_ns
 
 
 class HostBody:
     """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
 
-    __slots__ = ("_inode", "_may_write", "_superblock", "descriptor", "path")
+    __slots__ = ("_changed_key", "_may_write", "_superblock", "descriptor", "path")
 
     def __init__(
         self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False
@@ -164,7 +163,7 @@ class HostBody:
         self.descriptor = -1
         self._may_write = may_write  # its attributes, too
         self._superblock = superblock
-        self._inode: int | None = None  # known when something has been written
+        self._changed_key: tuple[int, int] | None = None  # known when something has been written
         self.path = path
         try:
             self.descriptor = os.open(path, flags | OPEN_SAFELY, permissions)
@@ -180,10 +179,10 @@ class HostBody:
             os.close(self.descriptor)
 
     def _changed(self) -> None:
-        if self._inode is None:
+        if self._changed_key is None:
             status = os.fstat(self.descriptor)
-            self._inode = self._superblock.inodes.of_host(status.st_dev, status.st_ino)
-        self._superblock.changed_ns[self._inode] = self._superblock.now()
+            self._changed_key = status.st_dev, status.st_ino
+        self._superblock.changed_ns[self._changed_key] = self._superblock.now()
 
     def read_at(self, offset: int, size: int) -> bytes:
         try:
@@ -467,10 +466,9 @@ class HostDirectory(HostNode, Directory):
 
     def _forget(self, status: os.stat_result) -> None:
         """The name is gone; if it was the last one, so is the inode."""
-        inodes = self.superblock.inodes
         if status.st_nlink <= 1 or file_mode.S_ISDIR(status.st_mode):
-            inode = inodes.forget_host(status.st_dev, status.st_ino)
-            self.superblock.changed_ns.pop(inode, None)
+            self.superblock.inodes.forget_host(status.st_dev, status.st_ino)
+            self.superblock.changed_ns.pop((status.st_dev, status.st_ino), None)
 
 
 class NamelessRegular(Regular):

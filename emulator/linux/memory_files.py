@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EEXIST, EFBIG, ENOENT, ENOTEMPTY, EOPNOTSUPP, EXDEV, LinuxError
 from emulator.linux.nodes import (
-    MEMORY_STATISTICS,
-    OVERLAY_DEVICE,
     Body,
     Directory,
     Node,
@@ -27,11 +25,22 @@ SIZE_LIMIT_BYTES = 1 << 62
 class MemoryNode(Node):
     """An inode in memory: it lives as long as a name, an open body or a mapping has it."""
 
-    __slots__ = ("_number", "accessed_ns", "gid", "host_inode", "links", "mode", "modified_ns", "superblock", "uid")
-    statistics = MEMORY_STATISTICS
+    __slots__ = (
+        "_number",
+        "accessed_ns",
+        "gid",
+        "host_inode",
+        "links",
+        "mode",
+        "modified_ns",
+        "statistics",
+        "superblock",
+        "uid",
+    )
 
     def __init__(self, superblock: Superblock, mode: int) -> None:
         self.superblock = superblock
+        self.statistics = superblock.statistics
         self.mode = mode
         self.uid = self.gid = superblock.owner
         self.links = 1
@@ -57,7 +66,7 @@ class MemoryNode(Node):
             self._links(),
             self.uid,
             self.gid,
-            OVERLAY_DEVICE,
+            self.superblock.device,
             (0, 0),
             self.accessed_ns,
             self.modified_ns,

@@ -14,9 +14,10 @@ from typing import Protocol
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics
 from emulator.linux.errors import EISDIR, ENOSPC, ENOTDIR, EROFS, LinuxError
 
-# Devices (major, minor) of the file systems, pinned. The host's whole tree is one file system to the guest.
+# Devices (major, minor) of the file systems, pinned. The host's whole tree, /tmp too, is one file system to the guest:
+# what a file's numbers are must not depend on where the guest may write.
 HOST_DEVICE = (8, 1)
-OVERLAY_DEVICE = (0, 30)
+MEMORY_DEVICE = (0, 30)  # /dev/shm and memfd
 PROC_DEVICE = (0, 21)
 SYS_DEVICE = (0, 20)
 DEV_DEVICE = (0, 5)
@@ -36,7 +37,7 @@ class InodeNumbers:
 
     def __init__(self) -> None:
         self._next = self.FIRST
-        self._host: dict[tuple[int, int], int] = {}
+        self._host: dict[tuple[int, int], int] = {}  # by st_dev, st_ino
 
     def new(self) -> int:
         number = self._next
@@ -50,12 +51,14 @@ class InodeNumbers:
             number = self._host[device, inode] = self.new()
         return number
 
-    def forget_host(self, device: int, inode: int) -> int:
-        """The inode is deleted: the host may use its number again for another file, and the guest must not see that.
+    def of_stream(self, device: int, inode: int) -> int:
+        """The same for a standard stream. It takes one number whatever it is connected to, for the sake of the rest."""
+        number = self.new()
+        return self._host.setdefault((device, inode), number)
 
-        Returns the number that the guest knew it by, or 0.
-        """
-        return self._host.pop((device, inode), 0)
+    def forget_host(self, device: int, inode: int) -> None:
+        """The inode is deleted: the host may use its number again for another file, and the guest must not see that."""
+        self._host.pop((device, inode), None)
 
 
 class MemoryBudget:
@@ -79,7 +82,7 @@ class MemoryBudget:
 
 @dataclass(slots=True)
 class Superblock:
-    """What all nodes of a machine share."""
+    """What all nodes of a file system share; all of a machine's share the inode numbers and what follows them."""
 
     now: Callable[[], int]  # guest CLOCK_REALTIME in ns
     budget: MemoryBudget
@@ -87,7 +90,9 @@ class Superblock:
     host_uid: int  # the host user's, shown to the guest as `owner`
     host_gid: int
     inodes: InodeNumbers = field(default_factory=InodeNumbers)
-    changed_ns: dict[int, int] = field(default_factory=dict)  # inode -> guest time of the guest's last change
+    changed_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # host's device, inode -> guest's last change
+    device: tuple[int, int] = HOST_DEVICE
+    statistics: FileSystemStatistics = HOST_STATISTICS
 
     def shown_uid(self, uid: int) -> int:
         return self.owner if uid == self.host_uid else uid

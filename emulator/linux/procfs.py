@@ -23,7 +23,7 @@ from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, 
 from emulator.linux.nodes import (
     DEV_DEVICE,
     HOST_DEVICE,
-    OVERLAY_DEVICE,
+    MEMORY_DEVICE,
     PROC_DEVICE,
     SYS_DEVICE,
     Directory,
@@ -220,8 +220,7 @@ MOUNTS = (  # device, source, place, type, options
     (PROC_DEVICE, "proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
     (SYS_DEVICE, "sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime"),
     (DEV_DEVICE, "devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
-    (OVERLAY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
-    (OVERLAY_DEVICE, "tmpfs", "/tmp", "tmpfs", "rw,nosuid,nodev"),
+    (MEMORY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
 )
 FIRST_MOUNT = 20  # mount IDs count from here; the root's comes first
 

@@ -33,7 +33,7 @@ TERMINAL_DEVICE = (136, 0)  # /dev/pts/0
 class StandardStream(NodeFile):
     """One of the host descriptors that the user gave the guest. It is never closed, and never opened again by name."""
 
-    def __init__(self, superblock: Superblock, host_descriptor: int, flags: int) -> None:
+    def __init__(self, superblock: Superblock, host_descriptor: int, flags: int, inode: int | None = None) -> None:
         super().__init__(flags)
         self._superblock = superblock
         self._descriptor = host_descriptor
@@ -41,7 +41,8 @@ class StandardStream(NodeFile):
         self._kind = file_mode.S_IFMT(status.st_mode)
         self._special = (os.major(status.st_rdev), os.minor(status.st_rdev))
         self.is_terminal = os.isatty(host_descriptor)
-        self._inode = 0
+        identity = status.st_dev, status.st_ino
+        self._inode = superblock.inodes.of_stream(*identity) if inode is None else inode
         self.dentry = Dentry(StreamNode(self), "", None)
         self.path = self._name()
 
@@ -49,9 +50,9 @@ class StandardStream(NodeFile):
         if self.is_terminal:
             return "/dev/tty"
         if self._kind == file_mode.S_IFIFO:
-            return f"pipe:[{self.attributes().inode}]"
+            return f"pipe:[{self._inode}]"
         if self._kind == file_mode.S_IFSOCK:
-            return f"socket:[{self.attributes().inode}]"
+            return f"socket:[{self._inode}]"
         if self._kind == file_mode.S_IFCHR:
             return "/dev/null"
         return os.readlink(f"/proc/self/fd/{self._descriptor}")
@@ -153,8 +154,6 @@ class StandardStream(NodeFile):
         superblock = self._superblock
         if self._kind == file_mode.S_IFREG:
             return host_attributes(superblock, os.fstat(self._descriptor), self.path)
-        if not self._inode:
-            self._inode = superblock.inodes.new()
         is_device = self._kind == file_mode.S_IFCHR
         mode = self._kind | (0o620 if self.is_terminal else 0o666 if is_device else 0o600)
         special = TERMINAL_DEVICE if self.is_terminal else self._special if is_device else (0, 0)
@@ -172,7 +171,7 @@ class StandardStream(NodeFile):
         if allowed != O_RDWR and wanted != allowed:
             asked = {O_RDONLY: "reading", O_WRONLY: "writing"}.get(wanted, "reading and writing")
             raise LinuxError(EACCES, f"{self.path} is not open for {asked}")
-        return StandardStream(self._superblock, self._descriptor, flags)
+        return StandardStream(self._superblock, self._descriptor, flags, self._inode)
 
 
 class StreamNode(Node):

@@ -134,6 +134,10 @@ class Core:
         """How often the probe has fired, exact at the present instruction."""
     def fire(self, probe: int, amount: int = 1) -> None:
         """Fire a probe from outside the pipeline: an exception taken by the kernel, say."""
+    def start_tally(self) -> None:
+        """From now on count, from 0, how often the instruction at each address retires. Costs nothing per block."""
+    def tally(self) -> dict[int, int]:
+        """Address -> how often its instruction has retired since `start_tally`, exact at the present instruction."""
     def frame_chain(self, limit: int) -> list[int]:
         """Return addresses found by following frame pointers, innermost first, without PC."""
 

@@ -3,6 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unordered_map.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
@@ -131,6 +132,8 @@ void bind_core(nb::module_& module) {
                 core.fire(static_cast<Probe>(probe), amount);
             },
             nb::arg("probe"), nb::arg("amount") = 1)
+        .def("start_tally", &Core::start_tally)
+        .def("tally", &Core::tally)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
 }
 

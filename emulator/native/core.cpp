@@ -249,8 +249,10 @@ void Core::uncount_from(uint64_t pc) {
     if (index == block.ops.size()) return;
     if (block.runs-- == 0) note_run(&block);
     retired_ -= block.ops.size() - index;
-    for (size_t i = 0; i < index; i++)
+    for (size_t i = 0; i < index; i++) {
         for (unsigned probe = 0; probe < PROBE_COUNT; probe++) totals_[probe] += block.ops[i].probes >> probe & 1;
+        if (tallying_) tally_[block.address + block.ops[i].offset]++;
+    }
     previous_ = &no_block;
 }
 
@@ -372,6 +374,8 @@ void Core::fold() {
     for (Block* block : ran_) {
         if (block->runs)
             for (unsigned probe = 0; probe < PROBE_COUNT; probe++) totals_[probe] += block->runs * block->counts[probe];
+        if (block->runs && tallying_)
+            for (const Op& op : block->ops) tally_[block->address + op.offset] += block->runs;
         if (block->ends_conditional) {
             totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)] += block->departures;
             totals_[static_cast<unsigned>(Probe::BR_TAKEN)] += block->departures;
@@ -396,6 +400,17 @@ uint64_t Core::sum(ProbeMask probes) {
 void Core::fire(Probe probe, uint64_t amount) {
     if (bit(probe) & RETIREMENT) throw std::invalid_argument("only the core retires instructions");
     totals_[static_cast<unsigned>(probe)] += amount;
+}
+
+void Core::start_tally() {
+    fold();
+    tallying_ = true;
+    tally_.clear();
+}
+
+const Core::Tally& Core::tally() {
+    fold();
+    return tally_;
 }
 
 // --- stepping -------------------------------------------------------------------------------------------------------
@@ -484,6 +499,7 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
         totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)]++;
         totals_[static_cast<unsigned>(Probe::BR_TAKEN)]++;
     }
+    if (tallying_) tally_[pc]++;
     last_retired_pc_ = pc;
 }
 

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "block.hpp"
@@ -64,6 +65,9 @@ class Core final : public Totals {
     uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
     uint64_t sum(ProbeMask probes) override;
     void fire(Probe probe, uint64_t amount);
+    using Tally = std::unordered_map<uint64_t, uint64_t>;  // address -> how often its instruction retired
+    void start_tally();
+    const Tally& tally();
     std::vector<uint64_t> frame_chain(unsigned limit) const;
 
   private:
@@ -134,6 +138,8 @@ class Core final : public Totals {
     std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED and CYCLES live in retired_
     ProbeMask costed_probes_ = 0;                 // the armed probes that blocks' costs were made for
     std::vector<std::unique_ptr<CounterBank>> banks_;
+    bool tallying_ = false;
+    Tally tally_;  // without the blocks' runs since the last fold
 
     uint64_t until_ = 0;
     const std::function<bool()>* poll_ = nullptr;

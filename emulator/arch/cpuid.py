@@ -1,7 +1,8 @@
 """CPUID of the x86-64 machine: x86-64-v2 with BMI, without anything that depends on XSAVE.
 
-Family 6, model 3CH (Haswell), as Unicorn's default processor. What the core refuses is not offered: AVX and FMA, which
-Unicorn's decoder gets wrong, and RDRAND, which would draw on the host. Nor is ERMS: with it glibc copies by REP MOVSB.
+Family 6, model 5EH (Skylake), as the PMU's events are named, so that who looks up events by model finds these names.
+What the core refuses is not offered: AVX and FMA, which Unicorn's decoder gets wrong, and RDRAND, which would draw on
+the host. Nor is ERMS: with it glibc copies by REP MOVSB.
 Leaves: Intel SDM volume 2, "CPUID".
 """
 
@@ -11,7 +12,7 @@ import struct
 
 Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
 
-SIGNATURE = 0x000306C3  # family 6, model 3CH, stepping 3
+SIGNATURE = 0x000506E3  # family 6, model 5EH, stepping 3
 BRAND = "perfemu x86-64-v2 processor"
 MAX_BASIC = 0xD
 MAX_EXTENDED = 0x8000_0008

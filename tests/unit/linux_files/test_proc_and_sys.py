@@ -176,7 +176,7 @@ def test_cpuinfo_is_the_modelled_processors(machine, make_guest):
     other = Machine(make_guest("x86_64"))
     procfs.install(other)
     sysfs.install(other)
-    assert "model\t\t: 60\n" in text(other, "/proc/cpuinfo")  # family 6, model 3CH
+    assert "model\t\t: 94\n" in text(other, "/proc/cpuinfo")  # family 6, model 5EH
     assert text(other, "/sys/devices/system/cpu/cpu0/cache/index0/size") == "32K\n"
 
 

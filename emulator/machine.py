@@ -51,6 +51,7 @@ class Machine:
                     kernel.handle_syscall(cpu)
                 case ExitReason.OVERFLOW:
                     cpu.deliver_interrupts()
+                    kernel.after_interrupt(cpu)
                 case ExitReason.FAULT:
                     kernel.handle_fault(cpu)
                 case ExitReason.REGISTER:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, PerfType
-from perfcore.events.drivers.software import BEHAVIOURS
+from perfcore.events.drivers.software import NOTES
 from perfemu.events.names import CACHE_EVENTS, CLOCKS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
 from pmu.event import Event, Support
 from pmu.model import GENERIC_HARDWARE_EVENTS, PmuModel
@@ -38,9 +38,9 @@ def software_events() -> Iterator[Listed]:
         if generic.config in CLOCKS:
             yield Listed(generic.names, "sw", Support.EXACT, _CLOCK_NOTE)
             continue
-        behaviour = next((row for number, row in BEHAVIOURS.items() if number == generic.config), None)
-        if behaviour is not None:
-            yield Listed(generic.names, "sw", Support.EXACT, behaviour.note)
+        note = next((note for number, note in NOTES.items() if number == generic.config), None)
+        if note is not None:
+            yield Listed(generic.names, "sw", Support.EXACT, note)
 
 
 def _generic(generic: GenericEvent, kind: str, event: Event | None) -> Listed:

@@ -30,6 +30,3 @@ class Pmu(Protocol):
 
     def grant_user_access(self, system_registers: SystemRegisters) -> None:
         """Claim what user mode may reach; each access asks the PMU's own permission bits when it happens."""
-
-    def user_encodings(self) -> list[int]:
-        """Encodings for `Core.trap_system_register`: the registers that `grant_user_access` claims."""

@@ -199,9 +199,9 @@ class Kernel:
             if mapped:
                 mapped.fire(task, mapping)
 
-        def on_fault(address: int, major: bool) -> None:
+        def on_fault(address: int, major: bool, user: bool) -> None:
             if faulted:
-                faulted.fire(task, address, major)
+                faulted.fire(task, address, major, user)
 
         mm.on_map, mm.on_fault = on_map, on_fault
 
@@ -266,6 +266,12 @@ class Kernel:
 
         return call
 
+    def after_interrupt(self, cpu: Cpu) -> None:
+        """An interrupt has been handled: on the way back to user mode signals are delivered."""
+        task = self._current[cpu.number]
+        if task is not None and task.signals.pending:
+            deliver(task)
+
     def handle_fault(self, cpu: Cpu) -> None:
         task = self.current(cpu)
         address, access = cpu.core.fault_address, cpu.core.fault_access
@@ -278,6 +284,7 @@ class Kernel:
             signal, code = failure
             trap, error = self.architecture.fault_syndrome(access, task.mm.space.lookup(address) is not None)
             force(task, SignalInfo(signal, code, address, trap_number=trap, error_code=error))
+        if task.signals.pending:
             deliver(task)
 
     def _out_of_memory(self, task: Task) -> None:
@@ -305,9 +312,7 @@ class Kernel:
 
     def handle_deadline(self, cpu: Cpu) -> None:
         self.timers.fire_due()
-        task = self._current[cpu.number]
-        if task is not None and task.signals.pending:
-            deliver(task)
+        self.after_interrupt(cpu)
 
     # ---- signals and sleep
 

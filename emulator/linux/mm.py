@@ -64,7 +64,7 @@ class MemoryMap:
         self.space = AddressSpace(memory)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
         self.on_map: Callable[[Mapping], None] | None = None
-        self.on_fault: Callable[[int, bool], None] | None = None
+        self.on_fault: Callable[[int, bool, bool], None] | None = None  # (address, major, by user mode)
         self.minor_faults = 0
         self.major_faults = 0
         self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
@@ -275,7 +275,7 @@ class MemoryMap:
             for page in range(start, end, PAGE_SIZE):
                 entry = self.space.lookup(page)
                 if entry is None or (kind == WRITE and not entry[1] & WRITE):
-                    self.fault(page, kind)
+                    self.fault(page, kind, user=False)
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""
@@ -318,8 +318,11 @@ class MemoryMap:
 
     # ---- pages
 
-    def fault(self, address: int, access: int) -> tuple[int, int] | None:
-        """Bring in the page for an access (READ, WRITE, EXECUTE), counting a fault. None, or (signal, si_code)."""
+    def fault(self, address: int, access: int, user: bool = True) -> tuple[int, int] | None:
+        """Bring in the page for an access (READ, WRITE, EXECUTE), counting a fault. None, or (signal, si_code).
+
+        `user`: the program itself accessed it, rather than the kernel in its name (copy_from_user and the like).
+        """
         mapping = self.mappings.find(address) or self._grow_stack(address)
         if mapping is None:
             return SIGSEGV, SEGV_MAPERR
@@ -347,7 +350,7 @@ class MemoryMap:
         else:
             self.minor_faults += 1
         if self.on_fault is not None:
-            self.on_fault(address, major)
+            self.on_fault(address, major, user)
         return None
 
     def _map_new(self, page: int, protection: int) -> int:
@@ -479,7 +482,7 @@ class MemoryMap:
         return int.from_bytes(self.read(address, 4), "little")
 
     def _fault_in(self, address: int, access: int) -> None:
-        if address >= self.layout.task_size or self.fault(address, access) is not None:
+        if address >= self.layout.task_size or self.fault(address, access, user=False) is not None:
             raise LinuxError(EFAULT, f"the process may not {'write' if access == WRITE else 'read'} {address:#x}")
 
     def resident_pages(self) -> int:

@@ -200,11 +200,6 @@ class PerfEventFile(File):
         else:
             info = SignalInfo(SIGIO, SI_KERNEL)
         self._kernel.send_signal(task, info)
-        self._kernel.add_timer(task.cpu.core.cycles, _deliver_now)
-
-
-def _deliver_now() -> None:
-    """A timer that is due at once: the kernel delivers signals after it."""
 
 
 def event_file(task: Task, descriptor: int) -> PerfEventFile:

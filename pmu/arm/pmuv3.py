@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from emulator.sysregs import Access, SysReg, SystemRegisters, UndefinedRegister
+from emulator.sysregs import Access, SystemRegisters, UndefinedRegister
 from pmu.arm.registers import (
     ALWAYS,
     CYCLE_COUNTER,
@@ -320,11 +320,6 @@ class PmuV3(RegisterDevice):
                     None if register.el0_write is None else partial(self._user_write, register, index),
                 ),
             )
-
-    def user_encodings(self) -> list[int]:
-        """For `Core.trap_system_register`: the registers that `grant_user_access` claims."""
-        encodings = [register.encoding_of(index) for register, index in self._user_registers()]
-        return [encoding.encoding for encoding in encodings if isinstance(encoding, SysReg)]
 
     def _user_registers(self) -> Iterator[tuple[type[ArmRegister], int]]:
         for register in self.registers():

@@ -264,10 +264,6 @@ class Perfmon(RegisterDevice):
         """RDPMC, while `user_rdpmc`; the MSRs themselves are the kernel's."""
         system_registers.claim_rdpmc(self.rdpmc)
 
-    def user_encodings(self) -> list[int]:
-        """None: RDPMC always exits to the machine."""
-        return []
-
     def rdpmc(self, ecx: int) -> int:
         """RDPMC in user mode: EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
         if not self.user_rdpmc:

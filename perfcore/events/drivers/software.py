@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
@@ -12,25 +11,17 @@ from perfcore.abi.constants import PerfType, SampleType, SoftwareId
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
-
-class Behaviour(NamedTuple):
-    """One software event: where its occurrences come from, or why there are none."""
-
-    in_kernel: bool = False  # it happens in the kernel, so exclude_kernel leaves nothing
-    note: str = ""
-
-
-BEHAVIOURS = {
-    SoftwareId.PAGE_FAULTS: Behaviour(),
-    SoftwareId.PAGE_FAULTS_MIN: Behaviour(),
-    SoftwareId.PAGE_FAULTS_MAJ: Behaviour(),
-    SoftwareId.CONTEXT_SWITCHES: Behaviour(in_kernel=True),
-    SoftwareId.CPU_MIGRATIONS: Behaviour(in_kernel=True),
-    SoftwareId.ALIGNMENT_FAULTS: Behaviour(note="neither kernel repairs unaligned accesses of 64-bit programs"),
-    SoftwareId.EMULATION_FAULTS: Behaviour(note="the kernel emulates no instruction"),
-    SoftwareId.DUMMY: Behaviour(note="counts nothing by definition"),
-    SoftwareId.BPF_OUTPUT: Behaviour(note="written by BPF programs, which are not modelled"),
-    SoftwareId.CGROUP_SWITCHES: Behaviour(note="there is one control group"),
+NOTES = {  # on every event that this driver counts, and why it may stay 0
+    SoftwareId.PAGE_FAULTS: "",
+    SoftwareId.PAGE_FAULTS_MIN: "",
+    SoftwareId.PAGE_FAULTS_MAJ: "",
+    SoftwareId.CONTEXT_SWITCHES: "",
+    SoftwareId.CPU_MIGRATIONS: "",
+    SoftwareId.ALIGNMENT_FAULTS: "neither kernel repairs unaligned accesses of 64-bit programs",
+    SoftwareId.EMULATION_FAULTS: "the kernel emulates no instruction",
+    SoftwareId.DUMMY: "counts nothing by definition",
+    SoftwareId.BPF_OUTPUT: "written by BPF programs, which are not modelled",
+    SoftwareId.CGROUP_SWITCHES: "there is one control group",
 }
 
 
@@ -52,7 +43,7 @@ class SoftwareDriver:
 
     def event_init(self, event: PerfEvent) -> None:
         attr = event.attr
-        if attr.type != PerfType.SOFTWARE or attr.config not in BEHAVIOURS:
+        if attr.type != PerfType.SOFTWARE or attr.config not in NOTES:
             raise LinuxError(ENOENT, f"type {attr.type} config {attr.config} is no counted software event")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "software events have no branch records")
@@ -96,25 +87,25 @@ class SoftwareDriver:
         if wanted != self._hears_faults:
             self._hears_faults = wanted
             tracepoint = self._tracepoints.page_fault
-            change: Callable[[Callable[[Task, int, bool], object]], None]
+            change: Callable[[Callable[[Task, int, bool, bool], object]], None]
             change = tracepoint.subscribe if wanted else tracepoint.unsubscribe
             change(self._page_fault)
 
-    def _page_fault(self, task: Task, address: int, major: bool) -> None:
-        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, address)
-        self._occurred(SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN, task.cpu, address)
+    def _page_fault(self, task: Task, address: int, major: bool, user: bool) -> None:
+        kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
+        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, not user, address)
+        self._occurred(kind, task.cpu, not user, address)
 
     def _sched_out(self, task: Task, cpu: Cpu) -> None:
         if self._active:
-            self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu)
+            self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
         self._last_cpu[task] = cpu.number
 
     def _sched_in(self, task: Task, cpu: Cpu) -> None:
         if self._last_cpu.pop(task, cpu.number) != cpu.number:
-            self._occurred(SoftwareId.CPU_MIGRATIONS, cpu)
+            self._occurred(SoftwareId.CPU_MIGRATIONS, cpu, in_kernel=True)
 
-    def _occurred(self, config: SoftwareId, cpu: Cpu, addr: int = 0) -> None:
-        in_kernel = BEHAVIOURS[config].in_kernel
+    def _occurred(self, config: SoftwareId, cpu: Cpu, in_kernel: bool, addr: int = 0) -> None:
         for event in tuple(self._active.get(config, ())):
             attr = event.attr
             excluded = attr.exclude_kernel if in_kernel else attr.exclude_user
@@ -140,7 +131,7 @@ def count_occurrence(event: PerfEvent, cpu: Cpu, addr: int = 0) -> None:
     As in Linux, an event with a fixed period whose samples have PERF_SAMPLE_PERIOD gives one for each occurrence.
     """
     event.counted += 1
-    if not event.is_sampling:
+    if not event.is_sampling or not cpu.core.pc:  # the first exec: there is no instruction yet to point at
         return
     hw = event.hw
     attr = event.attr

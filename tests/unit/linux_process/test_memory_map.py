@@ -320,11 +320,11 @@ def test_a_reservation_may_be_larger_than_the_machine(mm: MemoryMap) -> None:
 
 def test_listeners_hear_mappings_and_faults(mm: MemoryMap) -> None:
     mapped: list[Mapping] = []
-    faults: list[tuple[int, bool]] = []
+    faults: list[tuple[int, bool, bool]] = []
     mm.on_map = mapped.append
-    mm.on_fault = lambda address, major: faults.append((address, major))
+    mm.on_fault = lambda address, major, user: faults.append((address, major, user))
     fixed(mm, PAGE_SIZE, PROT_READ, MAP_PRIVATE, content=Content(b"x"))
     mm.read(AT + 7, 1)
     mm.protect(AT, PAGE_SIZE, PROT_READ | PROT_EXEC)
     assert [m.protection for m in mapped] == [PROT_READ, PROT_READ | PROT_EXEC]
-    assert faults == [(AT + 7, True)]
+    assert faults == [(AT + 7, True, False)]  # read() is the kernel's

@@ -32,7 +32,7 @@ def test_faults_are_counted_by_kind():
     events = [machine.open(software(kind)) for kind in kinds]
     assert machine.tracepoints.page_fault
     for major in (False, True, False):
-        machine.tracepoints.page_fault.fire(machine.task, 0x1234, major)
+        machine.tracepoints.page_fault.fire(machine.task, 0x1234, major, True)
     assert [event.count() for event in events] == [3, 2, 1, 0]
     for event in events:
         event.disable()
@@ -42,15 +42,26 @@ def test_faults_are_counted_by_kind():
 def test_a_fault_is_not_counted_without_user_mode():
     machine = FakeMachine()
     event = machine.open(FAULTS.copy(exclude_user=1))
-    machine.tracepoints.page_fault.fire(machine.task, 0x1234, False)
+    machine.tracepoints.page_fault.fire(machine.task, 0x1234, False, True)
     assert event.count() == 0
+
+
+def test_a_fault_of_the_kernels_own_copy_is_the_kernels():
+    machine = FakeMachine()
+    both, user, kernel = (
+        machine.open(FAULTS.copy(exclude_user=without_user, exclude_kernel=without_kernel))
+        for without_user, without_kernel in ((0, 0), (0, 1), (1, 0))
+    )
+    for by_user in (True, False, True):
+        machine.tracepoints.page_fault.fire(machine.task, 0x1234, False, by_user)
+    assert [event.count() for event in (both, user, kernel)] == [3, 2, 1]
 
 
 def test_every_third_fault_is_sampled_with_its_address():
     machine = FakeMachine()
     event = record(machine, FAULTS.copy(sample_period=3, sample_type=SampleType.ADDR))
     for number in range(10):
-        machine.tracepoints.page_fault.fire(machine.task, 0x1000 * number, False)
+        machine.tracepoints.page_fault.fire(machine.task, 0x1000 * number, False, True)
     assert [sample.addr for sample in samples(event)] == [0x2000, 0x5000, 0x8000]  # the 3rd, 6th and 9th
 
 
@@ -58,7 +69,7 @@ def test_with_a_period_in_the_sample_every_fault_is_one():
     machine = FakeMachine()
     event = record(machine, FAULTS.copy(sample_period=3, sample_type=SampleType.PERIOD))
     for _ in range(4):
-        machine.tracepoints.page_fault.fire(machine.task, 0, False)
+        machine.tracepoints.page_fault.fire(machine.task, 0, False, True)
     assert [sample.period for sample in samples(event)] == [1, 1, 1, 1]  # perf_swevent_event
 
 

@@ -109,10 +109,9 @@ def test_el0_increments_at_its_own_privilege(machine: tuple[PmuV3, SystemRegiste
     assert [pmu.read(PMEVCNTRn_EL0, n) for n in (0, 1)] == [1, 0]
 
 
-def test_the_core_traps_exactly_what_is_claimed(machine: tuple[PmuV3, SystemRegisters, FakeBank]) -> None:
-    pmu, system_registers, _ = machine
+def test_only_what_user_mode_may_reach_is_claimed(machine: tuple[PmuV3, SystemRegisters, FakeBank]) -> None:
+    _, system_registers, _ = machine
     claimed = [register.encoding for register in system_registers.claimed() if isinstance(register, SysReg)]
-    assert sorted(pmu.user_encodings()) == sorted(claimed)
     # 14 single registers (all of MATRIX but the EL1 ones and the banks), 6 counters, 6 types
     assert len(claimed) == 14 + 6 + 6
     interrupt_enables = PMINTENSET_EL1.encoding_of()

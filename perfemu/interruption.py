@@ -1,4 +1,4 @@
-"""Interruption: Ctrl-C and SIGTERM end the guest's run at once, but never in the middle of what must be whole."""
+"""Interruption: Ctrl-C, SIGTERM and SIGHUP end the guest's run at once, but never amid what must be whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import NoReturn
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_KEPT_IGNORED = (signal.SIGHUP,)  # by nohup(1)
 _Handler = Callable[[int, FrameType | None], object] | int | None
 
 
@@ -36,6 +37,8 @@ class Interruption:
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
+                if number in _KEPT_IGNORED and signal.getsignal(number) == signal.SIG_IGN:
+                    continue
                 self._before[number] = signal.signal(number, self._handle)
         return self
 

@@ -40,9 +40,22 @@ def locate(name: str, search: Sequence[str], sysroot: str | None = None) -> Loca
         return found
     if unfit is not None:
         raise unfit
+    if "/" in name:
+        _explain_way(name)
     what = "no such file" if "/" in name else f"not found in {':'.join(search)}"
     where = f" (nor below {sysroot})" if sysroot else ""
     raise PerfemuError(f"{name}: {what}{where}", NOT_FOUND_STATUS)
+
+
+def _explain_way(path: str) -> None:
+    """Raise for what hides a file that may be there, as a shell distinguishes it from one that is not."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise PerfemuError(f"{path}: {reason}", NOT_EXECUTABLE_STATUS) from None
 
 
 def _existing(candidates: Iterable[str], sysroot: str | None) -> Iterable[Located]:

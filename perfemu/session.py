@@ -53,7 +53,7 @@ class GuestSettings:
     environment: tuple[tuple[str, str], ...] = DEFAULT_ENVIRONMENT
     counters: int | None = None  # event counters of the measuring PMU; None: all that the architecture can have
     cwd: str = "/"
-    stdin: int = 0  # host descriptors
+    stdin: int = 0  # host descriptors; -1 is a closed one
     stdout: int = 1
     stderr: int = 2
 

@@ -83,7 +83,7 @@ class Elf:
 def identify_header(header: bytes) -> str:
     """The ISA of an executable, from its first 64 bytes; raises ElfError with the reason why it cannot run."""
     if header[:4] != MAGIC:
-        raise ElfError("not an ELF executable" if header else "an empty file")
+        raise ElfError("not an ELF executable, nor a script that begins with #!" if header else "an empty file")
     if len(header) < HEADER.size:
         raise ElfError(f"a truncated ELF file: {len(header)} bytes, the header alone has {HEADER.size}")
     ident, kind, machine, *_ = HEADER.unpack_from(header)

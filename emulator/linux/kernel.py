@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
@@ -125,8 +126,9 @@ class Kernel:
             return self._first
         cpu = self.cpus[0]
         files = FileTable()
-        for descriptor in (program.stdin, program.stdout, program.stderr):
-            files.install(self.file_tree.standard_stream(descriptor))
+        for number, descriptor in enumerate((program.stdin, program.stdout, program.stderr)):
+            if descriptor >= 0:
+                files.install_at(number, self.file_tree.standard_stream(descriptor))
         self.file_tree.allow_writing(program.cwd)
         task = Task(
             tid=FIRST_PID,
@@ -350,4 +352,5 @@ def _encode(text: str) -> bytes:
 
 
 def _to_stderr(message: str) -> None:
-    print(f"perfemu: {message}", file=sys.stderr)
+    with suppress(OSError):  # the guest does not fail because nobody can be told
+        print(f"perfemu: {message}", file=sys.stderr)

@@ -24,7 +24,7 @@ class Program:
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
     cwd: str = "/"
-    stdin: int = 0  # host descriptors
+    stdin: int = 0  # host descriptors; -1 is a closed one
     stdout: int = 1
     stderr: int = 2
 
@@ -48,7 +48,9 @@ def _identify(path: str, depth: int) -> str:
         raise ProgramError(f"{path}: is a directory", NOT_EXECUTABLE) from None
     except OSError as error:
         raise ProgramError(f"{path}: {(error.strerror or str(error)).lower()}", NOT_EXECUTABLE) from None
-    if start.startswith(b"#!") and depth < MAX_SCRIPT_DEPTH:
+    if start.startswith(b"#!") and depth == MAX_SCRIPT_DEPTH:
+        raise ProgramError(f"{path}: a script again: more than {MAX_SCRIPT_DEPTH} levels of them", NOT_EXECUTABLE)
+    if start.startswith(b"#!"):
         interpreter, _ = script_interpreter(start)
         if interpreter:
             try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from perfemu.cli.options import positive_int
+from perfemu.cli.streams import tell
 from perfemu.cores import DEFAULT_CORE, core
 from perfemu.ending import Ending
 from perfemu.environment import guest_environment
-from perfemu.errors import UsageError
+from perfemu.errors import PerfemuError, UsageError
 from perfemu.session import GuestSettings
 
 
@@ -49,6 +49,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
     for path in options.rw:
         if not os.path.exists(path):
             raise UsageError(f"--rw {path}: no such file or directory")
+    stdin, stdout, stderr = options.descriptors
     return GuestSettings(
         argv=tuple(program),
         core=options.core,
@@ -56,8 +57,18 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         writable_paths=tuple(os.path.abspath(path) for path in options.rw),
         environment=guest_environment(options.env, os.environ, options.inherit_env),
         counters=getattr(options, "counters", None),
-        cwd=os.getcwd(),
+        cwd=_current_directory(),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
     )
+
+
+def _current_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise PerfemuError("the current directory has been removed: cd to one that exists") from None
 
 
 def add_event_option(parser: argparse.ArgumentParser, default: str) -> None:
@@ -74,5 +85,4 @@ def add_event_option(parser: argparse.ArgumentParser, default: str) -> None:
 def announce_death(program: str, ending: Ending) -> None:
     """What a shell says of a program that a signal killed."""
     if ending.message is not None:
-        sys.stdout.flush()
-        print(f"{program}: {ending.message}", file=sys.stderr)
+        tell(f"{program}: {ending.message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -13,11 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from perfemu.cli import streams
 from perfemu.cli.options import CommandParser
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.version import VERSION
 
 BROKEN_PIPE_STATUS = 128 + signal.SIGPIPE
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of the user's disk, not of our code
+_ENCODINGS = ("utf-8", "ascii")  # of names; with both, every byte string is a str and back again
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,10 @@ class CommandModule(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, options: argparse.Namespace) -> int:
-        """The exit status. `options.command_line` is what the user typed, after ``perfemu``."""
+        """The exit status. `options.command_line` is what the user typed, after ``perfemu``.
+
+        `options.descriptors` are the guest's standard streams, as `streams.prepare` gives them.
+        """
 
 
 _GUEST_ARGUMENTS = "[OPTIONS] [--] PROGRAM [ARGS]"
@@ -50,6 +57,26 @@ COMMANDS = (
     Command("report", "Read perf.data and display the profile"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
+
+
+_ONLY_PERFS = {  # commands that people will type
+    "annotate": "perf annotate reads our files",
+    "script": "perf script reads our files; perfemu report -D lists their records",
+    "evlist": "perf evlist reads our files; perfemu report --header-only says what was recorded",
+    "diff": "perf diff reads our files",
+    "top": "record, and then report",
+    "trace": "",
+    "mem": "",
+    "c2c": "",
+    "sched": "",
+    "lock": "",
+    "kmem": "",
+    "probe": "",
+    "ftrace": "",
+    "inject": "perf inject reads our files",
+    "archive": "perf archive reads our files",
+    "buildid-list": "perf buildid-list reads our files",
+}
 
 
 def usage() -> str:
@@ -69,12 +96,15 @@ def find_command(name: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
+    if name in _ONLY_PERFS:
+        instead = f"; {_ONLY_PERFS[name]}" if _ONLY_PERFS[name] else ""
+        raise UsageError(f"perfemu has no '{name}' yet{instead}")
     near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=2, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else " See 'perfemu --help'."
     raise UsageError(f"'{name}' is not a perfemu-command.{hint}")
 
 
-def _dispatch(arguments: Sequence[str]) -> int:
+def _dispatch(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int:
     if not arguments:
         print(usage())
         return FAILURE_STATUS  # as perf
@@ -96,30 +126,48 @@ def _dispatch(arguments: Sequence[str]) -> int:
     module.add_arguments(parser)
     options = parser.parse_args(rest)
     options.command_line = (command.name, *rest)
+    options.descriptors = descriptors
     return module.run(options)
 
 
 def _say(message: str) -> None:
-    sys.stdout.flush()
-    print(f"perfemu: {message}", file=sys.stderr)
+    streams.tell(f"perfemu: {message}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status of the command line `arguments`, sys.argv's by default. Never lets an exception out."""
+    """Exit status of a command line. Never lets an exception out. None is the command of this process, all ours."""
+    if arguments is None:
+        return _guarded(sys.argv[1:], _take_over())
+    return _guarded(arguments, streams.STANDARD_DESCRIPTORS)
+
+
+def _take_over() -> tuple[int, int, int]:
+    """Make this process independent of how it was started; the descriptors for the guest."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback, wherever nothing must be completed
+    if sys.getfilesystemencoding() not in _ENCODINGS:
+        # The user's locale must not change the bytes of arguments and file names.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    return streams.prepare()
+
+
+def _guarded(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int:
     try:
-        status = _dispatch(sys.argv[1:] if arguments is None else arguments)
+        status = _dispatch(arguments, descriptors)
         sys.stdout.flush()
         return status
     except PerfemuError as problem:
         _say(problem.message)
         return problem.exit_status
     except BrokenPipeError:
-        # Whoever read our output has gone: leave quietly, and let the interpreter's last flush fail nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE_STATUS
+        streams.abandon_output()
+        return BROKEN_PIPE_STATUS  # quietly: whoever read our output has gone
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except Exception as problem:
+        if isinstance(problem, OSError) and problem.errno in _FULL:
+            streams.abandon_output()
+            _say(f"cannot write: {problem.strerror}")
+            return FAILURE_STATUS
         if os.environ.get("PERFEMU_DEBUG") == "1":
             traceback.print_exc()
         where = traceback.extract_tb(problem.__traceback__)[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import re
 import sys
 
@@ -11,6 +10,7 @@ from perfcore.abi.constants import RecordType
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
 from perfcore.perfdata.records import UserRecord
+from perfemu.cli.streams import tell
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
 from perfemu.formats.stdio import WEIGHT_COLUMNS
@@ -73,8 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
         known = ", ".join(format_names())
         raise UsageError(f"unknown format '{arguments.format}'; known are {known}") from None
     options = _options(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # names of files and tasks are bytes, whatever they mean
     try:
         with _open(arguments.input) as file:
             if arguments.dump_raw_trace:
@@ -115,7 +113,7 @@ def _load(file: PerfDataFile, symfs: str) -> Profile:
 
 
 def _complain(text: str) -> None:
-    print(f"perfemu: {text}", file=sys.stderr)
+    tell(f"perfemu: {text}")
 
 
 def _dump(file: PerfDataFile) -> None:

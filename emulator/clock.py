@@ -28,8 +28,8 @@ class Clock:
         return self.busy_ns() + self.idle_ns
 
     def monotonic_ns(self) -> int:
-        """CLOCK_MONOTONIC, and perf's sample time (local_clock)."""
-        return MONOTONIC_AT_BOOT_NS + self.elapsed_ns()
+        """CLOCK_MONOTONIC, and perf's sample time (local_clock). Written out: every sample asks."""
+        return MONOTONIC_AT_BOOT_NS + self.idle_ns + self._cycles() * 1_000_000_000 // self.frequency_hz
 
     def realtime_ns(self) -> int:
         return REALTIME_AT_BOOT_NS + self.elapsed_ns()

@@ -33,7 +33,8 @@ class Machine:
         self.config = config
         self.memory = PhysicalMemory(config.memory_bytes)
         self.cpus = [Cpu(0, config.isa, self.memory)]
-        self.clock = Clock(lambda: self.cpus[0].core.cycles, config.frequency_hz)
+        core = self.cpus[0].core
+        self.clock = Clock(lambda: core.cycles, config.frequency_hz)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock)
 
     def start(self, program: Program) -> None:

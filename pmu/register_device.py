@@ -21,16 +21,18 @@ class RegisterDevice:
 
     def read(self, register: type[Register], index: int = 0) -> int:
         """The register's value; `index` is its number in a bank."""
-        reader = self._readers.get(register)
-        if reader is None:
-            raise ValueError(f"{type(self).__name__} has no register {register.__name__} to read")
+        try:
+            reader = self._readers[register]
+        except KeyError:
+            raise ValueError(f"{type(self).__name__} has no register {register.__name__} to read") from None
         return reader(index)
 
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
         """Write the register; `index` is its number in a bank."""
-        writer = self._writers.get(register)
-        if writer is None:
-            raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write")
+        try:
+            writer = self._writers[register]
+        except KeyError:
+            raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write") from None
         writer(value, index)
 
     def registers(self) -> list[type[Register]]:

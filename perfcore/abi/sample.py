@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -96,9 +97,16 @@ def _decode_read(sample: Sample, attr: PerfEventAttr, data: memoryview, offset: 
     return offset
 
 
+@cache
+def _pack_u64s(count: int) -> Callable[..., bytes]:
+    """Packs `count` words; a sample's lists have few different lengths."""
+    return struct.Struct(f"<{count}Q").pack
+
+
 def _encode_callchain(sample: Sample, attr: PerfEventAttr) -> bytes:
     chain = sample.callchain
-    return struct.pack(f"<{len(chain) + 1}Q", len(chain), *chain)
+    count = len(chain)
+    return _pack_u64s(count + 1)(count, *chain)
 
 
 def _decode_callchain(sample: Sample, attr: PerfEventAttr, data: memoryview, offset: int) -> int:
@@ -125,7 +133,7 @@ def _encode_branches(sample: Sample, attr: PerfEventAttr) -> bytes:
         words.append(sample.branch_hw_index)
     for entry in sample.branches:
         words += entry
-    return struct.pack(f"<{len(words)}Q", *words)
+    return _pack_u64s(len(words))(*words)
 
 
 def _decode_branches(sample: Sample, attr: PerfEventAttr, data: memoryview, offset: int) -> int:
@@ -142,7 +150,7 @@ def _decode_branches(sample: Sample, attr: PerfEventAttr, data: memoryview, offs
 def _encode_registers(abi: int, registers: Sequence[int]) -> bytes:
     if abi == SampleRegsAbi.NONE:
         return _U64.pack(abi)
-    return struct.pack(f"<{len(registers) + 1}Q", abi, *registers)
+    return _pack_u64s(len(registers) + 1)(abi, *registers)
 
 
 def _decode_registers(mask: int, data: memoryview, offset: int) -> tuple[int, list[int], int]:
@@ -285,8 +293,10 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
 
         return encode_fixed
 
+    only = rest[0] if len(rest) == 1 else None  # a callchain, as a rule
+
     def encode(sample: Sample) -> bytes:
-        tail = b"".join([part(sample, attr) for part in rest])
+        tail = only(sample, attr) if only is not None else b"".join([part(sample, attr) for part in rest])
         size = fixed_size + len(tail)
         if size > LONGEST_RECORD:
             _shorten_stack(sample, size - LONGEST_RECORD)

@@ -16,6 +16,7 @@ from perfcore.abi.mmap_page import Capability
 
 PAGE_SIZE = 4096
 _U64 = struct.Struct("<Q")
+_read_u64, _write_u64 = _U64.unpack_from, _U64.pack_into
 _HEAD = mmap_page.DATA_HEAD.offset
 _TAIL = mmap_page.DATA_TAIL.offset
 
@@ -85,7 +86,7 @@ class RingBuffer:
             record = source.lost_record(lost) + record
         length = len(record)
         head = self._head
-        if not self.overwrite and length > (_U64.unpack_from(self.page, _TAIL)[0] - head - 1) % size:
+        if not self.overwrite and length > (_read_u64(self.page, _TAIL)[0] - head - 1) % size:
             self.lost = lost + 1  # one byte stays free, so that a full buffer does not look empty (CIRC_SPACE)
             return Written.LOST
         self.lost = 0
@@ -110,7 +111,7 @@ class RingBuffer:
                 self._samples -= wakeup_events
                 self._wakeup += 1  # as Linux does: any change of this number is a wakeup
                 woken = True
-        _U64.pack_into(self.page, _HEAD, head)
+        _write_u64(self.page, _HEAD, head)
         if woken:
             self.poll_ready = True
             if self.on_wakeup is not None:
@@ -121,7 +122,7 @@ class RingBuffer:
     def drain(self) -> bytes:
         """Take all records that are there, and move data_tail behind them."""
         size = self.data_size
-        tail: int = _U64.unpack_from(self.page, _TAIL)[0]
+        tail: int = _read_u64(self.page, _TAIL)[0]
         length = self._head - tail
         if not length:
             return b""
@@ -132,5 +133,5 @@ class RingBuffer:
             taken = bytes(self.data[start : start + length])
         else:
             taken = bytes(self.data[start:]) + bytes(self.data[: start + length - size])
-        _U64.pack_into(self.page, _TAIL, self._head)
+        _write_u64(self.page, _TAIL, self._head)
         return taken

@@ -125,6 +125,8 @@ class PmuV3(RegisterDevice):
 
     def interrupt_asserted(self) -> bool:
         """PMUIRQ: an overflow bit and its interrupt enable are set, while PMCR_EL0.E is."""
+        if not self._armed:  # the usual case of a guest's own PMU
+            return False
         return bool(self._bank.overflowed() & self._armed and self.storage["PMCR_EL0"] & _ENABLE)
 
     def event_of(self, counter: int) -> Event | None:

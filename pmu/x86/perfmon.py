@@ -63,7 +63,8 @@ class Perfmon(RegisterDevice):
         self.user_rdpmc = False  # CR4.PCE: RDPMC works in user mode
         self._bank = bank
         self._fixed = len(model.fixed_counters)
-        self._implemented = (1 << n) - 1 | ((1 << self._fixed) - 1) << FIXED_SHIFT
+        self._general = (1 << n) - 1  # mask of the general-purpose counters
+        self._implemented = self._general | ((1 << self._fixed) - 1) << FIXED_SHIFT
         self._widths = [model.counter_width_bits] * n + [fixed.width_bits for fixed in model.fixed_counters]
         for counter, width in enumerate(self._widths):
             bank.set_width(counter, width)
@@ -104,6 +105,8 @@ class Perfmon(RegisterDevice):
 
     def interrupt_asserted(self) -> bool:
         """A counter that interrupts has its overflow bit set, and the local APIC's entry is not masked."""
+        if not self._interrupting:  # the usual case of a guest's own PMU
+            return False
         return bool(self._bank.overflowed() & self._interrupting and not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED)
 
     def take_interrupt(self) -> None:
@@ -119,11 +122,11 @@ class Perfmon(RegisterDevice):
     # masks: bits 32..34 of a global register are counters N..N+2 of the bank
 
     def _to_bank(self, counters: int) -> int:
-        return counters & (1 << self.counters) - 1 | (counters >> FIXED_SHIFT & 0b111) << self.counters
+        return counters & self._general | (counters >> FIXED_SHIFT & 0b111) << self.counters
 
     def _from_bank(self, counters: int) -> int:
         n = self.counters
-        return counters & (1 << n) - 1 | (counters >> n & (1 << self._fixed) - 1) << FIXED_SHIFT
+        return counters & self._general | (counters >> n & (1 << self._fixed) - 1) << FIXED_SHIFT
 
     # connecting
 
@@ -238,11 +241,12 @@ class Perfmon(RegisterDevice):
         def write(value: int, index: int) -> None:
             old = self._status()
             new = register.write(old, value)
-            if cleared := self._to_bank(old & ~new):
-                self._bank.clear_overflowed(cleared)
-            if raised := self._to_bank(new & ~old & self._implemented):
-                self._bank.set_overflowed(raised)
-            if (old ^ new) & _FROZEN:
+            changed = old ^ new
+            if cleared := changed & old & self._implemented:
+                self._bank.clear_overflowed(self._to_bank(cleared))
+            if raised := changed & new & self._implemented:
+                self._bank.set_overflowed(self._to_bank(raised))
+            if changed & _FROZEN:
                 self._set_frozen(bool(new & _FROZEN))
 
         self._compute(register, lambda index: 0, write)

@@ -39,7 +39,7 @@ class Record:
 
     def encode(self, misc: int = 0, sample_id: bytes = b"") -> bytes:
         """The whole record: header, fields, and the `sample_id` trailer of the event it is for."""
-        layout = LAYOUTS[type(self)]
+        layout = layout_of(type(self))
         body = layout.fixed.pack(*[getattr(self, name) for name in layout.names])
         if layout.last_kind == "text":
             text = getattr(self, layout.last).encode("utf-8", "surrogateescape")
@@ -238,6 +238,16 @@ RECORDS: tuple[type[Record], ...] = (
 )
 
 
+_layouts: dict[type[Record], Layout] = {}  # of the classes that have been used: reading all costs start-up 5 ms
+
+
+def layout_of(record: type[Record]) -> Layout:
+    layout = _layouts.get(record)
+    if layout is None:
+        layout = _layouts[record] = _layout(record)
+    return layout
+
+
 def _layout(record: type[Record]) -> Layout:
     """Read the declaration of one record class."""
     formats: list[str] = []
@@ -255,7 +265,6 @@ def _layout(record: type[Record]) -> Layout:
     return Layout(struct.Struct("<" + "".join(formats)), tuple(names), last, last_kind)
 
 
-LAYOUTS = {record: _layout(record) for record in RECORDS}
 _BY_TYPE = {record.TYPE: record for record in RECORDS if record is not Mmap2BuildId}
 
 
@@ -269,7 +278,7 @@ def decode_record(data: bytes | memoryview, sample_id_bytes: int = 0) -> Record:
         return Unknown(type_, bytes(view[HEADER.size : end]))
     if record is Mmap2 and misc & Misc.MMAP_BUILD_ID:
         record = Mmap2BuildId
-    layout = LAYOUTS[record]
+    layout = layout_of(record)
     if HEADER.size + layout.fixed.size > end:
         raise ValueError(f"PERF_RECORD_{record.TYPE.name}: {size} bytes are too few")
     values: list[Any] = list(layout.fixed.unpack_from(view, HEADER.size))

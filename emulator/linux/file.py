@@ -120,15 +120,18 @@ class FileTable:
     def __init__(self, limit: int = 1024) -> None:
         self.limit = limit
         self._files: dict[int, File] = {}
+        self._lowest_free = 0  # all below are in use
         self._cloexec: set[int] = set()
 
     def install(self, file: File, cloexec: bool = False, lowest: int = 0) -> int:
         """Give `file` the lowest free descriptor that is at least `lowest`."""
-        descriptor = lowest
+        descriptor = max(lowest, self._lowest_free)
         while descriptor in self._files:
             descriptor += 1
         if descriptor >= self.limit:
             raise LinuxError(EMFILE, f"descriptor {descriptor}: the limit is {self.limit}")
+        if lowest <= self._lowest_free:
+            self._lowest_free = descriptor + 1
         self._put(descriptor, file, cloexec)
         return descriptor
 
@@ -160,6 +163,7 @@ class FileTable:
         if file is None:
             raise LinuxError(EBADF, f"descriptor {descriptor} is not open")
         self._cloexec.discard(descriptor)
+        self._lowest_free = min(self._lowest_free, descriptor)
         file.release()
 
     def dup(self, descriptor: int, lowest: int = 0, cloexec: bool = False) -> int:

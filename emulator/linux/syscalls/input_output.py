@@ -1,8 +1,13 @@
-"""Reading and writing what is open: read, write, their vector and offset forms, lseek."""
+"""Reading and writing what is open: read, write, their vector and offset forms, lseek.
+
+However much a call asks for, only a portion of it is held at once. As in Linux, an error after the first portion is
+the next call's: this one says how far it came.
+"""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterator
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EOPNOTSUPP, EPIPE, LinuxError
 from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
@@ -13,6 +18,9 @@ from emulator.linux.waiting import wait_until
 
 MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
 MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
+PORTION_BYTES = 4 << 20  # more than any pipe holds: a read of one is never two
+
+Piece = tuple[int, int]  # address and length of user memory
 
 
 def readable(task: Task, descriptor: int) -> File:
@@ -61,7 +69,10 @@ def write_file(task: Task, file: File, data: bytes) -> int:
 @syscall(aarch64=63, x86_64=0)
 def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int:
     """read(2)"""
-    data = read_file(task, readable(task, descriptor), min(size, MAX_BYTES))
+    file = readable(task, descriptor)
+    if size > PORTION_BYTES:
+        return _read_into(task, [(buffer, min(size, MAX_BYTES))], lambda done, wanted: read_file(task, file, wanted))
+    data = read_file(task, file, size)
     if data:
         task.mm.write(buffer, data)
     return len(data)
@@ -71,7 +82,9 @@ def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int:
 def write(task: Task, descriptor: int, buffer: Address, size: Size) -> int:
     """write(2)"""
     file = writable(task, descriptor)
-    return write_file(task, file, task.mm.read(buffer, min(size, MAX_BYTES)) if size else b"")
+    if size > PORTION_BYTES:
+        return _write_from(task, [(buffer, min(size, MAX_BYTES))], lambda done, data: write_file(task, file, data))
+    return write_file(task, file, task.mm.read(buffer, size) if size else b"")
 
 
 @syscall(aarch64=67, x86_64=17)
@@ -79,9 +92,9 @@ def pread64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Lo
     """pread(2)"""
     if offset < 0:
         raise LinuxError(EINVAL, f"offset {offset}")
-    data = readable(task, descriptor).read_at(task, offset, min(size, MAX_BYTES))
-    task.mm.write(buffer, data)
-    return len(data)
+    file = readable(task, descriptor)
+    pieces = [(buffer, min(size, MAX_BYTES))]
+    return _read_into(task, pieces, lambda done, wanted: file.read_at(task, offset + done, wanted))
 
 
 @syscall(aarch64=68, x86_64=18)
@@ -90,10 +103,11 @@ def pwrite64(task: Task, descriptor: int, buffer: Address, size: Size, offset: L
     if offset < 0:
         raise LinuxError(EINVAL, f"offset {offset}")
     file = writable(task, descriptor)
-    return file.write_at(task, offset, task.mm.read(buffer, min(size, MAX_BYTES)))
+    pieces = [(buffer, min(size, MAX_BYTES))]
+    return _write_from(task, pieces, lambda done, data: file.write_at(task, offset + done, data))
 
 
-def vectors(task: Task, address: int, count: int) -> list[tuple[int, int]]:
+def vectors(task: Task, address: int, count: int) -> list[Piece]:
     """struct iovec[count]: (address, length), cut where their sum reaches what one call moves."""
     if not 0 <= count <= MAX_VECTORS:
         raise LinuxError(EINVAL, f"{count} vectors; at most {MAX_VECTORS}")
@@ -107,33 +121,76 @@ def vectors(task: Task, address: int, count: int) -> list[tuple[int, int]]:
     return found
 
 
-def gather(task: Task, pieces: list[tuple[int, int]]) -> bytes:
-    return b"".join([task.mm.read(base, length) for base, length in pieces if length])
+def _portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
+    """The same memory in parts of PORTION_BYTES, the last one shorter; one, empty, of no memory."""
+    portion: list[Piece] = []
+    room = PORTION_BYTES
+    for base, length in pieces:
+        while length > room:
+            yield [*portion, (base, room)]
+            base, length = base + room, length - room
+            portion, room = [], PORTION_BYTES
+        portion.append((base, length))
+        room -= length
+    yield portion
 
 
-def scatter(task: Task, pieces: list[tuple[int, int]], data: bytes) -> int:
+def _read_into(task: Task, pieces: list[Piece], read: Callable[[int, int], bytes]) -> int:
+    """Fill `pieces` from `read(bytes done, size)`, until it gives less than was asked for. How many bytes came."""
+    done = 0
+    for portion in _portions(pieces):
+        wanted = sum(length for _, length in portion)
+        try:
+            data = read(done, wanted)
+            _scatter(task, portion, data)
+        except LinuxError:
+            if done:
+                break
+            raise
+        done += len(data)
+        if len(data) < wanted:
+            break
+    return done
+
+
+def _write_from(task: Task, pieces: list[Piece], write: Callable[[int, bytes], int]) -> int:
+    """Give `pieces` to `write(bytes done, data)`, until it takes less than it is given. How many bytes went."""
+    done = 0
+    for portion in _portions(pieces):
+        try:
+            data = b"".join([task.mm.read(base, length) for base, length in portion if length])
+            written = write(done, data)
+        except LinuxError:
+            if done:
+                break
+            raise
+        done += written
+        if written < len(data):
+            break
+    return done
+
+
+def _scatter(task: Task, pieces: list[Piece], data: bytes) -> None:
     position = 0
     for base, length in pieces:
         if position >= len(data):
             break
         task.mm.write(base, data[position : position + length])
         position += length
-    return len(data)
 
 
 @syscall(aarch64=65, x86_64=19)
 def readv(task: Task, descriptor: int, vector: Address, count: int) -> int:
     """readv(2)"""
     file = readable(task, descriptor)
-    pieces = vectors(task, vector, count)
-    return scatter(task, pieces, read_file(task, file, sum(length for _, length in pieces)))
+    return _read_into(task, vectors(task, vector, count), lambda done, wanted: read_file(task, file, wanted))
 
 
 @syscall(aarch64=66, x86_64=20)
 def writev(task: Task, descriptor: int, vector: Address, count: int) -> int:
     """writev(2)"""
     file = writable(task, descriptor)
-    return write_file(task, file, gather(task, vectors(task, vector, count)))
+    return _write_from(task, vectors(task, vector, count), lambda done, data: write_file(task, file, data))
 
 
 @syscall(aarch64=69, x86_64=295)
@@ -143,7 +200,7 @@ def preadv(task: Task, descriptor: int, vector: Address, count: int, offset: Lon
         raise LinuxError(EINVAL, f"offset {offset}")
     file = readable(task, descriptor)
     pieces = vectors(task, vector, count)
-    return scatter(task, pieces, file.read_at(task, offset, sum(length for _, length in pieces)))
+    return _read_into(task, pieces, lambda done, wanted: file.read_at(task, offset + done, wanted))
 
 
 @syscall(aarch64=70, x86_64=296)
@@ -152,7 +209,8 @@ def pwritev(task: Task, descriptor: int, vector: Address, count: int, offset: Lo
     if offset < 0:
         raise LinuxError(EINVAL, f"offset {offset}")
     file = writable(task, descriptor)
-    return file.write_at(task, offset, gather(task, vectors(task, vector, count)))
+    pieces = vectors(task, vector, count)
+    return _write_from(task, pieces, lambda done, data: file.write_at(task, offset + done, data))
 
 
 RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_NOWAIT = 1, 2, 4, 8  # uapi/linux/fs.h

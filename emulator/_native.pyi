@@ -131,7 +131,12 @@ class Core:
     def progress(self) -> int:
         """`cycles` as of a few million instructions ago: the one member that another thread may read during `run`."""
     def total(self, probe: int) -> int:
-        """How often the probe has fired, exact at the present instruction."""
+        """How often the probe has fired, exact at the present instruction.
+
+        BR_COND_TAKEN and BR_TAKEN: RuntimeError unless `follow_branches` was called before the first run.
+        """
+    def follow_branches(self) -> None:
+        """Count where conditional branches go, from now on. Connecting a counter to such a probe does it, too."""
     def fire(self, probe: int, amount: int = 1) -> None:
         """Fire a probe from outside the pipeline: an exception taken by the kernel, say."""
     def start_tally(self) -> None:

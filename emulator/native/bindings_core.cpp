@@ -122,7 +122,7 @@ void bind_core(nb::module_& module) {
             "total",
             [](Core& core, unsigned probe) {
                 if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
-                return core.sum(ProbeMask{1} << probe);
+                return core.total(static_cast<Probe>(probe));
             },
             nb::arg("probe"))
         .def(
@@ -134,6 +134,7 @@ void bind_core(nb::module_& module) {
             nb::arg("probe"), nb::arg("amount") = 1)
         .def("start_tally", &Core::start_tally)
         .def("tally", &Core::tally)
+        .def("follow_branches", &Core::follow_branches)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
 }
 

@@ -45,7 +45,7 @@ struct alignas(64) Block {
     uint64_t end;             // address behind the last instruction
     uint64_t cost;            // taken from Core's budget: instructions, and armed events << 32
     uint64_t runs = 0;        // since the last fold
-    uint64_t departures = 0;  // runs, since the last fold, after which execution did not continue at `end`
+    uint64_t departures = 0;  // of these, if branches are followed: execution did not continue at `end`
 
     uint64_t address;
     uint32_t size;

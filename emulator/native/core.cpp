@@ -10,7 +10,8 @@ namespace perfemu {
 
 namespace {
 
-constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);  // one cycle an instruction
+constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);           // one cycle an instruction
+constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 40;
@@ -89,8 +90,8 @@ CounterBank& Core::add_bank(unsigned counters) {
 
 void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);
-    Block* previous = core.previous_;
-    previous->departures += address != previous->end;
+    if (core.follows_branches_) [[unlikely]]
+        core.previous_->departures += address != core.previous_->end;
     Block* block = core.blocks_.cached(address);
     uint64_t budget = core.budget_ - block->cost;
     if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
@@ -316,7 +317,7 @@ void Core::note_interrupted_store(uint64_t address, const Block& next) {
     bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) &&
                  !(next.ops[0].probes & bit(Probe::BR_RETIRED));
     if (!alone || previous_->index_of(address) == previous_->ops.size()) return;
-    previous_->departures--;
+    if (follows_branches_) previous_->departures--;
     uncount_from(address);
 }
 
@@ -349,7 +350,7 @@ void Core::plan() {
         }
     }
     // A conditional branch may turn out to be taken.
-    if (event_probes & mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN)) event_probes |= bit(Probe::BR_COND);
+    if (event_probes & DYNAMIC_BRANCHES) event_probes |= bit(Probe::BR_COND);
     if (event_probes != costed_probes_) {
         costed_probes_ = event_probes;
         blocks_.each([this](Block& block) { set_cost(block); });
@@ -386,6 +387,22 @@ void Core::fold() {
     ran_.clear();
     // It may still depart.
     if (previous_ != &no_block) note_run(previous_);
+}
+
+void Core::follow_branches() {
+    if (std::exchange(follows_branches_, true)) return;
+    followed_from_start_ = retired() == 0;
+}
+
+void Core::watch(ProbeMask probes) {
+    if (probes & DYNAMIC_BRANCHES) follow_branches();
+}
+
+uint64_t Core::total(Probe probe) {
+    if (bit(probe) & DYNAMIC_BRANCHES && !followed_from_start_)
+        throw std::logic_error(
+            "where conditional branches went is only known if follow_branches is called before the first run");
+    return sum(bit(probe));
 }
 
 uint64_t Core::sum(ProbeMask probes) {
@@ -569,7 +586,7 @@ void Core::leave(uc_err error) {
     } else if (within && previous_->contains(now)) {
         uncount_from(now);
     } else if (exit_ != Exit::DEADLINE && exit_ != Exit::REGISTER && exit_ != Exit::INTERRUPTED) {
-        previous_->departures += now != previous_->end;  // otherwise the block hook has seen it
+        if (follows_branches_) previous_->departures += now != previous_->end;  // else the block hook has seen it
     }
     drop_budget();
     repeat_ = nullptr;

@@ -64,6 +64,11 @@ class Core final : public Totals {
     // What `cycles` was at the last poll. The one call that other threads may make during `run`.
     uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
     uint64_t sum(ProbeMask probes) override;
+    void watch(ProbeMask probes) override;
+    // How often the probe has fired since the core was made.
+    uint64_t total(Probe probe);
+    // Count where conditional branches go, from now on.
+    void follow_branches();
     void fire(Probe probe, uint64_t amount);
     using Tally = std::unordered_map<uint64_t, uint64_t>;  // address -> how often its instruction retired
     void start_tally();
@@ -125,6 +130,8 @@ class Core final : public Totals {
     // one each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.
     static constexpr uint64_t EXHAUSTED = uint64_t{1} << 63 | uint64_t{1} << 31;
     uint64_t budget_ = 0;
+    bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
+    bool followed_from_start_ = false;
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     bool blocks_stale_ = false;

@@ -29,6 +29,7 @@ void CounterBank::sync(unsigned index) {
 void CounterBank::connect(unsigned index, ProbeMask probes) {
     Counter& counter = counters_.at(index);
     sync(index);
+    totals_.watch(probes);
     counter.probes = probes;
     counter.seen = probes ? totals_.sum(probes) : 0;
     update_armed_probes();

@@ -14,6 +14,8 @@ class Totals {
     virtual ~Totals() = default;
     // How often the probes of the mask have fired, together, exact at the present instruction.
     virtual uint64_t sum(ProbeMask probes) = 0;
+    // A counter begins to count these.
+    virtual void watch(ProbeMask probes) = 0;
 };
 
 class CounterBank {

@@ -37,8 +37,9 @@ def test_the_core_counts_as_derived(guest: Guest, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with out.open("wb") as stdout:
         session = Session(GuestSettings((str(guest.path),), stdout=stdout.fileno()))
+        core = session.machine.cpus[0].core
+        core.follow_branches()
         ending = session.run()
-    core = session.machine.cpus[0].core
     assert (ending.exit_status, out.read_text()) == (guest.exit_status, guest.stdout)
     assert {probe: core.total(Probe[probe]) for probe in guest.counts} == guest.counts
 

@@ -59,6 +59,7 @@ class Bare:
         space.map(CODE, frame, pages, protection)
         space.map(DATA, memory.allocate(DATA_PAGES), DATA_PAGES, READ | WRITE)
         core = Core(isa, memory)
+        core.follow_branches()
         core.set_address_space(space)
         core.write_register(PC[isa], CODE)
         core.write_register(SP[isa], STACK_TOP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from emulator.linux.mapping import Mapping
+from emulator.linux.mapping import Holder, MappedFile, Mapping
 
 STACK_GUARD_GAP = 256 << 12  # bytes kept free below a mapping that grows down (stack_guard_gap)
 
@@ -18,6 +18,7 @@ class MappingList:
         self._mappings: list[Mapping] = []
         self._bottom = bottom  # automatic placement is in [bottom, top)
         self._top = top
+        self._uses: dict[tuple[MappedFile, Holder | None], int] = {}  # how many mappings show a file or device
         # Highest-fit search: no hole larger than _largest_hole lies in [_search_top, top).
         self._search_top = top
         self._largest_hole = 0
@@ -55,6 +56,25 @@ class MappingList:
             first += 1
         return self._mappings[first : bisect_left(self._starts, end)]
 
+    def would_split(self, start: int, end: int) -> int:
+        """How many more mappings there are if [start, end) gets another fate than what surrounds it: 0, 1 or 2."""
+        touched = self.overlapping(start, end)
+        return (touched[0].start < start) + (touched[-1].end > end) if touched else 0
+
+    def shows(self, file: MappedFile, holder: Holder | None) -> bool:
+        """Whether any mapping is of this file, or of this opening of a device."""
+        return (file, holder) in self._uses
+
+    def _count(self, mapping: Mapping, change: int) -> None:
+        if mapping.file is None:
+            return
+        key = mapping.file, mapping.holder
+        uses = self._uses.get(key, 0) + change
+        if uses:
+            self._uses[key] = uses
+        else:
+            del self._uses[key]
+
     def is_free(self, start: int, end: int) -> bool:
         following = self.above(start)
         return following is None or end <= _guarded_start(following)
@@ -63,12 +83,14 @@ class MappingList:
         """Add `mapping`, whose range is free; joined with equal neighbours. Returns what it became part of."""
         index = bisect_left(self._starts, mapping.start)
         if index < len(self._mappings) and _joins(mapping, self._mappings[index]):
+            self._count(self._mappings[index], -1)
             mapping = mapping.part(mapping.start, self._mappings[index].end)
             del self._starts[index], self._mappings[index]
         if index > 0 and _joins(self._mappings[index - 1], mapping):
             mapping = self._mappings[index - 1].part(self._mappings[index - 1].start, mapping.end)
             self._mappings[index - 1] = mapping
             return mapping
+        self._count(mapping, 1)
         self._starts.insert(index, mapping.start)
         self._mappings.insert(index, mapping)
         return mapping
@@ -84,6 +106,10 @@ class MappingList:
             keep.append(touched[0].part(touched[0].start, start))
         if touched[-1].end > end:
             keep.append(touched[-1].part(end, touched[-1].end))
+        for mapping in touched:
+            self._count(mapping, -1)
+        for mapping in keep:
+            self._count(mapping, 1)
         self._mappings[first : first + len(touched)] = keep
         self._starts[first : first + len(touched)] = [mapping.start for mapping in keep]
         self._note_hole(start)

@@ -119,7 +119,7 @@ class MemoryMap:
         length = page_up(length)
         start = self._place(address, length, flags)
         mapping = Mapping(start, start + length, protection & 7, flags & 3, offset, file, "", None, holder)
-        if not self._still_mapped(mapping):
+        if not self.mappings.shows(file, holder):
             holder.retain()
         self._install(mapping)
         self.space.map(start, frame, length >> PAGE_SHIFT, mapping.page_protection)
@@ -136,8 +136,7 @@ class MemoryMap:
         limit = self.layout.task_size
         if length == 0 or length > limit:
             raise LinuxError(ENOMEM, f"a mapping of {length} bytes")
-        if len(self.mappings) >= MAX_MAPPINGS:
-            raise LinuxError(ENOMEM, f"{MAX_MAPPINGS} mappings: vm.max_map_count is reached")
+        self._check_room()
         if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE):
             if address & (PAGE_SIZE - 1):
                 raise LinuxError(EINVAL, f"MAP_FIXED address {address:#x} is not a multiple of {PAGE_SIZE}")
@@ -149,6 +148,10 @@ class MemoryMap:
                 raise LinuxError(EEXIST, f"something is mapped in {address:#x}..{address + length:#x}")
             return address
         return self.choose(address, length)
+
+    def _check_room(self) -> None:
+        if len(self.mappings) >= MAX_MAPPINGS:
+            raise LinuxError(ENOMEM, f"{MAX_MAPPINGS} mappings: vm.max_map_count is reached")
 
     def choose(self, address: int, length: int) -> int:
         """A free range of `length` bytes: at the hint if that is free, else the highest that there is."""
@@ -174,13 +177,14 @@ class MemoryMap:
 
     def unmap(self, address: int, length: int) -> None:
         end = address + page_up(length)
+        if self.mappings.would_split(address, end) > 1:  # a hole in the middle of one
+            self._check_room()
         pieces = self.mappings.carve(address, end)
-        gone: dict[
-            tuple[MappedFile, int], Mapping
-        ] = {}  # one piece of each file or device that is no longer mapped at all
+        gone: dict[tuple[MappedFile, Holder | None], Mapping] = {}  # one piece of each file that is no longer mapped
         for piece in pieces:
-            if piece.file is not None and (piece.shared or piece.holder is not None) and not self._still_mapped(piece):
-                gone[piece.file, id(piece.holder)] = piece
+            file, holder = piece.file, piece.holder
+            if file is not None and (piece.shared or holder is not None) and not self.mappings.shows(file, holder):
+                gone[file, holder] = piece
             self._flush(piece)
             self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
         for piece in gone.values():
@@ -190,9 +194,6 @@ class MemoryMap:
                 self._page_cache.forget(piece.content)
             elif piece.content is not None:
                 self._page_cache.file(piece.content).dirty.clear()
-
-    def _still_mapped(self, piece: Mapping) -> bool:
-        return any(other.file == piece.file and other.holder is piece.holder for other in self.mappings)
 
     def _flush(self, piece: Mapping) -> None:
         """Bytes written through a shared mapping go to the file. Its pages may be written again, so they stay dirty."""
@@ -216,6 +217,8 @@ class MemoryMap:
         self.check_mapped(address, length)
         if protection & PROT_WRITE and not all(piece.may_write for piece in self.mappings.overlapping(address, end)):
             raise LinuxError(EACCES, "a shared mapping of a file that is not open for writing")
+        if self.mappings.would_split(address, end):
+            self._check_room()
         for piece in self.mappings.carve(address, end):
             changed = piece.with_protection(protection & 7)
             self._protect_pages(changed)
@@ -279,6 +282,7 @@ class MemoryMap:
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""
+        self._check_room()
         if self.mappings.overlapping(new, new + new_length):
             self.unmap(new, new_length)
         space = self.space

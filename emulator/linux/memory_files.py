@@ -20,6 +20,7 @@ from emulator.linux.nodes import (
 
 DIRECTORY_SIZE_BYTES = 4096
 SIZE_LIMIT_BYTES = 1 << 62
+GROWTH_BYTES = 1 << 20  # zeroes that are added at once
 
 
 class MemoryNode(Node):
@@ -131,10 +132,9 @@ class MemoryRegular(MemoryNode, Regular):
             raise LinuxError(EFBIG, f"a file of {size} bytes")
         growth = size - len(self.data)
         self.superblock.budget.take(growth)
-        if growth > 0:
-            self.data.extend(bytes(growth))
-        else:
-            del self.data[size:]
+        while len(self.data) < size:
+            self.data.extend(bytes(min(GROWTH_BYTES, size - len(self.data))))
+        del self.data[size:]
 
 
 class MemorySymlink(MemoryNode, Symlink):

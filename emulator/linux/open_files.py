@@ -49,6 +49,8 @@ class Pages(Protocol):
 
     def written(self, identity: MappedFile, offset: int, data: bytes) -> None: ...
 
+    def truncated(self, identity: MappedFile, size: int) -> None: ...
+
     def read(self, content: FileContent, offset: int, size: int) -> bytes: ...
 
     def file(self, content: FileContent) -> HasDirty: ...
@@ -155,7 +157,7 @@ class OpenFile(NodeFile):
         self.body.truncate(size)
         mapped = self._mapped()
         if mapped is not None and size < old:
-            self._contents.pages.written(mapped.identity, size, bytes(min(old - size, 1 << 30)))
+            self._contents.pages.truncated(mapped.identity, size)
 
     def allocate(self, task: Caller, mode: int, offset: int, size: int) -> None:
         """fallocate(2): space is there anyway; what is left is the size, and the bytes that become zero."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from emulator._native import PhysicalMemory
 from emulator.linux.mapping import PAGE_SIZE, FileContent, MappedFile
 
@@ -56,10 +58,18 @@ class PageCache:
         missing = [number for number in range(first, last) if number not in cached.frames]
         for start, count in _runs(missing):
             data = cached.content.read_at(start * PAGE_SIZE, count * PAGE_SIZE)
-            frame = self._memory.allocate(count)
-            self._memory.view(frame, count)[: len(data)] = data
-            for index in range(count):
-                cached.frames[start + index] = frame + index
+            for index, frame in enumerate(self._frames(count)):
+                cached.frames[start + index] = frame
+                piece = data[index * PAGE_SIZE : (index + 1) * PAGE_SIZE]
+                self._memory.view(frame)[: len(piece)] = piece
+
+    def _frames(self, count: int) -> Iterable[int]:
+        """Frames for `count` pages: neighbours, as long as the machine has memory that nobody has had yet."""
+        try:
+            first = self._memory.allocate(count)
+        except MemoryError:
+            return [self._memory.allocate() for _ in range(count)]
+        return range(first, first + count)
 
     def read(self, content: FileContent, offset: int, size: int) -> bytes:
         """Bytes of a file as mappings show it: for the loader, which reads headers as Linux does, through the cache."""
@@ -85,6 +95,16 @@ class PageCache:
             if frame is not None:
                 self._memory.view(frame)[start : start + count] = data[position : position + count]
             position += count
+
+    def truncated(self, identity: MappedFile, size: int) -> None:
+        """A file was cut to `size` bytes: what mappings show behind is zero, also if it grows again."""
+        cached = self._files.get(identity)
+        if cached is None:
+            return
+        for page, frame in cached.frames.items():
+            kept = max(0, size - page * PAGE_SIZE)
+            if kept < PAGE_SIZE:
+                self._memory.view(frame)[kept:] = bytes(PAGE_SIZE - kept)
 
     def flush(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> None:
         """Write dirty pages to the file, cut at its size. Who unmaps the last of them clears `dirty`."""

@@ -30,6 +30,9 @@ class NoPages:
     def written(self, identity: MappedFile, offset: int, data: bytes) -> None:
         self.told.append((identity, offset, data))
 
+    def truncated(self, identity: MappedFile, size: int) -> None:
+        self.told.append((identity, size, b""))
+
     def read(self, content: FileContent, offset: int, size: int) -> bytes:
         raise AssertionError("no page is dirty")
 

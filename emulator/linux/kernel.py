@@ -16,14 +16,14 @@ from emulator.linux.errors import ENOENT, ENOSYS, LinuxError
 from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
 from emulator.linux.file import Caller, File, FileTable
 from emulator.linux.file_tree import FileTree
-from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_STACK
+from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_SIGPENDING, RLIMIT_STACK
 from emulator.linux.loader import Executable, Loader
 from emulator.linux.mapping import Mapping
 from emulator.linux.mm import MemoryMap
 from emulator.linux.page_cache import PageCache
 from emulator.linux.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
 from emulator.linux.random import Random
-from emulator.linux.signal import SI_KERNEL, SIGKILL, SignalInfo
+from emulator.linux.signal import SI_KERNEL, SIGKILL, SIGRTMIN, SignalInfo
 from emulator.linux.signal_delivery import Interrupted, deliver, force, is_restart
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
@@ -319,8 +319,9 @@ class Kernel:
     # ---- signals and sleep
 
     def send_signal(self, task: Task, info: SignalInfo) -> None:
-        """Make a signal pending; it is delivered on the way back to user mode."""
-        task.signals.post(info)
+        """Make a signal pending; it is delivered on the way back to user mode. One that queues may find no room."""
+        if info.signal < SIGRTMIN or len(task.signals.pending) < task.limits.soft(RLIMIT_SIGPENDING):
+            task.signals.post(info)
 
     def sleep_until(self, task: Task, elapsed_ns: int | None) -> bool:
         """Idle until the clock shows `elapsed_ns` (None: for ever); False when a signal came first."""

@@ -24,6 +24,14 @@ INITIAL: dict[int, tuple[int, int]] = {
 }
 
 
+ARGUMENT_FLOOR, ARGUMENT_CEILING = 128 << 10, 6 << 20  # ARG_MAX; three quarters of _STK_LIM
+
+
+def argument_limit(stack_limit: int) -> int:
+    """Bytes that the strings of an execve and the pointers to them may have (fs/exec.c, bprm_stack_limits)."""
+    return max(min(stack_limit // 4, ARGUMENT_CEILING), ARGUMENT_FLOOR)
+
+
 class Limits:
     """Resource -> (soft, hard)."""
 

@@ -35,6 +35,7 @@ from emulator.linux.errors import (
 )
 from emulator.linux.file import Caller
 from emulator.linux.file_tree import FileTree
+from emulator.linux.limits import argument_limit
 from emulator.linux.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED_NOREPLACE,
@@ -329,31 +330,32 @@ class _Strings:
         self, argv: tuple[bytes, ...], environment: tuple[bytes, ...], path: str, top: int, stack_limit: int
     ) -> None:
         encoded = path.encode("utf-8", "surrogateescape")
+        limit = argument_limit(stack_limit)
         total = sum(len(string) + 9 for string in (*argv, *environment))
-        if total > stack_limit // 4 or any(len(string) >= MAX_ARG_STRLEN for string in (*argv, *environment)):
-            raise LinuxError(E2BIG, f"{total} bytes of arguments and environment; {stack_limit // 4} may be")
+        if total > limit or any(len(string) >= MAX_ARG_STRLEN for string in (*argv, *environment)):
+            raise LinuxError(E2BIG, f"{total} bytes of arguments and environment; {limit} may be")
         position = top - 8 - (len(encoded) + 1)
         self.exec_path = position
-        pieces = [encoded]
         self.environment_end = position
-        self.environment: list[int] = []
-        for string in reversed(environment):
-            position -= len(string) + 1
-            self.environment.insert(0, position)
-            pieces.append(string)
-        self.environment_start = self.argument_end = position
-        self.arguments: list[int] = []
-        for string in reversed(argv):
-            position -= len(string) + 1
-            self.arguments.insert(0, position)
-            pieces.append(string)
-        self.bottom = position
-        self._bytes = b"".join(piece + b"\0" for piece in reversed(pieces))
+        self.environment = _addresses(environment, position)
+        self.environment_start = self.argument_end = self.environment[0] if environment else position
+        self.arguments = _addresses(argv, self.argument_end)
+        self.bottom = self.arguments[0] if argv else self.argument_end
+        self._bytes = b"".join(string + b"\0" for string in (*argv, *environment, encoded))
 
     def write(self, mm: MemoryMap) -> None:
         mm.write(self.bottom, self._bytes)
         mm.argument_start, mm.argument_end = self.bottom, self.argument_end
         mm.environment_start, mm.environment_end = self.environment_start, self.environment_end
+
+
+def _addresses(strings: tuple[bytes, ...], end: int) -> list[int]:
+    """Where each string begins if the last one's NUL is just below `end`."""
+    addresses = []
+    for string in reversed(strings):
+        end -= len(string) + 1
+        addresses.append(end)
+    return addresses[::-1]
 
 
 REASONS = {

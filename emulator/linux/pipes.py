@@ -41,6 +41,9 @@ class Pipe(Node):
             self._number, mode, 0, 1, owner, owner, PIPE_DEVICE, (0, 0), self.made_ns, self.made_ns
         )  # fmt: skip
 
+    def __del__(self) -> None:
+        self.superblock.budget.take(-len(self.data))
+
     def ends(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
         return ReadEnd(self, O_RDONLY | flags & O_NONBLOCK), WriteEnd(self, O_WRONLY | flags & O_NONBLOCK)
 
@@ -83,6 +86,7 @@ class ReadEnd(PipeEnd):
             raise LinuxError(EAGAIN, f"{self.path} is empty")
         data = bytes(pipe.data[:size])
         del pipe.data[:size]
+        pipe.superblock.budget.take(-len(data))
         return data
 
     def poll(self) -> int:
@@ -106,8 +110,10 @@ class WriteEnd(PipeEnd):
         room = pipe.capacity - len(pipe.data)
         if room < len(data) and (room == 0 or len(data) <= ATOMIC_BYTES):
             raise LinuxError(EAGAIN, f"{self.path}: no room for {len(data)} bytes")
-        pipe.data += data[:room]
-        return min(room, len(data))
+        taken = data[:room]
+        pipe.superblock.budget.take(len(taken))
+        pipe.data += taken
+        return len(taken)
 
     def poll(self) -> int:
         room = self.pipe.capacity - len(self.pipe.data)

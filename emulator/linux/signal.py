@@ -9,6 +9,7 @@ from enum import Enum
 SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1 = range(1, 11)
 SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP = range(11, 21)
 SIGTTIN, SIGTTOU, SIGURG, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO, SIGPWR, SIGSYS = range(21, 32)
+SIGRTMIN = 32  # from here on signals queue
 NSIG = 64
 SIGSET_SIZE = 8  # bytes of the kernel's sigset_t
 
@@ -166,7 +167,7 @@ class SignalState:
         """Make a signal pending. A standard one that is pending already, or ignored, is dropped."""
         if self.ignored(info.signal) and not self.blocked & bit(info.signal):
             return
-        if info.signal < 32 and any(other.signal == info.signal for other in self.pending):
+        if info.signal < SIGRTMIN and any(other.signal == info.signal for other in self.pending):
             return
         self.pending.append(info)
 

@@ -9,6 +9,7 @@ from itertools import count
 from emulator.clock import Clock
 
 FOREVER = (1 << 63) - 1  # cycles
+FEW = 64  # entries that are not worth a clean-up
 
 
 class Timer:
@@ -28,26 +29,39 @@ class Timer:
         self.callback = None
 
 
+Entry = tuple[int, int, Timer]  # when, order of adding
+
+
 class Timers:
     """Two queues: by cycle, which idle time does not touch, and by elapsed time, which idling brings nearer."""
 
     def __init__(self, clock: Clock, cycles: Callable[[], int]) -> None:
         self._clock = clock
         self._cycles = cycles
-        self._by_cycle: list[tuple[int, int, Timer]] = []
-        self._by_time: list[tuple[int, int, Timer]] = []
+        self._by_cycle: list[Entry] = []
+        self._by_time: list[Entry] = []
+        self._clean_at = FEW  # entries of both queues
         self._order = count()  # equal times fire in the order in which they were added
 
     def at_cycle(self, cycle: int, callback: Callable[[], None]) -> Timer:
         timer = Timer(cycle, callback)
-        heapq.heappush(self._by_cycle, (cycle, next(self._order), timer))
+        self._push(self._by_cycle, timer)
         return timer
 
     def at_time(self, elapsed_ns: int, callback: Callable[[], None]) -> Timer:
         """`elapsed_ns` of the machine's clock."""
         timer = Timer(elapsed_ns, callback)
-        heapq.heappush(self._by_time, (elapsed_ns, next(self._order), timer))
+        self._push(self._by_time, timer)
         return timer
+
+    def _push(self, queue: list[Entry], timer: Timer) -> None:
+        """Cancelled timers leave when they are due; where they are many, at once: alarm(2) may be called for ever."""
+        heapq.heappush(queue, (timer.when, next(self._order), timer))
+        if len(self._by_cycle) + len(self._by_time) > self._clean_at:
+            for entries in (self._by_cycle, self._by_time):
+                entries[:] = [entry for entry in entries if entry[2].pending]
+                heapq.heapify(entries)
+            self._clean_at = max(FEW, 2 * (len(self._by_cycle) + len(self._by_time)))
 
     def next_cycle(self) -> int:
         """The cycle at which the next timer is due, if the machine does not idle before."""
@@ -77,7 +91,7 @@ class Timers:
             _call(timer)
 
 
-def _first(queue: list[tuple[int, int, Timer]]) -> Timer | None:
+def _first(queue: list[Entry]) -> Timer | None:
     while queue:
         timer = queue[0][2]
         if timer.pending:

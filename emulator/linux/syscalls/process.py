@@ -19,6 +19,7 @@ from emulator.linux.errors import (
     ETIMEDOUT,
     LinuxError,
 )
+from emulator.linux.limits import RLIMIT_STACK, argument_limit
 from emulator.linux.signal import NSIG
 from emulator.linux.structures import U32, U64, Timespec
 from emulator.linux.syscalls.table import Address, Out, Path, Size, Support, UInt, ULong, syscall
@@ -45,7 +46,7 @@ def exit_group(task: Task, status: int) -> None:
 def execve(task: Task, path: Path, argv: Address, environment: Address) -> None:
     if not path:
         raise LinuxError(ENOENT, "an empty path")
-    task.kernel.execute(task, path, _strings(task, argv), _strings(task, environment))
+    _execute(task, path, argv, environment)
 
 
 @syscall(aarch64=281, x86_64=322, support=Support.PARTIAL, note="for the machine's one process")
@@ -56,17 +57,23 @@ def execveat(task: Task, directory: int, path: Path, argv: Address, environment:
         path = task.files.get(directory).path
     elif not path.startswith("/") and directory != AT_FDCWD:
         path = f"{task.files.get(directory).path}/{path}"
-    task.kernel.execute(task, path, _strings(task, argv), _strings(task, environment))
+    _execute(task, path, argv, environment)
 
 
-def _strings(task: Task, address: int) -> list[bytes]:
-    """A vector of strings that ends with NULL; NULL itself is an empty one, as in Linux."""
+def _execute(task: Task, path: str, argv: int, environment: int) -> None:
+    limit = argument_limit(task.limits.soft(RLIMIT_STACK))
+    task.kernel.execute(task, path, _strings(task, argv, limit), _strings(task, environment, limit))
+
+
+def _strings(task: Task, address: int, limit: int) -> list[bytes]:
+    """A vector of strings that ends with NULL; NULL itself is an empty one, as in Linux. Not read beyond `limit`."""
     strings: list[bytes] = []
     read_u64, read_string = task.mm.read_u64, task.mm.read_string
     while address and (pointer := read_u64(address)):
         string = read_string(pointer, MAX_ARG_STRLEN)
-        if len(string) >= MAX_ARG_STRLEN:
-            raise LinuxError(E2BIG, f"an argument of {MAX_ARG_STRLEN} bytes or more")
+        limit -= len(string) + 9  # with the NUL and the pointer
+        if len(string) >= MAX_ARG_STRLEN or limit < 0:
+            raise LinuxError(E2BIG, f"arguments or environment are too long at {address:#x}")
         strings.append(string)
         address += 8
     return strings

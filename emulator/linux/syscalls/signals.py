@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
+from emulator.linux.limits import RLIMIT_SIGPENDING
 from emulator.linux.signal import (
     NSIG,
     SI_TKILL,
@@ -200,6 +201,8 @@ def _queue(task: Task, pid: int, signal: int, info: int) -> int:
     if pid != task.pid:
         raise LinuxError(ESRCH, f"process {pid} does not exist")
     _check_signal(signal)
+    if len(task.signals.pending) >= task.limits.soft(RLIMIT_SIGPENDING):
+        raise LinuxError(EAGAIN, f"{len(task.signals.pending)} signals are pending: RLIMIT_SIGPENDING is reached")
     if signal:
         task.kernel.send_signal(task, SignalInfo(signal, code, pid=sender, uid=uid, value=value))
     return 0

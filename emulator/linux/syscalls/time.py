@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.linux.errors import EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
+from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
 from emulator.linux.interval_timers import IntervalTimer
+from emulator.linux.limits import RLIMIT_SIGPENDING
 from emulator.linux.signal import NSIG, SI_KERNEL, SI_TIMER, SIGALRM, SIGPROF, SIGVTALRM, SignalInfo
 from emulator.linux.structures import NANOSECONDS, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
@@ -189,6 +190,8 @@ SIGEVENT_SIZE = 64
 @syscall(aarch64=107, x86_64=222)
 def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> int:
     _now(task, clock)
+    if len(task.posix_timers) >= task.limits.soft(RLIMIT_SIGPENDING):
+        raise LinuxError(EAGAIN, f"{len(task.posix_timers)} timers: RLIMIT_SIGPENDING is reached")
     number = next(number for number in range(len(task.posix_timers) + 1) if number not in task.posix_timers)
     value, signal, notify = number, SIGALRM, SIGEV_SIGNAL
     if event:

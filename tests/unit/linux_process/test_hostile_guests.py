@@ -1,0 +1,197 @@
+"""What a guest may ask for without bound: each has an end, and is an error there, not the host's memory."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from emulator.linux.errors import (
+    E2BIG,
+    EAGAIN,
+    EFAULT,
+    EMFILE,
+    ENOMEM,
+    ENOSPC,
+    LinuxError,
+)
+from emulator.linux.file import FileTable
+from emulator.linux.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
+from emulator.linux.mapping import MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PAGE_SIZE
+from emulator.linux.mm import MAX_MAPPINGS
+from emulator.linux.open_files import OpenFile
+from emulator.linux.program import Program
+from emulator.linux.syscalls import table
+from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES
+from emulator.linux.task import Task
+from emulator.machine import Machine, MachineConfig
+from unit.linux_process.elf_builder import EM_X86_64, elf
+
+RW = 3
+AT = 0x10_0000_0000  # where the tests' memory is
+Call = Callable[..., int]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    path = tmp_path / "program"
+    path.write_bytes(elf(machine=EM_X86_64))
+    path.chmod(0o755)
+    machine = Machine(MachineConfig("x86_64", memory_bytes=64 << 20))
+    machine.start(Program(str(path), ("program",), (), str(tmp_path)))
+    task = machine.kernel.tasks[1000]
+    task.kernel.messages = lambda message: None  # type: ignore[attr-defined]
+    task.mm.map(AT, 64 * PAGE_SIZE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
+    return task
+
+
+@pytest.fixture
+def call(task: Task) -> Call:
+    rows = {row.name: row for row in table.load()}
+
+    def run(name: str, *arguments: int) -> int:
+        padded = tuple(argument & (1 << 64) - 1 for argument in (*arguments, 0, 0, 0, 0, 0, 0))[:6]
+        try:
+            return rows[name].compile()(task, padded) or 0
+        except LinuxError as error:
+            return -error.code
+
+    return run
+
+
+def path(task: Task, text: str) -> int:
+    task.mm.write(AT, text.encode() + b"\0")
+    return AT
+
+
+def test_a_huge_read_holds_a_portion_at_a_time(task: Task, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "sparse").touch()
+    descriptor = call("open", path(task, "sparse"), 2)
+    assert call("ftruncate", descriptor, 1 << 40) == 0
+    file = task.files.get(descriptor)
+    sizes: list[int] = []
+    read = file.read
+    file.read = lambda task, size: sizes.append(size) or read(task, size)  # type: ignore[method-assign, func-returns-value]
+    assert call("read", descriptor, AT, 1 << 62) == -EFAULT  # 64 pages are there
+    assert sizes == [PORTION_BYTES]
+
+
+def test_a_huge_read_goes_on_over_portions(task: Task, call: Call, tmp_path: Path) -> None:
+    length = PORTION_BYTES * 2 + 5
+    data = bytes(range(251)) * (length // 251 + 1)
+    (tmp_path / "file").write_bytes(data[:length])
+    task.mm.map(AT << 1, length, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
+    descriptor = call("open", path(task, "file"), 2)
+    assert call("read", descriptor, AT << 1, 1 << 62) == length
+    assert task.mm.read(AT << 1, length) == data[:length]
+    copy = call("open", path(task, "copy"), 0o102, 0o600)
+    assert call("write", copy, AT << 1, length) == length
+    assert (tmp_path / "copy").read_bytes() == data[:length]
+    assert call("pread64", descriptor, AT << 1, 1 << 62, 7) == length - 7
+    assert task.mm.read(AT << 1, 100) == data[7:107]
+
+
+def test_a_write_of_more_than_is_mapped_says_how_far_it_came(task: Task, call: Call) -> None:
+    there = PORTION_BYTES + 2 * PAGE_SIZE
+    task.mm.map(AT << 1, there, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
+    null = call("open", path(task, "/dev/null"), 1)
+    assert call("write", null, AT << 1, 1 << 62) == PORTION_BYTES
+
+
+def test_vectors_of_huge_lengths(task: Task, call: Call) -> None:
+    zero = call("open", path(task, "/dev/zero"), 2)
+    task.mm.write(AT, struct.pack("<2Q", AT, 1 << 40) * 1024)
+    assert call("readv", zero, AT, 1024) == -EFAULT
+    assert call("writev", zero, AT, 1024) == -EFAULT
+    assert call("sendfile", zero, zero, 0, 1 << 62) == MAX_BYTES
+
+
+def test_random_bytes_stop_where_memory_does(call: Call) -> None:
+    assert call("getrandom", AT, 1 << 40, 0) == -EFAULT
+
+
+def test_a_huge_file_in_memory_is_refused(task: Task, call: Call) -> None:
+    descriptor = call("memfd_create", path(task, "x"), 0)
+    assert call("ftruncate", descriptor, 1 << 62) == -ENOSPC
+    assert call("fallocate", descriptor, 0, 1 << 62, 1 << 62) < 0
+    assert call("pwrite64", descriptor, AT, 1, (1 << 63) - 2) < 0
+
+
+def test_a_mapping_is_not_split_without_end(task: Task) -> None:
+    mm = task.mm
+    pages = 2 * MAX_MAPPINGS
+    mm.map(AT << 1, pages * PAGE_SIZE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE)
+    with pytest.raises(LinuxError) as caught:
+        for page in range(1, pages, 2):
+            mm.protect((AT << 1) + page * PAGE_SIZE, PAGE_SIZE, 1)
+    assert caught.value.code == ENOMEM
+    assert MAX_MAPPINGS <= len(mm.mappings) <= MAX_MAPPINGS + 1
+    with pytest.raises(LinuxError):
+        mm.unmap((AT << 1) + (pages - 3) * PAGE_SIZE, PAGE_SIZE)
+    mm.unmap(AT << 1, pages * PAGE_SIZE)  # what makes no hole is always possible
+    assert len(mm.mappings) < 20
+
+
+def test_shared_memory_comes_and_goes_for_ever(task: Task) -> None:
+    """64 MiB of memory; each round takes 128 KiB that are neighbours, as long as there are such."""
+    for _ in range(1000):
+        address = task.mm.map(0, PAGE_SIZE, RW, MAP_SHARED | MAP_ANONYMOUS)
+        task.mm.write(address, b"x")
+        task.mm.unmap(address, PAGE_SIZE)
+
+
+def test_the_lowest_descriptor_is_found_among_many() -> None:
+    files = FileTable(limit=100_000)
+    file = OpenFile.__new__(OpenFile)
+    file._references = 0
+    for number in range(100_000):
+        assert files.install(file) == number
+    with pytest.raises(LinuxError) as caught:
+        files.install(file)
+    assert caught.value.code == EMFILE
+    files.close(70_000)
+    files.close(500)
+    assert [files.install(file, lowest=600), files.install(file)] == [70_000, 500]
+
+
+def test_pipes_share_the_memory_of_files(task: Task, call: Call) -> None:
+    task.fs.system.superblock.budget.limit_bytes = 5000
+    assert call("pipe", AT) == 0
+    reading, writing = struct.unpack("<2i", task.mm.read(AT, 8))
+    assert call("write", writing, AT, 4096) == 4096
+    assert call("write", writing, AT, 4096) == -ENOSPC
+    assert call("read", reading, AT, 4096) == 4096
+    assert call("write", writing, AT, 4096) == 4096
+
+
+def test_pending_signals_have_a_limit(task: Task, call: Call) -> None:
+    task.limits.set(RLIMIT_SIGPENDING, 10, 10)
+    task.signals.blocked = 1 << 39  # signal 40
+    task.mm.write(AT, struct.pack("<iii", 40, 0, -1).ljust(128, b"\0"))
+    results = [call("rt_sigqueueinfo", task.pid, 40, AT) for _ in range(11)]
+    assert results == [0] * 10 + [-EAGAIN]
+    assert call("kill", task.pid, 40) == 0
+    assert len(task.signals.pending) == 10
+
+
+def test_posix_timers_have_a_limit(task: Task, call: Call) -> None:
+    task.limits.set(RLIMIT_SIGPENDING, 3, 3)
+    assert [call("timer_create", 1, 0, AT) for _ in range(4)] == [0, 0, 0, -EAGAIN]
+
+
+def test_timers_that_are_set_again_and_again_do_not_pile_up(task: Task, call: Call) -> None:
+    for _ in range(10_000):
+        call("alarm", 1000)
+    assert len(task.kernel.timers._by_time) < 100
+
+
+@pytest.mark.parametrize("stack_limit", [8 << 20, (1 << 64) - 1])
+def test_arguments_are_not_read_beyond_what_execve_takes(stack_limit: int, task: Task, call: Call) -> None:
+    task.limits.set(RLIMIT_STACK, stack_limit, (1 << 64) - 1)
+    program = path(task, "program")
+    string, vector = AT + PAGE_SIZE, AT + 33 * PAGE_SIZE
+    task.mm.write(string, b"a" * (31 * PAGE_SIZE) + b"\0")
+    task.mm.write(vector, struct.pack("<Q", string) * 1000 + bytes(8))  # 127 MB
+    assert call("execve", program, vector, 0) == -E2BIG

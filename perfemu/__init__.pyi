@@ -1,11 +1,15 @@
 """What `import perfemu` offers: the names of perfemu.api."""
 
+from perfemu.api import EventReport as EventReport
 from perfemu.api import EventSyntaxError as EventSyntaxError
 from perfemu.api import PerfemuError as PerfemuError
 from perfemu.api import Recording as Recording
+from perfemu.api import ReportResult as ReportResult
+from perfemu.api import ReportRow as ReportRow
 from perfemu.api import RunResult as RunResult
 from perfemu.api import StatResult as StatResult
 from perfemu.api import UsageError as UsageError
 from perfemu.api import record as record
+from perfemu.api import report as report
 from perfemu.api import run as run
 from perfemu.api import stat as stat

@@ -1,4 +1,4 @@
-"""api: stat, record and run for Python programs and their tests. See docs/api.md."""
+"""api: stat, record, report and run for Python programs and their tests. See docs/api.md."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import IO
 
 from perfcore.abi.constants import RecordType
 from perfcore.abi.sample import Sample
+from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
 from perfemu.cores import DEFAULT_CORE
 from perfemu.counting import DEFAULT_EVENTS, count
@@ -18,21 +19,28 @@ from perfemu.environment import DEFAULT_ENVIRONMENT
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.interruption import Interrupted
+from perfemu.profile.keys import DEFAULT_KEYS, sort_key
+from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
 from perfemu.recording import record as record_to_file
+from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow, open_profile, read_profile
 from perfemu.session import GuestSettings, Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.text import text_report
 from perfemu.symbols.finder import build_id_of
 
 __all__ = [
+    "EventReport",
     "EventSyntaxError",
     "PerfemuError",
     "Recording",
+    "ReportResult",
+    "ReportRow",
     "RunResult",
     "StatResult",
     "UsageError",
     "record",
+    "report",
     "run",
     "stat",
 ]
@@ -204,6 +212,28 @@ def record(
         stdout, stderr = streams.output()
     ending = _ended(recorded.ending, recorded.interrupted_by)
     return Recording(path, recorded.samples, ending.exit_status, ending.signal, stdout, stderr)
+
+
+def report(
+    path: str | os.PathLike[str] = DEFAULT_FILE,
+    *,
+    sort: Sequence[str] = DEFAULT_KEYS,
+    children: bool = True,
+    symfs: str | os.PathLike[str] = "",
+) -> ReportResult:
+    """The tables of a perf.data file, by perfemu or by perf; `sort`, `children` and `symfs` as perfemu report's.
+
+    Raises PerfemuError for a file that cannot be read or is damaged, ValueError for an unknown sort key.
+    """
+    complaints: list[str] = []
+    keys = tuple(sort_key(name) for name in sort)
+    options = ReportOptions(keys, DEFAULT_COLUMNS, children, call_trees=True, caller_first=children)
+    try:
+        with open_profile(os.fspath(path)) as file:
+            profile = read_profile(file, os.fspath(symfs), complaints.append)
+    except PerfDataError as problem:
+        raise PerfemuError(str(problem)) from None
+    return ReportResult.of(Report(profile, options), tuple(complaints))
 
 
 def _ended(ending: Ending | None, interrupted_by: int | None) -> Ending:

@@ -27,6 +27,11 @@ DEFAULT_EVENTS = (
     "branches",
     "branch-misses",
 )
+DETAILED_EVENTS = (  # what -d adds, what -dd adds to that, and -ddd; tools/perf/builtin-stat.c
+    ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-loads", "LLC-load-misses"),
+    ("L1-icache-loads", "L1-icache-load-misses", "dTLB-loads", "dTLB-load-misses", "iTLB-loads", "iTLB-load-misses"),
+    ("L1-dcache-prefetches", "L1-dcache-prefetch-misses"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "patterns", nargs="*", metavar="KIND | PATTERN", help=f"{', '.join(KINDS)}, {_CORES}; or a name"
     )
-    parser.add_argument("--details", action="store_true", help="show what is counted, and notes")
+    parser.add_argument("-v", "--details", "--long-desc", action="store_true", help="show what is counted, and notes")
     parser.add_argument("--core", metavar="NAME", default=DEFAULT_CORE, help=f"whose events [{DEFAULT_CORE}]")
     parser.add_argument("--isa", choices=("aarch64", "x86_64"), help="only this ISA's events")
 

@@ -98,7 +98,7 @@ def find_command(name: str) -> Command:
             return command
     if name in _ONLY_PERFS:
         instead = f"; {_ONLY_PERFS[name]}" if _ONLY_PERFS[name] else ""
-        raise UsageError(f"perfemu has no '{name}' yet{instead}")
+        raise UsageError(f"there is no command '{name}' yet{instead}")
     near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=2, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else " See 'perfemu --help'."
     raise UsageError(f"'{name}' is not a perfemu-command.{hint}")

@@ -1,4 +1,7 @@
-"""CommandParser: argparse that reports a wrong option in one line; and the types of values that options take."""
+"""CommandParser: argparse that reports a wrong option in one line; and the types of values that options take.
+
+Long options may be abbreviated, as perf's.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ class CommandParser(argparse.ArgumentParser):
             description=description,
             epilog=f"examples:\n{examples}" if examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
         )
 
     def error(self, message: str) -> NoReturn:
@@ -54,6 +56,9 @@ class _Refused(argparse.Action):
 
 
 def add_refused_options(parser: argparse.ArgumentParser, meanings: Mapping[str, str]) -> None:
-    """Refuse each option of `meanings`, whether or not it has a value, and say what it would mean."""
-    for option, meaning in meanings.items():
-        parser.add_argument(option, action=_Refused, nargs="?", help=argparse.SUPPRESS, metavar=meaning)
+    """Refuse each option of `meanings`, whether or not it has a value, and say what it would mean.
+
+    Keys are the option's names as perf's help has them: ``-I, --interval-print``.
+    """
+    for names, meaning in meanings.items():
+        parser.add_argument(*names.split(", "), action=_Refused, nargs="?", help=argparse.SUPPRESS, metavar=meaning)

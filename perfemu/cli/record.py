@@ -8,8 +8,10 @@ import sys
 from dataclasses import replace
 from typing import BinaryIO
 
+from perfcore.events.settings import Settings
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
+from perfemu.cli.streams import CLOSED, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.interruption import die_of
@@ -25,21 +27,34 @@ EXAMPLES = """\
 """
 
 _FREQUENCY_HZ = 4000  # perf's default
+_MAX_FREQUENCY_HZ = Settings().sample_rate_hz  # kernel.perf_event_max_sample_rate
 _CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
 _NOT_YET = {
-    "-a": "all CPUs",
-    "-C": "some CPUs",
-    "-p": "a running process",
-    "-t": "a running thread",
-    "-b": "branch stacks",
-    "-j": "branch filters",
-    "-d": "addresses",
-    "-I": "registers at the overflow",
-    "-W": "weights",
+    "-a, --all-cpus": "all CPUs",
+    "-C, --cpu": "some CPUs",
+    "-p, --pid": "a running process",
+    "-t, --tid": "a running thread",
+    "-u, --uid": "a user's processes",
+    "-G, --cgroup": "a control group",
+    "-b, --branch-any": "branch stacks",
+    "-j, --branch-filter": "branch filters",
+    "-d, --data": "addresses",
+    "-I, --intr-regs": "registers at the overflow",
+    "-W, --weight": "weights",
+    "-D, --delay": "a start after a time",
+    "-k, --clockid": "other clocks",
+    "-m, --mmap-pages": "buffers of another size: none overflows",
+    "-n, --no-samples": "no samples",
+    "-N, --no-buildid-cache": "the build-id cache: nothing is put there",
+    "-R, --raw-samples": "raw data",
+    "-s, --stat": "counts per thread",
+    "-v, --verbose": "more words",
+    "--filter": "event filters",
+    "--max-size": "a limit of the file's size",
     "--phys-data": "physical addresses",
     "--user-regs": "registers of user mode",
-    "-S": "snapshots",
-    "-z": "compression",
+    "-S, --snapshot": "snapshots",
+    "-z, --compression-level": "compression",
     "--switch-output": "several files",
 }
 
@@ -47,7 +62,13 @@ _NOT_YET = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_event_option(parser, default="cycles")
     parser.add_argument("-c", "--count", metavar="N", type=positive_int, help="sample every N events")
-    parser.add_argument("-F", "--freq", metavar="HZ", type=_frequency, help=f"samples per second [{_FREQUENCY_HZ}]")
+    parser.add_argument(
+        "-F",
+        "--freq",
+        metavar="HZ",
+        type=_frequency,
+        help=f"samples per second of guest time, or max [{_FREQUENCY_HZ}]",
+    )
     parser.add_argument("-g", dest="callchains", action="store_true", help="record callchains, by frame pointers")
     parser.add_argument("--call-graph", metavar="fp", type=_call_graph, help="the same")
     parser.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
@@ -60,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _frequency(text: str) -> int:
     if text == "max":
-        raise argparse.ArgumentTypeError("max: guest time knows no maximum; give a number")
+        tell(f"info: Using a maximum frequency rate of {_MAX_FREQUENCY_HZ:,} Hz")  # as perf
+        return _MAX_FREQUENCY_HZ
     return positive_int(text)
 
 
@@ -87,8 +109,10 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "-":
         if os.isatty(1):
             raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
+        if settings.stdout == CLOSED:
+            raise UsageError("record -o -: stdout is closed")
         output = sys.stdout.buffer
-        settings = replace(settings, stdout=2)  # as perf does: the pipe is for records alone
+        settings = replace(settings, stdout=settings.stderr)  # as perf does: the pipe is for records alone
 
     # only record needs a reader of ELF files, and only at its end
     from perfemu.symbols.finder import build_id_of
@@ -105,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     if recorded.ending is not None:
         announce_death(settings.argv[0], recorded.ending)
     for name in recorded.never_counted:
-        print(f"perfemu: record: {name} found no counter, and has no samples (--counters)", file=sys.stderr)
+        tell(f"perfemu: record: {name} found no counter, and has no samples (--counters)")
     if not options.quiet:
         _say_what_was_written(recorded, options.output)
     if recorded.interrupted_by is not None or recorded.ending is None:
@@ -116,5 +140,5 @@ def run(options: argparse.Namespace) -> int:
 def _say_what_was_written(recorded: Recorded, name: str) -> None:
     samples = f" ({recorded.samples} samples)" if recorded.samples else ""
     size = recorded.size_bytes / 1024 / 1024
-    print(f"[ perfemu record: Woken up {recorded.wakeups} times to write data ]", file=sys.stderr)
-    print(f"[ perfemu record: Captured and wrote {size:.3f} MB {name}{samples} ]", file=sys.stderr)
+    tell(f"[ perfemu record: Woken up {recorded.wakeups} times to write data ]")
+    tell(f"[ perfemu record: Captured and wrote {size:.3f} MB {name}{samples} ]")

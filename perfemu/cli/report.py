@@ -6,35 +6,73 @@ import argparse
 import re
 import sys
 
-from perfcore.abi.constants import RecordType
 from perfcore.perfdata.errors import PerfDataError
-from perfcore.perfdata.reader import PerfDataFile, open_perf_data
-from perfcore.perfdata.records import UserRecord
+from perfemu.cli.options import add_refused_options
 from perfemu.cli.streams import tell
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
 from perfemu.formats.stdio import WEIGHT_COLUMNS
+from perfemu.profile.dump import dump_lines
 from perfemu.profile.header_lines import header_lines
 from perfemu.profile.keys import DEFAULT_KEYS, SORT_KEYS, SortKey, UnknownKey, sort_key
-from perfemu.profile.profile import Profile, load_profile
-from perfemu.profile.report import Report, ReportOptions
-from perfemu.symbols.finder import SymbolFinder
+from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
+from perfemu.reporting import default_input, open_profile, read_profile
 
 SUMMARY = "show where the samples of a perf.data file lie"
+EXAMPLES = """\
+  perfemu report                                 perf.data, as perf report --stdio shows it
+  perfemu report --no-children -g caller         own weight first; who called
+  perfemu report -n --sort dso,sym -g none       files and functions, with numbers of samples
+  perfemu report -g fractal,5 --percent-limit 1  shares of the caller, of rows from 1 % on
+  perfemu report --format folded | flamegraph.pl > flames.svg
+  perfemu report -D | less                       every record
+"""
 
 _DEFAULT_GRAPH = "graph,0.5,caller,function,percent"
+_TREES = {"graph": False, "fractal": True}  # whether percentages are of the parent
 _NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
-_IGNORED_GRAPH_WORDS = ("graph", "function", "percent")  # what we always do
+_IGNORED_GRAPH_WORDS = ("function", "percent")  # what we always do
+
+_NOT_YET = {  # options of perf's that would silently mean something else here
+    "-c, --comms": "filters by command",
+    "-d, --dsos": "filters by file",
+    "-S, --symbols": "filters by symbol",
+    "-p, --parent": "filters by caller",
+    "-C, --cpu": "filters by CPU",
+    "--pid": "filters by process",
+    "--tid": "filters by thread",
+    "--time": "filters by time",
+    "-t, --field-separator": "columns with a separator; there is --format csv",
+    "-w, --column-widths": "columns of given widths",
+    "-T, --threads": "counts per thread",
+    "-U, --hide-unresolved": "rows without their unknown symbols",
+    "-v, --verbose": "more words",
+    "-k, --vmlinux": "the kernel's symbols: none of it is executed",
+    "-M, --disassembler-style": "annotation",
+    "-b, --branch-stack": "branch stacks",
+    "--hierarchy": "rows below rows",
+    "--max-stack": "shorter call chains",
+    "--mem-mode": "memory accesses",
+    "--percentage": "percentages of what a filter leaves",
+    "--stdio-color": "colours",
+    "--gtk": "windows: there is --stdio",
+    "--tui": "menus: there is --stdio",
+    "--itrace": "instruction traces",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """perf report's options, as far as there are."""
-    parser.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="file to read, - is stdin")
+    parser.add_argument(
+        "-i", "--input", metavar="FILE", help="file to read, - is stdin [a pipe on stdin, or perf.data]"
+    )
     parser.add_argument("--stdio", action="store_true", help="print text (there is nothing else: for perf's sake)")
     keys = ", ".join(SORT_KEYS)
     parser.add_argument("-s", "--sort", metavar="KEYS", help=f"what makes a row, of: {keys}")
     columns = ", ".join(WEIGHT_COLUMNS)
-    parser.add_argument("-F", "--fields", metavar="FIELDS", help=f"columns in order, of: {columns}, and sort keys")
+    parser.add_argument(
+        "-F", "--fields", metavar="FIELDS", help=f"columns, numbers first, of: {columns}, and sort keys"
+    )
     parser.add_argument("-n", "--show-nr-samples", action="store_true", help="a column with the number of samples")
     parser.add_argument("--show-total-period", action="store_true", help="a column with the period")
     parser.add_argument(
@@ -43,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=_DEFAULT_GRAPH,
         metavar="OPTIONS",
-        help=f"call trees: none, or of: graph, PERCENT, caller or callee, function, percent ({_DEFAULT_GRAPH})",
+        help=f"call trees: none, or of: graph or fractal, PERCENT, caller or callee ({_DEFAULT_GRAPH})",
     )
     parser.add_argument("-G", "--inverted", action="store_true", help="the same as -g caller")
     parser.add_argument(
@@ -61,7 +99,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--header", action="store_true", help="print what the file says about the machine")
     parser.add_argument("--header-only", action="store_true", help="print nothing else")
+    parser.add_argument("-q", "--quiet", action="store_true", help="the rows alone, without lines of comment")
+    parser.add_argument("-f", "--force", action="store_true", help="ignored: nobody asks whose file it is")
     parser.add_argument("-D", "--dump-raw-trace", action="store_true", help="list the records instead")
+    parser.add_argument("others", nargs="*", metavar="", help=argparse.SUPPRESS)
+    add_refused_options(parser, _NOT_YET)
     parser.add_argument("--format", default="stdio", metavar="NAME", help=f"output: {', '.join(format_names())}")
 
 
@@ -72,76 +114,54 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyError:
         known = ", ".join(format_names())
         raise UsageError(f"unknown format '{arguments.format}'; known are {known}") from None
+    if arguments.others:
+        raise UsageError(
+            f"report: '{arguments.others[0]}': a file is named with -i; symbol filters are not modelled yet"
+        )
     options = _options(arguments)
+    name = arguments.input or default_input(sys.stdin.buffer)
     try:
-        with _open(arguments.input) as file:
+        with open_profile(name) as file:
             if arguments.dump_raw_trace:
-                _dump(file)
+                sys.stdout.writelines(f"{line}\n" for line in dump_lines(file))
                 return 0
-            profile = _load(file, arguments.symfs)
+            profile = read_profile(file, arguments.symfs, _complain)
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
     if arguments.header_only:
         sys.stdout.writelines(f"{line}\n" for line in header_lines(profile))
         return 0
-    if arguments.call_graph and not any(event.has_callchains for event in profile.events):
-        raise PerfemuError(f"{arguments.input} has no callchains for --call-graph: record with -g")
-    if not any(event.sample_count for event in profile.events):
-        _complain(f"{arguments.input} has no samples")
-    if profile.lost_records:
-        _complain(f"{arguments.input}: {profile.lost_records} records were lost while recording")
+    if arguments.call_graph and options.call_trees and not any(event.has_callchains for event in profile.events):
+        raise PerfemuError(f"{file.name} has no callchains for --call-graph: record with -g")
     style.write(Report(profile, options), sys.stdout)
     return 0
-
-
-def _open(name: str) -> PerfDataFile:
-    if name == "-":
-        return PerfDataFile(sys.stdin.buffer, "standard input")
-    try:
-        return open_perf_data(name)
-    except OSError as error:
-        hint = " (run perfemu record first)" if isinstance(error, FileNotFoundError) and name == "perf.data" else ""
-        raise PerfemuError(f"cannot read {name}: {error.strerror}{hint}") from None
-
-
-def _load(file: PerfDataFile, symfs: str) -> Profile:
-    build_ids = {entry.path: entry.build_id for entry in file.features.build_ids}
-    profile = load_profile(file, SymbolFinder(symfs.rstrip("/"), _complain, build_ids))
-    if file.interrupted:
-        _complain(f"{file.name}: the recorder was killed; read what is there")
-    return profile
 
 
 def _complain(text: str) -> None:
     tell(f"perfemu: {text}")
 
 
-def _dump(file: PerfDataFile) -> None:
-    """One line per record: file offset, size, type, and its fields."""
-    for record in file.records():
-        if record.type == RecordType.SAMPLE:
-            shown: object = file.decode_sample(record, file.event_number(record))
-        elif record.type < UserRecord.HEADER_ATTR:
-            shown = file.decode_record(record)
-        else:
-            shown = UserRecord(record.type).name if record.type in list(UserRecord) else f"type {record.type}"
-        print(f"{record.offset:#x} [{len(record.data):#x}] {record.misc:#x}: {shown}")
-
-
 def _options(arguments: argparse.Namespace) -> ReportOptions:
     keys, columns = _columns(arguments)
     least_call_percent = 0.5
     order = ""
-    trees = True
+    trees, relative = True, False
     for word in (arguments.call_graph or "").split(","):
         if word in ("caller", "callee"):
             order = word
         elif word == "none":
             trees = False
+        elif word in _TREES:
+            relative = _TREES[word]
+        elif word in ("flat", "folded"):
+            raise UsageError(
+                f"report -g {word}: there are graph, fractal and none; --format folded prints whole stacks"
+            )
         elif _NUMBER.fullmatch(word):
             least_call_percent = float(word)
         elif word and word not in _IGNORED_GRAPH_WORDS:
-            raise UsageError(f"--call-graph {word}: not supported; known are none, {_DEFAULT_GRAPH} and callee")
+            known = f"graph, fractal, none, PERCENT, caller, callee, {', '.join(_IGNORED_GRAPH_WORDS)}"
+            raise UsageError(f"report -g {word}: known are {known}")
     if arguments.inverted:
         order = "caller"
     order = order or ("caller" if arguments.children else "callee")
@@ -151,20 +171,22 @@ def _options(arguments: argparse.Namespace) -> ReportOptions:
     return ReportOptions(
         keys=keys,
         columns=columns,
-        children=arguments.children and "overhead_children" in columns,
+        children=arguments.children,
         call_trees=trees,
         caller_first=order == "caller",
+        relative_calls=relative,
         least_call_percent=least_call_percent,
         least_percent=arguments.percent_limit,
         symbol_first=sort.startswith("sym") and not arguments.fields,
         header=arguments.header,
+        comments=not arguments.quiet,
     )
 
 
 def _columns(arguments: argparse.Namespace) -> tuple[tuple[SortKey, ...], tuple[str, ...]]:
     """The keys and the weight columns that --sort, --fields, -n and --show-total-period ask for."""
     names = list(DEFAULT_KEYS)
-    columns = ["overhead_children", "overhead"]
+    columns = list(DEFAULT_COLUMNS)
     if arguments.show_nr_samples:
         columns.append("sample")
     if arguments.show_total_period:

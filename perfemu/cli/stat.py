@@ -6,13 +6,13 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.counting import DEFAULT_EVENTS, count
+from perfemu.counting import DEFAULT_EVENTS, DETAILED_EVENTS, count
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.interruption import die_of
 from perfemu.statistics.counts import Counts
@@ -31,15 +31,29 @@ EXAMPLES = """\
 
 # Options of perf's that would silently mean something else here.
 _NOT_YET = {
-    "-I": "counts at intervals",
-    "-a": "all CPUs",
-    "-A": "counts per CPU",
-    "-C": "some CPUs",
-    "-p": "a running process",
-    "-t": "a running thread",
-    "-d": "more events (name them with -e)",
-    "-M": "metrics by name",
+    "-I, --interval-print": "counts at intervals",
+    "--interval-count": "counts at intervals",
+    "--timeout": "an end after a time",
+    "-D, --delay": "a start after a time",
+    "-a, --all-cpus": "all CPUs",
+    "-A, --no-aggr": "counts per CPU",
+    "-C, --cpu": "some CPUs",
+    "-p, --pid": "a running process",
+    "-t, --tid": "a running thread",
+    "-G, --cgroup": "a control group",
+    "-M, --metrics": "metrics by name",
+    "-T, --transaction": "transactions",
+    "-b, --bpf-prog": "BPF programs",
+    "-S, --sync": "a sync before the run",
+    "-v, --verbose": "raw counts and their times",
+    "--metric-only": "metrics alone",
+    "--filter": "event filters",
+    "--per-core": "counts per core",
+    "--per-socket": "counts per socket",
     "--per-thread": "counts per thread",
+    "--pre": "a command before each run",
+    "--post": "a command after each run",
+    "--table": "a table of the runs",
     "--topdown": "top-down metrics",
 }
 
@@ -49,6 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-r", "--repeat", metavar="N", type=positive_int, default=1, help="run N times: mean, deviation"
     )
+    parser.add_argument(
+        "-d", "--detailed", action="count", default=0, help="more default events: L1 and LLC; -dd TLBs; -ddd prefetches"
+    )
+    parser.add_argument("-n", "--null", action="store_true", help="no events: only the times")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not count child tasks")
     output = parser.add_argument_group("output")
     output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
@@ -77,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     with _output(options) as stream:
         counted = count(
             settings,
-            options.event or DEFAULT_EVENTS,
+            _events(options),
             runs=options.repeat,
             inherit=not options.no_inherit,
             progress=sys.stderr,
@@ -87,6 +105,15 @@ def run(options: argparse.Namespace) -> int:
     if counted.interrupted_by is not None or counted.ending is None:
         die_of(counted.interrupted_by or 0)
     return counted.ending.exit_status
+
+
+def _events(options: argparse.Namespace) -> Sequence[str]:
+    if options.null:
+        if options.event:
+            raise UsageError("stat: -n and -e exclude each other")
+        return ()
+    detailed = [event for level in DETAILED_EVENTS[: options.detailed] for event in level]
+    return (*(options.event or DEFAULT_EVENTS), *detailed)
 
 
 def _report(counts: Counts, options: argparse.Namespace) -> str:
@@ -103,6 +130,8 @@ def _output(options: argparse.Namespace) -> Iterator[TextIO]:
     if options.log_fd is not None and options.output is not None:
         raise UsageError("stat: -o and --log-fd exclude each other")
     if options.log_fd is not None:
+        if options.log_fd < 0:
+            raise UsageError(f"stat --log-fd {options.log_fd}: a descriptor is 0 or more")
         try:
             stream: TextIO = io.TextIOWrapper(
                 os.fdopen(options.log_fd, "wb", closefd=False),
@@ -121,7 +150,10 @@ def _output(options: argparse.Namespace) -> Iterator[TextIO]:
             )
         except OSError as error:
             raise PerfemuError(f"cannot write {options.output}: {error.strerror}") from None
-        with file:
-            yield file
+        try:
+            with file:
+                yield file
+        except OSError as error:
+            raise PerfemuError(f"cannot write {options.output}: {error.strerror}") from None
     else:
         yield sys.stderr

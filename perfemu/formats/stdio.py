@@ -43,10 +43,10 @@ def write(report: Report, output: TextIO) -> None:
     options = report.options
     if options.header:
         output.writelines(f"{line}\n" for line in header_lines(report.profile))
-    else:
+    elif options.comments:
         output.write("# To display the perf.data header info, please use --header/--header-only options.\n#\n")
     tables = report.tables()
-    if tables:
+    if tables and options.comments:
         output.write(f"#\n# Total Lost Samples: {report.profile.lost_samples}\n#\n")
     for table in tables:
         _write_table(table, options, output)
@@ -79,14 +79,16 @@ def _write_table(table: Histogram, options: ReportOptions, output: TextIO) -> No
     children = table.options.children
     names = [name for name in options.columns if children or name != "overhead_children"]
     weights = [WEIGHT_COLUMNS[name] for name in names]
-    titles = ["Self" if children and name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
+    self_title = "Self" if "overhead_children" in names else "Overhead"
+    titles = [self_title if name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
     weight_widths = [column.width * len(events) for column in weights]
     keys = table.options.keys
     widths = table.widths()
-    output.writelines(f"{line}\n" for line in _titles(table))
-    cells = [f"{title:>{width}}" for title, width in zip(titles, weight_widths, strict=True)]
-    cells += [f"{key.title:{width}}" for key, width in zip(keys, widths, strict=True)]
-    output.write(f"# {'  '.join(cells)}\n# {'  '.join('.' * width for width in weight_widths + widths)}\n#\n")
+    if options.comments:
+        output.writelines(f"{line}\n" for line in _titles(table))
+        cells = [f"{title:>{width}}" for title, width in zip(titles, weight_widths, strict=True)]
+        cells += [f"{key.title:{width}}" for key, width in zip(keys, widths, strict=True)]
+        output.write(f"# {'  '.join(cells)}\n# {'  '.join('.' * width for width in weight_widths + widths)}\n#\n")
     for entry in table.entries:
         if _row_percent(entry, table) < options.least_percent:
             continue
@@ -113,7 +115,11 @@ def _row_percent(entry: Entry, table: Histogram) -> float:
 def _tree_lines(entry: Entry, table: Histogram, options: ReportOptions) -> list[str]:
     """The call tree of one row, and an empty line after it; nothing where there is nothing to show."""
     whole = table.events[0].period
-    branches = entry.tree.branches(int(whole * (options.least_call_percent / 100)))
+    least_share = options.least_call_percent / 100
+    if options.relative_calls:
+        branches = entry.tree.relative_branches(least_share)
+    else:
+        branches = entry.tree.branches(int(whole * least_share))
     own = entry.totals[0] if table.options.children else entry.periods[0]
     lines: list[str] = []
     margin = _MARGIN
@@ -127,21 +133,44 @@ def _tree_lines(entry: Entry, table: Histogram, options: ReportOptions) -> list[
             margin += "   "
             lines += [f"{margin}{frame}" for frame in frames[1:]]
         branches = branches[0].children
-    lines += _branch_lines(branches, whole, (True,), margin)
+    lines += _branch_lines(branches, _Shares(own if options.relative_calls else whole, options), (True,), margin)
     return [*lines, ""] if lines else []
 
 
-def _branch_lines(branches: tuple[CallBranch, ...], whole: int, levels: tuple[bool, ...], margin: str) -> Iterator[str]:
+class _Shares(NamedTuple):
+    """What the percentages of one level of a call tree are of."""
+
+    whole: int
+    options: ReportOptions
+
+    def below(self, branch: CallBranch) -> _Shares:
+        """Of its children: of what they weigh together, if percentages are relative."""
+        return _Shares(branch.period - branch.own_period, self.options) if self.options.relative_calls else self
+
+    def percent(self, period: int) -> str:
+        return f"{100.0 * period / self.whole if self.whole else 0.0:.2f}%"
+
+    def left_out(self, branches: tuple[CallBranch, ...]) -> int:
+        """What a last line `[...]` stands for: only among relative percentages, and not if it would be all."""
+        rest = self.whole - sum(branch.period for branch in branches)
+        return rest if self.options.relative_calls and branches else 0
+
+
+def _branch_lines(
+    branches: tuple[CallBranch, ...], shares: _Shares, levels: tuple[bool, ...], margin: str
+) -> Iterator[str]:
     """`levels` says for each column of the tree whether its line goes on below."""
     outer = levels[:-1]
+    left_out = shares.left_out(branches)
+    lead = margin + "".join(_LEVEL if level else _NO_LEVEL for level in outer)
     for index, branch in enumerate(branches):
-        goes_on = index + 1 < len(branches)
-        yield margin + "".join(_LEVEL if level else _NO_LEVEL for level in (*outer, True))
-        lead = margin + "".join(_LEVEL if level else _NO_LEVEL for level in outer)
+        goes_on = index + 1 < len(branches) or left_out > 0
+        yield f"{lead}{_LEVEL}"
         mark = "|" if goes_on else " "
-        percent = 100.0 * branch.period / whole if whole else 0.0
-        for number, place in enumerate(branch.frames):
-            yield (
-                f"{lead}{mark}--{percent:.2f}%--{place.name}" if number == 0 else f"{lead}{mark}          {place.name}"
-            )
-        yield from _branch_lines(branch.children, whole, (*outer, goes_on, True), margin)
+        first, *others = branch.frames
+        yield f"{lead}{mark}--{shares.percent(branch.period)}--{first.name}"
+        for place in others:
+            yield f"{lead}{mark}          {place.name}"
+        yield from _branch_lines(branch.children, shares.below(branch), (*outer, goes_on, True), margin)
+    if left_out:
+        yield f"{lead} --{shares.percent(left_out)}--[...]"

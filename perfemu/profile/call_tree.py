@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from perfemu.profile.places import Place
@@ -54,7 +55,11 @@ class CallTree:
 
     def branches(self, least_period: float = 0) -> tuple[CallBranch, ...]:
         """The tree for printing, without branches whose period is below `least_period`."""
-        return _pruned(_children(self._root), least_period)
+        return _pruned(_children(self._root), lambda whole: least_period)
+
+    def relative_branches(self, least_share: float) -> tuple[CallBranch, ...]:
+        """The same without branches below `least_share` of what their parent called."""
+        return _pruned(_children(self._root), lambda whole: math.ceil(whole * least_share))
 
 
 def _children(node: _Node) -> tuple[CallBranch, ...]:
@@ -76,9 +81,11 @@ def _branch(node: _Node) -> CallBranch:
     return CallBranch(places, period, samples, node.hits, node.samples, children)
 
 
-def _pruned(branches: tuple[CallBranch, ...], least_period: float) -> tuple[CallBranch, ...]:
+def _pruned(branches: tuple[CallBranch, ...], least: Callable[[int], float]) -> tuple[CallBranch, ...]:
+    """Without the branches whose period is below `least` of the sum of their siblings."""
+    least_period = least(sum(branch.period for branch in branches))
     return tuple(
-        replace(branch, children=_pruned(branch.children, least_period))
+        replace(branch, children=_pruned(branch.children, least))
         for branch in branches
         if branch.period >= least_period
     )

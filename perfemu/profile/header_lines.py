@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from enum import IntFlag
+
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import ReadFormat, SampleType
 from perfcore.perfdata.features import Features
 from perfcore.perfdata.header import Feature
 from perfemu.profile.profile import Profile
@@ -10,7 +16,11 @@ from perfemu.profile.profile import Profile
 def header_lines(profile: Profile) -> list[str]:
     """Lines of comment; the file's time on disk is left out, for it is the host's."""
     told = profile.features
+    header = profile.header
     lines = ["# ========"]
+    if header is not None:
+        lines += ["# header version : 1", f"# data offset    : {header.data.offset}"]
+        lines += [f"# data size      : {header.data.size}", f"# feat offset    : {header.data.end}"]
     for label, value in _labelled(told):
         if value is not None:
             lines.append(f"# {label} : {value}")
@@ -19,9 +29,7 @@ def header_lines(profile: Profile) -> list[str]:
     for event in profile.events:
         attr = event.description.attr
         identifiers = ", ".join(str(identifier) for identifier in event.description.ids)
-        facts = f"type = {attr.type}, size = {attr.size}, config = {attr.config:#x}"
-        facts += f", {{ sample_period, sample_freq }} = {attr.sample_period}, sample_type = {attr.sample_type:#x}"
-        lines.append(f"# event : name = {event.name}, , id = {{ {identifiers} }}, {facts}")
+        lines.append(f"# event : name = {event.name}, , id = {{ {identifiers} }}, {', '.join(_attr_facts(attr))}")
     if told.pmu_mappings:
         lines.append(f"# pmu mappings: {', '.join(f'{name} = {number}' for number, name in told.pmu_mappings)}")
     if told.sample_time_ns:
@@ -46,6 +54,31 @@ def _labelled(told: Features) -> list[tuple[str, object]]:
         ("cpuid", told.cpuid),
         ("total memory", None if told.total_memory_kb is None else f"{told.total_memory_kb} kB"),
     ]
+
+
+def _attr_facts(attr: PerfEventAttr) -> Iterator[str]:
+    """What of an attr is not 0, as tools/perf/util/perf_event_attr_fprintf.c has it."""
+    for field in fields(attr):
+        value = getattr(attr, field.name)
+        if value:
+            yield f"{_ATTR_LABELS.get(field.name, field.name)} = {_ATTR_TEXTS.get(field.name, str)(value)}"
+
+
+def _names(flags: type[IntFlag]) -> Callable[[int], str]:
+    return lambda value: "|".join(flag.name or "" for flag in flags if flag & value)
+
+
+_ATTR_LABELS = {
+    "sample_period": "{ sample_period, sample_freq }",
+    "wakeup_events": "{ wakeup_events, wakeup_watermark }",
+    "config1": "{ bp_addr, config1 }",
+    "config2": "{ bp_len, config2 }",
+}
+_ATTR_TEXTS: dict[str, Callable[[int], str]] = {
+    "sample_type": _names(SampleType),
+    "read_format": _names(ReadFormat),
+    **dict.fromkeys(("config", "config1", "config2", "sample_regs_user", "sample_regs_intr"), hex),
+}
 
 
 def _seconds(time_ns: int) -> str:

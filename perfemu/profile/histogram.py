@@ -22,6 +22,7 @@ class TableOptions:
     children: bool = False  # a row also has the weight of what it called
     call_trees: bool = False
     caller_first: bool = False  # the order of call trees: callers above callees
+    heaviest_with_children: bool = True  # with `children`: rows are sorted by the weight with what they called
 
 
 class Entry:
@@ -100,7 +101,7 @@ class Histogram:
 
     def _sorted(self) -> list[Entry]:
         """Heaviest first. Of equals: callers first, then by the keys' order, as perf has it."""
-        children, keys = self.options.children, self.options.keys
+        children, keys = self.options.children and self.options.heaviest_with_children, self.options.keys
         towards = -1 if self.options.caller_first else 1
 
         def order(item: tuple[tuple[Any, ...], Entry]) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.records import Lost, LostSamples
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
+from perfcore.perfdata.header import FileHeader
 from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import PerfDataFile
 from perfcore.perfdata.records import UserRecord
@@ -67,6 +68,7 @@ class Profile:
     events: list[EventProfile]
     groups: list[EventGroup]
     features: Features
+    header: FileHeader | None = None  # a pipe has none
     lost_samples: int = 0
     lost_records: int = 0
     lost_chunks: int = 0
@@ -76,7 +78,7 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
     """Read all of `file`. Raises PerfDataError."""
     tasks = Tasks(finder)
     weights = _Weights(file)
-    profile = Profile(file.name, [], [], file.features)
+    profile = Profile(file.name, [], [], file.features, None if file.is_pipe else file.header)
     sample_type = int(RecordType.SAMPLE)
     for record in in_time_order(file):
         kind = record.type

@@ -9,6 +9,8 @@ from perfemu.profile.histogram import Histogram, TableOptions
 from perfemu.profile.keys import SortKey
 from perfemu.profile.profile import Profile
 
+DEFAULT_COLUMNS = ("overhead_children", "overhead")
+
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
@@ -20,9 +22,11 @@ class ReportOptions:
     call_trees: bool
     caller_first: bool
     least_call_percent: float = 0.5  # of the table's period, for a branch of a call tree
+    relative_calls: bool = False  # in call trees shares of the parent ("fractal"), and of them `least_call_percent`
     least_percent: float = 0  # for a row
     symbol_first: bool = False  # the call trees need not repeat the row's own symbol
     header: bool = False
+    comments: bool = True  # the lines that start with #
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,11 @@ class Report:
                 continue
             chains = any(event.has_callchains for event in events)
             table = TableOptions(
-                options.keys, options.children and chains, options.call_trees and chains, options.caller_first
+                options.keys,
+                options.children and chains,
+                options.call_trees and chains,
+                options.caller_first,
+                "overhead_children" in options.columns,
             )
             name = "" if group.name == ANONYMOUS_GROUP else group.name
             made.append(Histogram(events, table, name))

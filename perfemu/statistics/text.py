@@ -35,7 +35,8 @@ def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
     unit_width = max((UNIT_WIDTH, *(len(count.spec.unit) for count in counts)))
     for count in counts:
         yield from _event_lines(counts, count, unit_width, grouping)
-    yield ""
+    if counts.events:
+        yield ""
     if runs == 1:
         yield from _time_lines(counts.runs[0])
     else:

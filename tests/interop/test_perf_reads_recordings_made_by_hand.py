@@ -83,6 +83,9 @@ OPTIONS = [
     ("-g", "graph,10,callee", "--no-children"),
     ("-G", "--no-children"),
     ("-g", "none"),
+    ("-g", "graph,10", "-s", "dso,sym"),
+    ("-F", "overhead,sym"),
+    ("-q",),
 ]
 
 

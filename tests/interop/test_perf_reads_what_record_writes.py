@@ -45,7 +45,16 @@ def isa_of(recording: Path) -> str:
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("--no-children",), ("--sort", "sym", "-n"), ("-g", "callee,2", "--no-children"), ("--sort", "pid,dso,sym")],
+    [
+        (),
+        ("--no-children",),
+        ("--sort", "sym", "-n"),
+        ("-g", "callee,2", "--no-children"),
+        ("--sort", "pid,dso,sym"),
+        ("-g", "fractal,0"),  # nothing is left out: perf's line `[...]` ends with what was on its stack
+        ("-g", "fractal,0,callee", "--no-children"),
+        ("-g", "fractal,0", "--sort", "sym"),
+    ],
     ids=" ".join,
 )
 def test_report_is_perfs(recording: Path, perf: RealPerf, options: tuple[str, ...]) -> None:
@@ -77,6 +86,13 @@ def test_header_names_the_emulated_machine(recording: Path, perf: RealPerf) -> N
     header = perf.run("report", "--header-only", "-i", recording)
     assert f"# arch : {isa_of(recording)}" in header
     assert "# hostname : perfemu" in header
+
+
+def test_header_is_printed_as_perf_does(recording: Path, perf: RealPerf) -> None:
+    """But for the time of the file, which is the host's."""
+    theirs = perf.run("report", "--header-only", "-i", recording).splitlines()
+    ours = perfemu("report", "--header-only", "-i", recording).splitlines()
+    assert ours == [line for line in theirs if not line.startswith("# captured on")]
 
 
 def test_annotate_shows_code_and_percentages(recording: Path, perf: RealPerf) -> None:

@@ -55,7 +55,12 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("record --call-graph dwarf " + ARM, 129, "dwarf is not modelled yet; there is fp"),
         ("record --call-graph lbr " + ARM, 129, "lbr is not modelled yet; there is fp"),
         ("record -c ten " + ARM, 129, "-c/--count: 'ten' is not a number"),
-        ("record -F max " + ARM, 129, "max: guest time knows no maximum"),
+        ("stat --per- 1 " + ARM, 129, "ambiguous option: --per- could match --per-core, --per-socket, --per-thread"),
+        ("stat -n -e cycles " + ARM, 129, "-n and -e exclude each other"),
+        ("annotate", 129, "there is no command 'annotate' yet; perf annotate reads our files"),
+        ("report my.data", 129, "'my.data': a file is named with -i"),
+        ("report -g flat", 129, "report -g flat: there are graph, fractal and none"),
+        ("report -S main", 129, "report -S (filters by symbol) is not modelled yet"),
         ("record -c 10 -F 10 " + ARM, 129, "-c and -F exclude each other"),
         ("record -e branch-misses " + ARM, 1, "the branch-misses:u event is not supported"),
         ("record -e cycles:k " + ARM, 1, "the cycles:k event is not supported: only user mode is executed"),
@@ -257,3 +262,39 @@ def test_a_signal_ends_the_run_in_order(command: str, number: signal.Signals, tm
     if command.startswith("stat"):
         assert "instructions:u" in error
     assert "Traceback" not in error
+
+
+def test_perfs_abbreviations_and_habits(tmp_path: Path) -> None:
+    counted = run("stat", "--rep=2", "--out", str(tmp_path / "counts"), "-einstructions", "-x,", "--", ARM)
+    assert (counted.returncode, counted.stderr) == (0, "")
+    assert (tmp_path / "counts").read_text().startswith("2004,,instructions:u,0.00%,")
+    detailed = run("stat", "-d", "-x,", LOOP["x86_64"]).stderr.splitlines()
+    assert [line.split(",")[2] for line in detailed][8:] == [
+        "L1-dcache-loads:u", "L1-dcache-load-misses:u", "LLC-loads:u", "LLC-load-misses:u",
+    ]  # fmt: skip
+    nothing = run("stat", "--null", ARM).stderr.splitlines()
+    assert nothing[2:4] == ["", "       0.000002004 seconds time elapsed"]
+
+
+def test_the_highest_frequency_is_the_emulated_kernels(tmp_path: Path) -> None:
+    sorting = str(DIRECTORY / "sort" / "x86_64.elf")
+    recorded = run("record", "-F", "max", "-o", str(tmp_path / "perf.data"), sorting, "1000")
+    assert recorded.stderr.startswith("info: Using a maximum frequency rate of 100,000 Hz\n")
+    with open_perf_data(str(tmp_path / "perf.data")) as file:
+        assert file.events[0].attr.sample_period == 100_000
+        assert file.events[0].attr.freq == 1
+
+
+def test_report_reads_a_pipe_that_is_there_and_lists_its_records(tmp_path: Path) -> None:
+    """As perf: a pipe on standard input is the input. 2,004 instructions, so 4 samples of 500."""
+    stream = subprocess.run(
+        [*PERFEMU, "record", "-q", "-e", "instructions", "-c", "500", "-o", "-", ARM], capture_output=True, check=True
+    ).stdout
+    for option, wanted in (
+        ("-q", b"   100.00%  aarch64.elf  aarch64.elf    [.] _start"),
+        ("-D", b"PERF_RECORD_SAMPLE"),
+    ):
+        read = subprocess.run([*PERFEMU, "report", option], input=stream, capture_output=True, check=True, cwd=tmp_path)
+        lines = [line for line in read.stdout.splitlines() if wanted in line]
+        assert len(lines) == (1 if option == "-q" else 4)
+    assert b"instructions:u ip=0x" in lines[0]

@@ -258,7 +258,7 @@ def test_output_depends_on_the_file_only(tmp_path: Path, capsys: pytest.CaptureF
     [
         (["--sort", "colour"], UsageError, "unknown sort key 'colour'; known are comm, pid"),
         (["--format", "xml"], UsageError, "unknown format 'xml'; known are csv, folded, json, stdio"),
-        (["-g", "lbr"], UsageError, "--call-graph lbr: not supported"),
+        (["-g", "lbr"], UsageError, "report -g lbr: known are graph, fractal"),
         (["-g"], PerfemuError, "has no callchains for --call-graph: record with -g"),
     ],
 )

@@ -268,7 +268,7 @@ class FileTree:
 
     def memory_file(self, name: str, flags: int) -> OpenFile:
         """memfd_create(2)"""
-        node = MemoryRegular(self.memory, 0o777)
+        node = MemoryRegular(self.memory, 0o777).charged()
         node.links = 0
         file = OpenFile(node, flags, f"/memfd:{name} (deleted)", self.contents)
         file.dentry = Dentry(node, f"memfd:{name} (deleted)", self.paths.root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat as file_mode
 from collections.abc import Iterable
+from typing import Self
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EEXIST, EFBIG, ENOENT, ENOTEMPTY, EOPNOTSUPP, EXDEV, LinuxError
@@ -21,12 +22,14 @@ from emulator.linux.nodes import (
 DIRECTORY_SIZE_BYTES = 4096
 SIZE_LIMIT_BYTES = 1 << 62
 GROWTH_BYTES = 1 << 20  # zeroes that are added at once
+NODE_BYTES = 1024  # what an inode counts besides its contents: so empty files have an end, too
 
 
 class MemoryNode(Node):
     """An inode in memory: it lives as long as a name, an open body or a mapping has it."""
 
     __slots__ = (
+        "_charged_bytes",
         "_number",
         "accessed_ns",
         "gid",
@@ -48,6 +51,16 @@ class MemoryNode(Node):
         self.accessed_ns = self.modified_ns = superblock.now()
         self.host_inode: tuple[int, int] | None = None  # st_dev, st_ino of the host's file that this one began as
         self._number = 0  # given when somebody asks
+        self._charged_bytes = 0
+
+    def charged(self) -> Self:
+        """The node itself, counted in the machine's memory: the guest has made it. ENOSPC if there is no room."""
+        self.superblock.budget.take(NODE_BYTES)
+        self._charged_bytes = NODE_BYTES
+        return self
+
+    def __del__(self) -> None:
+        self.superblock.budget.take(-self._charged_bytes)
 
     @property
     def inode(self) -> int:
@@ -99,6 +112,7 @@ class MemoryRegular(MemoryNode, Regular):
         self.data = bytearray()
 
     def __del__(self) -> None:
+        super().__del__()
         self.superblock.budget.take(-len(self.data))
 
     def open(self, *, write: bool, truncate: bool) -> Body:
@@ -218,29 +232,29 @@ class MemoryDirectory(MemoryNode, Directory):
 
     def create(self, name: str, permissions: int) -> tuple[Regular, Body]:
         self._check_new(name)
-        node = MemoryRegular(self.superblock, permissions)
+        node = MemoryRegular(self.superblock, permissions).charged()
         self.put(name, node)
         return node, node
 
     def temporary(self, permissions: int) -> Regular:
-        node = MemoryRegular(self.superblock, permissions)
+        node = MemoryRegular(self.superblock, permissions).charged()
         node.links = 0
         return node
 
     def create_directory(self, name: str, permissions: int) -> None:
         self._check_new(name)
-        self.put(name, self._new_directory(permissions))
+        self.put(name, self._new_directory(permissions).charged())
 
     def _new_directory(self, permissions: int) -> MemoryDirectory:
         return MemoryDirectory(self.superblock, permissions)
 
     def create_symlink(self, name: str, target: str) -> None:
         self._check_new(name)
-        self.put(name, MemorySymlink(self.superblock, target))
+        self.put(name, MemorySymlink(self.superblock, target).charged())
 
     def create_special(self, name: str, mode: int) -> None:
         self._check_new(name)
-        self.put(name, MemorySpecial(self.superblock, mode))
+        self.put(name, MemorySpecial(self.superblock, mode).charged())
 
     def link(self, name: str, node: Node) -> None:
         if not isinstance(node, MemoryNode):

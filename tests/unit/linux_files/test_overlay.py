@@ -8,6 +8,7 @@ import pytest
 
 from emulator.linux.errors import ENOENT, ENOSPC, ENOTEMPTY, LinuxError
 from emulator.linux.file import O_APPEND, O_RDWR, O_WRONLY
+from emulator.linux.memory_files import NODE_BYTES
 
 
 @pytest.fixture
@@ -174,15 +175,31 @@ def test_the_current_directory_may_be_below_tmp(make_guest, tmp_path):
 def test_memory_is_limited_and_given_back(untouched):
     guest = untouched
     budget = guest.tree.superblock.budget
-    budget.limit_bytes = 100
+    limit = budget.limit_bytes = 2 * NODE_BYTES + 100
     guest.write(guest.tmp / "a", bytes(60))
     with pytest.raises(LinuxError) as caught:
         guest.write(guest.tmp / "b", bytes(60))
     assert caught.value.code == ENOSPC
-    assert guest.messages == ["files in memory (/tmp, memfd) are full: the limit is 100 bytes (ENOSPC)"]
+    assert guest.messages == [f"files in memory (/tmp, memfd) are full: the limit is {limit} bytes (ENOSPC)"]
     guest.tree.remove(guest.start(), str(guest.tmp / "a"))
     guest.write(guest.tmp / "b", bytes(60))
-    assert budget.used_bytes == 60
+    assert budget.used_bytes == NODE_BYTES + 60
+
+
+def test_names_without_contents_are_limited_and_given_back(untouched):
+    guest = untouched
+    budget = guest.tree.superblock.budget
+    budget.limit_bytes = 3 * NODE_BYTES
+    make = (guest.tree.make_directory, guest.tree.make_symlink, guest.tree.make_node)
+    for number, argument in enumerate((0o755, "target", 0o644)):
+        make[number](guest.start(), str(guest.tmp / str(number)), argument)
+    with pytest.raises(LinuxError) as caught:
+        guest.write(guest.tmp / "b", b"")
+    assert caught.value.code == ENOSPC
+    guest.tree.remove_directory(guest.start(), str(guest.tmp / "0"))
+    guest.tree.remove(guest.start(), str(guest.tmp / "1"))
+    guest.tree.remove(guest.start(), str(guest.tmp / "2"))
+    assert budget.used_bytes == 0
 
 
 def test_a_far_offset_does_not_take_memory_that_is_not_there(untouched):

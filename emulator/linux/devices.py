@@ -41,17 +41,16 @@ class Null(Device):
 class Zero(Device):
     """/dev/zero"""
 
+    maps_as_anonymous = True
+
     def read(self, task: Caller, size: int) -> bytes:
         return bytes(min(size, READ_LIMIT_BYTES))
-
-    @property
-    def maps_as_anonymous(self) -> bool:
-        """mmap of /dev/zero is anonymous memory."""
-        return True
 
 
 class Full(Zero):
     """/dev/full"""
+
+    maps_as_anonymous = False
 
     def write(self, task: Caller, data: bytes) -> int:
         raise LinuxError(ENOSPC, "/dev/full is always full")

@@ -46,6 +46,7 @@ class File:
     What is not overridden fails as a kernel without that `file_operations` entry does.
     """
 
+    maps_as_anonymous = False  # mmap of it gives memory that is zero at first: /dev/zero
     signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
     signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
 

@@ -34,6 +34,7 @@ from emulator.sysregs import UndefinedRegister
 
 FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
 COMM_BEFORE_EXEC = "perfemu-exec"
+MOST_MESSAGES = 1000  # to the user, of one run
 
 Call = Callable[[Task, tuple[int, ...]], int | None]
 
@@ -114,9 +115,11 @@ class Kernel:
         return task
 
     def name_once(self, message: str) -> None:
-        if message not in self._said:
-            self._said.add(message)
-            self.messages(message)
+        """Say something to the user, if it has not been said. A guest that causes ever new messages is cut off."""
+        if message in self._said or len(self._said) > MOST_MESSAGES:
+            return
+        self._said.add(message)
+        self.messages(_visible(message) if len(self._said) <= MOST_MESSAGES else "further messages are not shown")
 
     # ---- the first process
 
@@ -346,6 +349,16 @@ class Kernel:
             self.clock.sleep(wake - now)
             self.timers.fire_due()
         return False
+
+
+def _visible(text: str) -> str:
+    """A guest's names may be in it: their control characters shall not reach the user's terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or "\udc80" <= char <= "\udcff" else char.encode("unicode_escape").decode()
+        for char in text
+    )
 
 
 def _encode(text: str) -> bytes:

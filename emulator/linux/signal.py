@@ -9,7 +9,6 @@ from enum import Enum
 SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1 = range(1, 11)
 SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP = range(11, 21)
 SIGTTIN, SIGTTOU, SIGURG, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO, SIGPWR, SIGSYS = range(21, 32)
-SIGRTMIN = 32  # from here on signals queue
 NSIG = 64
 SIGSET_SIZE = 8  # bytes of the kernel's sigset_t
 
@@ -48,8 +47,9 @@ TRAP_BRKPT = 1
 NAMES = {
     value: name
     for name, value in list(globals().items())
-    if name.startswith("SIG") and "_" not in name and name != "SIGSET"
+    if name.startswith("SIG") and "_" not in name
 }
+SIGRTMIN = 32  # from here on signals have numbers, not names, and queue
 
 
 class Default(Enum):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
-from emulator.linux.errors import EFAULT, EINVAL, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.errors import EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
 from emulator.linux.file import O_RDWR, POLLERR, POLLHUP, POLLIN, Caller, File
 from emulator.linux.mapping import PROT_WRITE
 from emulator.linux.signal import SI_KERNEL, SIGIO, SignalInfo
@@ -167,7 +167,10 @@ class PerfEventFile(File):
                 raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._frames[1]} pages")
             event.driver.event_unmapped(event)
             self._keep_frames(None)
-        first = memory.allocate(pages)
+        try:
+            first = memory.allocate(pages)
+        except (MemoryError, TypeError):  # more frames than there are, or than a frame's number has bits
+            raise LinuxError(ENOMEM, f"a perf buffer of {pages} pages: {memory.used_bytes} bytes are in use") from None
         self._frames = first, pages
         watermark = event.attr.wakeup_events if event.attr.watermark else 0
         buffer = RingBuffer(memory.view(first, pages), watermark, overwrite=not protection & PROT_WRITE)

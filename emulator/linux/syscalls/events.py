@@ -109,6 +109,12 @@ SELECT_BITS = (  # fs/select.c: what makes a descriptor ready in each of the thr
 )
 
 
+def _members(bits: int) -> list[int]:
+    """The descriptors of an fd_set."""
+    octets = bits.to_bytes(-(-bits.bit_length() // 8), "little")
+    return [8 * index + bit for index, octet in enumerate(octets) if octet for bit in range(8) if octet >> bit & 1]
+
+
 def _select(
     task: Task, count: int, sets: tuple[int, int, int], timeout_ns: int | None, mask: int | None
 ) -> tuple[int, int]:
@@ -119,18 +125,15 @@ def _select(
     size = -(-count // 64) * 8
     asked = [int.from_bytes(task.mm.read(address, size), "little") if address and size else 0 for address in sets]
     asked = [bits & ((1 << count) - 1) for bits in asked]
-    for descriptor in range(count):
-        if any(bits >> descriptor & 1 for bits in asked):
-            task.files.get(descriptor)  # EBADF
+    watched = [_members(bits) for bits in asked]
+    for descriptor in sorted({descriptor for members in watched for descriptor in members}):
+        task.files.get(descriptor)  # EBADF
     answers = [0, 0, 0]
 
     def look() -> bool:
-        for index, (bits, wanted) in enumerate(zip(asked, SELECT_BITS, strict=True)):
-            answers[index] = sum(
-                1 << descriptor
-                for descriptor in range(count)
-                if bits >> descriptor & 1 and _poll_bits(task, descriptor, wanted) & wanted
-            )
+        for index, (members, wanted) in enumerate(zip(watched, SELECT_BITS, strict=True)):
+            ready = [descriptor for descriptor in members if _poll_bits(task, descriptor, wanted) & wanted]
+            answers[index] = sum(1 << descriptor for descriptor in ready)
         return any(answers)
 
     left_ns = _wait(task, look, timeout_ns, mask, "select")

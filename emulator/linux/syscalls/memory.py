@@ -13,7 +13,7 @@ from emulator.linux.errors import (
     EOVERFLOW,
     LinuxError,
 )
-from emulator.linux.file import File
+from emulator.linux.file import O_PATH, File
 from emulator.linux.mapping import (
     MAP_32BIT,
     MAP_ANONYMOUS,
@@ -50,6 +50,7 @@ MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 # uapi/asm-generic/mman-common.h; the advice that has no effect here beyond the check of its range
 MADV_DONTNEED, MADV_FREE, MADV_REMOVE = 4, 8, 9
 MADV_POPULATE_READ, MADV_POPULATE_WRITE = 22, 23
+MINCORE_BYTES = 1 << 32  # looked at at once
 MADVICE_WITHOUT_EFFECT = {0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 25}
 DEVICE_MAJOR_MINOR = 0, 15  # anonymous inodes, as PERF_RECORD_MMAP2 shows them
 
@@ -66,7 +67,7 @@ def mmap(
     if offset & PAGE_OFFSET:
         raise LinuxError(EINVAL, f"offset {offset:#x} is not a multiple of {PAGE_SIZE}")
     file = None if flags & MAP_ANONYMOUS else task.files.get(descriptor)
-    if file is not None and file.flags & 0o10000000:  # O_PATH
+    if file is not None and file.flags & O_PATH:
         raise LinuxError(EBADF, f"descriptor {descriptor} is open with O_PATH")
     if length == 0:
         raise LinuxError(EINVAL, "a mapping of no bytes")
@@ -80,6 +81,8 @@ def mmap(
     if flags & MAP_HUGETLB:
         raise LinuxError(ENOMEM, "there are no huge pages")
     flags &= ~MAP_32BIT
+    if file is not None and file.maps_as_anonymous:
+        file, flags = None, flags | MAP_ANONYMOUS
     if file is None:
         start = task.mm.map(address, length, protection, flags)
     else:
@@ -211,9 +214,12 @@ def mincore(task: Task, address: Address, length: Size, vector: Address) -> int:
     _check_range(task, address, length, ENOMEM)
     length = page_up(length)
     task.mm.check_mapped(address, length)
-    present = set(task.mm.space.present(address, length >> PAGE_SHIFT))
-    flags = bytes(1 if page in present else 0 for page in range(address, address + length, PAGE_SIZE))
-    task.mm.write(vector, flags)
+    for start in range(address, address + length, MINCORE_BYTES):
+        size = min(MINCORE_BYTES, address + length - start)
+        present = bytearray(size >> PAGE_SHIFT)
+        for page in task.mm.space.present(start, size >> PAGE_SHIFT):
+            present[(page - start) >> PAGE_SHIFT] = 1
+        task.mm.write(vector + ((start - address) >> PAGE_SHIFT), bytes(present))
     return 0
 
 

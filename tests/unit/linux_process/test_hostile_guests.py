@@ -11,13 +11,16 @@ import pytest
 from emulator.linux.errors import (
     E2BIG,
     EAGAIN,
+    EBADF,
     EFAULT,
     EMFILE,
+    ENODEV,
     ENOMEM,
     ENOSPC,
     LinuxError,
 )
 from emulator.linux.file import FileTable
+from emulator.linux.kernel import MOST_MESSAGES
 from emulator.linux.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
 from emulator.linux.mapping import MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PAGE_SIZE
 from emulator.linux.mm import MAX_MAPPINGS
@@ -123,9 +126,13 @@ def test_a_mapping_is_not_split_without_end(task: Task) -> None:
     mm = task.mm
     pages = 2 * MAX_MAPPINGS
     mm.map(AT << 1, pages * PAGE_SIZE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE)
-    with pytest.raises(LinuxError) as caught:
+
+    def split_all() -> None:
         for page in range(1, pages, 2):
             mm.protect((AT << 1) + page * PAGE_SIZE, PAGE_SIZE, 1)
+
+    with pytest.raises(LinuxError) as caught:
+        split_all()
     assert caught.value.code == ENOMEM
     assert MAX_MAPPINGS <= len(mm.mappings) <= MAX_MAPPINGS + 1
     with pytest.raises(LinuxError):
@@ -195,3 +202,41 @@ def test_arguments_are_not_read_beyond_what_execve_takes(stack_limit: int, task:
     task.mm.write(string, b"a" * (31 * PAGE_SIZE) + b"\0")
     task.mm.write(vector, struct.pack("<Q", string) * 1000 + bytes(8))  # 127 MB
     assert call("execve", program, vector, 0) == -E2BIG
+
+
+def test_dev_zero_is_mapped_as_memory(task: Task, call: Call) -> None:
+    zero = call("open", path(task, "/dev/zero"), 2)
+    private = call("mmap", 0, 2 * PAGE_SIZE, RW, MAP_PRIVATE, zero, 0)
+    shared = call("mmap", 0, 2 * PAGE_SIZE, RW, MAP_SHARED, zero, 0)
+    for address in (private, shared):
+        assert task.mm.read(address, 8) == bytes(8)
+        task.mm.write(address, b"x")
+        assert task.mm.read(address, 2) == b"x\0"
+    full = call("open", path(task, "/dev/full"), 2)
+    assert call("mmap", 0, PAGE_SIZE, RW, MAP_PRIVATE, full, 0) == -ENODEV
+
+
+def test_mincore_of_a_huge_mapping_needs_a_huge_vector(task: Task, call: Call) -> None:
+    address = call("mmap", 0, 1 << 45, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    assert call("mincore", address, 1 << 45, AT) == -EFAULT
+    task.mm.write(address + PAGE_SIZE, b"x")
+    assert call("mincore", address, 3 * PAGE_SIZE, AT) == 0
+    assert task.mm.read(AT, 3) == b"\0\1\0"
+
+
+def test_select_looks_at_the_descriptors_that_are_asked_for(task: Task, call: Call) -> None:
+    null = call("open", path(task, "/dev/null"), 2)
+    task.mm.write(AT, (1 << null).to_bytes(128, "little") * 2)
+    assert call("select", 1024, AT, AT + 128, 0, 0) == 2
+    task.mm.write(AT, (1 << 900).to_bytes(128, "little"))
+    assert call("select", 1024, AT, 0, 0, 0) == -EBADF
+
+
+def test_messages_come_to_an_end_and_hold_no_control_characters(task: Task) -> None:
+    said: list[str] = []
+    kernel = task.kernel
+    kernel.messages = said.append  # type: ignore[attr-defined]
+    for number in range(2 * MOST_MESSAGES):
+        kernel.name_once(f"{number} \x1b[2J \n \udcff")
+    assert said[0] == "0 \\x1b[2J \\n \udcff"
+    assert said[MOST_MESSAGES:] == ["further messages are not shown"]

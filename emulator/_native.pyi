@@ -79,6 +79,9 @@ class Core:
 
     def __init__(self, isa: str, memory: PhysicalMemory, counting: bool = True) -> None:
         """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick."""
+    @property
+    def elides_exit_checks(self) -> bool:
+        """Whether the engine was found to be one whose exit checks after memory accesses can be left out."""
     def set_address_space(self, space: AddressSpace) -> None: ...
     def add_bank(self, counters: int) -> CounterBank: ...
     def run(self, until_cycle: int) -> int:

@@ -91,6 +91,7 @@ void bind_core(nb::module_& module) {
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def("run", &run, nb::arg("until_cycle"))
+        .def_prop_ro("elides_exit_checks", &Core::elides_exit_checks)
         .def_prop_ro("pc", &Core::pc)
         .def_prop_ro("last_retired_pc", &Core::last_retired_pc)
         .def_prop_ro("fault_address", &Core::fault_address)

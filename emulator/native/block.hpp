@@ -21,7 +21,7 @@ constexpr ProbeMask mask(Probes... probes) {
 
 // Instructions that never execute in the engine: the machine answers them, or they are faults. The first seven are
 // emulator.cpu.TrapKind.
-enum class Trap : uint8_t { MRS, MSR, CPUID, RDTSC, RDTSCP, RDPMC, XGETBV, UNDEFINED, PRIVILEGED, NONE };
+enum class Trap : uint8_t { MRS, MSR, CPUID, RDTSC, RDTSCP, RDPMC, XGETBV, UNDEFINED, PRIVILEGED, DEBUG, NONE };
 
 // One instruction.
 struct Op {

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "exit_checks.hpp"
+
 namespace perfemu {
 
 namespace {
@@ -64,6 +66,7 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
         check(uc_hook_add(engine_, &handle, type, callback, this, 1, 0, instruction), "uc_hook_add");
         hooks_.push_back(handle);
     };
+    if (counting) elides_exit_checks_ = elide_exit_checks(engine_);
     if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(&Core::on_block), 0);
     hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0);
     hook(UC_HOOK_TLB_FILL, reinterpret_cast<void*>(&Core::on_tlb_fill), 0);
@@ -593,8 +596,14 @@ void Core::leave(uc_err error) {
     previous_ = &no_block;
 
     if (exit_ == Exit::REGISTER && trapped_.trap > Trap::XGETBV) {
-        exception_ = trapped_.trap == Trap::PRIVILEGED ? Exception::PRIVILEGED : Exception::UNDEFINED;
+        exception_ = trapped_.trap == Trap::PRIVILEGED ? Exception::PRIVILEGED
+                     : trapped_.trap == Trap::DEBUG    ? Exception::BREAKPOINT
+                                                       : Exception::UNDEFINED;
         exit_ = Exit::EXCEPTION;
+        if (trapped_.trap == Trap::DEBUG) {  // a trap: the instruction has retired
+            write_register(engine_, isa_->pc(), now + trapped_.length);
+            retire(trapped_, now, now + trapped_.length);
+        }
     }
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT && !fetch) {

@@ -57,6 +57,7 @@ class Core final : public Totals {
 
     uint64_t read(unsigned number) const;
     void write(unsigned number, uint64_t value);
+    bool elides_exit_checks() const { return elides_exit_checks_; }
     const Isa& isa() const { return *isa_; }
     uc_engine* engine() const { return engine_; }
 
@@ -125,6 +126,7 @@ class Core final : public Totals {
     std::shared_ptr<PhysicalMemory> memory_;
     std::shared_ptr<AddressSpace> space_;
     uc_engine* engine_ = nullptr;
+    bool elides_exit_checks_ = false;
 
     // The budget: how many instructions (low half) and armed events (high half) may pass before something is due, less
     // one each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.

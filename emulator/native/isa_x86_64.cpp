@@ -75,7 +75,9 @@ constexpr TrapRow TRAPS[] = {
     // host randomness: CPUID does not offer them
     {X86_INS_RDRAND, Trap::UNDEFINED},
     {X86_INS_RDSEED, Trap::UNDEFINED},
+    {X86_INS_INT1, Trap::DEBUG},  // the engine's own single-stepping ends with the same exception
 };
+constexpr int64_t BREAKPOINT_VECTOR = 3;
 // What the engine would execute although user mode may not.
 constexpr unsigned PRIVILEGED[] = {
     X86_INS_HLT,    X86_INS_CLI,    X86_INS_STI,    X86_INS_IN,      X86_INS_OUT,     X86_INS_INSB,  X86_INS_INSW,
@@ -265,6 +267,8 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     for (const TrapRow& row : TRAPS)
         if (row.id == insn->id) op.trap = row.trap;
     if (among(PRIVILEGED, insn->id)) op.trap = Trap::PRIVILEGED;
+    // The gates of other vectors are the kernel's own, or there are none: a general protection fault.
+    if (insn->id == X86_INS_INT && insn->detail->x86.operands[0].imm != BREAKPOINT_VECTOR) op.trap = Trap::PRIVILEGED;
     if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE)) op.trap = Trap::PRIVILEGED;  // CRn, DRn
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
 

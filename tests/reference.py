@@ -1,6 +1,6 @@
 """Independent instruction counts: qemu-user with the plugin of tests/qemu_plugin, and single-stepping by ptrace.
 
-`qemu_counts` gives what a program retires, by instruction and by symbol. `REP` retires once, as on hardware. What a
+`qemu_counts` gives what a program retires, by instruction. `REP` retires once, as on hardware. What a
 qemu-user run and ours may differ in is the start-up code that looks at the CPU, so give both the same CPU, arguments
 and environment.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import capstone
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
 import debian
 import require
@@ -29,14 +26,20 @@ QEMU = {"aarch64": "qemu-aarch64", "x86_64": "qemu-x86_64"}
 # What emulator.arch offers, so that the C library makes the same choices.
 CPU = {
     "aarch64": "cortex-a72",
-    "x86_64": "Haswell-noTSX,-avx,-avx2,-fma,-f16c,-xsave,-xsaveopt,-rdrand,-erms,-smep,-invpcid,-pcid,-x2apic"
-    ",-tsc-deadline,-vme,-mtrr,-mca,-mce",
+    # All feature flags are equal. What is not: leaf 2 (ours refers to leaf 4), leaves 4 and 8000_0006H (L2 and L3), the
+    # processor's name, and leaves 5, 6, 8000_0005H and 4000_0000H, which we do not have.
+    "x86_64": "Haswell-noTSX,model=94,stepping=3,-hypervisor,+pdpe1gb,-avx,-avx2,-fma,-f16c,-xsave,-xsaveopt,-rdrand"
+    ",-erms,-smep,-invpcid,-pcid,-x2apic,-tsc-deadline,-vme,-mtrr,-mca,-mce",
 }
 DISASSEMBLER = {
     "aarch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
     "x86_64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
 }
 TIMEOUT_SECONDS = 300
+STACK_BYTES = 8 << 20
+CLOCK_CALLS = {"aarch64": {113, 169}, "x86_64": {96, 201, 228}}  # clock_gettime, gettimeofday, time
+
+FileMapping = tuple[int, int, int, str]  # start, end, file offset, path
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,10 @@ class QemuRun:
     stdout: bytes
     stderr: bytes
     instructions: list[Instruction]
-    mappings: list[tuple[int, int, int, str]] = field(repr=False)  # start, end, file offset, path
+    mappings: list[FileMapping] = field(repr=False)  # start, end, file offset, path
+    pid: int
+    stack_top: int
+    time_s: int  # when it first asked for the time, seconds since 1970; 0 if it did not
 
     def retired(self, instruction: Instruction) -> int:
         if self.isa == "x86_64" and is_repeated(instruction.code):
@@ -84,72 +90,16 @@ class QemuRun:
         return dict(counts)
 
     @cached_property
-    def total(self) -> int:
-        return self.probes["INST_RETIRED"]
+    def by_address(self) -> Counter[int]:
+        """How often the instructions at each address retired."""
+        counts: Counter[int] = Counter()
+        for i in self.instructions:
+            counts[i.address] += self.retired(i)
+        return counts
 
     @cached_property
-    def by_symbol(self) -> dict[str, int]:
-        """Retired instructions by `file:symbol`; what lies in no symbol is `file:?`."""
-        tables = {path: SymbolTable(path) for *_, path in self.mappings}
-        counts: Counter[str] = Counter()
-        for i in self.instructions:
-            counts[self._symbol(tables, i.address)] += self.retired(i)
-        return dict(counts)
-
-    def _symbol(self, tables: Mapping[str, SymbolTable], address: int) -> str:
-        for start, end, offset, path in self.mappings:
-            if start <= address < end:
-                return f"{Path(path).name}:{tables[path].name_at_offset(address - start + offset)}"
-        return f"?:{address:#x}"
-
-
-class SymbolTable:
-    """Names of the functions of an ELF file, by file offset; also from its debug file below `debug`, a file tree."""
-
-    def __init__(self, path: str, debug: Path | None = None) -> None:
-        self._functions: list[tuple[int, int, str]] = []
-        with open(path, "rb") as file:
-            if file.read(4) != b"\x7fELF":
-                return
-            elf = ELFFile(file)
-            segments = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
-            names = _function_names(elf)
-            if debug is not None and (debug_file := _debug_file(elf, debug)):
-                with debug_file.open("rb") as separate:
-                    names = _function_names(ELFFile(separate)) | names
-            for address, (size, name) in sorted(names.items()):
-                for s in segments:
-                    if s["p_vaddr"] <= address < s["p_vaddr"] + s["p_filesz"]:
-                        self._functions.append((address - s["p_vaddr"] + s["p_offset"], size, name))
-        self._functions.sort()
-
-    def name_at_offset(self, offset: int) -> str:
-        index = bisect_right(self._functions, (offset, 1 << 64, "")) - 1
-        if index < 0:
-            return "?"
-        start, size, name = self._functions[index]
-        return name if offset < start + max(size, 1) else "?"
-
-
-def _function_names(elf: ELFFile) -> dict[int, tuple[int, str]]:
-    """Address -> (size, name)."""
-    names: dict[int, tuple[int, str]] = {}
-    for section in elf.iter_sections():
-        if isinstance(section, SymbolTableSection):
-            for symbol in section.iter_symbols():
-                if symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS") and symbol["st_value"]:
-                    names.setdefault(symbol["st_value"], (symbol["st_size"], symbol.name))
-    return names
-
-
-def _debug_file(elf: ELFFile, debug: Path) -> Path | None:
-    """What -dbg packages have: usr/lib/debug/.build-id/<first byte>/<the others>.debug."""
-    note = elf.get_section_by_name(".note.gnu.build-id")
-    if note is None:
-        return None
-    build_id = next(iter(note.iter_notes()))["n_desc"]
-    file = debug / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
-    return file if file.exists() else None
+    def total(self) -> int:
+        return self.probes["INST_RETIRED"]
 
 
 def is_repeated(code: bytes) -> bool:
@@ -220,20 +170,27 @@ def qemu_counts(
     sysroot: Path | None = None,
     cpu: str | None = None,
     memory: bool = False,
-    start: int | None = None,
     stdin: Path | None = None,
     cwd: Path | None = None,
 ) -> QemuRun:
-    """Run `argv` (the file is `executable` or argv[0]) under qemu-user with exactly `environment`.
-
-    With `start`, counting starts at the first system call of that number (-1: at the first of all).
-    """
+    """Run `argv` (the file is `executable` or argv[0]) under qemu-user with exactly `environment`, on one processor."""
     qemu = require.command(QEMU[isa], package="qemu-user")
     with TemporaryDirectory(prefix="perfemu-reference-") as directory:
         out = Path(directory) / "counts"
         arguments = f"{plugin()},out={out}" + (",memory=on" if memory else "")
-        arguments += f",start={start}" if start is not None else ""
-        command = [qemu, "-plugin", arguments, "-cpu", cpu or CPU[isa], "-seed", "1", "-0", argv[0]]
+        command = [
+            qemu,
+            "-plugin",
+            arguments,
+            "-cpu",
+            cpu or CPU[isa],
+            "-s",
+            str(STACK_BYTES),
+            "-seed",
+            "1",
+            "-0",
+            argv[0],
+        ]
         if sysroot is not None:
             command += ["-L", str(sysroot)]
         command += [executable or argv[0], *argv[1:]]
@@ -245,24 +202,53 @@ def qemu_counts(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=cwd,
+                preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
             )
             stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
         written = Path(f"{out}.{process.pid}")
         if not written.exists():
             raise RuntimeError(f"{' '.join(command)} left no counts: {stderr.decode(errors='replace')}")
-        instructions, mappings = _parse(written)
-    return QemuRun(isa, process.returncode, stdout, stderr, instructions, mappings)
+        rows = _rows(written)
+    return QemuRun(
+        isa,
+        process.returncode,
+        stdout,
+        stderr,
+        [_instruction(*row) for row in rows["i"]],
+        [found for row in rows["m"] if (found := _mapping(*row))],
+        process.pid,
+        _stack_top(rows["m"]),
+        min((int(seconds) for number, seconds in rows["s"] if int(number) in CLOCK_CALLS[isa]), default=0),
+    )
 
 
-def _parse(written: Path) -> tuple[list[Instruction], list[tuple[int, int, int, str]]]:
-    instructions = []
-    mappings = []
+def _rows(written: Path) -> dict[str, list[list[str]]]:
+    """The fields of the lines of each kind."""
+    rows: dict[str, list[list[str]]] = {"i": [], "m": [], "s": []}
     for line in written.read_text(encoding="utf-8").splitlines():
         kind, *fields = line.split()
-        if kind == "i":
-            address, code, *counts = fields
-            instructions.append(Instruction(int(address, 16), bytes.fromhex(code), *map(int, counts)))
-        elif len(fields) >= 6 and fields[5].startswith("/"):
-            start, end = (int(part, 16) for part in fields[0].split("-"))
-            mappings.append((start, end, int(fields[2], 16), fields[5]))
-    return instructions, mappings
+        rows[kind].append(fields)
+    return rows
+
+
+def _instruction(address: str, code: str, *counts: str) -> Instruction:
+    return Instruction(int(address, 16), bytes.fromhex(code), *map(int, counts))
+
+
+def _mapping(extent: str, _protection: str, offset: str, _device: str, _inode: str, *path: str) -> FileMapping | None:
+    if not path or not path[0].startswith("/"):
+        return None
+    start, end = (int(part, 16) for part in extent.split("-"))
+    return start, end, int(offset, 16), path[0]
+
+
+def _stack_top(maps: list[list[str]]) -> int:
+    """qemu keeps one page without access below the stack, and has the guest's mappings in the lowest TiB."""
+    guard_end = ""
+    for extent, protection, *_ in maps:
+        start, end = extent.split("-")
+        if start == guard_end and protection.startswith("rw") and int(end, 16) - int(start, 16) >= STACK_BYTES:
+            return int(start, 16) + STACK_BYTES
+        guard = protection.startswith("---") and int(end, 16) - int(start, 16) == 4096 and int(end, 16) < 1 << 40
+        guard_end = end if guard else ""
+    raise RuntimeError(f"no stack in {maps}")

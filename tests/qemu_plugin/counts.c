@@ -11,14 +11,15 @@
  * left       how often the next block did not start right behind it: for a conditional branch, how often it was taken.
  *            Counted for the last instruction of a block only.
  * loads      executions that read memory, stores: that wrote it (with memory=on).
- * and the process's mappings, as m <line of /proc/self/maps>. With start=NUMBER, counting starts at the first system
- * call of that number, or at the first of all if it is -1.
+ * and the process's mappings, as m <line of /proc/self/maps>, and when it made each system call for the first time, as
+ *   s <number> <seconds since 1970>
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef uint64_t qemu_plugin_id_t;
@@ -44,7 +45,7 @@ const void* qemu_plugin_insn_data(const struct qemu_plugin_insn*);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn*);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn*);
 
-enum { MAX_BYTES = 16, BUCKETS = 1 << 16 };
+enum { MAX_BYTES = 16, BUCKETS = 1 << 16, SYSTEM_CALLS = 512 };
 
 struct instruction {
     struct instruction* next; /* in its bucket */
@@ -64,8 +65,8 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 static struct instruction* instructions[BUCKETS];
 static struct block* previous;
 static char out_path[4096];
-static bool count_memory, start_later;
-static int64_t start_number; /* of a system call */
+static bool count_memory;
+static time_t first_called[SYSTEM_CALLS];
 
 static struct instruction* find_or_add(uint64_t address, const void* bytes, size_t size) {
     struct instruction** bucket = &instructions[(address ^ address >> 16) % BUCKETS];
@@ -118,11 +119,7 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
 static void system_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
                         uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
     (void)id, (void)vcpu, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
-    if (!start_later || (start_number != -1 && number != start_number)) return;
-    start_later = false;
-    for (size_t b = 0; b < BUCKETS; b++)
-        for (struct instruction* i = instructions[b]; i; i = i->next)
-            i->executed = i->continued = i->left = i->loads = i->stores = i->last_load = i->last_store = 0;
+    if (number >= 0 && number < SYSTEM_CALLS && !first_called[number]) first_called[number] = time(NULL);
 }
 
 static void process_exits(qemu_plugin_id_t id, void* data) {
@@ -142,6 +139,8 @@ static void process_exits(qemu_plugin_id_t id, void* data) {
                     (unsigned long long)i->continued, (unsigned long long)i->left, (unsigned long long)i->loads,
                     (unsigned long long)i->stores);
         }
+    for (int number = 0; number < SYSTEM_CALLS; number++)
+        if (first_called[number]) fprintf(out, "s %d %lld\n", number, (long long)first_called[number]);
     FILE* maps = fopen("/proc/self/maps", "r");
     char line[4096];
     while (maps && fgets(line, sizeof line, maps)) fprintf(out, "m %s", line);
@@ -157,10 +156,8 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             snprintf(out_path, sizeof out_path, "%s", argv[n] + 4);
         else if (!strcmp(argv[n], "memory=on"))
             count_memory = true;
-        else if (!strncmp(argv[n], "start=", 6))
-            start_later = true, start_number = atoll(argv[n] + 6);
         else {
-            fprintf(stderr, "counts.so: argument %s is not out=FILE, memory=on or start=NUMBER\n", argv[n]);
+            fprintf(stderr, "counts.so: argument %s is not out=FILE or memory=on\n", argv[n]);
             return 1;
         }
     }

@@ -1,0 +1,108 @@
+"""A machine of ours that starts a program in the surroundings that qemu-user gives it, so that only execution is left
+to differ: addresses of program and stack, auxiliary vector, process numbers, user, host, time, and CPUID's caches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from emulator import clock
+from emulator.arch.cpuid import Leaf, cpuid
+from emulator.linux import kernel
+from emulator.linux.program import Program
+from emulator.linux.syscalls import identity
+from emulator.linux.task import Credentials, Task
+from emulator.machine import Machine, MachineConfig
+from reference import QemuRun
+
+# qemu-user 7.2, linux-user/elfload.c, create_elf_tables: which entries there are, and in which order.
+AT_NULL, AT_UID, AT_EUID, AT_GID, AT_EGID, AT_PLATFORM, AT_RANDOM, AT_HWCAP2 = 0, 11, 12, 13, 14, 15, 25, 26
+AT_PHDR_TO_ENTRY, AT_HWCAP, AT_CLKTCK, AT_SECURE, AT_EXECFN = range(3, 10), 16, 17, 23, 31
+_FIRST = (*AT_PHDR_TO_ENTRY, AT_UID, AT_EUID, AT_GID, AT_EGID, AT_HWCAP, AT_CLKTCK, AT_RANDOM, AT_SECURE, AT_EXECFN)
+ORDER = {"aarch64": (*_FIRST, AT_HWCAP2, AT_PLATFORM, AT_NULL), "x86_64": (*_FIRST, AT_PLATFORM, AT_NULL)}
+PIE_BASE = {"aarch64": 0x55_0000_0000, "x86_64": 0x40_0000_0000}
+
+# target/i386/cpu.c: its caches, which no option changes. Only glibc's handle_intel and intel_check_word read them, when
+# a program starts: with our own leaves they count 420 and 2,152 instructions instead of 654 and 3,269.
+CACHE_DESCRIPTORS: Leaf = (0x0000_0001, 0, 0x4D, 0x002C_307D)  # leaf 2
+CACHES: tuple[Leaf, ...] = (  # leaf 4
+    (0x121, 0x01C0_003F, 0x3F, 1),  # L1D 32 KiB
+    (0x122, 0x01C0_003F, 0x3F, 1),  # L1I 32 KiB
+    (0x143, 0x03C0_003F, 0xFFF, 1),  # L2 4 MiB
+    (0x163, 0x03C0_003F, 0x3FFF, 6),  # L3 16 MiB
+)
+# What a program sees of the host under qemu-user, and would see of our machine here.
+FILES = {
+    "proc/filesystems": b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text4\n",
+    "dev/urandom": bytes(range(1, 256)) * 16,
+}
+
+
+def surroundings(sysroot: Path, directory: Path) -> Path:
+    """In `directory`, a root for qemu: `sysroot` and FILES."""
+    directory.mkdir()
+    for entry in sysroot.iterdir():
+        (directory / entry.name).symlink_to(entry)
+    for name, content in FILES.items():
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_bytes(content)
+    return directory
+
+
+def make_machine(config: MachineConfig, run: QemuRun, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine that places programs where `run` had them, at that time."""
+    if run.time_s:
+        monkeypatch.setattr(clock, "REALTIME_AT_BOOT_NS", run.time_s * 1_000_000_000)
+    monkeypatch.setattr(kernel, "FIRST_PID", run.pid)
+    monkeypatch.setattr(identity, "HOST_NAME", os.uname().nodename)
+    machine = Machine(config)
+    architecture = machine.kernel.architecture
+    layout = dataclasses.replace(architecture.layout, stack_top=run.stack_top, pie_base=PIE_BASE[config.isa])
+    monkeypatch.setattr(architecture, "layout", layout)
+    if config.isa == "x86_64":
+        machine.cpus[0].system_registers.claim_cpuid(_cpuid_with_caches)
+    return machine
+
+
+def _cpuid_with_caches(leaf: int, subleaf: int) -> Leaf:
+    if leaf == 2:
+        return CACHE_DESCRIPTORS
+    return CACHES[subleaf] if leaf == 4 and subleaf < len(CACHES) else cpuid(leaf, subleaf)
+
+
+def start(machine: Machine, program: Program) -> None:
+    """Start `program` as qemu does."""
+    machine.start(program)
+    (task,) = machine.kernel.tasks.values()
+    task.ppid = os.getpid()
+    task.credentials = Credentials(os.getuid(), os.getgid(), ())
+    _lay_out_vector(machine, task)
+
+
+def _lay_out_vector(machine: Machine, task: Task) -> None:
+    """Write the start of the stack anew: strings stay, what lies below them comes in qemu's order."""
+    architecture = machine.kernel.architecture
+    core, mm = machine.cpus[0].core, task.mm
+    old = core.read_register(architecture.sp)
+    size = (mm.argument_start - old) // 8 * 8
+    words = struct.unpack(f"<{size // 8}Q", mm.read(old, size))
+    pointers = words[: words.index(0, words[0] + 2) + 1]  # argc, arguments, 0, environment, 0
+    entries = dict(zip(words[len(pointers) :: 2], words[len(pointers) + 1 :: 2], strict=False))
+    random = mm.read(entries[AT_RANDOM], 16)
+    platform = architecture.platform.encode() + b"\0"
+    entries |= {AT_UID: os.getuid(), AT_EUID: os.geteuid(), AT_GID: os.getgid(), AT_EGID: os.getegid()}
+    entries[AT_PLATFORM] = mm.argument_start - len(platform)
+    entries[AT_RANDOM] = (entries[AT_PLATFORM] & -16) - 16
+    vector = [word for key in ORDER[architecture.isa] for word in (key, entries[key])]
+    content = struct.pack(f"<{len(pointers) + len(vector)}Q", *pointers, *vector)
+    new = (entries[AT_RANDOM] - len(content)) & -16
+    mm.write(entries[AT_PLATFORM], platform)
+    mm.write(entries[AT_RANDOM], random)
+    mm.write(new, content)
+    mm.stack_start = new
+    core.write_register(architecture.sp, new)

@@ -366,10 +366,14 @@ def _bound(function: Callable[[Task], T], task: Task) -> Callable[[], T]:
 # ---- the machine
 
 
+def free_bytes(total_bytes: int) -> int:
+    """What /proc/meminfo and sysinfo(2) call free is pinned: it may not depend on what has been measured."""
+    return total_bytes * 7 // 8
+
+
 def meminfo(kernel: Kernel) -> str:
-    """proc(5), /proc/meminfo. What is free is pinned: it may not depend on what has been measured."""
-    total = kernel.memory.size_bytes // KIB
-    free = total * 7 // 8
+    """proc(5), /proc/meminfo."""
+    total, free = kernel.memory.size_bytes // KIB, free_bytes(kernel.memory.size_bytes) // KIB
     rows = [
         ("MemTotal", total), ("MemFree", free), ("MemAvailable", free), ("Buffers", 0), ("Cached", total // 16),
         ("SwapCached", 0), ("Active", total // 32), ("Inactive", total // 32), ("SwapTotal", 0), ("SwapFree", 0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EFAULT, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS, U32
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
@@ -245,12 +246,11 @@ def uname(task: Task, buffer: Address) -> int:
 def sysinfo(task: Task, buffer: Address) -> int:
     memory = task.kernel.memory
     uptime = task.clock.monotonic_ns() // NANOSECONDS
-    free = memory.size_bytes - memory.used_bytes
     data = struct.pack(
         "<q3Q6QHH4xQQI",
         uptime,
         *(0, 0, 0),  # load averages
-        *(memory.size_bytes, free, 0, 0, 0, 0),  # total, free, shared, buffers, swap, free swap
+        *(memory.size_bytes, free_bytes(memory.size_bytes), 0, 0, 0, 0),  # total, free, shared, buffers, swap, free swap
         len(task.kernel.tasks),
         0,
         *(0, 0),  # high memory

@@ -250,7 +250,7 @@ def sysinfo(task: Task, buffer: Address) -> int:
         "<q3Q6QHH4xQQI",
         uptime,
         *(0, 0, 0),  # load averages
-        *(memory.size_bytes, free_bytes(memory.size_bytes), 0, 0, 0, 0),  # total, free, shared, buffers, swap, free swap
+        *(memory.size_bytes, free_bytes(memory.size_bytes), 0, 0, 0, 0),  # total, free, shared, buffers, swap, its free
         len(task.kernel.tasks),
         0,
         *(0, 0),  # high memory

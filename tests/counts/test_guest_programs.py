@@ -23,7 +23,7 @@ DIFFERENCES = {
     ("self_modifying", "x86_64", "INST_RETIRED"): (+11, RESTARTED),
     ("self_modifying", "x86_64", "BR_COND_TAKEN"): (+10, RESTARTED),
 }
-NEED_PERF_EVENT_OPEN = {"self_monitoring", "user_counter"}  # which qemu-user does not have
+NEED_PERF_EVENT_OPEN = {"enable_disable", "self_monitoring", "user_counter"}  # which qemu-user does not have
 
 
 def test_checked_in_programs_have_their_hashes() -> None:

@@ -42,7 +42,7 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("stat -I 100 " + ARM, 129, "stat -I (counts at intervals) is not modelled yet"),
         ("stat --per-thread " + ARM, 129, "stat --per-thread (counts per thread) is not modelled yet"),
         ("stat --append " + ARM, 129, "--append: wants -o FILE"),
-        ("stat --log-fd 77 " + ARM, 129, "--log-fd 77: Bad file descriptor"),
+        ("stat --log-fd 2000000 " + ARM, 129, "--log-fd 2000000: Bad file descriptor"),
         ("stat --counters 32 " + ARM, 129, "--counters 32: armv8_pmuv3_0 can have at most 31"),
         ("stat --core cray " + ARM, 129, "--core cray: no such core; there is ideal"),
         ("stat --sysroot /no/root " + ARM, 129, "--sysroot /no/root: no such directory"),

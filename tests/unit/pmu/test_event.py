@@ -40,9 +40,10 @@ def test_other_events_have_no_pmceid_bit(code: int) -> None:
 
 
 def test_armv8_pmuv3_announces_its_common_events() -> None:
-    # 0x00 06-0a 0c-0e 11 13 1b 1e, and 0x21
+    # 0x00 06-0a 0c-0e 11 13 1b 1e, and 0x21; a new row may add to them
     first = sum(1 << n for n in (0x00, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x0E, 0x11, 0x13, 0x1B, 0x1E))
-    assert ARM.events.pmceid() == (first, 1 << 1)
+    low, high = ARM.events.pmceid()
+    assert (low & first, high & 1 << 1) == (first, 1 << 1)
 
 
 def test_names_are_found_in_either_case() -> None:

@@ -239,7 +239,7 @@ def _mapping(extent: str, _protection: str, offset: str, _device: str, _inode: s
     if not path or not path[0].startswith("/"):
         return None
     start, end = (int(part, 16) for part in extent.split("-"))
-    return start, end, int(offset, 16), path[0]
+    return start, end, int(offset, 16), " ".join(path)
 
 
 def _stack_top(maps: list[list[str]]) -> int:

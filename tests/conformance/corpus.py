@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("corpus.toml")
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # Debian's names
+CHANGED_S = 1_600_000_000  # when all files changed, seconds since 1970
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -80,3 +82,5 @@ def write_files(directory: Path) -> None:
     (directory / "one").mkdir()
     (directory / "one" / "only.txt").write_bytes(b"1\n")
     (directory / "numbers.txt").write_text("".join(f"{n * 7919 % 1009 // 3}\n" for n in range(300)))
+    for path in (*directory.rglob("*"), directory):
+        os.utime(path, (CHANGED_S, CHANGED_S))

@@ -42,7 +42,7 @@ UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS = 2, 4
 RED_ZONE = 128
 SA_RESTORER = 0x04000000
 
-_STAT = struct.Struct("<QQQIIIIQqqqQQQQQQ3q")  # arch/x86/include/uapi/asm/stat.h, 144 bytes
+_STAT = struct.Struct("<QQQIIIIQ12q")  # arch/x86/include/uapi/asm/stat.h, 144 bytes
 
 
 class X86_64:

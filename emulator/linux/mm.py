@@ -277,8 +277,9 @@ class MemoryMap:
             start, end = max(piece.start, address), min(piece.end, address + length)
             for page in range(start, end, PAGE_SIZE):
                 entry = self.space.lookup(page)
-                if entry is None or (kind == WRITE and not entry[1] & WRITE):
-                    self.fault(page, kind, user=False)
+                there = entry is not None and (kind != WRITE or entry[1] & WRITE)
+                if not there and self.fault(page, kind, user=False) is not None:
+                    break  # behind the end of its file nothing more can come
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""

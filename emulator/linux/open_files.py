@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
-from emulator.linux.errors import EBADF, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EBADF, EFBIG, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.nodes import Body, Directory
@@ -167,6 +167,8 @@ class OpenFile(NodeFile):
             raise LinuxError(EOPNOTSUPP, f"fallocate mode {mode:#x}")
         if mode & FALLOC_FL_PUNCH_HOLE and (not keep_size or mode & FALLOC_FL_ZERO_RANGE):
             raise LinuxError(EOPNOTSUPP, "FALLOC_FL_PUNCH_HOLE needs FALLOC_FL_KEEP_SIZE, and no FALLOC_FL_ZERO_RANGE")
+        if end > OFFSET_LIMIT:
+            raise LinuxError(EFBIG, f"fallocate of {size} bytes at {offset}")
         if not keep_size and end > self.body.size():
             self.truncate(end)
         if mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE):

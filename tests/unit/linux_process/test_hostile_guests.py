@@ -13,6 +13,7 @@ from emulator.linux.errors import (
     EAGAIN,
     EBADF,
     EFAULT,
+    EFBIG,
     EMFILE,
     ENODEV,
     ENOMEM,
@@ -22,7 +23,15 @@ from emulator.linux.errors import (
 from emulator.linux.file import FileTable
 from emulator.linux.kernel import MOST_MESSAGES
 from emulator.linux.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
-from emulator.linux.mapping import MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PAGE_SIZE
+from emulator.linux.mapping import (
+    MAP_ANONYMOUS,
+    MAP_FIXED,
+    MAP_NORESERVE,
+    MAP_POPULATE,
+    MAP_PRIVATE,
+    MAP_SHARED,
+    PAGE_SIZE,
+)
 from emulator.linux.mm import MAX_MAPPINGS
 from emulator.linux.open_files import OpenFile
 from emulator.linux.program import Program
@@ -240,3 +249,31 @@ def test_messages_come_to_an_end_and_hold_no_control_characters(task: Task) -> N
         kernel.name_once(f"{number} \x1b[2J \n \udcff")
     assert said[0] == "0 \\x1b[2J \\n \udcff"
     assert said[MOST_MESSAGES:] == ["further messages are not shown"]
+
+
+@pytest.mark.parametrize("name", ["file", "/tmp/file"])
+def test_times_before_1970_and_after_the_sun_are_told_as_they_were_set(name: str, task: Task, call: Call) -> None:
+    call("open", path(task, name), 0o102, 0o600)
+    for seconds in (-5, (1 << 62)):
+        task.mm.write(AT + 512, struct.pack("<4q", seconds, 0, seconds, 1))
+        if call("utimensat", -100, AT, AT + 512, 0) == 0:  # a host's file system may refuse
+            assert call("newfstatat", -100, AT, AT + 1024, 0) == 0
+            assert call("statx", -100, AT, 0, 0, AT + 1024) == 0
+    task.mm.write(AT + 512, struct.pack("<4q", -5, 0, -5, 1))
+    assert call("utimensat", -100, AT, AT + 512, 0) == 0
+    assert call("newfstatat", -100, AT, AT + 1024, 0) == 0
+    assert struct.unpack("<2q", task.mm.read(AT + 1024 + 88, 16)) == (-5, 1)  # st_mtime of asm/stat.h
+
+
+def test_space_beyond_the_largest_file_is_refused(task: Task, call: Call) -> None:
+    for name in ("file", "/tmp/file"):
+        descriptor = call("open", path(task, name), 0o102, 0o600)
+        assert call("fallocate", descriptor, 0, 1 << 62, 1 << 62) == -EFBIG
+
+
+def test_populating_stops_at_the_end_of_the_file(task: Task, call: Call) -> None:
+    descriptor = call("open", path(task, "file"), 0o102, 0o600)
+    task.mm.write(AT + 512, b"content")
+    call("write", descriptor, AT + 512, 7)
+    address = call("mmap", 0, 1 << 45, 1, MAP_PRIVATE | MAP_POPULATE, descriptor, 0)
+    assert task.mm.read(address, 8) == b"content\0"

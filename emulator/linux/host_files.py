@@ -16,7 +16,7 @@ import stat as file_mode
 from collections.abc import Iterable
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
-from emulator.linux.errors import EBUSY, EINVAL, ENOENT, ENXIO, EOPNOTSUPP, EROFS, EXDEV, LinuxError
+from emulator.linux.errors import EBUSY, EINVAL, ENOENT, ENXIO, EOPNOTSUPP, EPERM, EROFS, EXDEV, LinuxError
 from emulator.linux.nodes import Directory, Node, Regular, Superblock, Symlink, check_rename
 
 # O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
@@ -104,6 +104,8 @@ class HostNode(Node):
 
     def set_mode(self, permissions: int) -> None:
         self.check_writable()
+        if self.file_type != file_mode.S_IFDIR:
+            check_permissions(self.path, permissions)
         try:
             os.chmod(self.path, permissions)  # never a symbolic link: HostSymlink refuses
         except OSError as error:
@@ -128,6 +130,12 @@ class HostNode(Node):
     def _changed(self) -> None:
         """Remember the guest's time of a change: the host has noted its own, which the guest must not see."""
         changed(self.superblock, os.lstat(self.path))
+
+
+def check_permissions(path: str, permissions: int) -> None:
+    """Whoever runs the guest must not give others of the host its programs to be run by the user's rights."""
+    if permissions & (file_mode.S_ISUID | file_mode.S_ISGID):
+        raise LinuxError(EPERM, f"{path}: set-user-ID and set-group-ID files of the host are not the guest's to make")
 
 
 def changed(superblock: Superblock, status: os.stat_result) -> None:
@@ -165,6 +173,7 @@ class HostBody:
         self._superblock = superblock
         self._changed_key: tuple[int, int] | None = None  # known when something has been written
         self.path = path
+        check_permissions(path, permissions)
         try:
             self.descriptor = os.open(path, flags | OPEN_SAFELY, permissions)
         except OSError as error:
@@ -213,6 +222,7 @@ class HostBody:
 
     def set_mode(self, permissions: int) -> None:
         self._check_writable()
+        check_permissions(self.path, permissions)
         try:
             os.fchmod(self.descriptor, permissions)
         except OSError as error:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from emulator.linux.errors import EACCES, EBUSY, EEXIST, ELOOP, ENOENT, ENXIO, EROFS, EXDEV, LinuxError
+from emulator.linux.errors import EACCES, EBUSY, EEXIST, ELOOP, ENOENT, ENXIO, EPERM, EROFS, EXDEV, LinuxError
 from emulator.linux.file import O_CREAT, O_EXCL, O_PATH, O_RDWR, O_TRUNC, O_WRONLY
 
 O_TMPFILE_AARCH64 = 0o20000000 | 0o40000
@@ -331,3 +331,25 @@ def test_an_open_file_does_not_lead_through_the_link_that_replaced_it(guest):
     guest.task.files.get(descriptor).set_mode(0o640)  # the open file itself may still be changed
     assert victim.read_bytes() == b"content"
     assert os.lstat(victim).st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("bits", [0o4755, 0o2755])
+def test_a_program_that_runs_by_the_users_rights_is_not_made(guest, bits):
+    guest.write("program", b"")
+    guest.write(guest.tmp / "program", b"")
+    dentry = guest.tree.find(guest.start(), "program")
+    file = guest.task.files.get(guest.open("program", O_RDWR))
+    attempts = [
+        lambda: dentry.node.set_mode(bits),
+        lambda: file.set_mode(bits),
+        lambda: guest.open("new", O_RDWR | O_CREAT, bits),
+        lambda: guest.open(".", O_RDWR | O_TMPFILE_AARCH64, bits),
+        lambda: guest.tree.make_node(guest.start(), "new", bits),
+    ]
+    for attempt in attempts:
+        with fails(EPERM):
+            attempt()
+    assert os.listdir(guest.cwd) == ["program"]
+    assert os.lstat(guest.cwd / "program").st_mode & 0o7000 == 0
+    guest.tree.find(guest.start(), str(guest.tmp / "program")).node.set_mode(bits)  # in memory it is nobody's
+    guest.tree.make_directory(guest.start(), "shared", 0o2775)  # a directory runs nothing

@@ -33,6 +33,7 @@ from perfemu.environment import DEFAULT_ENVIRONMENT, search_path
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
+from perfemu.host_limits import raise_descriptor_limit
 from perfemu.interruption import Interruption
 from perfemu.locate import locate
 from perfemu.statistics.counts import RunTimes
@@ -142,6 +143,7 @@ class Session:
 
     def _build(self) -> Machine:
         settings = self.settings
+        raise_descriptor_limit()
         machine = Machine(
             MachineConfig(
                 isa=self.isa,

@@ -9,6 +9,7 @@ RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RL
 RLIMIT_MEMLOCK, RLIMIT_AS, RLIMIT_LOCKS, RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_NICE, RLIMIT_RTPRIO = range(8, 15)
 RLIMIT_RTTIME = 15
 RLIM_NLIMITS = 16
+MAX_OPEN_FILES = 1 << 20  # fs.nr_open: what RLIMIT_NOFILE can be
 
 # What Linux gives its first process (asm-generic/resource.h), with a descriptor limit that programs expect.
 INITIAL: dict[int, tuple[int, int]] = {

@@ -12,6 +12,7 @@ from emulator.linux.open_files import FIONREAD, NodeFile
 from emulator.linux.paths import Dentry
 
 CAPACITY_BYTES = 65_536  # pipe(7)
+MOST_CAPACITY_BYTES = 1 << 20  # fs.pipe-max-size
 ATOMIC_BYTES = 4096  # PIPE_BUF
 
 

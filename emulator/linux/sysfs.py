@@ -10,7 +10,8 @@ from collections.abc import Callable
 from emulator.arch.aarch64 import ID_REGISTERS
 from emulator.arch.cpuid import CACHES, LINE_BYTES
 from emulator.linux.cpuinfo import MIDR_EL1
-from emulator.linux.procfs import Kernel, cpu_list
+from emulator.linux.process_texts import cpu_list
+from emulator.linux.procfs import Kernel
 from emulator.linux.virtual_files import VirtualDirectory
 
 Text = Callable[[Kernel, int], str]  # of a CPU by number; rows of the machine ignore the number

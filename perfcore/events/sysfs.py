@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from perfcore.abi.constants import PerfType
+from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PmuDriver
 from perfcore.events.settings import TICK_NS, Settings
@@ -35,11 +35,27 @@ def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
         yield f"{device}/events/{name}", f"{text}\n"
 
 
+Sysctl = Callable[[Settings], int]
+
+SYSCTLS: dict[str, Sysctl] = {  # admin-guide/sysctl/kernel.rst
+    "perf_cpu_time_max_percent": lambda settings: 25,  # of a CPU's time; here interrupts take none
+    "perf_event_max_contexts_per_stack": lambda settings: PERF_MAX_CONTEXTS_PER_STACK,
+    "perf_event_max_sample_rate": lambda settings: settings.sample_rate_hz,
+    "perf_event_max_stack": lambda settings: settings.max_stack,
+    "perf_event_mlock_kb": lambda settings: settings.mlock_kib,
+    "perf_event_paranoid": lambda settings: settings.paranoid,
+}
+ISA_SYSCTLS: dict[str, dict[str, Sysctl]] = {
+    "aarch64": {"perf_user_access": lambda settings: settings.user_access},
+    "x86_64": {},  # /sys/devices/cpu/rdpmc
+}
+
+
 def sysctl_files(isa: str, settings: Settings) -> Iterator[tuple[str, Text]]:
-    """What the kernel's own /proc/sys/kernel does not have: arm64's switch for counter reads from user space."""
-    if isa == "aarch64":
-        yield "/proc/sys/kernel/perf_user_access", partial(_user_access, settings)
+    """(path, text) of the files of /proc/sys/kernel that are about perf_event."""
+    for name, value in (SYSCTLS | ISA_SYSCTLS[isa]).items():
+        yield f"/proc/sys/kernel/{name}", partial(_line, value, settings)
 
 
-def _user_access(settings: Settings) -> str:
-    return f"{settings.user_access}\n"
+def _line(value: Sysctl, settings: Settings) -> str:
+    return f"{value(settings)}\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from emulator.linux.errors import EBADF, EINVAL, EPERM, LinuxError
 from emulator.linux.file import O_APPEND, O_CLOEXEC, O_NONBLOCK, O_RDWR, File
 from emulator.linux.open_files import NodeFile, OpenFile
-from emulator.linux.pipes import PipeEnd
+from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
 from emulator.linux.signal import NSIG
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, syscall
@@ -44,7 +44,6 @@ F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 10
 FD_CLOEXEC = 1
 F_RDLCK, F_WRLCK, F_UNLCK = range(3)
 F_SEAL_SEAL = 1
-PIPE_MAXIMUM_BYTES = 1 << 20  # fs.pipe-max-size
 O_ASYNC, O_NOATIME = 0o20000, 0o1000000
 SETTABLE = O_APPEND | O_NONBLOCK | O_ASYNC | O_NOATIME  # by F_SETFL
 
@@ -147,8 +146,8 @@ def _get_pipe_size(task: Task, descriptor: int, file: File, argument: int) -> in
 def _set_pipe_size(task: Task, descriptor: int, file: File, argument: int) -> int:
     if not isinstance(file, PipeEnd):
         raise LinuxError(EBADF, f"{file.path} is not a pipe of the guest's")
-    if not 0 < argument <= PIPE_MAXIMUM_BYTES:
-        raise LinuxError(EPERM, f"a pipe of {argument} bytes; at most {PIPE_MAXIMUM_BYTES}")
+    if not 0 < argument <= MOST_CAPACITY_BYTES:
+        raise LinuxError(EPERM, f"a pipe of {argument} bytes; at most {MOST_CAPACITY_BYTES}")
     file.pipe.capacity = max(4096, 1 << (argument - 1).bit_length())
     return file.pipe.capacity
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from emulator.linux.errors import EINVAL, EPERM, ESRCH, LinuxError
-from emulator.linux.limits import RLIM_NLIMITS, RLIMIT_NOFILE
+from emulator.linux.limits import MAX_OPEN_FILES, RLIM_NLIMITS, RLIMIT_NOFILE
 from emulator.linux.structures import Timeval
 from emulator.linux.syscalls.table import In, OptionalIn, Out, UInt, syscall
 from emulator.linux.task import Task
 
 RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD = 0, -1, 1
-MAX_OPEN_FILES = 1 << 20  # fs.nr_open
 
 
 @dataclass(frozen=True, slots=True)

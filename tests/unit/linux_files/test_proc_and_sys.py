@@ -34,6 +34,7 @@ class Machine:
         task.cpu = self.cpus[0]
         task.kernel.tasks = {}
         task.kernel.cpus = self.cpus
+        task.kernel.rename = self.rename
         task.exit_code = None
         task.start_time_ns = 0
         task.user_ns = lambda: 250_000_000

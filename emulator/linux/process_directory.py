@@ -1,0 +1,118 @@
+"""/proc/PID: a process as a directory: its texts, links, and the files that it has open."""
+
+from __future__ import annotations
+
+import os
+import stat as file_mode
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from emulator.linux.attributes import Attributes, DirectoryEntry
+from emulator.linux.errors import ENOENT, LinuxError
+from emulator.linux.nodes import Node
+from emulator.linux.open_files import NodeFile
+from emulator.linux.paths import Dentry, MagicLink
+from emulator.linux.process_texts import PROCESS_LINKS, PROCESS_TEXTS
+from emulator.linux.task import Task
+from emulator.linux.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
+
+T = TypeVar("T")
+
+
+class DescriptorLink(MagicLink):
+    """/proc/PID/fd/N: leads to what the descriptor has open, whatever its name is now."""
+
+    __slots__ = ("_descriptor", "_inode", "_task", "_volume")
+
+    def __init__(self, volume: Volume, task: Task, descriptor: int, inode: int) -> None:
+        self._volume = volume
+        self._task = task
+        self._descriptor = descriptor
+        self._inode = inode
+
+    @property
+    def inode(self) -> int:
+        return self._inode
+
+    def attributes(self) -> Attributes:
+        file = self._task.files.get(self._descriptor)
+        permissions = (0o500 if file.readable else 0) | (0o300 if file.writable else 0)
+        return self._volume.attributes(self._inode, file_mode.S_IFLNK | permissions, 64)
+
+    def target(self) -> str:
+        return self._task.files.get(self._descriptor).path or "anon_inode:[file]"
+
+    def destination(self) -> Dentry:
+        file = self._task.files.get(self._descriptor)
+        if not isinstance(file, NodeFile) or file.dentry is None:
+            raise LinuxError(ENOENT, f"{file.path or type(file).__name__} cannot be opened by its name in /proc")
+        return file.dentry
+
+
+class DescriptorDirectory(VirtualDirectory):
+    """/proc/PID/fd"""
+
+    __slots__ = ("_inodes", "_task")
+
+    def __init__(self, volume: Volume, task: Task) -> None:
+        super().__init__(volume)
+        self._task = task
+        self._inodes: dict[int, int] = {}
+
+    def _link(self, descriptor: int) -> DescriptorLink:
+        inode = self._inodes.get(descriptor)
+        if inode is None:
+            inode = self._inodes[descriptor] = self.volume.superblock.inodes.new()
+        return DescriptorLink(self.volume, self._task, descriptor, inode)
+
+    def lookup(self, name: str) -> Node | None:
+        if not name.isdecimal() or int(name) not in self._task.files.descriptors():
+            return None
+        return self._link(int(name))
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        return [
+            DirectoryEntry(self._link(descriptor).inode, file_mode.S_IFLNK, str(descriptor).encode())
+            for descriptor in self._task.files.descriptors()
+        ]
+
+
+class DescriptorInfoDirectory(DescriptorDirectory):
+    """/proc/PID/fdinfo"""
+
+    __slots__ = ()
+
+    def lookup(self, name: str) -> Node | None:
+        if super().lookup(name) is None:
+            return None
+        file = self._task.files.get(int(name))
+        position = getattr(file, "position", 0)
+        return TextFile(self.volume, lambda: f"pos:\t{position}\nflags:\t0{file.flags:o}\nmnt_id:\t20\n")
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        return [
+            DirectoryEntry(entry.inode, file_mode.S_IFREG, entry.name) for entry in super().entries()
+        ]  # fmt: skip
+
+
+def process_directory(volume: Volume, task: Task, *, with_tasks: bool = True) -> VirtualDirectory:
+    """/proc/PID, and without its threads /proc/PID/task/TID."""
+    directory = VirtualDirectory(volume)
+    for name, text in PROCESS_TEXTS.items():
+        directory.add_text(name, _bound(text, task))
+    for name, target in PROCESS_LINKS.items():
+        directory.add(name, TextLink(volume, _bound(target, task)))
+
+    def store_comm(data: bytes) -> None:
+        task.kernel.rename(task, os.fsdecode(data.rstrip(b"\n")))
+
+    directory.add_text("comm", lambda: task.comm + "\n", store_comm)
+    directory.add("fd", DescriptorDirectory(volume, task))
+    directory.add("fdinfo", DescriptorInfoDirectory(volume, task))
+    if with_tasks:
+        directory.add(f"task/{task.tid}", process_directory(volume, task, with_tasks=False))
+    return directory
+
+
+def _bound(function: Callable[[Task], T], task: Task) -> Callable[[], T]:
+    return lambda: function(task)

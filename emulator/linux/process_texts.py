@@ -1,0 +1,215 @@
+"""Process texts: what the files of /proc/PID say. A row is a name and the function that makes its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.linux.errors import LinuxError
+from emulator.linux.limits import RLIM_NLIMITS
+from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, Mapping
+from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE
+from emulator.linux.signal import SIG_IGN, bit
+from emulator.linux.task import Task
+
+TICKS_PER_SECOND = 100  # USER_HZ
+NANOSECONDS = 1_000_000_000
+KIB = 1024
+
+
+def maps(task: Task) -> str:
+    """proc(5), /proc/PID/maps: as fs/proc/task_mmu.c writes it, names in column 74."""
+    return "".join(_maps_line(mapping) + "\n" for mapping in task.mm.mappings)
+
+
+def _maps_line(mapping: Mapping) -> str:
+    protection = mapping.protection
+    permissions = (
+        ("r" if protection & PROT_READ else "-")
+        + ("w" if protection & PROT_WRITE else "-")
+        + ("x" if protection & PROT_EXEC else "-")
+        + ("s" if mapping.shared else "p")
+    )
+    file = mapping.file
+    major, minor, inode = (file.major, file.minor, file.inode) if file is not None else (0, 0, 0)
+    offset = mapping.offset if file is not None else 0
+    line = f"{mapping.start:08x}-{mapping.end:08x} {permissions} {offset:08x} {major:02x}:{minor:02x} {inode} "
+    return f"{line:<73}{mapping.path}" if mapping.path else line
+
+
+def _pages(task: Task) -> int:
+    return sum(mapping.length for mapping in task.mm.mappings) // PAGE_SIZE
+
+
+def statm(task: Task) -> str:
+    """Pages: size resident shared text lib data dt."""
+    mm = task.mm
+    text = (mm.code_end - mm.code_start + PAGE_SIZE - 1) // PAGE_SIZE
+    data = sum(
+        mapping.length for mapping in mm.mappings if mapping.protection & PROT_WRITE and not mapping.shared
+    )  # fmt: skip
+    return f"{_pages(task)} {mm.resident_pages()} 0 {text} 0 {data // PAGE_SIZE} 0\n"
+
+
+def ticks(nanoseconds: int) -> int:
+    """Time in the unit of /proc/stat and /proc/PID/stat."""
+    return nanoseconds * TICKS_PER_SECOND // NANOSECONDS
+
+
+def _handled(task: Task) -> tuple[int, int]:
+    """Masks of the signals that are ignored and that are caught."""
+    actions = task.signals.actions.items()
+    ignored = sum(bit(signal) for signal, action in actions if action.handler == SIG_IGN)
+    return ignored, sum(bit(signal) for signal, action in actions if action.handler > SIG_IGN)
+
+
+def stat(task: Task) -> str:
+    """The 52 fields of proc(5), /proc/PID/stat."""
+    mm = task.mm
+    ignored, caught = _handled(task)
+    # the clock of a process starts at boot: 100 s before the machine's first instruction
+    start = ticks(task.clock.monotonic_ns() - task.clock.elapsed_ns() + task.start_time_ns)
+    fields: list[object] = [
+        task.pid, f"({task.comm})", "R", task.ppid, task.pgid, task.sid, 0, -1, 0x400000,
+        mm.minor_faults, 0, mm.major_faults, 0, ticks(task.user_ns()), 0, 0, 0, 20, 0, 1, 0, start,
+        _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.code_start, mm.code_end, mm.stack_start,
+        0, 0, 0, task.signals.blocked & 0x7FFFFFFF, ignored & 0x7FFFFFFF, caught & 0x7FFFFFFF, 0, 0, 0, 17,
+        task.cpu.number, 0, 0, 0, 0, 0, mm.data_start, mm.data_end, mm.brk_start, mm.argument_start,
+        mm.argument_end, mm.environment_start, mm.environment_end, 0,
+    ]  # fmt: skip
+    return " ".join(str(field) for field in fields) + "\n"
+
+
+def status(task: Task) -> str:
+    """proc(5), /proc/PID/status"""
+    mm, uid, gid = task.mm, task.credentials.uid, task.credentials.gid
+    ignored, caught = _handled(task)
+    size = _pages(task) * PAGE_SIZE // KIB
+    resident = mm.resident_pages() * PAGE_SIZE // KIB
+    stack = sum(mapping.length for mapping in mm.mappings if mapping.name == "[stack]") // KIB
+    text = (mm.code_end - mm.code_start) // KIB
+    rows: list[tuple[str, object]] = [
+        ("Name", task.comm),
+        ("Umask", f"{task.fs.umask:04o}"),
+        ("State", "R (running)"),
+        ("Tgid", task.pid),
+        ("Ngid", 0),
+        ("Pid", task.tid),
+        ("PPid", task.ppid),
+        ("TracerPid", 0),
+        ("Uid", f"{uid}\t{uid}\t{uid}\t{uid}"),
+        ("Gid", f"{gid}\t{gid}\t{gid}\t{gid}"),
+        ("FDSize", max(64, 1 << (len(task.files.descriptors()) or 1).bit_length())),
+        ("Groups", " ".join(str(group) for group in task.credentials.groups) + " "),
+        ("VmPeak", f"{size:8} kB"),
+        ("VmSize", f"{size:8} kB"),
+        ("VmLck", f"{0:8} kB"),
+        ("VmPin", f"{0:8} kB"),
+        ("VmHWM", f"{resident:8} kB"),
+        ("VmRSS", f"{resident:8} kB"),
+        ("VmStk", f"{stack:8} kB"),
+        ("VmExe", f"{text:8} kB"),
+        ("VmSwap", f"{0:8} kB"),
+        ("Threads", sum(other.pid == task.pid for other in task.kernel.tasks.values())),
+        ("SigQ", f"{len(task.signals.pending)}/31192"),
+        ("SigPnd", f"{0:016x}"),
+        ("ShdPnd", f"{task.signals.pending_mask():016x}"),
+        ("SigBlk", f"{task.signals.blocked:016x}"),
+        ("SigIgn", f"{ignored:016x}"),
+        ("SigCgt", f"{caught:016x}"),
+        ("NoNewPrivs", int(task.no_new_privileges)),
+        ("Seccomp", 0),
+        ("Cpus_allowed", f"{(1 << len(task.kernel.cpus)) - 1:x}"),
+        ("Cpus_allowed_list", cpu_list(len(task.kernel.cpus))),
+        ("Mems_allowed", "1"),
+        ("Mems_allowed_list", "0"),
+        ("voluntary_ctxt_switches", 0),
+        ("nonvoluntary_ctxt_switches", 0),
+    ]
+    return "".join(f"{name}:\t{value}\n" for name, value in rows)
+
+
+def cpu_list(count: int) -> str:
+    """The kernel's list format of CPUs 0..count-1."""
+    return "0" if count == 1 else f"0-{count - 1}"
+
+
+def _memory_text(task: Task, start: int, end: int) -> bytes:
+    try:
+        return task.mm.read(start, end - start) if end > start else b""
+    except LinuxError:
+        return b""
+
+
+def cmdline(task: Task) -> bytes:
+    return _memory_text(task, task.mm.argument_start, task.mm.argument_end)
+
+
+def environ(task: Task) -> bytes:
+    return _memory_text(task, task.mm.environment_start, task.mm.environment_end)
+
+
+LIMIT_NAMES = (  # fs/proc/base.c, lnames, by RLIMIT_*
+    ("Max cpu time", "seconds"), ("Max file size", "bytes"), ("Max data size", "bytes"), ("Max stack size", "bytes"),
+    ("Max core file size", "bytes"), ("Max resident set", "bytes"), ("Max processes", "processes"),
+    ("Max open files", "files"), ("Max locked memory", "bytes"), ("Max address space", "bytes"),
+    ("Max file locks", "locks"), ("Max pending signals", "signals"), ("Max msgqueue size", "bytes"),
+    ("Max nice priority", ""), ("Max realtime priority", ""), ("Max realtime timeout", "us"),
+)  # fmt: skip
+
+
+def limits(task: Task) -> str:
+    lines = [f"{'Limit':<25} {'Soft Limit':<20} {'Hard Limit':<20} Units     "]
+    for resource in range(RLIM_NLIMITS):
+        name, unit = LIMIT_NAMES[resource]
+        soft, hard = ("unlimited" if value >> 63 else str(value) for value in task.limits.get(resource))
+        lines.append(f"{name:<25} {soft:<20} {hard:<20} {unit:<10}")
+    return "\n".join(lines) + "\n"
+
+
+MOUNTS = (  # device, source, place, type, options
+    (HOST_DEVICE, "/dev/root", "/", "ext4", "rw,relatime"),
+    (PROC_DEVICE, "proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
+    (SYS_DEVICE, "sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime"),
+    (DEV_DEVICE, "devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
+    (MEMORY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
+)
+FIRST_MOUNT = 20  # mount IDs count from here; the root's comes first
+
+
+def mounts(task: Task) -> str:
+    return "".join(f"{source} {place} {kind} {options} 0 0\n" for _, source, place, kind, options in MOUNTS)
+
+
+def mountinfo(task: Task) -> str:
+    """proc(5): ID, parent's ID, device, root, mount point, options, type, source, options of the file system."""
+    lines = []
+    for number, ((major, minor), source, place, kind, options) in enumerate(MOUNTS, FIRST_MOUNT):
+        parent = 1 if number == FIRST_MOUNT else FIRST_MOUNT
+        lines.append(f"{number} {parent} {major}:{minor} / {place} {options} - {kind} {source} {options}\n")
+    return "".join(lines)
+
+
+PROCESS_TEXTS: dict[str, Callable[[Task], str | bytes]] = {
+    "auxv": lambda task: task.mm.auxiliary_vector,
+    "cgroup": lambda task: "0::/\n",
+    "cmdline": cmdline,
+    "environ": environ,
+    "limits": limits,
+    "loginuid": lambda task: "4294967295",
+    "maps": maps,
+    "mountinfo": mountinfo,
+    "mounts": mounts,
+    "oom_score": lambda task: "0\n",
+    "oom_score_adj": lambda task: "0\n",
+    "personality": lambda task: f"{task.personality:08x}\n",
+    "stat": stat,
+    "statm": statm,
+    "status": status,
+    "wchan": lambda task: "0",
+}
+
+PROCESS_LINKS: dict[str, Callable[[Task], str]] = {
+    "cwd": lambda task: task.fs.cwd,
+    "exe": lambda task: task.executable,
+    "root": lambda task: "/",
+}

@@ -37,6 +37,7 @@ struct Op {
     bool repeat_may_end_early = false;  // CMPS, SCAS: the flags end the repetition, too
     bool address_32 = false;            // counts in ECX
     bool pushes_flags = false;          // PUSHF: must not show the single-step flag
+    bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
 };
 
 struct alignas(64) Block {

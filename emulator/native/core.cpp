@@ -609,7 +609,11 @@ void Core::leave(uc_err error) {
     if (exit_ == Exit::FAULT && !fetch) {
         std::array<uint8_t, 16> bytes{};
         uint64_t size = space_->read(now, bytes);
-        fault_address_ = isa_->operand_in_page(engine_, now, std::span(bytes).first(size), fault_address_);
+        std::span<const uint8_t> code = std::span(bytes).first(size);
+        fault_address_ = isa_->operand_in_page(engine_, now, code, fault_address_);
+        // The engine reads first; hardware asks for write access at once.
+        std::vector<Op> ops = isa_->decode(now, code);
+        if (!ops.empty() && ops[0].updates_memory) fault_access_ = FaultAccess::WRITE;
     } else if (fetch && fault_address_ == (now & ~PAGE_MASK)) {
         fault_address_ = now;
     }

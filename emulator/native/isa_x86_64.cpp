@@ -283,6 +283,8 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
         return op;
     }
     op.probes |= memory;
+    static constexpr unsigned READ_HERE_WRITE_THERE[] = {X86_INS_CALL, X86_INS_PUSH, X86_INS_POP};
+    op.updates_memory = memory == READ_MODIFY_WRITE && !string && !among(READ_HERE_WRITE_THERE, insn->id);
     if (ProbeMask operation = operation_probes(*insn)) {
         op.probes |= operation;
     } else if (!(op.probes & bit(Probe::BR_RETIRED))) {

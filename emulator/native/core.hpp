@@ -79,6 +79,8 @@ class Core final : public Totals {
   private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
     static void on_interrupt(uc_engine*, uint32_t number, void* core);
+    Exception repeated_exception() const;
+    bool stopped_within(uint64_t pc) const;
     static void on_syscall(uc_engine*, void* core);
     static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
 

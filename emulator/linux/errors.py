@@ -96,3 +96,17 @@ class LinuxError(Exception):
     def from_host(cls, error: OSError) -> LinuxError:
         """What the host said about a file that stands behind a guest's (the host is Linux: the same numbers)."""
         return cls(error.errno or EIO, str(error))
+
+
+class _HostErrors:
+    """``with host_errors:`` around what the host may refuse: its OSError is the guest's LinuxError."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise LinuxError.from_host(error) from error
+
+
+host_errors = _HostErrors()

@@ -16,12 +16,10 @@ import stat as file_mode
 from collections.abc import Iterable
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
-from emulator.linux.errors import EBUSY, EINVAL, ENOENT, ENXIO, EOPNOTSUPP, EPERM, EROFS, EXDEV, LinuxError
+from emulator.linux.errors import EBUSY, EINVAL, ENOENT, EOPNOTSUPP, EROFS, EXDEV, LinuxError, host_errors
+from emulator.linux.host_body import HostBody, changed, check_permissions, host_attributes, set_host_times
 from emulator.linux.nodes import Directory, Node, Regular, Superblock, Symlink, check_rename
 
-# O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
-OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system
 # fmt: off
 KERNEL_FILE_SYSTEMS = frozenset({
     "proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs",
@@ -47,36 +45,6 @@ def kernel_devices(mountinfo_path: str = "/proc/self/mountinfo") -> frozenset[in
     return frozenset(devices)
 
 
-def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -> Attributes:
-    """What the guest sees of the host's attributes. Times are the host's until the guest changes the file."""
-    modified_ns = superblock.changed_ns.get((status.st_dev, status.st_ino), status.st_mtime_ns)
-    size, links = status.st_size, status.st_nlink
-    if file_mode.S_ISDIR(status.st_mode):
-        size = DIRECTORY_SIZE_BYTES
-        if links < 2:  # some file systems do not count subdirectories
-            links = 2 + _subdirectories(path)
-    return Attributes(
-        superblock.inodes.of_host(status.st_dev, status.st_ino),
-        status.st_mode,
-        size,
-        links,
-        superblock.shown_uid(status.st_uid),
-        superblock.shown_gid(status.st_gid),
-        superblock.device,
-        (os.major(status.st_rdev), os.minor(status.st_rdev)),
-        modified_ns,
-        modified_ns,
-    )
-
-
-def _subdirectories(path: str) -> int:
-    try:
-        with os.scandir(path) as entries:
-            return sum(entry.is_dir(follow_symlinks=False) for entry in entries)
-    except OSError:
-        return 0
-
-
 class HostNode(Node):
     """Something at a real path of the host. `may_write` is the policy's answer for this path and all below it."""
 
@@ -92,10 +60,8 @@ class HostNode(Node):
         return self.path
 
     def attributes(self) -> Attributes:
-        try:
+        with host_errors:
             return host_attributes(self.superblock, os.lstat(self.path), self.path)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def permits(self, wanted: int) -> bool:
         if wanted & os.W_OK and not self.may_write:
@@ -106,10 +72,8 @@ class HostNode(Node):
         self.check_writable()
         if self.file_type != file_mode.S_IFDIR:
             check_permissions(self.path, permissions)
-        try:
+        with host_errors:
             os.chmod(self.path, permissions)  # never a symbolic link: HostSymlink refuses
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         self._changed()
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
@@ -130,112 +94,6 @@ class HostNode(Node):
     def _changed(self) -> None:
         """Remember the guest's time of a change: the host has noted its own, which the guest must not see."""
         changed(self.superblock, os.lstat(self.path))
-
-
-def check_permissions(path: str, permissions: int) -> None:
-    """Whoever runs the guest must not give others of the host its programs to be run by the user's rights."""
-    if permissions & (file_mode.S_ISUID | file_mode.S_ISGID):
-        raise LinuxError(EPERM, f"{path}: set-user-ID and set-group-ID files of the host are not the guest's to make")
-
-
-def changed(superblock: Superblock, status: os.stat_result) -> None:
-    superblock.changed_ns[status.st_dev, status.st_ino] = superblock.now()
-
-
-def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
-    """utimensat on a host file. The host's file gets the times that the guest names; "now" is the host's own there."""
-    follow = isinstance(path, int)
-    try:
-        status = os.stat(path, follow_symlinks=follow)
-        if modified_ns == superblock.now():
-            os.utime(path, follow_symlinks=follow)
-        else:
-            accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
-            modified = status.st_mtime_ns if modified_ns is None else modified_ns
-            os.utime(path, ns=(accessed, modified), follow_symlinks=follow)
-    except OSError as error:
-        raise LinuxError.from_host(error) from error
-    if modified_ns is not None:
-        superblock.changed_ns[status.st_dev, status.st_ino] = modified_ns
-
-
-class HostBody:
-    """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
-
-    __slots__ = ("_changed_key", "_may_write", "_superblock", "descriptor", "path")
-
-    def __init__(
-        self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False
-    ) -> None:
-        assert may_write or not flags, f"{path}: flags {flags:#o} for a file that the guest may not change"
-        self.descriptor = -1
-        self._may_write = may_write  # its attributes, too
-        self._superblock = superblock
-        self._changed_key: tuple[int, int] | None = None  # known when something has been written
-        self.path = path
-        check_permissions(path, permissions)
-        try:
-            self.descriptor = os.open(path, flags | OPEN_SAFELY, permissions)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
-        if not file_mode.S_ISREG(os.fstat(self.descriptor).st_mode):
-            raise LinuxError(ENXIO, f"{path} is not a regular file: the guest may not open it")
-        if flags & (os.O_TRUNC | os.O_CREAT | os.O_TMPFILE & ~os.O_DIRECTORY):
-            self._changed()
-
-    def __del__(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-
-    def _changed(self) -> None:
-        if self._changed_key is None:
-            status = os.fstat(self.descriptor)
-            self._changed_key = status.st_dev, status.st_ino
-        self._superblock.changed_ns[self._changed_key] = self._superblock.now()
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        try:
-            return os.pread(self.descriptor, size, offset)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
-
-    def write_at(self, offset: int, data: bytes) -> int:
-        try:
-            written = os.pwrite(self.descriptor, data, offset)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
-        self._changed()
-        return written
-
-    def size(self) -> int:
-        return os.fstat(self.descriptor).st_size
-
-    def truncate(self, size: int) -> None:
-        try:
-            os.ftruncate(self.descriptor, size)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
-        self._changed()
-
-    def attributes(self) -> Attributes:
-        return host_attributes(self._superblock, os.fstat(self.descriptor), self.path)
-
-    def set_mode(self, permissions: int) -> None:
-        self._check_writable()
-        check_permissions(self.path, permissions)
-        try:
-            os.fchmod(self.descriptor, permissions)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
-        self._changed()
-
-    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
-        self._check_writable()
-        set_host_times(self._superblock, self.descriptor, accessed_ns, modified_ns)
-
-    def _check_writable(self) -> None:
-        if not self._may_write:
-            raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
 
 
 class HostRegular(HostNode, Regular):
@@ -259,10 +117,8 @@ class HostSymlink(HostNode, Symlink):
         return os.path.dirname(self.path)
 
     def target(self) -> str:
-        try:
+        with host_errors:
             return os.readlink(self.path)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def permits(self, wanted: int) -> bool:
         return True
@@ -322,14 +178,11 @@ class HostTree:
     def names(self, path: str) -> dict[str, os.stat_result]:
         """What the host's directory shows, in the host's order. Mounts are not in it."""
         found = {}
-        try:
-            with os.scandir(path) as scan:
-                for entry in scan:
-                    status = entry.stat(follow_symlinks=False)
-                    if status.st_dev not in self.hidden_devices:
-                        found[entry.name] = status
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
+        with host_errors, os.scandir(path) as scan:
+            for entry in scan:
+                status = entry.stat(follow_symlinks=False)
+                if status.st_dev not in self.hidden_devices:
+                    found[entry.name] = status
         return found
 
     def mounted(self, path: str) -> dict[str, Node]:
@@ -392,21 +245,17 @@ class HostDirectory(HostNode, Directory):
     def create_directory(self, name: str, permissions: int) -> None:
         self.check_writable()
         path = self._below(name)
-        try:
+        with host_errors:
             os.mkdir(path)
             os.chmod(path, permissions)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         changed(self.superblock, os.lstat(path))
         self._changed()
 
     def create_symlink(self, name: str, target: str) -> None:
         self.check_writable()
         path = self._below(name)
-        try:
+        with host_errors:
             os.symlink(target, path)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         changed(self.superblock, os.lstat(path))
         self._changed()
 
@@ -415,20 +264,16 @@ class HostDirectory(HostNode, Directory):
         if not isinstance(node, HostNode) or not node.may_write:
             raise LinuxError(EXDEV, f"{name}: a hard link to a file that the guest may not write would let it")
         node.check_writable()
-        try:
+        with host_errors:
             os.link(node.path, self._below(name), follow_symlinks=False)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         self._changed()
 
     def remove(self, name: str) -> None:
         self.check_writable()
         path = self._below(name)
-        try:
+        with host_errors:
             status = os.lstat(path)
             os.unlink(path)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         self._forget(status)
         self._changed()
 
@@ -436,11 +281,9 @@ class HostDirectory(HostNode, Directory):
         self.check_writable()
         path = self._below(name)
         self._check_unmounted(path)
-        try:
+        with host_errors:
             status = os.lstat(path)
             os.rmdir(path)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         self._forget(status)
         self._changed()
 
@@ -458,11 +301,9 @@ class HostDirectory(HostNode, Directory):
         if source is None:
             raise LinuxError(ENOENT, source_path)
         check_rename(source, replaced)
-        try:
+        with host_errors:
             status = os.lstat(target_path) if replaced is not None else None
             os.rename(source_path, target_path)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
         if status is not None and not os.path.samestat(status, os.lstat(target_path)):
             self._forget(status)
         self._changed()

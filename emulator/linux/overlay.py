@@ -12,8 +12,9 @@ import stat as file_mode
 from collections.abc import Iterable
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
-from emulator.linux.errors import EBUSY, LinuxError
-from emulator.linux.host_files import HostBody, HostSpecial, HostTree
+from emulator.linux.errors import EBUSY, LinuxError, host_errors
+from emulator.linux.host_body import HostBody
+from emulator.linux.host_files import HostSpecial, HostTree
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular, MemorySymlink
 from emulator.linux.nodes import Body, Node, Superblock
 
@@ -68,10 +69,8 @@ class OverlayRegular(MemoryRegular):
     def size(self) -> int:
         if self.lower is None:
             return len(self.data)
-        try:
+        with host_errors:
             return os.lstat(self.lower).st_size
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def read_at(self, offset: int, size: int) -> bytes:
         assert self.lower is None, f"{self.lower} is read through LowerBody"
@@ -153,10 +152,8 @@ class OverlayDirectory(MemoryDirectory):
         if file_type == file_mode.S_IFREG:
             return OverlayRegular(self.superblock, path, status)
         if file_type == file_mode.S_IFLNK:
-            try:
+            with host_errors:
                 link = MemorySymlink(self.superblock, os.readlink(path))
-            except OSError as error:
-                raise LinuxError.from_host(error) from error
             _adopt(link, status)
             return link
         return HostSpecial(self.superblock, path, True, file_type)

@@ -44,11 +44,7 @@ BUS_ADRALN = 1
 BUS_ADRERR = 2
 TRAP_BRKPT = 1
 
-NAMES = {
-    value: name
-    for name, value in list(globals().items())
-    if name.startswith("SIG") and "_" not in name
-}
+NAMES = {value: name for name, value in list(globals().items()) if name.startswith("SIG") and "_" not in name}
 SIGRTMIN = 32  # from here on signals have numbers, not names, and queue
 
 

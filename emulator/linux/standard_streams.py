@@ -15,9 +15,9 @@ import stat as file_mode
 import termios
 
 from emulator.linux.attributes import Attributes, FileSystemStatistics
-from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError
+from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError, host_errors
 from emulator.linux.file import O_ACCMODE, O_RDONLY, O_RDWR, O_WRONLY, POLLIN, POLLOUT, Caller
-from emulator.linux.host_files import host_attributes
+from emulator.linux.host_body import host_attributes
 from emulator.linux.nodes import DEV_DEVICE, HOST_STATISTICS, PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
 from emulator.linux.open_files import FIONREAD, SEEK_DATA, NodeFile
 from emulator.linux.paths import Dentry
@@ -92,34 +92,26 @@ class StandardStream(NodeFile):
 
     def read_at(self, task: Caller, offset: int, size: int) -> bytes:
         self._check_seekable()
-        try:
+        with host_errors:
             return os.pread(self._descriptor, min(size, 1 << 24), offset)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def write_at(self, task: Caller, offset: int, data: bytes) -> int:
         self._check_seekable()
-        try:
+        with host_errors:
             return os.pwrite(self._descriptor, data, offset)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def seek(self, offset: int, whence: int) -> int:
         self._check_seekable()
         if not 0 <= whence <= SEEK_DATA + 1:
             raise LinuxError(EINVAL, f"whence {whence} is not one of 0..4")
-        try:
+        with host_errors:
             return os.lseek(self._descriptor, offset, whence)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def truncate(self, size: int) -> None:
         if self._kind != file_mode.S_IFREG:
             raise LinuxError(EINVAL, f"{self.path} is not a regular file")
-        try:
+        with host_errors:
             os.ftruncate(self._descriptor, size)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def poll(self) -> int:
         return (POLLIN if self.readable else 0) | (POLLOUT if self.writable else 0)
@@ -145,10 +137,8 @@ class StandardStream(NodeFile):
         return 0
 
     def _host_ioctl(self, request: int, data: bytes) -> bytes:
-        try:
+        with host_errors:
             return fcntl.ioctl(self._descriptor, request, data)
-        except OSError as error:
-            raise LinuxError.from_host(error) from error
 
     def attributes(self) -> Attributes:
         superblock = self._superblock

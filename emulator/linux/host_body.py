@@ -1,0 +1,138 @@
+"""HostBody: an open regular file of the host, and what the guest sees and sets of a host file's attributes."""
+
+from __future__ import annotations
+
+import os
+import stat as file_mode
+
+from emulator.linux.attributes import Attributes
+from emulator.linux.errors import ENXIO, EPERM, EROFS, LinuxError, host_errors
+from emulator.linux.nodes import Superblock
+
+# O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
+OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system
+
+
+def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -> Attributes:
+    """What the guest sees of the host's attributes. Times are the host's until the guest changes the file."""
+    modified_ns = superblock.changed_ns.get((status.st_dev, status.st_ino), status.st_mtime_ns)
+    size, links = status.st_size, status.st_nlink
+    if file_mode.S_ISDIR(status.st_mode):
+        size = DIRECTORY_SIZE_BYTES
+        if links < 2:  # some file systems do not count subdirectories
+            links = 2 + _subdirectories(path)
+    return Attributes(
+        superblock.inodes.of_host(status.st_dev, status.st_ino),
+        status.st_mode,
+        size,
+        links,
+        superblock.shown_uid(status.st_uid),
+        superblock.shown_gid(status.st_gid),
+        superblock.device,
+        (os.major(status.st_rdev), os.minor(status.st_rdev)),
+        modified_ns,
+        modified_ns,
+    )
+
+
+def _subdirectories(path: str) -> int:
+    try:
+        with os.scandir(path) as entries:
+            return sum(entry.is_dir(follow_symlinks=False) for entry in entries)
+    except OSError:
+        return 0
+
+
+def check_permissions(path: str, permissions: int) -> None:
+    """Whoever runs the guest must not give others of the host its programs to be run by the user's rights."""
+    if permissions & (file_mode.S_ISUID | file_mode.S_ISGID):
+        raise LinuxError(EPERM, f"{path}: set-user-ID and set-group-ID files of the host are not the guest's to make")
+
+
+def changed(superblock: Superblock, status: os.stat_result) -> None:
+    superblock.changed_ns[status.st_dev, status.st_ino] = superblock.now()
+
+
+def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
+    """utimensat on a host file. The host's file gets the times that the guest names; "now" is the host's own there."""
+    follow = isinstance(path, int)
+    with host_errors:
+        status = os.stat(path, follow_symlinks=follow)
+        if modified_ns == superblock.now():
+            os.utime(path, follow_symlinks=follow)
+        else:
+            accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
+            modified = status.st_mtime_ns if modified_ns is None else modified_ns
+            os.utime(path, ns=(accessed, modified), follow_symlinks=follow)
+    if modified_ns is not None:
+        superblock.changed_ns[status.st_dev, status.st_ino] = modified_ns
+
+
+class HostBody:
+    """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
+
+    __slots__ = ("_changed_key", "_may_write", "_superblock", "descriptor", "path")
+
+    def __init__(
+        self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False
+    ) -> None:
+        assert may_write or not flags, f"{path}: flags {flags:#o} for a file that the guest may not change"
+        self.descriptor = -1
+        self._may_write = may_write  # its attributes, too
+        self._superblock = superblock
+        self._changed_key: tuple[int, int] | None = None  # known when something has been written
+        self.path = path
+        check_permissions(path, permissions)
+        with host_errors:
+            self.descriptor = os.open(path, flags | OPEN_SAFELY, permissions)
+        if not file_mode.S_ISREG(os.fstat(self.descriptor).st_mode):
+            raise LinuxError(ENXIO, f"{path} is not a regular file: the guest may not open it")
+        if flags & (os.O_TRUNC | os.O_CREAT | os.O_TMPFILE & ~os.O_DIRECTORY):
+            self._changed()
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+    def _changed(self) -> None:
+        if self._changed_key is None:
+            status = os.fstat(self.descriptor)
+            self._changed_key = status.st_dev, status.st_ino
+        self._superblock.changed_ns[self._changed_key] = self._superblock.now()
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        with host_errors:
+            return os.pread(self.descriptor, size, offset)
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        with host_errors:
+            written = os.pwrite(self.descriptor, data, offset)
+        self._changed()
+        return written
+
+    def size(self) -> int:
+        return os.fstat(self.descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        with host_errors:
+            os.ftruncate(self.descriptor, size)
+        self._changed()
+
+    def attributes(self) -> Attributes:
+        return host_attributes(self._superblock, os.fstat(self.descriptor), self.path)
+
+    def set_mode(self, permissions: int) -> None:
+        self._check_writable()
+        check_permissions(self.path, permissions)
+        with host_errors:
+            os.fchmod(self.descriptor, permissions)
+        self._changed()
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        self._check_writable()
+        set_host_times(self._superblock, self.descriptor, accessed_ns, modified_ns)
+
+    def _check_writable(self) -> None:
+        if not self._may_write:
+            raise LinuxError(EROFS, f"{self.path}: the guest may not write here")

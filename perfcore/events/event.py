@@ -12,13 +12,13 @@ from emulator.linux.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
+from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput
 from perfcore.events.period import calculate_period, filtered_period
 from perfcore.events.ring_buffer import RingBuffer, Written
 from perfcore.events.settings import TICK_NS, Settings
 from perfcore.events.user_page import update_user_page
-from pmu.device import Pmu
 
 POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
 POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone
@@ -33,54 +33,6 @@ class EventState(IntEnum):
     OFF = -1
     INACTIVE = 0
     ACTIVE = 1
-
-
-class HardwareState:
-    """struct hw_perf_event: what a driver keeps with an event."""
-
-    __slots__ = (
-        "config",
-        "counter_mask",
-        "expiry",
-        "freq_count_stamp",
-        "freq_time_stamp",
-        "idx",
-        "interrupts",
-        "interrupts_seq",
-        "last_period",
-        "longest_period",
-        "period_left",
-        "pmu",
-        "prev_count",
-        "sample_period",
-        "stopped",
-        "throttled",
-        "user_index",
-    )
-
-    def __init__(self, sample_period: int) -> None:
-        self.config = 0  # as the driver's selecting register takes it
-        self.idx = -1  # counter, -1 for none
-        self.prev_count = 0  # the counter's value when it was last read or set
-        self.sample_period = sample_period
-        self.last_period = sample_period  # of the period that is running: PERF_SAMPLE_PERIOD
-        self.period_left = sample_period  # events until the next overflow
-        self.pmu: Pmu  # that has the counter
-        self.counter_mask = 0  # the counter's bits
-        self.longest_period = 0  # that can be programmed at once
-        self.expiry = 0  # ns: when a clock event's timer fires
-        self.stopped = True
-        self.interrupts = 0  # in the tick `interrupts_seq`
-        self.interrupts_seq = -1
-        self.throttled = False
-        self.freq_time_stamp = 0  # ns
-        self.freq_count_stamp = 0
-        self.user_index = 0  # what user space reads the counter by, plus one; 0: it may not
-
-    def signed_prev_count(self) -> int:
-        """`prev_count` as user space sees the counter: sign-extended from its width."""
-        value = self.prev_count
-        return value - self.counter_mask - 1 if value > self.counter_mask >> 1 else value
 
 
 class PmuDriver(Protocol):

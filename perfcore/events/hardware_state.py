@@ -1,0 +1,53 @@
+"""HardwareState: what a driver keeps with an event: counter, period, throttling. As struct hw_perf_event."""
+
+from __future__ import annotations
+
+from pmu.device import Pmu
+
+
+class HardwareState:
+    """One event's part in its driver. Fields that a kind of driver has no use for stay as they are here."""
+
+    __slots__ = (
+        "config",
+        "counter_mask",
+        "expiry",
+        "freq_count_stamp",
+        "freq_time_stamp",
+        "idx",
+        "interrupts",
+        "interrupts_seq",
+        "last_period",
+        "longest_period",
+        "period_left",
+        "pmu",
+        "prev_count",
+        "sample_period",
+        "stopped",
+        "throttled",
+        "user_index",
+    )
+
+    def __init__(self, sample_period: int) -> None:
+        self.config = 0  # as the driver's selecting register takes it
+        self.idx = -1  # counter, -1 for none
+        self.prev_count = 0  # the counter's value when it was last read or set
+        self.sample_period = sample_period
+        self.last_period = sample_period  # of the period that is running: PERF_SAMPLE_PERIOD
+        self.period_left = sample_period  # events until the next overflow
+        self.pmu: Pmu  # that has the counter
+        self.counter_mask = 0  # the counter's bits
+        self.longest_period = 0  # that can be programmed at once
+        self.expiry = 0  # ns: when a clock event's timer fires
+        self.stopped = True
+        self.interrupts = 0  # in the tick `interrupts_seq`
+        self.interrupts_seq = -1
+        self.throttled = False
+        self.freq_time_stamp = 0  # ns
+        self.freq_count_stamp = 0
+        self.user_index = 0  # what user space reads the counter by, plus one; 0: it may not
+
+    def signed_prev_count(self) -> int:
+        """`prev_count` as user space sees the counter: sign-extended from its width."""
+        value = self.prev_count
+        return value - self.counter_mask - 1 if value > self.counter_mask >> 1 else value

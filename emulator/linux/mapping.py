@@ -8,6 +8,8 @@ from typing import Protocol
 PAGE_SIZE = 4096  # bytes, on both ISAs
 PAGE_SHIFT = 12
 
+READ, WRITE, EXECUTE = 1, 2, 4  # what a page allows (AddressSpace), and the access of a fault
+
 # uapi/asm-generic/mman-common.h: protection
 PROT_NONE = 0
 PROT_READ = 1
@@ -133,5 +135,5 @@ class Mapping:
 
     @property
     def page_protection(self) -> int:
-        """Access bits (READ=1 WRITE=2 EXECUTE=4) that a page may have: what can be written or executed can be read."""
-        return self.protection & 7 | (1 if self.protection & 6 else 0)
+        """READ, WRITE and EXECUTE as a page may have them: what can be written or executed can be read."""
+        return self.protection & 7 | (READ if self.protection & (PROT_WRITE | PROT_EXEC) else 0)

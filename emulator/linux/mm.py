@@ -20,6 +20,8 @@ from emulator.linux.mapping import (
     PAGE_SIZE,
     PROT_READ,
     PROT_WRITE,
+    READ,
+    WRITE,
     FileContent,
     Holder,
     MappedFile,
@@ -29,10 +31,9 @@ from emulator.linux.mapping import (
 )
 from emulator.linux.mapping_list import STACK_GUARD_GAP, MappingList
 from emulator.linux.page_cache import PageCache
+from emulator.linux.pages import Pages
 from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
-READ, WRITE, EXECUTE = 1, 2, 4  # AddressSpace's protection bits, and the access of a fault
-FAULT_AROUND_PAGES = 16  # a read fault maps what the page cache holds of this aligned block (fault_around_bytes)
 MAX_MAPPINGS = 65_530  # vm.max_map_count
 
 
@@ -59,9 +60,9 @@ class MemoryMap:
     def __init__(self, memory: PhysicalMemory, layout: Layout, page_cache: PageCache, zero_frame: int) -> None:
         self._memory = memory
         self._page_cache = page_cache
-        self._zero_frame = zero_frame
         self.layout = layout
         self.space = AddressSpace(memory)
+        self._pages = Pages(self.space, memory, page_cache, zero_frame)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
         self.on_map: Callable[[Mapping], None] | None = None
         self.on_fault: Callable[[int, bool, bool], None] | None = None  # (address, major, by user mode)
@@ -221,25 +222,10 @@ class MemoryMap:
             self._check_room()
         for piece in self.mappings.carve(address, end):
             changed = piece.with_protection(protection & 7)
-            self._protect_pages(changed)
+            self._pages.protect(changed)
             merged = self.mappings.insert(changed)
             if self.on_map is not None:
                 self.on_map(merged)
-
-    def _protect_pages(self, mapping: Mapping) -> None:
-        """Present pages get the new protection; a page that others share stays read-only until it is written."""
-        count = mapping.length >> PAGE_SHIFT
-        protection = mapping.page_protection
-        if not protection & WRITE or mapping.holder is not None:
-            self.space.protect(mapping.start, count, protection)
-            return
-        space, references = self.space, self._memory.references
-        for page in space.present(mapping.start, count):
-            entry = space.lookup(page)
-            assert entry is not None
-            exclusive = mapping.content is None or not mapping.shared
-            writable = exclusive and references(entry[0]) == 1
-            space.protect(page, 1, protection if writable else protection & ~WRITE)
 
     def check_mapped(self, address: int, length: int) -> None:
         """ENOMEM where a part of the range is not mapped."""
@@ -321,7 +307,7 @@ class MemoryMap:
         self.brk_end = address
         return address
 
-    # ---- pages
+    # ---- faults
 
     def fault(self, address: int, access: int, user: bool = True) -> tuple[int, int] | None:
         """Bring in the page for an access (READ, WRITE, EXECUTE), counting a fault. None, or (signal, si_code).
@@ -331,25 +317,11 @@ class MemoryMap:
         mapping = self.mappings.find(address) or self._grow_stack(address)
         if mapping is None:
             return SIGSEGV, SEGV_MAPERR
-        protection = mapping.page_protection
-        if not protection & access:
+        if not mapping.page_protection & access:
             return SIGSEGV, SEGV_ACCERR
-        page = address & -PAGE_SIZE
-        entry = self.space.lookup(page)
-        major = False
-        if entry is not None:
-            self._upgrade(mapping, page, entry[0], access, protection)
-        elif mapping.content is not None:
-            index = (mapping.offset + page - mapping.start) >> PAGE_SHIFT
-            if index << PAGE_SHIFT >= mapping.content.size():
-                return SIGBUS, BUS_ADRERR
-            major = self._map_file_page(mapping, mapping.content, page, index, access, protection)
-        elif mapping.holder is not None:
+        major = self._pages.bring_in(mapping, address & -PAGE_SIZE, access)
+        if major is None:
             return SIGBUS, BUS_ADRERR
-        elif access == WRITE:
-            self._map_new(page, protection)
-        else:
-            self.space.map(page, self._zero_frame, 1, protection & ~WRITE)
         if major:
             self.major_faults += 1
         else:
@@ -357,81 +329,6 @@ class MemoryMap:
         if self.on_fault is not None:
             self.on_fault(address, major, user)
         return None
-
-    def _map_new(self, page: int, protection: int) -> int:
-        """Map a fresh zeroed frame."""
-        memory = self._memory
-        frame = memory.allocate()
-        self.space.map(page, frame, 1, protection)
-        memory.release(frame)  # the page table's reference stays
-        return frame
-
-    def _upgrade(self, mapping: Mapping, page: int, frame: int, access: int, protection: int) -> None:
-        """The page gives less access than the mapping: copy on write, or the first write to a shared page."""
-        memory = self._memory
-        if mapping.holder is not None:
-            self.space.protect(page, 1, protection)
-        elif mapping.shared and mapping.content is not None:
-            if access == WRITE:
-                self._mark_dirty(mapping, mapping.content, page)
-            self.space.protect(page, 1, protection if access == WRITE else protection & ~WRITE)
-        elif access != WRITE:
-            exclusive = memory.references(frame) == 1
-            self.space.protect(page, 1, protection if exclusive else protection & ~WRITE)
-        elif memory.references(frame) == 1:
-            self.space.protect(page, 1, protection)
-        elif frame == self._zero_frame:
-            self._map_new(page, protection)
-        else:
-            self._map_copy(page, frame, protection)
-
-    def _map_copy(self, page: int, frame: int, protection: int) -> None:
-        memory = self._memory
-        copy = memory.allocate()
-        memory.view(copy)[:] = memory.view(frame)
-        self.space.map(page, copy, 1, protection)
-        memory.release(copy)
-
-    def _mark_dirty(self, mapping: Mapping, content: FileContent, page: int) -> None:
-        self._page_cache.file(content).dirty.add((mapping.offset + page - mapping.start) >> PAGE_SHIFT)
-
-    def _map_file_page(
-        self, mapping: Mapping, content: FileContent, page: int, index: int, access: int, protection: int
-    ) -> bool:
-        """Map page `index` of a file at `page`; whether it had to be read (a major fault)."""
-        cached = self._page_cache.file(content)
-        frame, major = self._page_cache.page(cached, index)
-        if access != WRITE:
-            self._map_around(mapping, cached.frames, page, index, protection & ~WRITE)
-        elif mapping.shared:
-            cached.dirty.add(index)
-            self.space.map(page, frame, 1, protection)
-        else:
-            self._map_copy(page, frame, protection)
-        return major
-
-    def _map_around(self, mapping: Mapping, frames: dict[int, int], page: int, index: int, protection: int) -> None:
-        """Map the page and its cached neighbours that are not yet mapped, in runs of consecutive frames."""
-        block = FAULT_AROUND_PAGES << PAGE_SHIFT
-        low = max(page & -block, mapping.start)
-        high = min((page & -block) + block, mapping.end)
-        space = self.space
-        present = set(space.present(low, (high - low) >> PAGE_SHIFT))
-        start = first = count = 0
-        number = index - ((page - low) >> PAGE_SHIFT)
-        for address in range(low, high, PAGE_SIZE):
-            frame = None if address in present else frames.get(number)
-            number += 1
-            if frame is not None and count and frame == first + count:
-                count += 1
-                continue
-            if count:
-                space.map(start, first, count, protection)
-                count = 0
-            if frame is not None:
-                start, first, count = address, frame, 1
-        if count:
-            space.map(start, first, count, protection)
 
     def _grow_stack(self, address: int) -> Mapping | None:
         above = self.mappings.above(address)

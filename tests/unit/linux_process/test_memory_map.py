@@ -8,6 +8,7 @@ from emulator._native import PhysicalMemory
 from emulator.arch import architecture
 from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, LinuxError
 from emulator.linux.mapping import (
+    EXECUTE,
     MAP_ANONYMOUS,
     MAP_FIXED,
     MAP_FIXED_NOREPLACE,
@@ -19,10 +20,12 @@ from emulator.linux.mapping import (
     PROT_NONE,
     PROT_READ,
     PROT_WRITE,
+    READ,
+    WRITE,
     MappedFile,
     Mapping,
 )
-from emulator.linux.mm import EXECUTE, READ, WRITE, MemoryMap
+from emulator.linux.mm import MemoryMap
 from emulator.linux.page_cache import READAHEAD_PAGES, PageCache
 from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
@@ -123,7 +126,7 @@ def test_a_second_process_shares_the_frames_of_a_file(mm: MemoryMap, memory: Phy
     content = Content(b"x" * PAGE_SIZE)
     fixed(mm, PAGE_SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE, content=content)
     mm.fault(AT, EXECUTE)
-    other = MemoryMap(memory, mm.layout, mm._page_cache, mm._zero_frame)
+    other = MemoryMap(memory, mm.layout, mm._page_cache, mm._pages._zero_frame)
     fixed(other, PAGE_SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE, content=content)
     other.fault(AT, EXECUTE)
     assert mm.space.lookup(AT) == other.space.lookup(AT)

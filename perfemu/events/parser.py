@@ -18,6 +18,7 @@ _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
 _MODIFIERS = re.compile(rf"[{MODIFIER_LETTERS}]+\Z")
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
 _GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
+_TOOL_EVENTS = ("duration_time", "user_time", "system_time")
 _MASK_64 = (1 << 64) - 1
 NEAR_NAMES = 4  # suggested
 
@@ -79,7 +80,7 @@ class _Parser:
         if generic is not None:
             clock = generic.type == PerfType.SOFTWARE and generic.config in CLOCKS
             return EventSpec(
-                generic.name,
+                name if name in generic.names else generic.name,  # as perf: the alias that was typed
                 generic.type,
                 generic.config,
                 self._groups,
@@ -92,6 +93,8 @@ class _Parser:
         vendor = self._pmu.events.by_name(name)
         if vendor is not None:
             return EventSpec(name, self._pmu_type, self._pmu.config_of(vendor), self._groups)
+        if name in _TOOL_EVENTS:
+            raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
         if name == "mem":
             raise EventSyntaxError(f"'{text}': breakpoint events are not modelled yet")
         if letters and not _MODIFIERS.match(letters):
@@ -159,7 +162,7 @@ class _Parser:
         try:
             self._pmu.event_of(spec.config)
         except UnknownEvent as problem:
-            raise EventSyntaxError(f"'{text}': {self._pmu.sysfs_name} has {problem}") from None
+            raise EventSyntaxError(f"'{text}': {self._pmu.sysfs_name}: {problem}") from None
         return spec
 
     def _suggestions(self, name: str, pmu_only: bool = False) -> str:

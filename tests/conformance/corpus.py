@@ -27,10 +27,6 @@ class Case:
     arguments: tuple[str, ...]
     stdin: str | None  # a file of the working directory
 
-    @property
-    def static(self) -> bool:
-        return self.package.endswith("-static")
-
     def __str__(self) -> str:
         return f"{Path(self.file).name}-{self.name}-{self.isa}"
 

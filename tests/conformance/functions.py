@@ -14,6 +14,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from reference import FileMapping
 
+NO_FILE = "no file"
 FUNCTION_TYPES = ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
 
 
@@ -57,15 +58,17 @@ def functions_of(path: Path, debug: Path) -> Functions:
 
 
 def by_function(counts: Mapping[int, int], mappings: Iterable[FileMapping], debug: Path) -> Counter[str]:
-    """Counts by `file:function`."""
+    """Counts by `file:function`; what lies in no file, the kernel's signal trampoline, is NO_FILE."""
     ordered = sorted(mappings)
     starts = [start for start, *_ in ordered]
     functions: Counter[str] = Counter()
     for address, count in counts.items():
         start, end, offset, path = ordered[max(bisect_right(starts, address) - 1, 0)]
-        inside = start <= address < end
-        name = functions_of(Path(path), debug).name_at_offset(address - start + offset) if inside else hex(address)
-        functions[f"{Path(path).name if inside else '?'}:{name}"] += count
+        if start <= address < end:
+            name = functions_of(Path(path), debug).name_at_offset(address - start + offset)
+            functions[f"{Path(path).name}:{name}"] += count
+        else:
+            functions[NO_FILE] += count
     return functions
 
 

@@ -6,109 +6,16 @@ count otherwise, corpus.toml names it with the reason.
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-import reference
 import require
-from conformance.corpus import ARCHITECTURES, ENVIRONMENT, Case, cases, differences, write_files
-from conformance.equal_start import make_machine, start, surroundings
-from conformance.functions import by_function
-from emulator.linux.mapping import Mapping
-from emulator.linux.program import Program
-from emulator.linux.task import Task
-from emulator.machine import MachineConfig
-from emulator.probes import Probe
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    exit_status: int
-    stdout: bytes
-    stderr: bytes
-
-
-@dataclass
-class Mapped:
-    """Where files were mapped."""
-
-    files: list[reference.FileMapping] = field(default_factory=list)
-
-    def note(self, task: Task, mapping: Mapping) -> None:
-        if mapping.file is not None:
-            self.files.append((mapping.start, mapping.end, mapping.offset, mapping.file.path))
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a case runs on."""
-
-    executable: Path
-    sysroot: Path
-    directory: Path
-
-    def stdin(self, case: Case) -> Path:
-        return self.directory / case.stdin if case.stdin else Path(os.devnull)
-
-
-def run_here(
-    case: Case, place: Place, run: reference.QemuRun, debug: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Outcome, Counter[str]]:
-    """What the program did on our machine, and how many instructions it retired in each function."""
-    machine = make_machine(MachineConfig(case.isa, sysroot=str(place.sysroot)), run, monkeypatch)
-    mapped = Mapped()
-    machine.kernel.tracepoints.mmap.subscribe(mapped.note)
-    core = machine.cpus[0].core
-    out, err = place.directory.with_suffix(".out"), place.directory.with_suffix(".err")
-    with place.stdin(case).open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:
-        program = Program(
-            str(place.executable),
-            (place.executable.name, *case.arguments),
-            environment=tuple(ENVIRONMENT.items()),
-            cwd=str(place.directory),
-            stdin=stdin.fileno(),
-            stdout=stdout.fileno(),
-            stderr=stderr.fileno(),
-        )
-        start(machine, program)
-        core.start_tally()
-        status = machine.run()
-    tally = core.tally()
-    assert sum(tally.values()) == core.total(Probe.INST_RETIRED)
-    outcome = Outcome(os.waitstatus_to_exitcode(status), out.read_bytes(), err.read_bytes())
-    return outcome, by_function(tally, mapped.files, debug)
-
-
-def run_under_qemu(case: Case, place: Place) -> reference.QemuRun:
-    return reference.qemu_counts(
-        case.isa,
-        [place.executable.name, *case.arguments],
-        ENVIRONMENT,
-        executable=str(place.executable),
-        sysroot=place.sysroot,
-        stdin=place.stdin(case),
-        cwd=place.directory,
-    )
+from conformance.comparison import compare
+from conformance.corpus import ARCHITECTURES, Case, cases
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_program_does_and_counts_as_under_qemu(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = require.debian_tree(ARCHITECTURES[case.isa], case.package)
-    debug = require.debian_tree(ARCHITECTURES[case.isa], "libc6-dbg")
-    place = Place(tree / case.file, surroundings(tree, tmp_path / "root"), tmp_path / "work")
-    write_files(place.directory)
-    expected = run_under_qemu(case, place)
-    shutil.rmtree(place.directory)
-    write_files(place.directory)
-    outcome, ours = run_here(case, place, expected, debug, monkeypatch)
-    assert outcome == Outcome(expected.exit_status, expected.stdout, expected.stderr)
-    theirs = by_function(expected.by_address, expected.mappings, debug)
-    different = {name: (ours[name], theirs[name]) for name in ours | theirs if ours[name] != theirs[name]}
-    excused = differences()
-    unexcused = [name for name in different if not any(row.covers(case, name) for row in excused)]
-    assert {name: different[name] for name in sorted(unexcused)} == {}
+    compare(case, tree / case.file, tree, tmp_path, monkeypatch)

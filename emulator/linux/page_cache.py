@@ -22,7 +22,7 @@ class CachedFile:
 
 
 class PageCache:
-    """File pages. A page comes from the host's file when it is first touched and stays for the life of the machine.
+    """File pages. A page comes from the host's file when it is first touched, and stays as long as there is memory.
 
     The cache starts empty, as after boot: the first touch of a page that no read-ahead brought in is a major fault.
     """
@@ -56,7 +56,8 @@ class PageCache:
         pages_in_file = max(-(-cached.content.size() // PAGE_SIZE), page + 1)
         last = min(first + READAHEAD_PAGES, pages_in_file)
         missing = [number for number in range(first, last) if number not in cached.frames]
-        for start, count in _runs(missing):
+        # the page that is wanted comes last, so that none of the others can push it out again
+        for start, count in sorted(_runs(missing), key=lambda run: run[0] <= page < sum(run)):
             data = cached.content.read_at(start * PAGE_SIZE, count * PAGE_SIZE)
             for index, frame in enumerate(self._frames(count)):
                 cached.frames[start + index] = frame
@@ -68,8 +69,27 @@ class PageCache:
         try:
             first = self._memory.allocate(count)
         except MemoryError:
-            return [self._memory.allocate() for _ in range(count)]
+            return [self.allocate() for _ in range(count)]
         return range(first, first + count)
+
+    def allocate(self) -> int:
+        """A zeroed frame. When there is none, file pages make room that nobody maps and that can be read again."""
+        try:
+            return self._memory.allocate()
+        except MemoryError:
+            if not self._reclaim():
+                raise
+            return self._memory.allocate()
+
+    def _reclaim(self) -> bool:
+        """Free what can be freed; whether that was anything."""
+        freed = False
+        for cached in self._files.values():
+            clean = (page for page in cached.frames if page not in cached.dirty)
+            for page in [page for page in clean if self._memory.references(cached.frames[page]) == 1]:
+                self._memory.release(cached.frames.pop(page))
+                freed = True
+        return freed
 
     def read(self, content: FileContent, offset: int, size: int) -> bytes:
         """Bytes of a file as mappings show it: for the loader, which reads headers as Linux does, through the cache."""

@@ -54,10 +54,9 @@ class Pages:
 
     def _map_new(self, page: int, protection: int) -> None:
         """Map a fresh zeroed frame."""
-        memory = self._memory
-        frame = memory.allocate()
+        frame = self._page_cache.allocate()
         self._space.map(page, frame, 1, protection)
-        memory.release(frame)  # the page table's reference stays
+        self._memory.release(frame)  # the page table's reference stays
 
     def _upgrade(self, mapping: Mapping, page: int, frame: int, access: int, protection: int) -> None:
         """The page gives less access than the mapping: copy on write, or the first write to a shared page."""
@@ -80,8 +79,10 @@ class Pages:
 
     def _map_copy(self, page: int, frame: int, protection: int) -> None:
         memory = self._memory
-        copy = memory.allocate()
+        memory.retain(frame)  # it may be a file's that nobody maps
+        copy = self._page_cache.allocate()
         memory.view(copy)[:] = memory.view(frame)
+        memory.release(frame)
         self._space.map(page, copy, 1, protection)
         memory.release(copy)
 

@@ -331,3 +331,29 @@ def test_listeners_hear_mappings_and_faults(mm: MemoryMap) -> None:
     mm.protect(AT, PAGE_SIZE, PROT_READ | PROT_EXEC)
     assert [m.protection for m in mapped] == [PROT_READ, PROT_READ | PROT_EXEC]
     assert faults == [(AT + 7, True, False)]  # read() is the kernel's
+
+
+def test_file_pages_that_nobody_maps_make_room(mm: MemoryMap) -> None:
+    """48 MiB of files pass through 16 MiB of memory, with 4 MiB of the program's own that stay."""
+    own = mm.map(0, 4 << 20, RW, ANONYMOUS)
+    for page in range(own, own + (4 << 20), PAGE_SIZE):
+        mm.write(page, page.to_bytes(8, "little"))
+    data = bytes(range(256)) * 16  # a page
+    for inode in range(1, 7):
+        content = Content(data * 2048, inode)
+        address = mm.map(0, 8 << 20, PROT_READ, MAP_SHARED, content)
+        assert all(mm.read(page, 256) == data[:256] for page in range(address, address + (8 << 20), PAGE_SIZE))
+        mm.unmap(address, 8 << 20)
+    assert all(mm.read_u64(page) == page for page in range(own, own + (4 << 20), PAGE_SIZE))
+
+
+def test_dirty_pages_of_a_shared_file_stay_when_memory_is_short(mm: MemoryMap, memory: PhysicalMemory) -> None:
+    content = Content(bytes(PAGE_SIZE))
+    shared = mm.map(0, PAGE_SIZE, RW, MAP_SHARED, content)
+    mm.write(shared, b"written")
+    mm.discard(shared, PAGE_SIZE)  # no page table shows it now
+    own = mm.map(0, 15 << 20, RW, ANONYMOUS)
+    mm.populate(own, 15 << 20, write=True)
+    with pytest.raises(MemoryError):
+        mm.populate(mm.map(0, 15 << 20, RW, ANONYMOUS), 15 << 20, write=True)
+    assert mm.read(shared, 7) == b"written"

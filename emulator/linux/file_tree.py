@@ -58,8 +58,9 @@ from emulator.linux.nodes import (
     Superblock,
     Symlink,
 )
-from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, Pages, PathFile
+from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, PathFile
 from emulator.linux.overlay import OverlayDirectory
+from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry, Found, Paths
 from emulator.linux.pipes import Pipe, PipeEnd
 from emulator.linux.random import Random
@@ -91,7 +92,7 @@ class FileTree:
         now: Callable[[], int],
         random: Random,
         message: Callable[[str], None],
-        pages: Pages,
+        pages: PageCache,
         open_flags: OpenFlags,
         sysroot: str | None = None,
         writable_paths: Iterable[str] = (),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
 from emulator.linux.errors import EBADF, EFBIG, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.mapping import FileContent, MappedFile
-from emulator.linux.nodes import Body, Directory
+from emulator.linux.nodes import Body, Directory, Node
+from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry
 
 SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE = range(5)
@@ -24,43 +23,25 @@ class NodeFile(File):
 
     dentry: Dentry | None = None
 
-    def attributes(self) -> Attributes:
+    @property
+    def _node(self) -> Node:
         assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
-        return self.dentry.node.attributes()
+        return self.dentry.node
+
+    def attributes(self) -> Attributes:
+        return self._node.attributes()
 
     def statistics(self) -> FileSystemStatistics:
-        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
-        return self.dentry.node.statistics
+        return self._node.statistics
 
     def set_mode(self, permissions: int) -> None:
-        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
-        self.dentry.node.set_mode(permissions)
+        self._node.set_mode(permissions)
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
-        assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
-        self.dentry.node.set_times(accessed_ns, modified_ns)
+        self._node.set_times(accessed_ns, modified_ns)
 
     def truncate(self, size: int) -> None:
         raise LinuxError(EINVAL, f"{self.path} is not a regular file")
-
-
-class Pages(Protocol):
-    """The pages of mapped files (a ``PageCache``): what mappings show must agree with read and write."""
-
-    def written(self, identity: MappedFile, offset: int, data: bytes) -> None: ...
-
-    def truncated(self, identity: MappedFile, size: int) -> None: ...
-
-    def read(self, content: FileContent, offset: int, size: int) -> bytes: ...
-
-    def file(self, content: FileContent) -> HasDirty: ...
-
-
-class HasDirty(Protocol):
-    """A file in the page cache, as far as it matters here."""
-
-    @property
-    def dirty(self) -> set[int]: ...
 
 
 class Content:
@@ -88,7 +69,7 @@ class Content:
 class Contents:
     """The contents that have been mapped, by inode."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: PageCache) -> None:
         self.pages = pages
         self._by_inode: dict[int, Content] = {}
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "exit_checks.hpp"
+#include "last_exception.hpp"
 
 namespace perfemu {
 
@@ -38,9 +39,6 @@ constexpr InterruptRow X86_INTERRUPTS[] = {
     {0, Exception::DIVIDE},      {1, Exception::BREAKPOINT}, {3, Exception::BREAKPOINT}, {6, Exception::UNDEFINED},
     {13, Exception::PRIVILEGED}, {16, Exception::DIVIDE},    {19, Exception::DIVIDE}};
 constexpr uint32_t ARM_SVC = 2;
-// The engine is never told that an exception has been delivered. So it takes the second of those that may add up
-// (division, segments, protection) for a double fault, and the third for a triple one, at which it stops silently.
-constexpr uint32_t X86_DOUBLE_FAULT = 8;
 
 Exception exception_kind(std::span<const InterruptRow> rows, uint32_t number, Exception otherwise) {
     for (const InterruptRow& row : rows)
@@ -131,28 +129,10 @@ void Core::on_interrupt(uc_engine*, uint32_t number, void* user) {
         core.exit(Exit::SYSCALL);
         return;
     }
-    if (!arm && number == X86_DOUBLE_FAULT) {
-        core.exception_ = core.repeated_exception();
-        core.exit(Exit::EXCEPTION);
-        return;
-    }
+    core.delivers_ = !arm && adds_up(number);
     core.exception_ = exception_kind(arm ? std::span<const InterruptRow>(ARM_INTERRUPTS) : X86_INTERRUPTS, number,
                                      arm ? Exception::INTERNAL : Exception::SOFTWARE_INTERRUPT);
     core.exit(Exit::EXCEPTION);
-}
-
-// What the engine calls a double fault, or nothing at all: the instruction at PC tells.
-Exception Core::repeated_exception() const {
-    const Block& block = stepping_ ? *stepped_ : *previous_;
-    size_t index = block.index_of(pc());
-    bool divides = index < block.ops.size() && block.ops[index].probes & bit(Probe::DIV_OP);
-    return divides ? Exception::DIVIDE : Exception::PRIVILEGED;
-}
-
-// Whether the engine has stopped at an instruction that it began, without a word.
-bool Core::stopped_within(uint64_t pc) const {
-    if (isa_->engine_arch() == UC_ARCH_ARM64) return false;
-    return stepping_ ? stepped_ && stepped_->address == pc : previous_->contains(pc);
 }
 
 bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* user) {
@@ -598,10 +578,9 @@ void Core::leave(uc_err error) {
         exit_ = faulted_ ? Exit::FAULT : Exit::EXCEPTION;
         if (!faulted_) exception_ = error == UC_ERR_INSN_INVALID ? Exception::UNDEFINED : Exception::INTERNAL;
     } else if (exit_ == Exit::NONE) {
-        if (!stopped_within(now)) return;  // a hint such as WFI: go on
-        exception_ = repeated_exception();
-        exit_ = Exit::EXCEPTION;
+        return;  // a hint such as WFI: go on
     }
+    if (std::exchange(delivers_, false)) forget_last_exception(engine_);
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     bool within = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION;
     if (stepping_) {

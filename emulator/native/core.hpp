@@ -79,8 +79,6 @@ class Core final : public Totals {
   private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
     static void on_interrupt(uc_engine*, uint32_t number, void* core);
-    Exception repeated_exception() const;
-    bool stopped_within(uint64_t pc) const;
     static void on_syscall(uc_engine*, void* core);
     static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
 
@@ -162,6 +160,7 @@ class Core final : public Totals {
     uint64_t repeat_count_ = 0;  // the count register before the stepped iteration
     Block* repeat_ = nullptr;    // the REP whose iteration was counted last
 
+    bool delivers_ = false;  // the exception of this exit is delivered by the machine: the engine must forget it
     bool faulted_ = false;
     uint64_t last_retired_pc_ = 0;
     uint64_t fault_address_ = 0;

@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="add to each function what it called (as perf, if there are callchains)",
     )
-    parser.add_argument("--percent-limit", type=float, default=0.0, metavar="PERCENT", help="leave out smaller rows")
+    parser.add_argument("--percent-limit", type=_percent, default=0.0, metavar="PERCENT", help="leave out smaller rows")
     parser.add_argument("--symfs", default="", metavar="DIR", help="look for the recorded files below DIR")
     parser.add_argument(
         "--inline",
@@ -105,6 +105,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("others", nargs="*", metavar="", help=argparse.SUPPRESS)
     add_refused_options(parser, _NOT_YET)
     parser.add_argument("--format", default="stdio", metavar="NAME", help=f"output: {', '.join(format_names())}")
+
+
+def _percent(text: str) -> float:
+    if not _NUMBER.fullmatch(text) or float(text) > 100:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a percentage")
+    return float(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from emulator._native import PhysicalMemory
@@ -46,19 +47,18 @@ class Machine:
         cpu = self.cpus[0]
         kernel = self.kernel
         core_run = cpu.core.run
+        answers: dict[int, Callable[[Cpu], None]] = {
+            ExitReason.SYSCALL: kernel.handle_syscall,
+            ExitReason.REGISTER: kernel.handle_register,
+            ExitReason.OVERFLOW: self._handle_overflow,
+            ExitReason.FAULT: kernel.handle_fault,
+            ExitReason.EXCEPTION: kernel.handle_exception,
+            ExitReason.DEADLINE: kernel.handle_deadline,
+        }
         while (status := kernel.exit_status) is None:
-            match core_run(kernel.next_deadline()):
-                case ExitReason.SYSCALL:
-                    kernel.handle_syscall(cpu)
-                case ExitReason.OVERFLOW:
-                    cpu.deliver_interrupts()
-                    kernel.after_interrupt(cpu)
-                case ExitReason.FAULT:
-                    kernel.handle_fault(cpu)
-                case ExitReason.REGISTER:
-                    kernel.handle_register(cpu)
-                case ExitReason.EXCEPTION:
-                    kernel.handle_exception(cpu)
-                case ExitReason.DEADLINE:
-                    kernel.handle_deadline(cpu)
+            answers[core_run(kernel.next_deadline())](cpu)
         return status
+
+    def _handle_overflow(self, cpu: Cpu) -> None:
+        cpu.deliver_interrupts()
+        self.kernel.after_interrupt(cpu)

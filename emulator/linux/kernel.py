@@ -232,8 +232,8 @@ class Kernel:
         task = self._current[cpu.number]
         assert task is not None, f"CPU {cpu.number} runs no task"
         core = cpu.core
-        number, *rest = core.syscall_arguments()
-        arguments = tuple(rest)
+        registers = core.syscall_arguments()
+        number, arguments = registers[0], registers[1:]
         call = self._calls.get(number) or self._compile(number)
         tracepoints = self.tracepoints
         if tracepoints.sys_enter:
@@ -249,7 +249,7 @@ class Kernel:
             tracepoints.sys_exit.fire(task, number, 0 if result is None else result)
         interrupted = None
         if result is not None:
-            if is_restart(result):
+            if result < 0 and is_restart(result):
                 interrupted = Interrupted(-result, number, arguments[0])
             else:
                 self.architecture.set_syscall_result(core, result)

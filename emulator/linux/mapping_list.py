@@ -113,7 +113,11 @@ class MappingList:
         self._mappings[first : first + len(touched)] = keep
         self._starts[first : first + len(touched)] = [mapping.start for mapping in keep]
         self._note_hole(start)
-        return [mapping.part(max(mapping.start, start), min(mapping.end, end)) for mapping in touched]
+        for index in {0, len(touched) - 1}:  # only the outer ones can reach beyond
+            mapping = touched[index]
+            if mapping.start < start or mapping.end > end:
+                touched[index] = mapping.part(max(mapping.start, start), min(mapping.end, end))
+        return touched
 
     def find_gap(self, length: int) -> int | None:
         """The highest free range of `length` bytes, as Linux' top-down search finds it; None when there is none."""

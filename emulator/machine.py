@@ -11,8 +11,6 @@ from emulator.cpu import Cpu, ExitReason
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program
 
-FOREVER = (1 << 63) - 1  # cycles
-
 
 @dataclass(frozen=True, slots=True)
 class MachineConfig:

@@ -10,6 +10,7 @@ from emulator._native import Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
+from emulator.linux.signal import SA_RESTORER, SA_SIGINFO, STACK_T
 from emulator.sysregs import Access, SysReg
 
 LR, SP, PC, PSTATE, TPIDR_EL0, FPCR, FPSR = 30, 31, 32, 33, 34, 35, 36
@@ -56,7 +57,6 @@ MC_RESERVED = MCONTEXT + 288
 FRAME_SIZE = MC_RESERVED + 4096
 FPSIMD_MAGIC, FPSIMD_SIZE = 0x46508001, 528
 ESR_MAGIC, ESR_SIZE = 0x45535201, 16
-SA_SIGINFO, SA_RESTORER = 0x4, 0x04000000
 NZCV_BITS = 0xF000_0000
 
 # What a handler without SA_RESTORER returns to: mov x8, #139 (rt_sigreturn); svc #0
@@ -162,7 +162,7 @@ class AArch64:
         frame = (record - FRAME_SIZE) & -16
         data = bytearray(FRAME_SIZE)
         data[SIGINFO:UCONTEXT] = delivery.info
-        struct.pack_into("<QiiQ", data, UC_STACK, delivery.stack[0], delivery.stack[1], 0, delivery.stack[2])
+        STACK_T.pack_into(data, UC_STACK, *delivery.stack)
         struct.pack_into("<Q", data, UC_SIGMASK, delivery.blocked)
         struct.pack_into("<Q", data, MCONTEXT, delivery.fault_address)
         struct.pack_into("<34Q", data, MC_REGISTERS, *registers[: PSTATE + 1])
@@ -196,7 +196,7 @@ class AArch64:
             for number in range(32):
                 start = MC_RESERVED + 16 + number * 16
                 core.write_vector(number, data[start : start + 16])
-        address, stack_flags, _pad, stack_size = struct.unpack_from("<QiiQ", data, UC_STACK)
+        address, stack_flags, stack_size = STACK_T.unpack_from(data, UC_STACK)
         (blocked,) = struct.unpack_from("<Q", data, UC_SIGMASK)
         return SignalReturn(blocked, (address, stack_flags, stack_size))
 

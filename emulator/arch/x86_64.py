@@ -11,6 +11,7 @@ from emulator.arch.cpuid import FEATURE_NAMES, LEAVES, cpuid
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
 from emulator.linux.errors import EFAULT, LinuxError
+from emulator.linux.signal import SA_RESTORER, STACK_T
 from emulator.sysregs import UndefinedRegister
 
 RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
@@ -40,7 +41,6 @@ FXSAVE_SIZE = 512
 MC_ORDER = (R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP, RFLAGS)
 UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS = 2, 4
 RED_ZONE = 128
-SA_RESTORER = 0x04000000
 
 _STAT = struct.Struct("<QQQIIIIQ12q")  # arch/x86/include/uapi/asm/stat.h, 144 bytes
 
@@ -137,7 +137,7 @@ class X86_64:
         frame = ((fpstate - FRAME_SIZE) & -16) - 8
         data = bytearray(FRAME_SIZE)
         struct.pack_into("<3Q", data, 0, delivery.restorer, UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS, 0)
-        struct.pack_into("<QiiQ", data, UC_STACK, delivery.stack[0], delivery.stack[1], 0, delivery.stack[2])
+        STACK_T.pack_into(data, UC_STACK, *delivery.stack)
         struct.pack_into("<18Q", data, MCONTEXT, *(registers[number] for number in MC_ORDER))
         struct.pack_into("<4H", data, MC_SEGMENTS, USER_CS, 0, 0, USER_SS)
         struct.pack_into(
@@ -176,7 +176,7 @@ class X86_64:
         (fpstate,) = struct.unpack_from("<Q", data, MC_FPSTATE)
         if fpstate:
             _fxrstor(core, read(fpstate, FXSAVE_SIZE))
-        address, stack_flags, _pad, stack_size = struct.unpack_from("<QiiQ", data, UC_STACK)
+        address, stack_flags, stack_size = STACK_T.unpack_from(data, UC_STACK)
         (blocked,) = struct.unpack_from("<Q", data, UC_SIGMASK)
         return SignalReturn(blocked, (address, stack_flags, stack_size))
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from emulator.arch.architecture import Stat
+from emulator.linux.structures import NANOSECONDS
 
 BLOCK_BYTES = 4096  # st_blksize, and the unit in which space is given out
 SECTOR_BYTES = 512  # the unit of st_blocks
-NANOSECONDS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

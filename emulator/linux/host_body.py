@@ -7,11 +7,10 @@ import stat as file_mode
 
 from emulator.linux.attributes import Attributes
 from emulator.linux.errors import ENXIO, EPERM, EROFS, LinuxError, host_errors
-from emulator.linux.nodes import Superblock
+from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, Superblock
 
 # O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
 OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system
 
 
 def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -> Attributes:

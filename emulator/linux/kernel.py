@@ -204,7 +204,7 @@ class Kernel:
             if mapped:
                 mapped.fire(task, mapping)
 
-        def on_fault(address: int, major: bool, user: bool) -> None:
+        def on_fault(address: int, major: bool | None, user: bool) -> None:
             if faulted:
                 faulted.fire(task, address, major, user)
 

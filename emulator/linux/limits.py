@@ -25,6 +25,7 @@ INITIAL: dict[int, tuple[int, int]] = {
 }
 
 
+MAX_ARG_STRLEN = 32 << 12  # bytes of one string of an execve, with its NUL (uapi/linux/binfmts.h)
 ARGUMENT_FLOOR, ARGUMENT_CEILING = 128 << 10, 6 << 20  # ARG_MAX; three quarters of _STK_LIM
 
 

@@ -35,7 +35,7 @@ from emulator.linux.errors import (
 )
 from emulator.linux.file import Caller
 from emulator.linux.file_tree import FileTree
-from emulator.linux.limits import argument_limit
+from emulator.linux.limits import MAX_ARG_STRLEN, argument_limit
 from emulator.linux.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED_NOREPLACE,
@@ -51,13 +51,12 @@ from emulator.linux.mapping import (
 )
 from emulator.linux.mm import MemoryMap
 from emulator.linux.page_cache import PageCache
+from emulator.linux.paths import PATH_MAX
 from emulator.linux.program import MAX_SCRIPT_DEPTH, script_interpreter
 from emulator.linux.random import Random
+from emulator.linux.structures import TICKS_PER_SECOND
 
-PATH_MAX = 4096
-MAX_ARG_STRLEN = 32 * PAGE_SIZE  # one string, uapi/linux/binfmts.h
 STACK_EXPANSION = 131_072  # bytes of stack mapped below the strings at the start (setup_arg_pages)
-CLOCK_TICKS = 100  # per second, AT_CLKTCK
 
 # uapi/linux/auxvec.h
 AT_NULL, AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY = 0, 3, 4, 5, 6, 7, 8, 9
@@ -295,7 +294,7 @@ class Loader:
             (AT_MINSIGSTKSZ, architecture.minimum_signal_stack),
             (AT_HWCAP, architecture.hwcap),
             (AT_PAGESZ, PAGE_SIZE),
-            (AT_CLKTCK, CLOCK_TICKS),
+            (AT_CLKTCK, TICKS_PER_SECOND),
             (AT_PHDR, _headers_address(elf, bias)),
             (AT_PHENT, 56),
             (AT_PHNUM, len(elf.segments)),

@@ -10,6 +10,7 @@ from typing import Self
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EEXIST, EFBIG, ENOENT, ENOTEMPTY, EOPNOTSUPP, EXDEV, LinuxError
 from emulator.linux.nodes import (
+    DIRECTORY_SIZE_BYTES,
     Body,
     Directory,
     Node,
@@ -19,7 +20,6 @@ from emulator.linux.nodes import (
     check_rename,
 )
 
-DIRECTORY_SIZE_BYTES = 4096
 SIZE_LIMIT_BYTES = 1 << 62
 GROWTH_BYTES = 1 << 20  # zeroes that are added at once
 NODE_BYTES = 1024  # what an inode counts besides its contents: so empty files have an end, too

@@ -65,7 +65,7 @@ class MemoryMap:
         self._pages = Pages(self.space, memory, page_cache, zero_frame)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
         self.on_map: Callable[[Mapping], None] | None = None
-        self.on_fault: Callable[[int, bool, bool], None] | None = None  # (address, major, by user mode)
+        self.on_fault: Callable[[int, bool | None, bool], None] | None = None  # as the tracepoint page_fault
         self.minor_faults = 0
         self.major_faults = 0
         self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
@@ -264,7 +264,8 @@ class MemoryMap:
             for page in range(start, end, PAGE_SIZE):
                 entry = self.space.lookup(page)
                 there = entry is not None and (kind != WRITE or entry[1] & WRITE)
-                if not there and self.fault(page, kind, user=False) is not None:
+                # As in Linux nobody faulted: the process counts these, and events do not.
+                if not there and not isinstance(self._bring_in(page, kind), bool):
                     break  # behind the end of its file nothing more can come
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
@@ -314,6 +315,14 @@ class MemoryMap:
 
         `user`: the program itself accessed it, rather than the kernel in its name (copy_from_user and the like).
         """
+        outcome = self._bring_in(address, access)
+        major = outcome if isinstance(outcome, bool) else None
+        if self.on_fault is not None:
+            self.on_fault(address, major, user)
+        return None if isinstance(outcome, bool) else outcome
+
+    def _bring_in(self, address: int, access: int) -> bool | tuple[int, int]:
+        """Whether it was a major fault; or (signal, si_code)."""
         mapping = self.mappings.find(address) or self._grow_stack(address)
         if mapping is None:
             return SIGSEGV, SEGV_MAPERR
@@ -326,9 +335,7 @@ class MemoryMap:
             self.major_faults += 1
         else:
             self.minor_faults += 1
-        if self.on_fault is not None:
-            self.on_fault(address, major, user)
-        return None
+        return major
 
     def _grow_stack(self, address: int) -> Mapping | None:
         above = self.mappings.above(address)

@@ -29,6 +29,8 @@ PROC_STATISTICS = FileSystemStatistics(0x9FA0)  # PROC_SUPER_MAGIC
 SYS_STATISTICS = FileSystemStatistics(0x62656572)  # SYSFS_MAGIC
 PIPE_STATISTICS = FileSystemStatistics(0x50495045)  # PIPEFS_MAGIC
 
+DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system
+
 
 class InodeNumbers:
     """Gives inode numbers in the order in which the guest first asks, so that they are the same on every host."""

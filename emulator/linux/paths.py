@@ -15,8 +15,8 @@ from emulator.linux.errors import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxErr
 from emulator.linux.nodes import Directory, Node, Symlink
 
 SYMLINK_LIMIT = 40  # linux/namei.h MAXSYMLINKS
-NAME_LIMIT_BYTES = 255  # NAME_MAX
-PATH_LIMIT_BYTES = 4096  # PATH_MAX, with the NUL
+NAME_MAX = 255  # bytes
+PATH_MAX = 4096  # bytes with the NUL (uapi/linux/limits.h)
 DIRECTORIES_REMEMBERED = 10_000
 
 # Top-level names that are the machine's even if a sysroot has them, too.
@@ -149,7 +149,7 @@ class _Walk:
                     here = here.parent
                     node = here.node
                 continue
-            if len(name) * 4 > NAME_LIMIT_BYTES and len(name.encode("utf-8", "surrogateescape")) > NAME_LIMIT_BYTES:
+            if len(name) * 4 > NAME_MAX and len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
                 raise LinuxError(ENAMETOOLONG, name)
             child = None if here is self.sysroot and name in MACHINE_DIRECTORIES else node.lookup(name)
             if child is None:
@@ -207,7 +207,7 @@ class Paths:
         """
         if not path:
             raise LinuxError(ENOENT, "an empty path")
-        if len(path) * 4 >= PATH_LIMIT_BYTES and len(path.encode("utf-8", "surrogateescape")) >= PATH_LIMIT_BYTES:
+        if len(path) * 4 >= PATH_MAX and len(path.encode("utf-8", "surrogateescape")) >= PATH_MAX:
             raise LinuxError(ENAMETOOLONG, f"{path[:40]}...")
         sysroot = self.sysroot if use_sysroot and not parent else None
         if len(self._directories) > DIRECTORIES_REMEMBERED:

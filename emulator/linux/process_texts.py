@@ -9,10 +9,9 @@ from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, Mapping
 from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE
 from emulator.linux.signal import SIG_IGN, bit
+from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 from emulator.linux.task import Task
 
-TICKS_PER_SECOND = 100  # USER_HZ
-NANOSECONDS = 1_000_000_000
 KIB = 1024
 
 

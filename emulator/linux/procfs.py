@@ -20,9 +20,10 @@ from emulator.linux.mm import MAX_MAPPINGS
 from emulator.linux.nodes import Directory, Node
 from emulator.linux.pipes import MOST_CAPACITY_BYTES
 from emulator.linux.process_directory import process_directory
-from emulator.linux.process_texts import KIB, NANOSECONDS, ticks
+from emulator.linux.process_texts import KIB, ticks
 from emulator.linux.random import Random
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
+from emulator.linux.structures import NANOSECONDS
 from emulator.linux.task import Task
 from emulator.linux.virtual_files import TextLink, VirtualDirectory, Volume
 

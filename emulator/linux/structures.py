@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from emulator.linux.errors import EINVAL, LinuxError
 
 NANOSECONDS = 1_000_000_000  # in a second
+TICKS_PER_SECOND = 100  # USER_HZ, AT_CLKTCK: times(2), /proc
 
 _TWO_LONGS = struct.Struct("<qq")
 _FOUR_LONGS = struct.Struct("<4q")

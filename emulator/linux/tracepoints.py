@@ -52,8 +52,8 @@ class Tracepoints:
         """(task); after its old memory went, before the new program is mapped"""
         self.mmap: Tracepoint[[Task, Mapping]] = Tracepoint()
         """(task, what mmap, exec, brk or the stack mapped)"""
-        self.page_fault: Tracepoint[[Task, int, bool, bool]] = Tracepoint()
-        """(task, address, major, user): `user` unless the kernel's own copy from or to the process met it"""
+        self.page_fault: Tracepoint[[Task, int, bool | None, bool]] = Tracepoint()
+        """(task, address, major or None where the access failed, by user mode rather than in the kernel's own copy)"""
         self.sched_in: Tracepoint[[Task, Cpu]] = Tracepoint()
         self.sched_out: Tracepoint[[Task, Cpu]] = Tracepoint()
         self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.linux.errors import EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
-from emulator.linux.file import O_RDWR, POLLERR, POLLHUP, POLLIN, Caller, File
+from emulator.linux.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mapping import PROT_WRITE
 from emulator.linux.signal import SI_KERNEL, SIGIO, SignalInfo
 from emulator.linux.task import Task
@@ -19,8 +19,6 @@ from perfcore.events.kernel import Linux
 from perfcore.events.ring_buffer import PAGE_SIZE, RingBuffer
 from perfcore.events.subsystem import PerfEvents
 
-O_ASYNC = 0o20000  # uapi/asm-generic/fcntl.h
-POLLRDNORM = 0x040
 _BANDS = {POLL_IN: POLLIN | POLLRDNORM, POLL_HUP: POLLHUP | POLLERR}  # si_band, fs/fcntl.c band_table
 
 

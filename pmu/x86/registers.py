@@ -12,6 +12,7 @@ from pmu.register import RO, RW, W1C, W1S, Bank, Register
 ARCHITECTURAL_COUNTERS = 8  # general-purpose counters that have MSR numbers
 MOST_COUNTERS = 32  # that IA32_PERF_GLOBAL_CTRL has bits for; those above 8 exist in measuring PMUs only
 FIXED_COUNTERS = 3
+RDPMC_FIXED = 1 << 30  # in ECX of RDPMC: a fixed counter
 FIXED_SHIFT = 32  # the fixed counters' first bit in the global registers
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 
-from emulator.linux.attributes import NANOSECONDS, Attributes, pack_statx
+from emulator.linux.attributes import Attributes, pack_statx
 from emulator.linux.errors import EACCES, EBADF, EINVAL, ENODEV, LinuxError
 from emulator.linux.file import O_PATH, O_WRONLY, File
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.paths import Dentry
+from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.at import (
     AT_EACCESS,
     AT_EMPTY_PATH,

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from emulator.linux.errors import EBADF, EINVAL, EPERM, LinuxError
-from emulator.linux.file import O_APPEND, O_CLOEXEC, O_NONBLOCK, O_RDWR, File
+from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
 from emulator.linux.signal import NSIG
@@ -44,7 +44,6 @@ F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 10
 FD_CLOEXEC = 1
 F_RDLCK, F_WRLCK, F_UNLCK = range(3)
 F_SEAL_SEAL = 1
-O_ASYNC, O_NOATIME = 0o20000, 0o1000000
 SETTABLE = O_APPEND | O_NONBLOCK | O_ASYNC | O_NOATIME  # by F_SETFL
 
 Command = Callable[[Task, int, File, int], int]  # task, descriptor, what it has open, third argument

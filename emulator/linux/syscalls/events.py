@@ -7,15 +7,24 @@ from collections.abc import Callable
 
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.event_files import EventCounter, EventPoll
-from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT
+from emulator.linux.file import (
+    O_CLOEXEC,
+    O_NONBLOCK,
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLNVAL,
+    POLLOUT,
+    POLLPRI,
+    POLLRDNORM,
+    POLLWRNORM,
+)
 from emulator.linux.signal import SIGSET_SIZE, UNBLOCKABLE
+from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
 from emulator.linux.task import Task
 from emulator.linux.waiting import wait_until
 
-NANOSECONDS = 1_000_000_000
-POLLPRI, POLLNVAL = 0x002, 0x020  # uapi/asm-generic/poll.h
-POLLRDNORM, POLLWRNORM = 0x040, 0x100
 POLLFD = struct.Struct("<ihh")
 
 

@@ -8,12 +8,12 @@ from emulator.linux.errors import EFAULT, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS, U32
+from emulator.linux.syscalls.input_output import MAX_BYTES
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
 from emulator.linux.task import Credentials, Task
 
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4
-MAX_RANDOM = 0x7FFF_F000  # one call gives at most so many bytes (MAX_RW_COUNT)
 RANDOM_CHUNK = 1 << 16
 NO_ID = 0xFFFF_FFFF  # "leave as it is"
 ALL_CAPABILITIES = (1 << 41) - 1
@@ -265,7 +265,7 @@ def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> int:
     both = GRND_RANDOM | GRND_INSECURE
     if flags & ~(GRND_NONBLOCK | both) or flags & both == both:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
-    size = min(size, MAX_RANDOM)
+    size = min(size, MAX_BYTES)
     for start in range(0, size, RANDOM_CHUNK):
         task.mm.write(buffer + start, task.kernel.random.bytes(min(RANDOM_CHUNK, size - start)))
     return size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emulator.arch.x86_64 import FS_BASE, GS_BASE
 from emulator.linux.errors import (
     E2BIG,
     EAGAIN,
@@ -19,15 +20,13 @@ from emulator.linux.errors import (
     ETIMEDOUT,
     LinuxError,
 )
-from emulator.linux.limits import RLIMIT_STACK, argument_limit
+from emulator.linux.limits import MAX_ARG_STRLEN, RLIMIT_STACK, argument_limit
 from emulator.linux.signal import NSIG
 from emulator.linux.structures import U32, U64, Timespec
+from emulator.linux.syscalls.at import AT_EMPTY_PATH, AT_FDCWD
 from emulator.linux.syscalls.table import Address, Out, Path, Size, Support, UInt, ULong, syscall
 from emulator.linux.task import COMM_LENGTH, Task
 
-MAX_ARG_STRLEN = 1 << 17  # bytes of one argument
-AT_FDCWD = -100
-AT_EMPTY_PATH = 0x1000
 ROBUST_LIST_SIZE = 24  # sizeof(struct robust_list_head)
 
 
@@ -195,9 +194,8 @@ def _futex_deadline(task: Task, command: int, operation: int, timeout: int) -> i
 
 ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS = 0x1001, 0x1002, 0x1003, 0x1004
 ARCH_GET_CPUID, ARCH_SET_CPUID = 0x1011, 0x1012
-X86_FS_BASE, X86_GS_BASE = 18, 19  # native numbers
-_SET_BASE = {ARCH_SET_FS: X86_FS_BASE, ARCH_SET_GS: X86_GS_BASE}
-_GET_BASE = {ARCH_GET_FS: X86_FS_BASE, ARCH_GET_GS: X86_GS_BASE}
+_SET_BASE = {ARCH_SET_FS: FS_BASE, ARCH_SET_GS: GS_BASE}
+_GET_BASE = {ARCH_GET_FS: FS_BASE, ARCH_GET_GS: GS_BASE}
 
 
 @syscall(x86_64=158, support=Support.PARTIAL, note="FS and GS base; no CPUID faulting, no shadow stacks")

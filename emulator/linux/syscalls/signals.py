@@ -17,6 +17,7 @@ from emulator.linux.signal import (
     SS_AUTODISARM,
     SS_DISABLE,
     SS_ONSTACK,
+    STACK_T,
     UNBLOCKABLE,
     AlternateStack,
     SignalAction,
@@ -29,7 +30,6 @@ from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, syscal
 from emulator.linux.task import Task
 
 ACTION = struct.Struct("<QQQQ")  # struct kernel_sigaction: handler, flags, restorer, mask
-STACK = struct.Struct("<QiiQ")  # stack_t
 SIGINFO_SIZE = 128
 
 
@@ -133,9 +133,9 @@ def sigaltstack(task: Task, new: Address, old: Address) -> int:
     signals = task.signals
     stack_pointer = task.cpu.core.read_register(task.architecture.sp)
     before = signals.stack
-    shown = STACK.pack(before.address, stack_flags(before, stack_pointer), 0, before.size)
+    shown = STACK_T.pack(before.address, stack_flags(before, stack_pointer), before.size)
     if new:
-        address, flags, _pad, size = STACK.unpack(task.mm.read(new, STACK.size))
+        address, flags, size = STACK_T.unpack(task.mm.read(new, STACK_T.size))
         mode = flags & ~SS_AUTODISARM
         if not before.flags & SS_DISABLE and before.holds(stack_pointer):
             raise LinuxError(EPERM, "the alternate stack is in use")

@@ -24,9 +24,8 @@ from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, get_args, g
 
 from emulator.linux.errors import ENAMETOOLONG, LinuxError
 from emulator.linux.mm import MemoryMap
+from emulator.linux.paths import PATH_MAX
 from emulator.linux.task import Task
-
-PATH_MAX = 4096  # bytes with the NUL, uapi/linux/limits.h
 
 Handler = Callable[..., int | None]
 Decoder = Callable[[Task, int], Any]

@@ -8,7 +8,7 @@ from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERES
 from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.limits import RLIMIT_SIGPENDING
 from emulator.linux.signal import NSIG, SI_KERNEL, SI_TIMER, SIGALRM, SIGPROF, SIGVTALRM, SignalInfo
-from emulator.linux.structures import NANOSECONDS, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
+from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
 from emulator.linux.task import PosixTimer, Task
 
@@ -259,7 +259,7 @@ def timer_delete(task: Task, number: int) -> int:
 
 @syscall(aarch64=153, x86_64=100)
 def times(task: Task, buffer: Address) -> int:
-    ticks = task.user_ns() // (NANOSECONDS // 100)
+    ticks = task.user_ns() // (NANOSECONDS // TICKS_PER_SECOND)
     if buffer:
         task.mm.write(buffer, ticks.to_bytes(8, "little") + bytes(24))
-    return task.clock.monotonic_ns() // (NANOSECONDS // 100)
+    return task.clock.monotonic_ns() // (NANOSECONDS // TICKS_PER_SECOND)

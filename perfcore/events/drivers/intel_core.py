@@ -18,6 +18,7 @@ from pmu.x86.registers import (
     IA32_PERF_GLOBAL_STATUS,
     IA32_PERF_GLOBAL_STATUS_RESET,
     IA32_X2APIC_LVT_PMI,
+    RDPMC_FIXED,
     IA32_A_PMCx,
     IA32_FIXED_CTRx,
     IA32_PERFEVTSELx,
@@ -32,9 +33,11 @@ _USER = _SELECT.USR.mask
 _KERNEL = _SELECT.OS.mask
 _INTERRUPT = _SELECT.INT.mask
 _ENABLE = _SELECT.EN.mask
-_FIXED_KERNEL, _FIXED_USER, _FIXED_PMI, _FIXED_BITS = 0b0001, 0b0010, 0b1000, 0b1111
+_FIXED_KERNEL = IA32_FIXED_CTR_CTRL.EN0_OS.mask  # of a counter's four bits
+_FIXED_USER = IA32_FIXED_CTR_CTRL.EN0_USR.mask
+_FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
+_FIXED_BITS = 0b1111
 _LVT_NMI = IA32_X2APIC_LVT_PMI.make(DELIVERY_MODE=4)
-_RDPMC_FIXED = 1 << 30
 
 
 class RdpmcPmu(Pmu, Protocol):
@@ -162,4 +165,4 @@ class IntelCore(HardwareDriver):
 
     def user_index(self, event: PerfEvent) -> int:
         index = event.hw.idx
-        return (index - FIXED_SHIFT | _RDPMC_FIXED if index >= FIXED_SHIFT else index) + 1
+        return (index - FIXED_SHIFT | RDPMC_FIXED if index >= FIXED_SHIFT else index) + 1

@@ -87,14 +87,16 @@ class SoftwareDriver:
         if wanted != self._hears_faults:
             self._hears_faults = wanted
             tracepoint = self._tracepoints.page_fault
-            change: Callable[[Callable[[Task, int, bool, bool], object]], None]
+            change: Callable[[Callable[[Task, int, bool | None, bool], object]], None]
             change = tracepoint.subscribe if wanted else tracepoint.unsubscribe
             change(self._page_fault)
 
-    def _page_fault(self, task: Task, address: int, major: bool, user: bool) -> None:
-        kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
+    def _page_fault(self, task: Task, address: int, major: bool | None, user: bool) -> None:
+        """One that ends in a signal or EFAULT is neither minor nor major."""
         self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, not user, address)
-        self._occurred(kind, task.cpu, not user, address)
+        if major is not None:
+            kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
+            self._occurred(kind, task.cpu, not user, address)
 
     def _sched_out(self, task: Task, cpu: Cpu) -> None:
         if self._active:

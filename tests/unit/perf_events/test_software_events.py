@@ -31,9 +31,9 @@ def test_faults_are_counted_by_kind():
     kinds = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ, SoftwareId.DUMMY)
     events = [machine.open(software(kind)) for kind in kinds]
     assert machine.tracepoints.page_fault
-    for major in (False, True, False):
+    for major in (False, True, False, None):  # None: it ended in a signal
         machine.tracepoints.page_fault.fire(machine.task, 0x1234, major, True)
-    assert [event.count() for event in events] == [3, 2, 1, 0]
+    assert [event.count() for event in events] == [4, 2, 1, 0]
     for event in events:
         event.disable()
     assert not machine.tracepoints.page_fault  # nobody listens, so nobody pays

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import stat as file_mode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EBUSY, EINVAL, ENOENT, EOPNOTSUPP, EROFS, EXDEV, LinuxError, host_errors
@@ -195,6 +195,23 @@ class HostTree:
         }
 
 
+def listing(
+    superblock: Superblock, nodes: Mapping[str, Node], statuses: Mapping[str, os.stat_result]
+) -> list[DirectoryEntry]:
+    """Names in order: all `nodes`, and what the host has besides (no nodes are made of that: a listing is cheap)."""
+    of_host = superblock.inodes.of_host
+    entries = []
+    for name in sorted(nodes.keys() | statuses.keys()):
+        node = nodes.get(name)
+        if node is not None:
+            inode, mode = node.inode, node.file_type
+        else:
+            status = statuses[name]
+            inode, mode = of_host(status.st_dev, status.st_ino), status.st_mode
+        entries.append(DirectoryEntry(inode, mode, os.fsencode(name)))
+    return entries
+
+
 class HostDirectory(HostNode, Directory):
     """A directory of the host."""
 
@@ -216,17 +233,7 @@ class HostDirectory(HostNode, Directory):
         return self.may_write
 
     def entries(self) -> Iterable[DirectoryEntry]:
-        found = self.tree.names(self.path)
-        mounted = self.tree.mounted(self.path)
-        of_host = self.superblock.inodes.of_host
-        entries = []
-        for name in sorted(found.keys() | mounted.keys()):
-            if name in mounted:
-                inode, mode = mounted[name].inode, mounted[name].file_type
-            else:
-                inode, mode = of_host(found[name].st_dev, found[name].st_ino), found[name].st_mode
-            entries.append(DirectoryEntry(inode, mode, os.fsencode(name)))
-        return entries
+        return listing(self.superblock, self.tree.mounted(self.path), self.tree.names(self.path))
 
     def create(self, name: str, permissions: int) -> tuple[HostRegular, HostBody]:
         """EEXIST if the host has something there, a dangling symbolic link too."""

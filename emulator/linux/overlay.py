@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EBUSY, LinuxError, host_errors
 from emulator.linux.host_body import HostBody
-from emulator.linux.host_files import HostSpecial, HostTree
+from emulator.linux.host_files import HostSpecial, HostTree, listing
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular, MemorySymlink
 from emulator.linux.nodes import Body, Node, Superblock
 
@@ -166,20 +166,11 @@ class OverlayDirectory(MemoryDirectory):
         return {name: status for name, status in self.tree.names(self.lower).items() if name not in covered}
 
     def entries(self) -> Iterable[DirectoryEntry]:
-        lower = self._lower_names()
         nodes = dict(self.children)
         if self.lower is not None:
             mounted = self.tree.mounted(self.lower)
             nodes.update((name, node) for name, node in mounted.items() if name not in self.hidden)
-        of_host = self.superblock.inodes.of_host
-        entries = []
-        for name in sorted(lower.keys() | nodes.keys()):
-            if name in nodes:
-                inode, mode = nodes[name].inode, nodes[name].file_type
-            else:
-                inode, mode = of_host(lower[name].st_dev, lower[name].st_ino), lower[name].st_mode
-            entries.append(DirectoryEntry(inode, mode, os.fsencode(name)))
-        return entries
+        return listing(self.superblock, nodes, self._lower_names())
 
     def _links(self) -> int:
         return super()._links() + sum(file_mode.S_ISDIR(status.st_mode) for status in self._lower_names().values())

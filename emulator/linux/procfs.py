@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from emulator._native import PhysicalMemory
-from emulator.arch.architecture import Architecture
-from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
@@ -21,30 +18,17 @@ from emulator.linux.nodes import Directory, Node
 from emulator.linux.pipes import MOST_CAPACITY_BYTES
 from emulator.linux.process_directory import process_directory
 from emulator.linux.process_texts import KIB, ticks
-from emulator.linux.random import Random
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS
-from emulator.linux.task import Task
+from emulator.linux.task import KernelServices, Task
 from emulator.linux.virtual_files import TextLink, VirtualDirectory, Volume
 
 BOOT_ID = "5f0c4b1e-7d3a-4c86-9b52-e1a6f08d2c97"  # pinned
 
 
-class Kernel(Protocol):
+class Kernel(KernelServices, Protocol):
     """What /proc shows (a ``Kernel``)."""
 
-    @property
-    def architecture(self) -> Architecture: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def memory(self) -> PhysicalMemory: ...
-    @property
-    def cpus(self) -> list[Cpu]: ...
-    @property
-    def random(self) -> Random: ...
-    @property
-    def tasks(self) -> dict[int, Task]: ...
     @property
     def file_tree(self) -> FileTree: ...
 

@@ -21,7 +21,8 @@ import pytest
 import require
 from emulator.cpu import ExitReason
 from emulator.linux.program import Program
-from emulator.machine import FOREVER, Machine, MachineConfig
+from emulator.linux.timers import FOREVER
+from emulator.machine import Machine, MachineConfig
 from guests import guest
 
 PTRACE_TRACEME, PTRACE_PEEKUSER, PTRACE_SINGLESTEP = 0, 3, 9

@@ -96,9 +96,7 @@ class Register:
     fields: ClassVar[dict[str, Field]] = {}
     readable: ClassVar[int] = 0  # masks over all fields, from the declaration
     declared: ClassVar[int] = 0
-    _kept: ClassVar[int] = -1
-    _stored: ClassVar[int] = 0
-    _cleared: ClassVar[int] = 0
+    _on_write: ClassVar[tuple[int, int, int, int]] = (0, -1, 0, 0)  # masks: reserved, kept, stored, cleared
 
     __slots__ = ("value",)
 
@@ -122,9 +120,12 @@ class Register:
             masks[field.on_write] |= field.mask
         cls.declared = used
         cls.readable = sum(field.mask for field in cls.fields.values() if field.readable)
-        cls._kept = ~masks[OnWrite.STORE]
-        cls._stored = masks[OnWrite.STORE] | masks[OnWrite.SET]
-        cls._cleared = masks[OnWrite.CLEAR]
+        cls._on_write = (
+            ~used if cls.reserved_bits_fault else 0,
+            ~masks[OnWrite.STORE],
+            masks[OnWrite.STORE] | masks[OnWrite.SET],
+            masks[OnWrite.CLEAR],
+        )
 
     # the declaration at work, on the device's storage
 
@@ -136,9 +137,10 @@ class Register:
     @classmethod
     def write(cls, stored: int, value: int) -> int:
         """What the storage holds after software has written `value`."""
-        if cls.reserved_bits_fault and value & ~cls.declared:
-            raise ValueError(f"{cls.__name__}: bits {value & ~cls.declared:#x} of {value:#x} are reserved")
-        return (stored & cls._kept | value & cls._stored) & ~(value & cls._cleared)
+        reserved, kept, taken, cleared = cls._on_write
+        if value & reserved:
+            raise ValueError(f"{cls.__name__}: bits {value & reserved:#x} of {value:#x} are reserved")
+        return (stored & kept | value & taken) & ~(value & cleared)
 
     @classmethod
     def make(cls, **values: int) -> int:

@@ -13,6 +13,7 @@ import os
 import select
 import stat as file_mode
 import termios
+from functools import cache
 
 from emulator.linux.attributes import Attributes, FileSystemStatistics
 from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError, host_errors
@@ -183,12 +184,7 @@ class StreamNode(Node):
         return self.stream.again(flags)
 
 
-_terminals: dict[int, list[object]] = {}  # host descriptor -> its modes before a guest changed them
-
-
+@cache
 def _restore_at_exit(descriptor: int) -> None:
-    """The user gets the terminal back as it was."""
-    if descriptor not in _terminals:
-        modes = termios.tcgetattr(descriptor)
-        _terminals[descriptor] = modes
-        atexit.register(termios.tcsetattr, descriptor, termios.TCSADRAIN, modes)
+    """The user gets the terminal back as it was before the first change."""
+    atexit.register(termios.tcsetattr, descriptor, termios.TCSADRAIN, termios.tcgetattr(descriptor))

@@ -44,8 +44,10 @@ def tell(line: str) -> None:
     """A line for the user on stderr; that it cannot be written is no reason to fail."""
     with suppress(OSError):
         sys.stdout.flush()
-    with suppress(OSError):
+    try:
         print(line, file=sys.stderr)
+    except OSError:
+        abandon_output()
 
 
 def abandon_output() -> None:

@@ -1,0 +1,106 @@
+"""A signal to perfemu ends it at once, with the right status, and what has been recorded can be read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from end_to_end.assembled import LONG_REP, SPIN, program
+from end_to_end.command import PERFEMU, killed_by, perfemu, start
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENOUGH_S = 1.0  # from the signal to the end: 0.1 s on an idle host, and the rest for a busy one
+BUSY_S = 0.7  # until the guest runs, surely
+
+
+def interrupt(process: subprocess.Popen[bytes], number: int) -> tuple[float, bytes]:
+    """Seconds until it ended, and its stderr."""
+    time.sleep(BUSY_S)
+    assert process.poll() is None, process.communicate()
+    begun = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    return time.monotonic() - begun, err
+
+
+def guests(directory: Path) -> dict[str, list[str | Path]]:
+    return {
+        "x86_64 loop": [program(directory / "spin-x86", "x86_64", SPIN["x86_64"])],
+        "aarch64 loop": [program(directory / "spin-arm", "aarch64", SPIN["aarch64"])],
+        "long rep": [program(directory / "rep", "x86_64", LONG_REP)],
+        "read": ["/bin/cat"],
+    }
+
+
+@pytest.mark.parametrize("guest", ["x86_64 loop", "aarch64 loop", "long rep", "read"])
+def test_run_and_stat(guest: str, tmp_path: Path) -> None:
+    if guest == "read" and not os.path.exists("/bin/cat"):
+        pytest.skip("package coreutils is not installed")
+    argv = guests(tmp_path)[guest]
+    for command, number in (("run", signal.SIGINT), ("stat", signal.SIGTERM)):
+        process = start([command, *argv], tmp_path)
+        seconds, err = interrupt(process, number)
+        assert killed_by(process.returncode) == number
+        assert seconds < ENOUGH_S, command
+        assert b"Traceback" not in err
+        assert (b"instructions:u" in err) == (command == "stat")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("guest", ["x86_64 loop", "read"])
+def test_record(guest: str, number: signal.Signals, tmp_path: Path) -> None:
+    argv = guests(tmp_path)[guest]
+    data = tmp_path / "data"
+    process = start(["record", "-c", "100000", "-o", data, *argv], tmp_path)
+    seconds, err = interrupt(process, number)
+    assert killed_by(process.returncode) == number
+    assert seconds < 2 * ENOUGH_S  # the file is completed, too
+    assert b"Captured and wrote" in err
+    report = perfemu("report", "-i", data)
+    assert (report.returncode, report.stderr) == (0, b"")
+    assert b"Samples" in report.stdout
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("data")) == ["data"]
+
+
+def test_nohup_is_obeyed(tmp_path: Path) -> None:
+    argv = guests(tmp_path)["read"]
+    process = start(["run", *argv], tmp_path, before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN) and None)
+    time.sleep(BUSY_S)
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(b"still there\n", timeout=20)
+    assert (process.returncode, out, err) == (0, b"still there\n", b"")
+
+
+def test_a_guest_whose_reader_goes_away(tmp_path: Path) -> None:
+    """The guest dies of SIGPIPE, and the recording is complete."""
+    data = tmp_path / "data"
+    text = f"{PERFEMU} record -o {data} /usr/bin/yes 2>/dev/null | head -1; echo ${{PIPESTATUS[0]}}"
+    if not os.path.exists("/usr/bin/yes"):
+        pytest.skip("package coreutils is not installed")
+    done = subprocess.run(["bash", "-c", text], capture_output=True, timeout=60, check=False)
+    assert done.stdout == b"y\n141\n"
+    assert perfemu("report", "-i", data).returncode == 0
+
+
+def test_hours_of_sleep_pass_at_once(tmp_path: Path) -> None:
+    if not os.path.exists("/bin/sleep"):
+        pytest.skip("package coreutils is not installed")
+    begun = time.monotonic()
+    assert perfemu("run", "/bin/sleep", "36000").returncode == 0
+    assert time.monotonic() - begun < 5
+
+
+def test_while_nothing_runs(tmp_path: Path) -> None:
+    """Before the guest runs there is nothing to complete: perfemu just dies."""
+    for delay in (0.0, 0.05, 0.1, 0.15):
+        process = start(["list"], tmp_path)
+        time.sleep(delay)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=20)
+        assert process.returncode in (0, -signal.SIGTERM)
+        assert err == b""

@@ -1,31 +1,25 @@
-"""Processes: their end, their program, what prctl says about them. More than one task is not modelled yet."""
+"""Processes: their end, their program, what their one thread needs. More than one task is not modelled yet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from emulator.arch.x86_64 import FS_BASE, GS_BASE
 from emulator.linux.errors import (
     E2BIG,
     EAGAIN,
     ECHILD,
     EINTR,
     EINVAL,
-    ENODEV,
     ENOENT,
     ENOSYS,
-    EPERM,
     ERESTARTSYS,
     ESRCH,
     ETIMEDOUT,
     LinuxError,
 )
 from emulator.linux.limits import MAX_ARG_STRLEN, RLIMIT_STACK, argument_limit
-from emulator.linux.signal import NSIG
-from emulator.linux.structures import U32, U64, Timespec
+from emulator.linux.structures import U64, Timespec
 from emulator.linux.syscalls.at import AT_EMPTY_PATH, AT_FDCWD
 from emulator.linux.syscalls.table import Address, Out, Path, Size, Support, UInt, ULong, syscall
-from emulator.linux.task import COMM_LENGTH, Task
+from emulator.linux.task import Task
 
 ROBUST_LIST_SIZE = 24  # sizeof(struct robust_list_head)
 
@@ -188,139 +182,3 @@ def _futex_deadline(task: Task, command: int, operation: int, timeout: int) -> i
         return now + ns
     clock_now = task.clock.realtime_ns() if operation & FUTEX_CLOCK_REALTIME else task.clock.monotonic_ns()
     return now + ns - clock_now
-
-
-# ---- arch_prctl (x86)
-
-ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS = 0x1001, 0x1002, 0x1003, 0x1004
-ARCH_GET_CPUID, ARCH_SET_CPUID = 0x1011, 0x1012
-_SET_BASE = {ARCH_SET_FS: FS_BASE, ARCH_SET_GS: GS_BASE}
-_GET_BASE = {ARCH_GET_FS: FS_BASE, ARCH_GET_GS: GS_BASE}
-
-
-@syscall(x86_64=158, support=Support.PARTIAL, note="FS and GS base; no CPUID faulting, no shadow stacks")
-def arch_prctl(task: Task, code: int, address: Address) -> int:
-    core = task.cpu.core
-    if code in _SET_BASE:
-        if address >= task.mm.layout.task_size:
-            raise LinuxError(EPERM, f"a base of {address:#x} is not the user's")
-        core.write_register(_SET_BASE[code], address)
-        return 0
-    if code in _GET_BASE:
-        task.mm.write(address, core.read_register(_GET_BASE[code]).to_bytes(8, "little"))
-        return 0
-    if code == ARCH_GET_CPUID:
-        return 1
-    if code == ARCH_SET_CPUID:
-        raise LinuxError(ENODEV, "CPUID faulting")
-    raise LinuxError(EINVAL, f"arch_prctl {code:#x}")
-
-
-# ---- prctl
-
-PrctlHandler = Callable[[Task, int, int], int]
-PR_SET_NAME, PR_GET_NAME = 15, 16
-LAST_CAPABILITY = 40  # CAP_CHECKPOINT_RESTORE
-
-
-def _set_death_signal(task: Task, signal: int, _: int) -> int:
-    if not 0 <= signal <= NSIG:
-        raise LinuxError(EINVAL, f"signal {signal}")
-    task.parent_death_signal = signal
-    return 0
-
-
-def _set_dumpable(task: Task, value: int, _: int) -> int:
-    if value not in (0, 1):
-        raise LinuxError(EINVAL, f"dumpable {value}")
-    task.dumpable = value
-    return 0
-
-
-def _set_name(task: Task, address: int, _: int) -> int:
-    task.kernel.rename(task, task.mm.read_string(address, COMM_LENGTH).decode("utf-8", "surrogateescape"))
-    return 0
-
-
-def _get_name(task: Task, address: int, _: int) -> int:
-    task.mm.write(address, task.comm.encode("utf-8", "surrogateescape").ljust(16, b"\0"))
-    return 0
-
-
-def _has_capability(task: Task, capability: int, _: int) -> int:
-    if not 0 <= capability <= LAST_CAPABILITY:
-        raise LinuxError(EINVAL, f"capability {capability}")
-    return 1
-
-
-def _set_timer_slack(task: Task, ns: int, _: int) -> int:
-    task.timer_slack_ns = ns or 50_000
-    return 0
-
-
-def _set_no_new_privileges(task: Task, value: int, other: int) -> int:
-    if value != 1 or other:
-        raise LinuxError(EINVAL, f"no_new_privs {value}")
-    task.no_new_privileges = True
-    return 0
-
-
-def _write_u32(value: Callable[[Task], int]) -> PrctlHandler:
-    def write(task: Task, address: int, _: int) -> int:
-        task.mm.write(address, U32(value(task)).pack())
-        return 0
-
-    return write
-
-
-def _get_tid_address(task: Task, address: int, _: int) -> int:
-    task.mm.write(address, task.clear_child_tid.to_bytes(8, "little"))
-    return 0
-
-
-def _zero(task: Task, _: int, __: int) -> int:
-    """A state that this machine has and cannot leave: asked for or set, it is 0."""
-    return 0
-
-
-PRCTL: dict[int, PrctlHandler] = {  # uapi/linux/prctl.h
-    1: _set_death_signal,
-    2: _write_u32(lambda task: task.parent_death_signal),
-    3: lambda task, _, __: task.dumpable,
-    4: _set_dumpable,
-    7: _zero,  # PR_GET_KEEPCAPS
-    PR_SET_NAME: _set_name,
-    PR_GET_NAME: _get_name,
-    21: _zero,  # PR_GET_SECCOMP
-    23: _has_capability,  # PR_CAPBSET_READ
-    25: _write_u32(lambda task: 1),  # PR_GET_TSC: PR_TSC_ENABLE
-    27: _zero,  # PR_GET_SECUREBITS
-    29: _set_timer_slack,
-    30: lambda task, _, __: task.timer_slack_ns,
-    36: _zero,  # PR_SET_CHILD_SUBREAPER: there are no children
-    37: _write_u32(lambda task: 0),
-    38: _set_no_new_privileges,
-    39: lambda task, _, __: int(task.no_new_privileges),
-    40: _get_tid_address,
-    41: _zero,  # PR_SET_THP_DISABLE: there are no huge pages
-    42: _zero,
-}
-
-
-@syscall(aarch64=167, x86_64=157, support=Support.PARTIAL, note="an option that is not modelled is EINVAL, and named")
-def prctl(task: Task, option: int, a2: ULong, a3: ULong, a4: ULong, a5: ULong) -> int:
-    handler = PRCTL.get(option)
-    if handler is None:
-        task.kernel.name_once(f"prctl option {option} is not modelled: EINVAL")
-        raise LinuxError(EINVAL, f"prctl option {option}")
-    return handler(task, a2, a3)
-
-
-@syscall(aarch64=92, x86_64=135, support=Support.PARTIAL, note="PER_LINUX only; flags are kept, without effect")
-def personality(task: Task, persona: UInt) -> int:
-    before = task.personality
-    if persona != 0xFFFF_FFFF:
-        if persona & 0xFF:
-            raise LinuxError(EINVAL, f"personality {persona:#x}: only Linux' own is modelled")
-        task.personality = persona
-    return before

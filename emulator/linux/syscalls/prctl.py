@@ -1,0 +1,151 @@
+"""prctl and its relatives: what a process sets and asks of itself, by number of an option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.arch.x86_64 import FS_BASE, GS_BASE
+from emulator.linux.errors import EINVAL, ENODEV, EPERM, LinuxError
+from emulator.linux.signal import NSIG
+from emulator.linux.structures import U32
+from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
+from emulator.linux.task import COMM_LENGTH, Task
+
+# ---- arch_prctl (x86)
+
+ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS = 0x1001, 0x1002, 0x1003, 0x1004
+ARCH_GET_CPUID, ARCH_SET_CPUID = 0x1011, 0x1012
+_SET_BASE = {ARCH_SET_FS: FS_BASE, ARCH_SET_GS: GS_BASE}
+_GET_BASE = {ARCH_GET_FS: FS_BASE, ARCH_GET_GS: GS_BASE}
+
+
+@syscall(x86_64=158, support=Support.PARTIAL, note="FS and GS base; no CPUID faulting, no shadow stacks")
+def arch_prctl(task: Task, code: int, address: Address) -> int:
+    core = task.cpu.core
+    if code in _SET_BASE:
+        if address >= task.mm.layout.task_size:
+            raise LinuxError(EPERM, f"a base of {address:#x} is not the user's")
+        core.write_register(_SET_BASE[code], address)
+        return 0
+    if code in _GET_BASE:
+        task.mm.write(address, core.read_register(_GET_BASE[code]).to_bytes(8, "little"))
+        return 0
+    if code == ARCH_GET_CPUID:
+        return 1
+    if code == ARCH_SET_CPUID:
+        raise LinuxError(ENODEV, "CPUID faulting")
+    raise LinuxError(EINVAL, f"arch_prctl {code:#x}")
+
+
+# ---- prctl
+
+PrctlHandler = Callable[[Task, int, int], int]
+# uapi/linux/prctl.h
+PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS = 1, 2, 3, 4, 7
+PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SECUREBITS = 15, 16, 21, 23, 25, 27
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 29, 30, 36, 37
+PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE, PR_GET_THP_DISABLE = range(38, 43)
+LAST_CAPABILITY = 40  # CAP_CHECKPOINT_RESTORE
+
+
+def _set_death_signal(task: Task, signal: int, _: int) -> int:
+    if not 0 <= signal <= NSIG:
+        raise LinuxError(EINVAL, f"signal {signal}")
+    task.parent_death_signal = signal
+    return 0
+
+
+def _set_dumpable(task: Task, value: int, _: int) -> int:
+    if value not in (0, 1):
+        raise LinuxError(EINVAL, f"dumpable {value}")
+    task.dumpable = value
+    return 0
+
+
+def _set_name(task: Task, address: int, _: int) -> int:
+    task.kernel.rename(task, task.mm.read_string(address, COMM_LENGTH).decode("utf-8", "surrogateescape"))
+    return 0
+
+
+def _get_name(task: Task, address: int, _: int) -> int:
+    task.mm.write(address, task.comm.encode("utf-8", "surrogateescape").ljust(16, b"\0"))
+    return 0
+
+
+def _has_capability(task: Task, capability: int, _: int) -> int:
+    if not 0 <= capability <= LAST_CAPABILITY:
+        raise LinuxError(EINVAL, f"capability {capability}")
+    return 1
+
+
+def _set_timer_slack(task: Task, ns: int, _: int) -> int:
+    task.timer_slack_ns = ns or 50_000
+    return 0
+
+
+def _set_no_new_privileges(task: Task, value: int, other: int) -> int:
+    if value != 1 or other:
+        raise LinuxError(EINVAL, f"no_new_privs {value}")
+    task.no_new_privileges = True
+    return 0
+
+
+def _write_u32(value: Callable[[Task], int]) -> PrctlHandler:
+    def write(task: Task, address: int, _: int) -> int:
+        task.mm.write(address, U32(value(task)).pack())
+        return 0
+
+    return write
+
+
+def _get_tid_address(task: Task, address: int, _: int) -> int:
+    task.mm.write(address, task.clear_child_tid.to_bytes(8, "little"))
+    return 0
+
+
+def _zero(task: Task, _: int, __: int) -> int:
+    """A state that this machine has and cannot leave: asked for or set, it is 0."""
+    return 0
+
+
+PRCTL: dict[int, PrctlHandler] = {
+    PR_SET_PDEATHSIG: _set_death_signal,
+    PR_GET_PDEATHSIG: _write_u32(lambda task: task.parent_death_signal),
+    PR_GET_DUMPABLE: lambda task, _, __: task.dumpable,
+    PR_SET_DUMPABLE: _set_dumpable,
+    PR_GET_KEEPCAPS: _zero,
+    PR_SET_NAME: _set_name,
+    PR_GET_NAME: _get_name,
+    PR_GET_SECCOMP: _zero,
+    PR_CAPBSET_READ: _has_capability,
+    PR_GET_TSC: _write_u32(lambda task: 1),  # PR_TSC_ENABLE
+    PR_GET_SECUREBITS: _zero,
+    PR_SET_TIMERSLACK: _set_timer_slack,
+    PR_GET_TIMERSLACK: lambda task, _, __: task.timer_slack_ns,
+    PR_SET_CHILD_SUBREAPER: _zero,  # there are no children
+    PR_GET_CHILD_SUBREAPER: _write_u32(lambda task: 0),
+    PR_SET_NO_NEW_PRIVS: _set_no_new_privileges,
+    PR_GET_NO_NEW_PRIVS: lambda task, _, __: int(task.no_new_privileges),
+    PR_GET_TID_ADDRESS: _get_tid_address,
+    PR_SET_THP_DISABLE: _zero,  # there are no huge pages
+    PR_GET_THP_DISABLE: _zero,
+}
+
+
+@syscall(aarch64=167, x86_64=157, support=Support.PARTIAL, note="an option that is not modelled is EINVAL, and named")
+def prctl(task: Task, option: int, a2: ULong, a3: ULong, a4: ULong, a5: ULong) -> int:
+    handler = PRCTL.get(option)
+    if handler is None:
+        task.kernel.name_once(f"prctl option {option} is not modelled: EINVAL")
+        raise LinuxError(EINVAL, f"prctl option {option}")
+    return handler(task, a2, a3)
+
+
+@syscall(aarch64=92, x86_64=135, support=Support.PARTIAL, note="PER_LINUX only; flags are kept, without effect")
+def personality(task: Task, persona: UInt) -> int:
+    before = task.personality
+    if persona != 0xFFFF_FFFF:
+        if persona & 0xFF:
+            raise LinuxError(EINVAL, f"personality {persona:#x}: only Linux' own is modelled")
+        task.personality = persona
+    return before

@@ -153,8 +153,9 @@ def record(
             features.build_ids = _build_ids(writer.mapped_files, build_id_of)
         writer.close()
         size_bytes = os.path.getsize(output) if isinstance(output, str) else writer.data_bytes
+        values = [event.read_values() for event in opened]
         never_counted = tuple(
-            spec.name for spec, event in zip(specs, opened, strict=True) if not event.read_values().running
+            spec.name for spec, value in zip(specs, values, strict=True) if value.enabled and not value.running
         )
         return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, never_counted)
 

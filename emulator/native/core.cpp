@@ -22,6 +22,8 @@ constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
 constexpr uint64_t NEVER_FITS = uint64_t{1} << 30;  // a cost that sends the block through `consider`
 constexpr uint64_t CODE_CACHE_BYTES = 64 << 20;
 
+constexpr size_t LONGEST_INSTRUCTION = 15;  // bytes
+
 // The engine's TLB starts small and grows only when it is flushed.
 constexpr uint64_t FILLS_BEFORE_FLUSH = 1000, FILLS_BEFORE_LATE_FLUSH = 20'000, EARLY_FLUSHES = 8;
 
@@ -437,14 +439,26 @@ const Core::Tally& Core::tally() {
 
 // --- stepping -------------------------------------------------------------------------------------------------------
 
-void Core::begin_stepping(Block& block) {
+void Core::begin_stepping(Block& block) { begin_stepping(block.address, block.end); }
+
+void Core::begin_stepping(uint64_t address, uint64_t end) {
     drop_budget();
     stepping_ = true;
-    stepping_from_ = block.address;
-    stepping_end_ = block.end;
+    stepping_from_ = address;
+    stepping_end_ = end;
     previous_ = &no_block;
     isa_->set_stepping(engine_, true);
-    redispatch(block.address);
+    redispatch(address);
+}
+
+// Whether the engine, translating a block at `pc`, has looked into a page that its first instruction does not touch.
+bool Core::fetched_ahead(uint64_t pc) {
+    uint64_t page_end = (pc & ~PAGE_MASK) + PAGE_SIZE;
+    if (fault_address_ < page_end) return false;
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+    size_t size = space_->read(pc, std::span(bytes).first(std::min<uint64_t>(bytes.size(), page_end - pc)));
+    std::vector<Op> ops = isa_->decode(pc, std::span(bytes).first(size));
+    return !ops.empty() && ops[0].trap != Trap::UNDEFINED;  // one that crosses into the next page looks like that here
 }
 
 void Core::end_stepping() {
@@ -583,6 +597,13 @@ void Core::leave(uc_err error) {
     if (std::exchange(delivers_, false)) forget_last_exception(engine_);
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     bool within = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION;
+    if (fetch && !stepping_ && fetched_ahead(now)) {  // go there step by step: perhaps it never arrives
+        if (follows_branches_) previous_->departures += now != previous_->end;
+        repeat_ = nullptr;
+        exit_ = Exit::NONE;
+        begin_stepping(now, (now & ~PAGE_MASK) + PAGE_SIZE);
+        return;
+    }
     if (stepping_) {
         bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it
         if (exit_ == Exit::SYSCALL || trap) retire(stepped_->ops[0], stepped_->address, now);

@@ -109,6 +109,8 @@ class Core final : public Totals {
 
     // Stepping
     void begin_stepping(Block& block);
+    void begin_stepping(uint64_t address, uint64_t end);
+    bool fetched_ahead(uint64_t pc);
     void end_stepping();
     void redispatch(uint64_t address);
     void step_done();

@@ -99,8 +99,9 @@ def test_missing_loader_and_library(tmp_path: Path) -> None:
 
 def in_process(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """Status and stderr of a command that is run here, for speed."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # the command itself writes the bytes
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # the command itself writes the bytes
     status = main(arguments)
     return status, capsys.readouterr().err
 

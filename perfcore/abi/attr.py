@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 PERF_ATTR_SIZE_VER0 = 64
 PERF_ATTR_SIZE_VER1 = 72  # config2
@@ -195,7 +194,7 @@ class PerfEventAttr:
         if any(data[ATTR_SIZE:size]):
             raise AttrTooBig(f"perf_event_attr: bytes {ATTR_SIZE}..{size} must be zero for this kernel")
         known = bytes(data[: min(size, ATTR_SIZE)]).ljust(ATTR_SIZE, b"\0")
-        words: dict[str, Any] = {name: word for (name, _), word in zip(_WORDS, _LAYOUT.unpack(known), strict=True)}
+        words: dict[str, int] = {name: word for (name, _), word in zip(_WORDS, _LAYOUT.unpack(known), strict=True)}
         words["size"] = size
         flags = words.pop("flags")
         for name, width in _FLAGS:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import BranchSampleType, Misc, RecordType, SampleRegsAbi, SampleType
@@ -253,8 +253,8 @@ class _Words(NamedTuple):
     layout: struct.Struct
     names: tuple[str, ...]
 
-    def getter(self) -> Callable[[Any], tuple[int, ...]]:
-        """The values of the names, of whatever has them."""
+    def getter(self) -> Callable[[Sample], tuple[int, ...]]:
+        """The values of the names."""
         if len(self.names) > 1:
             return attrgetter(*self.names)
         if not self.names:
@@ -356,13 +356,13 @@ def sample_id_size(sample_type: int) -> int:
     return _words(_chosen(SAMPLE_ID_FIELDS, sample_type)).layout.size
 
 
-def sample_id_encoder(sample_type: int) -> Callable[[Any], bytes]:
-    """The function that makes the sample_id trailer of whatever has a Sample's fields."""
+def sample_id_encoder(sample_type: int) -> Callable[[Sample], bytes]:
+    """The function that makes the sample_id trailer of a Sample's fields."""
     words = _words(_chosen(SAMPLE_ID_FIELDS, sample_type))
     pack = words.layout.pack
     values = words.getter()
 
-    def encode(sample: Any) -> bytes:
+    def encode(sample: Sample) -> bytes:
         return pack(*values(sample))
 
     return encode

@@ -20,7 +20,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Generic, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from emulator.linux.errors import ENAMETOOLONG, LinuxError
 from emulator.linux.mm import MemoryMap
@@ -28,7 +28,7 @@ from emulator.linux.paths import PATH_MAX
 from emulator.linux.task import Task
 
 Handler = Callable[..., int | None]
-Decoder = Callable[[Task, int], Any]
+Decoder = Callable[[Task, int], object]
 
 
 class Support(Enum):
@@ -124,7 +124,7 @@ def _structure(kind: type[Unpackable], optional: bool) -> Decoder:
     return decode
 
 
-def _decoder(annotation: Any, where: str) -> Decoder | None:
+def _decoder(annotation: object, where: str) -> Decoder | None:
     """The decoder of one annotated parameter; None passes the register through."""
     if annotation is int:
         return _int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +41,7 @@ from emulator.linux.syscalls import table
 from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES
 from emulator.linux.task import Task
 from emulator.machine import Machine, MachineConfig
-from unit.linux_process.elf_builder import EM_X86_64, elf
+from unit.linux_process.elf_builder import EM_AARCH64, EM_X86_64, elf
 
 RW = 3
 AT = 0x10_0000_0000  # where the tests' memory is
@@ -277,3 +279,43 @@ def test_populating_stops_at_the_end_of_the_file(task: Task, call: Call) -> None
     call("write", descriptor, AT + 512, 7)
     address = call("mmap", 0, 1 << 45, 1, MAP_PRIVATE | MAP_POPULATE, descriptor, 0)
     assert task.mm.read(address, 8) == b"content\0"
+
+
+# Numbers that somebody has once forgotten: signs, sizes and ends of everything; descriptors; the tests' memory.
+EDGES = (
+    *range(12), 16, 64, 128, 255, 256, 1000, 1023, 1024, 4095, 4096, 4097, 1 << 16, 1 << 20, 1 << 30,
+    *(1 << bits for bits in (31, 32, 40, 46, 47, 48, 62, 63)), *((1 << bits) - 1 for bits in (31, 32, 47, 63, 64)),
+    (1 << 64) - 2, (1 << 64) - 100, (1 << 64) - 4096, AT, AT, AT + 8, AT + PAGE_SIZE, AT + 64 * PAGE_SIZE - 6,
+    0o102, 0o2, 0x22, 0x32, 0x4022, 0x8022,
+)  # fmt: skip
+NOT_CALLED = ("exit", "exit_group", "rt_sigreturn")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
+def test_no_arguments_break_a_syscall(isa: str, seed: int, tmp_path: Path) -> None:
+    """Whatever is asked: a result, an errno, or the guest's own memory used up; never an error of ours."""
+    generator = random.Random(seed)
+    path = tmp_path / "program"
+    path.write_bytes(elf(machine={"aarch64": EM_AARCH64, "x86_64": EM_X86_64}[isa]))
+    path.chmod(0o755)
+    null = os.open(os.devnull, os.O_RDWR)
+    machine = Machine(MachineConfig(isa, memory_bytes=16 << 20))
+    machine.kernel.messages = lambda message: None
+    machine.kernel.exit_group = lambda task, status: None  # type: ignore[method-assign]  # what waits for ever goes on
+    machine.start(Program(str(path), ("program",), (), str(tmp_path), null, null, null))
+    task = machine.kernel.tasks[1000]
+    task.mm.map(AT, 64 * PAGE_SIZE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)
+    task.mm.write(AT, b"program\0" + struct.pack("<6Q", AT, 8, AT, 1 << 63, (1 << 64) - 1, 1 << 40) * 80)
+    rows = [row for row in table.load() if row.number(isa) is not None and row.name not in NOT_CALLED]
+    calls = {row.name: row.compile() for row in rows}
+    for _ in range(10_000):
+        name = generator.choice(rows).name
+        arguments = tuple(generator.choice(EDGES) for _ in range(6))
+        try:
+            calls[name](task, arguments)
+        except (LinuxError, MemoryError):
+            pass
+        except Exception as error:
+            raise AssertionError(f"{name}{tuple(map(hex, arguments))}: {error!r}") from error
+    os.close(null)

@@ -65,7 +65,8 @@ class Perfmon(RegisterDevice):
         self._bank = bank
         self._fixed = len(model.fixed_counters)
         self._general = (1 << n) - 1  # mask of the general-purpose counters
-        self._implemented = self._general | ((1 << self._fixed) - 1) << FIXED_SHIFT
+        self._fixed_mask = (1 << self._fixed) - 1
+        self._implemented = self._general | self._fixed_mask << FIXED_SHIFT
         self._widths = [model.counter_width_bits] * n + [fixed.width_bits for fixed in model.fixed_counters]
         for counter, width in enumerate(self._widths):
             bank.set_width(counter, width)
@@ -126,8 +127,7 @@ class Perfmon(RegisterDevice):
         return counters & self._general | (counters >> FIXED_SHIFT & 0b111) << self.counters
 
     def _from_bank(self, counters: int) -> int:
-        n = self.counters
-        return counters & self._general | (counters >> n & (1 << self._fixed) - 1) << FIXED_SHIFT
+        return counters & self._general | (counters >> self.counters & self._fixed_mask) << FIXED_SHIFT
 
     # connecting
 
@@ -215,11 +215,13 @@ class Perfmon(RegisterDevice):
             raise ValueError(f"{IA32_FIXED_CTRx.name_of(index)}: this PMU has {self._fixed} fixed counters")
 
     def _read_fixed(self, index: int) -> int:
-        self._check_fixed(index)
+        if not 0 <= index < self._fixed:
+            self._check_fixed(index)
         return self._bank.read(self.counters + index)
 
     def _write_fixed(self, value: int, index: int) -> None:
-        self._check_fixed(index)
+        if not 0 <= index < self._fixed:
+            self._check_fixed(index)
         self._write_full(IA32_FIXED_CTRx, index, self.counters + index, value)
 
     def _control_fixed(self) -> None:

@@ -79,15 +79,16 @@ constexpr ProbeMask CONDITIONAL = mask(Probe::BR_RETIRED, Probe::BR_COND, Probe:
 constexpr ProbeMask READ_MODIFY_WRITE = mask(Probe::LOAD, Probe::STORE);
 
 constexpr Row ROWS[] = {
-    // branches
+    // branches, to the bit: a word that only looks like one is undefined, and must not be taken for a jump to itself;
+    // the engine's Cortex-A72 has no pointer authentication (BRAA, RETAA ...)
     {0xfc000000, 0x14000000, BRANCH | bit(Probe::BR_IMMED)},                      // B
     {0xfc000000, 0x94000000, BRANCH | mask(Probe::BR_IMMED, Probe::BR_CALL)},     // BL
-    {0xff000000, 0x54000000, CONDITIONAL},                                        // B.cond
+    {0xff000010, 0x54000000, CONDITIONAL},                                        // B.cond
     {0x7e000000, 0x34000000, CONDITIONAL},                                        // CBZ, CBNZ
     {0x7e000000, 0x36000000, CONDITIONAL},                                        // TBZ, TBNZ
-    {0xfe600000, 0xd6400000, BRANCH | bit(Probe::BR_RETURN)},                     // RET, RETAA, RETAB
-    {0xfe600000, 0xd6200000, BRANCH | mask(Probe::BR_INDIRECT, Probe::BR_CALL)},  // BLR, BLRAA ...
-    {0xfe600000, 0xd6000000, BRANCH | bit(Probe::BR_INDIRECT)},                   // BR, BRAA ...
+    {0xfffffc1f, 0xd65f0000, BRANCH | bit(Probe::BR_RETURN)},                     // RET
+    {0xfffffc1f, 0xd63f0000, BRANCH | mask(Probe::BR_INDIRECT, Probe::BR_CALL)},  // BLR
+    {0xfffffc1f, 0xd61f0000, BRANCH | bit(Probe::BR_INDIRECT)},                   // BR
     // barriers
     {0xfffff0ff, 0xd50330bf, bit(Probe::DMB)},
     {0xfffff0ff, 0xd503309f, bit(Probe::DSB)},

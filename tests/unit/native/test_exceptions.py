@@ -63,3 +63,19 @@ def test_breakpoints_retire(code: str, stepped: bool) -> None:
     assert bare.core.exception == ExceptionKind.BREAKPOINT
     assert bare.core.pc == CODE + len(bytes.fromhex(code))
     assert bare.total(Probe.INST_RETIRED) == 2
+
+
+# BR with a bit too many, ERET, BRAA, B.cond with a bit too many
+@pytest.mark.parametrize("word", [0xD61F8020, 0xD69F03E0, 0xD61F0821, 0x54000010])
+@pytest.mark.parametrize("stepped", [False, True])
+def test_words_that_only_look_like_branches(word: int, stepped: bool) -> None:
+    bare = Bare.load("aarch64", word.to_bytes(4, "little"))
+    if stepped:
+        bank = bare.core.add_bank(1)
+        bank.set_width(0, 48)
+        bank.connect(0, 1 << Probe.INST_RETIRED)
+        bank.write(0, 2**48 - 1)
+        bank.arm(1)
+    assert bare.run(until=1000) == ExitReason.EXCEPTION
+    assert bare.core.exception == ExceptionKind.UNDEFINED
+    assert bare.total(Probe.INST_RETIRED) == 0

@@ -32,6 +32,9 @@ enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVI
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 
+// On the ideal core: one cycle an instruction.
+inline constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);
+
 class Core final : public Totals {
   public:
     // Without `counting` the engine runs bare: the yardstick for what counting costs.
@@ -105,7 +108,7 @@ class Core final : public Totals {
     // Budget
     void plan();
     void drop_budget();
-    uint64_t retired() const;
+    uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_)); }
 
     // Stepping
     void begin_stepping(Block& block);
@@ -119,7 +122,12 @@ class Core final : public Totals {
 
     void exit(Exit reason);
     void leave(uc_err error);
+    void settle_counts(uint64_t now);
+    void raise_trap(uint64_t now);
+    void locate_fault(uint64_t now);
+    void fire_exception_probes();
     void fold();
+    void add(ProbeMask probes, uint64_t times = 1);
     void refresh_translations();
     bool interrupt_raised();
     bool poll_due();
@@ -136,6 +144,7 @@ class Core final : public Totals {
     uint64_t budget_ = 0;
     bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
     bool followed_from_start_ = false;
+    Block none_{.tag = 0, .end = 0, .cost = 0, .address = 0, .size = 0};  // the predecessor of a run's first block
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     bool blocks_stale_ = false;
@@ -158,7 +167,7 @@ class Core final : public Totals {
     Exit pending_exit_ = Exit::NONE;  // to be returned by the next run, before anything executes
     bool stepping_ = false;
     Block* stepped_ = nullptr;  // the instruction that is being stepped, as a block
-    uint64_t stepping_from_ = 0, stepping_end_ = 0;
+    uint64_t stepping_end_ = 0;
     uint64_t repeat_count_ = 0;  // the count register before the stepped iteration
     Block* repeat_ = nullptr;    // the REP whose iteration was counted last
 

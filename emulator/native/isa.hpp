@@ -14,6 +14,8 @@
 
 namespace perfemu {
 
+inline constexpr size_t LONGEST_INSTRUCTION = 15;  // bytes
+
 class Isa {
   public:
     virtual ~Isa() = default;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
@@ -27,19 +28,20 @@ void PhysicalMemory::check(Frame frame, uint32_t count) const {
 }
 
 Frame PhysicalMemory::allocate(uint32_t count) {
-    if (count == 1 && !free_.empty()) {
-        Frame frame = free_.back();
-        free_.pop_back();
-        FrameState& state = frames_[frame];
-        if (state.dirty) std::memset(host(frame), 0, PAGE_SIZE);
-        state = FrameState{.references = 1, .dirty = true};
-        used_frames_++;
-        return frame;
+    if (count == 0) throw std::bad_alloc();
+    for (auto run = free_.begin(); run != free_.end(); ++run) {
+        auto [first, length] = *run;
+        if (length < count) continue;
+        free_.erase(run);
+        if (length > count) free_[first + count] = length - count;
+        for (Frame frame = first; frame < first + count; frame++) frames_[frame] = FrameState{.references = 1};
+        std::memset(host(first), 0, count * PAGE_SIZE);
+        used_frames_ += count;
+        return first;
     }
-    if (count == 0 || uint64_t{untouched_} + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
-    Frame first = untouched_;
-    untouched_ += count;
-    frames_.resize(untouched_, FrameState{.references = 1, .dirty = true});
+    if (frames_.size() + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
+    auto first = static_cast<Frame>(frames_.size());
+    frames_.resize(first + count, FrameState{.references = 1});
     used_frames_ += count;
     return first;
 }
@@ -60,8 +62,17 @@ void PhysicalMemory::release(Frame frame, uint32_t count) {
 
 void PhysicalMemory::forget(Frame frame) {
     if (frames_[frame].holds_code) code_changed();
-    free_.push_back(frame);
     used_frames_--;
+    auto run = free_.emplace(frame, 1).first;
+    if (auto next = std::next(run); next != free_.end() && next->first == frame + 1) {
+        run->second += next->second;
+        free_.erase(next);
+    }
+    if (run == free_.begin()) return;
+    if (auto before = std::prev(run); before->first + before->second == frame) {
+        before->second += run->second;
+        free_.erase(run);
+    }
 }
 
 AddressSpace::AddressSpace(std::shared_ptr<PhysicalMemory> memory)

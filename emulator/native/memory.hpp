@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,15 +65,13 @@ class PhysicalMemory {
         bool holds_code = false;
         bool executable = false;
         bool changeable = false;
-        bool dirty = false;  // was in use before: must be cleared when it is handed out again
     };
     void forget(Frame frame);
 
     uint64_t size_bytes_;
     uint8_t* arena_;
     std::vector<FrameState> frames_;
-    std::vector<Frame> free_;  // single frames; contiguous runs come from the untouched end
-    Frame untouched_ = 0;
+    std::map<Frame, uint32_t> free_;  // runs of frames that were in use before: first frame, length
     uint64_t used_frames_ = 0;
     uint64_t code_generation_ = 0;
 };

@@ -1,0 +1,186 @@
+// Blocks: counting them before they run, decoding them once, and what can happen to their code.
+#include <utility>
+
+#include "core.hpp"
+
+namespace perfemu {
+
+static constexpr uint64_t NEVER_FITS = uint64_t{1} << 30;  // a cost that sends the block through `consider`
+
+void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
+    Core& core = *static_cast<Core*>(user);
+    if (core.follows_branches_) [[unlikely]]
+        core.previous_->departures += address != core.previous_->end;
+    Block* block = core.blocks_.cached(address);
+    uint64_t budget = core.budget_ - block->cost;
+    if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
+        core.budget_ = budget;
+        core.previous_ = block;
+        if (block->runs++ == 0) [[unlikely]]
+            core.note_run(block);
+        return;
+    }
+    core.consider(address, size);
+}
+
+// A block that is new, or does not fit, or is special, or is a single step.
+void Core::consider(uint64_t address, uint32_t size) {
+    if (!stepping_) note_interrupted_store(address, block_at(address, size));
+    if (std::exchange(blocks_stale_, false)) drop_blocks();
+    Block& block = block_at(address, size);
+    if (stepping_) {
+        consider_step(block);
+        return;
+    }
+    drop_budget();
+    if (poll_due() && (*poll_)()) {
+        exit(Exit::INTERRUPTED);
+        return;
+    }
+    if (retired() >= until_) {
+        exit(Exit::DEADLINE);
+        return;
+    }
+    if (block.ops[0].trap != Trap::NONE) {
+        trapped_ = block.ops[0];
+        exit(Exit::REGISTER);
+        return;
+    }
+    if (needs_stepping_inside(block)) {
+        begin_stepping(block);
+        return;
+    }
+    plan();
+    if (block.ops[0].repeated) {
+        consider_repeat(block);
+    } else if (fits(block)) {
+        count(block);
+    } else {
+        begin_stepping(block);
+    }
+}
+
+// A REP comes once for each iteration, and once more to find its count at zero and go on: then it retires.
+void Core::consider_repeat(Block& block) {
+    if (must_step(block)) {
+        begin_stepping(block);
+        return;
+    }
+    const Op& op = block.ops[0];
+    uint64_t left = read_register(engine_, UC_X86_REG_RCX);
+    if (op.address_32) left = static_cast<uint32_t>(left);
+    if (left == 0) {
+        count(block);
+        return;
+    }
+    add(op.iteration_probes);
+    repeats_since_poll_++;
+    repeat_ = &block;
+    previous_ = &none_;
+}
+
+// A trap or a REP behind the first instruction is reached by stepping, so that the block that starts with it comes.
+bool Core::needs_stepping_inside(const Block& block) {
+    for (size_t i = 1; i < block.ops.size(); i++)
+        if (block.ops[i].trap != Trap::NONE || block.ops[i].repeated) return true;
+    return false;
+}
+
+uint64_t Core::cost(const Block& block) const {
+    uint64_t events = 0;
+    for (unsigned probe = 0; probe < PROBE_COUNT; probe++)
+        if (costed_probes_ >> probe & 1) events += block.counts[probe];
+    return block.instructions() | events << 32;
+}
+
+bool Core::fits(const Block& block) const { return !((budget_ - cost(block)) & EXHAUSTED); }
+
+void Core::count(Block& block) {
+    repeat_ = nullptr;
+    budget_ -= cost(block);
+    previous_ = &block;
+    if (block.runs++ == 0) note_run(&block);
+}
+
+void Core::note_run(Block* block) { ran_.push_back(block); }
+
+// The block that was counted as a whole stopped before the instruction at `pc`.
+void Core::uncount_from(uint64_t pc) {
+    Block& block = *previous_;
+    size_t index = block.index_of(pc);
+    drop_budget();
+    if (index == block.ops.size()) return;
+    if (block.runs-- == 0) note_run(&block);
+    retired_ -= block.ops.size() - index;
+    for (size_t i = 0; i < index; i++) {
+        add(block.ops[i].probes);
+        if (tallying_) tally_[block.address + block.ops[i].offset]++;
+    }
+    previous_ = &none_;
+}
+
+Block& Core::block_at(uint64_t address, uint32_t size) {
+    Block* block = blocks_.find(address, size);
+    if (!block) return decode(address, size);
+    if (!block->changeable || unchanged(*block)) return *block;
+    if (previous_ == block) previous_ = &none_;
+    fold();
+    blocks_.erase(*block);
+    return decode(address, size);
+}
+
+Block& Core::decode(uint64_t address, uint32_t size) {
+    auto block = std::make_unique<Block>(Block{
+        .tag = BlockTable::tag(address, size), .end = address + size, .cost = 0, .address = address, .size = size});
+    block->bytes.resize(size);
+    if (space_->read(address, block->bytes) != size)
+        throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
+    block->ops = isa_->decode(address, block->bytes);
+    if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
+    for (const Op& op : block->ops)
+        for (unsigned probe = 0; probe < PROBE_COUNT; probe++) block->counts[probe] += op.probes >> probe & 1;
+    block->ends_conditional = block->ops.back().conditional;
+    for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
+        block->changeable |= changeable(*space_->lookup(page));
+    if (!block->changeable) block->bytes = {};
+    const Op& first = block->ops[0];
+    block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
+    set_cost(*block);
+    return blocks_.insert(std::move(block));
+}
+
+// The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.
+void Core::forget_blocks() {
+    blocks_stale_ = true;
+    drop_budget();  // so that the next block is considered
+}
+
+void Core::drop_blocks() {
+    previous_ = &none_;
+    repeat_ = nullptr;
+    fold();
+    ran_.clear();
+    blocks_.clear();
+}
+
+bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }
+
+void Core::set_cost(Block& block) const { block.cost = block.special ? NEVER_FITS : cost(block); }
+
+bool Core::unchanged(const Block& block) const {
+    std::vector<uint8_t> now(block.size);
+    return space_->read(block.address, now) == block.size && now == block.bytes;
+}
+
+// On x86 a store into its own block ends that block: the engine runs the store again, alone. Its first, whole count is
+// taken back from the store on.
+void Core::note_interrupted_store(uint64_t address, const Block& next) {
+    if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return;
+    bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) &&
+                 !(next.ops[0].probes & bit(Probe::BR_RETIRED));
+    if (!alone || previous_->index_of(address) == previous_->ops.size()) return;
+    if (follows_branches_) previous_->departures--;
+    uncount_from(address);
+}
+
+}  // namespace perfemu

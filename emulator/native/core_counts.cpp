@@ -1,0 +1,127 @@
+// Counts: the budget until something is due, and the totals that are folded from blocks' runs when somebody asks.
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+#include "core.hpp"
+
+namespace perfemu {
+namespace {
+
+constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
+constexpr uint64_t POLL_REPEATS = 1'000'000;
+constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 40;
+constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
+constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
+
+}  // namespace
+
+// Books what was taken from the budget; nothing fits until the next `plan`.
+void Core::drop_budget() {
+    retired_ = retired();
+    planned_instructions_ = 0;
+    budget_ = 0;
+}
+
+void Core::plan() {
+    drop_budget();
+    if (retired_ - folded_at_ > FOLD_INSTRUCTIONS) fold();
+    ProbeMask event_probes = 0;
+    uint64_t instructions = std::min(until_ - retired_, POLL_INSTRUCTIONS);
+    uint64_t events = MOST_EVENTS;
+    for (auto& bank : banks_) {
+        for (const CounterBank::Armed& counter : bank->armed()) {
+            if (counter.probes & ~RETIREMENT) {
+                event_probes |= counter.probes;
+                events = std::min(events, counter.remaining);
+            } else {
+                uint64_t each = static_cast<uint64_t>(std::popcount(counter.probes));
+                instructions = std::min(instructions, (counter.remaining + each - 1) / each);
+            }
+        }
+    }
+    // A conditional branch may turn out to be taken.
+    if (event_probes & DYNAMIC_BRANCHES) event_probes |= bit(Probe::BR_COND);
+    if (event_probes != costed_probes_) {
+        costed_probes_ = event_probes;
+        blocks_.each([this](Block& block) { set_cost(block); });
+    }
+    planned_instructions_ = static_cast<uint32_t>(instructions - 1);
+    budget_ = planned_instructions_ | (events - 1) << 32;
+}
+
+bool Core::poll_due() {
+    uint64_t now = retired();
+    if (now - polled_ < POLL_INSTRUCTIONS && repeats_since_poll_ < POLL_REPEATS) return false;
+    polled_ = now;
+    repeats_since_poll_ = 0;
+    progress_.store(now, std::memory_order_relaxed);
+    return true;
+}
+
+void Core::add(ProbeMask probes, uint64_t times) {
+    for (; probes; probes &= probes - 1) totals_[static_cast<unsigned>(std::countr_zero(probes))] += times;
+}
+
+void Core::fold() {
+    folded_at_ = retired();
+    for (Block* block : ran_) {
+        if (block->runs)
+            for (unsigned probe = 0; probe < PROBE_COUNT; probe++) totals_[probe] += block->runs * block->counts[probe];
+        if (block->runs && tallying_)
+            for (const Op& op : block->ops) tally_[block->address + op.offset] += block->runs;
+        if (block->ends_conditional) {
+            totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)] += block->departures;
+            totals_[static_cast<unsigned>(Probe::BR_TAKEN)] += block->departures;
+        }
+        block->runs = 0;
+        block->departures = 0;
+    }
+    ran_.clear();
+    // It may still depart.
+    if (previous_ != &none_) note_run(previous_);
+}
+
+void Core::follow_branches() {
+    if (std::exchange(follows_branches_, true)) return;
+    followed_from_start_ = retired() == 0;
+}
+
+void Core::watch(ProbeMask probes) {
+    if (probes & DYNAMIC_BRANCHES) follow_branches();
+}
+
+uint64_t Core::total(Probe probe) {
+    if (bit(probe) & DYNAMIC_BRANCHES && !followed_from_start_)
+        throw std::logic_error(
+            "where conditional branches went is only known if follow_branches is called before the first run");
+    return sum(bit(probe));
+}
+
+uint64_t Core::sum(ProbeMask probes) {
+    uint64_t sum = static_cast<uint64_t>(std::popcount(probes & RETIREMENT)) * retired();
+    if (!(probes & ~RETIREMENT)) return sum;
+    fold();
+    for (unsigned probe = 0; probe < PROBE_COUNT; probe++)
+        if ((probes & ~RETIREMENT) >> probe & 1) sum += totals_[probe];
+    return sum;
+}
+
+void Core::fire(Probe probe, uint64_t amount) {
+    if (bit(probe) & RETIREMENT) throw std::invalid_argument("only the core retires instructions");
+    totals_[static_cast<unsigned>(probe)] += amount;
+}
+
+void Core::start_tally() {
+    fold();
+    tallying_ = true;
+    tally_.clear();
+}
+
+const Core::Tally& Core::tally() {
+    fold();
+    return tally_;
+}
+
+}  // namespace perfemu

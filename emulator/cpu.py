@@ -50,6 +50,9 @@ class InterruptSource(Protocol):
 
     def interrupt_asserted(self) -> bool: ...
 
+    def take_interrupt(self) -> None:
+        """What the hardware does as it delivers the interrupt, before the handler runs."""
+
 
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
@@ -72,4 +75,5 @@ class Cpu:
         """Run the handlers of all sources that assert the line; called by the machine after an OVERFLOW exit."""
         for source, handler in self._interrupts:
             if source.interrupt_asserted():
+                source.take_interrupt()
                 handler()

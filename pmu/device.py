@@ -28,5 +28,8 @@ class Pmu(Protocol):
     def interrupt_asserted(self) -> bool:
         """Whether the overflow interrupt is pending now."""
 
+    def take_interrupt(self) -> None:
+        """What the hardware does as it delivers the interrupt."""
+
     def grant_user_access(self, system_registers: SystemRegisters) -> None:
         """Claim what user mode may reach; each access asks the PMU's own permission bits when it happens."""

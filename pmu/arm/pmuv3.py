@@ -129,6 +129,9 @@ class PmuV3(RegisterDevice):
             return False
         return bool(self._bank.overflowed() & self._armed and self.storage["PMCR_EL0"] & _ENABLE)
 
+    def take_interrupt(self) -> None:
+        """Nothing: PMUIRQ stays asserted until software clears PMOVSCLR_EL0."""
+
     def event_of(self, counter: int) -> Event | None:
         """What an event counter is set to count; None for an event that this PMU lacks, which counts nothing."""
         self._check(PMEVTYPERn_EL0, counter)

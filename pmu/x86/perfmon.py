@@ -114,7 +114,7 @@ class Perfmon(RegisterDevice):
     def take_interrupt(self) -> None:
         """What hardware does as it delivers the interrupt: mask the local APIC's entry, and freeze if told to.
 
-        For whoever delivers it. Afterwards software clears the overflow (and CTR_FRZ) by
+        Afterwards software clears the overflow (and CTR_FRZ) by
         IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
         """
         self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED

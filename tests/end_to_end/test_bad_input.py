@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import require
 from end_to_end.assembled import CRASHES, exits, kills_itself, program
 from end_to_end.command import ENVIRONMENT, PERFEMU, complaint, perfemu
 from guests import DIRECTORY, ISAS
@@ -81,7 +82,6 @@ def test_a_script_of_scripts(tmp_path: Path) -> None:
     assert done.returncode == 126
 
 
-@pytest.mark.skipif(not TRUE.exists(), reason="no /bin/true")
 def test_missing_loader_and_library(tmp_path: Path) -> None:
     data = TRUE.read_bytes()
     loader, library = tmp_path / "loader", tmp_path / "library"
@@ -154,7 +154,7 @@ USAGE = [
 
 @pytest.mark.parametrize(("command", "text"), USAGE)
 def test_wrong_commands(command: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, err = in_process(capsys, *command.replace("PROGRAM", GOOD).split())
+    status, err = in_process(capsys, *(GOOD if word == "PROGRAM" else word for word in command.split()))
     assert err.startswith("perfemu: "), err
     assert text in err
     assert err.count("\n") == 1, err
@@ -175,16 +175,15 @@ def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def shell(text: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        ["bash", "-c", text.replace("perfemu", str(PERFEMU))], capture_output=True, cwd=cwd, env=ENVIRONMENT,
-        timeout=60, check=False,
-    )  # fmt: skip
+    """A command line of bash, for which `perfemu` is in the PATH and $GOOD is a program."""
+    environment = {"PATH": f"{PERFEMU.parent}:{ENVIRONMENT['PATH']}", "GOOD": GOOD}
+    return subprocess.run(["bash", "-c", text], capture_output=True, cwd=cwd, env=environment, timeout=60, check=False)
 
 
 def test_closed_and_full_streams(tmp_path: Path) -> None:
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
         for command in ("run", "stat", "record -o file"):
-            done = shell(f"perfemu {command} {GOOD} {closed}", tmp_path)
+            done = shell(f'perfemu {command} "$GOOD" {closed}', tmp_path)
             assert done.returncode == 0, (command, closed, done.stderr)
             assert b"error" not in done.stderr
     assert shell("perfemu report -i file >&-", tmp_path).returncode == 0
@@ -192,12 +191,12 @@ def test_closed_and_full_streams(tmp_path: Path) -> None:
         done = shell(f"perfemu {command} > /dev/full", tmp_path)
         assert complaint(done) == "cannot write: No space left on device"
         assert done.returncode == 1
-    done = shell(f"perfemu run {GOOD} 2>/dev/full && perfemu record -o file {GOOD} 2>/dev/full", tmp_path)
+    done = shell('perfemu run "$GOOD" 2>/dev/full && perfemu record -o file "$GOOD" 2>/dev/full', tmp_path)
     assert done.returncode == 0
 
 
 def test_a_reader_that_goes_away(tmp_path: Path) -> None:
-    done = shell(f"perfemu stat -r 2 {GOOD} 2>&1 | head -1; echo ${{PIPESTATUS[0]}}", tmp_path)
+    done = shell('perfemu stat -r 2 "$GOOD" 2>&1 | head -1; echo ${PIPESTATUS[0]}', tmp_path)
     assert done.stderr == b""
     assert done.stdout.split()[-1] in (b"0", b"141")
     done = shell("perfemu list | head -1; echo ${PIPESTATUS[0]}", tmp_path)
@@ -257,9 +256,11 @@ def test_exceptions_one_after_the_other(tmp_path: Path) -> None:
       for (int i = 0; i < 4; i++) __asm__ volatile("xorl %%ecx, %%ecx; divl %%ecx" ::: "eax", "ecx", "edx");
       return 7;
     }"""
-    if subprocess.run(["sh", "-c", "command -v gcc"], capture_output=True, check=False).returncode:
-        pytest.skip("package gcc is not installed")
-    subprocess.run(["gcc", "-xc", "-", "-o", tmp_path / "divides"], input=source.encode(), check=True)
+    subprocess.run(
+        [require.command("gcc", package="gcc"), "-xc", "-", "-o", tmp_path / "divides"],
+        input=source.encode(),
+        check=True,
+    )
     assert perfemu("run", tmp_path / "divides").returncode == 7
     assert perfemu("record", "-c", "11", "-o", tmp_path / "data", tmp_path / "divides").returncode == 7
 
@@ -306,5 +307,5 @@ def test_what_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_directory_that_is_gone(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    done = shell(f"cd {gone} && rmdir {gone} && perfemu run {GOOD}", tmp_path)
+    done = shell('cd gone && rmdir ../gone && perfemu run "$GOOD"', tmp_path)
     assert complaint(done) == "the current directory has been removed: cd to one that exists"

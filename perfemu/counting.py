@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from emulator.linux.errors import LinuxError
+from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError
@@ -15,7 +16,7 @@ from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted
 from perfemu.progress import Progress
 from perfemu.session import GuestSettings, Session, cannot_know
-from perfemu.statistics.counts import Count, Counts, Reading, RunTimes
+from perfemu.statistics.counts import Absence, Count, Counts, Reading, RunTimes
 
 DEFAULT_EVENTS = (
     "task-clock",
@@ -43,22 +44,25 @@ class Counted:
     interrupted_by: int | None = None  # signal
 
 
-def open_counters(session: Session, specs: Iterable[EventSpec], inherit: bool = True) -> list[PerfEvent | None]:
-    """One event per spec; None for what is not supported. A group stands or falls with its leader."""
-    opened: list[PerfEvent | None] = []
+def open_counters(session: Session, specs: Iterable[EventSpec], inherit: bool = True) -> list[PerfEvent | Absence]:
+    """One event per spec, or why there is none. A group stands or falls with its leader; what it lacks counters for is
+    left out of it."""
+    opened: list[PerfEvent | Absence] = []
     leader: PerfEvent | None = None
     for spec in specs:
         if spec.leads:
             leader = None
-        event = None
+        event: PerfEvent | Absence = Absence.NOT_SUPPORTED
         if not spec.counts_no_user_mode and (spec.leads or leader is not None):
             try:
                 event = session.open(stat_attr(spec, inherit=inherit), leader=leader)
+            except GroupTooLarge:
+                event = Absence.NOT_COUNTED
             except LinuxError as error:
                 if not cannot_know(error):
                     raise PerfemuError(f"{spec.name}: cannot be opened: {error.why or error}") from None
         if spec.leads:
-            leader = event
+            leader = event if isinstance(event, PerfEvent) else None
         opened.append(event)
     return opened
 
@@ -92,9 +96,11 @@ def count(
             ending, interrupted_by = None, interrupted.number
         times.append(session.times)
         for row, event in zip(readings, opened, strict=True):
-            if event is not None:
+            if isinstance(event, PerfEvent):
                 values = event.read_values()
                 row.append(Reading(values.value, values.enabled, values.running))
+            elif event is Absence.NOT_COUNTED:
+                row.append(Reading(0, 0, 0))
         if interrupted_by is not None:
             break
         if after_run is not None and ending is not None:

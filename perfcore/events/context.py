@@ -1,7 +1,8 @@
 """PerfEventContext, the events of one task or CPU, and CpuContext, which puts them on the PMU of one CPU.
 
 As kernel/events/core.c schedules, without rotation: pinned groups before flexible ones, the CPU's own before the
-task's, each in the order of opening; a flexible group that does not fit holds back the hardware groups after it.
+task's, each in the order of opening. A group that does not fit holds nobody back: Linux makes those behind it wait
+because it rotates; here they would wait for ever, and for a counter that only they can use.
 """
 
 from __future__ import annotations
@@ -177,19 +178,15 @@ class CpuContext:
     def schedule_in(self) -> None:
         """Put on what is enabled and fits."""
         for pinned in (True, False):
-            has_room = True
             for group in self._groups(pinned):
                 if group.state != EventState.INACTIVE or not self._matches(group):
                     continue
                 if _may_leave_room(group):
                     self.group_sched_in(group)
                     continue
-                if has_room and self._can_go(group) and self.group_sched_in(group):
-                    continue
-                if pinned:
+                fits = self._can_go(group) and self.group_sched_in(group)
+                if pinned and not fits:
                     group.set_state(EventState.ERROR)
-                else:
-                    has_room = False
 
     def _schedule_out(self, pinned_too: bool) -> None:
         for context in self._contexts():

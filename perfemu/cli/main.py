@@ -144,10 +144,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _take_over() -> tuple[int, int, int]:
     """Make this process independent of how it was started; the descriptors for the guest."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback, wherever nothing must be completed
+    _forget_coerced_locale()
     if sys.getfilesystemencoding() not in _ENCODINGS:
         # The user's locale must not change the bytes of arguments and file names.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     return streams.prepare()
+
+
+def _forget_coerced_locale() -> None:
+    """In the C locale Python sets LC_CTYPE (PEP 538); --inherit-env is of the user's variables, not of Python's."""
+    with open("/proc/self/environ", "rb") as file:  # as they were when the process started
+        given = file.read().split(b"\0")
+    if not any(variable.startswith(b"LC_CTYPE=") for variable in given):
+        os.environ.pop("LC_CTYPE", None)
 
 
 def _guarded(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int:

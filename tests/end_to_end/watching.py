@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from emulator.linux.task import Task
 from emulator.probes import Probe
+from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.counting import open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
@@ -38,7 +39,7 @@ class Watch:
         """Open the events; the result says how many samples' bytes have come."""
         if self.count:
             opened = open_counters(session, session.parse([self.count]))
-            return lambda: sum(event is not None and event.count() > 0 for event in opened)
+            return lambda: sum(isinstance(event, PerfEvent) and event.count() > 0 for event in opened)
         if not self.sample:
             return lambda: 0
         specs = [user_mode_only(spec) for spec in session.parse([self.sample])]

@@ -38,6 +38,10 @@ class CpuCounters:
         self.user_events: set[PerfEvent] = set()  # that user space may read by itself
 
 
+class GroupTooLarge(LinuxError):
+    """EINVAL: a group would not fit on an empty PMU."""
+
+
 class HardwareDriver(ABC):
     """A driver for one kind of CPU PMU, on all CPUs that have it. Verbs as PmuDriver has them."""
 
@@ -123,7 +127,7 @@ class HardwareDriver(ABC):
             hw = event.hw
             hw.sample_period = hw.last_period = hw.period_left = self.longest_period(event)
         if not event.is_leader and not self._group_fits(event):
-            raise LinuxError(EINVAL, f"{self.name}: the group needs more counters than there are")
+            raise GroupTooLarge(EINVAL, f"{self.name}: the group needs more counters than there are")
 
     def _code(self, type: int, config: int) -> int:
         """The code that the PMU selects by."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from emulator.linux.errors import EBADF, EINVAL, EPERM, LinuxError
+from emulator.linux.errors import EBADF, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
@@ -83,7 +83,10 @@ def _set_flags(task: Task, descriptor: int, file: File, argument: int) -> int:
 
 
 def _set_owner(task: Task, descriptor: int, file: File, argument: int) -> int:
-    file.signal_owner = (argument & 0xFFFFFFFF) - ((argument & 0x80000000) << 1)
+    owner = (argument & 0xFFFFFFFF) - ((argument & 0x80000000) << 1)
+    if owner == -(1 << 31):  # f_setown(), fs/fcntl.c: there is no such group
+        raise LinuxError(EINVAL, f"F_SETOWN {owner}")
+    file.signal_owner = owner
     return 0
 
 
@@ -96,6 +99,8 @@ def _set_owner_ex(task: Task, descriptor: int, file: File, argument: int) -> int
     kind, owner = struct.unpack("<ii", task.mm.read(argument, 8))
     if kind not in range(3):
         raise LinuxError(EINVAL, f"F_SETOWN_EX type {kind}")
+    if owner < 0:
+        raise LinuxError(ESRCH, f"F_SETOWN_EX of {owner}: there is no such process")
     file.signal_owner = -owner if kind == 2 else owner
     return 0
 

@@ -15,6 +15,7 @@ from emulator.linux.errors import (
     ENOENT,
     ENOTTY,
     ESPIPE,
+    ESRCH,
 )
 from emulator.linux.syscalls import table
 
@@ -122,6 +123,18 @@ def test_fcntl_flags_and_locks(program):
     assert program.memory.read(flock, 2) == b"\x02\0"
     assert program("fcntl", fd, 777, 0) == -EINVAL
     assert program("flock", fd, 2) == 0
+
+
+def test_fcntl_owners(program):
+    """F_SETOWN 8, F_GETOWN 9, F_SETOWN_EX 15, F_GETOWN_EX 16; struct f_owner_ex is (type, id), and type 2 a group."""
+    fd = opened(program)
+    assert program("fcntl", fd, 8, -1000) == 0
+    assert program("fcntl", fd, 9, 0) == -1000
+    assert program("fcntl", fd, 16, BUFFER) == 0
+    assert struct.unpack("<ii", program.memory.read(BUFFER, 8)) == (2, 1000)
+    assert program("fcntl", fd, 8, 1 << 31) == -EINVAL  # minus the least int is no int
+    assert program("fcntl", fd, 15, program.data(struct.pack("<ii", 2, -(1 << 31)))) == -ESRCH
+    assert program("fcntl", fd, 9, 0) == -1000
 
 
 def test_getcwd_and_chdir(program):

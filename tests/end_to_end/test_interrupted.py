@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import require
 from end_to_end.assembled import LONG_REP, SPIN, program
 from end_to_end.command import PERFEMU, killed_by, perfemu, start
 
@@ -40,7 +41,7 @@ def guests(directory: Path) -> dict[str, list[str | Path]]:
 @pytest.mark.parametrize("guest", ["x86_64 loop", "aarch64 loop", "long rep", "read"])
 def test_run_and_stat(guest: str, tmp_path: Path) -> None:
     if guest == "read" and not os.path.exists("/bin/cat"):
-        pytest.skip("package coreutils is not installed")
+        require.missing("package coreutils is not installed")
     argv = guests(tmp_path)[guest]
     for command, number in (("run", signal.SIGINT), ("stat", signal.SIGTERM)):
         process = start([command, *argv], tmp_path)
@@ -81,7 +82,7 @@ def test_a_guest_whose_reader_goes_away(tmp_path: Path) -> None:
     data = tmp_path / "data"
     text = f"{PERFEMU} record -o {data} /usr/bin/yes 2>/dev/null | head -1; echo ${{PIPESTATUS[0]}}"
     if not os.path.exists("/usr/bin/yes"):
-        pytest.skip("package coreutils is not installed")
+        require.missing("package coreutils is not installed")
     done = subprocess.run(["bash", "-c", text], capture_output=True, timeout=60, check=False)
     assert done.stdout == b"y\n141\n"
     assert perfemu("report", "-i", data).returncode == 0
@@ -89,7 +90,7 @@ def test_a_guest_whose_reader_goes_away(tmp_path: Path) -> None:
 
 def test_hours_of_sleep_pass_at_once(tmp_path: Path) -> None:
     if not os.path.exists("/bin/sleep"):
-        pytest.skip("package coreutils is not installed")
+        require.missing("package coreutils is not installed")
     begun = time.monotonic()
     assert perfemu("run", "/bin/sleep", "36000").returncode == 0
     assert time.monotonic() - begun < 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from emulator.linux.errors import (
     E2BIG,
     EAGAIN,
@@ -146,15 +148,26 @@ FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP = 0, 1, 
 FUTEX_WAIT_BITSET, FUTEX_WAKE_BITSET = 9, 10
 FUTEX_COMMAND = 0x7F
 FUTEX_CLOCK_REALTIME = 256
+FUTEX_OP_SHIFT = 8  # in the operation: the argument is a bit's number
+FUTEX_OPERATIONS: tuple[Callable[[int, int], int], ...] = (  # FUTEX_OP_SET, ADD, OR, ANDN, XOR
+    lambda old, argument: argument,
+    lambda old, argument: old + argument,
+    lambda old, argument: old | argument,
+    lambda old, argument: old & ~argument,
+    lambda old, argument: old ^ argument,
+)
+FUTEX_COMPARISONS = 6  # FUTEX_OP_CMP_EQ and so on: whom else to wake
 
 
 @syscall(aarch64=98, x86_64=202, support=Support.PARTIAL, note="for one thread: nobody waits, nobody wakes; no PI")
 def futex(task: Task, address: Address, operation: int, value: UInt, timeout: Address, other: Address, v3: UInt) -> int:
     command = operation & FUTEX_COMMAND
-    if command in (FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_REQUEUE, FUTEX_WAKE_OP):
+    if command in (FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_REQUEUE):
         if address & 3:
             raise LinuxError(EINVAL, f"futex at {address:#x}")
         return 0
+    if command == FUTEX_WAKE_OP:
+        return _wake_op(task, address, other, v3)
     if command not in (FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_CMP_REQUEUE):
         task.kernel.name_once(f"futex operation {command} is not modelled: ENOSYS")
         raise LinuxError(ENOSYS, f"futex operation {command}")
@@ -170,6 +183,23 @@ def futex(task: Task, address: Address, operation: int, value: UInt, timeout: Ad
     if task.kernel.sleep_until(task, wake_ns):
         raise LinuxError(ETIMEDOUT, "nobody woke it")
     raise LinuxError(ERESTARTSYS if wake_ns is None else EINTR, "a signal came")
+
+
+def _wake_op(task: Task, address: int, other: int, encoded: int) -> int:
+    """Change the word at `other`; then there is nobody to wake. kernel/futex/waitwake.c, futex_atomic_op_inuser."""
+    if address & 3 or other & 3:
+        raise LinuxError(EINVAL, f"futexes at {address:#x} and {other:#x}")
+    operation, comparison = encoded >> 28, encoded >> 24 & 0xF
+    argument = (encoded >> 12 & 0xFFF ^ 0x800) - 0x800  # 12 bits with their sign
+    if operation & FUTEX_OP_SHIFT:
+        operation, argument = operation & ~FUTEX_OP_SHIFT, 1 << (argument & 31)
+    if operation >= len(FUTEX_OPERATIONS):
+        raise LinuxError(ENOSYS, f"FUTEX_WAKE_OP {operation}")
+    old = task.mm.read_u32(other)
+    task.mm.write(other, (FUTEX_OPERATIONS[operation](old, argument) & 0xFFFF_FFFF).to_bytes(4, "little"))
+    if comparison >= FUTEX_COMPARISONS:
+        raise LinuxError(ENOSYS, f"FUTEX_WAKE_OP with comparison {comparison}")
+    return 0
 
 
 def _futex_deadline(task: Task, command: int, operation: int, timeout: int) -> int | None:

@@ -317,6 +317,12 @@ static void identity(void) {
     cpu_set_t set;
     check("sched_getaffinity", sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) >= 1);
     check("wait is ECHILD", wait(NULL) == -1 && errno == ECHILD);
+    unsigned nobody = 0, word = 5;
+    long woken = syscall(SYS_futex, &nobody, 5 /* WAKE_OP */, 1, 1, &word, 1u << 28 | 0xFFEu << 12); /* ADD -2 */
+    check("FUTEX_WAKE_OP changes the word", woken == 0 && word == 3);
+    woken = syscall(SYS_futex, &nobody, 5, 1, 1, &word, 11u << 28 | 1 << 12); /* ANDN of bit 1 */
+    check("... by the number of a bit", woken == 0 && word == 1);
+    check("... as it can", syscall(SYS_futex, &nobody, 5, 1, 1, &word, 5u << 28) == -1 && errno == ENOSYS && word == 1);
     check("an unknown syscall is ENOSYS", syscall(9999) == -1 && errno == ENOSYS);
 }
 

@@ -6,11 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 PERFEMU = Path(sys.executable).with_name("perfemu")
 TIMEOUT_S = 60
+ENOUGH_S = 5.0  # from a signal to the end: 0.1 s on an idle host, and the rest for a busy one
+STARTED_S = 0.8  # of CPU time: by then the guest runs, on however busy a host
+LINE = b"first\n"
 ENVIRONMENT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
 
 
@@ -36,6 +41,26 @@ def start(
         [PERFEMU, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
         env=ENVIRONMENT, preexec_fn=before,
     )  # fmt: skip
+
+
+def wait_for_guest(process: subprocess.Popen[Any], echoes: bool = False) -> None:
+    """Until the guest has answered a line and reads again, or uses the CPU for good."""
+    if echoes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(LINE)
+        process.stdin.flush()
+        assert process.stdout.readline() == LINE
+        return
+    while cpu_seconds(process.pid) < STARTED_S:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Those of a process that has not been waited for: utime and stime of proc(5)'s stat."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def complaint(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -12,17 +11,14 @@ import pytest
 
 import require
 from end_to_end.assembled import LONG_REP, SPIN, program
-from end_to_end.command import PERFEMU, killed_by, perfemu, start
+from end_to_end.command import ENOUGH_S, PERFEMU, killed_by, perfemu, start, wait_for_guest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ENOUGH_S = 1.0  # from the signal to the end: 0.1 s on an idle host, and the rest for a busy one
-BUSY_S = 0.7  # until the guest runs, surely
 
 
-def interrupt(process: subprocess.Popen[bytes], number: int) -> tuple[float, bytes]:
+def interrupt(process: subprocess.Popen[bytes], number: int, echoes: bool) -> tuple[float, bytes]:
     """Seconds until it ended, and its stderr."""
-    time.sleep(BUSY_S)
-    assert process.poll() is None, process.communicate()
+    wait_for_guest(process, echoes)
     begun = time.monotonic()
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
@@ -34,18 +30,16 @@ def guests(directory: Path) -> dict[str, list[str | Path]]:
         "x86_64 loop": [program(directory / "spin-x86", "x86_64", SPIN["x86_64"])],
         "aarch64 loop": [program(directory / "spin-arm", "aarch64", SPIN["aarch64"])],
         "long rep": [program(directory / "rep", "x86_64", LONG_REP)],
-        "read": ["/bin/cat"],
+        "read": [require.command("cat", package="coreutils")],
     }
 
 
 @pytest.mark.parametrize("guest", ["x86_64 loop", "aarch64 loop", "long rep", "read"])
 def test_run_and_stat(guest: str, tmp_path: Path) -> None:
-    if guest == "read" and not os.path.exists("/bin/cat"):
-        require.missing("package coreutils is not installed")
     argv = guests(tmp_path)[guest]
     for command, number in (("run", signal.SIGINT), ("stat", signal.SIGTERM)):
         process = start([command, *argv], tmp_path)
-        seconds, err = interrupt(process, number)
+        seconds, err = interrupt(process, number, guest == "read")
         assert killed_by(process.returncode) == number
         assert seconds < ENOUGH_S, command
         assert b"Traceback" not in err
@@ -58,9 +52,9 @@ def test_record(guest: str, number: signal.Signals, tmp_path: Path) -> None:
     argv = guests(tmp_path)[guest]
     data = tmp_path / "data"
     process = start(["record", "-c", "100000", "-o", data, *argv], tmp_path)
-    seconds, err = interrupt(process, number)
+    seconds, err = interrupt(process, number, guest == "read")
     assert killed_by(process.returncode) == number
-    assert seconds < 2 * ENOUGH_S  # the file is completed, too
+    assert seconds < ENOUGH_S  # the file is completed, too
     assert b"Captured and wrote" in err
     report = perfemu("report", "-i", data)
     assert (report.returncode, report.stderr) == (0, b"")
@@ -71,7 +65,7 @@ def test_record(guest: str, number: signal.Signals, tmp_path: Path) -> None:
 def test_nohup_is_obeyed(tmp_path: Path) -> None:
     argv = guests(tmp_path)["read"]
     process = start(["run", *argv], tmp_path, before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN) and None)
-    time.sleep(BUSY_S)
+    wait_for_guest(process, echoes=True)
     process.send_signal(signal.SIGHUP)
     out, err = process.communicate(b"still there\n", timeout=20)
     assert (process.returncode, out, err) == (0, b"still there\n", b"")
@@ -80,20 +74,18 @@ def test_nohup_is_obeyed(tmp_path: Path) -> None:
 def test_a_guest_whose_reader_goes_away(tmp_path: Path) -> None:
     """The guest dies of SIGPIPE, and the recording is complete."""
     data = tmp_path / "data"
-    text = f"{PERFEMU} record -o {data} /usr/bin/yes 2>/dev/null | head -1; echo ${{PIPESTATUS[0]}}"
-    if not os.path.exists("/usr/bin/yes"):
-        require.missing("package coreutils is not installed")
-    done = subprocess.run(["bash", "-c", text], capture_output=True, timeout=60, check=False)
+    yes = require.command("yes", package="coreutils")
+    text = '"$0" record -o "$1" "$2" 2>/dev/null | head -1; echo ${PIPESTATUS[0]}'
+    done = subprocess.run(["bash", "-c", text, PERFEMU, data, yes], capture_output=True, timeout=60, check=False)
     assert done.stdout == b"y\n141\n"
     assert perfemu("report", "-i", data).returncode == 0
 
 
 def test_hours_of_sleep_pass_at_once(tmp_path: Path) -> None:
-    if not os.path.exists("/bin/sleep"):
-        require.missing("package coreutils is not installed")
+    sleep = require.command("sleep", package="coreutils")
     begun = time.monotonic()
-    assert perfemu("run", "/bin/sleep", "36000").returncode == 0
-    assert time.monotonic() - begun < 5
+    assert perfemu("run", sleep, "36000").returncode == 0
+    assert time.monotonic() - begun < 60
 
 
 def test_while_nothing_runs(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import require
+from end_to_end.command import ENOUGH_S, wait_for_guest
 from guests import DIRECTORY, ISAS
 from perfcore.perfdata.reader import open_perf_data
 from perfemu.cli.main import COMMANDS, main
@@ -272,12 +273,12 @@ def test_a_signal_ends_the_run_in_order(command: str, number: signal.Signals, tm
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    time.sleep(0.7)  # long enough to be running
+    wait_for_guest(process)
     process.send_signal(number)
     before = time.monotonic()
     _, error = process.communicate(timeout=10)
     assert process.returncode == -number
-    assert time.monotonic() - before < 1
+    assert time.monotonic() - before < ENOUGH_S
     if command.startswith("record"):
         assert "[ perfemu record: Captured and wrote" in error
         with open_perf_data(str(tmp_path / "out.data")) as file:

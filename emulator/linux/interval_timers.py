@@ -19,6 +19,7 @@ class IntervalTimer:
         self._timer: Timer | None = None
         self._due_ns = 0
         self.interval_ns = 0
+        self.missed = 0  # intervals that had passed, too, when it fired last
 
     def now_ns(self) -> int:
         return self._clock.busy_ns() if self._cpu_time else self._clock.elapsed_ns()
@@ -26,6 +27,7 @@ class IntervalTimer:
     def set(self, value_ns: int, interval_ns: int) -> None:
         """Fire in `value_ns`, then every `interval_ns` (0: never again). A value of 0 disarms."""
         self.cancel()
+        self.missed = 0
         if value_ns > 0:
             self.interval_ns = interval_ns
             self._arm(self.now_ns() + value_ns)
@@ -57,6 +59,6 @@ class IntervalTimer:
     def _expire(self) -> None:
         self._timer = None
         if self.interval_ns:
-            missed = max(self.now_ns() - self._due_ns, 0) // self.interval_ns
-            self._arm(self._due_ns + (missed + 1) * self.interval_ns)
+            self.missed = max(self.now_ns() - self._due_ns, 0) // self.interval_ns
+            self._arm(self._due_ns + (self.missed + 1) * self.interval_ns)
         self._fires()

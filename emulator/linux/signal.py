@@ -94,6 +94,7 @@ class SignalInfo:
     uid: int = 0
     value: int = 0
     timer_id: int = 0
+    overrun: int = 0  # how often the timer expired again while this was pending
     trap_number: int = 0  # what the signal frame shows of a fault
     error_code: int = 0
 
@@ -107,7 +108,8 @@ class SignalInfo:
         if self.is_fault:
             body = self.address.to_bytes(8, "little")
         elif self.code == SI_TIMER:
-            body = self.timer_id.to_bytes(4, "little") + bytes(4) + self.value.to_bytes(8, "little")
+            numbers = self.timer_id.to_bytes(4, "little") + self.overrun.to_bytes(4, "little")
+            body = numbers + self.value.to_bytes(8, "little")
         else:
             body = self.pid.to_bytes(4, "little") + self.uid.to_bytes(4, "little") + self.value.to_bytes(8, "little")
         return (head + body).ljust(128, b"\0")
@@ -168,6 +170,13 @@ class SignalState:
         if info.signal < SIGRTMIN and any(other.signal == info.signal for other in self.pending):
             return
         self.pending.append(info)
+
+    def pending_of_timer(self, timer_id: int) -> SignalInfo | None:
+        """The signal of a POSIX timer, of which at most one is pending."""
+        return next((info for info in self.pending if info.code == SI_TIMER and info.timer_id == timer_id), None)
+
+    def replace(self, pending: SignalInfo, info: SignalInfo) -> None:
+        self.pending[self.pending.index(pending)] = info
 
     def deliverable(self) -> bool:
         return bool(self.pending) and bool(self.pending_mask() & ~self.blocked)

@@ -30,12 +30,14 @@ class FileContext:
     umask: int = 0o022
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PosixTimer:
     """What timer_create made."""
 
     clock: int
     timer: IntervalTimer
+    overruns: int = 0  # of its latest signal, which may be pending
+    overruns_before: int = 0  # of the one before
 
 
 @dataclass(frozen=True, slots=True)

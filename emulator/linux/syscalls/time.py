@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
 from emulator.linux.interval_timers import IntervalTimer
@@ -185,6 +186,7 @@ def alarm(task: Task, seconds: UInt) -> int:
 
 SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID = 0, 1, 2, 4
 SIGEVENT_SIZE = 64
+INT_MAX = (1 << 31) - 1  # DELAYTIMER_MAX
 
 
 @syscall(aarch64=107, x86_64=222)
@@ -206,12 +208,19 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
     info = SignalInfo(signal, SI_TIMER, value=value, timer_id=number)
 
     def fire() -> None:
-        if notify != SIGEV_NONE:
-            task.kernel.send_signal(task, info)
+        if notify == SIGEV_NONE:
+            return
+        pending = task.signals.pending_of_timer(number)
+        if pending is not None:
+            posix_timer.overruns = min(posix_timer.overruns + 1 + timer.missed, INT_MAX)
+            task.signals.replace(pending, replace(pending, overrun=posix_timer.overruns))
+        else:
+            posix_timer.overruns_before, posix_timer.overruns = posix_timer.overruns, min(timer.missed, INT_MAX)
+            task.kernel.send_signal(task, replace(info, overrun=posix_timer.overruns))
 
     cpu_time = clock in CPU_CLOCKS or clock < 0
     timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_time=cpu_time)
-    task.posix_timers[number] = PosixTimer(clock, timer)
+    posix_timer = task.posix_timers[number] = PosixTimer(clock, timer)
     timer_id.write(U32(number))
     return 0
 
@@ -228,6 +237,7 @@ def timer_settime(task: Task, number: int, flags: int, new: In[Itimerspec], old:
     posix_timer = _posix_timer(task, number)
     timer = posix_timer.timer
     before = Itimerspec(timer.interval_ns, timer.remaining_ns())
+    posix_timer.overruns = posix_timer.overruns_before = 0
     if flags & TIMER_ABSTIME and new.value_ns:
         timer.set_absolute(timer.now_ns() + new.value_ns - _now(task, posix_timer.clock), new.interval_ns)
     else:
@@ -244,10 +254,11 @@ def timer_gettime(task: Task, number: int, value: Out[Itimerspec]) -> int:
     return 0
 
 
-@syscall(aarch64=109, x86_64=225, support=Support.PARTIAL, note="always 0: overruns are not counted")
+@syscall(aarch64=109, x86_64=225)
 def timer_getoverrun(task: Task, number: int) -> int:
-    _posix_timer(task, number)
-    return 0
+    """Of the last signal that was delivered."""
+    timer = _posix_timer(task, number)
+    return timer.overruns if task.signals.pending_of_timer(number) is None else timer.overruns_before
 
 
 @syscall(aarch64=111, x86_64=226)

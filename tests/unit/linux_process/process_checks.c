@@ -32,7 +32,7 @@ static void check(const char *name, int holds) {
 }
 
 static sigjmp_buf back;
-static volatile int caught, caught_code, caught_value;
+static volatile int caught, caught_code, caught_value, caught_overrun;
 static void *volatile caught_address;
 
 static void on_fault(int signal, siginfo_t *info, void *context) {
@@ -189,6 +189,7 @@ static void on_signal(int signal, siginfo_t *info, void *context) {
     caught = signal;
     caught_code = info->si_code;
     caught_value = info->si_value.sival_int;
+    caught_overrun = info->si_overrun;
     order[count++ & 7] = signal;
 }
 
@@ -288,6 +289,17 @@ static void times_and_timers(void) {
     timer_settime(posix, 0, &spec, NULL);
     pause();
     check("a POSIX timer brings its value", caught_value == 77 && caught_code == SI_TIMER);
+    check("... which did not overrun", timer_getoverrun(posix) == 0 && caught_overrun == 0);
+    sigset_t alarm_set, old_set;
+    sigemptyset(&alarm_set);
+    sigaddset(&alarm_set, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm_set, &old_set);
+    spec.it_interval.tv_nsec = 50000000;
+    timer_settime(posix, 0, &spec, NULL); /* after 1, 51, 101 and 151 ms */
+    nanosleep(&(struct timespec){0, 180000000}, NULL);
+    check("a pending timer's overruns are not of the last signal", timer_getoverrun(posix) == 0);
+    sigprocmask(SIG_SETMASK, &old_set, NULL);
+    check("overruns are counted while its signal is blocked", caught_overrun == 3 && timer_getoverrun(posix) == 3);
     timer_delete(posix);
     struct timespec resolution;
     check("clock_getres", clock_getres(CLOCK_MONOTONIC, &resolution) == 0 && resolution.tv_nsec == 1);

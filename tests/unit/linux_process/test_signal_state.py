@@ -98,5 +98,5 @@ def test_siginfo_is_laid_out_as_linux_does() -> None:
     assert fault[:24] == bytes.fromhex("0b000000 00000000 01000000 00000000 3412000000000000")
     sent = SignalInfo(SIGUSR1, SI_USER, pid=1000, uid=5).pack()
     assert sent[:24] == bytes.fromhex("0a000000 00000000 00000000 00000000 e8030000 05000000")
-    timer = SignalInfo(SIGUSR1, SI_TIMER, timer_id=3, value=77).pack()
-    assert timer[:32] == bytes.fromhex("0a000000 00000000 feffffff 00000000 03000000 00000000 4d00000000000000")
+    timer = SignalInfo(SIGUSR1, SI_TIMER, timer_id=3, value=77, overrun=2).pack()
+    assert timer[:32] == bytes.fromhex("0a000000 00000000 feffffff 00000000 03000000 02000000 4d00000000000000")

@@ -251,3 +251,20 @@ def test_a_measuring_subsystem_never_throttles():
     event = record(machine, INSTRUCTIONS.copy(sample_period=1000))
     machine.run(4_000_000)
     assert len(samples(event)) == 4000
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_what_a_slow_reader_misses_is_a_record_and_a_count(isa):
+    """A sample takes 8 + 8 + 8 + 8 bytes: 127 leave 32 of the page, one of which stays free; 73 of 200 are lost."""
+    machine = FakeMachine(isa, settings=Settings.measuring())
+    wanted = SampleType.IP | SampleType.TID | SampleType.TIME
+    attr = INSTRUCTIONS.copy(sample_period=1000, sample_type=wanted, sample_id_all=1, read_format=ReadFormat.LOST)
+    event = record(machine, attr, pages=1)
+    machine.run(200_000)
+    assert len(samples(event)) == 127
+    machine.run(1000)
+    lost, sample = records(event.ring_buffer.drain())
+    pid, tid, time = struct.unpack_from("<IIQ", sample, 16)
+    assert time == BOOT_NS + 201_000
+    assert lost == struct.pack("<IHHQQIIQ", 2, 0, 40, event.id, 73, pid, tid, time)
+    assert struct.unpack("<2Q", event.read()) == (201_000, 73)

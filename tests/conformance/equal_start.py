@@ -16,6 +16,7 @@ from emulator.arch.cpuid import Leaf, cpuid
 from emulator.linux import kernel
 from emulator.linux.program import Program
 from emulator.linux.syscalls import identity
+from emulator.linux.syscalls.at import tree
 from emulator.linux.task import Credentials, Task
 from emulator.machine import Machine, MachineConfig
 from reference import QemuRun
@@ -60,6 +61,7 @@ def make_machine(config: MachineConfig, run: QemuRun, monkeypatch: pytest.Monkey
         monkeypatch.setattr(clock, "REALTIME_AT_BOOT_NS", run.time_s * 1_000_000_000)
     monkeypatch.setattr(kernel, "FIRST_PID", run.pid)
     monkeypatch.setattr(identity, "HOST_NAME", os.uname().nodename)
+    monkeypatch.setattr(identity, "free_bytes", _as_free_as_the_host)
     machine = Machine(config)
     architecture = machine.kernel.architecture
     layout = dataclasses.replace(architecture.layout, stack_top=run.stack_top, pie_base=PIE_BASE[config.isa])
@@ -67,6 +69,11 @@ def make_machine(config: MachineConfig, run: QemuRun, monkeypatch: pytest.Monkey
     if config.isa == "x86_64":
         machine.cpus[0].system_registers.claim_cpuid(_cpuid_with_caches)
     return machine
+
+
+def _as_free_as_the_host(size_bytes: int) -> int:
+    """sort asks whether more than three quarters of the memory are free."""
+    return size_bytes * os.sysconf("SC_AVPHYS_PAGES") // os.sysconf("SC_PHYS_PAGES")
 
 
 def _cpuid_with_caches(leaf: int, subleaf: int) -> Leaf:
@@ -81,6 +88,8 @@ def start(machine: Machine, program: Program) -> None:
     (task,) = machine.kernel.tasks.values()
     task.ppid = os.getpid()
     task.credentials = Credentials(os.getuid(), os.getgid(), ())
+    superblock = tree(task).superblock
+    superblock.host_uid = superblock.host_gid = -1  # owners are shown as they are
     _lay_out_vector(machine, task)
 
 
@@ -96,7 +105,7 @@ def _lay_out_vector(machine: Machine, task: Task) -> None:
     random = mm.read(entries[AT_RANDOM], 16)
     platform = architecture.platform.encode() + b"\0"
     entries |= {AT_UID: os.getuid(), AT_EUID: os.geteuid(), AT_GID: os.getgid(), AT_EGID: os.getegid()}
-    entries[AT_PLATFORM] = mm.argument_start - len(platform)
+    entries[AT_PLATFORM] = mm.argument_start - (len(platform) + 7 & -8)
     entries[AT_RANDOM] = (entries[AT_PLATFORM] & -16) - 16
     vector = [word for key in ORDER[architecture.isa] for word in (key, entries[key])]
     content = struct.pack(f"<{len(pointers) + len(vector)}Q", *pointers, *vector)

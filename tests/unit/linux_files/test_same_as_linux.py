@@ -32,7 +32,9 @@ def compiled(request, tmp_path) -> tuple[str, Path]:
 def under_linux(isa: str, program: Path, directory: Path) -> list[str]:
     emulator = [] if os.uname().machine == isa else [require.command(f"qemu-{isa}", "qemu-user")]
     command = [*emulator, program, f"file-calls-{os.getpid()}"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, umask=0o022
+    )
     return done.stdout.splitlines()
 
 

@@ -11,7 +11,10 @@ import pytest
 import require
 from guests import DIRECTORY
 
-SCRIPT = "for i in 1 2; do echo here > inside; echo there > {elsewhere}/file; echo memory > {memory}; read line < {memory}; echo $line; done"
+SCRIPT = (
+    "for i in 1 2; do echo here > inside; echo there > {elsewhere}/file; echo memory > {memory}; "
+    "read line < {memory}; echo $line; done"
+)
 
 
 @pytest.fixture

@@ -21,7 +21,10 @@ def interrupt(process: subprocess.Popen[bytes], number: int, echoes: bool) -> tu
     wait_for_guest(process, echoes)
     begun = time.monotonic()
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    try:
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()  # if it would go on for ever
     return time.monotonic() - begun, err
 
 

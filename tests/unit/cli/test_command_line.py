@@ -276,7 +276,10 @@ def test_a_signal_ends_the_run_in_order(command: str, number: signal.Signals, tm
     wait_for_guest(process)
     process.send_signal(number)
     before = time.monotonic()
-    _, error = process.communicate(timeout=10)
+    try:
+        _, error = process.communicate(timeout=10)
+    finally:
+        process.kill()  # if it would go on for ever
     assert process.returncode == -number
     assert time.monotonic() - before < ENOUGH_S
     if command.startswith("record"):

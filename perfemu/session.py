@@ -57,6 +57,7 @@ class GuestSettings:
     stdin: int = 0  # host descriptors; -1 is a closed one
     stdout: int = 1
     stderr: int = 2
+    interactive: bool = False  # emulator.linux.program.Program.interactive
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class Session:
             stdin=settings.stdin,
             stdout=settings.stdout,
             stderr=settings.stderr,
+            interactive=settings.interactive,
         )
         self.times = RunTimes(0, 0)
         self._machine: Machine | None = None

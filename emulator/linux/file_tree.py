@@ -159,8 +159,8 @@ class FileTree:
         """Processes are not this file's business: whoever knows them brings the root of /proc."""
         self.proc = self.tree.mounts["/proc"] = root
 
-    def standard_stream(self, host_descriptor: int) -> StandardStream:
-        stream = StandardStream.of_host(self.superblock, host_descriptor)
+    def standard_stream(self, host_descriptor: int, interactive: bool = True) -> StandardStream:
+        stream = StandardStream.of_host(self.superblock, host_descriptor, interactive)
         if stream.is_terminal and self.dev.lookup("tty") is None:
             self.dev.add("tty", devices.DeviceNode(self.dev.volume, lambda task, flags: stream.again(flags), (5, 0)))
         return stream

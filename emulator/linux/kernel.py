@@ -131,7 +131,7 @@ class Kernel:
         files = FileTable()
         for number, descriptor in enumerate((program.stdin, program.stdout, program.stderr)):
             if descriptor >= 0:
-                files.install_at(number, self.file_tree.standard_stream(descriptor))
+                files.install_at(number, self.file_tree.standard_stream(descriptor, program.interactive))
         self.file_tree.allow_writing(program.cwd)
         task = Task(
             tid=FIRST_PID,

@@ -27,6 +27,7 @@ class Program:
     stdin: int = 0  # host descriptors; -1 is a closed one
     stdout: int = 1
     stderr: int = 2
+    interactive: bool = False  # a read from a pipe takes what is there, instead of waiting for all that it asked for
 
 
 NOT_FOUND = 127

@@ -2,7 +2,8 @@
 
 What they are connected to is part of what the user asked for, so the guest sees it: a terminal (with its size and
 modes), a pipe, or a file with its position. They count as always ready: a read waits for the user, and no guest time
-passes.
+passes. How a pipe happens to deliver its bytes is no part of it: unless the program is in a dialogue with the other
+end, a read waits until it has all that it asked for, or the pipe ends, so that the same bytes give the same run.
 """
 
 from __future__ import annotations
@@ -29,12 +30,20 @@ TIOCGPGRP, TIOCSPGRP, TIOCGWINSZ, TIOCGSID = 0x540F, 0x5410, 0x5413, 0x5429
 TERMIOS_BYTES = 36  # asm-generic/termbits.h, struct termios
 WINSIZE_BYTES = 8
 TERMINAL_DEVICE = (136, 0)  # /dev/pts/0
+PIPE_BYTES = 1 << 16  # pipe(7): what a pipe holds, and the most that a read of a full one returns
 
 
 class StandardStream(NodeFile):
     """One of the host descriptors that the user gave the guest. It is never closed, and never opened again by name."""
 
-    def __init__(self, superblock: Superblock, host_descriptor: int, flags: int, inode: int | None = None) -> None:
+    def __init__(
+        self,
+        superblock: Superblock,
+        host_descriptor: int,
+        flags: int,
+        interactive: bool = True,
+        inode: int | None = None,
+    ) -> None:
         super().__init__(flags)
         self._superblock = superblock
         self._descriptor = host_descriptor
@@ -42,6 +51,7 @@ class StandardStream(NodeFile):
         self._kind = file_mode.S_IFMT(status.st_mode)
         self._special = (os.major(status.st_rdev), os.minor(status.st_rdev))
         self.is_terminal = os.isatty(host_descriptor)
+        self._interactive = interactive or self._kind not in (file_mode.S_IFIFO, file_mode.S_IFSOCK)
         identity = status.st_dev, status.st_ino
         self._inode = superblock.inodes.of_stream(*identity) if inode is None else inode
         self.dentry = Dentry(StreamNode(self), "", None)
@@ -59,12 +69,21 @@ class StandardStream(NodeFile):
         return os.readlink(f"/proc/self/fd/{self._descriptor}")
 
     @classmethod
-    def of_host(cls, superblock: Superblock, host_descriptor: int) -> StandardStream:
+    def of_host(cls, superblock: Superblock, host_descriptor: int, interactive: bool = True) -> StandardStream:
         """Flags as the host's descriptor has them: a shell gives a program its terminal for reading and writing."""
         mode = fcntl.fcntl(host_descriptor, fcntl.F_GETFL) & (O_ACCMODE | os.O_APPEND)
-        return cls(superblock, host_descriptor, mode)
+        return cls(superblock, host_descriptor, mode, interactive)
 
     def read(self, task: Caller, size: int) -> bytes:
+        if self._interactive:
+            return self._read_some(size)
+        size = min(size, PIPE_BYTES)
+        data = b""
+        while len(data) < size and (more := self._read_some(size - len(data))):
+            data += more
+        return data
+
+    def _read_some(self, size: int) -> bytes:
         while True:
             try:
                 return os.read(self._descriptor, min(size, 1 << 20))
@@ -162,7 +181,7 @@ class StandardStream(NodeFile):
         if allowed != O_RDWR and wanted != allowed:
             asked = {O_RDONLY: "reading", O_WRONLY: "writing"}.get(wanted, "reading and writing")
             raise LinuxError(EACCES, f"{self.path} is not open for {asked}")
-        return StandardStream(self._superblock, self._descriptor, flags, self._inode)
+        return StandardStream(self._superblock, self._descriptor, flags, self._interactive, self._inode)
 
 
 class StreamNode(Node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
 from perfemu.interruption import Interrupted, die_of
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = guest_settings(options)
+    settings = replace(guest_settings(options), interactive=True)
     session = Session(settings)
     try:
         with Progress(sys.stderr, session.progress):

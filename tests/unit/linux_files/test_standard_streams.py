@@ -6,6 +6,8 @@ import os
 import pty
 import struct
 import termios
+import threading
+import time
 
 import pytest
 
@@ -86,3 +88,22 @@ def test_opening_a_stream_again_gives_no_more_rights(guest, descriptors):
         with pytest.raises(LinuxError) as caught:
             stream.again(flags)
         assert caught.value.code == EACCES
+
+
+@pytest.mark.parametrize(("interactive", "reads"), [(False, [b"abcdef", b"gh", b""]), (True, [b"abc", b"defgh", b""])])
+def test_a_pipe_gives_the_same_reads_however_it_delivers_unless_in_a_dialogue(guest, descriptors, interactive, reads):
+    reading, writing = os.pipe()
+    descriptors.append(reading)
+    stream = guest.tree.standard_stream(reading, interactive)
+
+    def write_later() -> None:
+        time.sleep(0.1)
+        os.write(writing, b"defgh")
+        os.close(writing)
+
+    writer = threading.Thread(target=write_later)
+    os.write(writing, b"abc")
+    writer.start()
+    first = stream.read(guest.task, 6)
+    writer.join()
+    assert [first, stream.read(guest.task, 6), stream.read(guest.task, 6)] == reads

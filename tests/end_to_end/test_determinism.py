@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +132,24 @@ def busy() -> Iterator[None]:
     for process in processes:
         process.kill()
         process.wait()
+
+
+def test_how_a_pipe_delivers() -> None:
+    cat = require.command("cat", package="coreutils")
+    text = b"".join(b"%d\n" % number for number in range(20_000))
+    whole = perfemu("stat", cat, stdin=text)
+    process = subprocess.Popen(
+        [PERFEMU, "stat", cat], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
+        env=ENVIRONMENT,
+    )  # fmt: skip
+    assert process.stdin is not None
+    for part in (text[:7], text[7:5000]):
+        process.stdin.write(part)
+        process.stdin.flush()
+        time.sleep(0.3)
+    out, err = process.communicate(text[5000:])
+    assert out == whole.stdout == text
+    assert err == whole.stderr
 
 
 def test_where_the_output_goes(directory: Path, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +20,10 @@ SCRIPT = (
 
 
 @pytest.fixture
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that is neither below the current one nor below /tmp, as the guest sees it."""
-    directory = tmp_path_factory.mktemp("elsewhere")
-    if directory.is_relative_to("/tmp"):
-        directory = DIRECTORY / "sort"  # the guest must not write there, and with --rw it is not asked to
-    return directory
+def elsewhere() -> Iterator[Path]:
+    """A directory of the user's that is neither below the current one nor below /tmp."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="perfemu-test-") as directory:
+        yield Path(directory)
 
 
 def run(script: str, cwd: Path, *options: str | Path) -> subprocess.CompletedProcess[str]:

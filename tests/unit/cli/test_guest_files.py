@@ -21,8 +21,8 @@ SCRIPT = (
 
 @pytest.fixture
 def elsewhere() -> Iterator[Path]:
-    """A directory of the user's that is neither below the current one nor below /tmp."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="perfemu-test-") as directory:
+    """A directory that is neither below the current one nor below /tmp, as the guest sees it."""
+    with tempfile.TemporaryDirectory(prefix="perfemu-test-", dir="/var/tmp") as directory:
         yield Path(directory)
 
 

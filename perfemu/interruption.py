@@ -26,16 +26,19 @@ class Interrupted(KeyboardInterrupt):
 class Interruption:
     """While entered, a signal raises Interrupted; between `hold` and `release` it waits for `release`.
 
-    Outside of the main thread nothing is installed, because Python's handlers run there only.
+    Outside of the main thread nothing is installed, because Python's handlers run there only. It may be entered again
+    while it is entered: the outermost exit gives the handlers back.
     """
 
     def __init__(self) -> None:
         self._held = False
         self._pending = 0
+        self._depth = 0
         self._before: dict[int, _Handler] = {}
 
     def __enter__(self) -> Interruption:
-        if threading.current_thread() is threading.main_thread():
+        self._depth += 1
+        if self._depth == 1 and threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 if number in _KEPT_IGNORED and signal.getsignal(number) == signal.SIG_IGN:
                     continue
@@ -45,8 +48,11 @@ class Interruption:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._depth -= 1
+        if self._depth == 0:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            self._before.clear()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._held:

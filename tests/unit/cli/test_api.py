@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,15 @@ def test_what_was_not_counted_says_why() -> None:
             result[name]
     with pytest.raises(KeyError, match="faults: not among the events branch-misses:u, cycles:k"):
         result["faults"]
+
+
+def test_signal_handlers_are_the_callers_again(tmp_path: Path) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    perfemu.stat([LOOP["x86_64"]], ["instructions"])
+    assert [signal.getsignal(number) for number in numbers] == before
+    perfemu.record([LOOP["x86_64"]], output=tmp_path / "data")
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_errors_are_exceptions_with_one_line() -> None:

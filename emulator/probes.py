@@ -32,13 +32,12 @@ class Probe(IntEnum):
     DMB = 18
     LOAD_EXCLUSIVE = 19
     STORE_EXCLUSIVE = 20
-    EXC_TAKEN = 21  # the kernel was entered: syscall, fault, undefined instruction, interrupt
+    EXC_TAKEN = 21  # the kernel was entered: syscall, fault, undefined instruction
     EXC_SVC = 22  # ... by SVC or SYSCALL
     EXC_RETURN = 23  # the kernel returned to user mode
     EXC_DABORT = 24  # ... data page fault or other data abort
     EXC_PABORT = 25  # ... instruction fetch fault
     EXC_UNDEF = 26
-    EXC_IRQ = 27  # ... by an interrupt (a counter's overflow, a timer)
-    LOCKED = 28  # x86: LOCK-prefixed and implicitly locked read-modify-writes
-    DIV_OP = 29
-    MUL_OP = 30
+    LOCKED = 27  # x86: LOCK-prefixed and implicitly locked read-modify-writes
+    DIV_OP = 28
+    MUL_OP = 29

@@ -1,7 +1,6 @@
 #include "core.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 #include <string>
 #include <utility>

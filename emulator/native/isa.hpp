@@ -42,7 +42,7 @@ class Isa {
     // Single-step: after each instruction the engine raises interrupt 1. `rearm` after each of those.
     virtual void set_stepping(uc_engine* engine, bool on) const = 0;
     virtual void rearm_stepping(uc_engine* engine) const = 0;
-    // Does interrupt `number` report a finished step (or, on Arm, an undefined instruction: the PC tells)?
+    // It reports a finished step, or, on Arm, also an undefined instruction: the PC tells.
     static constexpr uint32_t STEP_INTERRUPT = 1;
 
     // The SYSCALL instruction's own effects on registers that the engine leaves out. PC is behind it.

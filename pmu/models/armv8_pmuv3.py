@@ -52,7 +52,6 @@ EVENTS = EventList([
     Event(0x0082, "EXC_SVC", (Probe.EXC_SVC,), Support.APPROXIMATE, FROM_EL0),
     Event(0x0083, "EXC_PABORT", (Probe.EXC_PABORT,), Support.APPROXIMATE, FROM_EL0),
     Event(0x0084, "EXC_DABORT", (Probe.EXC_DABORT,), Support.APPROXIMATE, FROM_EL0),
-    Event(0x0086, "EXC_IRQ", (Probe.EXC_IRQ,), Support.APPROXIMATE, FROM_EL0),
 ])  # fmt: skip
 
 MODEL = PmuModel(

@@ -15,7 +15,7 @@ PIP_INSTALL := $(PIP) install --quiet
 BUILD_ENVIRONMENT = PATH="$(CURDIR)/$(BIN):$$PATH" \
   CXX="$${CXX:-$$(command -v c++ || command -v g++ || command -v clang++)}"
 
-NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py
+NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py emulator/op_classes.py
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c)
 

@@ -56,11 +56,29 @@ static void write_vector(Core& core, unsigned number, nb::bytes value) {
     uc_reg_write(core.engine(), vector_register(core, number), value.c_str());
 }
 
+static ProbeMask probe_mask(nb::int_ mask) {
+    nb::int_ half(64);
+    auto high = nb::cast<uint64_t>(mask >> half);
+    auto low = nb::cast<uint64_t>(mask & nb::int_(~uint64_t{0}));
+    return ProbeMask{high} << 64 | low;
+}
+
+static nb::object mask_int(ProbeMask mask) {
+    nb::object high = nb::int_(static_cast<uint64_t>(mask >> 64));
+    return (high << nb::int_(64)) | nb::int_(static_cast<uint64_t>(mask));
+}
+
 static void bind_counters(nb::module_& module) {
     nb::class_<CounterBank>(module, "CounterBank")
         .def_prop_ro("size", &CounterBank::size)
-        .def("connect", &CounterBank::connect, nb::arg("counter"), nb::arg("probes"))
-        .def("connected", &CounterBank::connected, nb::arg("counter"))
+        .def(
+            "connect",
+            [](CounterBank& bank, unsigned counter, nb::int_ probes) { bank.connect(counter, probe_mask(probes)); },
+            nb::arg("counter"), nb::arg("probes"))
+        .def(
+            "connected",
+            [](const CounterBank& bank, unsigned counter) { return mask_int(bank.connected(counter)); },
+            nb::arg("counter"))
         .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"))
         .def("arm", &CounterBank::arm, nb::arg("counters"))
         .def("read", &CounterBank::read, nb::arg("counter"))
@@ -76,7 +94,8 @@ static nb::list decode(std::string_view isa, uint64_t address, nb::bytes code) {
     std::unique_ptr<Isa> decoder = Isa::make(isa);
     nb::list rows;
     for (const Op& op : decoder->decode(address, {reinterpret_cast<const uint8_t*>(code.c_str()), code.size()}))
-        rows.append(nb::make_tuple(op.offset, op.length, op.probes, op.iteration_probes, static_cast<int>(op.trap)));
+        rows.append(nb::make_tuple(op.offset, op.length, mask_int(op.probes), mask_int(op.iteration_probes),
+                                   static_cast<int>(op.trap)));
     return rows;
 }
 

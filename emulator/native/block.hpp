@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,7 +11,23 @@
 
 namespace perfemu {
 
-using ProbeMask = uint64_t;
+__extension__ typedef unsigned __int128 ProbeMask;
+static_assert(PROBE_COUNT <= 128);
+
+// The probes before this one are known from an instruction's bytes, but for where conditional branches go.
+static constexpr unsigned DECODED_PROBES = static_cast<unsigned>(Probe::L1I_ACCESS);
+
+// The number of probes in the mask.
+constexpr unsigned size(ProbeMask probes) {
+    return static_cast<unsigned>(std::popcount(static_cast<uint64_t>(probes)) +
+                                 std::popcount(static_cast<uint64_t>(probes >> 64)));
+}
+
+// Number of the lowest probe of a mask that is not empty.
+constexpr unsigned lowest(ProbeMask probes) {
+    auto low = static_cast<uint64_t>(probes);
+    return static_cast<unsigned>(low ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<uint64_t>(probes >> 64)));
+}
 
 constexpr ProbeMask bit(Probe probe) { return ProbeMask{1} << static_cast<unsigned>(probe); }
 
@@ -54,7 +71,7 @@ struct alignas(64) Block {
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;
     std::vector<Op> ops;
-    std::array<uint16_t, PROBE_COUNT> counts{};  // how often each probe fires in one whole run
+    std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                  // what was decoded, kept where it is changeable
 
     uint32_t instructions() const { return static_cast<uint32_t>(ops.size()); }

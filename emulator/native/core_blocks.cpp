@@ -88,7 +88,7 @@ bool Core::needs_stepping_inside(const Block& block) {
 
 uint64_t Core::cost(const Block& block) const {
     uint64_t events = 0;
-    for (unsigned probe = 0; probe < PROBE_COUNT; probe++)
+    for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
         if (costed_probes_ >> probe & 1) events += block.counts[probe];
     return block.instructions() | events << 32;
 }
@@ -138,7 +138,7 @@ Block& Core::decode(uint64_t address, uint32_t size) {
     block->ops = isa_->decode(address, block->bytes);
     if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
     for (const Op& op : block->ops)
-        for (unsigned probe = 0; probe < PROBE_COUNT; probe++) block->counts[probe] += op.probes >> probe & 1;
+        for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
         block->changeable |= changeable(*space_->lookup(page));

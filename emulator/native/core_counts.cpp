@@ -1,6 +1,5 @@
 // Counts: the budget until something is due, and the totals that are folded from blocks' runs when somebody asks.
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -36,7 +35,7 @@ void Core::plan() {
                 event_probes |= counter.probes;
                 events = std::min(events, counter.remaining);
             } else {
-                uint64_t each = static_cast<uint64_t>(std::popcount(counter.probes));
+                uint64_t each = size(counter.probes);
                 instructions = std::min(instructions, (counter.remaining + each - 1) / each);
             }
         }
@@ -61,14 +60,14 @@ bool Core::poll_due() {
 }
 
 void Core::add(ProbeMask probes, uint64_t times) {
-    for (; probes; probes &= probes - 1) totals_[static_cast<unsigned>(std::countr_zero(probes))] += times;
+    for (; probes; probes &= probes - 1) totals_[lowest(probes)] += times;
 }
 
 void Core::fold() {
     folded_at_ = retired();
     for (Block* block : ran_) {
         if (block->runs)
-            for (unsigned probe = 0; probe < PROBE_COUNT; probe++) totals_[probe] += block->runs * block->counts[probe];
+            for (unsigned probe = 0; probe < DECODED_PROBES; probe++) totals_[probe] += block->runs * block->counts[probe];
         if (block->runs && tallying_)
             for (const Op& op : block->ops) tally_[block->address + op.offset] += block->runs;
         if (block->ends_conditional) {
@@ -100,11 +99,10 @@ uint64_t Core::total(Probe probe) {
 }
 
 uint64_t Core::sum(ProbeMask probes) {
-    uint64_t sum = static_cast<uint64_t>(std::popcount(probes & RETIREMENT)) * retired();
+    uint64_t sum = size(probes & RETIREMENT) * retired();
     if (!(probes & ~RETIREMENT)) return sum;
     fold();
-    for (unsigned probe = 0; probe < PROBE_COUNT; probe++)
-        if ((probes & ~RETIREMENT) >> probe & 1) sum += totals_[probe];
+    for (probes &= ~RETIREMENT; probes; probes &= probes - 1) sum += totals_[lowest(probes)];
     return sum;
 }
 

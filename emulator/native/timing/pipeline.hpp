@@ -1,0 +1,57 @@
+// A timing model: hears every instruction as it retires, in order, and says when.
+//
+// What it is told must give the same time however the instructions are cut into blocks: a block that is entered in the
+// middle, stepped, or cut short by a fault is heard as the same instructions. So whatever goes from one instruction to
+// the next (fusion, the fetch line, dependencies) is the pipeline's state, not the block's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "address/access.hpp"
+#include "cache/memory_system.hpp"
+#include "config.hpp"
+#include "predictor/branch_unit.hpp"
+#include "timing/timed_op.hpp"
+
+namespace perfemu {
+
+// A block in a pipeline's own form, made once.
+struct PreparedBlock {
+    virtual ~PreparedBlock() = default;
+};
+
+class Pipeline {
+  public:
+    virtual ~Pipeline() = default;
+
+    // By the name in `config`'s [pipeline].model. Throws std::invalid_argument. `totals` has PROBE_COUNT entries.
+    static std::unique_ptr<Pipeline> make(const Config& config, MemorySystem& memory, BranchUnit& branches,
+                                          uint64_t* totals);
+    static std::vector<std::string> names();
+
+    virtual std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
+                                                   std::span<const AccessSite> sites) = 0;
+
+    // The instructions [first, last) of a block retire. `addresses` holds those of all the block's sites (only those of
+    // the given instructions are read). Execution goes on at `next`, which tells where a branch at `last - 1` went.
+    virtual void retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
+                        uint64_t next) = 0;
+
+    // One iteration of a REP instruction, which is the only one of its block. It retires later, with no access.
+    virtual void iterate(const PreparedBlock& block, const uint64_t* addresses) = 0;
+
+    // The kernel worked: everything before has completed, the pipeline starts anew.
+    virtual void elapse(uint64_t cycles) = 0;
+
+    // When the last instruction retired.
+    uint64_t cycle() const { return cycle_; }
+
+  protected:
+    uint64_t cycle_ = 0;
+};
+
+}  // namespace perfemu

@@ -76,8 +76,7 @@ static void bind_counters(nb::module_& module) {
             [](CounterBank& bank, unsigned counter, nb::int_ probes) { bank.connect(counter, probe_mask(probes)); },
             nb::arg("counter"), nb::arg("probes"))
         .def(
-            "connected",
-            [](const CounterBank& bank, unsigned counter) { return mask_int(bank.connected(counter)); },
+            "connected", [](const CounterBank& bank, unsigned counter) { return mask_int(bank.connected(counter)); },
             nb::arg("counter"))
         .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"))
         .def("arm", &CounterBank::arm, nb::arg("counters"))

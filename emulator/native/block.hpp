@@ -26,7 +26,8 @@ constexpr unsigned size(ProbeMask probes) {
 // Number of the lowest probe of a mask that is not empty.
 constexpr unsigned lowest(ProbeMask probes) {
     auto low = static_cast<uint64_t>(probes);
-    return static_cast<unsigned>(low ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<uint64_t>(probes >> 64)));
+    return static_cast<unsigned>(low ? std::countr_zero(low)
+                                     : 64 + std::countr_zero(static_cast<uint64_t>(probes >> 64)));
 }
 
 constexpr ProbeMask bit(Probe probe) { return ProbeMask{1} << static_cast<unsigned>(probe); }
@@ -72,7 +73,7 @@ struct alignas(64) Block {
     bool ends_conditional = false;
     std::vector<Op> ops;
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
-    std::vector<uint8_t> bytes;                  // what was decoded, kept where it is changeable
+    std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable
 
     uint32_t instructions() const { return static_cast<uint32_t>(ops.size()); }
     bool contains(uint64_t pc) const { return pc >= address && pc < end; }

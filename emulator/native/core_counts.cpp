@@ -67,7 +67,8 @@ void Core::fold() {
     folded_at_ = retired();
     for (Block* block : ran_) {
         if (block->runs)
-            for (unsigned probe = 0; probe < DECODED_PROBES; probe++) totals_[probe] += block->runs * block->counts[probe];
+            for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
+                totals_[probe] += block->runs * block->counts[probe];
         if (block->runs && tallying_)
             for (const Op& op : block->ops) tally_[block->address + op.offset] += block->runs;
         if (block->ends_conditional) {

@@ -9,10 +9,10 @@ namespace perfemu {
 // One memory operand of one instruction, in the order in which the instruction accesses them. The address of each is
 // found as the block runs.
 struct AccessSite {
-    uint16_t op = 0;        // index of the instruction in its block
-    uint16_t size = 0;      // bytes in all: LDP x0, x1 is one site of 16; DC ZVA one of 64; FXSAVE one of 512
-    uint8_t elements = 1;   // as the engine reports it: so many accesses of size / elements bytes, one behind the other
-    bool load = false;      // a read-modify-write is two sites at the same address: the load, then the store
+    uint16_t op = 0;       // index of the instruction in its block
+    uint16_t size = 0;     // bytes in all: LDP x0, x1 is one site of 16; DC ZVA one of 64; FXSAVE one of 512
+    uint8_t elements = 1;  // as the engine reports it: so many accesses of size / elements bytes, one behind the other
+    bool load = false;     // a read-modify-write is two sites at the same address: the load, then the store
     bool store = false;
 };
 

@@ -15,8 +15,8 @@ class SharedMemory {
     explicit SharedMemory(const Config& config);
 };
 
-// Each call returns the cycle at which the data are there, if the access starts at `cycle`; calls come in program order,
-// which need not be the order of their cycles. Parts that `config` does not have cost nothing and count nothing.
+// Each call returns the cycle at which the data are there, if the access starts at `cycle`; calls come in program
+// order, which need not be the order of their cycles. Parts that `config` does not have cost nothing and count nothing.
 class MemorySystem {
   public:
     MemorySystem(const Config& config, std::shared_ptr<SharedMemory> shared, uint64_t* totals);

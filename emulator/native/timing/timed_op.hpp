@@ -14,13 +14,13 @@ namespace perfemu {
 
 // One number for each register that carries a dependency. Parts of a register are the register.
 namespace timed_register {
-static constexpr uint8_t GENERAL = 0;       // A64 X0..X30; x86 RAX RCX RDX RBX RSP RBP RSI RDI R8..R15
-static constexpr uint8_t STACK = 31;        // A64 SP (x86: GENERAL + 4)
-static constexpr uint8_t FLAGS = 32;        // A64 NZCV; x86 all flags but CF
-static constexpr uint8_t CARRY = 33;        // x86 CF, which INC and DEC leave alone
-static constexpr uint8_t VECTOR = 34;       // V0..V31, XMM0..XMM15
-static constexpr uint8_t X87 = 66;          // ST(0)..ST(7) as physical numbers are not known: the stack as a whole
-static constexpr uint8_t FP_CONTROL = 67;   // FPCR/FPSR, MXCSR
+static constexpr uint8_t GENERAL = 0;      // A64 X0..X30; x86 RAX RCX RDX RBX RSP RBP RSI RDI R8..R15
+static constexpr uint8_t STACK = 31;       // A64 SP (x86: GENERAL + 4)
+static constexpr uint8_t FLAGS = 32;       // A64 NZCV; x86 all flags but CF
+static constexpr uint8_t CARRY = 33;       // x86 CF, which INC and DEC leave alone
+static constexpr uint8_t VECTOR = 34;      // V0..V31, XMM0..XMM15
+static constexpr uint8_t X87 = 66;         // ST(0)..ST(7) as physical numbers are not known: the stack as a whole
+static constexpr uint8_t FP_CONTROL = 67;  // FPCR/FPSR, MXCSR
 static constexpr uint8_t COUNT = 68;
 static constexpr uint8_t NONE = 255;
 }  // namespace timed_register
@@ -45,19 +45,19 @@ struct TimedOp {
     uint8_t accumulator = timed_register::NONE;  // of `sources`, the addend of a multiply-add: may arrive late
 
     // Machines differ in which pairs they fuse; these say which pairs there are. The second follows the first directly.
-    bool compares = false;         // CMP/TEST or a flag-setting ALU op that may fuse with a conditional branch
-    bool compare_only = false;     // ... CMP, TEST, CMN, TST: nothing but the flags is written
-    bool fuses_with_compare = false;  // a conditional branch on the flags
-    bool memory_or_immediate = false; // x86: the compare has a memory operand and an immediate, which never fuse
-    bool aes_round = false;           // AESE/AESD ...
+    bool compares = false;              // CMP/TEST or a flag-setting ALU op that may fuse with a conditional branch
+    bool compare_only = false;          // ... CMP, TEST, CMN, TST: nothing but the flags is written
+    bool fuses_with_compare = false;    // a conditional branch on the flags
+    bool memory_or_immediate = false;   // x86: the compare has a memory operand and an immediate, which never fuse
+    bool aes_round = false;             // AESE/AESD ...
     bool fuses_with_aes_round = false;  // ... and the AESMC/AESIMC on its result
 
     bool eliminable_move = false;  // MOVE or FP_MOVE that a renamer may do
     bool repeated = false;         // x86 REP: time goes by iterations
     bool complex_address = false;  // base + scaled index, or A64 with an extended or shifted index
     bool microcoded = false;
-    uint8_t lanes_loaded = 1;      // A64 LD1..LD4 of several registers, LDP of vectors: registers written by the load
-    bool serializes = false;       // waits for everything before it, and everything behind waits for it
+    uint8_t lanes_loaded = 1;  // A64 LD1..LD4 of several registers, LDP of vectors: registers written by the load
+    bool serializes = false;   // waits for everything before it, and everything behind waits for it
 
     template <size_t N>
     static constexpr std::array<uint8_t, N> none() {

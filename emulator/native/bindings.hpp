@@ -1,11 +1,16 @@
-// The seam's two halves; each fills in a part of the module.
+// The seam's parts; each fills in its part of the module.
 #pragma once
 
 #include <nanobind/nanobind.h>
+
+#include "config.hpp"
 
 namespace perfemu {
 
 void bind_memory(nanobind::module_& module);
 void bind_core(nanobind::module_& module);
+
+// A nested dict of str, int, float, bool, lists of str and dicts. TypeError names what it cannot take.
+Config config_of(nanobind::dict tables);
 
 }  // namespace perfemu

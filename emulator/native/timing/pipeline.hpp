@@ -38,10 +38,14 @@ class Pipeline {
 
     // The instructions [first, last) of a block retire. `addresses` holds those of all the block's sites (only those of
     // the given instructions are read). Execution goes on at `next`, which tells where a branch at `last - 1` went.
-    virtual void retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
-                        uint64_t next) = 0;
+    // Stops behind the first instruction that retires at or after cycle `limit`; returns the index behind the last one
+    // that retired.
+    virtual unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
+                            uint64_t next, uint64_t limit = NO_LIMIT) = 0;
+    static constexpr uint64_t NO_LIMIT = ~uint64_t{0};
 
-    // One iteration of a REP instruction, which is the only one of its block. It retires later, with no access.
+    // One iteration of a REP instruction, which is the only one of its block. `retire` is told of it later, when it is
+    // through: that makes no access.
     virtual void iterate(const PreparedBlock& block, const uint64_t* addresses) = 0;
 
     // The kernel worked: everything before has completed, the pipeline starts anew.

@@ -7,6 +7,7 @@
 
 #include "exit_checks.hpp"
 #include "last_exception.hpp"
+#include "translation_guard.hpp"
 
 namespace perfemu {
 
@@ -44,6 +45,7 @@ void check(uc_err error, const char* call) {
 
 Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting)
     : isa_(Isa::make(isa)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
+    if (isa_->engine_arch() == UC_ARCH_X86) guard_translator();
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
     uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);
     isa_->configure(engine_);
@@ -165,6 +167,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     refresh_translations();
     plan();
     exit_ = Exit::NONE;
+    GuardedTranslation guarded(*space_);
     while (exit_ == Exit::NONE) {
         faulted_ = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);

@@ -86,6 +86,12 @@ constexpr unsigned PRIVILEGED[] = {
     X86_INS_LIDT,   X86_INS_LLDT,   X86_INS_LTR,    X86_INS_LMSW,    X86_INS_CLTS,    X86_INS_INVD,  X86_INS_WBINVD,
     X86_INS_INVLPG, X86_INS_SWAPGS, X86_INS_SYSRET, X86_INS_SYSEXIT, X86_INS_MONITOR, X86_INS_MWAIT, X86_INS_XSETBV};
 
+// Intel SDM vol. 2, LOCK: before these, with a destination in memory; before any other it is an undefined instruction.
+constexpr unsigned LOCKABLE[] = {X86_INS_ADD, X86_INS_ADC, X86_INS_AND,     X86_INS_BTC,       X86_INS_BTR,
+                                 X86_INS_BTS, X86_INS_DEC, X86_INS_CMPXCHG, X86_INS_CMPXCHG8B, X86_INS_CMPXCHG16B,
+                                 X86_INS_INC, X86_INS_NEG, X86_INS_NOT,     X86_INS_OR,        X86_INS_SBB,
+                                 X86_INS_SUB, X86_INS_XOR, X86_INS_XADD,    X86_INS_XCHG};
+
 // VEX-encoded instructions on general registers (BMI1, BMI2): the engine executes these, and no other VEX, as they are.
 constexpr unsigned VEX_EXECUTED[] = {
     X86_INS_ANDN, X86_INS_BEXTR, X86_INS_BLSI, X86_INS_BLSMSK, X86_INS_BLSR, X86_INS_BZHI, X86_INS_MULX,
@@ -103,6 +109,18 @@ size_t legacy_prefixes(std::span<const uint8_t> bytes) {
     while (at < bytes.size() && std::strchr("\x66\x67\xf2\xf3\xf0\x2e\x36\x3e\x26\x64\x65", bytes[at]) && bytes[at])
         at++;
     return at;
+}
+
+bool locked(const cs_insn& insn, std::span<const uint8_t> bytes) {
+    std::span<const uint8_t> prefixes = bytes.first(std::min<size_t>(legacy_prefixes(bytes), insn.size));
+    return std::find(prefixes.begin(), prefixes.end(), X86_PREFIX_LOCK) != prefixes.end();
+}
+
+bool lockable(const cs_insn& insn) {
+    const cs_x86& detail = insn.detail->x86;
+    bool memory = detail.op_count > 0 && (detail.operands[0].type == X86_OP_MEM ||
+                                          (insn.id == X86_INS_XCHG && detail.operands[1].type == X86_OP_MEM));
+    return memory && among(LOCKABLE, insn.id);
 }
 
 bool vector_extension_encoded(std::span<const uint8_t> bytes) {
@@ -272,6 +290,7 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     if (insn->id == X86_INS_INT && insn->detail->x86.operands[0].imm != BREAKPOINT_VECTOR) op.trap = Trap::PRIVILEGED;
     if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE)) op.trap = Trap::PRIVILEGED;  // CRn, DRn
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
+    if (locked(*insn, bytes) && !lockable(*insn)) op.trap = Trap::UNDEFINED;
 
     ProbeMask memory = memory_probes(*insn);
     const cs_x86& detail = insn->detail->x86;

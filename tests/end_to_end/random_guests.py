@@ -84,9 +84,12 @@ SEEDS_OF_CODE = {
             "dec1", "9b", "0fae00", "0fae08", "f0480fc101", "0fb00e", "480fc70e", "ff25", "ffe0", "ffd0", "c8000000",
             "c9", "64488b00", "65488b00", "8ed8", "0f20c0", "0f30", "fa", "e400", "9c", "9d", "48cf", "f1", "0fc7f0",
             "c20800", "62f17c4828c1", "66666690", "6c", "6e", "cf", "cb", "ea", "0f35", "0f34", "62", "e300", "e2fe",
+            "f00fbae007", "f00fabc8", "f0660fa3c1", "d9c9", "d9fa", "660f70c01b", "660f3a63c118",
         )
     ],
 }  # fmt: skip
+
+REPETITIONS = (*[1] * 40, 2, 500)  # of an instruction: long runs of one kind, too
 
 
 def elf(isa: str, code: bytes) -> bytes:
@@ -138,7 +141,7 @@ def random_code(isa: str, rng: random.Random) -> bytes:
         for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
             bit = rng.randrange(8 * len(instruction))
             instruction[bit // 8] ^= 1 << bit % 8
-        code += instruction
+        code += instruction * rng.choice(REPETITIONS)
     return bytes(code[:CODE_BYTES])
 
 

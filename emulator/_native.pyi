@@ -6,6 +6,7 @@ returns why. At every return the architectural state (registers, memory, counts)
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 PAGE_SIZE: int  # 4096 bytes
 PROBE_COUNT: int  # must equal len(emulator.probes.Probe); checked at import
@@ -151,3 +152,9 @@ class Core:
 
 def decode(isa: str, address: int, code: bytes) -> list[tuple[int, int, int, int, int]]:
     """What the core finds in code, for tests: (offset, length, probes, probes of a REP's iterations, trap) of each."""
+
+def timed_decode(isa: str, address: int, code: bytes) -> list[dict[str, Any]]:
+    """What the timing models see in code, for tests: the fields of emulator/native/timing/timed_op.hpp by name.
+
+    Registers that are none are left out; `flags` is the list of the bools that are set.
+    """

@@ -15,10 +15,10 @@ class OpClass(IntEnum):
     NONE = 0  # nothing to compute: loads, stores, PC-relative addresses of jumps
     NOP = 1  # takes a slot, no port
     MOVE = 2  # register to register, 32 or 64 bits: may be eliminated
-    ZERO = 3  # dependency-breaking: xor eax, eax; movi v0.2d, #0; mov x0, #imm on A64 is CONSTANT
+    ZERO = 3  # dependency-breaking: xor eax, eax; pxor; A64 mov x0, #0 (movi v0.2d, #0 is VECTOR_CONSTANT)
     CONSTANT = 4  # movz, movn, adr, mov r, imm
     ALU = 5  # add, sub, logic, compare: one cycle
-    ALU_SHIFTED = 6  # A64 add/logic with a shifted or extended register that costs more than ALU
+    ALU_SHIFTED = 6  # A64 add/logic with a shifted or extended register; the cheaper ones: ALU_LSL, LOGIC_SHIFTED
     ALU_CARRY = 7  # adc, sbb
     SHIFT = 8  # by an immediate
     SHIFT_VARIABLE = 9
@@ -116,3 +116,17 @@ class OpClass(IntEnum):
     X87_MUL = 98
     X87_DIV = 99
     X87_SPECIAL = 100  # fsin, f2xm1, fxsave ...: microcoded
+    # what Arm's guides tell apart beyond these
+    ALU_LSL = 101  # add, sub with a register shifted left by 1 to 4
+    LOGIC_SHIFTED = 102  # and, orr ... with a shifted register, flags not written
+    VECTOR_CONSTANT = 103  # movi, fmov of an immediate
+    VECTOR_ACCUMULATE = 104  # saba, sadalp, ssra: add to the destination
+    VECTOR_SHIFT_COMPLEX = 105  # rounding or saturating shifts, saturating narrowing
+    VECTOR_MUL_ADD_LONG = 106  # smlal ...
+    VECTOR_MUL_POLYNOMIAL = 107  # pmul, pmull of bytes
+    VECTOR_TABLE_PAIR = 108  # tbl of two registers
+    VECTOR_REDUCE_8 = 109  # addv, maxv of eight lanes (VECTOR_REDUCE: of four)
+    VECTOR_REDUCE_16 = 110
+    VECTOR_CONVERT_4 = 111  # conversion, rounding, estimate of four lanes of 32 bits
+    FP_REDUCE = 112  # fmaxv
+    SHA_SCHEDULE = 113  # sha1h, sha1su0, sha256su0 ...

@@ -38,7 +38,7 @@ struct TimedOp {
     // computation's result, if there is one, else the sources.
     bool loads = false;
     bool stores = false;
-    std::array<uint8_t, 4> sources = none<4>();          // of the computation or the store's data
+    std::array<uint8_t, 6> sources = none<6>();          // of the computation or the store's data
     std::array<uint8_t, 3> address_sources = none<3>();  // base and index; of both, if it loads and stores
     std::array<uint8_t, 4> destinations = none<4>();
     uint8_t write_back = timed_register::NONE;   // base or stack pointer that addressing updates: known early
@@ -54,9 +54,10 @@ struct TimedOp {
 
     bool eliminable_move = false;  // MOVE or FP_MOVE that a renamer may do
     bool repeated = false;         // x86 REP: time goes by iterations
-    bool complex_address = false;  // base + scaled index, or A64 with an extended or shifted index
+    bool complex_address = false;  // base + scaled index; A64: an index scaled by 2 or by 16
     bool microcoded = false;
-    uint8_t lanes_loaded = 1;  // A64 LD1..LD4 of several registers, LDP of vectors: registers written by the load
+    uint8_t lanes_loaded = 1;  // registers that the load writes; A64 LDP of two 32-bit ones: 1
+    bool prefetches = false;   // PRFM, PREFETCHT0: has address sources, but no data
     bool serializes = false;   // waits for everything before it, and everything behind waits for it
 
     template <size_t N>

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from emulator._native import PhysicalMemory
 from emulator.clock import Clock
+from emulator.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program
@@ -17,9 +18,8 @@ class MachineConfig:
     """What fixes a machine's behaviour. Equal configs and programs give equal runs, on any host."""
 
     isa: str  # "aarch64" or "x86_64"
-    core: str = "ideal"
+    core: CoreFile = field(default_factory=lambda: load_core("ideal"))
     memory_bytes: int = 4 << 30
-    frequency_hz: int = 1_000_000_000
     seed: int = 0x9E3779B97F4A7C15  # of every random byte that a guest gets
     sysroot: str | None = None  # looked up before the plain path, as qemu-user's -L
     writable_paths: tuple[str, ...] = field(default=())  # besides the current directory and /tmp
@@ -33,7 +33,7 @@ class Machine:
         self.memory = PhysicalMemory(config.memory_bytes)
         self.cpus = [Cpu(0, config.isa, self.memory)]
         core = self.cpus[0].core
-        self.clock = Clock(lambda: core.cycles, config.frequency_hz)
+        self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock)
 
     def start(self, program: Program) -> None:

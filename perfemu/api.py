@@ -12,7 +12,6 @@ from perfcore.abi.constants import RecordType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
-from perfemu.cores import DEFAULT_CORE
 from perfemu.counting import DEFAULT_EVENTS, count
 from perfemu.ending import Ending
 from perfemu.environment import DEFAULT_ENVIRONMENT
@@ -119,7 +118,8 @@ class Recording:
 def run(
     argv: Sequence[str | os.PathLike[str]],
     *,
-    core: str = DEFAULT_CORE,
+    core: str | os.PathLike[str] | None = None,
+    core_changes: Iterable[str] = (),
     sysroot: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
@@ -129,10 +129,11 @@ def run(
 ) -> RunResult:
     """Run a program to its end.
 
+    `core` is a name or a core file, None the ISA's default; `core_changes` are as --set takes them: "l1d.size=64KiB".
     `environment` replaces the guest's small default. `input` is its standard input (yours, if not given). With
     `capture` its output is in the result, not on your terminal. Raises PerfemuError if the program cannot be started.
     """
-    settings = _settings(argv, core, sysroot, environment, writable_paths, cwd)
+    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd)
     with _Streams(input, capture) as streams:
         session = Session(streams.connect(settings))
         ending = session.run()
@@ -154,7 +155,8 @@ def stat(
     *,
     repeat: int = 1,
     counters: int | None = None,
-    core: str = DEFAULT_CORE,
+    core: str | os.PathLike[str] | None = None,
+    core_changes: Iterable[str] = (),
     sysroot: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
@@ -168,7 +170,9 @@ def stat(
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
-    settings = replace(_settings(argv, core, sysroot, environment, writable_paths, cwd), counters=counters)
+    settings = replace(
+        _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd), counters=counters
+    )
     with _Streams(input, capture) as streams:
         counted = count(streams.connect(settings), events, runs=repeat, after_run=lambda _: streams.rewind())
         stdout, stderr = streams.output()
@@ -185,7 +189,8 @@ def record(
     frequency_hz: int = 4000,
     callchains: bool = False,
     counters: int | None = None,
-    core: str = DEFAULT_CORE,
+    core: str | os.PathLike[str] | None = None,
+    core_changes: Iterable[str] = (),
     sysroot: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
@@ -197,7 +202,9 @@ def record(
 
     There is a sample every `period` events, or else `frequency_hz` in a second. For the rest see `run` and `stat`.
     """
-    settings = replace(_settings(argv, core, sysroot, environment, writable_paths, cwd), counters=counters)
+    settings = replace(
+        _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd), counters=counters
+    )
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
     path = os.fspath(output)
     with _Streams(input, capture) as streams:
@@ -245,7 +252,8 @@ def _ended(ending: Ending | None, interrupted_by: int | None) -> Ending:
 
 def _settings(
     argv: Sequence[str | os.PathLike[str]],
-    core: str,
+    core: str | os.PathLike[str] | None,
+    core_changes: Iterable[str],
     sysroot: str | os.PathLike[str] | None,
     environment: Mapping[str, str] | None,
     writable_paths: Iterable[str | os.PathLike[str]],
@@ -255,7 +263,8 @@ def _settings(
         raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
     return GuestSettings(
         argv=tuple(os.fspath(argument) for argument in argv),
-        core=core,
+        core=None if core is None else os.fspath(core),
+        core_changes=tuple(core_changes),
         sysroot=None if sysroot is None else os.path.abspath(sysroot),
         writable_paths=tuple(os.path.abspath(path) for path in writable_paths),
         environment=DEFAULT_ENVIRONMENT if environment is None else tuple(environment.items()),

@@ -1,41 +1,50 @@
-"""Cores: what --core can name, and the PMU that each has."""
+"""Cores: what --core and --set can say, for the user: core files with their PMU models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from emulator.core_file import CoreFile, load_core
+from emulator.core_layers import CoreFileError, names
 from perfemu.errors import UsageError
 from pmu.model import PmuModel, model
 
-
-@dataclass(frozen=True, slots=True)
-class CoreChoice:
-    """One core: how it keeps time, and its PMU model for each ISA that it executes."""
-
-    name: str
-    summary: str
-    pmu_models: Mapping[str, str]
-
-    def pmu(self, isa: str) -> PmuModel:
-        if isa not in self.pmu_models:
-            raise UsageError(f"--core {self.name}: executes {' and '.join(self.pmu_models)}, not {isa}")
-        return model(self.pmu_models[isa])
+DEFAULT_CORES = {"aarch64": "ideal", "x86_64": "ideal"}  # by ISA
 
 
-CORES = (
-    CoreChoice(
-        "ideal",
-        "every instruction takes one cycle at 1 GHz; no caches, TLBs or predictors",
-        {"aarch64": "armv8_pmuv3", "x86_64": "intel_arch_perfmon"},
-    ),
-)
-DEFAULT_CORE = "ideal"
+def default_cores() -> str:
+    """For help texts: `ideal`, or `neoverse-n1 or zen5`."""
+    return " or ".join(dict.fromkeys(DEFAULT_CORES.values()))
 
 
-def core(name: str) -> CoreChoice:
-    """The core of this name; UsageError names those that exist."""
-    for choice in CORES:
-        if choice.name == name:
-            return choice
-    raise UsageError(f"--core {name}: no such core; there is {', '.join(choice.name for choice in CORES)}")
+def core(name: str, changes: Sequence[str] = ()) -> CoreFile:
+    """The core of this name or in this file, with --set's changes. UsageError says what is wrong with it."""
+    try:
+        loaded = load_core(name, changes)
+    except CoreFileError as problem:
+        raise UsageError(str(problem)) from None
+    for isa, pmu in loaded.pmu_models.items():
+        try:
+            model(pmu)
+        except ValueError as problem:
+            raise UsageError(f"core {loaded.name}: pmu.{isa} = {pmu}: {problem}") from None
+    return loaded
+
+
+def core_for(name: str | None, isa: str, changes: Sequence[str] = ()) -> CoreFile:
+    """What `name` names, and None the default for the ISA; UsageError if it does not execute that."""
+    loaded = core(DEFAULT_CORES[isa] if name is None else name, changes)
+    pmu_of(loaded, isa)
+    return loaded
+
+
+def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
+    """The model of the core's PMU."""
+    if isa not in loaded.isas:
+        raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
+    return model(loaded.pmu_models[isa])
+
+
+def cores() -> Iterator[CoreFile]:
+    """Those that come with perfemu."""
+    return (core(name) for name in names())

@@ -106,5 +106,5 @@ def count(
         if after_run is not None and ending is not None:
             after_run(ending)
     rows = tuple(Count(spec, tuple(row)) for spec, row in zip(specs, readings, strict=True))
-    counts = Counts(" ".join(settings.argv), session.core.name, rows, tuple(times))
+    counts = Counts(" ".join(settings.argv), session.core.title, rows, tuple(times))
     return Counted(counts, ending, interrupted_by)

@@ -25,7 +25,7 @@ def machine_features(
         version=f"perfemu {VERSION}",
         architecture=machine.kernel.architecture.uname_machine,
         cpus=CpuCount(cpus, cpus),
-        cpu_description=f"perfemu core {machine.config.core}",
+        cpu_description=f"perfemu core {machine.config.core.title}",
         cpuid=_CPUID[machine.config.isa](machine.cpus[0]),
         total_memory_kb=machine.memory.size_bytes // 1024,
         command_line=command_line,

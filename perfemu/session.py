@@ -27,7 +27,7 @@ from perfcore.events.event import PerfEvent, PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
-from perfemu.cores import DEFAULT_CORE, core
+from perfemu.cores import core_for, pmu_of
 from perfemu.ending import Ending
 from perfemu.environment import DEFAULT_ENVIRONMENT, search_path
 from perfemu.errors import PerfemuError, UsageError
@@ -48,7 +48,8 @@ class GuestSettings:
     """What a command's user says about the machine and the guest."""
 
     argv: tuple[str, ...]
-    core: str = DEFAULT_CORE
+    core: str | None = None  # a name or a file; None: the default for the program's ISA
+    core_changes: tuple[str, ...] = ()  # KEY=VALUE, as --set takes them
     sysroot: str | None = None  # absolute
     writable_paths: tuple[str, ...] = ()  # absolute
     environment: tuple[tuple[str, str], ...] = DEFAULT_ENVIRONMENT
@@ -108,8 +109,8 @@ class Session:
             self.isa = identify(located.host_path)
         except ProgramError as problem:
             raise PerfemuError(problem.message, problem.exit_status) from None
-        self.core = core(settings.core)
-        self.pmu_model = self.core.pmu(self.isa)
+        self.core = core_for(settings.core, self.isa, settings.core_changes)
+        self.pmu_model = pmu_of(self.core, self.isa)
         self._kind = _PMU_KINDS[self.pmu_model.driver]
         self._counters = _measuring_counters(self.pmu_model, settings.counters)
         self._program = Program(
@@ -149,7 +150,7 @@ class Session:
         machine = Machine(
             MachineConfig(
                 isa=self.isa,
-                core=settings.core,
+                core=self.core,
                 sysroot=settings.sysroot,
                 writable_paths=settings.writable_paths,
             )

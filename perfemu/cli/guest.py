@@ -7,7 +7,7 @@ import os
 
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
-from perfemu.cores import DEFAULT_CORE, core
+from perfemu.cores import core, default_cores
 from perfemu.ending import Ending
 from perfemu.environment import guest_environment
 from perfemu.errors import PerfemuError, UsageError
@@ -17,7 +17,7 @@ from perfemu.session import GuestSettings
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
     """What run, stat and record have in common: the machine, and what the guest sees of the host."""
     group = parser.add_argument_group("machine and guest")
-    group.add_argument("--core", metavar="NAME", default=DEFAULT_CORE, help="core to run on ('perfemu list cores')")
+    add_core_options(group)
     group.add_argument("--sysroot", metavar="DIR", help="look paths up below DIR first, then as they are")
     group.add_argument("--rw", metavar="PATH", action="append", default=[], help="let the guest write below PATH, too")
     group.add_argument(
@@ -25,6 +25,21 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--inherit-env", action="store_true", help="give the guest all of your environment")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="[--] PROGRAM [ARGS]", help="what to run")
+
+
+def add_core_options(parser: argparse._ActionsContainer, meaning: str = "core to run on") -> None:
+    parser.add_argument(
+        "--core",
+        metavar="NAME | FILE",
+        help=f"{meaning}: one of 'perfemu list cores', or a core file, see docs/cores.md [{default_cores()}]",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change the core: l1d.size=64KiB, pipeline.dispatch_width=6, l2.prefetchers= (none), without=llc",
+    )
 
 
 def add_counters_option(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +58,8 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         program = program[1:]
     if not program:
         raise UsageError("no program to run: name it after the options")
-    core(options.core)
+    if options.core is not None:
+        core(options.core, options.set)
     if options.sysroot is not None and not os.path.isdir(options.sysroot):
         raise UsageError(f"--sysroot {options.sysroot}: no such directory")
     for path in options.rw:
@@ -53,6 +69,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
     return GuestSettings(
         argv=tuple(program),
         core=options.core,
+        core_changes=tuple(options.set),
         sysroot=None if options.sysroot is None else os.path.abspath(options.sysroot),
         writable_paths=tuple(os.path.abspath(path) for path in options.rw),
         environment=guest_environment(options.env, os.environ, options.inherit_env),

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 
-from perfemu.cores import CORES, DEFAULT_CORE, CoreChoice, core
+from emulator.core_file import CoreFile
+from emulator.core_layers import is_file
+from perfemu.cli.guest import add_core_options
+from perfemu.core_lines import brief, detailed
+from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of
 from perfemu.errors import PerfemuError
 from perfemu.listing import KINDS, Listed, events_of, software_events
 
@@ -15,7 +20,9 @@ EXAMPLES = """\
   perfemu list hw sw              hardware and software events
   perfemu list pmu --isa x86_64   the vendor's names
   perfemu list 'br*' --details    what is behind them, and how truly they count
-  perfemu list cores
+  perfemu list cores              each in a few lines
+  perfemu list cores NAME         all that its file says, and where that is from
+  perfemu list cores ./my.toml --set l1d.size=64KiB
 """
 
 _NAME_WIDTH = 50  # perf's
@@ -28,35 +35,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "patterns", nargs="*", metavar="KIND | PATTERN", help=f"{', '.join(KINDS)}, {_CORES}; or a name"
     )
     parser.add_argument("-v", "--details", "--long-desc", action="store_true", help="show what is counted, and notes")
-    parser.add_argument("--core", metavar="NAME", default=DEFAULT_CORE, help=f"whose events [{DEFAULT_CORE}]")
+    add_core_options(parser, "whose events; the ISA's default")
     parser.add_argument("--isa", choices=("aarch64", "x86_64"), help="only this ISA's events")
 
 
 def run(options: argparse.Namespace) -> int:
-    chosen = core(options.core)
     patterns = [_KIND_ALIASES.get(pattern, pattern) for pattern in options.patterns]
     if _CORES in patterns:
-        print("\n".join(_core_lines()))
-        return 0
+        return _list_cores(options, [pattern for pattern in patterns if pattern != _CORES])
     heading = ("\nList of events (to be used in -e; hardware events count user mode):", "")
     shown = _print_events(software_events(), patterns, options.details, heading)
-    for isa in [options.isa] if options.isa else list(chosen.pmu_models):
-        model = chosen.pmu(isa)
-        title = (*(() if shown else heading), f"{isa}, core {chosen.name}, PMU {model.sysfs_name}:", "")
+    for isa, chosen in _chosen(options):
+        model = pmu_of(chosen, isa)
+        title = (*(() if shown else heading), f"{isa}, core {chosen.title}, PMU {model.sysfs_name}:", "")
         shown |= _print_events(events_of(model), patterns, options.details, title)
     if not shown:
         raise PerfemuError(f"list: no event matches {' '.join(patterns)}")
     return 0
 
 
-def _core_lines() -> Iterator[str]:
-    for choice in CORES:
-        yield f"  {choice.name:<{_NAME_WIDTH}} [{_pmus(choice)}]"
-        yield f"       {choice.summary}"
+def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, CoreFile]]:
+    """(ISA, core) whose events are asked for."""
+    if options.core is None:
+        for isa in [options.isa] if options.isa else DEFAULT_CORES:
+            yield isa, core_for(None, isa, options.set)
+    else:
+        chosen = core(options.core, options.set)
+        for isa in [options.isa] if options.isa else chosen.isas:
+            yield isa, chosen
 
 
-def _pmus(choice: CoreChoice) -> str:
-    return ", ".join(f"{isa}: {choice.pmu(isa).sysfs_name}" for isa in choice.pmu_models)
+def _list_cores(options: argparse.Namespace, patterns: list[str]) -> int:
+    """All, or those that are named: they with all their tables. A file of the user's can be named, too."""
+    named = [options.core] if options.core is not None else []
+    named += [name for name in patterns if is_file(name)]
+    chosen = [core(name, options.set) for name in named]
+    wanted = [pattern for pattern in patterns if not is_file(pattern)]
+    for pattern in wanted:
+        matching = [each for each in cores() if fnmatchcase(each.name, pattern) or pattern in each.name]
+        if not matching:
+            core(pattern)  # says which there are
+        chosen += [each for each in matching if each not in chosen]
+    lines = detailed if chosen or options.details else brief
+    for each in chosen or cores():
+        print("\n".join(lines(each)))
+    return 0
 
 
 def _wanted(event: Listed, patterns: Sequence[str]) -> bool:

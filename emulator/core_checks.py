@@ -1,0 +1,234 @@
+"""Core checks: what must hold between the keys of a core file. Single keys are checked before, by the schema.
+
+Each check yields what is wrong with the key that one would rather change.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from emulator.core_schema import ISAS, Data, Path
+from emulator.op_classes import OpClass
+
+TOP_TABLES = ("pmu", "pipeline")  # that every core has
+MOST_PORTS = 32
+CACHES = ("l1i", "l1d", "l2", "llc")
+TLBS = ("itlb", "dtlb", "l2tlb")
+# (inner, outer): the outer makes no sense without one of the inner ones
+_BEHIND = ((("l1d", "l1i"), "l2"), (("l2",), "llc"), (("l1d", "l1i"), "memory"), (("itlb", "dtlb"), "l2tlb"))
+
+
+# classes that the other ISA has not
+_ONLY_AARCH64 = frozenset(
+    (
+        *(OpClass.ALU_SHIFTED, OpClass.BIT_REVERSE, OpClass.MUL_ADD32, OpClass.MUL_ADD64, OpClass.EXCLUSIVE),
+        *(OpClass.VECTOR_TABLE_LONG, OpClass.VECTOR_MUL_ADD, OpClass.VECTOR_COUNT),
+    )
+)
+_ONLY_X86_64 = frozenset(
+    (
+        *(OpClass.ROTATE_CARRY, OpClass.LEA, OpClass.LEA_COMPLEX, OpClass.BIT_SCAN, OpClass.BIT_TEST),
+        *(OpClass.PARALLEL_BITS, OpClass.EXCHANGE, OpClass.STRING),
+        *(OpClass.X87_MOVE, OpClass.X87_ADD, OpClass.X87_MUL, OpClass.X87_DIV, OpClass.X87_SPECIAL),
+    )
+)
+_WITHOUT_ROW = frozenset((OpClass.NONE, OpClass.NOP))  # nothing to compute
+_ALSO = re.compile(r"([^*@|]+(?:\|[^*@|]+)*)(?:\*[1-9]\d{0,2})?(?:@[1-9]\d{0,5})?")  # PORT|PORT*times@cycles
+
+
+def classes_of(isa: str) -> list[str]:
+    """The classes that instructions of an ISA are of."""
+    never = _WITHOUT_ROW | (_ONLY_X86_64 if isa == "aarch64" else _ONLY_AARCH64)
+    return [each.name for each in OpClass if each not in never]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    path: Path
+    right: str
+
+
+def problems(data: Data) -> Iterator[Problem]:
+    """All that is wrong, the first things first."""
+    for check in _CHECKS:
+        yield from check(data)
+
+
+def _table(data: Data, *path: str) -> Mapping[str, object] | None:
+    found: object = data
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def _number(table: Mapping[str, object], name: str) -> int:
+    value = table.get(name, 0)
+    return value if isinstance(value, int) else 0
+
+
+def _texts(table: Mapping[str, object], name: str) -> list[str]:
+    value = table.get(name)
+    return [str(text) for text in value] if isinstance(value, list) else []
+
+
+def _required_tables(data: Data) -> Iterator[Problem]:
+    for name in TOP_TABLES:
+        if name not in data:
+            yield Problem((name,), "missing table")
+    if not _texts(data, "isas"):
+        yield Problem(("isas",), f"want one or several of {', '.join(ISAS)}")
+
+
+def _pmus(data: Data) -> Iterator[Problem]:
+    pmu, isas = _table(data, "pmu") or {}, _texts(data, "isas")
+    for isa in isas:
+        if isa not in pmu:
+            yield Problem(("pmu", isa), "missing; want a PMU model for each of isas")
+    for isa in pmu:
+        if isa not in isas:
+            yield Problem(("pmu", isa), f"the core executes only {', '.join(isas)}: drop it, or add {isa} to isas")
+
+
+def _sets(path: Path, size: int, unit: str, ways: int, of: str) -> Iterator[Problem]:
+    """`size` in `unit`s makes sets of `ways` each."""
+    sets, rest = divmod(size, ways)
+    if rest or not sets:
+        yield Problem(path, f"{size} {unit} do not fill sets of {ways}: want a multiple of {of}")
+    elif sets & (sets - 1):
+        lower = 1 << sets.bit_length() - 1
+        per_set = of.partition(" ")[0]
+        near = " or ".join(str(each * int(per_set)) for each in (lower, lower * 2))
+        yield Problem(path, f"makes {sets} sets, and sets must be a power of two: want {near}")
+
+
+def _cache_sets(data: Data) -> Iterator[Problem]:
+    for name in CACHES:
+        if (cache := _table(data, name)) is None:
+            continue
+        size, ways, line = (_number(cache, key) for key in ("size", "ways", "line"))
+        if size % line:
+            yield Problem((name, "size"), f"want a multiple of the line's {line} bytes")
+            continue
+        yield from _sets((name, "size"), size // line, "lines", ways, f"{ways * line} bytes ({ways} ways of {line})")
+
+
+def _tlb_sets(data: Data) -> Iterator[Problem]:
+    for name in TLBS:
+        tlb = _table(data, name)
+        if tlb is not None and (ways := _number(tlb, "ways")):
+            yield from _sets((name, "entries"), _number(tlb, "entries"), "entries", ways, f"{ways} (its ways)")
+
+
+def _lines(data: Data) -> Iterator[Problem]:
+    there = [name for name in CACHES if name in data]
+    for name in there[1:]:
+        first, other = (_number(_table(data, each) or {}, "line") for each in (there[0], name))
+        if first != other:
+            yield Problem((name, "line"), f"lines are of one size: {there[0]}.line is {first}")
+
+
+def _levels(data: Data) -> Iterator[Problem]:
+    for inner, outer in _BEHIND:
+        if outer in data and not any(name in data for name in inner):
+            yield Problem((outer,), f"there is no {' or '.join(inner)} before it")
+    if any(name in data for name in CACHES) and "memory" not in data:
+        yield Problem(("memory", "latency"), "missing; behind caches there is memory")
+    if any(name in data for name in TLBS) and "page_walk" not in data:
+        yield Problem(("page_walk", "latency"), "missing; behind TLBs there are page tables")
+
+
+def _latencies(data: Data) -> Iterator[Problem]:
+    """Totals from the first level upward: never less than an inner level's."""
+    for chain in (("l1i", "l2", "llc", "memory"), ("l1d", "l2", "llc", "memory")):
+        there = [name for name in chain if name in data]
+        for inner, outer in itertools.pairwise(there):
+            least, latency = (_number(_table(data, name) or {}, "latency") for name in (inner, outer))
+            if latency < least:
+                right = f"below {inner}.latency = {least}: latencies count from the access on, so want {least} or more"
+                yield Problem((outer, "latency"), right)
+
+
+def _inclusion(data: Data) -> Iterator[Problem]:
+    for outer, inners in (("l2", ("l1i", "l1d")), ("llc", ("l2", "l1d", "l1i"))):
+        cache = _table(data, outer)
+        if cache is None or cache.get("inclusion") != "inclusive":
+            continue
+        for inner in inners:
+            least = _number(_table(data, inner) or {}, "size")
+            if _number(cache, "size") < least:
+                yield Problem((outer, "size"), f"inclusive, but smaller than {inner}.size = {least}")
+
+
+def _schedulers(data: Data) -> Iterator[Problem]:
+    pipeline = _table(data, "pipeline") or {}
+    schedulers = _table(pipeline, "schedulers")
+    if schedulers is None:
+        return
+    owner: dict[str, str] = {}
+    for name in schedulers:
+        for port in _texts(_table(schedulers, name) or {}, "ports"):
+            if port in owner:
+                right = f"{port} is {owner[port]}'s already: a port has one scheduler"
+                yield Problem(("pipeline", "schedulers", name, "ports"), right)
+            owner[port] = name
+    if "scheduler_entries" in pipeline:
+        yield Problem(("pipeline", "scheduler_entries"), "contradicts [pipeline.schedulers]: want one of the two")
+
+
+def _ports(data: Data) -> Iterator[Problem]:
+    ports = _texts(_table(data, "pipeline") or {}, "ports")
+    if len(ports) > MOST_PORTS:
+        yield Problem(("pipeline", "ports"), f"{len(ports)} ports: want at most {MOST_PORTS}")
+    for port in ports:
+        if not re.fullmatch(r"\w+", port):
+            yield Problem(("pipeline", "ports"), f"{port}: want names of letters, digits and _")
+
+
+def _operations(data: Data) -> Iterator[Problem]:
+    if (_table(data, "pipeline") or {}).get("model") == "ideal":
+        return
+    operations = _table(data, "ops") or {}
+    for isa in _texts(data, "isas"):
+        missing = [name for name in classes_of(isa) if name not in operations]
+        if missing:
+            more = f"; so are {', '.join(missing[1:4])} ..." if len(missing) > 1 else ""
+            right = f"missing; want a row such as {{ latency = 1, ports = [...] }} for each class of {isa}{more}"
+            yield Problem(("ops", missing[0]), right)
+
+
+def _also(data: Data) -> Iterator[Problem]:
+    ports = _texts(_table(data, "pipeline") or {}, "ports")
+    operations = _table(data, "ops") or {}
+    for name in operations:
+        row = _table(operations, name) or {}
+        widths = _table(row, "width") or {}
+        paths = [("ops", name), *(("ops", name, "width", width) for width in widths)]
+        for path in paths:
+            for item in _texts(_table(data, *path) or {}, "also"):
+                matched = _ALSO.fullmatch(item)
+                if matched is None:
+                    right = f'{item}: want "PORT", "PORT|PORT", "PORT*times", "PORT@cycles"'
+                    yield Problem((*path, "also"), right)
+                    continue
+                for port in matched[1].split("|"):
+                    if port not in ports:
+                        yield Problem((*path, "also"), f"{port} is none of the ports {', '.join(ports)}")
+
+
+_CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
+    _required_tables,
+    _pmus,
+    _cache_sets,
+    _tlb_sets,
+    _lines,
+    _levels,
+    _latencies,
+    _inclusion,
+    _ports,
+    _schedulers,
+    _operations,
+    _also,
+)

@@ -1,0 +1,352 @@
+"""Core schema: what a core file may say: its tables and keys, one row each.
+
+Reading, checking, ``--set`` and docs/cores.md come from these rows. Latencies are in cycles, and those of memory levels
+are load-to-use totals from the first level upward, not increments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from emulator import _native
+from emulator.op_classes import OpClass
+
+Data = Mapping[str, object]  # a core file's tables, merged and not yet checked
+Choices = Callable[[Data], Sequence[str]]
+
+ISAS = ("aarch64", "x86_64")
+MODELS = ("ideal", "in_order", "out_of_order")
+OUT_OF_ORDER = ("out_of_order",)
+IN_ORDER = ("in_order",)
+MODELLED = IN_ORDER + OUT_OF_ORDER
+
+MOST_CYCLES = 1_000_000
+MOST_ENTRIES = 1 << 20
+MOST_BYTES = 1 << 30
+
+
+class Kind(Enum):
+    """What a value is; the text is for the user."""
+
+    INTEGER = "an integer"
+    SIZE = 'a size, such as 65536 or "64KiB"'
+    BOOLEAN = "true or false"
+    TEXT = "a text"
+    TEXTS = "a list of texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a table."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    minimum: int = 1  # of numbers
+    maximum: int = MOST_ENTRIES
+    required: bool = False  # where the table is there, and the pipeline is one of `models`
+    default: int | bool | str | None = None  # put in by the loader
+    power_of_two: bool = False
+    choices: Choices | None = None  # of texts
+    models: tuple[str, ...] = MODELS  # the pipelines that have this key
+
+    @property
+    def range(self) -> str:
+        """What would be right, in words."""
+        if self.kind in (Kind.INTEGER, Kind.SIZE):
+            power = ", a power of two" if self.power_of_two else ""
+            return f"{self.kind.value} from {self.minimum} to {self.maximum}{power}"
+        return str(self.kind.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. ``*`` in `path` stands for names of the file's own, or of `names`."""
+
+    path: str
+    meaning: str
+    keys: tuple[Key, ...]
+    names: Choices | None = None
+
+    @property
+    def pattern(self) -> tuple[str, ...]:
+        return tuple(self.path.split(".")) if self.path else ()
+
+    def key(self, name: str) -> Key | None:
+        return next((key for key in self.keys if key.name == name), None)
+
+
+def fixed(*names: str) -> Choices:
+    return lambda data: names
+
+
+def native(function: str) -> Choices:
+    """The names that the native core's policies are registered by."""
+    names: Callable[[], Sequence[str]] = getattr(_native, function, tuple)
+    return lambda data: names()
+
+
+def ports(data: Data) -> Sequence[str]:
+    """The ports of this very core."""
+    pipeline = data.get("pipeline")
+    found = pipeline.get("ports") if isinstance(pipeline, Mapping) else None
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def cycles(name: str, meaning: str, *, least: int = 1, required: bool = False, default: int | None = None) -> Key:
+    return Key(name, Kind.INTEGER, meaning, least, MOST_CYCLES, required, default)
+
+
+def entries(name: str, meaning: str, *, least: int = 1, required: bool = False, default: int | None = None) -> Key:
+    return Key(name, Kind.INTEGER, meaning, least, MOST_ENTRIES, required, default)
+
+
+def one_of(name: str, meaning: str, choices: Choices, *, required: bool = False, default: str | None = None) -> Key:
+    return Key(name, Kind.TEXT, meaning, required=required, default=default, choices=choices)
+
+
+def several_of(name: str, meaning: str, choices: Choices, *, required: bool = False) -> Key:
+    return Key(name, Kind.TEXTS, meaning, required=required, choices=choices)
+
+
+REPLACEMENT = one_of("replacement", "which line makes room", native("replacement_policies"), default="lru")
+
+_CACHE = (
+    Key("size", Kind.SIZE, "bytes", 64, MOST_BYTES, required=True),
+    Key("ways", Kind.INTEGER, "lines that a set holds", 1, 1024, required=True),
+    Key("line", Kind.SIZE, "bytes of a line; the same at every level", 16, 4096, default=64, power_of_two=True),
+    cycles("latency", "load-to-use cycles of a hit", required=True),
+    REPLACEMENT,
+    several_of("prefetchers", "what fetches lines ahead; parameters in [prefetcher.NAME]", native("prefetchers")),
+    entries("mshrs", "misses under way at once; without it: any number"),
+)
+_WRITES = (
+    one_of("write_policy", "when a store goes on", fixed("write_back", "write_through"), default="write_back"),
+    Key("write_allocate", Kind.BOOLEAN, "whether a store that misses fetches its line", default=True),
+)
+_OUTER = (
+    one_of(
+        "inclusion",
+        "of the inner levels' lines",
+        fixed("inclusive", "exclusive", "non_inclusive"),
+        default="non_inclusive",
+    ),
+    one_of("scope", "one per core, or one for all", fixed("private", "shared"), default="private"),
+)
+_TLB = (
+    entries("entries", "translations of 4 KiB pages", required=True),
+    entries("ways", "0: fully associative", least=0, default=0),
+    REPLACEMENT,
+)
+_OP = (
+    cycles("latency", "from issue to the result"),
+    several_of("ports", "one of these starts it; []: needs none", ports),
+    cycles(
+        "busy_cycles",
+        "for which that port takes nothing else",
+    ),
+    Key("also", Kind.TEXTS, 'what it needs besides: "P5", "P0|P1", "P5*2", "DIV@24"'),
+    Key("micro_ops", Kind.INTEGER, "slots that it takes; without: 1 and those of also", 0, 1000),
+    cycles("accumulate_latency", "from the accumulator's arrival to the result"),
+    one_of("dual_issue", "its place in a pair", fixed("first", "second", "both", "none")),
+)
+_OP_ROW = tuple(replace(key, required=key.name in ("latency", "ports"), models=MODELLED) for key in _OP)
+
+
+def _pipeline(models: tuple[str, ...], *keys: Key) -> tuple[Key, ...]:
+    return tuple(replace(key, models=models) for key in keys)
+
+
+_FUSES = several_of("fuses", "pairs that go through as one", fixed("compare_branch", "arithmetic_branch", "aes"))
+_DUAL_ISSUE = fixed("first", "second", "both", "none")
+_PIPELINE = (
+    one_of("model", "the algorithm", fixed(*MODELS), required=True),
+    *_pipeline(
+        MODELLED,
+        Key("ports", Kind.TEXTS, "the execution ports, at most 32", required=True),
+        several_of("load_ports", "one micro-op of each load", ports, required=True),
+        several_of("store_address_ports", "one micro-op of each store", ports, required=True),
+        several_of("store_data_ports", "a second one of each store; without: the first takes the data along", ports),
+        several_of("write_back_ports", "of an address's write-back; without: free and at once", ports),
+        Key("load_bytes", Kind.INTEGER, "the most that one micro-op reads", 1, 4096, default=16),
+        Key("store_bytes", Kind.INTEGER, "the most that one micro-op writes", 1, 4096, default=16),
+        cycles("vector_load_extra_cycles", "added to loads into vector registers", least=0, default=0),
+        cycles("complex_address_extra_cycles", "added to loads with a scaled or shifted index", least=0, default=0),
+        cycles("split_load_cycles", "added to loads that cross a line", least=0, default=0),
+        cycles("mispredict_cycles", "from a mispredicted branch's result to the right way's dispatch", required=True),
+        cycles(
+            "late_redirect_cycles", "fetch bubble of a target that was not known; without: taken_branch_bubble", least=0
+        ),
+        cycles("taken_branch_bubble", "fetch bubble of a taken branch predicted right", least=0, default=0),
+        entries("taken_branches_per_cycle", "a further one ends the cycle's fetch", default=1),
+        Key("fetch_bytes", Kind.INTEGER, "fetched in one cycle", 1, 4096, default=16),
+        Key("fetch_aligned", Kind.BOOLEAN, "fetch reads naturally aligned pieces", default=False),
+        cycles("fetch_ahead_cycles", "how far fetch may be ahead of dispatch", least=0, default=8),
+        entries("store_buffer", "stores not yet written to the cache", required=True),
+        entries("stores_per_cycle", "written from the store buffer to the cache", default=1),
+        Key("repeat_bytes", Kind.INTEGER, "of REP MOVS, STOS for one micro-op; 0: each iteration", 0, 4096, default=0),
+        cycles("repeat_start_cycles", "dispatch stands still before a REP", least=0, default=0),
+        cycles("microcode_cycles", "dispatch stands still for a microcoded instruction", least=0, default=0),
+        _FUSES,
+    ),
+    *_pipeline(
+        OUT_OF_ORDER,
+        entries("dispatch_width", "slots a cycle", required=True),
+        entries("retire_width", "slots retired a cycle; without: dispatch_width"),
+        entries("decode_width", "instructions a cycle; without: dispatch_width"),
+        entries("rob_entries", "slots between dispatch and retirement", required=True),
+        entries("scheduler_entries", "of one scheduler for all ports; without it and [pipeline.schedulers]: no limit"),
+        entries("load_queue", "loads between dispatch and retirement; without: no limit"),
+        Key(
+            "micro_fusion",
+            Kind.BOOLEAN,
+            "a load with its computation, a store's address and data: one slot",
+            default=False,
+        ),
+        several_of("eliminates", "done by the renamer", fixed("move", "fp_move", "zero", "constant")),
+        entries("eliminated_moves_per_cycle", "further moves are executed; without: no limit"),
+        cycles("store_forward_cycles", "from a store's data to a load that it answers", least=0, required=True),
+        cycles("stack_forward_cycles", "the same by the stack pointer; without: store_forward_cycles", least=0),
+        cycles("store_forward_blocked_cycles", "of a load that a store covers in part", least=0, default=0),
+        cycles("alias_4k_cycles", "of a load behind a store to the same offset in another page", least=0, default=0),
+    ),
+    *_pipeline(
+        IN_ORDER,
+        entries("issue_width", "instructions a cycle", required=True),
+        one_of("load_dual_issue", "place of a load in a pair", _DUAL_ISSUE, default="both"),
+        one_of("store_dual_issue", "place of a store in a pair", _DUAL_ISSUE, default="both"),
+        Key("blocking_misses", Kind.BOOLEAN, "nothing issues until a missing load has its data", default=False),
+        cycles("address_extra_cycles", "a result is needed so much earlier as an address", least=0, default=0),
+        cycles("store_data_late_cycles", "a store's data may arrive so late after issue", least=0, default=0),
+    ),
+)
+
+TABLES = (
+    Table(
+        "",
+        "what it is",
+        (
+            Key("base", Kind.TEXT, "the core file that this one changes: a name, or a path from here"),
+            Key("without", Kind.TEXTS, "tables of the base that this core has not"),
+            Key("name", Kind.TEXT, "shown by stat; the file's name if it has a base", required=True),
+            Key("summary", Kind.TEXT, "one line", required=True),
+            Key("isas", Kind.TEXTS, "what it executes", required=True, choices=fixed(*ISAS)),
+            Key("frequency_hz", Kind.INTEGER, "cycles in a second", 1_000_000, 100_000_000_000, required=True),
+            Key("sources", Kind.TEXTS, "where the facts are from", required=True),
+            Key("validated", Kind.TEXT, "against what it was compared, in one line", required=True),
+        ),
+    ),
+    Table("pmu", "the PMU of each ISA", tuple(Key(isa, Kind.TEXT, "a model in pmu/models/") for isa in ISAS)),
+    Table(
+        "kernel",
+        "simulated cycles of kernel work, shown as sys",
+        (
+            cycles("syscall_cycles", "of each system call", least=0, default=0),
+            cycles("fault_cycles", "of each page fault", least=0, default=0),
+            cycles("exception_cycles", "of each other exception", least=0, default=0),
+            cycles("switch_cycles", "of each time that a task goes to sleep", least=0, default=0),
+        ),
+    ),
+    Table("pipeline", "when instructions execute; docs/pipelines.md says exactly", _PIPELINE),
+    Table(
+        "pipeline.schedulers.*",
+        "micro-ops between dispatch and issue, by ports (out_of_order)",
+        (
+            entries("entries", "micro-ops", required=True),
+            several_of("ports", "a port is in at most one scheduler", ports, required=True),
+        ),
+    ),
+    Table(
+        "ops.*",
+        "what instructions cost, by class (emulator/op_classes.py)",
+        _OP_ROW,
+        fixed(*(name for name in OpClass.__members__ if name != "NONE")),
+    ),
+    Table("ops.*.width.*", "... where operands of so many bytes differ", _OP, fixed("1", "2", "4", "8", "16", "32")),
+    Table("l1i", "first cache of instructions", _CACHE),
+    Table("l1d", "first cache of data", (*_CACHE, *_WRITES)),
+    Table("l2", "second cache, of both", (*_CACHE, *_WRITES, *_OUTER)),
+    Table("llc", "last cache", (*_CACHE, *_WRITES, *_OUTER)),
+    Table(
+        "memory",
+        "behind the caches",
+        (
+            cycles("latency", "load-to-use cycles", required=True),
+            cycles("cycles_per_line", "between two lines: the bandwidth; 0: no limit", least=0, default=0),
+        ),
+    ),
+    Table("itlb", "translations for instructions", _TLB),
+    Table("dtlb", "translations for data", _TLB),
+    Table("l2tlb", "second level, of both", (*_TLB, cycles("latency", "cycles of a hit", required=True))),
+    Table("page_walk", "of the page tables", (cycles("latency", "cycles of a walk", required=True),)),
+    Table(
+        "prefetcher.*",
+        "parameters of a prefetcher that a cache names; each has some of these",
+        (
+            entries("degree", "lines at a time"),
+            entries("distance", "lines ahead"),
+            entries("entries", "instructions known"),
+            entries("streams", "known at once"),
+            entries("window", "lines in which a stream goes on"),
+            entries("confidence", "repetitions before it starts"),
+            Key("crosses_pages", Kind.BOOLEAN, "whether it goes on in the next page"),
+        ),
+        native("prefetchers"),
+    ),
+    Table(
+        "branch",
+        "prediction; what is left out is always right",
+        (
+            one_of("direction", "of conditional branches", native("direction_predictors")),
+            one_of("indirect", "targets of indirect branches", native("indirect_predictors")),
+            entries("btb_entries", "branches whose targets are known at fetch"),
+            entries("btb_ways", "of the branch target buffer"),
+            entries("return_stack", "calls remembered"),
+        ),
+    ),
+    Table(
+        "branch.*",
+        "parameters of a predictor that [branch] names; each has some of these",
+        (
+            entries("entries", "of a table"),
+            entries("base_entries", "of the table without history"),
+            entries("history_bits", "outcomes that are hashed with the address"),
+            entries("tables", "with histories of growing length"),
+            entries("tag_bits", "of an entry"),
+            entries("shortest_history", "of the tables'"),
+            entries("longest_history", "of the tables'"),
+            entries("shortest_path", "of the tables'"),
+            entries("longest_path", "of the tables'"),
+            entries("useful_period", "allocations between two agings"),
+            entries("loop_entries", "of the loop predictor; 0: none", least=0),
+        ),
+    ),
+)
+
+
+Path = tuple[str, ...]  # of a table or key, from the file's top
+
+
+def table_of(path: Path) -> Table | None:
+    """The row for a table of a file, such as ``("ops", "ALU")``."""
+    for table in TABLES:
+        pattern = table.pattern
+        if len(pattern) == len(path) and _fits(pattern, path):
+            return table
+    return None
+
+
+def children_of(path: Path) -> list[str]:
+    """The names of the tables right below `path`; ``*`` where the file names them."""
+    names: list[str] = []
+    for table in TABLES:
+        pattern = table.pattern
+        if len(pattern) > len(path) and _fits(pattern, path) and pattern[len(path)] not in names:
+            names.append(pattern[len(path)])
+    return names
+
+
+def _fits(pattern: Path, path: Path) -> bool:
+    return all(want in ("*", part) for want, part in zip(pattern, path, strict=False))

@@ -158,3 +158,23 @@ def timed_decode(isa: str, address: int, code: bytes) -> list[dict[str, Any]]:
 
     Registers that are none are left out; `flags` is the list of the bools that are set.
     """
+
+class BranchUnit:
+    """What predicts branches, alone: for tests. `config` is a core file's tables; only ["branch"] is looked at.
+
+    Kinds are 1 conditional, 2 direct, 3 indirect, 4 call, 5 indirect call, 6 return. A prediction is 0 right, 1 late (a
+    taken branch whose target was not known at fetch) or 2 wrong.
+    """
+
+    def __init__(self, config: dict[str, object]) -> None: ...
+    def resolve(self, pc: int, kind: int, next: int, fallthrough: int) -> int:
+        """A branch at `pc` retires and goes to `next`: the prediction, after which it has learned."""
+    def resolve_all(self, stream: bytes) -> bytes:
+        """`resolve` of every four 64-bit numbers; a byte each."""
+    def total(self, probe: int) -> int: ...
+
+def direction_predictors() -> list[str]:
+    """What `branch.direction` can be."""
+
+def indirect_predictors() -> list[str]:
+    """What `branch.indirect` can be."""

@@ -10,6 +10,7 @@ namespace perfemu {
 void bind_memory(nanobind::module_& module);
 void bind_core(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);
+void bind_predictor(nanobind::module_& module);
 
 // A nested dict of str, int, float, bool, lists of str and dicts. TypeError names what it cannot take.
 Config config_of(nanobind::dict tables);

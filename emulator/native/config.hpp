@@ -25,6 +25,8 @@ class Config {
     std::vector<std::string> texts(std::string_view key) const;  // empty if it is missing
     const Config& table(std::string_view key) const;
     const std::map<std::string, Config>& tables() const { return tables_; }
+    // The key's full name in the file, for messages.
+    std::string path(std::string_view key) const { return path_ + std::string(key); }
 
     void set(std::string key, Value value) { values_[std::move(key)] = std::move(value); }
     Config& add_table(std::string key);

@@ -1,28 +1,51 @@
 // Everything that predicts branches: direction, targets, returns.
+//
+// Only what retires is heard: a wrong path trains nothing, and histories are of real outcomes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "config.hpp"
+#include "predictor/direction.hpp"
+#include "predictor/indirect.hpp"
+#include "predictor/return_stack.hpp"
+#include "predictor/target_buffer.hpp"
+#include "probes.hpp"
 #include "timing/timed_op.hpp"
 
 namespace perfemu {
 
 enum class Prediction : uint8_t {
     RIGHT,
-    LATE,   // direction right, but the target of a taken direct branch was not known at fetch: decode finds it
+    LATE,   // direction right, but the branch was not known at fetch where it goes: decode finds it
     WRONG,  // found when the branch executes
 };
 
+// Without a [branch] table every branch is predicted right, and so is what a part would do that the table leaves out:
+// `direction`, `btb_entries`, `return_stack`, `indirect`.
 class BranchUnit {
   public:
-    // Without a [branch] table every branch is predicted right.
     BranchUnit(const Config& config, uint64_t* totals);
 
     // A branch retires: predicts, learns, and fires the probes of what went wrong. `next` is where it went,
     // `fallthrough` the address behind it.
     Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
+
+  private:
+    Prediction conditional(uint64_t pc, uint64_t next, uint64_t fallthrough);
+    Prediction indirect(uint64_t pc, uint64_t target);
+    Prediction returns(uint64_t pc, uint64_t target);
+    // Where a branch goes is right; was it known at fetch?
+    Prediction found(uint64_t pc, uint64_t target);
+    void count(Probe probe) { totals_[static_cast<unsigned>(probe)]++; }
+
+    uint64_t* totals_;
+    std::unique_ptr<DirectionPredictor> direction_;  // null: always right; so for the others
+    std::unique_ptr<IndirectPredictor> indirect_;
+    TargetBuffer targets_;
+    ReturnStack returns_;
+    uint64_t path_ = 0;  // one bit of each conditional branch, four of each indirect one; the newest lowest
 };
 
 }  // namespace perfemu

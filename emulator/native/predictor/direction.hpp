@@ -1,0 +1,38 @@
+// Predictors of conditional branches. Each kind is a file of this folder and registers itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "predictor/tables.hpp"
+
+namespace perfemu {
+
+class DirectionPredictor {
+  public:
+    virtual ~DirectionPredictor() = default;
+
+    // By the name in `branch.direction`. Throws std::invalid_argument.
+    static std::unique_ptr<DirectionPredictor> make(const Config& branch) {
+        return Kinds<DirectionPredictor>::make(branch, "direction");
+    }
+    static std::vector<std::string> names() { return Kinds<DirectionPredictor>::names(); }
+
+    // A conditional branch retires. Returns whether it was predicted taken; learns what it did.
+    virtual bool learn(uint64_t pc, bool taken) = 0;
+
+    // A branch through a register, or a return, went to `target`: for predictors whose history is of paths.
+    virtual void follow(uint64_t target) { static_cast<void>(target); }
+};
+
+// Two bits that count up to "taken" and down to "not taken"; the higher one is the prediction.
+static constexpr uint8_t WEAKLY_NOT_TAKEN = 1;
+inline bool predicts_taken(uint8_t counter) { return counter >= 2; }
+inline uint8_t trained(uint8_t counter, bool taken) {
+    if (taken) return counter < 3 ? counter + 1 : 3;
+    return counter > 0 ? counter - 1 : 0;
+}
+
+}  // namespace perfemu

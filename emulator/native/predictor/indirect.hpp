@@ -1,0 +1,27 @@
+// Predictors of branches and calls through registers. Each kind is a file of this folder and registers itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "predictor/tables.hpp"
+
+namespace perfemu {
+
+class IndirectPredictor {
+  public:
+    virtual ~IndirectPredictor() = default;
+
+    // By the name in `branch.indirect`. Throws std::invalid_argument.
+    static std::unique_ptr<IndirectPredictor> make(const Config& branch) {
+        return Kinds<IndirectPredictor>::make(branch, "indirect");
+    }
+    static std::vector<std::string> names() { return Kinds<IndirectPredictor>::names(); }
+
+    // A branch went to `target`. Returns whether that was predicted; learns. `path` tells what the branches before did.
+    virtual bool learn(uint64_t pc, uint64_t path, uint64_t target) = 0;
+};
+
+}  // namespace perfemu

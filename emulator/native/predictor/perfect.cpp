@@ -1,0 +1,28 @@
+// perfect: never wrong; of directions and of targets.
+#include "predictor/direction.hpp"
+#include "predictor/indirect.hpp"
+
+namespace perfemu {
+
+namespace {
+
+class PerfectDirection : public DirectionPredictor {
+  public:
+    bool learn(uint64_t, bool taken) override { return taken; }
+};
+
+class PerfectIndirect : public IndirectPredictor {
+  public:
+    bool learn(uint64_t, uint64_t, uint64_t) override { return true; }
+};
+
+Kinds<DirectionPredictor>::Registered direction("perfect", [](const Config&) {
+    return std::unique_ptr<DirectionPredictor>(new PerfectDirection);
+});
+Kinds<IndirectPredictor>::Registered indirect("perfect", [](const Config&) {
+    return std::unique_ptr<IndirectPredictor>(new PerfectIndirect);
+});
+
+}  // namespace
+
+}  // namespace perfemu

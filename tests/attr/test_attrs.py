@@ -147,5 +147,5 @@ def test_command_opens(
     monkeypatch.setattr(PerfEvents, "open", spy)
     monkeypatch.chdir(tmp_path)
     name, *options = command.split()
-    assert main([name, *options, str(DIRECTORY / "loop_1k" / f"{isa}.elf")]) == 0
+    assert main([name, "--core", "ideal", *options, str(DIRECTORY / "loop_1k" / f"{isa}.elf")]) == 0
     assert opened == [{name: value for name, value in attr.items() if value} for attr in expected]

@@ -36,7 +36,7 @@ EVENTS = {
 def test_the_core_counts_as_derived(guest: Guest, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with out.open("wb") as stdout:
-        session = Session(GuestSettings((str(guest.path),), stdout=stdout.fileno()))
+        session = Session(GuestSettings((str(guest.path),), stdout=stdout.fileno(), core="ideal"))
         core = session.machine.cpus[0].core
         core.follow_branches()
         ending = session.run()
@@ -47,7 +47,7 @@ def test_the_core_counts_as_derived(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.parametrize("guest", guests(), ids=str)
 def test_events_count_as_derived(guest: Guest) -> None:
     events = EVENTS[guest.isa]
-    result = perfemu.stat([guest.path], ["instructions", "branches", *events.values()], capture=True)
+    result = perfemu.stat([guest.path], ["instructions", "branches", *events.values()], capture=True, core="ideal")
     assert (result.exit_status, result.stdout) == (guest.exit_status, guest.stdout.encode())
     assert result["instructions"] == guest.counts["INST_RETIRED"]
     assert result["branches"] == guest.counts["BR_RETIRED"]

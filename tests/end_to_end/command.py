@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ideal import on_ideal
+
 PERFEMU = Path(sys.executable).with_name("perfemu")
 TIMEOUT_S = 60
 ENOUGH_S = 5.0  # from a signal to the end: 0.1 s on an idle host, and the rest for a busy one
@@ -26,9 +28,9 @@ def perfemu(
     stdin: bytes = b"",
     before: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run it to its end. `before` runs in the new process before the command."""
+    """Run it to its end, on the ideal core. `before` runs in the new process before the command."""
     return subprocess.run(
-        [PERFEMU, *arguments], input=stdin, capture_output=True, cwd=cwd, env=environment, preexec_fn=before,
+        [PERFEMU, *on_ideal(arguments)], input=stdin, capture_output=True, cwd=cwd, env=environment, preexec_fn=before,
         timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
 
@@ -38,7 +40,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start it with a pipe as its input."""
     return subprocess.Popen(
-        [PERFEMU, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
+        [PERFEMU, *on_ideal(arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
         env=ENVIRONMENT, preexec_fn=before,
     )  # fmt: skip
 

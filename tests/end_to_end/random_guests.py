@@ -190,7 +190,7 @@ def run_pieces(isa: str, seed: int, directory: Path) -> dict[ExitReason, int]:
     """Run pieces of random code, each from its own start, and go on elsewhere after whatever stops one."""
     rng = random.Random(f"pieces {isa} {seed}")
     argv = write_program(directory / "pieces", isa, random_code(isa, rng))
-    session = Session(GuestSettings(argv, cwd=str(directory)))
+    session = Session(GuestSettings(argv, core="ideal", cwd=str(directory)))
     machine = session.machine
     if rng.randrange(2):
         Watch("random", sample="instructions", period=rng.choice((1, 3, 50))).open(session)
@@ -302,7 +302,9 @@ def run_syscalls(isa: str, seed: int, directory: Path, log: list[str]) -> int:
     nowhere = os.open(os.devnull, os.O_RDWR)
     try:
         program = Program(argv[0], argv, cwd=str(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere)
-        session = Session(GuestSettings(argv, cwd=str(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere))
+        session = Session(
+            GuestSettings(argv, core="ideal", cwd=str(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere)
+        )
         machine = session.machine
         kernel, cpu = machine.kernel, machine.cpus[0]
         kernel.messages = lambda message: None

@@ -113,7 +113,7 @@ def observe(
         source.write(stdin)
         source.seek(0)
         settings = GuestSettings(
-            argv, sysroot=sysroot, cwd=cwd, counters=watch.counters,
+            argv, core="ideal", sysroot=sysroot, cwd=cwd, counters=watch.counters,
             stdin=source.fileno(), stdout=out.fileno(), stderr=err.fileno(),
         )  # fmt: skip
         if environment is not None:

@@ -17,7 +17,20 @@ GUEST = Path(__file__).parents[2] / "guest_programs" / "sort" / "aarch64.elf"
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("arm64") / "perf.data"
-    command = [sys.executable, "-m", "perfemu", "record", "-q", "-g", "-e", "instructions", "-c", "10007"]
+    command = [
+        sys.executable,
+        "-m",
+        "perfemu",
+        "record",
+        "--core",
+        "ideal",
+        "-q",
+        "-g",
+        "-e",
+        "instructions",
+        "-c",
+        "10007",
+    ]
     subprocess.run([*command, "-o", str(path), "--", str(GUEST)], check=True, capture_output=True)
     return path
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import require
+from ideal import on_ideal
 from real_perf import RealPerf
 
 GUESTS = Path(__file__).parents[2] / "guest_programs"
@@ -18,7 +19,7 @@ PERIOD = 1009
 
 
 def perfemu(*arguments: str | Path) -> str:
-    command = [sys.executable, "-m", "perfemu", *map(str, arguments)]
+    command = [sys.executable, "-m", "perfemu", *on_ideal([str(argument) for argument in arguments])]
     return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 
 
@@ -107,7 +108,22 @@ def test_annotate_shows_code_and_percentages(recording: Path, perf: RealPerf) ->
 
 
 def test_a_pipe_feeds_perf(tmp_path: Path, perf: RealPerf) -> None:
-    command = [sys.executable, "-m", "perfemu", "record", "-q", "-e", "instructions", "-c", "1009", "-o", "-", "--"]
+    command = [
+        sys.executable,
+        "-m",
+        "perfemu",
+        "record",
+        "--core",
+        "ideal",
+        "-q",
+        "-e",
+        "instructions",
+        "-c",
+        "1009",
+        "-o",
+        "-",
+        "--",
+    ]
     stream = tmp_path / "stream"
     with open(stream, "wb") as output:
         subprocess.run([*command, str(program("x86_64"))], stdout=output, stderr=subprocess.DEVNULL, check=True)

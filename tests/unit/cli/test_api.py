@@ -37,14 +37,14 @@ def test_stub_and_module_offer_the_same() -> None:
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_identical_runs_do_not_deviate(isa: str) -> None:
-    result = perfemu.stat([LOOP[isa]], ["instructions", "{cycles,branches}"], repeat=3)
+    result = perfemu.stat([LOOP[isa]], ["instructions", "{cycles,branches}"], core="ideal", repeat=3)
     assert result["instructions"] == result["cycles:u"] == 2004
     assert [count.spread.deviation for count in result.counts] == [0, 0, 0]
     assert result.elapsed_ns == 2004  # one cycle an instruction, at 1 GHz
 
 
 def test_what_was_not_counted_says_why() -> None:
-    result = perfemu.stat([LOOP["aarch64"]], ["branch-misses", "cycles:k"])
+    result = perfemu.stat([LOOP["aarch64"]], ["branch-misses", "cycles:k"], core="ideal")
     for name in ("branch-misses", "cycles"):
         assert name not in result
         with pytest.raises(KeyError, match="not supported"):
@@ -56,32 +56,34 @@ def test_what_was_not_counted_says_why() -> None:
 def test_signal_handlers_are_the_callers_again(tmp_path: Path) -> None:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
-    perfemu.stat([LOOP["x86_64"]], ["instructions"])
+    perfemu.stat([LOOP["x86_64"]], ["instructions"], core="ideal")
     assert [signal.getsignal(number) for number in numbers] == before
-    perfemu.record([LOOP["x86_64"]], output=tmp_path / "data")
+    perfemu.record([LOOP["x86_64"]], core="ideal", output=tmp_path / "data")
     assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_errors_are_exceptions_with_one_line() -> None:
     with pytest.raises(perfemu.EventSyntaxError, match="did you mean cycles"):
-        perfemu.stat([LOOP["aarch64"]], ["cycels"])
+        perfemu.stat([LOOP["aarch64"]], ["cycels"], core="ideal")
     with pytest.raises(perfemu.PerfemuError, match="no such file"):
-        perfemu.run(["./no-such-program"])
+        perfemu.run(["./no-such-program"], core="ideal")
     with pytest.raises(ValueError, match="a sequence of the program and its arguments"):
         perfemu.run("prog")
 
 
 def test_input_output_environment_and_directory(tmp_path: Path) -> None:
     busybox = require.command("busybox", package="busybox-static")
-    result = perfemu.run([busybox, "cat"], input=b"to be read", capture=True)
+    result = perfemu.run([busybox, "cat"], core="ideal", input=b"to be read", capture=True)
     assert (result.stdout, result.stderr) == (b"to be read", b"")
-    result = perfemu.run([busybox, "sh", "-c", "echo $NAME; pwd; echo oops >&2; exit 3"], capture=True,
+    result = perfemu.run([busybox, "sh", "-c", "echo $NAME; pwd; echo oops >&2; exit 3"], core="ideal", capture=True,
                          environment={"NAME": "value"}, cwd=tmp_path)  # fmt: skip
     assert result.stdout == f"value\n{tmp_path}\n".encode()
     assert (result.stderr, result.exit_status) == (b"oops\n", 3)
-    counted = perfemu.stat([busybox, "wc", "-c"], ["instructions"], input=b"12345", capture=True, repeat=2)
+    counted = perfemu.stat(
+        [busybox, "wc", "-c"], ["instructions"], core="ideal", input=b"12345", capture=True, repeat=2
+    )
     assert counted.stdout == b"5\n5\n"  # both runs read it
     assert counted.counts.events[0].spread.deviation == 0
-    recording = perfemu.record([busybox, "true"], output=tmp_path / "out.data", period=1000, capture=True)
+    recording = perfemu.record([busybox, "true"], core="ideal", output=tmp_path / "out.data", period=1000, capture=True)
     assert recording.sample_count == len(list(recording.samples())) > 0
     assert os.path.getsize(recording.path) > 0

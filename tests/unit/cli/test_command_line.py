@@ -12,6 +12,7 @@ import pytest
 import require
 from end_to_end.command import ENOUGH_S, wait_for_guest
 from guests import DIRECTORY, ISAS
+from ideal import on_ideal
 from perfcore.perfdata.reader import open_perf_data
 from perfemu.cli.main import COMMANDS, main
 
@@ -25,7 +26,12 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
     # PATH for the host's sake only; the guest has its own
     variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(
-        [*PERFEMU, *arguments], capture_output=True, text=True, cwd=cwd or ROOT, env=variables, stdin=subprocess.DEVNULL
+        [*PERFEMU, *on_ideal(arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd or ROOT,
+        env=variables,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -45,7 +51,7 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("stat --append ARM", 129, "--append: wants -o FILE"),
         ("stat --log-fd 2000000 ARM", 129, "--log-fd 2000000: Bad file descriptor"),
         ("stat --counters 32 ARM", 129, "--counters 32: armv8_pmuv3_0 can have at most 31"),
-        ("stat --core cray ARM", 129, "--core cray: no such core; there is ideal"),
+        ("stat --core cray ARM", 129, "--core cray: no such core; there is "),
         ("stat --sysroot /no/root ARM", 129, "--sysroot /no/root: no such directory"),
         ("stat --rw /no/path ARM", 129, "--rw /no/path: no such file or directory"),
         ("stat --env NOT_SET_ANYWHERE ARM", 129, "--env NOT_SET_ANYWHERE: not set in your environment"),
@@ -77,7 +83,7 @@ def test_a_wrong_command_gets_one_line(
     command: str, status: int, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main([ARM if word == "ARM" else word for word in command.split()]) == status
+    assert main(on_ideal([ARM if word == "ARM" else word for word in command.split()])) == status
     output = capsys.readouterr()
     assert output.err.startswith("perfemu: ")
     assert message in output.err
@@ -98,11 +104,11 @@ def test_files_that_are_no_programs(tmp_path: Path, capsys: pytest.CaptureFixtur
         path = tmp_path / name
         path.write_bytes(data)
         path.chmod(0o755)
-        assert main(["stat", str(path)]) == 126, name
+        assert main(["stat", "--core", "ideal", str(path)]) == 126, name
         error = capsys.readouterr().err
         assert message in error, name
         assert error.count("\n") == 1, error
-        assert main(["record", "-o", str(tmp_path / "out.data"), str(path)]) == 126
+        assert main(["record", "--core", "ideal", "-o", str(tmp_path / "out.data"), str(path)]) == 126
         assert not (tmp_path / "out.data").exists()
         capsys.readouterr()
 
@@ -128,12 +134,12 @@ def test_an_internal_error_is_one_line_that_says_so(
         raise ZeroDivisionError("by a test")
 
     monkeypatch.setattr("perfemu.session.Machine", broken)
-    assert main(["run", ARM]) == 1
+    assert main(["run", "--core", "ideal", ARM]) == 1
     error = capsys.readouterr().err
     assert error.startswith("perfemu: internal error, a bug in perfemu: ZeroDivisionError: by a test (")
     assert error.count("\n") == 1
     monkeypatch.setenv("PERFEMU_DEBUG", "1")
-    main(["run", ARM])
+    main(["run", "--core", "ideal", ARM])
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -267,7 +273,7 @@ def spin(directory: Path) -> Path:
 def test_a_signal_ends_the_run_in_order(command: str, number: signal.Signals, tmp_path: Path) -> None:
     program = spin(tmp_path)
     process = subprocess.Popen(
-        [*PERFEMU, *command.split(), str(program)],
+        [*PERFEMU, *on_ideal(command.split()), str(program)],
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
@@ -316,7 +322,9 @@ def test_the_highest_frequency_is_the_emulated_kernels(tmp_path: Path) -> None:
 def test_report_reads_a_pipe_that_is_there_and_lists_its_records(tmp_path: Path) -> None:
     """As perf: a pipe on standard input is the input. 2,004 instructions, so 4 samples of 500."""
     stream = subprocess.run(
-        [*PERFEMU, "record", "-q", "-e", "instructions", "-c", "500", "-o", "-", ARM], capture_output=True, check=True
+        [*PERFEMU, "record", "--core", "ideal", "-q", "-e", "instructions", "-c", "500", "-o", "-", ARM],
+        capture_output=True,
+        check=True,
     ).stdout
     for option, wanted in (
         ("-q", b"   100.00%  aarch64.elf  aarch64.elf    [.] _start"),

@@ -28,7 +28,19 @@ def elsewhere() -> Iterator[Path]:
 
 def run(script: str, cwd: Path, *options: str | Path) -> subprocess.CompletedProcess[str]:
     busybox = require.command("busybox", package="busybox-static")
-    command = [sys.executable, "-m", "perfemu", "run", *map(str, options), busybox, "sh", "-c", script]
+    command = [
+        sys.executable,
+        "-m",
+        "perfemu",
+        "run",
+        "--core",
+        "ideal",
+        *map(str, options),
+        busybox,
+        "sh",
+        "-c",
+        script,
+    ]
     environment = {"PYTHONPATH": str(DIRECTORY.parent)}
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
 

@@ -27,17 +27,17 @@ def test_every_listed_name_is_an_event(isa: str) -> None:
 def test_every_supported_event_is_counted_and_no_other(isa: str) -> None:
     """One by one: AArch64 has more events than counters, and x86's reference cycles have one counter for two names."""
     for event in (*software_events(), *events_of(model(MODELS[isa]))):
-        result = perfemu.stat([DIRECTORY / "loop_1k" / f"{isa}.elf"], [event.names[0]])
+        result = perfemu.stat([DIRECTORY / "loop_1k" / f"{isa}.elf"], [event.names[0]], core="ideal")
         (count,) = result.counts
         assert count.absence is (Absence.NOT_SUPPORTED if event.support is None else None), event.names
 
 
 def test_lines_look_like_perfs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "hw", "--isa", "aarch64"]) == 0
+    assert main(["list", "hw", "--core", "ideal", "--isa", "aarch64"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "  branches OR branch-instructions                    [Hardware event, exact]" in lines
     assert any(line.startswith("  not supported on this core: ") and "branch-misses" in line for line in lines)
-    assert main(["list", "software", "cache", "pmu"]) == 0
+    assert main(["list", "software", "cache", "pmu", "--core", "ideal"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"^  page-faults OR faults {30}\[Software event, exact\]$", text, re.MULTILINE)
     assert "  inst_retired OR armv8_pmuv3_0/inst_retired/" in text
@@ -45,7 +45,7 @@ def test_lines_look_like_perfs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_patterns_and_details(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["list", "*_retired", "--isa", "aarch64", "--details"])
+    main(["list", "*_retired", "--core", "ideal", "--isa", "aarch64", "--details"])
     text = capsys.readouterr().out
     assert "br_retired" in text
     assert "instructions" not in text

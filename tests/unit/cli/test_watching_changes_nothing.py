@@ -24,15 +24,21 @@ SAMPLINGS: tuple[dict[str, int | bool], ...] = (
 @pytest.mark.parametrize("isa", ISAS)
 def test_guest_programs(name: str, isa: str, tmp_path: Path) -> None:
     program = DIRECTORY / name / f"{isa}.elf"
-    alone = perfemu.run([program], capture=True)
+    alone = perfemu.run([program], capture=True, core="ideal")
     for events in EVENT_SETS:
-        watched = perfemu.stat([program], events, capture=True)
+        watched = perfemu.stat([program], events, capture=True, core="ideal")
         assert (watched.stdout, watched.exit_status) == (alone.stdout, alone.exit_status)
         assert watched.elapsed_ns == alone.elapsed_ns
-    assert perfemu.stat([program], ["instructions"], capture=True)["instructions"] == alone.instructions
+    assert perfemu.stat([program], ["instructions"], capture=True, core="ideal")["instructions"] == alone.instructions
     period = max(alone.instructions // 50, 7)
     recorded = perfemu.record(
-        [program], ["instructions"], period=period, callchains=True, output=tmp_path / "data", capture=True
+        [program],
+        ["instructions"],
+        period=period,
+        callchains=True,
+        output=tmp_path / "data",
+        capture=True,
+        core="ideal",
     )
     assert (recorded.stdout, recorded.exit_status) == (alone.stdout, alone.exit_status)
     assert recorded.sample_count == alone.instructions // period
@@ -47,10 +53,10 @@ def test_a_program_that_looks_at_clocks_and_itself(tmp_path: Path) -> None:
         ["cat", "/proc/self/stat", "/proc/self/maps", "/proc/uptime"],
     )
     for line in ([busybox, *command] for command in commands):
-        alone = perfemu.run(line, capture=True)
+        alone = perfemu.run(line, capture=True, core="ideal")
         assert alone.stdout
         for events in EVENT_SETS:
-            assert perfemu.stat(line, events, capture=True).stdout == alone.stdout
+            assert perfemu.stat(line, events, capture=True, core="ideal").stdout == alone.stdout
         for sampling in SAMPLINGS:
             recorded = perfemu.record(
                 line,
@@ -60,5 +66,6 @@ def test_a_program_that_looks_at_clocks_and_itself(tmp_path: Path) -> None:
                 callchains=bool(sampling.get("callchains", False)),
                 output=tmp_path / "data",
                 capture=True,
+                core="ideal",
             )
             assert recorded.stdout == alone.stdout

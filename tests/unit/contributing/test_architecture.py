@@ -51,7 +51,13 @@ def test_a_sample_takes_the_way_that_is_told(tmp_path: Path) -> None:
 
     sys.setprofile(note)
     try:
-        perfemu.record([guest("loop_1k", "aarch64").path], ["instructions"], period=1000, output=tmp_path / "perf.data")
+        perfemu.record(
+            [guest("loop_1k", "aarch64").path],
+            ["instructions"],
+            period=1000,
+            output=tmp_path / "perf.data",
+            core="ideal",
+        )
     finally:
         sys.setprofile(None)
     first = next(i for i, (_, name) in enumerate(calls) if name == "Cpu.deliver_interrupts")

@@ -159,22 +159,28 @@ def timed_decode(isa: str, address: int, code: bytes) -> list[dict[str, Any]]:
     Registers that are none are left out; `flags` is the list of the bools that are set.
     """
 
-class BranchUnit:
-    """What predicts branches, alone: for tests. `config` is a core file's tables; only ["branch"] is looked at.
+class MemorySystem:
+    """The caches, TLBs and memory of `cores` cores, without the cores: for tests. `config`: a core file's tables.
 
-    Kinds are 1 conditional, 2 direct, 3 indirect, 4 call, 5 indirect call, 6 return. A prediction is 0 right, 1 late (a
-    taken branch whose target was not known at fetch) or 2 wrong.
+    A core's accesses come in program order, at whatever cycles; each returns the cycle at which its data are there.
     """
 
-    def __init__(self, config: dict[str, object]) -> None: ...
-    def resolve(self, pc: int, kind: int, next: int, fallthrough: int) -> int:
-        """A branch at `pc` retires and goes to `next`: the prediction, after which it has learned."""
-    def resolve_all(self, stream: bytes) -> bytes:
-        """`resolve` of every four 64-bit numbers; a byte each."""
-    def total(self, probe: int) -> int: ...
+    def __init__(self, config: dict[str, Any], cores: int = 1) -> None:
+        """ValueError names the key that is wrong, and what would be right."""
+    def load(self, core: int, address: int, size: int, pc: int = 0, cycle: int = 0, elements: int = 1) -> int: ...
+    def store(self, core: int, address: int, size: int, pc: int = 0, cycle: int = 0, elements: int = 1) -> int: ...
+    def fetch(self, core: int, address: int, cycle: int = 0) -> int: ...
+    def prefetch(self, core: int, address: int, cycle: int = 0) -> None: ...
+    def run(self, records: bytes, chained: bool = False) -> bytes:
+        """Many accesses: records of struct "<QQQIHH": address, pc, cycle, size, kind, core. Kinds: 0 load, 1 store,
+        2 fetch, 3 prefetch. Returns the ready cycles, 64 bits each. `chained`: a record's cycle counts from when the
+        one before was ready.
+        """
+    def totals(self, core: int = 0) -> list[int]:
+        """By Probe."""
 
-def direction_predictors() -> list[str]:
-    """What `branch.direction` can be."""
+def replacement_policies() -> list[str]:
+    """The names that a core file's `replacement` may have."""
 
-def indirect_predictors() -> list[str]:
-    """What `branch.indirect` can be."""
+def prefetchers() -> list[str]:
+    """The names that a core file's `prefetchers` may list."""

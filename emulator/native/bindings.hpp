@@ -9,6 +9,7 @@ namespace perfemu {
 
 void bind_memory(nanobind::module_& module);
 void bind_core(nanobind::module_& module);
+void bind_cache(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);
 void bind_predictor(nanobind::module_& module);
 

@@ -25,6 +25,7 @@ class Config {
     std::vector<std::string> texts(std::string_view key) const;  // empty if it is missing
     const Config& table(std::string_view key) const;
     const std::map<std::string, Config>& tables() const { return tables_; }
+    const std::map<std::string, Value>& values() const { return values_; }
     // The key's full name in the file, for messages.
     std::string path(std::string_view key) const { return path_ + std::string(key); }
 

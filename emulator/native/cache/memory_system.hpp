@@ -1,32 +1,167 @@
 // Caches, TLBs and memory of one core, down to what it shares with others.
+//
+// Tables of the core file: [l1i], [l1d], [l2], [llc], [memory], [itlb], [dtlb], [l2tlb], [page_walk], [coherence] and
+// [prefetcher.NAME]. A table that is missing costs nothing and counts nothing. Latencies are cycles from load to use,
+// in all; those of TLBs are added to them. Addresses are virtual, all lines of the same size.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "cache/cache.hpp"
+#include "cache/shared_memory.hpp"
+#include "cache/tlb.hpp"
 #include "config.hpp"
+#include "probes.hpp"
 
 namespace perfemu {
 
-// What several cores share: the last-level cache, memory, and who holds which line.
-class SharedMemory {
-  public:
-    explicit SharedMemory(const Config& config);
-};
+enum class Request : uint8_t { FETCH, LOAD, STORE, PREFETCH };
 
 // Each call returns the cycle at which the data are there, if the access starts at `cycle`; calls come in program
 // order, which need not be the order of their cycles. Parts that `config` does not have cost nothing and count nothing.
 class MemorySystem {
   public:
+    // Throws std::invalid_argument, which names the key and what would be right. `totals` has PROBE_COUNT entries.
     MemorySystem(const Config& config, std::shared_ptr<SharedMemory> shared, uint64_t* totals);
+    ~MemorySystem();
+    MemorySystem(const MemorySystem&) = delete;
 
-    uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle);
-    uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle);
+    // `elements`: so many accesses of size / elements bytes, one behind the other; they are aligned or not each by
+    // itself. The instruction as a whole accesses each line once.
+    uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
+        if (repeats(address, size, cycle, hot_loads_)) [[likely]] {
+            ++totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)];
+            totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_LOAD)] += has_dtlb_;
+            return cycle + data_latency_;
+        }
+        return access_data(Request::LOAD, address, size, pc, cycle, elements);
+    }
+    // When the store can write its line: the end of its time in the store buffer.
+    uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
+        if (repeats(address, size, cycle, hot_stores_)) [[likely]] {
+            ++totals_[static_cast<unsigned>(Probe::L1D_ACCESS_STORE)];
+            totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_STORE)] += has_dtlb_;
+            return cycle + data_latency_;
+        }
+        return access_data(Request::STORE, address, size, pc, cycle, elements);
+    }
     // The line of instructions at `address`.
-    uint64_t fetch(uint64_t address, uint64_t cycle);
-    void prefetch(uint64_t address, uint64_t cycle);  // by an instruction
-    uint32_t fetch_line_bytes() const { return 64; }
+    uint64_t fetch(uint64_t address, uint64_t cycle) {
+        uint64_t line = address >> line_shift_;
+        if (hot_fetches_[line & fetch_set_mask_] == line && address >> itlb_page_shift_ == fetch_page_ &&
+            cycle >= fetches_settled_) [[likely]] {
+            ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
+            totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
+            return cycle + fetch_latency_;
+        }
+        return access_instructions(address, cycle);
+    }
+    // By an instruction: brings the line, counts as no access.
+    void prefetch(uint64_t address, uint64_t cycle);
+
+    uint32_t fetch_line_bytes() const { return 1u << line_shift_; }
+    // Of hits; 0 where there is no such cache.
+    uint64_t data_latency() const { return data_latency_; }
+    uint64_t fetch_latency() const { return fetch_latency_; }
+
+    // What SharedMemory does to this core's private caches. Both return whether the line was dirty.
+    // The line goes. `written_back`: towards memory, which counts as such; else another core gets it as it is.
+    bool surrender(uint64_t line, bool written_back);
+    // Another core reads the line: from now on it is shared. If it was dirty it is written back.
+    bool demote(uint64_t line, uint64_t cycle);
+    void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
+
+  private:
+    static constexpr unsigned PAGE_SHIFT = 12;
+    static constexpr unsigned NO_PAGES = 63;  // a shift that makes all addresses one page, for want of a TLB
+    static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
+
+    struct Arrival {
+        uint64_t cycle;
+        uint8_t flags;
+    };
+    // A line that a prefetcher wants, and for which cache: a first-level one or one of outer_.
+    static constexpr int IN_L1I = -2, IN_L1D = -1;
+    struct Wanted {
+        uint64_t line;
+        uint64_t pc;
+        int depth;
+    };
+
+    // Whether an access stays in one line, the most recent one of its set, in the most recent page, and nothing is on
+    // its way: then nothing changes but two counts. `hot` holds that line, for each set, if it is ready for the access.
+    bool repeats(uint64_t address, uint32_t size, uint64_t cycle, const std::vector<uint64_t>& hot) const {
+        uint64_t line = address >> line_shift_;
+        return ((address | outside_line_) & (size - 1)) == 0 && hot[line & data_set_mask_] == line &&
+               address >> dtlb_page_shift_ == data_page_ && cycle >= data_settled_;
+    }
+
+    uint64_t access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
+                         uint32_t elements);
+    uint64_t access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle);
+    uint64_t access_instructions(uint64_t address, uint64_t cycle);
+    uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
+    uint64_t translate_fetch(uint64_t address, uint64_t cycle);
+    // A first-level TLB's miss. Returns when the translation is known.
+    uint64_t look_further(Request request, uint64_t page, uint64_t cycle);
+    uint64_t walk(Request request, uint64_t page, uint64_t cycle);
+
+    // Towards memory. Depth 0 is the first of outer_; depth outer_.size() is memory.
+    Arrival obtain(unsigned depth, uint64_t line, Request request, uint64_t pc, uint64_t cycle);
+    Arrival obtain_among_cores(unsigned depth, uint64_t line, Request request, uint64_t pc, uint64_t cycle);
+    // `keep`: an exclusive cache does not give its line away, because other cores hold it.
+    Arrival obtain_from(unsigned depth, uint64_t line, Request request, uint64_t pc, uint64_t cycle, bool keep);
+    void insert(unsigned depth, uint64_t line, uint8_t flags, uint64_t cycle, uint64_t arrival);
+    void write_back(unsigned depth, uint64_t line, uint64_t cycle);
+    void evict(unsigned depth, uint32_t slot, uint64_t cycle);
+    // A line has left the cache before `depth`.
+    void pass_on(unsigned depth, uint64_t line, uint8_t flags, uint64_t cycle);
+
+    // The first level
+    uint32_t fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
+    uint32_t fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
+    uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
+    uint64_t write_past(uint64_t line, uint64_t pc, uint64_t cycle);
+    void cool_data(uint64_t line);
+    void cool_fetches(uint64_t line);
+    // Out of the first level and the outer caches before `depth`; as surrender.
+    bool take_from_inner(unsigned depth, uint64_t line, bool written_back);
+    void forget_if_gone(uint64_t line);
+    uint64_t claim(uint64_t line, uint64_t cycle);
+
+    void tell_prefetchers(int depth, const Cache& cache, const Heard& heard);
+    void run_prefetches(uint64_t cycle);
+    void prefetch_into(const Wanted& wanted, uint64_t cycle);
+
+    // What the inline path reads
+    uint64_t* totals_;
+    std::vector<uint64_t> hot_loads_, hot_stores_, hot_fetches_;  // by set: a line or NO_LINE
+    uint64_t data_set_mask_ = 0, fetch_set_mask_ = 0;
+    uint64_t outside_line_ = ~uint64_t{63};
+    uint64_t data_page_ = 0, fetch_page_ = 0;          // the one of the last access
+    uint64_t data_settled_ = 0, fetches_settled_ = 0;  // the cycle from which on nothing is on its way
+    uint64_t data_latency_ = 0, fetch_latency_ = 0;
+    unsigned line_shift_ = 6;
+    unsigned dtlb_page_shift_ = NO_PAGES, itlb_page_shift_ = NO_PAGES;
+    uint8_t has_dtlb_ = 0, has_itlb_ = 0;
+
+    bool write_back_ = true, write_allocate_ = true;
+    bool coherent_ = false;
+    unsigned first_shared_ = 0;  // depth
+    unsigned core_ = 0;          // number among its peers
+    uint64_t coherence_latency_ = 0;
+    std::unique_ptr<Cache> l1i_, l1d_;
+    std::vector<std::unique_ptr<OuterCache>> private_;
+    std::vector<OuterCache*> outer_;  // private ones, then those of shared_
+    std::unique_ptr<Tlb> itlb_, dtlb_, l2tlb_;
+    uint64_t walk_latency_ = 0;
+    bool walk_reads_ = false;
+    std::shared_ptr<SharedMemory> shared_;
+    std::vector<Wanted> wanted_;
+    std::vector<uint64_t> lines_;  // what a prefetcher has just asked for
 };
 
 }  // namespace perfemu

@@ -1,0 +1,91 @@
+#include "cache/cache.hpp"
+
+#include <bit>
+
+namespace perfemu {
+
+uint64_t latency_of(const Config& table, const char* key) {
+    int64_t cycles = table.integer(key);
+    if (cycles < 1 || cycles > 1'000'000)
+        throw std::invalid_argument(table.path(key) + ": " + std::to_string(cycles) +
+                                    " cycles is not between 1 and 1000000");
+    return static_cast<uint64_t>(cycles);
+}
+
+static uint64_t line_bytes(const Config& table) {
+    int64_t line = table.integer("line", 64);
+    if (line < 16 || line > 4096 || !std::has_single_bit(static_cast<uint64_t>(line)))
+        throw std::invalid_argument(table.path("line") + ": " + std::to_string(line) +
+                                    " bytes is not a power of two from 16 to 4096");
+    return static_cast<uint64_t>(line);
+}
+
+static uint64_t lines(const Config& table) {
+    int64_t size = table.integer("size");
+    uint64_t line = line_bytes(table);
+    if (size < 1 || static_cast<uint64_t>(size) % line)
+        throw std::invalid_argument(table.path("size") + ": " + std::to_string(size) +
+                                    " bytes is not a whole number of lines of " + std::to_string(line));
+    return static_cast<uint64_t>(size) / line;
+}
+
+static unsigned miss_registers(const Config& table) {
+    if (!table.has("mshrs")) return 0;
+    int64_t registers = table.integer("mshrs");
+    if (registers < 1 || registers > 1024)
+        throw std::invalid_argument(table.path("mshrs") + ": " + std::to_string(registers) +
+                                    " is not between 1 and 1024 (leave it out for no limit)");
+    return static_cast<unsigned>(registers);
+}
+
+Cache::Cache(const Config& file, const std::string& name)
+    : TagArray(file.table(name), lines(file.table(name)), "size"), name(name),
+      misses(miss_registers(file.table(name))) {
+    const Config& table = file.table(name);
+    line_shift = static_cast<unsigned>(std::countr_zero(line_bytes(table)));
+    latency = latency_of(table);
+    flags.assign(slots(), 0);
+    arrivals.assign(slots(), 0);
+    static const Config none;
+    for (const std::string& policy : table.texts("prefetchers")) {
+        auto maker = Prefetcher::Row::find(policy, table.path("prefetchers"), "prefetcher");
+        bool has_parameters = file.has_table("prefetcher") && file.table("prefetcher").has_table(policy);
+        prefetchers.push_back(maker(has_parameters ? file.table("prefetcher").table(policy) : none, line_shift));
+    }
+}
+
+static Inclusion inclusion_of(const Config& table) {
+    std::string name = table.has("inclusion") ? table.text("inclusion") : "non_inclusive";
+    if (name == "inclusive") return Inclusion::INCLUSIVE;
+    if (name == "exclusive") return Inclusion::EXCLUSIVE;
+    if (name == "non_inclusive") return Inclusion::NON_INCLUSIVE;
+    throw std::invalid_argument(table.path("inclusion") + ": \"" + name +
+                                "\" is not one of inclusive, exclusive, non_inclusive");
+}
+
+bool is_shared(const Config& file, const std::string& name) {
+    const Config& table = file.table(name);
+    if (!table.has("scope")) return name == "llc";
+    const std::string& scope = table.text("scope");
+    if (scope != "private" && scope != "shared")
+        throw std::invalid_argument(table.path("scope") + ": \"" + scope + "\" is not one of private, shared");
+    return scope == "shared";
+}
+
+OuterCache::OuterCache(const Config& file, const std::string& name)
+    : Cache(file, name), inclusion(inclusion_of(file.table(name))) {
+    bool last = name == "llc";
+    shared = is_shared(file, name);
+    counts_prefetches = !last;
+    static constexpr Probe L2[] = {Probe::L2_ACCESS_FETCH, Probe::L2_ACCESS_LOAD, Probe::L2_ACCESS_STORE,
+                                   Probe::L2_REFILL_FETCH, Probe::L2_REFILL_LOAD, Probe::L2_REFILL_STORE};
+    static constexpr Probe LL[] = {Probe::LL_ACCESS_FETCH, Probe::LL_ACCESS_LOAD, Probe::LL_ACCESS_STORE,
+                                   Probe::LL_REFILL_FETCH, Probe::LL_REFILL_LOAD, Probe::LL_REFILL_STORE};
+    for (unsigned request = 0; request < 3; ++request) {
+        access[request] = (last ? LL : L2)[request];
+        refill[request] = (last ? LL : L2)[request + 3];
+    }
+    write_back = last ? Probe::LL_WRITE_BACK : Probe::L2_WRITE_BACK;
+}
+
+}  // namespace perfemu

@@ -1,0 +1,63 @@
+// One cache: tags, and what is known of each line. Its owner says what happens between caches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/miss_queue.hpp"
+#include "cache/prefetcher.hpp"
+#include "cache/tag_array.hpp"
+#include "config.hpp"
+#include "probes.hpp"
+
+namespace perfemu {
+
+enum class Inclusion : uint8_t { NON_INCLUSIVE, INCLUSIVE, EXCLUSIVE };  // of the caches between this and the core
+
+// Of a line. Without a word about it a line is this core's alone and as memory has it (E), or the caches have no peers.
+static constexpr uint8_t DIRTY = 1;       // to be written back (M)
+static constexpr uint8_t SHARED = 2;      // another core may hold it (S): a store has to ask first
+static constexpr uint8_t PREFETCHED = 4;  // no demand access yet
+
+// The part of a cache that all levels have: [l1i], [l1d], [l2], [llc].
+class Cache : public TagArray {
+  public:
+    Cache(const Config& file, const std::string& name);
+
+    const std::string name;
+    unsigned line_shift;
+    uint64_t latency;
+    MissQueue misses;
+    std::vector<uint8_t> flags;      // by slot
+    std::vector<uint64_t> arrivals;  // by slot: the cycle at which the line is there
+    std::vector<std::unique_ptr<Prefetcher>> prefetchers;
+
+    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, uint64_t arrival) {
+        TagArray::fill(slot, line);
+        flags[slot] = line_flags;
+        arrivals[slot] = arrival;
+    }
+};
+
+// A cache behind the first level.
+class OuterCache : public Cache {
+  public:
+    OuterCache(const Config& file, const std::string& name);
+
+    Inclusion inclusion;
+    bool shared;  // by all cores
+    // By Request: FETCH, LOAD, STORE.
+    Probe access[3];
+    Probe refill[3];
+    Probe write_back;
+    bool counts_prefetches;  // L2 does
+};
+
+// Whether [name].scope says "shared"; missing, it is so for the last-level cache alone.
+bool is_shared(const Config& file, const std::string& name);
+// A latency in cycles, at least 1. Throws std::invalid_argument.
+uint64_t latency_of(const Config& table, const char* key = "latency");
+
+}  // namespace perfemu

@@ -1,0 +1,382 @@
+// Assembly, TLBs, and the first level of caches. What lies behind: memory_hierarchy.cpp.
+#include "cache/memory_system.hpp"
+
+namespace perfemu {
+
+MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> shared, uint64_t* totals)
+    : totals_(totals), shared_(std::move(shared)) {
+    auto cache = [&](const char* name) {
+        return config.has_table(name) ? std::make_unique<Cache>(config, name) : nullptr;
+    };
+    auto tlb = [&](const char* name) { return config.has_table(name) ? std::make_unique<Tlb>(config, name) : nullptr; };
+    l1i_ = cache("l1i");
+    l1d_ = cache("l1d");
+    for (const char* name : {"l2", "llc"}) {
+        if (!config.has_table(name)) continue;
+        if (!l1d_) throw std::invalid_argument(std::string(name) + ": needs an [l1d] before it");
+        if (is_shared(config, name)) continue;
+        if (std::string_view(name) == "llc" && !shared_->caches().empty())
+            throw std::invalid_argument("llc.scope: \"private\" behind an l2 that is shared: make both the same");
+        private_.push_back(std::make_unique<OuterCache>(config, name));
+        outer_.push_back(private_.back().get());
+    }
+    first_shared_ = static_cast<unsigned>(outer_.size());
+    for (auto& level : shared_->caches()) outer_.push_back(level.get());
+
+    const Cache* before = l1d_ ? l1d_.get() : l1i_.get();
+    if (before) line_shift_ = before->line_shift;
+    auto agree = [&](const Cache& level) {
+        if (level.line_shift != before->line_shift)
+            throw std::invalid_argument(level.name + ".line: " + std::to_string(1u << level.line_shift) +
+                                        " bytes, but " + before->name + "'s are of " +
+                                        std::to_string(1u << before->line_shift) + ": all must be the same");
+    };
+    if (l1i_) agree(*l1i_);
+    for (const OuterCache* level : outer_) {
+        agree(*level);
+        if (level->latency < before->latency)
+            throw std::invalid_argument(level->name + ".latency: " + std::to_string(level->latency) +
+                                        " cycles is less than the " + std::to_string(before->latency) + " of " +
+                                        before->name + ": latencies are totals from load to use");
+        before = level;
+    }
+
+    outside_line_ = ~((uint64_t{1} << line_shift_) - 1);
+    if (l1d_) {
+        const Config& table = config.table("l1d");
+        std::string policy = table.has("write_policy") ? table.text("write_policy") : "write_back";
+        if (policy != "write_back" && policy != "write_through")
+            throw std::invalid_argument("l1d.write_policy: \"" + policy + "\" is not one of write_back, write_through");
+        write_back_ = policy == "write_back";
+        write_allocate_ = table.boolean("write_allocate", true);
+        data_latency_ = l1d_->latency;
+        data_set_mask_ = l1d_->set_mask();
+    }
+    if (l1i_) {
+        fetch_latency_ = l1i_->latency;
+        fetch_set_mask_ = l1i_->set_mask();
+    }
+    hot_loads_.assign(data_set_mask_ + 1, NO_LINE);
+    hot_stores_.assign(data_set_mask_ + 1, NO_LINE);
+    hot_fetches_.assign(fetch_set_mask_ + 1, NO_LINE);
+
+    itlb_ = tlb("itlb");
+    dtlb_ = tlb("dtlb");
+    l2tlb_ = tlb("l2tlb");
+    if (l2tlb_ && !itlb_ && !dtlb_) throw std::invalid_argument("l2tlb: needs an [itlb] or a [dtlb] before it");
+    if (config.has_table("page_walk")) {
+        const Config& table = config.table("page_walk");
+        walk_reads_ = table.boolean("reads_entries", false);
+        if (walk_reads_ && outer_.empty())
+            throw std::invalid_argument("page_walk.reads_entries: needs an [l2] or [llc] to read through");
+        if (!walk_reads_ || table.has("latency")) walk_latency_ = latency_of(table);
+    }
+    if (dtlb_) {
+        has_dtlb_ = 1;
+        dtlb_page_shift_ = PAGE_SHIFT;
+        data_page_ = NO_LINE;
+    }
+    if (itlb_) {
+        has_itlb_ = 1;
+        itlb_page_shift_ = PAGE_SHIFT;
+        fetch_page_ = NO_LINE;
+    }
+    coherent_ = shared_->coherent();
+    coherence_latency_ = shared_->coherence_latency();
+    core_ = shared_->join(this);
+}
+
+MemorySystem::~MemorySystem() = default;
+
+// --- addresses ---
+
+uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
+    if (!dtlb_) return cycle;
+    if (request != Request::PREFETCH)
+        count(request == Request::LOAD ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
+    uint64_t page = address >> PAGE_SHIFT;
+    if (page == data_page_ && cycle >= data_settled_) return cycle;
+    uint32_t slot = dtlb_->find(page);
+    if (slot != TagArray::NOWHERE) {
+        if (page != data_page_) dtlb_->use(slot);
+        data_page_ = page;
+        return std::max(cycle, dtlb_->arrivals[slot]);
+    }
+    if (request != Request::PREFETCH)
+        count(request == Request::LOAD ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE);
+    uint64_t arrival = look_further(request, page, cycle);
+    dtlb_->fill(page, arrival);
+    data_page_ = dtlb_->fill_is_use() ? page : NO_LINE;
+    data_settled_ = std::max(data_settled_, arrival);
+    return arrival;
+}
+
+uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
+    if (!itlb_) return cycle;
+    count(Probe::ITLB_ACCESS);
+    uint64_t page = address >> PAGE_SHIFT;
+    uint32_t slot = itlb_->find(page);
+    if (slot != TagArray::NOWHERE) {
+        if (page != fetch_page_) itlb_->use(slot);
+        fetch_page_ = page;
+        return std::max(cycle, itlb_->arrivals[slot]);
+    }
+    count(Probe::ITLB_REFILL);
+    uint64_t arrival = look_further(Request::FETCH, page, cycle);
+    itlb_->fill(page, arrival);
+    fetch_page_ = itlb_->fill_is_use() ? page : NO_LINE;
+    fetches_settled_ = std::max(fetches_settled_, arrival);
+    return arrival;
+}
+
+uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cycle) {
+    if (!l2tlb_) return walk(request, page, cycle);
+    static constexpr Probe ACCESS[] = {Probe::L2TLB_ACCESS_FETCH, Probe::L2TLB_ACCESS_LOAD, Probe::L2TLB_ACCESS_STORE};
+    if (request != Request::PREFETCH) count(ACCESS[static_cast<unsigned>(request)]);
+    uint32_t slot = l2tlb_->find(page);
+    cycle += l2tlb_->latency;
+    if (slot != TagArray::NOWHERE) {
+        l2tlb_->use(slot);
+        return std::max(cycle, l2tlb_->arrivals[slot]);
+    }
+    uint64_t arrival = walk(request, page, cycle);
+    l2tlb_->fill(page, arrival);
+    return arrival;
+}
+
+// The levels above the last are taken to be in walk caches: their time is [page_walk].latency. With `reads_entries` the
+// last level's entry is read through the outer caches behind it.
+uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
+    static constexpr uint64_t ENTRIES = 0xFFFF'8000'0000'0000;  // where no program has data
+    static constexpr uint64_t ENTRY_BYTES = 8;
+    static constexpr Probe WALK[] = {Probe::ITLB_WALK, Probe::DTLB_WALK_LOAD, Probe::DTLB_WALK_STORE};
+    uint64_t end = cycle + walk_latency_;
+    if (walk_reads_) {
+        uint64_t line = (ENTRIES + page * ENTRY_BYTES) >> line_shift_;
+        Arrival arrival = obtain_from(0, line, Request::LOAD, 0, end, false);
+        if (outer_[0]->inclusion == Inclusion::EXCLUSIVE) insert(0, line, arrival.flags, end, arrival.cycle);
+        end = arrival.cycle;
+    }
+    if (request != Request::PREFETCH) {
+        count(WALK[static_cast<unsigned>(request)]);
+        count(request == Request::FETCH ? Probe::ITLB_WALK_CYCLES : Probe::DTLB_WALK_CYCLES, end - cycle);
+    }
+    return end;
+}
+
+// --- data ---
+
+uint64_t MemorySystem::access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
+                                   uint32_t elements) {
+    if (!l1d_ && !dtlb_) return cycle;
+    bool loads = request == Request::LOAD;
+    if (l1d_) {
+        uint32_t element = size / elements;
+        uint32_t alignment = element & (0 - element);
+        if (address & (alignment - 1)) count(loads ? Probe::UNALIGNED_LOAD : Probe::UNALIGNED_STORE);
+    }
+    uint64_t last = address + size - 1;
+    if (((address ^ last) & outside_line_) == 0) {
+        uint64_t start = translate_data(request, address, cycle);
+        return l1d_ ? access_line(request, address, pc, start) : start;
+    }
+    if (l1d_) count(loads ? Probe::L1D_SPLIT_LOAD : Probe::L1D_SPLIT_STORE);
+    uint64_t ready = cycle, start = cycle, line_bytes = fetch_line_bytes();
+    for (uint64_t at = address;; at = (at & outside_line_) + line_bytes) {
+        if (at == address || (at & 0xFFF) == 0) start = translate_data(request, at, cycle);
+        ready = std::max(ready, l1d_ ? access_line(request, at, pc, start) : start);
+        if (((at ^ last) & outside_line_) == 0) return ready;
+    }
+}
+
+uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle) {
+    Cache& cache = *l1d_;
+    bool stores = request == Request::STORE;
+    uint64_t line = address >> line_shift_;
+    count(stores ? Probe::L1D_ACCESS_STORE : Probe::L1D_ACCESS_LOAD);
+    uint32_t slot = cache.find(line);
+    bool hit = slot != TagArray::NOWHERE, first_use = false;
+    uint64_t ready;
+    if (hit) {
+        ready = std::max(cycle + cache.latency, cache.arrivals[slot]);
+        if (cache.flags[slot] & PREFETCHED) {
+            cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
+            first_use = true;
+            count(Probe::L1D_PREFETCH_USED);
+        }
+        cache.use(slot);
+        if (stores) ready = std::max(ready, write_hit(slot, line, cycle));
+    } else if (stores && !write_allocate_) {
+        ready = write_past(line, pc, cycle);
+    } else {
+        count(stores ? Probe::L1D_REFILL_STORE : Probe::L1D_REFILL_LOAD);
+        MissQueue& misses = cache.misses;
+        unsigned place = misses.limited() ? misses.choose(cycle) : 0;
+        uint64_t start = misses.limited() ? misses.start(place, cycle) : cycle;
+        Arrival arrival = obtain(0, line, request, pc, start);
+        if (misses.limited()) misses.hold(place, arrival.cycle);
+        slot = fill_data(line, arrival.flags, arrival.cycle, cycle);
+        if (stores && write_back_) cache.flags[slot] |= DIRTY;
+        if (stores && !write_back_) write_back(0, line, cycle);
+        ready = arrival.cycle;
+    }
+    if (slot != TagArray::NOWHERE && (hit || cache.fill_is_use())) {
+        uint32_t set = cache.set(line);
+        hot_loads_[set] = line;
+        hot_stores_[set] = cache.flags[slot] & DIRTY && write_back_ ? line : NO_LINE;
+    }
+    tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
+    if (!wanted_.empty()) run_prefetches(cycle);
+    return ready;
+}
+
+// A store to a line that L1D holds. Returns when it may be written.
+uint64_t MemorySystem::write_hit(uint32_t slot, uint64_t line, uint64_t cycle) {
+    uint64_t ready = cycle;
+    if (l1d_->flags[slot] & SHARED) ready = claim(line, cycle);
+    if (write_back_) {
+        l1d_->flags[slot] |= DIRTY;
+    } else {
+        if (!outer_.empty()) count(outer_[0]->access[static_cast<unsigned>(Request::STORE)]);
+        write_back(0, line, cycle);
+    }
+    return ready;
+}
+
+// A store to a line that L1D does not hold and will not.
+uint64_t MemorySystem::write_past(uint64_t line, uint64_t pc, uint64_t cycle) {
+    uint64_t ready = cycle + data_latency_;
+    if (!outer_.empty())
+        ready = obtain(0, line, Request::STORE, pc, cycle).cycle;
+    else if (coherent_)
+        ready = claim(line, cycle);
+    write_back(0, line, cycle);
+    if (coherent_) forget_if_gone(line);
+    return ready;
+}
+
+void MemorySystem::prefetch(uint64_t address, uint64_t cycle) {
+    if (!l1d_) return;
+    uint64_t start = translate_data(Request::PREFETCH, address, cycle);
+    prefetch_into({address >> line_shift_, 0, IN_L1D}, start);
+    if (!wanted_.empty()) run_prefetches(start);
+}
+
+uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle) {
+    Cache& cache = *l1d_;
+    uint32_t slot = cache.room(line);
+    uint64_t old = cache.tag(slot);
+    if (old != NO_LINE) {
+        uint8_t old_flags = cache.flags[slot];
+        cache.take_out(slot);
+        if (old_flags & DIRTY) count(Probe::L1D_WRITE_BACK);
+        pass_on(0, old, old_flags, cycle);
+    }
+    cache.fill(slot, line, flags, arrival);
+    uint32_t set = cache.set(line);
+    hot_loads_[set] = hot_stores_[set] = NO_LINE;
+    data_settled_ = std::max(data_settled_, arrival);
+    return slot;
+}
+
+void MemorySystem::cool_data(uint64_t line) {
+    uint64_t set = line & data_set_mask_;
+    if (hot_loads_[set] == line) hot_loads_[set] = hot_stores_[set] = NO_LINE;
+}
+
+// --- instructions ---
+
+uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
+    cycle = translate_fetch(address, cycle);
+    if (!l1i_) return cycle;
+    Cache& cache = *l1i_;
+    uint64_t line = address >> line_shift_;
+    count(Probe::L1I_ACCESS);
+    uint32_t slot = cache.find(line);
+    bool hit = slot != TagArray::NOWHERE, first_use = false;
+    uint64_t ready;
+    if (hit) {
+        ready = std::max(cycle + cache.latency, cache.arrivals[slot]);
+        first_use = cache.flags[slot] & PREFETCHED;
+        cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
+        cache.use(slot);
+    } else {
+        count(Probe::L1I_REFILL);
+        MissQueue& misses = cache.misses;
+        unsigned place = misses.limited() ? misses.choose(cycle) : 0;
+        uint64_t start = misses.limited() ? misses.start(place, cycle) : cycle;
+        Arrival arrival = obtain(0, line, Request::FETCH, address, start);
+        if (misses.limited()) misses.hold(place, arrival.cycle);
+        slot = fill_instructions(line, arrival.flags, arrival.cycle, cycle);
+        ready = arrival.cycle;
+    }
+    if (hit || cache.fill_is_use()) hot_fetches_[cache.set(line)] = line;
+    tell_prefetchers(IN_L1I, cache, {address, line, address, hit, first_use});
+    if (!wanted_.empty()) run_prefetches(cycle);
+    return ready;
+}
+
+uint32_t MemorySystem::fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle) {
+    Cache& cache = *l1i_;
+    uint32_t slot = cache.room(line);
+    uint64_t old = cache.tag(slot);
+    if (old != NO_LINE) {
+        uint8_t old_flags = cache.flags[slot];
+        cache.take_out(slot);
+        pass_on(0, old, old_flags, cycle);
+    }
+    cache.fill(slot, line, flags, arrival);
+    hot_fetches_[cache.set(line)] = NO_LINE;
+    fetches_settled_ = std::max(fetches_settled_, arrival);
+    return slot;
+}
+
+void MemorySystem::cool_fetches(uint64_t line) {
+    uint64_t set = line & fetch_set_mask_;
+    if (hot_fetches_[set] == line) hot_fetches_[set] = NO_LINE;
+}
+
+// --- prefetchers ---
+
+void MemorySystem::tell_prefetchers(int depth, const Cache& cache, const Heard& heard) {
+    for (const auto& prefetcher : cache.prefetchers) {
+        lines_.clear();
+        prefetcher->hear(heard, lines_);
+        for (uint64_t line : lines_) wanted_.push_back({line, heard.pc, depth});
+    }
+}
+
+// At the end of an access, so that no line moves below it. What one brings to L1 another may hear in L2, no further.
+void MemorySystem::run_prefetches(uint64_t cycle) {
+    for (size_t index = 0; index < wanted_.size(); ++index) prefetch_into(Wanted(wanted_[index]), cycle);
+    wanted_.clear();
+}
+
+// A prefetch that finds no miss register free is dropped.
+void MemorySystem::prefetch_into(const Wanted& wanted, uint64_t cycle) {
+    OuterCache* outer = wanted.depth >= 0 ? outer_[static_cast<unsigned>(wanted.depth)] : nullptr;
+    Cache& cache = outer ? *outer : wanted.depth == IN_L1D ? *l1d_ : *l1i_;
+    if (cache.find(wanted.line) != TagArray::NOWHERE) return;
+    if (outer && outer->inclusion == Inclusion::EXCLUSIVE && l1d_->find(wanted.line) != TagArray::NOWHERE) return;
+    unsigned place = 0;
+    if (cache.misses.limited()) {
+        place = cache.misses.choose(cycle);
+        if (cache.misses.start(place, cycle) > cycle) return;
+    }
+    Arrival arrival = obtain(static_cast<unsigned>(wanted.depth < 0 ? 0 : wanted.depth + 1), wanted.line,
+                             Request::PREFETCH, wanted.pc, cycle);
+    if (cache.misses.limited()) cache.misses.hold(place, arrival.cycle);
+    uint8_t flags = arrival.flags | PREFETCHED;
+    if (outer) {
+        if (outer->counts_prefetches) count(Probe::L2_PREFETCH);
+        insert(static_cast<unsigned>(wanted.depth), wanted.line, flags, cycle, arrival.cycle);
+    } else if (wanted.depth == IN_L1D) {
+        count(Probe::L1D_PREFETCH);
+        fill_data(wanted.line, flags, arrival.cycle, cycle);
+    } else {
+        count(Probe::L1I_PREFETCH);
+        fill_instructions(wanted.line, flags, arrival.cycle, cycle);
+    }
+}
+
+}  // namespace perfemu

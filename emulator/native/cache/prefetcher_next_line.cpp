@@ -1,0 +1,28 @@
+// The next `degree` lines, on a miss and on the first use of a line that came so (tagged prefetch).
+#include "cache/prefetcher.hpp"
+
+namespace perfemu {
+
+class NextLine final : public Prefetcher {
+  public:
+    NextLine(const Config& parameters, unsigned line_shift)
+        : page_(parameters, line_shift), degree_(prefetcher_parameter(parameters, "degree", 1)) {
+        check_prefetcher_keys(parameters, {"degree"});
+    }
+
+    void hear(const Heard& heard, std::vector<uint64_t>& lines) override {
+        if (heard.hit && !heard.first_use) return;
+        for (uint64_t line = heard.line + 1; line <= heard.line + degree_ && page_.allows(heard.line, line); ++line)
+            lines.push_back(line);
+    }
+
+  private:
+    PageBound page_;
+    uint32_t degree_;
+};
+
+static const Prefetcher::Row row("next_line", [](const Config& parameters, unsigned line_shift) {
+    return std::unique_ptr<Prefetcher>(std::make_unique<NextLine>(parameters, line_shift));
+});
+
+}  // namespace perfemu

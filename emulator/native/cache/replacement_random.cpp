@@ -1,0 +1,30 @@
+// Any way, from a generator of fixed seed: two runs replace the same.
+#include "cache/replacement.hpp"
+
+namespace perfemu {
+
+class Random final : public Replacement {
+  public:
+    Random(uint32_t sets, uint32_t ways) : Replacement(sets, ways) {}
+
+    void filled(uint32_t) override {}
+
+    // xorshift64 (Marsaglia, "Xorshift RNGs", 2003: shifts 13, 7, 17); its upper half scaled to the ways.
+    uint32_t victim(uint32_t set) override {
+        state_ ^= state_ << 13;
+        state_ ^= state_ >> 7;
+        state_ ^= state_ << 17;
+        return set * ways_ + static_cast<uint32_t>(((state_ >> 32) * ways_) >> 32);
+    }
+
+  private:
+    void used(uint32_t) override {}
+
+    uint64_t state_ = 0x9E37'79B9'7F4A'7C15;
+};
+
+static const Replacement::Row row("random", [](uint32_t sets, uint32_t ways) -> std::unique_ptr<Replacement> {
+    return std::make_unique<Random>(sets, ways);
+});
+
+}  // namespace perfemu

@@ -1,0 +1,65 @@
+// Re-reference interval prediction: static, bimodal, and the better of both by set dueling.
+// Jaleel, Theobald, Steely, Emer: "High Performance Cache Replacement Using Re-Reference Interval Prediction (RRIP)",
+// ISCA 2010; two bits a line, promotion to 0 on a hit.
+#include "cache/replacement.hpp"
+
+namespace perfemu {
+
+enum class Insertion : uint8_t { STATIC, BIMODAL, DYNAMIC };
+
+class Rrip final : public Replacement {
+  public:
+    Rrip(uint32_t sets, uint32_t ways, Insertion insertion)
+        : Replacement(sets, ways), insertion_(insertion), interval_(sets * ways, DISTANT) {}
+
+    bool fill_is_use() const override { return false; }
+
+    void filled(uint32_t slot) override {
+        uint32_t set = slot / ways_;
+        interval_[slot] = bimodal(set) ? (++fills_ % BIMODAL_PERIOD ? DISTANT : LONG) : LONG;
+        if (insertion_ != Insertion::DYNAMIC) return;
+        // A fill is a miss: it speaks against the policy whose set this is.
+        if (set % DUEL_SETS == STATIC_LEADER && selector_ < SELECTOR_MAX) ++selector_;
+        if (set % DUEL_SETS == BIMODAL_LEADER && selector_ > 0) --selector_;
+    }
+
+    uint32_t victim(uint32_t set) override {
+        uint8_t* intervals = &interval_[set * ways_];
+        for (;;) {
+            for (uint32_t way = 0; way < ways_; ++way)
+                if (intervals[way] == DISTANT) return set * ways_ + way;
+            for (uint32_t way = 0; way < ways_; ++way) ++intervals[way];
+        }
+    }
+
+  private:
+    static constexpr uint8_t DISTANT = 3, LONG = 2;
+    static constexpr uint32_t BIMODAL_PERIOD = 32;  // of so many fills one is LONG
+    static constexpr uint32_t DUEL_SETS = 32, STATIC_LEADER = 0, BIMODAL_LEADER = 17;
+    static constexpr int SELECTOR_MAX = 1023;
+
+    void used(uint32_t slot) override { interval_[slot] = 0; }
+
+    bool bimodal(uint32_t set) const {
+        if (insertion_ != Insertion::DYNAMIC) return insertion_ == Insertion::BIMODAL;
+        if (set % DUEL_SETS == STATIC_LEADER) return false;
+        if (set % DUEL_SETS == BIMODAL_LEADER) return true;
+        return selector_ > SELECTOR_MAX / 2;
+    }
+
+    Insertion insertion_;
+    std::vector<uint8_t> interval_;
+    uint32_t fills_ = 0;               // of bimodal sets
+    int selector_ = SELECTOR_MAX / 2;  // high: static insertion misses more
+};
+
+template <Insertion insertion>
+static std::unique_ptr<Replacement> make(uint32_t sets, uint32_t ways) {
+    return std::make_unique<Rrip>(sets, ways, insertion);
+}
+
+static const Replacement::Row rrip("rrip", &make<Insertion::STATIC>);
+static const Replacement::Row brrip("brrip", &make<Insertion::BIMODAL>);
+static const Replacement::Row drrip("drrip", &make<Insertion::DYNAMIC>);
+
+}  // namespace perfemu

@@ -1,0 +1,69 @@
+// What several cores share: the last cache, memory, and who holds which line.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "cache/cache.hpp"
+#include "cache/miss_queue.hpp"
+#include "config.hpp"
+
+namespace perfemu {
+
+class MemorySystem;
+
+// Coherence is MESI among the cores' private caches, each core's taken together. With one core there is none, and no
+// cost of it.
+class SharedMemory {
+  public:
+    static constexpr unsigned MAXIMUM_CORES = 64;
+
+    explicit SharedMemory(const Config& config, unsigned cores = 1);
+
+    // Called by MemorySystem's constructor; returns the core's number.
+    unsigned join(MemorySystem* core);
+
+    bool coherent() const { return core_limit_ > 1; }
+    std::vector<std::unique_ptr<OuterCache>>& caches() { return caches_; }
+    bool has_memory() const { return has_memory_; }
+    uint64_t read(uint64_t cycle) { return channel_.take(cycle) + latency_; }
+    void write(uint64_t cycle) { channel_.take(cycle); }
+    uint64_t coherence_latency() const { return coherence_latency_; }
+
+    // Who had the line when a core asked for it.
+    struct Answer {
+        bool owned = false;     // another core alone: it answers
+        bool modified = false;  // ... and has written it
+        uint64_t others = 0;    // cores that held it, as a mask
+    };
+    // `core` asks for a line, to read it or to write it. Others' copies are demoted or taken; the directory is updated.
+    Answer ask(unsigned core, uint64_t line, bool to_write, uint64_t cycle);
+    // A clean copy is taken from the lowest of `others`, for want of any below.
+    void ask_sharer(uint64_t others);
+    // None of the core's private caches has the line any more.
+    void forget(unsigned core, uint64_t line);
+    // An inclusive shared cache loses the line. Returns whether some core had written it.
+    bool recall(uint64_t line);
+
+  private:
+    static constexpr int NOBODY = -1;
+
+    struct Holders {
+        uint64_t cores = 0;  // mask
+        int owner = NOBODY;  // the one that may write it: E or M
+    };
+
+    unsigned core_limit_;
+    std::vector<MemorySystem*> cores_;
+    std::vector<std::unique_ptr<OuterCache>> caches_;
+    bool has_memory_ = false;
+    bool snoops_all_ = false;
+    uint64_t latency_ = 0;
+    uint64_t coherence_latency_ = 0;
+    MemoryChannel channel_;
+    std::unordered_map<uint64_t, Holders> holders_;  // by line; looked up, never walked
+};
+
+}  // namespace perfemu

@@ -1,0 +1,79 @@
+// Sets of ways that hold tags: the part that caches and TLBs have in common. Tags alone, contiguous per set; what
+// else belongs to an entry lies in arrays of its owner, by the same slot number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cache/replacement.hpp"
+#include "config.hpp"
+
+namespace perfemu {
+
+class TagArray {
+  public:
+    static constexpr uint64_t NO_TAG = ~uint64_t{0};
+    static constexpr uint32_t NOWHERE = ~uint32_t{0};
+
+    // Of `entries` in sets of [table].ways (missing or 0: one set), with [table].replacement (missing: "lru"). Throws
+    // std::invalid_argument; `entries_key` is what the number comes from.
+    TagArray(const Config& table, uint64_t entries, const char* entries_key);
+
+    uint32_t slots() const { return static_cast<uint32_t>(tags_.size()); }
+    uint64_t tag(uint32_t slot) const { return tags_[slot]; }
+    uint32_t set(uint64_t tag) const { return static_cast<uint32_t>(tag & set_mask_); }
+    uint64_t set_mask() const { return set_mask_; }
+    bool fill_is_use() const { return fill_is_use_; }
+
+    uint32_t find(uint64_t tag) const {
+        if (!hints_.empty()) return find_among_many(tag);
+        uint32_t first = set(tag) * ways_;
+        const uint64_t* tags = &tags_[first];
+        for (uint32_t way = 0; way < ways_; ++way)
+            if (tags[way] == tag) return first + way;
+        return NOWHERE;
+    }
+
+    void use(uint32_t slot) { replacement_->use(slot); }
+
+    // The slot for a tag that is not there: an empty one, the lowest first, or the policy's victim, which the caller
+    // takes out before he fills.
+    uint32_t room(uint64_t tag) {
+        uint32_t in_set = set(tag);
+        if (held_[in_set] < ways_) return empty_slot(in_set);
+        return replacement_->victim(in_set);
+    }
+
+    void fill(uint32_t slot, uint64_t tag) {
+        uint64_t& place = tags_[slot];
+        held_[set(tag)] += place == NO_TAG;
+        place = tag;
+        if (!hints_.empty()) hint(tag) = slot;
+        replacement_->filled(slot);
+    }
+
+    void take_out(uint32_t slot) {
+        --held_[set(tags_[slot])];
+        tags_[slot] = NO_TAG;
+    }
+
+  private:
+    static constexpr uint32_t MANY_WAYS = 16;  // from here on, remembering where a tag was is faster than looking
+
+    uint32_t find_among_many(uint64_t tag) const;
+    uint32_t empty_slot(uint32_t set) const;
+    const uint32_t& hint(uint64_t tag) const { return hints_[(tag ^ tag >> 11) & (hints_.size() - 1)]; }
+    uint32_t& hint(uint64_t tag) { return hints_[(tag ^ tag >> 11) & (hints_.size() - 1)]; }
+
+    uint32_t ways_ = 0;
+    uint64_t set_mask_ = 0;
+    bool fill_is_use_ = true;
+    std::vector<uint64_t> tags_;
+    std::vector<uint32_t> held_;  // tags in each set
+    std::vector<uint32_t>
+        hints_;  // where a tag with this hash may be; the host's affair, the guest sees no trace of it
+    std::unique_ptr<Replacement> replacement_;
+};
+
+}  // namespace perfemu

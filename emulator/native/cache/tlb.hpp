@@ -1,0 +1,28 @@
+// A TLB: pages of 4 KiB, and from when on their translation is known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cache/tag_array.hpp"
+#include "config.hpp"
+
+namespace perfemu {
+
+class Tlb : public TagArray {
+  public:
+    Tlb(const Config& file, const std::string& name);
+
+    void fill(uint64_t page, uint64_t arrival) {
+        uint32_t slot = room(page);
+        if (tag(slot) != NO_TAG) take_out(slot);
+        TagArray::fill(slot, page);
+        arrivals[slot] = arrival;
+    }
+
+    std::vector<uint64_t> arrivals;  // by slot
+    uint64_t latency = 0;            // of a hit, added to the access; 0 in the first level
+};
+
+}  // namespace perfemu

@@ -184,3 +184,38 @@ def replacement_policies() -> list[str]:
 
 def prefetchers() -> list[str]:
     """The names that a core file's `prefetchers` may list."""
+
+class AddressTracer:
+    """Data addresses found in an engine with nothing of the core around it, for tests.
+
+    Two restrictions make it do without what it finds in the engine beyond the API.
+    """
+
+    def __init__(
+        self, isa: str, space: AddressSpace, no_register_file: bool = False, no_call_range: bool = False
+    ) -> None: ...
+    def run(self, most_blocks: int = ..., stepping: bool = False, recording: bool = True) -> str:
+        """Run to a "syscall", "fault" or "exception", or so many "blocks". RuntimeError if addresses were lost."""
+    @property
+    def pc(self) -> int: ...
+    def read_register(self, number: int) -> int:
+        """By the numbers of `Core.read_register`."""
+    def write_register(self, number: int, value: int) -> None: ...
+    def flush_translations(self) -> None: ...
+    def drop_slices(self) -> None: ...
+    def events(self) -> bytes:
+        """What was accessed since the last call, four u64 each: pc, address, size in bytes, 1 for a store."""
+    @property
+    def accesses(self) -> int:
+        """Operands accessed in all, recorded or not."""
+    @property
+    def checksum(self) -> int:
+        """The sum of their addresses, modulo 2**64."""
+    @property
+    def way(self) -> str: ...
+    @property
+    def retranslations(self) -> int:
+        """How often a block was translated anew, with calls in its middle."""
+    @property
+    def remade_slices(self) -> int:
+        """How often a load met a store of its own block, so that its slice had to be made again."""

@@ -36,6 +36,12 @@ def make_engine(isa: str, stack_pointer: int) -> unicorn.Uc:
 
 def retired_addresses(isa: str, path: Path) -> list[int]:
     """The address of every instruction of a static ELF file's run that retires, in order."""
+    engine, entry = load(isa, path)
+    return run(engine, isa, entry)
+
+
+def load(isa: str, path: Path, arguments: tuple[str, ...] = ()) -> tuple[unicorn.Uc, int]:
+    """An engine with a static ELF file and its stack, and the file's entry point."""
     stack_pointer = STACK + STACK_SIZE - PAGE
     engine = make_engine(isa, stack_pointer)
     with path.open("rb") as stream:
@@ -47,10 +53,19 @@ def retired_addresses(isa: str, path: Path) -> list[int]:
             engine.mem_map(start, end - start)
             engine.mem_write(segment["p_vaddr"], segment.data())
     engine.mem_map(STACK, STACK_SIZE)
-    engine.mem_write(stack_pointer + 64, path.name.encode() + b"\0")
-    # argc, argv[0], end of argv, end of the environment
-    engine.mem_write(stack_pointer, struct.pack("<4Q", 1, stack_pointer + 64, 0, 0))
-    return run(engine, isa, entry)
+    engine.mem_write(stack_pointer, stack_contents(stack_pointer, [path.name, *arguments]))
+    return engine, entry
+
+
+def stack_contents(stack_pointer: int, arguments: list[str]) -> bytes:
+    """What a program finds on its stack: argc, argv, no environment, and the strings behind them."""
+    strings = b""
+    pointers = []
+    behind = stack_pointer + 8 * (len(arguments) + 3)
+    for argument in arguments:
+        pointers.append(behind + len(strings))
+        strings += argument.encode() + b"\0"
+    return struct.pack(f"<{len(arguments) + 3}Q", len(arguments), *pointers, 0, 0) + strings
 
 
 def run(engine: unicorn.Uc, isa: str, entry: int) -> list[int]:

@@ -10,6 +10,7 @@ namespace perfemu {
 void bind_memory(nanobind::module_& module);
 void bind_core(nanobind::module_& module);
 void bind_cache(nanobind::module_& module);
+void bind_address(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);
 void bind_predictor(nanobind::module_& module);
 

@@ -9,17 +9,27 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "address/access.hpp"
+#include "address/call_range.hpp"
+#include "address/register_file.hpp"
 #include "address/slice_compiler.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 
 namespace perfemu {
+
+// Instructions before which a block's last translation calls; none if first > last.
+struct CalledOps {
+    uint64_t first = 1, last = 0;
+
+    bool none() const { return first > last; }
+};
 
 // How a block's addresses are computed, made once for each decoded block.
 class AddressSlice {
@@ -34,39 +44,55 @@ class AddressSlice {
         const uint64_t* index;
         uint64_t displacement;
         uint64_t shift;
+
+        uint64_t address() const { return *base + (*index << shift) + displacement; }
     };
+    struct Operand {
+        const uint64_t* place;
+        uint64_t displacement;
+
+        uint64_t value() const { return *place + displacement; }
+    };
+    // A micro-operation with its operands' places in host memory.
     struct Step {
-        slice::MicroOp what;
-        const uint64_t *a, *b, *c;
+        slice::Operation operation;
+        slice::Width width;
+        uint8_t left, right, size;
+        slice::Condition condition;
+        uint32_t store;
+        Operand a, b, c;
         uint64_t* result;
     };
     struct Segment {
-        uint64_t pc;        // of its first instruction
-        unsigned first_op;  //
+        uint64_t pc;  // of its first instruction
+        unsigned first_op;
         unsigned first_site;
         std::vector<Step> steps;
         std::vector<Access> accesses;
-        std::vector<uint8_t> registers;  // that it reads; kept only if they are not read in place
+        std::vector<uint8_t> registers;  // whose copies it reads; none if they are read in place
     };
 
-    bool plain_ = false;            // the first segment is all, and only needs `accesses_`
+    bool plain_ = false;            // `accesses_` is all that there is to do
     std::vector<Access> accesses_;  // of the first segment
     std::vector<AccessSite> sites_;
     std::vector<Segment> segments_;
     uint64_t address_ = 0;
-    std::vector<uint8_t> bytes_;  // what was compiled
+    std::vector<uint8_t> bytes_;         // what it was made from, if it may have to be made again
+    const CalledOps* called_ = nullptr;  // of blocks at this address
 };
 
 class Addresses {
   public:
-    // What to do without; for tests. Left alone, the fastest way is chosen that works in this engine.
+    // What to do without; for tests.
     struct Restrictions {
         bool no_register_file = false;  // registers are read through the engine's API
-        bool no_code_ranges = false;    // every instruction calls, in every block
+        bool no_call_range = false;     // every instruction calls, and each one's accesses are found there
     };
-    static std::unique_ptr<Addresses> make(uc_engine* engine, const Isa& isa) { return make(engine, isa, {}); }
-    static std::unique_ptr<Addresses> make(uc_engine* engine, const Isa& isa, Restrictions restrictions);
-    ~Addresses();
+    // Chooses the fastest way that works in this engine. It must not have translated any block yet.
+    static std::unique_ptr<Addresses> make(uc_engine* engine, const Isa& isa) {
+        return std::make_unique<Addresses>(engine, isa, Restrictions{});
+    }
+    Addresses(uc_engine* engine, const Isa& isa, Restrictions restrictions);
     Addresses(const Addresses&) = delete;
     Addresses& operator=(const Addresses&) = delete;
 
@@ -75,35 +101,88 @@ class Addresses {
 
     // The engine is about to run the block. Writes into `found` the address of each site; those that the entry's
     // registers do not tell are written while the block runs. False: the block must be translated anew first; PC has
-    // been written, the engine will come again, and nothing has been executed. Call it for every block that runs, also
-    // those without sites.
+    // been written, the engine will come again, and nothing has been executed. To be called for every block that runs,
+    // also for those without sites.
     bool enter(AddressSlice& slice, uint64_t* found) {
         entered_ = &slice;
         if (!slice.plain_) [[unlikely]]
             return enter_computed(slice, found);
-        for (const AddressSlice::Access& access : slice.accesses_)
-            *found++ = *access.base + (*access.index << access.shift) + access.displacement;
+        for (const AddressSlice::Access& access : slice.accesses_) *found++ = access.address();
         return true;
     }
-    // Whether `found` is complete as soon as `enter` returns true.
+    // Whether `found` is complete as soon as `enter` returns true. May become false in `enter`.
     bool known_at_entry(const AddressSlice& slice) const { return slice.segments_.size() == 1; }
-    // Whether the addresses of the instructions before `last` have been found, in the block that was entered last. If
+    // Whether the addresses of the instructions before `last` have been found, of the block that was entered last. If
     // these have retired and it says no, addresses have been lost: an internal error.
     bool found_until(const AddressSlice& slice, unsigned last) const {
-        return known_at_entry(slice) || (entered_ == &slice && found_ops_ >= last);
+        return known_at_entry(slice) || (entered_ == &slice && last <= found_ops_);
     }
     // What has gone wrong inside, after which the engine has been stopped; empty if nothing has.
     const std::string& failure() const { return failure_; }
     // The name of the way that is in use, for tests and benchmarks.
     const char* way() const;
+    // How often blocks were translated anew, and how many slices were made again because a load met a store.
+    uint64_t retranslations() const { return retranslations_; }
+    uint64_t remade_slices() const { return remade_slices_; }
 
   private:
-    Addresses(uc_engine* engine, const Isa& isa, Restrictions restrictions);
-    bool enter_computed(AddressSlice& slice, uint64_t* found);
+    using Segment = AddressSlice::Segment;
+    using Step = AddressSlice::Step;
+    static void on_instruction(uc_engine*, uint64_t pc, uint32_t size, void* user);
+    static void on_translation(uc_engine*, uc_tb* block, uc_tb* previous, void* user);
 
+    bool enter_computed(AddressSlice& slice, uint64_t* found);
+    void fill(AddressSlice& slice, slice::Caution caution);
+    AddressSlice::Operand operand(slice::Value value);
+    void copy_registers(const Segment& segment);
+    bool compute(const Segment& segment, uint64_t* found);
+    uint64_t load(uint64_t address, unsigned size);
+    const uint8_t* readable(uint64_t address);
+    slice::FlagBits flags() const;
+    bool calls_are_in_place(const AddressSlice& slice) const;
+    bool translated_silently(const AddressSlice& slice);
+    void retranslate(const AddressSlice& slice);
+    void fail(std::string what);
+
+    uc_engine* engine_;
+    uc_arch arch_;
+    int pc_register_;
+    std::unique_ptr<slice::SliceCompiler> compiler_;
+    std::optional<RegisterFile> file_;
+    CallRange call_range_;
+    bool every_instruction_calls_ = false;
+    const AddressSpace* space_ = nullptr;
+
+    // What slices compute with.
+    const uint64_t zero_ = 0;
+    std::array<uint64_t, slice::ENTRY_REGISTERS> copies_{};  // of registers, without a register file
+    std::array<int, slice::ENTRY_REGISTERS> engine_numbers_{};
+    std::array<uint64_t, slice::MOST_RESULTS> results_{};
+
+    // The block that was entered last.
     const AddressSlice* entered_ = nullptr;
-    unsigned found_ops_ = 0;  // if it is not known at its entry
+    uint64_t* found_ = nullptr;
+    unsigned next_segment_ = 1;
+    unsigned found_ops_ = 0;
+
+    std::unordered_map<uint64_t, CalledOps> called_;  // by the address of blocks with several segments
+    CalledOps wanted_;                                // to be in the next translation ...
+    uint64_t retranslating_ = 0;                      // ... of the block at this address
+    unsigned futile_ = 0;                             // attempts at it
+    bool announces_ = false;                          // the engine has announced a translation
+
+    // Pages that were read last.
+    static constexpr size_t CACHED_PAGES = 64;
+    struct CachedPage {
+        uint64_t page = ~uint64_t{0};
+        const uint8_t* host = nullptr;
+    };
+    std::array<CachedPage, CACHED_PAGES> pages_;
+    uint64_t seen_generation_ = 0;
+
     std::string failure_;
+    uint64_t retranslations_ = 0;
+    uint64_t remade_slices_ = 0;
 };
 
 }  // namespace perfemu

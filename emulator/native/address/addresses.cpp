@@ -1,0 +1,274 @@
+#include "address/addresses.hpp"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace perfemu {
+
+using slice::FlagBits;
+using slice::Operation;
+using slice::Place;
+using slice::Value;
+using slice::Width;
+
+namespace {
+
+constexpr unsigned ALL_OPS = ~0u;
+constexpr unsigned MOST_FUTILE_ATTEMPTS = 8;  // to have a block translated anew; one is enough unless all is wrong
+
+std::string hexadecimal(uint64_t number) {
+    static constexpr char DIGITS[] = "0123456789abcdef";
+    std::string text;
+    do text.insert(text.begin(), DIGITS[number % 16]);
+    while (number /= 16);
+    return "0x" + text;
+}
+
+uint64_t displacement(const slice::Address& at) {
+    return static_cast<uint64_t>(at.base.displacement) + (static_cast<uint64_t>(at.index.displacement) << at.shift);
+}
+
+}  // namespace
+
+Addresses::Addresses(uc_engine* engine, const Isa& isa, Restrictions restrictions)
+    : engine_(engine), arch_(isa.engine_arch()), pc_register_(isa.pc()),
+      compiler_(slice::SliceCompiler::make(arch_ == UC_ARCH_ARM64 ? "aarch64" : "x86_64")),
+      call_range_(engine, &Addresses::on_instruction, this) {
+    if (!restrictions.no_register_file) file_ = RegisterFile::locate(engine, arch_);
+    for (const EntryRegister& reg : entry_registers(arch_)) engine_numbers_[reg.number] = reg.engine_number;
+    uc_hook handle;
+    uc_err error = uc_hook_add(engine, &handle, UC_HOOK_EDGE_GENERATED,
+                               reinterpret_cast<void*>(&Addresses::on_translation), this, 1, 0);
+    every_instruction_calls_ = restrictions.no_call_range || !call_range_.adjustable() || error != UC_ERR_OK;
+    if (every_instruction_calls_ && call_range_.adjustable()) call_range_.set_everywhere();
+}
+
+const char* Addresses::way() const {
+    if (every_instruction_calls_) return file_ ? "calls" : "calls, registers by API";
+    return file_ ? "slices" : "slices, registers by API";
+}
+
+void Addresses::set_address_space(const AddressSpace& space) {
+    if (&space == space_) return;
+    space_ = &space;
+    pages_.fill({});
+    seen_generation_ = space.generation();
+    // What is known of translations is by virtual address: elsewhere there may be others.
+    for (auto& entry : called_) entry.second = {};
+}
+
+// --- making slices ---
+
+std::unique_ptr<AddressSlice> Addresses::compile(uint64_t address, std::span<const uint8_t> bytes) {
+    auto slice = std::make_unique<AddressSlice>();
+    slice->address_ = address;
+    slice->bytes_.assign(bytes.begin(), bytes.end());
+    fill(*slice, {.every_op_alone = every_instruction_calls_});
+    return slice;
+}
+
+AddressSlice::Operand Addresses::operand(Value value) {
+    auto displacement = static_cast<uint64_t>(value.displacement);
+    if (value.place == slice::ZERO) return {&zero_, displacement};
+    if (value.place >= slice::FIRST_RESULT)
+        return {&results_[static_cast<size_t>(value.place - slice::FIRST_RESULT)], displacement};
+    auto number = static_cast<size_t>(value.place);
+    return {file_ ? file_->registers[number] : &copies_[number], displacement};
+}
+
+void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
+    slice::Slice made = compiler_->compile(slice.address_, slice.bytes_, caution);
+    slice.sites_ = std::move(made.sites);
+    slice.segments_.clear();
+    unsigned first_site = 0;
+    bool guesses = false;
+    for (const slice::Segment& from : made.segments) {
+        Segment segment{.pc = slice.address_ + from.offset, .first_op = from.first_op, .first_site = first_site};
+        std::array<bool, slice::ENTRY_REGISTERS> read{};
+        auto place = [&](Value value) {
+            if (value.place < slice::ZERO) read[static_cast<size_t>(value.place)] = true;
+            return operand(value);
+        };
+        for (const slice::MicroOp& op : from.micro_ops) {
+            bool checks = op.operation == Operation::CHECK_APART;
+            guesses |= checks;
+            auto result = static_cast<size_t>(op.result - slice::FIRST_RESULT);
+            segment.steps.push_back({op.operation, op.width, op.left, op.right, op.size, op.condition, op.store,
+                                     place(op.a), place(op.b), place(op.c), checks ? nullptr : &results_[result]});
+        }
+        for (const slice::Address& at : from.addresses)
+            segment.accesses.push_back(
+                {place({at.base.place, 0}).place, place({at.index.place, 0}).place, displacement(at), at.shift});
+        for (unsigned number = 0; !file_ && number < read.size(); number++)
+            if (read[number]) segment.registers.push_back(static_cast<uint8_t>(number));
+        first_site += static_cast<unsigned>(segment.accesses.size());
+        slice.segments_.push_back(std::move(segment));
+    }
+    const Segment& first = slice.segments_.front();
+    slice.plain_ = slice.segments_.size() == 1 && first.steps.empty() && first.registers.empty();
+    slice.accesses_ = first.accesses;
+    if (slice.segments_.size() > 1) slice.called_ = &called_[slice.address_];
+    if (!guesses) slice.bytes_ = {};
+}
+
+// --- entering blocks ---
+
+bool Addresses::enter_computed(AddressSlice& slice, uint64_t* found) {
+    if (seen_generation_ != space_->generation()) {
+        seen_generation_ = space_->generation();
+        pages_.fill({});
+    }
+    if (slice.segments_.size() > 1 && !calls_are_in_place(slice) && !translated_silently(slice)) {
+        retranslate(slice);
+        return false;
+    }
+    if (!compute(slice.segments_.front(), found)) {
+        remade_slices_++;
+        fill(slice, {.loads_behind_stores = true, .every_op_alone = every_instruction_calls_});
+        called_[slice.address_] = {};
+        return enter_computed(slice, found);
+    }
+    found_ = found;
+    next_segment_ = 1;
+    found_ops_ = slice.segments_.size() > 1 ? slice.segments_[1].first_op : ALL_OPS;
+    return true;
+}
+
+// Before an instruction that lies in the call range, or did when its block was translated.
+void Addresses::on_instruction(uc_engine*, uint64_t pc, uint32_t, void* user) {
+    Addresses& self = *static_cast<Addresses*>(user);
+    if (!self.entered_) return;
+    const std::vector<Segment>& segments = self.entered_->segments_;
+    if (self.next_segment_ >= segments.size()) return;
+    const Segment& segment = segments[self.next_segment_];
+    if (segment.pc != pc) return;
+    self.compute(segment, self.found_ + segment.first_site);
+    self.next_segment_++;
+    self.found_ops_ = self.next_segment_ < segments.size() ? segments[self.next_segment_].first_op : ALL_OPS;
+}
+
+void Addresses::copy_registers(const Segment& segment) {
+    for (uint8_t number : segment.registers) copies_[number] = read_register(engine_, engine_numbers_[number]);
+}
+
+FlagBits Addresses::flags() const {
+    if (!file_ || !file_->negative) return read_flags(engine_, arch_);
+    return {static_cast<bool>(*file_->negative >> 31), *file_->not_zero == 0, *file_->carry != 0,
+            static_cast<bool>(*file_->overflow >> 31)};
+}
+
+// False if a load would have to see what a store of the same segment has yet to write.
+bool Addresses::compute(const Segment& segment, uint64_t* found) {
+    copy_registers(segment);
+    for (const Step& step : segment.steps) {
+        uint64_t a = step.a.value(), b = step.b.value();
+        switch (step.operation) {
+            case Operation::LOAD:
+            case Operation::LOAD_SIGNED: {
+                uint64_t value = load(a + (b << step.left), step.size);
+                unsigned above = 64 - 8u * step.size;
+                if (step.operation == Operation::LOAD_SIGNED)
+                    value = static_cast<uint64_t>(static_cast<int64_t>(value << above) >> above);
+                *step.result = step.width == Width::BITS_64 ? value : static_cast<uint32_t>(value);
+                break;
+            }
+            case Operation::CHECK_APART: {
+                uint64_t loaded = a + (b << step.left);
+                uint64_t stored = segment.accesses[step.store].address();
+                uint64_t stored_size = entered_->sites_[segment.first_site + step.store].size;
+                if (loaded - stored < stored_size || stored - loaded < step.size) return false;
+                break;
+            }
+            case Operation::CONDITION_ENTRY: *step.result = slice::holds(step.condition, flags()); break;
+            default:
+                *step.result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
+                                               step.c.value());
+        }
+    }
+    for (const AddressSlice::Access& access : segment.accesses) *found++ = access.address();
+    return true;
+}
+
+// The guest's memory. What cannot be read is zero: the instruction whose load this is will fault for the same reason,
+// so that no address that depends on it is of an instruction that retires.
+uint64_t Addresses::load(uint64_t address, unsigned size) {
+    uint64_t value = 0;
+    auto* into = reinterpret_cast<uint8_t*>(&value);
+    while (size) {
+        auto here = static_cast<unsigned>(std::min<uint64_t>(size, PAGE_SIZE - (address & PAGE_MASK)));
+        if (const uint8_t* from = readable(address)) std::memcpy(into, from, here);
+        into += here;
+        address += here;
+        size -= here;
+    }
+    return value;
+}
+
+const uint8_t* Addresses::readable(uint64_t address) {
+    uint64_t number = address >> PAGE_SHIFT;
+    CachedPage& cached = pages_[number % CACHED_PAGES];
+    if (cached.page != number) {
+        const Page* page = space_->lookup(address);
+        if (!page || !(page->protection & READ)) return nullptr;
+        cached = {number, space_->memory().host(page->frame)};
+    }
+    return cached.host + (address & PAGE_MASK);
+}
+
+// --- calls in the middle of blocks ---
+//
+// A block with several segments is translated anew, once, while the call range covers them. Afterwards the range is
+// empty again, so that any translation made later, for whatever reason, has no calls; but the engine announces each
+// translation, and the block is found wanting when it is next entered.
+
+bool Addresses::calls_are_in_place(const AddressSlice& slice) const {
+    if (every_instruction_calls_) return true;
+    return slice.called_->first <= slice.segments_[1].pc && slice.called_->last >= slice.segments_.back().pc;
+}
+
+// Until one block has run to its end (and not been left by a system call, a fault or a written PC), the engine
+// announces none. So long, a block is translated anew for every single run, and the next one to come is taken to be it.
+bool Addresses::translated_silently(const AddressSlice& slice) {
+    if (announces_ || retranslating_ != slice.address_ || wanted_.none()) return false;
+    wanted_ = {};
+    call_range_.set_nowhere();
+    return true;
+}
+
+void Addresses::retranslate(const AddressSlice& slice) {
+    uint64_t address = slice.address_;
+    futile_ = retranslating_ == address && !wanted_.none() ? futile_ + 1 : 0;
+    if (futile_ == MOST_FUTILE_ATTEMPTS) {
+        fail("the engine does not translate the block at " + hexadecimal(address) + " anew");
+        return;
+    }
+    retranslations_++;
+    called_[address] = {};
+    retranslating_ = address;
+    wanted_ = {slice.segments_[1].pc, slice.segments_.back().pc};
+    call_range_.set(wanted_.first, wanted_.last);
+    uc_ctl_remove_cache(engine_, address, address + 1);
+    write_register(engine_, pc_register_, address);
+}
+
+// The engine has translated a block.
+void Addresses::on_translation(uc_engine*, uc_tb* block, uc_tb*, void* user) {
+    Addresses& self = *static_cast<Addresses*>(user);
+    if (self.every_instruction_calls_) return;
+    self.announces_ = true;
+    auto called = self.called_.find(block->pc);
+    if (called == self.called_.end()) return;
+    called->second = {};
+    if (self.retranslating_ != block->pc || self.wanted_.none()) return;
+    called->second = std::exchange(self.wanted_, {});
+    self.call_range_.set_nowhere();
+}
+
+void Addresses::fail(std::string what) {
+    failure_ = std::move(what);
+    uc_emu_stop(engine_);
+}
+
+}  // namespace perfemu

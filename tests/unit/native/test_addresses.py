@@ -1,0 +1,222 @@
+"""Data addresses computed at the entry of blocks are those that the engine accesses, in every way, however it goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import access_hook
+from native import traced
+from native.bare import CODE, DATA, PAGE_SIZE, READ, WRITE, assemble
+
+GUESTS = Path(__file__).parents[3] / "guest_programs"
+PROGRAMS = [
+    ("memory_access",),
+    ("recursion",),
+    ("locked_operations",),
+    ("sort", "300"),
+    ("integer_mix", "1"),
+    ("compression", "1"),
+    ("sha256", "1"),
+]
+ISAS = ["aarch64"]
+
+# A loop whose second load's address comes through a vector register, so that only the first is known at the entry.
+CHAIN_AARCH64 = f"""
+    mov x0, #{DATA >> 16 << 16}
+    mov x9, #20
+    str x0, [x0]
+1:  ldr d0, [x0]
+    fmov x1, d0
+    ldr x2, [x1, #8]
+    str x9, [x1, #16]
+    fmov d1, x1
+    umov x3, v1.d[0]
+    ldp x4, x5, [x3, #32]
+    subs x9, x9, #1
+    b.ne 1b
+    svc #0
+"""
+
+
+@pytest.fixture(scope="module", params=PROGRAMS, ids=lambda program: program[0])
+def arguments(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return request.param
+
+
+@pytest.fixture(scope="module", params=ISAS)
+def isa(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def path(isa: str, arguments: tuple[str, ...]) -> Path:
+    return GUESTS / arguments[0] / f"{isa}.elf"
+
+
+@pytest.fixture(scope="module")
+def expected(isa: str, path: Path, arguments: tuple[str, ...]) -> list[access_hook.Event]:
+    return access_hook.of_program(isa, path, arguments[1:])
+
+
+@pytest.mark.parametrize("way", traced.WAYS)
+def test_a_programs_accesses_are_those_of_mem_hooks(
+    isa: str, path: Path, arguments: tuple[str, ...], expected: list[access_hook.Event], way: str
+) -> None:
+    run = traced.program(isa, path, arguments[1:], way)
+    run.finish()
+    assert run.events() == expected
+
+
+def test_flushed_translations_lose_nothing(
+    isa: str, path: Path, arguments: tuple[str, ...], expected: list[access_hook.Event]
+) -> None:
+    run = traced.program(isa, path, arguments[1:])
+    run.finish(most_blocks=97, between=run.tracer.flush_translations)
+    assert run.events() == expected
+
+
+def test_slices_made_again_lose_nothing(
+    isa: str, path: Path, arguments: tuple[str, ...], expected: list[access_hook.Event]
+) -> None:
+    run = traced.program(isa, path, arguments[1:])
+    run.finish(most_blocks=997, between=run.tracer.drop_slices)
+    assert run.events() == expected
+
+
+def test_stepping_finds_the_same(isa: str) -> None:
+    path = GUESTS / "memory_access" / f"{isa}.elf"
+    run = traced.program(isa, path)
+    run.finish(stepping=True)
+    assert run.events() == access_hook.of_program(isa, path)
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return assemble("aarch64", CHAIN_AARCH64, tmp_path_factory.mktemp("chain"))
+
+
+@pytest.mark.parametrize("way", traced.WAYS)
+def test_addresses_that_registers_do_not_tell_are_found_in_the_block(chain: bytes, way: str) -> None:
+    run = traced.bare("aarch64", chain, way)
+    run.finish()
+    events = run.events()
+    assert events == traced.reference("aarch64", chain)
+    assert len(events) == 1 + 20 * 5  # a store; ldr, ldr, str and an ldp of two, 20 times
+    # The loop is in two blocks: entered from above, and from its end. Each is translated anew once.
+    assert run.tracer.retranslations == (2 if way.startswith("slices") else 0)
+
+
+def test_each_translation_gets_its_calls_again(chain: bytes) -> None:
+    run = traced.bare("aarch64", chain)
+    run.finish(most_blocks=3, between=run.tracer.flush_translations)
+    assert run.events() == traced.reference("aarch64", chain)
+    assert run.tracer.retranslations > 2
+
+
+def test_stepping_and_running_may_alternate_in_such_a_block(chain: bytes) -> None:
+    run = traced.bare("aarch64", chain)
+    stepping = False
+    while run.tracer.run(4, stepping) != "syscall":
+        stepping = not stepping
+    assert run.events() == traced.reference("aarch64", chain)
+
+
+def test_blocks_that_overlap_keep_their_calls(tmp_path: Path) -> None:
+    """Blocks from `1`, `2` and `3` to the branch, entered in turn; removing one removes those before it."""
+    code = assemble(
+        "aarch64",
+        f"""
+        mov x0, #{DATA}
+        str x0, [x0]
+        mov x9, #30
+        b 1f
+    1:  ldr d0, [x0]
+    2:  ldr d1, [x0]
+    3:  ldr d2, [x0]
+        fmov x1, d2
+        ldr x2, [x1, x9, lsl #3]
+        sub x9, x9, #1
+        cbz x9, 9f
+        tbnz x9, #0, 2b
+        tbnz x9, #1, 3b
+        b 1b
+    9:  svc #0
+    """,
+        tmp_path,
+    )
+    run = traced.bare("aarch64", code)
+    run.finish()
+    assert run.events() == traced.reference("aarch64", code)
+    assert run.tracer.retranslations < 20
+
+
+def test_a_load_that_meets_a_store_of_its_block_is_found_out(tmp_path: Path) -> None:
+    """x1 and x2 point to the same word: at the entry, the pointer that is loaded from there is still the old one."""
+    code = assemble(
+        "aarch64",
+        f"""
+        mov x0, #{DATA}
+        mov x1, x0
+        mov x2, x0
+        add x3, x0, #0x100
+        mov x9, #3
+        b 1f
+    1:  str x3, [x1]
+        ldr x4, [x2]
+        ldr x5, [x4]
+        add x3, x3, #8
+        subs x9, x9, #1
+        b.ne 1b
+        svc #0
+    """,
+        tmp_path,
+    )
+    run = traced.bare("aarch64", code)
+    run.finish()
+    assert run.tracer.remade_slices == 1
+    assert run.events() == traced.reference("aarch64", code)
+    assert [address for _, address, _, _ in traced.reference("aarch64", code)][2::3] == [
+        DATA + 0x100,
+        DATA + 0x108,
+        DATA + 0x110,
+    ]
+
+
+@pytest.mark.parametrize("way", traced.WAYS)
+def test_a_load_that_faults_ends_the_block_and_the_rest_is_found_later(tmp_path: Path, way: str) -> None:
+    hole = DATA + 0x100 * PAGE_SIZE
+    code = assemble(
+        "aarch64",
+        f"""
+        mov x0, #{DATA}
+        mov x1, #{hole}
+        b 1f
+    1:  str x0, [x0]
+        ldr x2, [x1]
+        ldr x3, [x2]
+        svc #0
+    """,
+        tmp_path,
+    )
+    run = traced.bare("aarch64", code, way)
+    assert run.tracer.run() == "fault"
+    assert run.tracer.pc == CODE + 16
+    assert run.events() == [(CODE + 12, DATA, 8, 1)]
+    run.space.map(hole, run.memory.allocate(), 1, READ | WRITE)
+    run.space.write(hole, (DATA + 64).to_bytes(8, "little"))
+    run.finish()
+    assert run.events() == [(CODE + 16, hole, 8, 0), (CODE + 20, DATA + 64, 8, 0)]
+
+
+def test_remapped_pages_are_read_anew(tmp_path: Path) -> None:
+    """The pointer behind [x0] is read from the page that is mapped when the block runs."""
+    code = assemble("aarch64", f"mov x0, #{DATA}\nb 1f\n1: ldr x1, [x0]\nldr x2, [x1]\nsvc #0\nb 1b", tmp_path)
+    run = traced.bare("aarch64", code)
+    run.space.write(DATA, (DATA + 8).to_bytes(8, "little"))
+    assert run.tracer.run() == "syscall"
+    run.space.map(DATA, run.memory.allocate(), 1, READ | WRITE)
+    run.space.write(DATA, (DATA + 16).to_bytes(8, "little"))
+    assert run.tracer.run() == "syscall"
+    assert [address for _, address, _, _ in run.events()] == [DATA, DATA + 8, DATA, DATA + 16]

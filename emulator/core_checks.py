@@ -18,31 +18,30 @@ MOST_PORTS = 32
 CACHES = ("l1i", "l1d", "l2", "llc")
 TLBS = ("itlb", "dtlb", "l2tlb")
 # (inner, outer): the outer makes no sense without one of the inner ones
-_BEHIND = ((("l1d", "l1i"), "l2"), (("l2",), "llc"), (("l1d", "l1i"), "memory"), (("itlb", "dtlb"), "l2tlb"))
+_BEHIND = ((("l1d",), "l2"), (("l1d",), "llc"), (("l1d", "l1i"), "memory"), (("itlb", "dtlb"), "l2tlb"))
 
 
-# classes that the other ISA has not
-_ONLY_AARCH64 = frozenset(
-    (
-        *(OpClass.ALU_SHIFTED, OpClass.BIT_REVERSE, OpClass.MUL_ADD32, OpClass.MUL_ADD64, OpClass.EXCLUSIVE),
-        *(OpClass.VECTOR_TABLE_LONG, OpClass.VECTOR_MUL_ADD, OpClass.VECTOR_COUNT),
-    )
-)
-_ONLY_X86_64 = frozenset(
-    (
-        *(OpClass.ROTATE_CARRY, OpClass.LEA, OpClass.LEA_COMPLEX, OpClass.BIT_SCAN, OpClass.BIT_TEST),
-        *(OpClass.PARALLEL_BITS, OpClass.EXCHANGE, OpClass.STRING),
-        *(OpClass.X87_MOVE, OpClass.X87_ADD, OpClass.X87_MUL, OpClass.X87_DIV, OpClass.X87_SPECIAL),
-    )
-)
-_WITHOUT_ROW = frozenset((OpClass.NONE, OpClass.NOP))  # nothing to compute
+# classes that no instruction of the other ISA is of
+ONLY_AARCH64 = frozenset((
+    "ALU_LSL", "ALU_SHIFTED", "BIT_REVERSE", "EXCLUSIVE", "FP_MUL_ADD", "FP_REDUCE", "LOGIC_SHIFTED", "MUL_ADD32",
+    "MUL_ADD64", "SHA1", "SHA256", "SHA_SCHEDULE", "VECTOR_ACCUMULATE", "VECTOR_CONSTANT", "VECTOR_CONVERT_4",
+    "VECTOR_COUNT", "VECTOR_MUL_ADD", "VECTOR_MUL_ADD_LONG", "VECTOR_MUL_POLYNOMIAL", "VECTOR_REDUCE_16",
+    "VECTOR_REDUCE_8", "VECTOR_SHIFT_COMPLEX", "VECTOR_TABLE_LONG", "VECTOR_TABLE_PAIR",
+))  # fmt: skip
+ONLY_X86_64 = frozenset((
+    "AES_KEY", "BIT_LOWEST", "BIT_SCAN", "BIT_TEST", "BRANCH_COUNT", "EXCHANGE", "FP_DOT", "LEA", "LEA_COMPLEX",
+    "LEA_SCALED", "PARALLEL_BITS", "PAUSE", "ROTATE_CARRY", "SELECT_TWO_FLAGS", "SHIFT_BY_COUNT", "STRING",
+    "VECTOR_COMPARE64", "VECTOR_STRING", "VECTOR_TEST", "X87_ADD", "X87_COMPARE", "X87_CONTROL", "X87_CONVERT",
+    "X87_DIV", "X87_MOVE", "X87_MUL", "X87_SELECT", "X87_SPECIAL",
+))  # fmt: skip
+WITHOUT_ROW = frozenset(("NONE", "NOP"))  # nothing to compute
 _ALSO = re.compile(r"([^*@|]+(?:\|[^*@|]+)*)(?:\*[1-9]\d{0,2})?(?:@[1-9]\d{0,5})?")  # PORT|PORT*times@cycles
 
 
 def classes_of(isa: str) -> list[str]:
     """The classes that instructions of an ISA are of."""
-    never = _WITHOUT_ROW | (_ONLY_X86_64 if isa == "aarch64" else _ONLY_AARCH64)
-    return [each.name for each in OpClass if each not in never]
+    never = WITHOUT_ROW | (ONLY_X86_64 if isa == "aarch64" else ONLY_AARCH64)
+    return [each.name for each in OpClass if each.name not in never]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +137,13 @@ def _levels(data: Data) -> Iterator[Problem]:
         yield Problem(("memory", "latency"), "missing; behind caches there is memory")
     if any(name in data for name in TLBS) and "page_walk" not in data:
         yield Problem(("page_walk", "latency"), "missing; behind TLBs there are page tables")
+    walk = _table(data, "page_walk")
+    if walk is not None and "latency" not in walk and not walk.get("reads_entries"):
+        yield Problem(("page_walk", "latency"), "missing; want cycles, or reads_entries = true")
+    if walk is not None and walk.get("reads_entries") and "l2" not in data and "llc" not in data:
+        yield Problem(("page_walk", "reads_entries"), "there is no l2 or llc to read through")
+    if [(_table(data, name) or {}).get("scope") for name in ("l2", "llc")] == ["shared", "private"]:
+        yield Problem(("llc", "scope"), "the l2 before it is shared: want shared, too")
 
 
 def _latencies(data: Data) -> Iterator[Problem]:

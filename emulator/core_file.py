@@ -5,6 +5,7 @@ What is wrong with one is one line: where it says it, which key, the value, and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,8 +131,9 @@ def _checked(layers: Layers, path: KeyPath, key: Key, value: object) -> object:
         value = int(matched[1]) * _UNITS[matched[2]]
     if not _is(value, key.kind):
         raise layers.error(path, f"want {_wanted(layers, key)}")
-    if isinstance(value, int) and not isinstance(value, bool):
-        if not key.minimum <= value <= key.maximum or (key.power_of_two and value & (value - 1)):
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        uneven = key.power_of_two and isinstance(value, int) and value & (value - 1)
+        if not key.minimum <= value <= key.maximum or uneven:
             raise layers.error(path, f"want {_wanted(layers, key)}")
     elif isinstance(value, str):
         _check_text(layers, path, key, value)
@@ -152,6 +154,8 @@ def _is(value: object, kind: Kind) -> bool:
     match kind:
         case Kind.INTEGER | Kind.SIZE:
             return isinstance(value, int) and not isinstance(value, bool)
+        case Kind.REAL:
+            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         case Kind.BOOLEAN:
             return isinstance(value, bool)
         case Kind.TEXT:

@@ -217,7 +217,9 @@ def _parsed(key: Key, text: str) -> object:
         return _listed(text)
     if key.kind is Kind.BOOLEAN and text in ("true", "false"):
         return text == "true"
-    if key.kind in (Kind.INTEGER, Kind.SIZE) and len(text) < 40:
+    if key.kind is Kind.REAL and re.fullmatch(r"\d+\.\d+", text, re.ASCII):
+        return float(text)
+    if key.kind in (Kind.INTEGER, Kind.REAL, Kind.SIZE) and len(text) < 40:
         try:
             return int(text, 0)
         except ValueError:

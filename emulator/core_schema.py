@@ -31,6 +31,7 @@ class Kind(Enum):
     """What a value is; the text is for the user."""
 
     INTEGER = "an integer"
+    REAL = "a number"
     SIZE = 'a size, such as 65536 or "64KiB"'
     BOOLEAN = "true or false"
     TEXT = "a text"
@@ -55,7 +56,7 @@ class Key:
     @property
     def range(self) -> str:
         """What would be right, in words."""
-        if self.kind in (Kind.INTEGER, Kind.SIZE):
+        if self.kind in (Kind.INTEGER, Kind.REAL, Kind.SIZE):
             power = ", a power of two" if self.power_of_two else ""
             return f"{self.kind.value} from {self.minimum} to {self.maximum}{power}"
         return str(self.kind.value)
@@ -84,7 +85,7 @@ def fixed(*names: str) -> Choices:
 
 def native(function: str) -> Choices:
     """The names that the native core's policies are registered by."""
-    names: Callable[[], Sequence[str]] = getattr(_native, function, tuple)
+    names: Callable[[], Sequence[str]] = getattr(_native, function)
     return lambda data: names()
 
 
@@ -120,21 +121,24 @@ _CACHE = (
     cycles("latency", "load-to-use cycles of a hit", required=True),
     REPLACEMENT,
     several_of("prefetchers", "what fetches lines ahead; parameters in [prefetcher.NAME]", native("prefetchers")),
-    entries("mshrs", "misses under way at once; without it: any number"),
+    Key("mshrs", Kind.INTEGER, "misses under way at once; without: any number", 1, 1024),
 )
 _WRITES = (
     one_of("write_policy", "when a store goes on", fixed("write_back", "write_through"), default="write_back"),
     Key("write_allocate", Kind.BOOLEAN, "whether a store that misses fetches its line", default=True),
 )
-_OUTER = (
-    one_of(
-        "inclusion",
-        "of the inner levels' lines",
-        fixed("inclusive", "exclusive", "non_inclusive"),
-        default="non_inclusive",
-    ),
-    one_of("scope", "one per core, or one for all", fixed("private", "shared"), default="private"),
-)
+
+
+def _outer(scope: str) -> tuple[Key, ...]:
+    """Of the caches behind the first level."""
+    inclusion = fixed("inclusive", "exclusive", "non_inclusive")
+    return (
+        *_CACHE,
+        one_of("inclusion", "of the inner levels' lines", inclusion, default="non_inclusive"),
+        one_of("scope", "one per core, or one for all", fixed("private", "shared"), default=scope),
+    )
+
+
 _TLB = (
     entries("entries", "translations of 4 KiB pages", required=True),
     entries("ways", "0: fully associative", least=0, default=0),
@@ -267,20 +271,35 @@ TABLES = (
     Table("ops.*.width.*", "... where operands of so many bytes differ", _OP, fixed("1", "2", "4", "8", "16", "32")),
     Table("l1i", "first cache of instructions", _CACHE),
     Table("l1d", "first cache of data", (*_CACHE, *_WRITES)),
-    Table("l2", "second cache, of both", (*_CACHE, *_WRITES, *_OUTER)),
-    Table("llc", "last cache", (*_CACHE, *_WRITES, *_OUTER)),
+    Table("l2", "second cache, of both", _outer("private")),
+    Table("llc", "last cache", _outer("shared")),
     Table(
         "memory",
         "behind the caches",
         (
             cycles("latency", "load-to-use cycles", required=True),
-            cycles("cycles_per_line", "between two lines: the bandwidth; 0: no limit", least=0, default=0),
+            Key("cycles_per_line", Kind.REAL, "between two lines: the bandwidth; 0: no limit", 0, 100_000, default=0),
         ),
     ),
     Table("itlb", "translations for instructions", _TLB),
     Table("dtlb", "translations for data", _TLB),
     Table("l2tlb", "second level, of both", (*_TLB, cycles("latency", "cycles of a hit", required=True))),
-    Table("page_walk", "of the page tables", (cycles("latency", "cycles of a walk", required=True),)),
+    Table(
+        "page_walk",
+        "of the page tables",
+        (
+            cycles("latency", "cycles of a walk, besides what it reads"),
+            Key("reads_entries", Kind.BOOLEAN, "whether it reads table entries through l2 or llc", default=False),
+        ),
+    ),
+    Table(
+        "coherence",
+        "among several cores",
+        (
+            cycles("latency", "cycles until another core's cache answers; without: the first shared level's"),
+            one_of("filter", "who is asked", fixed("directory", "none"), default="directory"),
+        ),
+    ),
     Table(
         "prefetcher.*",
         "parameters of a prefetcher that a cache names; each has some of these",
@@ -322,6 +341,7 @@ TABLES = (
             entries("useful_period", "allocations between two agings"),
             entries("loop_entries", "of the loop predictor; 0: none", least=0),
         ),
+        lambda data: [*native("direction_predictors")(data), *native("indirect_predictors")(data)],
     ),
 )
 

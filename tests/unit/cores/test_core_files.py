@@ -57,10 +57,10 @@ def test_the_ideal_core_has_nothing_to_model_until_something_is_added() -> None:
 
 
 def test_what_set_says_comes_last_and_is_named_in_the_title(tmp_path: Path) -> None:
-    core = load_core(write_core(tmp_path), ["l1d.size=64KiB", "l2.write_allocate=false", "l1d.size=0x4000"])
+    core = load_core(write_core(tmp_path), ["l1d.size=64KiB", "l1d.write_allocate=false", "l1d.size=0x4000"])
     assert table(core, "l1d")["size"] == 0x4000
-    assert table(core, "l2")["write_allocate"] is False
-    assert core.title == "small, l1d.size=64KiB, l2.write_allocate=false, l1d.size=0x4000"
+    assert table(core, "l1d")["write_allocate"] is False
+    assert core.title == "small, l1d.size=64KiB, l1d.write_allocate=false, l1d.size=0x4000"
     assert core.validated == "not validated: small with changes"
     without = load_core(write_core(tmp_path), ["without=l2tlb,l2", "pipeline.store_data_ports=P0,P1"])
     assert "l2" not in without.tables

@@ -170,7 +170,7 @@ void single_structure(uint32_t word, TimedOp& op) {
     op.loads = field(word, LOAD_BIT, 1);
     op.stores = !op.loads;
     op.width_bytes = field(word, QUAD_BIT, 1) ? 16 : 8;
-    op.op_class = op.loads && !replicates ? OpClass::VECTOR_INSERT : OpClass::VECTOR_PERMUTE;
+    op.op_class = OpClass::VECTOR_PERMUTE;
     if (op.loads) op.lanes_loaded = static_cast<uint8_t>(registers);
     for (uint32_t i = 0; i < registers; i++) {
         uint8_t reg = vector(field(word, 0, 5) + i);

@@ -105,7 +105,7 @@ CLASSES = """
     ld1 {v0.4s, v1.4s}, [x0]     | NONE              | 16 | loads
     ld2 {v0.4s, v1.4s}, [x0]     | VECTOR_PERMUTE    | 16 | loads
     ld1r {v0.8b}, [x0]           | VECTOR_PERMUTE    |  8 | loads
-    ld1 {v0.s}[1], [x0]          | VECTOR_INSERT     |  8 | loads
+    ld1 {v0.s}[1], [x0]          | VECTOR_PERMUTE    |  8 | loads
     st1 {v0.16b}, [x0], #16      | NONE              | 16 | stores
     st4 {v0.8b-v3.8b}, [x0], x1  | VECTOR_PERMUTE    |  8 | stores
     st1 {v0.s}[3], [x0]          | VECTOR_PERMUTE    | 16 | stores

@@ -86,6 +86,7 @@ def _check_table(layers: Layers, path: KeyPath, data: Tables) -> None:
             _check_table(layers, here, value)
         elif key is not None:
             data[name] = _checked(layers, here, key, value)
+            layers.given[here] = value
         elif name in children or "*" in children:
             raise layers.error(here, f"want a table, [{dotted(here)}]")
         else:

@@ -32,6 +32,7 @@ class Layers:
 
     data: Tables = field(default_factory=dict)
     origins: dict[KeyPath, str] = field(default_factory=dict)
+    given: dict[KeyPath, object] = field(default_factory=dict)  # values that have been replaced, as they were written
 
     def add(self, layer: Mapping[str, object], origin: str, path: KeyPath = ()) -> None:
         """Tables are merged, values replaced."""
@@ -63,7 +64,7 @@ class Layers:
         return self.origins.get(path, self.origins[("name",)])
 
     def error(self, path: KeyPath, right: str) -> CoreFileError:
-        value = self.value(path)
+        value = self.given.get(path, self.value(path))
         given = "" if value is None or isinstance(value, dict) else f" = {shown(value)}"
         origin = self.origin(path)
         if origin.startswith("--set ") and origin.partition("=")[0] == f"--set {'.'.join(path)}":

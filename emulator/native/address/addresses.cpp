@@ -26,6 +26,13 @@ std::string hexadecimal(uint64_t number) {
     return "0x" + text;
 }
 
+template <typename T>
+T host_value(const uint8_t* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
 uint64_t displacement(const slice::Address& at) {
     return static_cast<uint64_t>(at.base.displacement) + (static_cast<uint64_t>(at.index.displacement) << at.shift);
 }
@@ -78,32 +85,71 @@ AddressSlice::Operand Addresses::operand(Value value) {
     return {file_ ? file_->registers[number] : &copies_[number], displacement};
 }
 
+AddressSlice::Indexed Addresses::indexed(const slice::Address& at, size_t site) {
+    uint8_t above = static_cast<uint8_t>(64 - 8 * at.extension.size_bytes);
+    unsigned up = std::max<unsigned>(above, at.shift);
+    return {.base = operand(at.base).place,
+            .displacement = displacement(at),
+            .index = operand(at.index).place,
+            .left = static_cast<uint8_t>(up),
+            .right = static_cast<uint8_t>(up - at.shift),
+            .sign = at.extension.sign,
+            .site = static_cast<uint32_t>(site)};
+}
+
+namespace {
+
+void note(std::array<bool, slice::ENTRY_REGISTERS>& read, Value value) {
+    if (value.place < slice::ZERO) read[static_cast<size_t>(value.place)] = true;
+}
+
+}  // namespace
+
 void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
     slice::Slice made = compiler_->compile(slice.address_, slice.bytes_, caution);
     slice.sites_ = std::move(made.sites);
     slice.segments_.clear();
-    unsigned first_site = 0;
+    size_t site = 0;
     bool guesses = false;
     for (const slice::Segment& from : made.segments) {
-        Segment segment{.pc = slice.address_ + from.offset, .first_op = from.first_op, .first_site = first_site};
+        Segment segment{.pc = slice.address_ + from.offset, .first_op = from.first_op};
         std::array<bool, slice::ENTRY_REGISTERS> read{};
-        auto place = [&](Value value) {
-            if (value.place < slice::ZERO) read[static_cast<size_t>(value.place)] = true;
-            return operand(value);
-        };
+        size_t first_site = site;
         for (const slice::MicroOp& op : from.micro_ops) {
-            bool checks = op.operation == Operation::CHECK_APART;
-            guesses |= checks;
-            auto result = static_cast<size_t>(op.result - slice::FIRST_RESULT);
-            segment.steps.push_back({op.operation, op.width, op.left, op.right, op.size, op.condition, op.store,
-                                     place(op.a), place(op.b), place(op.c), checks ? nullptr : &results_[result]});
+            for (Value value : {op.a, op.b, op.c}) note(read, value);
+            bool wide = op.width == Width::BITS_64, checks = op.operation == Operation::CHECK_APART;
+            Step step{.operation = op.operation,
+                      .width = op.width,
+                      .left = op.left,
+                      .right = op.size ? static_cast<uint8_t>(64 - 8 * op.size) : op.right,
+                      .size = op.size,
+                      .condition = op.condition,
+                      .mask = wide ? ~uint64_t{0} : ~uint32_t{0},
+                      .a = operand(op.a),
+                      .b = operand(op.b),
+                      .c = operand(op.c)};
+            if (checks) {
+                guesses = true;
+                step.store = static_cast<uint16_t>(segment.stores.size());
+                segment.stores.push_back(
+                    {indexed(from.addresses[op.store], 0), slice.sites_[first_site + op.store].size});
+            } else {
+                step.result = &results_[static_cast<size_t>(op.result - slice::FIRST_RESULT)];
+            }
+            segment.steps.push_back(step);
         }
-        for (const slice::Address& at : from.addresses)
-            segment.accesses.push_back(
-                {place({at.base.place, 0}).place, place({at.index.place, 0}).place, displacement(at), at.shift});
+        for (const slice::Address& at : from.addresses) {
+            note(read, at.base);
+            note(read, at.index);
+            auto where = indexed(at, site++);
+            if (at.index.constant()) {
+                segment.accesses.direct.push_back({where.base, where.displacement, where.site});
+            } else {
+                segment.accesses.indexed.push_back(where);
+            }
+        }
         for (unsigned number = 0; !file_ && number < read.size(); number++)
             if (read[number]) segment.registers.push_back(static_cast<uint8_t>(number));
-        first_site += static_cast<unsigned>(segment.accesses.size());
         slice.segments_.push_back(std::move(segment));
     }
     const Segment& first = slice.segments_.front();
@@ -144,7 +190,7 @@ void Addresses::on_instruction(uc_engine*, uint64_t pc, uint32_t, void* user) {
     if (self.next_segment_ >= segments.size()) return;
     const Segment& segment = segments[self.next_segment_];
     if (segment.pc != pc) return;
-    self.compute(segment, self.found_ + segment.first_site);
+    self.compute(segment, self.found_);
     self.next_segment_++;
     self.found_ops_ = self.next_segment_ < segments.size() ? segments[self.next_segment_].first_op : ALL_OPS;
 }
@@ -159,41 +205,22 @@ FlagBits Addresses::flags() const {
             static_cast<bool>(*file_->overflow >> 31)};
 }
 
-// False if a load would have to see what a store of the same segment has yet to write.
-bool Addresses::compute(const Segment& segment, uint64_t* found) {
-    copy_registers(segment);
-    for (const Step& step : segment.steps) {
-        uint64_t a = step.a.value(), b = step.b.value();
-        switch (step.operation) {
-            case Operation::LOAD:
-            case Operation::LOAD_SIGNED: {
-                uint64_t value = load(a + (b << step.left), step.size);
-                unsigned above = 64 - 8u * step.size;
-                if (step.operation == Operation::LOAD_SIGNED)
-                    value = static_cast<uint64_t>(static_cast<int64_t>(value << above) >> above);
-                *step.result = step.width == Width::BITS_64 ? value : static_cast<uint32_t>(value);
-                break;
-            }
-            case Operation::CHECK_APART: {
-                uint64_t loaded = a + (b << step.left);
-                uint64_t stored = segment.accesses[step.store].address();
-                uint64_t stored_size = entered_->sites_[segment.first_site + step.store].size;
-                if (loaded - stored < stored_size || stored - loaded < step.size) return false;
-                break;
-            }
-            case Operation::CONDITION_ENTRY: *step.result = slice::holds(step.condition, flags()); break;
-            default:
-                *step.result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
-                                               step.c.value());
-        }
-    }
-    for (const AddressSlice::Access& access : segment.accesses) *found++ = access.address();
-    return true;
-}
-
 // The guest's memory. What cannot be read is zero: the instruction whose load this is will fault for the same reason,
 // so that no address that depends on it is of an instruction that retires.
-uint64_t Addresses::load(uint64_t address, unsigned size) {
+inline uint64_t Addresses::load(uint64_t address, unsigned size) {
+    const CachedPage& cached = pages_[(address >> PAGE_SHIFT) % CACHED_PAGES];
+    if (cached.page != address >> PAGE_SHIFT || (address & PAGE_MASK) > PAGE_SIZE - sizeof(uint64_t)) [[unlikely]]
+        return load_slowly(address, size);
+    const uint8_t* from = cached.host + (address & PAGE_MASK);
+    switch (size) {
+        case 8: return host_value<uint64_t>(from);
+        case 4: return host_value<uint32_t>(from);
+        case 2: return host_value<uint16_t>(from);
+        default: return *from;
+    }
+}
+
+uint64_t Addresses::load_slowly(uint64_t address, unsigned size) {
     uint64_t value = 0;
     auto* into = reinterpret_cast<uint8_t*>(&value);
     while (size) {
@@ -204,6 +231,42 @@ uint64_t Addresses::load(uint64_t address, unsigned size) {
         size -= here;
     }
     return value;
+}
+
+// False if a load would have to see what a store of the same segment has yet to write.
+bool Addresses::compute(const Segment& segment, uint64_t* found) {
+    if (!segment.registers.empty()) copy_registers(segment);
+    for (const Step& step : segment.steps) {
+        uint64_t a = step.a.value(), b = step.b.value(), result;
+        switch (step.operation) {
+            case Operation::ADD: result = a + b; break;
+            case Operation::AND: result = a & b; break;
+            case Operation::EXTRACT: result = a << step.left >> step.right; break;
+            case Operation::EXTRACT_SIGNED:
+                result = static_cast<uint64_t>(static_cast<int64_t>(a << step.left) >> step.right);
+                break;
+            case Operation::LOAD: result = load(a + (b << step.left), step.size); break;
+            case Operation::LOAD_SIGNED: {
+                uint64_t value = load(a + (b << step.left), step.size);
+                result = static_cast<uint64_t>(static_cast<int64_t>(value << step.right) >> step.right);
+                break;
+            }
+            case Operation::CHECK_APART: {
+                uint64_t loaded = a + (b << step.left);
+                const AddressSlice::Store& store = segment.stores[step.store];
+                uint64_t stored = store.where.address();
+                if (loaded - stored < store.size || stored - loaded < step.size) return false;
+                continue;
+            }
+            case Operation::CONDITION_ENTRY: result = slice::holds(step.condition, flags()); break;
+            default:
+                result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
+                                         step.c.value());
+        }
+        *step.result = result & step.mask;
+    }
+    segment.accesses.find(found);
+    return true;
 }
 
 const uint8_t* Addresses::readable(uint64_t address) {

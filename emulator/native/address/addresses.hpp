@@ -38,14 +38,37 @@ class AddressSlice {
 
   private:
     friend class Addresses;
-    // base + (index << shift) + displacement
-    struct Access {
+    // Most accesses: base + displacement, for found[site].
+    struct Direct {
         const uint64_t* base;
-        const uint64_t* index;
         uint64_t displacement;
-        uint64_t shift;
+        uint64_t site;
 
-        uint64_t address() const { return *base + (*index << shift) + displacement; }
+        uint64_t address() const { return *base + displacement; }
+    };
+    // ... + ((index << left) >> right)
+    struct Indexed {
+        const uint64_t* base;
+        uint64_t displacement;
+        const uint64_t* index;
+        uint8_t left, right;
+        bool sign;
+        uint32_t site;
+
+        uint64_t address() const {
+            uint64_t high = *index << left;
+            uint64_t term = sign ? static_cast<uint64_t>(static_cast<int64_t>(high) >> right) : high >> right;
+            return *base + displacement + term;
+        }
+    };
+    struct Accesses {
+        std::vector<Direct> direct;
+        std::vector<Indexed> indexed;
+
+        void find(uint64_t* found) const {
+            for (const Direct& access : direct) found[access.site] = access.address();
+            for (const Indexed& access : indexed) found[access.site] = access.address();
+        }
     };
     struct Operand {
         const uint64_t* place;
@@ -59,21 +82,27 @@ class AddressSlice {
         slice::Width width;
         uint8_t left, right, size;
         slice::Condition condition;
-        uint32_t store;
+        uint16_t store;
+        uint64_t mask;  // of the result
         Operand a, b, c;
         uint64_t* result;
+    };
+    // A store that a load is checked against.
+    struct Store {
+        Indexed where;
+        uint64_t size;
     };
     struct Segment {
         uint64_t pc;  // of its first instruction
         unsigned first_op;
-        unsigned first_site;
         std::vector<Step> steps;
-        std::vector<Access> accesses;
+        std::vector<Store> stores;  // by Step::store
+        Accesses accesses;
         std::vector<uint8_t> registers;  // whose copies it reads; none if they are read in place
     };
 
-    bool plain_ = false;            // `accesses_` is all that there is to do
-    std::vector<Access> accesses_;  // of the first segment
+    bool plain_ = false;  // `accesses_` is all that there is to do
+    Accesses accesses_;   // of the first segment
     std::vector<AccessSite> sites_;
     std::vector<Segment> segments_;
     uint64_t address_ = 0;
@@ -107,7 +136,7 @@ class Addresses {
         entered_ = &slice;
         if (!slice.plain_) [[unlikely]]
             return enter_computed(slice, found);
-        for (const AddressSlice::Access& access : slice.accesses_) *found++ = access.address();
+        slice.accesses_.find(found);
         return true;
     }
     // Whether `found` is complete as soon as `enter` returns true. May become false in `enter`.
@@ -134,9 +163,11 @@ class Addresses {
     bool enter_computed(AddressSlice& slice, uint64_t* found);
     void fill(AddressSlice& slice, slice::Caution caution);
     AddressSlice::Operand operand(slice::Value value);
+    AddressSlice::Indexed indexed(const slice::Address& at, size_t site);
     void copy_registers(const Segment& segment);
     bool compute(const Segment& segment, uint64_t* found);
     uint64_t load(uint64_t address, unsigned size);
+    [[gnu::noinline]] uint64_t load_slowly(uint64_t address, unsigned size);
     const uint8_t* readable(uint64_t address);
     slice::FlagBits flags() const;
     bool calls_are_in_place(const AddressSlice& slice) const;

@@ -36,14 +36,23 @@ struct Value {
 };
 inline constexpr Value NOTHING_KNOWN{};
 
-// base + (index << shift)
+// How many low bytes of an index count, and what stands above them.
+struct Extension {
+    uint8_t size_bytes = 8;
+    bool sign = false;
+
+    bool operator==(const Extension&) const = default;
+};
+
+// base + (extended index << shift)
 struct Address {
     Value base;
     Value index{ZERO, 0};
     uint8_t shift = 0;
+    Extension extension;  // where the index has a displacement, of all its 8 bytes
 
     bool known() const { return base.known() && index.known(); }
-    Address plus(int64_t bytes) const { return {{base.place, base.displacement + bytes}, index, shift}; }
+    Address plus(int64_t bytes) const { return {{base.place, base.displacement + bytes}, index, shift, extension}; }
 };
 
 // Of operands; the result of a 32-bit operation has zeros above.

@@ -223,8 +223,9 @@ class Instruction {
         if (unsigned_offset) {
             address = at(base, int64_t{word_.field(21, 10)} * size);
         } else if (register_form) {
-            address = {.base = base, .index = extended(general(word_.rm()), word_.field(15, 13), 0)};
-            address.shift = word_.bit(12) ? static_cast<uint8_t>(std::countr_zero(size)) : 0;
+            unsigned option = word_.field(15, 13), shift = word_.bit(12) ? std::countr_zero(size) : 0;
+            Extension extension{.size_bytes = static_cast<uint8_t>(1u << (option & 3)), .sign = (option & 4) != 0};
+            address = builder_.indexed(base, general(word_.rm()), shift, extension);
         } else {
             int64_t offset = word_.signed_field(20, 12);
             bool post_index = form == 0b01, pre_index = form == 0b11;

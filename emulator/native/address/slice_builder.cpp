@@ -15,7 +15,8 @@ constexpr size_t MOST_CHECKS = 12;  // of one load against earlier stores; rathe
 constexpr unsigned WORD_BYTES = 8;
 
 bool same_place(const Address& one, const Address& other) {
-    return one.base.place == other.base.place && one.index.place == other.index.place && one.shift == other.shift;
+    return one.base.place == other.base.place && one.index.place == other.index.place && one.shift == other.shift &&
+           one.extension == other.extension;
 }
 
 int64_t displacement(const Address& at) {
@@ -149,8 +150,19 @@ Value SliceBuilder::select(Value condition, Value if_true, Value if_false, Width
     return compute(Operation::SELECT, if_true, if_false, condition, width);
 }
 
+Value SliceBuilder::extended_index(const Address& at) {
+    return extend(at.index, at.extension.size_bytes, at.extension.sign);
+}
+
+Address SliceBuilder::indexed(Value base, Value index, unsigned shift, Extension extension) {
+    Address at{base, index, static_cast<uint8_t>(shift), extension};
+    if (index.displacement == 0 || !index.known()) return at;
+    return {base, extended_index(at), static_cast<uint8_t>(shift), {}};
+}
+
 Value SliceBuilder::address(const Address& at) {
-    return add(at.base, at.shift ? extract(at.index, at.shift, 0, false) : at.index);
+    Value index = extended_index(at);
+    return add(at.base, at.shift ? extract(index, at.shift, 0, false) : index);
 }
 
 void SliceBuilder::set_flags(Operation kind, Value a, Value b, Width width) {
@@ -205,10 +217,12 @@ Value SliceBuilder::load(const Address& at, unsigned size_bytes, bool sign, Widt
     // Only the first segment can be computed anew, without such a load, if the bytes are the same after all.
     bool may_guess = !caution_.loads_behind_stores && slice_.segments.empty() && others.size() <= MOST_CHECKS;
     if (!others.empty() && !may_guess) return NOTHING_KNOWN;
+    Value index = extended_index({.index = {at.index.place, 0}, .extension = at.extension});
+    if (!index.known()) return NOTHING_KNOWN;
     // The load itself comes behind its checks: its result's number is the next.
     auto result = static_cast<Place>(FIRST_RESULT + static_cast<int>(state_.results));
     if (state_.results == MOST_RESULTS) return NOTHING_KNOWN;
-    Value base{at.base.place, displacement(at)}, index{at.index.place, 0};
+    Value base{at.base.place, displacement(at)};
     for (const Store* store : others) {
         MicroOp check{.operation = Operation::CHECK_APART, .left = at.shift, .a = base, .b = index, .result = result};
         check.size = static_cast<uint8_t>(size_bytes);

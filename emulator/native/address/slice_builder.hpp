@@ -40,8 +40,9 @@ class SliceBuilder {
     Value extract(Value a, unsigned left, unsigned right, bool sign, Width width = Width::BITS_64);
     Value extend(Value a, unsigned size_bytes, bool sign, Width width = Width::BITS_64);  // its lowest bytes
     Value select(Value condition, Value if_true, Value if_false, Width width);
-    // The sum as one value.
-    Value address(const Address& address);
+    // base + (extended index << shift), as an address and as a value.
+    Address indexed(Value base, Value index, unsigned shift, Extension extension = {});
+    Value address(const Address& at);
 
     // Flags are those of one of these computations, or of the block's entry, or unknown.
     void set_flags_of_subtraction(Value a, Value b, Width width) {
@@ -93,6 +94,7 @@ class SliceBuilder {
     };
     void set_flags(Operation kind, Value a, Value b, Width width);
     Value emit(MicroOp micro_op);
+    Value extended_index(const Address& at);
     void begin_segment();
     void end_segment();
 

@@ -9,6 +9,7 @@ import pytest
 import access_hook
 from native import traced
 from native.bare import CODE, DATA, PAGE_SIZE, READ, WRITE, assemble
+from native.random_aarch64 import RandomCode
 
 GUESTS = Path(__file__).parents[3] / "guest_programs"
 PROGRAMS = [
@@ -220,3 +221,22 @@ def test_remapped_pages_are_read_anew(tmp_path: Path) -> None:
     run.space.write(DATA, (DATA + 16).to_bytes(8, "little"))
     assert run.tracer.run() == "syscall"
     assert [address for _, address, _, _ in run.events()] == [DATA, DATA + 8, DATA, DATA + 16]
+
+
+@pytest.mark.parametrize("way", traced.WAYS)
+@pytest.mark.parametrize("seed", range(8))
+def test_random_code_accesses_what_mem_hooks_say(seed: int, way: str) -> None:
+    code = RandomCode(seed, DATA).code
+    expected = traced.reference("aarch64", code)
+    assert len(expected) > 20
+    run = traced.bare("aarch64", code, way)
+    run.finish()
+    assert run.events() == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_code_accesses_the_same_when_it_is_stepped(seed: int) -> None:
+    code = RandomCode(seed, DATA).code
+    run = traced.bare("aarch64", code)
+    run.finish(stepping=True)
+    assert run.events() == traced.reference("aarch64", code)

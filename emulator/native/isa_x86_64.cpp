@@ -76,7 +76,9 @@ constexpr TrapRow TRAPS[] = {
     {X86_INS_RDRAND, Trap::UNDEFINED},
     {X86_INS_RDSEED, Trap::UNDEFINED},
     {X86_INS_SYSENTER, Trap::UNDEFINED},  // as on AMD in 64-bit mode; the engine would jump anywhere
-    {X86_INS_INT1, Trap::DEBUG},          // the engine's own single-stepping ends with the same exception
+    {X86_INS_VMREAD, Trap::UNDEFINED},    // outside of a virtual machine monitor; the engine reads them as EXTRQ
+    {X86_INS_VMWRITE, Trap::UNDEFINED},
+    {X86_INS_INT1, Trap::DEBUG},  // the engine's own single-stepping ends with the same exception
 };
 constexpr int64_t BREAKPOINT_VECTOR = 3;
 // What the engine would execute although user mode may not.

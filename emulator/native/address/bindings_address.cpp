@@ -60,7 +60,7 @@ class AddressTracer {
             uc_ctl_flush_tlb(engine_);
         }
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);
-        if (stepping) isa_->set_stepping(engine_, false);
+        if (stepping_) end_stepping_through();
         if (failure_.empty()) failure_ = addresses_->failure();
         if (error != UC_ERR_OK) stop_ = faulted_ ? "fault" : "exception";
         faulted_ = false;
@@ -130,7 +130,37 @@ class AddressTracer {
             return;
         }
         TracedBlock& block = self.block_at(address, size);
+        if (self.stepped_through_ && block.ops[0].repeated) {
+            self.end_stepping_through();
+            write_register(self.engine_, self.isa_->pc(), address);
+            return;
+        }
+        if (!self.stepping_ && repeats_inside(block)) {
+            self.stepped_through_ = &block;
+            self.stepping_ = true;
+            self.isa_->set_stepping(self.engine_, true);
+            write_register(self.engine_, self.isa_->pc(), address);
+            return;
+        }
+        self.iterates_ = !block.ops[0].repeated || self.repeat_count(block.ops[0]) != 0;
         if (self.addresses_->enter(*block.slice, block.found.data())) self.previous_ = &block;
+    }
+
+    // x86: a REP runs as a block of its own for each iteration, and once more to go on. Behind other instructions it is
+    // reached by stepping, because nobody knows at the block's start whether it will iterate.
+    static bool repeats_inside(const TracedBlock& block) {
+        for (size_t i = 1; i < block.ops.size(); i++)
+            if (block.ops[i].repeated) return true;
+        return false;
+    }
+    uint64_t repeat_count(const Op& op) const {
+        uint64_t count = read_register(engine_, UC_X86_REG_RCX);
+        return op.address_32 ? static_cast<uint32_t>(count) : count;
+    }
+    void end_stepping_through() {
+        stepped_through_ = nullptr;
+        stepping_ = false;
+        isa_->set_stepping(engine_, false);
     }
 
     TracedBlock& block_at(uint64_t address, uint32_t size) {
@@ -151,6 +181,7 @@ class AddressTracer {
             failure_ = "addresses have been lost";
             stop("failure");
         }
+        if (block.ops[0].repeated && !iterates_) return;
         std::span<const AccessSite> sites = block.slice->sites();
         for (size_t i = 0; i < sites.size() && sites[i].op < last; i++) {
             accesses_++;
@@ -168,7 +199,13 @@ class AddressTracer {
         bool arm = self.isa_->engine_arch() == UC_ARCH_ARM64;
         if (self.stop_ != "") return;
         if (self.stepping_ && number == Isa::STEP_INTERRUPT) {
-            self.isa_->rearm_stepping(engine);
+            const TracedBlock* through = self.stepped_through_;
+            uint64_t now = self.pc();
+            if (through && (now <= through->address || now >= through->address + through->size)) {
+                self.end_stepping_through();
+            } else {
+                self.isa_->rearm_stepping(engine);
+            }
         } else {
             self.stop(arm && number == 2 ? "syscall" : "exception");
         }
@@ -195,6 +232,8 @@ class AddressTracer {
     std::unique_ptr<Addresses> addresses_;
     std::unordered_map<uint64_t, TracedBlock> blocks_;
     TracedBlock* previous_ = nullptr;
+    const TracedBlock* stepped_through_ = nullptr;
+    bool iterates_ = true;  // of `previous_`: not a REP that finds its count at zero
     std::vector<uint8_t> scratch_;
     std::vector<Event> events_;
     uint64_t accesses_ = 0, checksum_ = 0;

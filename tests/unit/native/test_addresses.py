@@ -21,7 +21,7 @@ PROGRAMS = [
     ("compression", "1"),
     ("sha256", "1"),
 ]
-ISAS = ["aarch64"]
+ISAS = ["aarch64", "x86_64"]
 
 # A loop whose second load's address comes through a vector register, so that only the first is known at the entry.
 CHAIN_AARCH64 = f"""

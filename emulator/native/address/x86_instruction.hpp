@@ -1,0 +1,50 @@
+// The parts of one x86-64 instruction: prefixes, opcode, operands' encodings, length.
+//
+// As the engine's translator reads them, which differs from Intel's processors in places: a 66 prefix shortens the
+// displacement of a near jump, and the address that it pushes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace perfemu::slice {
+
+enum class OpcodeMap : uint8_t { ONE_BYTE, TWO_BYTE, THREE_BYTE_38, THREE_BYTE_3A };
+
+enum class X86Segment : uint8_t { NONE, FS, GS };
+
+struct X86Instruction {
+    OpcodeMap map = OpcodeMap::ONE_BYTE;
+    uint8_t opcode = 0;
+    uint8_t length = 0;  // 0: the bytes end before the instruction does
+    bool operand_16 = false, address_32 = false, locked = false;
+    bool has_rex = false, rex_w = false, rex_r = false, rex_x = false, rex_b = false;
+    bool vex = false;
+    uint8_t vex_register = 0;
+    uint8_t repeat = 0;  // 0xf2 or 0xf3; that if there are both
+    X86Segment segment = X86Segment::NONE;
+
+    bool has_modrm = false;
+    uint8_t modrm = 0;
+    bool has_sib = false;
+    uint8_t sib = 0;
+    int64_t displacement = 0;
+    uint64_t immediate = 0;         // sign-extended
+    uint64_t second_immediate = 0;  // ENTER's
+
+    bool in_register() const { return modrm >= 0xc0; }
+    bool in_memory() const { return has_modrm && modrm < 0xc0; }
+    unsigned extension() const { return modrm >> 3 & 7; }  // of the opcode
+    unsigned reg() const { return extension() | (rex_r ? 8U : 0); }
+    unsigned rm() const { return (modrm & 7U) | (rex_b ? 8U : 0); }
+    unsigned opcode_register() const { return (opcode & 7U) | (rex_b ? 8U : 0); }
+    // Which of four instructions a vector opcode is: 0 without prefix, 1 with 66, 2 with F3, 3 with F2.
+    unsigned variant() const { return operand_16 ? 1 : repeat == 0xf3 ? 2 : repeat ? 3 : 0; }
+    // Of general operands.
+    unsigned operand_size() const { return rex_w ? 8 : operand_16 ? 2 : 4; }
+    unsigned stack_size() const { return operand_16 && !rex_w ? 2 : 8; }
+};
+
+X86Instruction read_x86_instruction(std::span<const uint8_t> bytes);
+
+}  // namespace perfemu::slice

@@ -61,7 +61,10 @@ class CounterBank:
     @property
     def size(self) -> int: ...
     def connect(self, counter: int, probes: int) -> None:
-        """Count the probes whose bits are set in the mask from now on; 0 stops counting. The value is kept."""
+        """Count the probes whose bits are set in the mask from now on; 0 stops counting. The value is kept.
+
+        Bit 128 + n takes away how often probe n fires, which it does only together with one that is added.
+        """
     def connected(self, counter: int) -> int: ...
     def set_width(self, counter: int, bits: int) -> None: ...
     def arm(self, counters: int) -> None:

@@ -17,6 +17,9 @@ class Support(Enum):
     APPROXIMATE = "approximate"
 
 
+LESS_SHIFT = 128  # in a mask, where the probes stand that are taken away
+
+
 class UnknownEvent(LookupError):
     """No such event in this list. The message names what was asked for and what is near."""
 
@@ -25,7 +28,8 @@ class UnknownEvent(LookupError):
 class Event:
     """One countable event: the vendor's code and name, and the probes whose sum it is here.
 
-    `code` is what the selecting register takes: PMEVTYPER.evtCount, or UMASK:EVENT of IA32_PERFEVTSELx.
+    `code` is what the selecting register takes: PMEVTYPER.evtCount, or UMASK:EVENT of IA32_PERFEVTSELx with, where the
+    vendor's event has them, CMASK, INV and E in place.
     """
 
     code: int
@@ -33,6 +37,7 @@ class Event:
     probes: tuple[Probe, ...]
     support: Support = Support.EXACT
     note: str = ""
+    less: tuple[Probe, ...] = ()  # ... less these, each of which fires only together with one of `probes`
     in_kernel: bool = False  # it happens at the kernel's privilege, so a counter that excludes the kernel never sees it
     listed: bool = True  # False: of no use by itself, so neither listed nor in sysfs
 
@@ -41,13 +46,13 @@ class Event:
             raise ValueError(f"{self.name}: say in `note` what differs from the hardware")
         if not self.probes and not self.note:
             raise ValueError(f"{self.name}: no probe fires it; say in `note` what counts it")
-        if len(set(self.probes)) != len(self.probes):
+        if len({*self.probes, *self.less}) != len(self.probes) + len(self.less):
             raise ValueError(f"{self.name}: a probe stands twice; a counter adds each probe once")
 
     @property
     def probe_mask(self) -> int:
-        """The probes as the mask that a counter is connected to."""
-        return sum(1 << probe for probe in self.probes)
+        """The probes as the mask that a counter is connected to (``CounterBank.connect``)."""
+        return sum(1 << probe for probe in self.probes) | sum(1 << LESS_SHIFT + probe for probe in self.less)
 
 
 class EventList:
@@ -62,7 +67,7 @@ class EventList:
                 raise ValueError(f"event {row.name} stands twice")
             self._by_name[row.name.upper()] = row
             first = self._by_code.setdefault(row.code, row)
-            if set(first.probes) != set(row.probes):
+            if first.probe_mask != row.probe_mask:
                 raise ValueError(f"{row.name}: code {row.code:#06x} is {first.name}, which counts something else")
 
     def __iter__(self) -> Iterator[Event]:

@@ -18,7 +18,7 @@ class Role(Enum):
     SELECTS = "part of the event's code"
     NO_EFFECT = "accepted; changes nothing on a machine like ours"
     OPTION = "asks the kernel's driver for something"
-    UNMODELLED = "only zero is modelled"
+    BY_EVENT = "zero but in events of the list that have it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +128,13 @@ class PmuModel:
             if bits.config != "config":
                 continue
             placed |= bits.mask
-            if bits.role is Role.SELECTS:
+            if bits.role in (Role.SELECTS, Role.BY_EVENT):
                 code |= config & bits.mask
-            elif bits.role is Role.UNMODELLED and config & bits.mask:
-                raise UnknownEvent(f"{bits.name}={bits.extract(config)} in {config:#x}: only {bits.name}=0 is modelled")
         if config & ~placed:
             raise UnknownEvent(f"bits {config & ~placed:#x} of {config:#x} are not in the format of {self.sysfs_name}")
         event = self.events.by_code(code)
+        if event is None:
+            self._refuse_variant(config)
         if event is not None and self.config_of(event) == code:
             return event
         for fixed in self.fixed_counters:
@@ -147,10 +147,17 @@ class PmuModel:
             )
         return self.events.find_code(code)
 
+    def _refuse_variant(self, config: int) -> None:
+        """UnknownEvent if `config` has a field that only some events are modelled with."""
+        for bits in self.format:
+            if bits.role is Role.BY_EVENT and config & bits.mask:
+                place = f"{bits.name}={bits.extract(config)} in {config:#x}"
+                raise UnknownEvent(f"{place}: only {bits.name}=0 is modelled for this event")
+
     def event_text(self, event: Event) -> str:
         """`event` as a file of sysfs ``events/`` has it: ``event=0xc4,umask=0x01``; zeros left out but the first."""
         config = self.config_of(event)
-        selecting = [bits for bits in self.format if bits.role is Role.SELECTS]
+        selecting = [bits for bits in self.format if bits.role in (Role.SELECTS, Role.BY_EVENT)]
         return ",".join(
             f"{bits.name}=0x{bits.extract(config):0{(bits.hi - bits.lo + 4) // 4}x}"
             for number, bits in enumerate(selecting)

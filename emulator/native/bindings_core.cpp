@@ -56,9 +56,12 @@ static void write_vector(Core& core, unsigned number, nb::bytes value) {
     uc_reg_write(core.engine(), vector_register(core, number), value.c_str());
 }
 
+// Above the probes that a counter adds stand, in Python's mask, those that it takes away.
+static constexpr unsigned LESS_SHIFT = 128;
+
 static ProbeMask probe_mask(nb::int_ mask) {
     nb::int_ half(64);
-    auto high = nb::cast<uint64_t>(mask >> half);
+    auto high = nb::cast<uint64_t>((mask >> half) & nb::int_(~uint64_t{0}));
     auto low = nb::cast<uint64_t>(mask & nb::int_(~uint64_t{0}));
     return ProbeMask{high} << 64 | low;
 }
@@ -73,10 +76,15 @@ static void bind_counters(nb::module_& module) {
         .def_prop_ro("size", &CounterBank::size)
         .def(
             "connect",
-            [](CounterBank& bank, unsigned counter, nb::int_ probes) { bank.connect(counter, probe_mask(probes)); },
+            [](CounterBank& bank, unsigned counter, nb::int_ probes) {
+                bank.connect(counter, probe_mask(probes), probe_mask(nb::int_(probes >> nb::int_(LESS_SHIFT))));
+            },
             nb::arg("counter"), nb::arg("probes"))
         .def(
-            "connected", [](const CounterBank& bank, unsigned counter) { return mask_int(bank.connected(counter)); },
+            "connected",
+            [](const CounterBank& bank, unsigned counter) {
+                return mask_int(bank.connected(counter)) | (mask_int(bank.subtracted(counter)) << nb::int_(LESS_SHIFT));
+            },
             nb::arg("counter"))
         .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"))
         .def("arm", &CounterBank::arm, nb::arg("counters"))

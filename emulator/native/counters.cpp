@@ -11,11 +11,16 @@ CounterBank::CounterBank(Totals& totals, unsigned counters) : totals_(totals) {
     counters_.resize(counters, Counter{.limit = ~uint64_t{0}});
 }
 
+uint64_t CounterBank::sum(const Counter& counter) {
+    uint64_t fired = totals_.sum(counter.probes);
+    return counter.less ? fired - totals_.sum(counter.less) : fired;
+}
+
 // Brings `value` up to the present; notes a wrap.
 void CounterBank::sync(unsigned index) {
     Counter& counter = counters_[index];
     if (!counter.probes) return;
-    uint64_t now = totals_.sum(counter.probes);
+    uint64_t now = sum(counter);
     uint64_t fired = now - counter.seen;
     counter.seen = now;
     bool wraps = fired > counter.limit - counter.value;
@@ -26,12 +31,13 @@ void CounterBank::sync(unsigned index) {
     if (armed_ & self) interrupt_ = true;
 }
 
-void CounterBank::connect(unsigned index, ProbeMask probes) {
+void CounterBank::connect(unsigned index, ProbeMask probes, ProbeMask less) {
     Counter& counter = counters_.at(index);
     sync(index);
-    totals_.watch(probes);
+    totals_.watch(probes | less);
     counter.probes = probes;
-    counter.seen = probes ? totals_.sum(probes) : 0;
+    counter.less = less;
+    counter.seen = probes ? sum(counter) : 0;
     update_armed_probes();
 }
 

@@ -25,8 +25,10 @@ class CounterBank {
     CounterBank(Totals& totals, unsigned counters);
 
     unsigned size() const { return static_cast<unsigned>(counters_.size()); }
-    void connect(unsigned counter, ProbeMask probes);
+    // Counts `probes` from now on, less how often those of `less` fire: each of these with one of the others.
+    void connect(unsigned counter, ProbeMask probes, ProbeMask less = 0);
     ProbeMask connected(unsigned counter) const { return counters_.at(counter).probes; }
+    ProbeMask subtracted(unsigned counter) const { return counters_.at(counter).less; }
     void set_width(unsigned counter, unsigned bits);
     void arm(uint64_t counters);
     uint64_t read(unsigned counter);
@@ -50,10 +52,12 @@ class CounterBank {
   private:
     struct Counter {
         ProbeMask probes = 0;
+        ProbeMask less = 0;
         uint64_t limit = 0;  // 2**width - 1
         uint64_t value = 0;  // when `seen` was the sum of its probes
         uint64_t seen = 0;
     };
+    uint64_t sum(const Counter& counter);
     void sync(unsigned counter);
     void sync_armed();
     void update_armed_probes();

@@ -3,8 +3,8 @@
 Registers turn into settings of a counter bank in the core; nothing is counted here. Bank layout, for N general-purpose
 counters: 0..N-1 are those, N..N+2 the fixed ones. The global registers have the fixed ones at bits 32..34 instead.
 
-A counter whose select register has E, INV or CMASK set counts nothing: the bank has no events per cycle. The tool
-refuses such an event by name (`PmuModel.event_of`).
+The bank has no events per cycle, so a counter whose select register has E, INV or CMASK set counts only what has a row
+with them in its code, and else nothing. The tool refuses the latter by name (`PmuModel.event_of`).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from pmu.x86.registers import (
 )
 
 _EVENT = IA32_PERFEVTSELx.EVENT.mask
-_CODE = _EVENT | IA32_PERFEVTSELx.UMASK.mask
+_PER_CYCLE = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask
+_CODE = _EVENT | IA32_PERFEVTSELx.UMASK.mask | _PER_CYCLE
 _USR, _OS = IA32_PERFEVTSELx.USR.mask, IA32_PERFEVTSELx.OS.mask
 _INT, _EN = IA32_PERFEVTSELx.INT.mask, IA32_PERFEVTSELx.EN.mask
-_UNMODELLED = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask
 _FROZEN = IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
 _FIXED_OS = IA32_FIXED_CTR_CTRL.EN0_OS.mask  # of a counter's four bits
 _FIXED_USER = IA32_FIXED_CTR_CTRL.EN0_USR.mask
@@ -183,7 +183,7 @@ class Perfmon(RegisterDevice):
         self._check(IA32_PERFEVTSELx, counter)
         self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
         probes, in_kernel = self._events.get(value & _CODE, (0, False))
-        counts = value & _EN and value & (_OS if in_kernel else _USR) and not value & _UNMODELLED
+        counts = value & _EN and value & (_OS if in_kernel else _USR)
         self._set_probes(counter, probes if counts else 0, interrupts=value & (_INT | _EN) == _INT | _EN)
 
     def _read_counter(self, counter: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.probes import Probe
+from pmu.event import LESS_SHIFT
 
 RETIREMENT = 1 << Probe.INST_RETIRED | 1 << Probe.CYCLES
 
@@ -61,4 +62,4 @@ class FakeBank:
         """The probe fires; on the ideal core, which this is, an instruction is a cycle and a cycle an instruction."""
         fired = RETIREMENT if 1 << probe & RETIREMENT else 1 << probe
         for counter, mask in enumerate(self._masks):
-            self.add(counter, amount * (mask & fired).bit_count())
+            self.add(counter, amount * ((mask & fired).bit_count() - (mask >> LESS_SHIFT & fired).bit_count()))

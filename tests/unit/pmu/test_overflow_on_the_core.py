@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.cpu import ExitReason
+from emulator.probes import Probe
 from pmu.arm.pmuv3 import PmuV3
 from pmu.arm.registers import (
     PMCNTENSET_EL0,
@@ -14,6 +15,7 @@ from pmu.arm.registers import (
     PMEVCNTRn_EL0,
     PMEVTYPERn_EL0,
 )
+from pmu.event import LESS_SHIFT
 from pmu.model import model
 from pmu.x86.perfmon import Perfmon
 from pmu.x86.registers import IA32_PERF_GLOBAL_STATUS_RESET, IA32_A_PMCx, IA32_PERFEVTSELx
@@ -63,3 +65,23 @@ def test_perfmon_overflows_every_period(counters: int, period: int) -> None:
         pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, 1 << counters - 1)
         pmu.write(IA32_A_PMCx, (1 << 48) - period, counters - 1)
     assert overflows == list(range(period, INSTRUCTIONS + 1, period))
+
+
+@pytest.mark.parametrize(("isa", "lap"), [("aarch64", 1024), ("x86_64", 4092)])
+def test_a_counter_takes_away_what_another_probe_fires(isa: str, lap: int) -> None:
+    # All instructions less the branch that ends each lap: after n instructions n - n // lap.
+    core = new_core(isa)
+    bank = core.add_bank(1)
+    bank.connect(0, 1 << Probe.INST_RETIRED | 1 << LESS_SHIFT + Probe.BR_RETIRED)
+    assert bank.connected(0) == 1 << Probe.INST_RETIRED | 1 << LESS_SHIFT + Probe.BR_RETIRED
+    bank.set_width(0, 32)
+    bank.write(0, 2**32 - 3000)
+    bank.arm(1)
+    overflows = []
+    while core.run(50_000) == ExitReason.OVERFLOW:
+        overflows.append(core.cycles)
+        assert bank.read(0) == 0
+        bank.clear_overflowed(1)
+        bank.write(0, 2**32 - 3000)
+    reached = [number - number // lap for number in range(50_001)]
+    assert overflows == [reached.index(count) for count in range(3000, reached[-1] + 1, 3000)]

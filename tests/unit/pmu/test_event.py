@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.probes import Probe
-from pmu.event import Event, EventList, Support, UnknownEvent
+from pmu.event import LESS_SHIFT, Event, EventList, Support, UnknownEvent
 from pmu.model import GENERIC_HARDWARE_EVENTS, FormatField, model, models
 from pmu.x86.perfmon import cpuid_leaf_0a
 
@@ -90,13 +90,13 @@ def test_models_are_what_their_files_say(name: str) -> None:
         event = found.generic_event(generic)
         assert (event is None) == (generic not in found.generic_events)
     for event in found.events:
-        assert 0 <= event.code <= 0xFFFF
+        assert 0 <= event.code <= (0xFFFF if found.isa == "aarch64" else 0xFFFF_FFFF)
         if event.listed:
             assert found.config_of(found.event_of(found.config_of(event))) == found.config_of(event)
 
 
 def test_unknown_models_are_refused_with_those_there() -> None:
-    with pytest.raises(ValueError, match="no PMU model 'cortex-a72'; there are armv8_pmuv3, intel_arch_perfmon"):
+    with pytest.raises(ValueError, match="no PMU model 'cortex-a72'; there are armv8_pmuv3, cortex_a55, cortex_a72, "):
         model("cortex-a72")
 
 
@@ -158,3 +158,34 @@ def test_cpuid_leaf_0a() -> None:
     # EAX: version 4, 4 counters, 48 bits, 7 architectural events. EBX: bits of those that are not there: 2 reference
     # cycles, 3 and 4 last-level cache, 6 mispredictions. EDX: 3 fixed counters of 48 (0x30 << 5 = 0x600) bits
     assert cpuid_leaf_0a(INTEL) == (0x0730_0404, 0b101_1100, 0, 0x603)
+
+
+def test_what_another_event_says_is_taken_away() -> None:
+    hits = model("skylake").events.find("MEM_LOAD_RETIRED.L1_HIT")
+    assert hits.probe_mask == 1 << Probe.L1D_ACCESS_LOAD | 1 << LESS_SHIFT + Probe.L1D_REFILL_LOAD
+    with pytest.raises(ValueError, match="a probe stands twice"):
+        Event(1, "A", (Probe.LOAD,), less=(Probe.LOAD,))
+
+
+def test_a_threshold_is_part_of_the_code_where_the_event_has_it() -> None:
+    skylake = model("skylake")
+    stalls = skylake.events.find("UOPS_RETIRED.STALL_CYCLES")
+    assert skylake.event_text(stalls) == "event=0xc2,umask=0x02,inv=0x1,cmask=0x01"
+    assert skylake.event_of(0x0180_02C2) is stalls
+    with pytest.raises(UnknownEvent, match=r"cmask=2 in 0x20002c2: only cmask=0 is modelled for this event"):
+        skylake.event_of(0x0200_02C2)
+
+
+@pytest.mark.parametrize("name", ["neoverse_n1", "cortex_a72", "cortex_a55", "skylake", "zen5_perfmon"])
+def test_a_modelled_core_answers_the_generic_events(name: str) -> None:
+    found = model(name)
+    for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_INSTRUCTIONS", "BRANCH_MISSES"):
+        assert found.generic_event(f"PERF_COUNT_HW_{generic}") is not None
+    reads = {cache for cache, operation, result in found.generic_cache_events if result == "RESULT_MISS"}
+    assert {"L1D", "L1I", "LL", "DTLB", "ITLB", "BPU"} <= reads
+
+
+def test_where_the_second_level_is_the_last_it_answers_for_it() -> None:
+    assert model("cortex_a72").events.find("LL_CACHE_RD").probes == (Probe.L2_ACCESS_FETCH, Probe.L2_ACCESS_LOAD)
+    assert model("cortex_a72").events.by_name("L3D_CACHE") is None
+    assert model("neoverse_n1").events.find("LL_CACHE_RD").probes == (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD)

@@ -1,0 +1,76 @@
+"""core_pmu: the PMU of one of Arm's cores: what all of them have in common, with the events of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pmu.arm.event_rows import TOP_DOWN_ALIASES, core_rows
+from pmu.event import EventList
+from pmu.model import FixedCounter, FormatField, PmuModel, Role
+
+FORMAT = (
+    FormatField("event", 0, 15),
+    FormatField("long", 0, 0, Role.OPTION, "config1"),
+    FormatField("rdpmc", 1, 1, Role.OPTION, "config1"),
+)
+GENERIC_EVENTS = {  # drivers/perf/arm_pmuv3.c: armv8_pmuv3_perf_map
+    "PERF_COUNT_HW_CPU_CYCLES": "CPU_CYCLES",
+    "PERF_COUNT_HW_INSTRUCTIONS": "INST_RETIRED",
+    "PERF_COUNT_HW_CACHE_REFERENCES": "L1D_CACHE",
+    "PERF_COUNT_HW_CACHE_MISSES": "L1D_CACHE_REFILL",
+    "PERF_COUNT_HW_BRANCH_INSTRUCTIONS": "BR_RETIRED",
+    "PERF_COUNT_HW_BRANCH_MISSES": "BR_MIS_PRED",
+    "PERF_COUNT_HW_BUS_CYCLES": "BUS_CYCLES",
+    "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND": "STALL_FRONTEND",
+    "PERF_COUNT_HW_STALLED_CYCLES_BACKEND": "STALL_BACKEND",
+}
+GENERIC_CACHE_EVENTS = {  # armv8_pmuv3_perf_cache_map
+    ("L1D", "OP_READ", "RESULT_ACCESS"): "L1D_CACHE",
+    ("L1D", "OP_READ", "RESULT_MISS"): "L1D_CACHE_REFILL",
+    ("L1I", "OP_READ", "RESULT_ACCESS"): "L1I_CACHE",
+    ("L1I", "OP_READ", "RESULT_MISS"): "L1I_CACHE_REFILL",
+    ("LL", "OP_READ", "RESULT_ACCESS"): "LL_CACHE_RD",
+    ("LL", "OP_READ", "RESULT_MISS"): "LL_CACHE_MISS_RD",
+    ("DTLB", "OP_READ", "RESULT_ACCESS"): "L1D_TLB",
+    ("DTLB", "OP_READ", "RESULT_MISS"): "L1D_TLB_REFILL",
+    ("ITLB", "OP_READ", "RESULT_ACCESS"): "L1I_TLB",
+    ("ITLB", "OP_READ", "RESULT_MISS"): "L1I_TLB_REFILL",
+    ("BPU", "OP_READ", "RESULT_ACCESS"): "BR_PRED",
+    ("BPU", "OP_READ", "RESULT_MISS"): "BR_MIS_PRED",
+}
+
+
+def core_pmu(
+    name: str,
+    part: str,
+    events: str,
+    cache_events: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+    *,
+    third_level: bool = True,
+) -> PmuModel:
+    """The PMU of `part`, which has the named `events`.
+
+    `cache_events` is what Linux knows of this part besides the above. `third_level`: whether its last cache is an L3.
+    Each is PMUv3 for Armv8.1 here, as the neutral model: six counters of 32 bits, and cycles.
+    """
+    rows = EventList(core_rows(part, events, third_level))
+    common = {row.name.lower(): row.name for row in rows if row.listed and row.code < 0x40}
+    extended = {row.name.lower(): row.name for row in rows if row.listed and 0x4000 <= row.code < 0x4040}
+    return PmuModel(
+        name=name,
+        isa="aarch64",
+        sysfs_name="armv8_pmuv3_0",
+        driver="arm_pmuv3",
+        version=4,  # PMUv3p1: event numbers of 16 bits
+        identification=0x41 << 24,  # PMCR_EL0.IMP: Arm Limited; IDCODE 0: see MIDR_EL1
+        counters=6,
+        most_counters=31,
+        counter_width_bits=32,
+        fixed_counters=(FixedCounter("CPU_CYCLES", 0x0011, 64),),
+        events=rows,
+        format=FORMAT,
+        generic_events=GENERIC_EVENTS,
+        generic_cache_events=GENERIC_CACHE_EVENTS | dict(cache_events),
+        sysfs_aliases=common | extended | TOP_DOWN_ALIASES,
+    )

@@ -222,3 +222,44 @@ class AddressTracer:
     @property
     def remade_slices(self) -> int:
         """How often a load met a store of its own block, so that its slice had to be made again."""
+
+def indirect_predictors() -> list[str]:
+    """What `branch.indirect` can be."""
+
+def pipeline_names() -> list[str]:
+    """What [pipeline].model may be."""
+
+def simulate(
+    isa: str,
+    config: dict[str, Any],
+    code: bytes,
+    iterations: int,
+    addresses: list[tuple[int, int, int] | list[int]] | None = None,
+    sizes: list[int] | None = None,
+    taken: list[bool] = [True],
+    pieces: list[int] = [],
+    repeats: int = 1,
+    address: int = 0x10000,
+) -> dict[str, Any]:
+    """Run `code` as a loop's body on a fresh pipeline, memory system and branch unit: {"cycles": int, "totals": list}.
+
+    `totals` is by probe; `cycles` is when the last instruction is done. Memory operands are numbered in program order,
+    a read-modify-write's load before its store; the address of each, in iteration i, is start + i * stride % modulo
+    (0: no modulo) or the i-th of a list, over and over; by default each instruction has a cache line of its own.
+    `sizes`, of each operand in bytes, are by default what the decoder says. The branch at the end goes back or does not
+    as the next of `taken` says, over and over; all others fall through. `pieces`: so many instructions are handed to
+    the pipeline at once, over and over; by default a whole iteration. Each REP has `repeats` iterations.
+    """
+
+def simulate_ops(
+    config: dict[str, Any],
+    ops: list[dict[str, Any]],
+    iterations: int,
+    addresses: list[tuple[int, int, int] | list[int]] | None = None,
+    sizes: list[int] | None = None,
+    taken: list[bool] = [True],
+    pieces: list[int] = [],
+    repeats: int = 1,
+    address: int = 0x10000,
+) -> dict[str, Any]:
+    """The same with ops in the form of `timed_decode`; a field that is missing is empty, a length 4 bytes."""

@@ -8,4 +8,5 @@ NB_MODULE(_native, module) {
     perfemu::bind_address(module);
     perfemu::bind_timed(module);
     perfemu::bind_predictor(module);
+    perfemu::bind_timing(module);
 }

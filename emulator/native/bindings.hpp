@@ -13,6 +13,7 @@ void bind_cache(nanobind::module_& module);
 void bind_address(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);
 void bind_predictor(nanobind::module_& module);
+void bind_timing(nanobind::module_& module);
 
 // A nested dict of str, int, float, bool, lists of str and dicts. TypeError names what it cannot take.
 Config config_of(nanobind::dict tables);

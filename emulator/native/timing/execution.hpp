@@ -1,0 +1,102 @@
+// What a core file says about execution, ready for both pipelines: ports, and for each class what it needs of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "address/access.hpp"
+#include "config.hpp"
+#include "op_classes.hpp"
+#include "timing/timed_op.hpp"
+
+namespace perfemu {
+
+// An integer key with its bounds. Throws std::invalid_argument with all of them.
+unsigned checked(const Config& table, const char* key, int64_t least, int64_t most);
+unsigned checked(const Config& table, const char* key, int64_t least, int64_t most, int64_t otherwise);
+
+// Which kinds of pairs and renamings the file names; unknown ones throw.
+struct Fusion {
+    bool compare_branch = false, arithmetic_branch = false, aes = false;
+    explicit Fusion(const Config& pipeline);
+    bool first_of_branch(const TimedOp& op) const;
+};
+
+// One micro-op takes one of these ports for so many cycles.
+struct PortUse {
+    uint8_t group = 0;  // index in Execution::groups()
+};
+
+struct PortGroup {
+    uint32_t ports = 0;  // mask; none: nothing is needed
+    uint16_t busy_cycles = 1;
+    bool operator==(const PortGroup&) const = default;
+};
+
+enum class Pairing : uint8_t { BOTH, FIRST, SECOND, NONE };  // in dual issue
+
+struct ClassTiming {
+    bool known = false;
+    uint16_t latency = 0;
+    uint16_t accumulate_latency = 0;
+    uint8_t micro_ops = 0;
+    Pairing pairing = Pairing::BOTH;
+    uint16_t busiest_cycles = 0;  // of any of its ports
+    PortUse first;                // what most have alone
+    std::vector<PortUse> others;
+};
+
+class Execution {
+  public:
+    explicit Execution(const Config& config);
+
+    // Throws std::invalid_argument if the file has no row for the op's class.
+    const ClassTiming& timing(OpClass op_class, unsigned width_bytes) const;
+
+    // Ports are numbered from the one that the rows need least to the one they need most: the lowest is taken first.
+    const std::vector<std::string>& ports() const { return ports_; }
+    const std::vector<PortGroup>& groups() const { return groups_; }
+    uint32_t mask(const std::vector<std::string>& names, const std::string& path) const;
+
+    // The number of such a group, which is made if there is none.
+    uint8_t group(uint32_t ports, unsigned busy_cycles);
+
+    PortUse load, store_address, store_data, write_back;
+    bool has_store_data = false, has_write_back = false;
+    unsigned load_bytes = 16, store_bytes = 16;
+
+  private:
+    struct Item {  // of `also`
+        std::vector<std::string> ports;
+        unsigned count = 1, busy_cycles = 1;
+    };
+    static Item parse_item(const std::string& text, const std::string& path);
+    void order_ports(const Config& config);
+    void read_row(OpClass op_class, const Config& row, const Config* base, const std::string& path,
+                  ClassTiming& timing);
+    static constexpr unsigned WIDTHS = 7;  // 1, 2, 4 ... 64 bytes
+    std::vector<std::string> ports_;
+    std::vector<PortGroup> groups_;
+    std::array<std::array<ClassTiming, WIDTHS>, OP_CLASS_COUNT> rows_;
+};
+
+Pairing pairing_of(const Config& table, const char* key, const std::string& path);
+
+// A site, as far as its own access needs it.
+struct Access {
+    uint16_t size = 0;
+    uint16_t elements = 1;
+};
+
+// The sites of one instruction: [first, first + loads + stores), its loads first.
+struct SiteRange {
+    uint16_t first = 0;
+    uint8_t loads = 0, stores = 0;
+    uint16_t load_bytes = 0, store_bytes = 0;  // of all of them
+};
+std::vector<SiteRange> sites_by_op(std::span<const TimedOp> ops, std::span<const AccessSite> sites);
+
+}  // namespace perfemu

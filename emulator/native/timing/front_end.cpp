@@ -1,0 +1,42 @@
+#include "timing/front_end.hpp"
+
+#include <bit>
+#include <stdexcept>
+
+#include "timing/execution.hpp"
+
+namespace perfemu {
+
+FrontEnd::FrontEnd(const Config& config, MemorySystem& memory) : memory(memory) {
+    const Config& keys = config.table("pipeline");
+    fetch_bytes = checked(keys, "fetch_bytes", 1, 4096, 16);
+    aligned = keys.boolean("fetch_aligned", false);
+    if (aligned && !std::has_single_bit(fetch_bytes))
+        throw std::invalid_argument("pipeline.fetch_bytes: " + std::to_string(fetch_bytes) +
+                                    ", must be a power of two with fetch_aligned");
+    taken_bubble = checked(keys, "taken_branch_bubble", 0, 1000, 0);
+    late_bubble = checked(keys, "late_redirect_cycles", 0, 1000, taken_bubble);
+    taken_per_cycle = checked(keys, "taken_branches_per_cycle", 1, 16, 1);
+    ahead = checked(keys, "fetch_ahead_cycles", 0, 1000, 8);
+    if (config.has_table("l1i")) hit_latency = static_cast<uint64_t>(config.table("l1i").integer("latency", 1));
+    line_mask = ~uint64_t{memory.fetch_line_bytes() - 1};
+}
+
+void FrontEnd::fetch_lines(uint64_t pc, unsigned length) {
+    uint64_t last = (pc + length - 1) & line_mask;
+    if (line == NO_LINE && aligned) bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
+    for (uint64_t next = pc & line_mask;; next += ~line_mask + 1) {
+        if (next != line) {
+            uint64_t there = memory.fetch(next, cycle);
+            if (there > cycle + hit_latency) {
+                cycle = there - hit_latency;
+                taken = 0;
+                if (!aligned) bytes = 0;
+            }
+            line = next;
+        }
+        if (next == last) break;
+    }
+}
+
+}  // namespace perfemu

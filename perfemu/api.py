@@ -12,7 +12,7 @@ from perfcore.abi.constants import RecordType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
-from perfemu.counting import DEFAULT_EVENTS, count
+from perfemu.counting import count, default_events
 from perfemu.ending import Ending
 from perfemu.environment import DEFAULT_ENVIRONMENT
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
@@ -151,7 +151,7 @@ def run(
 
 def stat(
     argv: Sequence[str | os.PathLike[str]],
-    events: Iterable[str] = DEFAULT_EVENTS,
+    events: Iterable[str] | None = None,
     *,
     repeat: int = 1,
     counters: int | None = None,
@@ -164,7 +164,7 @@ def stat(
     input: bytes | None = None,
     capture: bool = False,
 ) -> StatResult:
-    """Run a program and count `events`, written as for ``perfemu stat -e``.
+    """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
     `repeat` and `counters` are -r and --counters. Raises EventSyntaxError for an unknown event. For the rest see `run`.
     """
@@ -174,7 +174,12 @@ def stat(
         _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd), counters=counters
     )
     with _Streams(input, capture) as streams:
-        counted = count(streams.connect(settings), events, runs=repeat, after_run=lambda _: streams.rewind())
+        counted = count(
+            streams.connect(settings),
+            default_events if events is None else events,
+            runs=repeat,
+            after_run=lambda _: streams.rewind(),
+        )
         stdout, stderr = streams.output()
     ending = _ended(counted.ending, counted.interrupted_by)
     return StatResult(counted.counts, ending.exit_status, ending.signal, stdout, stderr)

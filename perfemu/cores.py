@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from emulator.core_file import CoreFile, load_core
 from emulator.core_layers import CoreFileError, names
+from emulator.core_probes import fires
 from perfemu.errors import UsageError
 from pmu.model import PmuModel, model
 
@@ -39,10 +41,10 @@ def core_for(name: str | None, isa: str, changes: Sequence[str] = ()) -> CoreFil
 
 
 def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
-    """The model of the core's PMU."""
+    """The model of the core's PMU, with the events that the core can fire."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
-    return model(loaded.pmu_models[isa])
+    return model(loaded.pmu_models[isa]).limited_to(partial(fires, loaded.model or {}))
 
 
 def cores() -> Iterator[CoreFile]:

@@ -10,7 +10,7 @@ from emulator.linux.errors import LinuxError
 from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending
-from perfemu.errors import PerfemuError
+from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted
@@ -24,15 +24,41 @@ DEFAULT_EVENTS = (
     "cpu-migrations",
     "page-faults",
     "cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
     "instructions",
     "branches",
     "branch-misses",
 )
+_ONLY_IF_KNOWN = {  # of these, what is left out where the PMU cannot know it, as perf does
+    "stalled-cycles-frontend": "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND",
+    "stalled-cycles-backend": "PERF_COUNT_HW_STALLED_CYCLES_BACKEND",
+}
 DETAILED_EVENTS = (  # what -d adds, what -dd adds to that, and -ddd; tools/perf/builtin-stat.c
     ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-loads", "LLC-load-misses"),
     ("L1-icache-loads", "L1-icache-load-misses", "dTLB-loads", "dTLB-load-misses", "iTLB-loads", "iTLB-load-misses"),
     ("L1-dcache-prefetches", "L1-dcache-prefetch-misses"),
 )
+TOP_DOWN_EVENTS = (  # what level 1 counts, and what level 2 adds
+    ("slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"),
+    ("topdown-br-mispredict", "topdown-fetch-lat", "topdown-mem-bound"),
+)
+
+ChooseEvents = Callable[[Session], Iterable[str]]
+"""Events that depend on what the PMU can count."""
+
+
+def default_events(session: Session) -> list[str]:
+    """perf stat's, on this core."""
+    known = session.pmu_model.generic_events
+    return [event for event in DEFAULT_EVENTS if event not in _ONLY_IF_KNOWN or _ONLY_IF_KNOWN[event] in known]
+
+
+def top_down_events(session: Session, level: int) -> list[str]:
+    """For ``--topdown``. Raises UsageError on a core that has no slots."""
+    if "slots" not in session.pmu_model.sysfs_aliases:
+        raise UsageError(f"stat --topdown: core {session.core.name} has no pipeline whose slots could be counted")
+    return [event for added in TOP_DOWN_EVENTS[:level] for event in added]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +95,7 @@ def open_counters(session: Session, specs: Iterable[EventSpec], inherit: bool = 
 
 def count(
     settings: GuestSettings,
-    events: Iterable[str],
+    events: Iterable[str] | ChooseEvents = default_events,
     *,
     runs: int = 1,
     inherit: bool = True,
@@ -78,7 +104,7 @@ def count(
 ) -> Counted:
     """Run the program `runs` times, each on a new machine, and count `events`."""
     session = Session(settings)
-    specs = session.parse(events)
+    specs = session.parse(events(session) if callable(events) else events)
     readings: list[list[Reading]] = [[] for _ in specs]
     times: list[RunTimes] = []
     ending, interrupted_by = None, None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from emulator.probes import Probe
 from pmu import models as model_files
 from pmu.event import Event, EventList, UnknownEvent
 
@@ -103,6 +104,20 @@ class PmuModel:
         for name in [*named, *(fixed.event for fixed in self.fixed_counters)]:
             if self.events.by_name(name) is None:
                 raise ValueError(f"{self.name}: {name} is not in its event list")
+
+    def limited_to(self, fires: Callable[[Probe], bool]) -> PmuModel:
+        """This PMU on a core that fires only some probes: without the events that others count."""
+        rows = [row for row in self.events if row.in_kernel or all(map(fires, (*row.probes, *row.less)))]
+        if len(rows) == len(self.events):
+            return self
+        left = {row.name for row in rows}
+        return replace(
+            self,
+            events=EventList(rows),
+            generic_events={generic: name for generic, name in self.generic_events.items() if name in left},
+            generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
+            sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
+        )
 
     def bank_size(self, counters: int) -> int:
         """Counters that the core's bank must have for a device with this many event counters."""

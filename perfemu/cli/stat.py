@@ -12,9 +12,10 @@ from typing import TextIO
 
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.counting import DEFAULT_EVENTS, DETAILED_EVENTS, count
+from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.interruption import die_of
+from perfemu.session import Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
@@ -27,6 +28,7 @@ EXAMPLES = """\
   perfemu stat -e '{cycles,instructions}:u' -r 3 ./prog
   perfemu stat -e r21,inst_retired --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option
   perfemu stat -x, -o counts.csv ./prog
+  perfemu stat --topdown --td-level 2 ./prog   what kept the pipeline from retiring more
 """
 
 # Options of perf's that would silently mean something else here.
@@ -54,7 +56,6 @@ _NOT_YET = {
     "--pre": "a command before each run",
     "--post": "a command after each run",
     "--table": "a table of the runs",
-    "--topdown": "top-down metrics",
 }
 
 
@@ -66,6 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--detailed", action="count", default=0, help="more default events: L1 and LLC; -dd TLBs; -ddd prefetches"
     )
+    parser.add_argument(
+        "--topdown", action="store_true", help="where the slots of the pipeline go, instead of the default events"
+    )
+    parser.add_argument("--td-level", metavar="N", type=int, choices=(1, 2), help="how finely: 1 or 2 [1]")
     parser.add_argument("-n", "--null", action="store_true", help="no events: only the times")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not count child tasks")
     output = parser.add_argument_group("output")
@@ -107,13 +112,22 @@ def run(options: argparse.Namespace) -> int:
     return counted.ending.exit_status
 
 
-def _events(options: argparse.Namespace) -> Sequence[str]:
+def _events(options: argparse.Namespace) -> Sequence[str] | ChooseEvents:
     if options.null:
-        if options.event:
-            raise UsageError("stat: -n and -e exclude each other")
+        if options.event or options.topdown:
+            raise UsageError(f"stat: -n and {'-e' if options.event else '--topdown'} exclude each other")
         return ()
+    if options.td_level is not None and not options.topdown:
+        raise UsageError("stat --td-level: wants --topdown")
     detailed = [event for level in DETAILED_EVENTS[: options.detailed] for event in level]
-    return (*(options.event or DEFAULT_EVENTS), *detailed)
+
+    def chosen(session: Session) -> list[str]:
+        asked = options.event or []
+        if options.topdown:
+            return [*asked, *top_down_events(session, options.td_level or 1), *detailed]
+        return [*(asked or default_events(session)), *detailed]
+
+    return chosen
 
 
 def _report(counts: Counts, options: argparse.Namespace) -> str:

@@ -90,7 +90,7 @@ class _Parser:
         raw = _RAW.match(name)
         if raw is not None:
             return self._checked(EventSpec(name, PerfType.RAW, int(raw[1], 16), self._groups), text)
-        vendor = self._pmu.events.by_name(name)
+        vendor = self._find_alias(name)
         if vendor is not None:
             return EventSpec(name, self._pmu_type, self._pmu.config_of(vendor), self._groups)
         if name in _TOOL_EVENTS:

@@ -116,9 +116,54 @@ _RULES: dict[tuple[int, int], Rule] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """An event of top-down analysis: its name in the report; and of which event it leaves a rest, of what name."""
+
+    unit: str
+    part_of: str = ""
+    rest: str = ""
+
+
+_TOP_DOWN = {  # by the names that Linux gives to Intel's events
+    "topdown-retiring": _Slots("Retiring"),
+    "topdown-bad-spec": _Slots("Bad Speculation"),
+    "topdown-fe-bound": _Slots("Frontend Bound"),
+    "topdown-be-bound": _Slots("Backend Bound"),
+    "topdown-br-mispredict": _Slots("Branch Mispredict", "topdown-bad-spec", "Machine Clears"),
+    "topdown-fetch-lat": _Slots("Fetch Latency", "topdown-fe-bound", "Fetch Bandwidth"),
+    "topdown-mem-bound": _Slots("Memory Bound", "topdown-be-bound", "Core Bound"),
+}
+_SLOTS_FORMAT = "%8.1f%%"
+
+
+def _bare(count: Count) -> str:
+    """The event's name, also if it is written pmu/name/."""
+    return count.spec.base_name.rstrip("/").rpartition("/")[2]
+
+
+def _named(counts: Counts, name: str) -> float | None:
+    return next((count.spread.mean for count in counts if _bare(count) == name and count.absence is None), None)
+
+
+def _top_down(counts: Counts, row: _Slots, value: float) -> list[Metric]:
+    """Shares of all slots, as print_metric's callers in stat-shadow.c; nothing if those were not counted."""
+    slots = _named(counts, "slots")
+    if not slots:
+        return []
+    metrics = [Metric(_SLOTS_FORMAT, 100.0 * value / slots, row.unit)]
+    whole = _named(counts, row.part_of) if row.part_of else None
+    if whole is not None:
+        metrics.append(Metric(_SLOTS_FORMAT, 100.0 * (whole - value) / slots, row.rest))
+    return metrics
+
+
 def metrics_of(counts: Counts, count: Count) -> list[Metric]:
     """What follows from `count` among `counts`; the first stands on its line, others below it."""
     if count.absence is not None:
         return []
+    slots = _TOP_DOWN.get(_bare(count))
+    if slots is not None:
+        return _top_down(counts, slots, count.spread.mean)
     rule = _RULES.get((count.spec.type, count.spec.config), _per_second)
     return rule(counts, count.spread.mean)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -91,6 +92,12 @@ class OwnMemory {
         return all;
     }
 
+    // The first words, all or none. Into `into`, so that the copy is not itself where one looks.
+    bool read(uint64_t address, std::span<uint64_t> into) const {
+        auto bytes = static_cast<ssize_t>(into.size_bytes());
+        return pread(file_, into.data(), into.size_bytes(), static_cast<off_t>(address)) == bytes;
+    }
+
   private:
     int file_;
 };
@@ -152,9 +159,10 @@ uint64_t find_general(uc_engine* engine, std::span<const EntryRegister> general)
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
     write_marks(engine, general, SECOND);
-    std::erase_if(places, [&](uint64_t place) {
-        return !marked(memory.words(place, general.size() * sizeof(uint64_t)), general.size(), SECOND);
-    });
+    std::array<uint64_t, slice::ENTRY_REGISTERS> now{};  // not on the heap, where stale copies are
+    std::span<uint64_t> read = std::span(now).first(general.size());
+    std::erase_if(places,
+                  [&](uint64_t place) { return !memory.read(place, read) || !marked(read, general.size(), SECOND); });
     return places.size() == 1 ? places[0] : 0;
 }
 
@@ -169,12 +177,19 @@ bool agrees(uc_engine* engine, int engine_number, uint64_t* place, unsigned inde
     return there && back;
 }
 
-// The one word behind the general registers that holds a register's mark, or nullptr.
-uint64_t* find_other(uint64_t* general, uint64_t value) {
+// The one word behind the general registers that holds a register's mark, and follows when it changes; or nullptr.
+uint64_t* find_other(uc_engine* engine, int engine_number, uint64_t* general, unsigned index) {
+    constexpr unsigned ANOTHER = 300;
     std::vector<uint64_t> words = OwnMemory().words(reinterpret_cast<uint64_t>(general), STATE_BYTES);
-    size_t found = static_cast<size_t>(std::find(words.begin(), words.end(), value) - words.begin());
-    bool one = std::count(words.begin(), words.end(), value) == 1;
-    return one ? general + found : nullptr;
+    write_register(engine, engine_number, mark(ANOTHER + index));
+    uint64_t* found = nullptr;
+    for (size_t at = 0; at < words.size(); at++) {
+        if (words[at] != mark(index) || general[at] != mark(ANOTHER + index)) continue;
+        if (found) return nullptr;
+        found = general + at;
+    }
+    write_register(engine, engine_number, mark(index));
+    return found;
 }
 
 constexpr uint64_t N = 8, Z = 4, C = 2, V = 1;  // in this order the lowest bits of what follows
@@ -250,7 +265,7 @@ std::optional<RegisterFile> RegisterFile::locate(uc_engine* engine, uc_arch arch
     write_marks(engine, all, 0);
     RegisterFile file;
     for (unsigned i = 0; i < all.size(); i++) {
-        uint64_t* place = i < count ? general + i : find_other(general, mark(i));
+        uint64_t* place = i < count ? general + i : find_other(engine, all[i].engine_number, general, i);
         if (!place || !agrees(engine, all[i].engine_number, place, i)) return std::nullopt;
         file.registers[all[i].number] = place;
     }

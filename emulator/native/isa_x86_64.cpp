@@ -113,9 +113,10 @@ size_t legacy_prefixes(std::span<const uint8_t> bytes) {
     return at;
 }
 
-bool locked(const cs_insn& insn, std::span<const uint8_t> bytes) {
+// Whether one of the prefixes is among the legacy ones. Capstone leaves some out: F2 before A5.
+bool prefixed(const cs_insn& insn, std::span<const uint8_t> bytes, std::initializer_list<uint8_t> wanted) {
     std::span<const uint8_t> prefixes = bytes.first(std::min<size_t>(legacy_prefixes(bytes), insn.size));
-    return std::find(prefixes.begin(), prefixes.end(), X86_PREFIX_LOCK) != prefixes.end();
+    return std::find_first_of(prefixes.begin(), prefixes.end(), wanted.begin(), wanted.end()) != prefixes.end();
 }
 
 bool lockable(const cs_insn& insn) {
@@ -292,12 +293,12 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     if (insn->id == X86_INS_INT && insn->detail->x86.operands[0].imm != BREAKPOINT_VECTOR) op.trap = Trap::PRIVILEGED;
     if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE)) op.trap = Trap::PRIVILEGED;  // CRn, DRn
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
-    if (locked(*insn, bytes) && !lockable(*insn)) op.trap = Trap::UNDEFINED;
+    if (prefixed(*insn, bytes, {X86_PREFIX_LOCK}) && !lockable(*insn)) op.trap = Trap::UNDEFINED;
 
     ProbeMask memory = memory_probes(*insn);
     const cs_x86& detail = insn->detail->x86;
     bool string = among(STRINGS, insn->id) && !disassembler_.in_group(X86_GRP_SSE2);
-    if (string && (detail.prefix[0] == X86_PREFIX_REP || detail.prefix[0] == X86_PREFIX_REPNE)) {
+    if (string && prefixed(*insn, bytes, {X86_PREFIX_REP, X86_PREFIX_REPNE})) {
         op.repeated = true;
         op.iteration_probes = memory;
         op.repeat_may_end_early = among(COMPARING_STRINGS, insn->id);

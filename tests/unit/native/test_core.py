@@ -163,6 +163,17 @@ def test_deadlines_are_reached_to_the_instruction(isa: str, tmp_path: Path) -> N
         assert (bare.core.cycles, bare.core.pc) == (deadline, trace[deadline])
 
 
+@pytest.mark.parametrize("prefix", ["f3", "f2", "67f2"])
+def test_either_prefix_repeats(prefix: str) -> None:
+    """REPNE MOVSD copies as REP does; capstone does not show that prefix."""
+    bare = Bare.load("x86_64", bytes.fromhex(prefix + "a5" + "0f05"))
+    for register in (4, 5):  # rsi, rdi
+        bare.core.write_register(register, DATA)
+    bare.core.write_register(2, 37)  # rcx
+    assert bare.run() == ExitReason.SYSCALL
+    assert [bare.total(probe) for probe in (Probe.INST_RETIRED, Probe.LOAD, Probe.STORE)] == [2, 37, 37]
+
+
 def test_a_repeated_string_instruction_retires_once_and_accesses_memory_by_iteration(tmp_path: Path) -> None:
     bare = Bare.load("x86_64", assemble("x86_64", STRINGS, tmp_path))
     assert bare.run() is ExitReason.SYSCALL

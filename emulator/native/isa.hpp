@@ -65,6 +65,7 @@ class Disassembler {
     bool in_group(uint8_t group) const { return cs_insn_group(handle_, insn_, group); }
 
   private:
+    cs_arch arch_;
     csh handle_ = 0;
     cs_insn* insn_ = nullptr;
 };

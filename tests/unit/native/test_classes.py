@@ -15,6 +15,7 @@ from tests.unit.native.bare import assemble
 
 READ_MODIFY_WRITE = ("ldadd", "ldclr", "ldeor", "ldset", "ldsmax", "ldsmin", "ldumax", "ldumin", "swp", "cas")
 MEMORY_TAGGING = ("ldg", "stg", "stzg", "st2g", "stz2g", "stgp")  # FEAT_MTE, which the modelled core lacks
+PREDICATES = ("eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord")
 CONDITIONAL = ("b.", "cbz", "cbnz", "tbz", "tbnz")
 
 
@@ -128,6 +129,11 @@ def test_aarch64_instructions_are_what_their_mnemonics_say(library: str) -> None
         ("movsd (%rax), %xmm0", 1, 0),
         ("movsl", 1, 1),
         ("cmpsd $1, (%rax), %xmm0", 1, 0),
+        *(
+            (f"cmp{predicate}{kind} (%rax), %xmm0", 1, 0)
+            for predicate in PREDICATES
+            for kind in ("ps", "pd", "ss", "sd")
+        ),
         ("cmpsl", 1, 0),
         ("lodsl", 1, 0),
         ("stosl", 0, 1),

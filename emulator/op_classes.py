@@ -130,3 +130,19 @@ class OpClass(IntEnum):
     VECTOR_CONVERT_4 = 111  # conversion, rounding, estimate of four lanes of 32 bits
     FP_REDUCE = 112  # fmaxv
     SHA_SCHEDULE = 113  # sha1h, sha1su0, sha256su0 ...
+    # what x86 has beyond these
+    LEA_SCALED = 114  # an index scaled by 2, 4, 8, and a base or a displacement, not both
+    SHIFT_BY_COUNT = 115  # shl, shr, sar, rol, ror by CL: the flags may stay as they were
+    SELECT_TWO_FLAGS = 116  # cmova, cmovbe, seta, setbe: by CF and ZF
+    BIT_LOWEST = 117  # blsi, blsr, blsmsk, bzhi
+    BRANCH_COUNT = 118  # loop, jrcxz
+    PAUSE = 119
+    VECTOR_COMPARE64 = 120  # pcmpgtq
+    VECTOR_TEST = 121  # ptest
+    VECTOR_STRING = 122  # pcmpistri ...
+    FP_DOT = 123  # dpps, dppd
+    AES_KEY = 124  # aeskeygenassist
+    X87_CONVERT = 125  # fild, fistp
+    X87_COMPARE = 126  # fcom, fucomi
+    X87_SELECT = 127  # fcmov
+    X87_CONTROL = 128  # fldcw, fnstcw, fnstsw; ldmxcsr, stmxcsr

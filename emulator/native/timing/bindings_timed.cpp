@@ -33,6 +33,7 @@ static nb::list timed_decode(std::string_view isa, uint64_t address, nb::bytes c
         row["destinations"] = registers(op.destinations);
         row["write_back"] = optional(op.write_back);
         row["accumulator"] = optional(op.accumulator);
+        row["conditions"] = op.conditions;
         row["lanes_loaded"] = op.lanes_loaded;
         nb::list flags;
         auto flag = [&](bool set, const char* name) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from emulator.core_file import CoreFile
@@ -12,6 +13,7 @@ from pmu.model import model
 _NAME_WIDTH = 50  # of perf list's first column
 _INDENT = " " * 7
 _LABEL_WIDTH = 24
+_TEXT_WIDTH = 88
 _UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
 
 
@@ -35,7 +37,14 @@ def detailed(core: CoreFile) -> Iterator[str]:
         for name, row in operations.items():
             yield from _table_lines(("ops", name), row)
     for source in core.sources:
-        yield f"{_INDENT}{'source':<{_LABEL_WIDTH}} {source}"
+        yield from _labelled("source", source)
+
+
+def _labelled(label: str, text: str) -> Iterator[str]:
+    """Folded to what a terminal shows."""
+    for line in textwrap.wrap(text, _TEXT_WIDTH, break_long_words=False, break_on_hyphens=False):
+        yield f"{_INDENT}{label:<{_LABEL_WIDTH}} {line}"
+        label = ""
 
 
 def _table_lines(path: tuple[str, ...], table: dict[str, object]) -> Iterator[str]:
@@ -47,7 +56,7 @@ def _table_lines(path: tuple[str, ...], table: dict[str, object]) -> Iterator[st
             key = described.key(name) if described is not None else None
             texts.append(f"{name} {_text(value, key.kind if key is not None else Kind.TEXT)}")
     if texts:
-        yield f"{_INDENT}{'.'.join(path):<{_LABEL_WIDTH}} {', '.join(texts)}"
+        yield from _labelled(".".join(path), ", ".join(texts))
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _table_lines((*path, name), value)

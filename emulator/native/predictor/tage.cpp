@@ -57,17 +57,19 @@ struct Folded {
     unsigned width = 1;
     Lanes<TABLES> values{};
     Lanes<TABLES> leaves{};  // where the oldest bit drops out
+    Lanes<TABLES> mask{};    // of all `width` bits
 
     void set(unsigned bits, const std::vector<unsigned>& lengths) {
         width = bits;
+        mask = mask + static_cast<uint16_t>((1u << bits) - 1);
         for (size_t table = 0; table < lengths.size(); table++)
             leaves[table] = static_cast<uint16_t>(1u << lengths[table] % bits);
     }
 
-    // `dropped` has all bits set for each table from whose part a 1 drops out.
-    void push(uint16_t bit, const Lanes<TABLES>& dropped) {
-        Lanes<TABLES> moved = ((values << 1) | bit) ^ (dropped & leaves);
-        values = (moved ^ moved >> width) & static_cast<uint16_t>((1u << width) - 1);
+    // `bit` is the newest in every lane; `dropped` has all bits set for each table from whose part a 1 drops out.
+    void push(const Lanes<TABLES>& bit, const Lanes<TABLES>& dropped) {
+        Lanes<TABLES> moved = (values + values) ^ bit ^ (dropped & leaves);
+        values = (moved ^ moved >> width) & mask;
     }
 };
 
@@ -105,7 +107,7 @@ class Tage : public DirectionPredictor {
         if (entries < 4) throw std::invalid_argument(parameters.path("entries") + ": too few, at least 4");
         index_bits_ = static_cast<unsigned>(std::countr_zero(entries));
         auto tag_bits = static_cast<unsigned>(within(parameters, "tag_bits", 10, 4, 15));
-        tag_mask_ = static_cast<uint16_t>((1u << tag_bits) - 1);
+        tag_mask_ = tag_mask_ + static_cast<uint16_t>((1u << tag_bits) - 1);
         useful_period_ = until_aging_ = within(parameters, "useful_period", 262144, 1, int64_t{1} << 40);
         int64_t shortest = within(parameters, "shortest_history", 4, 1, 1000);
         int64_t longest = within(parameters, "longest_history", 256, shortest, 4000);
@@ -182,8 +184,7 @@ class Tage : public DirectionPredictor {
         uint64_t address = spread(pc);
         auto for_index = static_cast<uint16_t>(address ^ address >> index_bits_);
         auto for_tag = static_cast<uint16_t>(target_hash(address) >> 16);
-        auto index_mask = static_cast<uint16_t>((1u << index_bits_) - 1);
-        numbers_ = ((for_index ^ index_fold_.values) & index_mask) * spacing_ + first_;
+        numbers_ = ((for_index ^ index_fold_.values) & index_fold_.mask) * spacing_ + first_;
         tags_ = (for_tag ^ tag_fold_.values ^ (other_tag_fold_.values << 1)) & tag_mask_;
         Lanes<TABLES> present;
         gather<TABLES>(present, entry_tags_.data(), numbers_, std::make_integer_sequence<unsigned, TABLES>());
@@ -266,14 +267,15 @@ class Tage : public DirectionPredictor {
         history_.push(bit);
         Lanes<TABLES> dropped;
         gather<TABLES>(dropped, history_.newest(), drop_at_, std::make_integer_sequence<unsigned, TABLES>());
-        index_fold_.push(bit, dropped);
-        tag_fold_.push(bit, dropped);
-        other_tag_fold_.push(bit, dropped);
+        Lanes<TABLES> newest = Lanes<TABLES>{} + static_cast<uint16_t>(bit);
+        index_fold_.push(newest, dropped);
+        tag_fold_.push(newest, dropped);
+        other_tag_fold_.push(newest, dropped);
     }
 
     unsigned tables_;
     unsigned index_bits_;
-    uint16_t tag_mask_;
+    Lanes<TABLES> tag_mask_{};
     int64_t useful_period_;
     int64_t until_aging_;  // conditional branches
     std::vector<uint8_t> base_;

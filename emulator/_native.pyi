@@ -5,8 +5,12 @@ returns why. At every return the architectural state (registers, memory, counts)
 ``pc`` have retired, and none after.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+# The tables of a core file: TOML's values, and tables of them.
+ModelValue: TypeAlias = "bool | int | float | str | Sequence[str] | ModelTables"
+ModelTables: TypeAlias = Mapping[str, ModelValue]
 
 PAGE_SIZE: int  # 4096 bytes
 PROBE_COUNT: int  # must equal len(emulator.probes.Probe); checked at import
@@ -81,8 +85,14 @@ class CounterBank:
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
 
-    def __init__(self, isa: str, memory: PhysicalMemory, counting: bool = True) -> None:
-        """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick."""
+    def __init__(
+        self, isa: str, memory: PhysicalMemory, counting: bool = True, model: ModelTables | None = None
+    ) -> None:
+        """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick.
+
+        `model`: a core file's tables, as emulator.core_file gives them; then time, caches, TLBs and branches are
+        modelled for the whole run. Without, one instruction is one cycle.
+        """
     @property
     def elides_exit_checks(self) -> bool:
         """Whether the engine was found to be one whose exit checks after memory accesses can be left out."""
@@ -133,10 +143,19 @@ class Core:
     # counts
     @property
     def cycles(self) -> int:
-        """Cycles since the core was made. On the ideal core: instructions retired."""
+        """Cycles since the core was made, the kernel's included. Where no pipeline is modelled: instructions retired."""
+    def elapse(self, cycles: int) -> None:
+        """The kernel works for so long: time goes by, no counter counts."""
+    @property
+    def address_way(self) -> str:
+        """How the model gear finds data addresses; "none" where nothing is modelled."""
+    def start_trace(self) -> None:
+        """For tests: keep every data access that the models are told of. RuntimeError where nothing is modelled."""
+    def take_trace(self) -> list[tuple[int, int, int, int, bool]]:
+        """(pc, address, size in bytes, elements, is store) of each access since the last call, in program order."""
     @property
     def progress(self) -> int:
-        """`cycles` as of a few million instructions ago: the one member that another thread may read during `run`."""
+        """Instructions retired, a few million ago: the one member that another thread may read during `run`."""
     def total(self, probe: int) -> int:
         """How often the probe has fired, exact at the present instruction.
 

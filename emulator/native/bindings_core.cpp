@@ -1,5 +1,6 @@
 // The Python faces of Core and CounterBank, as emulator/_native.pyi declares them.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
@@ -8,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "core.hpp"
+#include "model.hpp"
 
 namespace nb = nanobind;
 
@@ -112,8 +114,14 @@ void bind_core(nb::module_& module) {
     bind_counters(module);
 
     nb::class_<Core>(module, "Core")
-        .def(nb::init<std::string_view, std::shared_ptr<PhysicalMemory>, bool>(), nb::arg("isa"), nb::arg("memory"),
-             nb::arg("counting") = true)
+        .def(
+            "__init__",
+            [](Core* core, std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting,
+               std::optional<nb::dict> model) {
+                Config config = model ? config_of(*model) : Config();
+                new (core) Core(isa, std::move(memory), counting, model ? &config : nullptr);
+            },
+            nb::arg("isa"), nb::arg("memory"), nb::arg("counting") = true, nb::arg("model") = nb::none())
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def("run", &run, nb::arg("until_cycle"))
@@ -144,6 +152,16 @@ void bind_core(nb::module_& module) {
         .def("read_vector", &read_vector, nb::arg("number"))
         .def("write_vector", &write_vector, nb::arg("number"), nb::arg("value"))
         .def_prop_ro("cycles", &Core::cycles)
+        .def("elapse", &Core::elapse, nb::arg("cycles"))
+        .def_prop_ro("address_way", &Core::address_way)
+        .def("start_trace", &Core::start_trace)
+        .def("take_trace",
+             [](Core& core) {
+                 nb::list rows;
+                 for (const TracedAccess& access : core.take_trace())
+                     rows.append(nb::make_tuple(access.pc, access.address, access.size, access.elements, access.store));
+                 return rows;
+             })
         .def_prop_ro("progress", &Core::progress)
         .def(
             "total",

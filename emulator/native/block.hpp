@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "probes.hpp"
@@ -58,6 +59,8 @@ struct Op {
     bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
 };
 
+struct ModelledBlock;  // model.hpp
+
 struct alignas(64) Block {
     // What every run touches, on one cache line.
     uint64_t tag;             // of address and size, see BlockTable
@@ -72,6 +75,7 @@ struct alignas(64) Block {
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;
     std::vector<Op> ops;
+    std::shared_ptr<ModelledBlock> modelled;        // null where the core models nothing, or it never runs as a whole
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable
 

@@ -7,6 +7,7 @@
 
 #include "exit_checks.hpp"
 #include "last_exception.hpp"
+#include "model.hpp"
 #include "translation_guard.hpp"
 
 namespace perfemu {
@@ -43,7 +44,7 @@ void check(uc_err error, const char* call) {
 
 }  // namespace
 
-Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting)
+Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model)
     : isa_(Isa::make(isa)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
     if (isa_->engine_arch() == UC_ARCH_X86) guard_translator();
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
@@ -60,12 +61,15 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
         hooks_.push_back(handle);
     };
     if (counting) elides_exit_checks_ = elide_exit_checks(engine_);
-    if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(&Core::on_block), 0);
+    if (counting && model) model_ = std::make_unique<Model>(*model, isa, totals_.data());
+    auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
+    if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), 0);
     hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0);
     hook(UC_HOOK_TLB_FILL, reinterpret_cast<void*>(&Core::on_tlb_fill), 0);
     if (isa_->engine_arch() == UC_ARCH_X86)
         hook(UC_HOOK_INSN, reinterpret_cast<void*>(&Core::on_syscall), UC_X86_INS_SYSCALL);
     isa_->enter_user_mode(engine_);
+    if (model_) model_->addresses = Addresses::make(engine_, *isa_);
 }
 
 Core::~Core() { uc_close(engine_); }
@@ -74,6 +78,7 @@ void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
     if (&space->memory() != memory_.get()) throw std::invalid_argument("the address space is over other memory");
     space_ = std::move(space);
     seen_space_generation_ = space_->generation();
+    if (model_) model_->addresses->set_address_space(*space_);
     uc_ctl_flush_tlb(engine_);
 }
 
@@ -163,7 +168,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     poll_ = &poll;
     if (pending_exit_ != Exit::NONE) return std::exchange(pending_exit_, Exit::NONE);
     if (interrupt_raised()) return Exit::OVERFLOW;
-    if (retired() >= until_) return Exit::DEADLINE;
+    if (cycles() >= until_) return Exit::DEADLINE;
     refresh_translations();
     plan();
     exit_ = Exit::NONE;
@@ -172,6 +177,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
         faulted_ = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);
         leave(error);
+        if (model_) check_addresses();
     }
     progress_.store(retired(), std::memory_order_relaxed);
     return exit_;
@@ -190,6 +196,7 @@ void Core::leave(uc_err error) {
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     if (fetch && !stepping_ && fetched_ahead(now)) {  // go there step by step: perhaps it never arrives
         if (follows_branches_) previous_->departures += now != previous_->end;
+        if (model_ && model_->visit.block) finish_visit(now);
         repeat_ = nullptr;
         exit_ = Exit::NONE;
         begin_stepping(now, (now & ~PAGE_MASK) + PAGE_SIZE);
@@ -210,7 +217,9 @@ void Core::leave(uc_err error) {
 void Core::settle_counts(uint64_t now) {
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     bool within_a_block = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION;
-    bool before_a_block = exit_ == Exit::DEADLINE || exit_ == Exit::REGISTER || exit_ == Exit::INTERRUPTED;
+    bool before_a_block =
+        exit_ == Exit::DEADLINE || exit_ == Exit::REGISTER || exit_ == Exit::INTERRUPTED || exit_ == Exit::OVERFLOW;
+    if (model_) settle_visit(now, within_a_block);
     if (stepping_) {
         bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it
         if (exit_ == Exit::SYSCALL || trap) retire(stepped_->ops[0], stepped_->address, now);
@@ -235,6 +244,7 @@ void Core::raise_trap(uint64_t now) {
                                                    : Exception::UNDEFINED;
     if (trapped_.trap == Trap::DEBUG) {  // reported after the instruction has retired
         write_register(engine_, isa_->pc(), now + trapped_.length);
+        if (model_) consume_answered(now, now + trapped_.length);
         retire(trapped_, now, now + trapped_.length);
     }
 }
@@ -265,6 +275,7 @@ uint64_t Core::pc() const { return read_register(engine_, isa_->pc()); }
 
 void Core::complete_trapped() {
     uint64_t at = pc();
+    if (model_) consume_answered(at, at + trapped_.length);
     retire(trapped_, at, at + trapped_.length);
     write_register(engine_, isa_->pc(), at + trapped_.length);
 }

@@ -19,6 +19,7 @@
 
 #include "block.hpp"
 #include "block_table.hpp"
+#include "config.hpp"
 #include "counters.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
@@ -32,13 +33,18 @@ enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVI
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 
-// On the ideal core: one cycle an instruction.
+struct Model;
+struct ModelledBlock;
+struct TracedAccess;
+
+// Where no pipeline says otherwise: one cycle an instruction.
 inline constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);
 
 class Core final : public Totals {
   public:
-    // Without `counting` the engine runs bare: the yardstick for what counting costs.
-    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting);
+    // Without `counting` the engine runs bare: the yardstick for what counting costs. `model`: a core file's tables, or
+    // null where nothing but instructions is to be counted.
+    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model);
     ~Core() override;
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;
@@ -64,8 +70,11 @@ class Core final : public Totals {
     const Isa& isa() const { return *isa_; }
     uc_engine* engine() const { return engine_; }
 
-    uint64_t cycles() const { return retired(); }
-    // What `cycles` was at the last poll. The one call that other threads may make during `run`.
+    // Time: cycles in user mode, and those that the kernel took.
+    uint64_t cycles() const;
+    // The kernel works for so long.
+    void elapse(uint64_t cycles);
+    // How many instructions had retired at the last poll. The one call that other threads may make during `run`.
     uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
     uint64_t sum(ProbeMask probes) override;
     void watch(ProbeMask probes) override;
@@ -78,9 +87,14 @@ class Core final : public Totals {
     void start_tally();
     const Tally& tally();
     std::vector<uint64_t> frame_chain(unsigned limit) const;
+    // For tests: keep every data access that the models are told of.
+    void start_trace();
+    std::vector<TracedAccess> take_trace();
+    const char* address_way() const;
 
   private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
+    static void on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* core);
     static void on_interrupt(uc_engine*, uint32_t number, void* core);
     static void on_syscall(uc_engine*, void* core);
     static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
@@ -108,7 +122,28 @@ class Core final : public Totals {
     // Budget
     void plan();
     void drop_budget();
+    uint64_t user_cycles() const;
     uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_)); }
+
+    // Models
+    std::unique_ptr<ModelledBlock> model_block(const Block& block);
+    bool enter(Block& block);
+    bool consume_ahead(Block& block);
+    bool may_fault(const Block& block) const;
+    void consume(unsigned last, uint64_t next, uint64_t limit);
+    void finish_visit(uint64_t next);
+    void finish_step(const Op& op, uint64_t now, bool repeats);
+    void cut_visit(unsigned last, uint64_t next);
+    void abandon_visit();
+    void settle_visit(uint64_t now, bool within_a_block);
+    bool enter_iteration(Block& block);
+    void consume_answered(uint64_t at, uint64_t next);
+    void trace(unsigned first, unsigned last);
+    bool near(uint64_t instructions);
+    bool near_in_events(uint64_t instructions);
+    bool due();
+    void plan_model();
+    void check_addresses() const;
 
     // Stepping
     void begin_stepping(Block& block);
@@ -118,7 +153,7 @@ class Core final : public Totals {
     void redispatch(uint64_t address);
     void step_done();
     void retire(const Op& op, uint64_t pc, uint64_t next_pc);
-    bool must_step(const Block& block) const;
+    bool must_step(const Block& block);
 
     void exit(Exit reason);
     void leave(uc_err error);
@@ -155,8 +190,11 @@ class Core final : public Totals {
     uint64_t polled_ = 0;                // `retired()` at the last poll
     uint64_t repeats_since_poll_ = 0;
     uint64_t folded_at_ = 0;
-    std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED and CYCLES live in retired_
-    ProbeMask costed_probes_ = 0;                 // the armed probes that blocks' costs were made for
+    uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled
+    std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED lives in retired_, CYCLES there or in the pipeline
+    std::unique_ptr<Model> model_;
+    bool lost_addresses_ = false;
+    ProbeMask costed_probes_ = 0;  // the armed probes that blocks' costs were made for
     std::vector<std::unique_ptr<CounterBank>> banks_;
     bool tallying_ = false;
     Tally tally_;  // without the blocks' runs since the last fold

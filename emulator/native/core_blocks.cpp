@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "model.hpp"
 
 namespace perfemu {
 
@@ -26,6 +27,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 // A block that is new, or does not fit, or is special, or is a single step.
 void Core::consider(uint64_t address, uint32_t size) {
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
+    if (model_ && model_->visit.block && !stepping_) finish_visit(address);
     if (std::exchange(blocks_stale_, false)) drop_blocks();
     Block& block = block_at(address, size);
     if (stepping_) {
@@ -37,7 +39,12 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::INTERRUPTED);
         return;
     }
-    if (retired() >= until_) {
+    if (model_ && due() && interrupt_raised()) {
+        last_retired_pc_ = previous_->address + (previous_->ops.empty() ? 0 : previous_->ops.back().offset);
+        exit(Exit::OVERFLOW);
+        return;
+    }
+    if (cycles() >= until_) {
         exit(Exit::DEADLINE);
         return;
     }
@@ -73,6 +80,7 @@ void Core::consider_repeat(Block& block) {
         count(block);
         return;
     }
+    if (model_ && !enter_iteration(block)) return;
     add(op.iteration_probes);
     repeats_since_poll_++;
     repeat_ = &block;
@@ -96,6 +104,7 @@ uint64_t Core::cost(const Block& block) const {
 bool Core::fits(const Block& block) const { return !((budget_ - cost(block)) & EXHAUSTED); }
 
 void Core::count(Block& block) {
+    if (model_ && !enter(block)) return;
     repeat_ = nullptr;
     budget_ -= cost(block);
     previous_ = &block;
@@ -123,6 +132,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
     Block* block = blocks_.find(address, size);
     if (!block) return decode(address, size);
     if (!block->changeable || unchanged(*block)) return *block;
+    if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
     fold();
     blocks_.erase(*block);
@@ -142,8 +152,10 @@ Block& Core::decode(uint64_t address, uint32_t size) {
     block->ends_conditional = block->ops.back().conditional;
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
         block->changeable |= changeable(*space_->lookup(page));
-    if (!block->changeable) block->bytes = {};
     const Op& first = block->ops[0];
+    bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
+    if (model_ && whole) block->modelled = model_block(*block);
+    if (!block->changeable) block->bytes = {};
     block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
     set_cost(*block);
     return blocks_.insert(std::move(block));
@@ -180,6 +192,7 @@ void Core::note_interrupted_store(uint64_t address, const Block& next) {
                  !(next.ops[0].probes & bit(Probe::BR_RETIRED));
     if (!alone || previous_->index_of(address) == previous_->ops.size()) return;
     if (follows_branches_) previous_->departures--;
+    if (model_) cut_visit(static_cast<unsigned>(previous_->index_of(address)), address);
     uncount_from(address);
 }
 

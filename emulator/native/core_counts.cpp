@@ -12,6 +12,7 @@ constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 40;
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
+constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
 
 }  // namespace
@@ -27,11 +28,14 @@ void Core::plan() {
     drop_budget();
     if (retired_ - folded_at_ > FOLD_INSTRUCTIONS) fold();
     ProbeMask event_probes = 0;
-    uint64_t instructions = std::min(until_ - retired_, POLL_INSTRUCTIONS);
+    if (model_) plan_model();
+    uint64_t instructions = model_ ? POLL_INSTRUCTIONS : std::min(until_ - cycles(), POLL_INSTRUCTIONS);
+    ProbeMask retirement = model_ ? bit(Probe::INST_RETIRED) : RETIREMENT;
     uint64_t events = MOST_EVENTS;
     for (auto& bank : banks_) {
         for (const CounterBank::Armed& counter : bank->armed()) {
-            if (counter.probes & ~RETIREMENT) {
+            if (model_ && counter.probes & (~DECODED | bit(Probe::CYCLES))) continue;  // plan_model's
+            if (counter.probes & ~retirement) {
                 event_probes |= counter.probes;
                 events = std::min(events, counter.remaining);
             } else {
@@ -100,10 +104,12 @@ uint64_t Core::total(Probe probe) {
 }
 
 uint64_t Core::sum(ProbeMask probes) {
-    uint64_t sum = size(probes & RETIREMENT) * retired();
-    if (!(probes & ~RETIREMENT)) return sum;
-    fold();
-    for (probes &= ~RETIREMENT; probes; probes &= probes - 1) sum += totals_[lowest(probes)];
+    uint64_t sum = 0;
+    if (probes & bit(Probe::INST_RETIRED)) sum += retired();
+    if (probes & bit(Probe::CYCLES)) sum += user_cycles();
+    probes &= ~RETIREMENT;
+    if (probes & DECODED) fold();
+    for (; probes; probes &= probes - 1) sum += totals_[lowest(probes)];
     return sum;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core.hpp"
+#include "model.hpp"
 
 namespace perfemu {
 
@@ -35,8 +36,9 @@ void Core::end_stepping() {
 // Leaves the present translation before it runs, for one that fits the present mode.
 void Core::redispatch(uint64_t address) { write_register(engine_, isa_->pc(), address); }
 
-bool Core::must_step(const Block& block) const {
+bool Core::must_step(const Block& block) {
     const Op& op = block.ops[0];
+    if (model_ && near(1)) return true;
     return !fits(block) || op.repeat_may_end_early || op.iteration_probes & costed_probes_;
 }
 
@@ -60,6 +62,10 @@ void Core::consider_step(Block& block) {
         uint64_t count = read_register(engine_, UC_X86_REG_RCX);
         repeat_count_ = op.address_32 ? static_cast<uint32_t>(count) : count;
     }
+    if (model_ && !model_->steps_ahead) {
+        if (!model_->addresses->enter(*block.modelled->slice, model_->found.data())) return;
+        model_->visit = {.block = &block};
+    }
     stepped_ = &block;
 }
 
@@ -69,6 +75,7 @@ void Core::step_done() {
     const Op& op = stepped_->ops[0];
     if (op.repeated && repeat_count_) add(op.iteration_probes);
     bool repeats = op.repeated && now == stepped_->address;
+    if (model_) finish_step(op, now, repeats);
     if (repeats) {
         repeats_since_poll_++;
     } else {
@@ -79,9 +86,11 @@ void Core::step_done() {
         uint64_t stack = read_register(engine_, UC_X86_REG_RSP);
         if (uint8_t* host = space_->host(stack + 1)) *host &= static_cast<uint8_t>(~TF_IN_SECOND_BYTE);
     }
-    if (interrupt_raised()) {
+    if (model_ && model_->steps_ahead) {  // nothing is due before those are through
+        isa_->rearm_stepping(engine_);
+    } else if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
-    } else if (retired() >= until_) {
+    } else if (cycles() >= until_) {
         exit(Exit::DEADLINE);
     } else if (poll_due() && (*poll_)()) {
         exit(Exit::INTERRUPTED);

@@ -1,0 +1,291 @@
+// The model gear: every instruction that retires is told to the pipeline, with its data addresses.
+//
+// A block is entered: its addresses are found from its registers. It is consumed when the next block is entered, or the
+// engine stops: then it is known how much of it has retired, and where its branch went. Only when something may become
+// due inside a block is it consumed before it runs, to find the instruction at which the engine has to stop. Both ways
+// tell the models the same.
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "core.hpp"
+#include "model.hpp"
+
+namespace perfemu {
+
+namespace {
+
+// Nothing becomes due within a block that is entered so many cycles before: far more than any block can take.
+constexpr uint64_t CYCLES_OF_ANY_BLOCK = 1 << 22;
+// The most that one instruction takes (emulator/core_file.py bounds the latencies), and the most often that it fires
+// one modelled probe.
+constexpr uint64_t CYCLES_OF_AN_INSTRUCTION = 1 << 12;
+constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
+
+constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
+
+}  // namespace
+
+Model::Model(const Config& config, std::string_view isa, uint64_t* totals)
+    : memory(config, std::make_shared<SharedMemory>(config), totals), branches(config, totals),
+      pipeline(Pipeline::make(config, memory, branches, totals)), decoder(TimedDecoder::make(isa)) {}
+
+void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* user) {
+    Core& core = *static_cast<Core*>(user);
+    Model& model = *core.model_;
+    if (core.follows_branches_) [[unlikely]]
+        core.previous_->departures += address != core.previous_->end;
+    if (model.visit.block && !model.visit.block->special) [[likely]]
+        core.finish_visit(address);
+    Block* block = core.blocks_.cached(address);
+    uint64_t budget = core.budget_ - block->cost;
+    bool fits = block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED);
+    if (fits && !core.due() && !model.visit.block) [[likely]] {
+        if (!core.enter(*block)) return;
+        core.budget_ = budget;
+        core.previous_ = block;
+        if (block->runs++ == 0) [[unlikely]]
+            core.note_run(block);
+        return;
+    }
+    core.consider(address, size);
+}
+
+std::unique_ptr<ModelledBlock> Core::model_block(const Block& block) {
+    auto modelled = std::make_unique<ModelledBlock>();
+    std::vector<TimedOp> ops = model_->decoder->decode(block.address, block.bytes);
+    ops.resize(block.ops.size());  // undecodable bytes: one op here
+    modelled->slice = model_->addresses->compile(block.address, block.bytes);
+    modelled->prepared = model_->pipeline->prepare(block.address, ops, modelled->slice->sites());
+    modelled->known_at_entry = model_->addresses->known_at_entry(*modelled->slice);
+    modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;
+    if (model_->found.size() < modelled->slice->sites().size()) model_->found.resize(modelled->slice->sites().size());
+    return modelled;
+}
+
+// The block is about to run as a whole. False: the engine has to come again.
+bool Core::enter(Block& block) {
+    Model& model = *model_;
+    if (!model.addresses->enter(*block.modelled->slice, model.found.data())) return false;
+    model.visit = {.block = &block};
+    if (model.pipeline->cycle() + CYCLES_OF_ANY_BLOCK >= model.due_cycle || !model.targets.empty()) [[unlikely]]
+        return consume_ahead(block);
+    return true;
+}
+
+// One iteration of a REP is about to run.
+bool Core::enter_iteration(Block& block) {
+    if (!model_->addresses->enter(*block.modelled->slice, model_->found.data())) return false;
+    model_->visit = {.block = &block, .iteration = true};
+    return true;
+}
+
+// Whether something may become due within so many instructions.
+bool Core::near(uint64_t instructions) {
+    const Model& model = *model_;
+    if (model.pipeline->cycle() + instructions * CYCLES_OF_AN_INSTRUCTION >= model.due_cycle) return true;
+    return near_in_events(instructions);
+}
+
+bool Core::near_in_events(uint64_t instructions) {
+    for (const Model::Target& target : model_->targets)
+        if (sum(target.probes) + instructions * EVENTS_OF_AN_INSTRUCTION >= target.sum) return true;
+    return false;
+}
+
+// Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
+bool Core::consume_ahead(Block& block) {
+    Model& model = *model_;
+    bool foreseeable = block.modelled->known_at_entry && !may_fault(block);
+    if (!foreseeable) {
+        if (!near(block.ops.size())) return true;
+        model.visit = {};
+        begin_stepping(block);
+        return false;
+    }
+    unsigned last = static_cast<unsigned>(block.ops.size()) - block.modelled->ends_with_branch;
+    if (!near_in_events(block.ops.size())) {
+        consume(last, block.end, model.due_cycle);
+    } else {
+        while (model.visit.first < last && !due()) consume(model.visit.first + 1, block.end, Pipeline::NO_LIMIT);
+    }
+    if (!due()) return true;
+    model.steps_ahead = model.visit.first;
+    begin_stepping(block);
+    return false;
+}
+
+// Whether an access of the entered block would not find its page. It is stepped then.
+bool Core::may_fault(const Block& block) const {
+    std::span<const AccessSite> sites = block.modelled->slice->sites();
+    for (size_t i = 0; i < sites.size(); i++) {
+        uint64_t first = model_->found[i] & ~PAGE_MASK, last = (model_->found[i] + sites[i].size - 1) & ~PAGE_MASK;
+        for (uint64_t page = first;; page += PAGE_SIZE) {
+            const Page* present = space_->lookup(page);
+            if (!present || !(present->protection & (sites[i].store ? WRITE : READ))) return true;
+            if (page == last) break;
+        }
+    }
+    return false;
+}
+
+// After the engine has stopped: whether the models have been told the truth.
+void Core::check_addresses() const {
+    const std::string& failure = model_->addresses->failure();
+    if (!failure.empty()) throw std::logic_error("data addresses: " + failure);
+    if (lost_addresses_) throw std::logic_error("data addresses of a block were lost");
+}
+
+// Tells the models of the visited block's instructions up to `last`, behind which execution goes on at `next`.
+void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
+    Model& model = *model_;
+    Visit& visit = model.visit;
+    const ModelledBlock& block = *visit.block->modelled;
+    unsigned first = visit.first;
+    if (!model.addresses->found_until(*block.slice, last)) [[unlikely]] {
+        lost_addresses_ = true;
+        exit(Exit::EXCEPTION);
+    }
+    visit.first = model.pipeline->retire(*block.prepared, model.found.data(), first, last, next, limit);
+    if (model.tracing && !visit.block->ops[0].repeated) trace(first, visit.first);
+}
+
+void Core::trace(unsigned first, unsigned last) {
+    const Block& block = *model_->visit.block;
+    std::span<const AccessSite> sites = block.modelled->slice->sites();
+    for (size_t i = 0; i < sites.size(); i++)
+        if (sites[i].op >= first && sites[i].op < last)
+            model_->trace.push_back({block.address + block.ops[sites[i].op].offset, model_->found[i], sites[i].size,
+                                     sites[i].elements, sites[i].store});
+}
+
+// The visited block has run to its end, and execution goes on at `next`.
+void Core::finish_visit(uint64_t next) {
+    Model& model = *model_;
+    Visit& visit = model.visit;
+    if (visit.iteration) {
+        model.pipeline->iterate(*visit.block->modelled->prepared, model.found.data());
+        if (model.tracing) trace(0, 1);
+    } else {
+        consume(static_cast<unsigned>(visit.block->ops.size()), next, Pipeline::NO_LIMIT);
+    }
+    visit = {};
+}
+
+// The visited block stopped before its instruction `last`, at `next`.
+void Core::cut_visit(unsigned last, uint64_t next) {
+    if (model_->visit.first < last && !model_->visit.iteration) consume(last, next, Pipeline::NO_LIMIT);
+    model_->visit = {};
+}
+
+// An exception inside the visited block that no page table foretells. The models have perhaps heard of what comes
+// behind it; so that they always have, they hear all of it now, as a real pipeline would have begun it.
+void Core::abandon_visit() {
+    const Block& block = *model_->visit.block;
+    cut_visit(static_cast<unsigned>(block.ops.size()) - block.modelled->ends_with_branch, block.end);
+}
+
+// A single step is through.
+void Core::finish_step(const Op& op, uint64_t now, bool repeats) {
+    Model& model = *model_;
+    if (model.steps_ahead) {
+        if (--model.steps_ahead == 0) model.visit = {};
+        return;
+    }
+    Block& block = *model.visit.block;
+    if (op.repeated && repeat_count_) {
+        model.visit.iteration = true;
+        finish_visit(now);
+        model.visit = {.block = &block};
+    }
+    if (repeats) {
+        model.visit = {};
+    } else {
+        finish_visit(now);
+    }
+}
+
+// The engine has stopped at `now`.
+void Core::settle_visit(uint64_t now, bool within_a_block) {
+    Visit& visit = model_->visit;
+    if (!visit.block) return;
+    if (stepping_) {
+        bool retires = exit_ == Exit::SYSCALL || (exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address);
+        if (retires) {
+            finish_step(stepped_->ops[0], now, false);
+        } else if (std::exchange(model_->steps_ahead, 0) && within_a_block) {
+            abandon_visit();
+        }
+        visit = {};
+    } else if (within_a_block && visit.iteration) {
+        visit = {};  // it did not happen
+    } else if (within_a_block && visit.block->contains(now)) {
+        if (exit_ == Exit::FAULT) {
+            cut_visit(static_cast<unsigned>(visit.block->index_of(now)), now);
+        } else {
+            abandon_visit();
+        }
+    } else {
+        finish_visit(now);
+    }
+}
+
+// An instruction that the machine has answered retires.
+void Core::consume_answered(uint64_t at, uint64_t next) {
+    Block& block = block_at(at, trapped_.length);
+    if (!block.modelled) throw std::logic_error("an instruction alone is not modelled");
+    model_->visit = {.block = &block};
+    finish_visit(next);
+}
+
+// Whether a counter on modelled occurrences has wrapped, or the deadline is reached.
+bool Core::due() {
+    const Model& model = *model_;
+    if (model.pipeline->cycle() >= model.due_cycle) return true;
+    for (const Model::Target& target : model.targets)
+        if (sum(target.probes) >= target.sum) return true;
+    return false;
+}
+
+void Core::plan_model() {
+    Model& model = *model_;
+    model.due_cycle = until_;
+    model.targets.clear();
+    for (auto& bank : banks_) {
+        for (const CounterBank::Armed& counter : bank->armed()) {
+            if (counter.probes == bit(Probe::CYCLES)) {
+                model.due_cycle = std::min(model.due_cycle, model.pipeline->cycle() + counter.remaining);
+            } else if (counter.probes & ~DECODED || counter.probes & bit(Probe::CYCLES)) {
+                model.targets.push_back({counter.probes, sum(counter.probes) + counter.remaining});
+            }
+        }
+    }
+}
+
+uint64_t Core::user_cycles() const { return model_ ? model_->pipeline->cycle() - model_->kernel_cycles : retired(); }
+
+uint64_t Core::cycles() const { return model_ ? model_->pipeline->cycle() : retired() + elapsed_; }
+
+const char* Core::address_way() const { return model_ ? model_->addresses->way() : "none"; }
+
+void Core::elapse(uint64_t cycles) {
+    if (!model_) {
+        elapsed_ += cycles;
+        return;
+    }
+    uint64_t before = model_->pipeline->cycle();
+    model_->pipeline->elapse(cycles);
+    model_->kernel_cycles += model_->pipeline->cycle() - before;
+}
+
+void Core::start_trace() {
+    if (!model_) throw std::logic_error("a core without models sees no addresses");
+    model_->tracing = true;
+}
+
+std::vector<TracedAccess> Core::take_trace() {
+    if (!model_) throw std::logic_error("a core without models sees no addresses");
+    return std::exchange(model_->trace, {});
+}
+
+}  // namespace perfemu

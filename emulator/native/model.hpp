@@ -1,0 +1,65 @@
+// What a core has besides its engine if its time, caches or branches are modelled.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "address/addresses.hpp"
+#include "block.hpp"
+#include "cache/memory_system.hpp"
+#include "predictor/branch_unit.hpp"
+#include "timing/pipeline.hpp"
+
+namespace perfemu {
+
+// A block as the models know it.
+struct ModelledBlock {
+    std::unique_ptr<AddressSlice> slice;
+    std::unique_ptr<PreparedBlock> prepared;
+    bool known_at_entry = false;  // its addresses are all known before it runs
+    bool ends_with_branch = false;
+};
+
+// The block that was entered last, and of which not everything has been consumed by the models.
+struct Visit {
+    Block* block = nullptr;
+    unsigned first = 0;      // the first instruction that the models have not heard of
+    bool iteration = false;  // of a REP
+};
+
+// One memory access as a test sees it.
+struct TracedAccess {
+    uint64_t pc, address;
+    uint16_t size;
+    uint8_t elements;
+    bool store;
+};
+
+struct Model {
+    Model(const Config& config, std::string_view isa, uint64_t* totals);
+
+    MemorySystem memory;
+    BranchUnit branches;
+    std::unique_ptr<Pipeline> pipeline;
+    std::unique_ptr<TimedDecoder> decoder;
+    std::unique_ptr<Addresses> addresses;
+
+    Visit visit;
+    std::vector<uint64_t> found;  // the addresses of the visited block's accesses
+    unsigned steps_ahead = 0;     // instructions that the models have heard of, and the engine has yet to step
+    uint64_t kernel_cycles = 0;
+
+    uint64_t due_cycle = 0;  // the first cycle at which something is due
+    struct Target {
+        ProbeMask probes;
+        uint64_t sum;  // their total when the counter wraps
+    };
+    std::vector<Target> targets;  // of armed counters on modelled occurrences
+
+    bool tracing = false;
+    std::vector<TracedAccess> trace;
+};
+
+}  // namespace perfemu

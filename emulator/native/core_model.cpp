@@ -15,20 +15,40 @@ namespace perfemu {
 
 namespace {
 
-// Nothing becomes due within a block that is entered so many cycles before: far more than any block can take.
-constexpr uint64_t CYCLES_OF_ANY_BLOCK = 1 << 22;
-// The most that one instruction takes (emulator/core_file.py bounds the latencies), and the most often that it fires
-// one modelled probe.
-constexpr uint64_t CYCLES_OF_AN_INSTRUCTION = 1 << 12;
+// The most often that one instruction fires one modelled probe.
 constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
+// No block has more instructions.
+constexpr uint64_t INSTRUCTIONS_OF_A_BLOCK = 1 << 10;
+// What is added to the latencies' sum for everything that is no latency: queues, widths.
+constexpr uint64_t SLACK_CYCLES = 1 << 10;
 
 constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
+
+// The sum of everything in the tables that is a number of cycles.
+uint64_t all_cycles(const Config& config) {
+    uint64_t sum = 0;
+    for (const auto& [key, value] : config.values())
+        if (key.ends_with("latency") || key.find("cycles") != key.npos)
+            if (const int64_t* cycles = std::get_if<int64_t>(&value)) sum += static_cast<uint64_t>(*cycles);
+    for (const auto& [name, table] : config.tables())
+        if (name != "ops" && name != "kernel") sum += all_cycles(table);
+    return sum;
+}
+
+// The most that one instruction takes: it may miss everywhere, twice if it crosses a line, and be the slowest of all.
+uint64_t most_cycles(const Config& config) {
+    uint64_t slowest = 0;
+    if (config.has_table("ops"))
+        for (const auto& [name, op] : config.table("ops").tables()) slowest = std::max(slowest, all_cycles(op));
+    return 2 * all_cycles(config) + slowest + SLACK_CYCLES;
+}
 
 }  // namespace
 
 Model::Model(const Config& config, std::string_view isa, uint64_t* totals)
     : memory(config, std::make_shared<SharedMemory>(config), totals), branches(config, totals),
-      pipeline(Pipeline::make(config, memory, branches, totals)), decoder(TimedDecoder::make(isa)) {}
+      pipeline(Pipeline::make(config, memory, branches, totals)), decoder(TimedDecoder::make(isa)),
+      cycles_of_an_instruction(most_cycles(config)) {}
 
 void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);
@@ -68,7 +88,8 @@ bool Core::enter(Block& block) {
     Model& model = *model_;
     if (!model.addresses->enter(*block.modelled->slice, model.found.data())) return false;
     model.visit = {.block = &block};
-    if (model.pipeline->cycle() + CYCLES_OF_ANY_BLOCK >= model.due_cycle || !model.targets.empty()) [[unlikely]]
+    if (model.pipeline->cycle() + model.cycles_of_an_instruction * INSTRUCTIONS_OF_A_BLOCK >= model.due_cycle ||
+        !model.targets.empty()) [[unlikely]]
         return consume_ahead(block);
     return true;
 }
@@ -83,7 +104,7 @@ bool Core::enter_iteration(Block& block) {
 // Whether something may become due within so many instructions.
 bool Core::near(uint64_t instructions) {
     const Model& model = *model_;
-    if (model.pipeline->cycle() + instructions * CYCLES_OF_AN_INSTRUCTION >= model.due_cycle) return true;
+    if (model.pipeline->cycle() + instructions * model.cycles_of_an_instruction >= model.due_cycle) return true;
     return near_in_events(instructions);
 }
 

@@ -44,6 +44,7 @@ struct Model {
     BranchUnit branches;
     std::unique_ptr<Pipeline> pipeline;
     std::unique_ptr<TimedDecoder> decoder;
+    uint64_t cycles_of_an_instruction;  // at most
     std::unique_ptr<Addresses> addresses;
 
     Visit visit;

@@ -143,7 +143,7 @@ class Core:
     # counts
     @property
     def cycles(self) -> int:
-        """Cycles since the core was made, the kernel's included. Where no pipeline is modelled: instructions retired."""
+        """Cycles since the core was made, the kernel's included. Without a model: instructions retired."""
     def elapse(self, cycles: int) -> None:
         """The kernel works for so long: time goes by, no counter counts."""
     @property

@@ -15,13 +15,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
 
-from emulator.core_file import DEFAULT_CORES
+from workloads import ISAS, Workload, child_seconds, cpu_seconds, raw, real_programs
+
+from perfemu.cores import DEFAULT_CORES
 from perfemu.counting import count
 from perfemu.session import GuestSettings
-from workloads import ISAS, Workload, child_seconds, cpu_seconds, raw, real_programs
 
 CORES = Path(__file__).resolve().parent / "cores"
 CACHEGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes", "--cachegrind-out-file=/dev/null"]
@@ -69,7 +71,7 @@ def run(repeats: int, only: set[str]) -> None:
                 times: dict[str, list[float]] = {mode: [] for mode in runs}
                 for _ in range(repeats):
                     for mode, each in runs.items():
-                        times[mode].append(cpu_seconds(lambda each=each: each(workload)))  # type: ignore[misc]
+                        times[mode].append(cpu_seconds(partial(each, workload)))
                 seconds = {mode: median(values) for mode, values in times.items()}
                 row = {mode: seconds["raw"] / seconds[mode] for mode in list(runs)[1:]}
                 valgrind = cachegrind(workload, repeats)

@@ -12,14 +12,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
+
+from workloads import ISAS, Workload, cpu_seconds, guest_program, raw
 
 from perfemu.counting import count
 from perfemu.events.attributes import Sampling
 from perfemu.recording import record
 from perfemu.session import GuestSettings
-from workloads import ISAS, Workload, cpu_seconds, guest_program, raw
 
 ARGUMENTS = {  # about a thousand million instructions each
     "integer_mix": "20000",
@@ -59,7 +61,7 @@ def measure(workload: Workload, repeats: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="perfemu-bench-") as directory:
         for _ in range(repeats):
             for mode, run in MODES.items():
-                times[mode].append(cpu_seconds(lambda run=run: run(workload, Path(directory))))  # type: ignore[misc]
+                times[mode].append(cpu_seconds(partial(run, workload, Path(directory))))
     return {mode: median(each) for mode, each in times.items()}
 
 

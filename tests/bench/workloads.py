@@ -63,7 +63,7 @@ def debian_program(name: str, isa: str, *arguments: str) -> Workload:
 
 
 def real_programs(isa: str, directory: Path) -> list[Workload]:
-    """A CoreMark-like mix, quicksort, a matrix product, DEFLATE, Lua and SQLite: 30 to 200 million instructions each."""
+    """A CoreMark-like mix, quicksort, a matrix product, DEFLATE, Lua, SQLite: 30 to 200 million instructions each."""
     text = directory / "text"
     if not text.exists():
         words = [f"{(i * 2654435761 % 4093):x} of {i % 977} and the" for i in range(60_000)]
@@ -79,7 +79,7 @@ def real_programs(isa: str, directory: Path) -> list[Workload]:
 
 
 def raw(workload: Workload) -> None:
-    """Unicorn in its fastest configuration: virtual TLB, native fill hook, no other hooks. The Linux around it is ours."""
+    """Unicorn in its fastest configuration: virtual TLB, native fill hook, no other hooks. The Linux is ours."""
     machine = Machine(MachineConfig(workload.isa, sysroot=workload.sysroot))
     cpu = machine.cpus[0]
     cpu.core = Core(workload.isa, machine.memory, counting=False)

@@ -37,9 +37,7 @@ PARTS = {"sampling": sampling.run, "models": models.run, "start-up": start_up}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description="What counting, sampling and modelling cost, as ratios within one run."
-    )
+    parser = argparse.ArgumentParser(description="What counting, sampling and modelling cost, as ratios.")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--programs", default="", help="only these, separated by commas")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")

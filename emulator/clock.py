@@ -21,7 +21,10 @@ class Clock:
 
     def busy_ns(self) -> int:
         """Nanoseconds of executed cycles."""
-        return self._cycles() * 1_000_000_000 // self.frequency_hz
+        return self.ns_of(self._cycles())
+
+    def ns_of(self, cycles: int) -> int:
+        return cycles * 1_000_000_000 // self.frequency_hz
 
     def elapsed_ns(self) -> int:
         """Nanoseconds since the machine started, idle time included."""

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from emulator.core_schema import Key, Kind, children_of, table_of
 from emulator.core_schema import Path as KeyPath
@@ -19,7 +20,7 @@ _LONGEST_CHAIN = 16  # files based on files
 _DEEPEST = 5  # ops.CLASS.width.N.key
 _FEW = 12  # names that an error lists
 
-Tables = dict[str, object]
+Tables = dict[str, Any]  # TOML's
 
 
 class CoreFileError(ValueError):

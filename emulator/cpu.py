@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from emulator._native import AddressSpace, Core, PhysicalMemory
+from emulator.core_layers import Tables
 from emulator.sysregs import SystemRegisters
 
 
@@ -57,10 +58,11 @@ class InterruptSource(Protocol):
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
 
-    def __init__(self, number: int, isa: str, memory: PhysicalMemory) -> None:
+    def __init__(self, number: int, isa: str, memory: PhysicalMemory, model: Tables | None = None) -> None:
+        """`model`: a core file's tables, if there is more to time than one cycle an instruction."""
         self.number = number
         self.isa = isa
-        self.core = Core(isa, memory)
+        self.core = Core(isa, memory, model=model)
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
 

@@ -31,7 +31,7 @@ class Machine:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self.memory = PhysicalMemory(config.memory_bytes)
-        self.cpus = [Cpu(0, config.isa, self.memory)]
+        self.cpus = [Cpu(0, config.isa, self.memory, config.core.model)]
         core = self.cpus[0].core
         self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock)

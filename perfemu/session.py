@@ -15,6 +15,7 @@ from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program, ProgramError, identify
 from emulator.linux.task import Task
 from emulator.machine import Machine, MachineConfig
+from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
@@ -147,14 +148,16 @@ class Session:
     def _build(self) -> Machine:
         settings = self.settings
         raise_descriptor_limit()
-        machine = Machine(
-            MachineConfig(
-                isa=self.isa,
-                core=self.core,
-                sysroot=settings.sysroot,
-                writable_paths=settings.writable_paths,
-            )
+        config = MachineConfig(
+            isa=self.isa,
+            core=self.core,
+            sysroot=settings.sysroot,
+            writable_paths=settings.writable_paths,
         )
+        try:
+            machine = Machine(config)
+        except ValueError as problem:  # what the models see, and the core file's schema does not
+            raise UsageError(f"core {self.core.title}: {problem}") from None
         kernel = machine.kernel
         guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
@@ -185,11 +188,11 @@ class Session:
             with interruption or Interruption():
                 return Ending(machine.run())
         finally:
-            self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, task.user_ns())
+            self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, task.user_ns(), task.system_ns())
 
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""
-        return self.machine.cpus[0].core.cycles
+        return self.machine.cpus[0].core.total(Probe.INST_RETIRED)
 
     def progress(self) -> int:
         """How many the guest had executed a moment ago; may be asked at any time."""

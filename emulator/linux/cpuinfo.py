@@ -10,11 +10,9 @@ from emulator.arch.cpuid import BRAND, CACHES, FEATURE_NAMES, LINE_BYTES, SIGNAT
 from emulator.sysregs import SysReg
 
 MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
-MEGAHERTZ = 1000  # the ideal core's
-BOGOMIPS = "2000.00"  # twice the megahertz, as x86 calculates it
 
 
-def aarch64_cpuinfo(cpus: int) -> str:
+def aarch64_cpuinfo(cpus: int, frequency_hz: int) -> str:
     """arch/arm64/kernel/cpuinfo.c, c_show"""
     midr = ID_REGISTERS[MIDR_EL1]
     features = " ".join(architecture("aarch64").cpu_features)
@@ -31,8 +29,9 @@ def aarch64_cpuinfo(cpus: int) -> str:
     )
 
 
-def x86_64_cpuinfo(cpus: int) -> str:
+def x86_64_cpuinfo(cpus: int, frequency_hz: int) -> str:
     """arch/x86/kernel/cpu/proc.c, show_cpuinfo"""
+    kilohertz = frequency_hz // 1000
     last_level = [ways * sets * LINE_BYTES for _, level, ways, sets, _ in CACHES][-1]
     family = SIGNATURE >> 8 & 0xF
     model = (SIGNATURE >> 16 & 0xF) << 4 | SIGNATURE >> 4 & 0xF
@@ -43,7 +42,7 @@ def x86_64_cpuinfo(cpus: int) -> str:
         f"model\t\t: {model}\n"
         f"model name\t: {BRAND}\n"
         f"stepping\t: {SIGNATURE & 0xF}\n"
-        f"cpu MHz\t\t: {MEGAHERTZ}.000\n"
+        f"cpu MHz\t\t: {kilohertz // 1000}.{kilohertz % 1000:03}\n"
         f"cache size\t: {last_level >> 10} KB\n"
         "physical id\t: 0\n"
         f"siblings\t: {cpus}\n"
@@ -57,7 +56,7 @@ def x86_64_cpuinfo(cpus: int) -> str:
         "wp\t\t: yes\n"
         f"flags\t\t: {' '.join(FEATURE_NAMES)}\n"
         "bugs\t\t:\n"
-        f"bogomips\t: {BOGOMIPS}\n"
+        f"bogomips\t: {2 * kilohertz // 1000}.{2 * kilohertz // 10 % 100:02}\n"
         f"clflush size\t: {LINE_BYTES}\n"
         f"cache_alignment\t: {LINE_BYTES}\n"
         "address sizes\t: 39 bits physical, 48 bits virtual\n"
@@ -66,4 +65,4 @@ def x86_64_cpuinfo(cpus: int) -> str:
     )
 
 
-CPUINFO: dict[str, Callable[[int], str]] = {"aarch64": aarch64_cpuinfo, "x86_64": x86_64_cpuinfo}
+CPUINFO: dict[str, Callable[[int, int], str]] = {"aarch64": aarch64_cpuinfo, "x86_64": x86_64_cpuinfo}

@@ -9,20 +9,22 @@ from emulator.linux.timers import Timer, Timers
 
 
 class IntervalTimer:
-    """A timer on elapsed time, or on the CPU time of the machine's one running task."""
+    """A timer on elapsed time, or on a CPU time of the machine's one running task, which `cpu_ns` reads."""
 
-    def __init__(self, timers: Timers, clock: Clock, fires: Callable[[], None], *, cpu_time: bool = False) -> None:
+    def __init__(
+        self, timers: Timers, clock: Clock, fires: Callable[[], None], cpu_ns: Callable[[], int] | None = None
+    ) -> None:
         self._timers = timers
         self._clock = clock
         self._fires = fires
-        self._cpu_time = cpu_time
+        self._cpu_ns = cpu_ns
         self._timer: Timer | None = None
         self._due_ns = 0
         self.interval_ns = 0
         self.missed = 0  # intervals that had passed, too, when it fired last
 
     def now_ns(self) -> int:
-        return self._clock.busy_ns() if self._cpu_time else self._clock.elapsed_ns()
+        return self._clock.elapsed_ns() if self._cpu_ns is None else self._cpu_ns()
 
     def set(self, value_ns: int, interval_ns: int) -> None:
         """Fire in `value_ns`, then every `interval_ns` (0: never again). A value of 0 disarms."""
@@ -50,14 +52,17 @@ class IntervalTimer:
 
     def _arm(self, due_ns: int) -> None:
         self._due_ns = due_ns
-        if self._cpu_time:
-            cycle = -(-due_ns * self._clock.frequency_hz // 1_000_000_000)
+        if self._cpu_ns is not None:
+            cycle = self._clock.cycle_at(self._clock.elapsed_ns() + due_ns - self._cpu_ns())
             self._timer = self._timers.at_cycle(cycle, self._expire)
         else:
             self._timer = self._timers.at_time(due_ns, self._expire)
 
     def _expire(self) -> None:
         self._timer = None
+        if self.now_ns() < self._due_ns:  # meanwhile the kernel has worked, and the timer is of user time
+            self._arm(self._due_ns)
+            return
         if self.interval_ns:
             self.missed = max(self.now_ns() - self._due_ns, 0) // self.interval_ns
             self._arm(self._due_ns + (self.missed + 1) * self.interval_ns)

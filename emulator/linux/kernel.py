@@ -10,6 +10,7 @@ from typing import Protocol
 from emulator._native import PhysicalMemory
 from emulator.arch import architecture
 from emulator.clock import Clock
+from emulator.core_file import CoreFile, KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
 from emulator.linux import procfs, sysfs
 from emulator.linux.errors import ENOENT, ENOSYS, LinuxError
@@ -45,6 +46,8 @@ class Configuration(Protocol):
     @property
     def isa(self) -> str: ...
     @property
+    def core(self) -> CoreFile: ...
+    @property
     def seed(self) -> int: ...
     @property
     def sysroot(self) -> str | None: ...
@@ -62,6 +65,9 @@ class Kernel:
         self.clock = clock
         self.random = Random(config.seed)
         self.tracepoints = Tracepoints()
+        self._costs = config.core.kernel
+        self._takes_time = config.core.model is not None or self._costs != KernelCosts()
+        self.system_cycles = 0  # that all tasks together have used
         self.timers = Timers(clock, lambda: cpus[0].core.cycles)
         self.tasks: dict[int, Task] = {}
         self.exit_status: int | None = None  # wait status word of the first process
@@ -205,6 +211,7 @@ class Kernel:
                 mapped.fire(task, mapping)
 
         def on_fault(address: int, major: bool | None, user: bool) -> None:
+            self._work(task, self._costs.fault)
             if faulted:
                 faulted.fire(task, address, major, user)
 
@@ -228,10 +235,21 @@ class Kernel:
 
     # ---- exits of a CPU
 
+    def _work(self, task: Task, cycles: int) -> None:
+        """The kernel works for a task: time goes by, and no PMU counts. What the CPU has begun is completed before."""
+        if self._takes_time:
+            core = task.cpu.core
+            before = core.cycles
+            core.elapse(cycles)
+            took = core.cycles - before
+            task.system_cycles += took
+            self.system_cycles += took
+
     def handle_syscall(self, cpu: Cpu) -> None:
         task = self._current[cpu.number]
         assert task is not None, f"CPU {cpu.number} runs no task"
         core = cpu.core
+        self._work(task, self._costs.syscall)
         registers = core.syscall_arguments()
         number, arguments = registers[0], registers[1:]
         call = self._calls.get(number) or self._compile(number)
@@ -308,6 +326,7 @@ class Kernel:
 
     def handle_exception(self, cpu: Cpu) -> None:
         task = self.current(cpu)
+        self._work(task, self._costs.exception)
         kind = ExceptionKind(cpu.core.exception)
         signal, code = EXCEPTION_SIGNALS[kind]
         if kind is ExceptionKind.INTERNAL:
@@ -328,6 +347,7 @@ class Kernel:
 
     def sleep_until(self, task: Task, elapsed_ns: int | None) -> bool:
         """Idle until the clock shows `elapsed_ns` (None: for ever); False when a signal came first."""
+        self._work(task, self._costs.switch)
         self.tracepoints.sched_out.fire(task, task.cpu)
         reached = self._idle(task, elapsed_ns)
         if task.exit_code is None:

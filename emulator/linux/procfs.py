@@ -32,6 +32,9 @@ class Kernel(KernelServices, Protocol):
     @property
     def file_tree(self) -> FileTree: ...
 
+    @property
+    def system_cycles(self) -> int: ...
+
     def current(self, cpu: Cpu) -> Task: ...
 
 
@@ -64,10 +67,11 @@ def uptime(kernel: Kernel) -> str:
 
 def machine_stat(kernel: Kernel) -> str:
     """/proc/stat, with the machine's time before the program as idle time."""
-    user = ticks(kernel.clock.busy_ns())
-    idle = ticks(kernel.clock.monotonic_ns()) - user
+    system = ticks(kernel.clock.ns_of(kernel.system_cycles))
+    user = ticks(kernel.clock.busy_ns()) - system
+    idle = ticks(kernel.clock.monotonic_ns()) - user - system
     boot = (kernel.clock.realtime_ns() - kernel.clock.monotonic_ns()) // NANOSECONDS
-    times = f"{user} 0 0 {idle} 0 0 0 0 0 0"
+    times = f"{user} 0 {system} {idle} 0 0 0 0 0 0"
     cpus = "".join(f"cpu{cpu.number} {times}\n" for cpu in kernel.cpus)
     return f"cpu  {times}\n{cpus}intr 0\nctxt 0\nbtime {boot}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
 
@@ -78,7 +82,7 @@ def _uuid(kernel: Kernel) -> str:
 
 
 SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
-    "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](len(kernel.cpus)),
+    "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](len(kernel.cpus), kernel.clock.frequency_hz),
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
     "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text4\n",

@@ -99,6 +99,7 @@ class Task:
     cpu: Cpu
     start_time_ns: int = 0  # elapsed_ns of the machine's clock
     start_busy_ns: int = 0
+    system_cycles: int = 0  # that the kernel has worked for it
     pgid: int = 0
     sid: int = 0
     exit_code: int | None = None  # wait status word, once it has ended
@@ -128,9 +129,16 @@ class Task:
     def architecture(self) -> Architecture:
         return self.kernel.architecture
 
-    def user_ns(self) -> int:
-        """CPU time in user mode. The only running task has used all that its CPU executed since it started."""
+    def cpu_ns(self) -> int:
+        """CPU time. The only running task has used all that its CPU executed since it started."""
         return self.kernel.clock.busy_ns() - self.start_busy_ns
+
+    def system_ns(self) -> int:
+        """... and of that, what the kernel took."""
+        return self.kernel.clock.ns_of(self.system_cycles)
+
+    def user_ns(self) -> int:
+        return self.cpu_ns() - self.system_ns()
 
     def __hash__(self) -> int:
         return self.tid

@@ -98,7 +98,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """Guest time of one run, in ns. No kernel code is executed, so system time is 0."""
+    """Guest time of one run, in ns. System time is what the core file says that kernel work costs."""
 
     elapsed_ns: int
     user_ns: int

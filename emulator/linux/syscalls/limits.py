@@ -37,16 +37,15 @@ class Rusage:
     """struct rusage: what is counted; the rest is zero in Linux, too."""
 
     user_ns: int
+    system_ns: int
     maximum_resident_kib: int
     minor_faults: int
     major_faults: int
 
     def pack(self) -> bytes:
-        user = Timeval.from_ns(self.user_ns).pack()
-        system = bytes(16)  # the kernel takes no time
         return (
-            user
-            + system
+            Timeval.from_ns(self.user_ns).pack()
+            + Timeval.from_ns(self.system_ns).pack()
             + struct.pack("<14Q", self.maximum_resident_kib, 0, 0, 0, self.minor_faults, self.major_faults, *[0] * 8)
         )
 
@@ -101,8 +100,8 @@ def getrusage(task: Task, who: int, usage: Out[Rusage]) -> int:
     mm = task.mm
     nobody = who == RUSAGE_CHILDREN
     usage.write(
-        Rusage(0, 0, 0, 0)
+        Rusage(0, 0, 0, 0, 0)
         if nobody
-        else Rusage(task.user_ns(), mm.resident_pages() * 4, mm.minor_faults, mm.major_faults)
+        else Rusage(task.user_ns(), task.system_ns(), mm.resident_pages() * 4, mm.minor_faults, mm.major_faults)
     )
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -28,8 +29,8 @@ def _coarse(ns: int) -> int:
 CLOCKS: dict[int, Callable[[Task], int]] = {
     CLOCK_REALTIME: lambda task: task.clock.realtime_ns(),
     CLOCK_MONOTONIC: lambda task: task.clock.monotonic_ns(),
-    CLOCK_PROCESS_CPUTIME_ID: lambda task: task.user_ns(),
-    CLOCK_THREAD_CPUTIME_ID: lambda task: task.user_ns(),
+    CLOCK_PROCESS_CPUTIME_ID: lambda task: task.cpu_ns(),
+    CLOCK_THREAD_CPUTIME_ID: lambda task: task.cpu_ns(),
     CLOCK_MONOTONIC_RAW: lambda task: task.clock.monotonic_ns(),
     CLOCK_REALTIME_COARSE: lambda task: _coarse(task.clock.realtime_ns()),
     CLOCK_MONOTONIC_COARSE: lambda task: _coarse(task.clock.monotonic_ns()),
@@ -57,7 +58,7 @@ def _now(task: Task, clock: int) -> int:
     if read is not None:
         return read(task)
     if clock < 0 and clock & 7 in (2, 6) and ~clock >> 3 in (0, task.pid):
-        return task.user_ns()
+        return task.cpu_ns()
     raise LinuxError(EINVAL, f"clock {clock} is not one of {sorted(CLOCKS)}")
 
 
@@ -152,8 +153,9 @@ def _interval_timer(task: Task, which: int) -> IntervalTimer:
     timer = task.interval_timers.get(which)
     if timer is None:
         info = SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL)
+        cpu_ns = {0: None, 1: task.user_ns, 2: task.cpu_ns}[which]
         timer = task.interval_timers[which] = IntervalTimer(
-            task.kernel.timers, task.clock, lambda: task.kernel.send_signal(task, info), cpu_time=which != 0
+            task.kernel.timers, task.clock, lambda: task.kernel.send_signal(task, info), cpu_ns
         )
     return timer
 
@@ -218,8 +220,8 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
             posix_timer.overruns_before, posix_timer.overruns = posix_timer.overruns, min(timer.missed, INT_MAX)
             task.kernel.send_signal(task, replace(info, overrun=posix_timer.overruns))
 
-    cpu_time = clock in CPU_CLOCKS or clock < 0
-    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_time=cpu_time)
+    cpu_ns = task.cpu_ns if clock in CPU_CLOCKS or clock < 0 else None
+    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns)
     posix_timer = task.posix_timers[number] = PosixTimer(clock, timer)
     timer_id.write(U32(number))
     return 0
@@ -270,7 +272,7 @@ def timer_delete(task: Task, number: int) -> int:
 
 @syscall(aarch64=153, x86_64=100)
 def times(task: Task, buffer: Address) -> int:
-    ticks = task.user_ns() // (NANOSECONDS // TICKS_PER_SECOND)
+    tick_ns = NANOSECONDS // TICKS_PER_SECOND
     if buffer:
-        task.mm.write(buffer, ticks.to_bytes(8, "little") + bytes(24))
-    return task.clock.monotonic_ns() // (NANOSECONDS // TICKS_PER_SECOND)
+        task.mm.write(buffer, struct.pack("<4Q", task.user_ns() // tick_ns, task.system_ns() // tick_ns, 0, 0))
+    return task.clock.monotonic_ns() // tick_ns

@@ -38,6 +38,7 @@ class Machine:
         task.exit_code = None
         task.start_time_ns = 0
         task.user_ns = lambda: 250_000_000
+        task.system_ns = lambda: 40_000_000
         task.personality = 0
         task.no_new_privileges = False
         task.limits = Limits()

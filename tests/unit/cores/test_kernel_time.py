@@ -1,0 +1,111 @@
+"""Kernel work costs what the core file says: on the clock and as system time, and on no hardware counter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import perfemu
+import require
+from end_to_end.random_guests import write_program
+from guests import ISAS, guest
+
+
+def seconds(result: perfemu.StatResult, what: str) -> str:
+    """A time as stat prints it, in seconds."""
+    return next(line.split()[0] for line in str(result).splitlines() if line.endswith(f"seconds {what}"))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_system_call_costs_its_cycles_and_hardware_counters_do_not_see_them(isa: str) -> None:
+    """loop_1k makes one system call, exit, and executes n instructions: n ns of user time on the ideal core at 1 GHz,
+    and 1000 ns in the kernel."""
+    program = guest("loop_1k", isa)
+    instructions = program.counts["INST_RETIRED"]
+    result = perfemu.stat(
+        [program.path],
+        ["cycles", "task-clock", "instructions"],
+        core="ideal",
+        core_changes=["kernel.syscall_cycles=1000"],
+    )
+    assert result["cycles"] == result["instructions"] == instructions
+    assert result["task-clock"] == instructions + 1000
+    assert seconds(result, "user") == f"{instructions / 1e9:.9f}"
+    assert seconds(result, "sys") == "0.000001000"
+    assert seconds(result, "time elapsed") == f"{(instructions + 1000) / 1e9:.9f}"
+
+
+def test_faults_cost_theirs_the_kernels_own_too() -> None:
+    program = guest("compression", "aarch64")
+    changes = ["kernel.fault_cycles=500"]
+    plain = perfemu.stat([program.path], ["page-faults"], core="ideal", capture=True)
+    result = perfemu.stat([program.path], ["page-faults"], core="ideal", core_changes=changes, capture=True)
+    assert result["page-faults"] == plain["page-faults"] > 10
+    assert seconds(plain, "sys") == "0.000000000"
+    assert seconds(result, "sys") == f"{500 * result['page-faults'] / 1e9:.9f}"
+    assert seconds(result, "user") == seconds(plain, "user")
+
+
+def test_frequency_turns_cycles_into_time() -> None:
+    """2600 cycles a microsecond: the program's 2004 are 770 ns and a bit, rounded down, the kernel's 5200 are 2000."""
+    result = perfemu.stat(
+        [guest("loop_1k", "aarch64").path],
+        ["cycles", "task-clock"],
+        core="ideal",
+        core_changes=["frequency_hz=2_600_000_000", "kernel.syscall_cycles=5200"],
+    )
+    assert result["cycles"] == 2004
+    assert result["task-clock"] == 2770  # 7204 / 2.6 = 2770.8
+    assert seconds(result, "sys") == "0.000002000"
+    assert seconds(result, "user") == "0.000000770"
+
+
+def test_an_exception_costs_its_cycles(tmp_path: Path) -> None:
+    """udf ends the program: one instruction that does not retire, one exception."""
+    program = tmp_path / "undefined"
+    write_program(program, "aarch64", bytes.fromhex("00000000"))
+    result = perfemu.stat(
+        [program], ["instructions"], core="ideal", core_changes=["kernel.exception_cycles=700"], capture=True
+    )
+    assert result["instructions"] == 0
+    assert seconds(result, "sys") == "0.000000700"
+
+
+def test_sleeping_costs_a_switch_and_is_no_cpu_time() -> None:
+    sleep = require.command("busybox", package="busybox-static")
+    changes = ["kernel.switch_cycles=3000"]
+    result = perfemu.stat([sleep, "sleep", "1"], ["context-switches"], core="ideal", core_changes=changes)
+    assert result["context-switches"] == 1
+    assert seconds(result, "sys") == "0.000003000"
+    assert result.elapsed_ns > 1_000_000_000
+
+
+def test_a_program_sees_its_system_time() -> None:
+    """At 1 MHz a million cycles are a second, 100 ticks. A static busybox makes calls before it reads the file."""
+    cat = require.command("busybox", package="busybox-static")
+    changes = ["frequency_hz=1_000_000", "kernel.syscall_cycles=1_000_000"]
+    run = perfemu.run([cat, "cat", "/proc/self/stat"], core="ideal", core_changes=changes, capture=True)
+    assert run.stdout is not None
+    system_ticks = int(run.stdout.split()[14])
+    assert system_ticks >= 300
+    assert system_ticks % 100 == 0
+    assert int(run.stdout.split()[13]) == run.instructions * 100 // 1_000_000 or int(run.stdout.split()[13]) < 100
+    times = perfemu.run([cat, "cat", "/proc/stat"], core="ideal", core_changes=changes, capture=True)
+    assert times.stdout is not None
+    assert int(times.stdout.split()[3]) == system_ticks  # cpu user nice system
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_watching_changes_nothing_where_the_kernel_takes_time(isa: str, tmp_path: Path) -> None:
+    changes = [f"kernel.{name}_cycles=1234" for name in ("syscall", "fault", "exception", "switch")]
+    program = guest("compression", isa).path
+    alone = perfemu.run([program], core="ideal", core_changes=changes, capture=True)
+    watched = perfemu.stat([program], ["cycles", "cpu-clock"], core="ideal", core_changes=changes, capture=True)
+    recorded = perfemu.record(
+        [program], ["cpu-clock", "cycles"], period=10007, core="ideal", core_changes=changes, capture=True,
+        output=tmp_path / "perf.data",
+    )  # fmt: skip
+    assert watched.stdout == recorded.stdout == alone.stdout
+    assert watched.elapsed_ns == alone.elapsed_ns
+    assert watched["cycles"] == alone.instructions

@@ -55,7 +55,7 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     Model& model = *core.model_;
     if (core.follows_branches_) [[unlikely]]
         core.previous_->departures += address != core.previous_->end;
-    if (model.visit.block && !model.visit.block->special) [[likely]]
+    if (model.visit.block && !model.visit.block->special && !core.stepping_) [[likely]]
         core.finish_visit(address);
     Block* block = core.blocks_.cached(address);
     uint64_t budget = core.budget_ - block->cost;

@@ -1,0 +1,135 @@
+"""On a core whose time is modelled: counters overflow at the exact instruction, and watching changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from emulator.core_file import load_core
+from emulator.cpu import ExitReason
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+from emulator.probes import Probe
+from guests import guest
+
+CORES = {"aarch64": ("cortex-a55", "neoverse-n1"), "x86_64": ()}
+MACHINES = [(isa, core) for isa, cores in CORES.items() for core in cores]
+# Page faults, system calls, data-dependent branches; changing code; REP; locks; code across pages
+PROGRAMS = ("loop_1k", "memory_access", "self_modifying", "string_instructions", "page_crossing", "locked_operations")
+WATCHED = {
+    Probe.CYCLES: 97,
+    Probe.L1D_REFILL_LOAD: 3,
+    Probe.L1D_ACCESS_LOAD: 11,
+    Probe.L1I_ACCESS: 17,
+    Probe.BR_MISPREDICTED: 2,
+    Probe.DTLB_REFILL_STORE: 1,
+    Probe.UOPS_RETIRED: 101,
+    Probe.INST_RETIRED: 53,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program was: `overflows` are (instructions, cycles, the probe's total, address that fired)."""
+
+    status: int
+    totals: dict[str, int]
+    cycles: int
+    overflows: list[tuple[int, int, int, int]]
+
+
+def run(program: str, isa: str, core_name: str, watched: Probe | None = None, period: int = 0, until: int = 0) -> Run:
+    """Run to the end; `until`: stop and go on at every so many cycles, too, as a timer would."""
+    machine = Machine(MachineConfig(isa, core=load_core(core_name)))
+    kernel, cpu = machine.kernel, machine.cpus[0]
+    core = cpu.core
+    core.follow_branches()
+    path = str(guest(program, isa).path)
+    bank = core.add_bank(1)
+    machine.start(Program(path, (path,), stdout=-1))
+    overflows: list[tuple[int, int, int, int]] = []
+    if watched is not None:
+        bank.set_width(0, 48)
+        bank.connect(0, 1 << watched)
+        bank.write(0, 2**48 - period)
+        bank.arm(1)
+    answers = {
+        ExitReason.SYSCALL: kernel.handle_syscall,
+        ExitReason.REGISTER: kernel.handle_register,
+        ExitReason.FAULT: kernel.handle_fault,
+        ExitReason.EXCEPTION: kernel.handle_exception,
+    }
+    while (status := kernel.exit_status) is None:
+        deadline = core.cycles + until if until else kernel.next_deadline()
+        reason = ExitReason(core.run(deadline))
+        if reason is ExitReason.OVERFLOW:
+            assert watched is not None
+            assert bank.overflowed() == 1
+            bank.clear_overflowed(1)
+            fired = core.total(watched)
+            overflows.append((core.total(Probe.INST_RETIRED), core.cycles, fired, core.last_retired_pc))
+            bank.write(0, 2**48 - (period - fired % period))
+        elif reason is ExitReason.DEADLINE:
+            assert core.cycles >= deadline
+            overflows.append((core.total(Probe.INST_RETIRED), core.cycles, 0, core.pc))
+        else:
+            answers[reason](cpu)
+    totals = {probe.name: core.total(probe) for probe in Probe}
+    return Run(status, totals, core.cycles, overflows)
+
+
+@cache
+def unwatched(program: str, isa: str, core_name: str) -> Run:
+    return run(program, isa, core_name)
+
+
+def programs(isa: str) -> list[str]:
+    return [name for name in PROGRAMS if guest_exists(name, isa)]
+
+
+def guest_exists(name: str, isa: str) -> bool:
+    try:
+        guest(name, isa)
+    except StopIteration:
+        return False
+    return True
+
+
+CASES = [(program, isa, core) for isa, core in MACHINES for program in programs(isa)]
+
+
+@pytest.mark.parametrize(("program", "isa", "core"), CASES)
+@pytest.mark.parametrize("watched", WATCHED, ids=lambda probe: probe.name)
+def test_watching_changes_nothing(program: str, isa: str, core: str, watched: Probe) -> None:
+    seen = run(program, isa, core, watched, WATCHED[watched])
+    plain = unwatched(program, isa, core)
+    assert seen.status == plain.status
+    assert seen.totals == plain.totals
+    assert seen.cycles == plain.cycles
+
+
+@pytest.mark.parametrize(("program", "isa", "core"), CASES)
+@pytest.mark.parametrize("watched", WATCHED, ids=lambda probe: probe.name)
+def test_an_overflow_is_at_the_first_instruction_that_reaches_the_period(
+    program: str, isa: str, core: str, watched: Probe
+) -> None:
+    period = WATCHED[watched]
+    every = run(program, isa, core, watched, 1).overflows
+    firing = {instructions: (total, address) for instructions, _, total, address in every}
+    seen = run(program, isa, core, watched, period).overflows
+    # With period 1 every instruction that fires stops the core. Of these, the first at or behind each multiple:
+    expected, next_multiple = [], period
+    for instructions, (total, address) in firing.items():
+        if total >= next_multiple:
+            expected.append((instructions, total, address))
+            next_multiple = total - total % period + period
+    assert [(instructions, total, address) for instructions, _, total, address in seen] == expected
+
+
+@pytest.mark.parametrize(("program", "isa", "core"), CASES)
+def test_a_deadline_in_cycles_is_met_at_the_first_instruction_behind_it(program: str, isa: str, core: str) -> None:
+    seen = run(program, isa, core, until=1000)
+    plain = unwatched(program, isa, core)
+    assert (seen.status, seen.totals, seen.cycles) == (plain.status, plain.totals, plain.cycles)

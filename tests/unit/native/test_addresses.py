@@ -16,6 +16,8 @@ PROGRAMS = [
     ("memory_access",),
     ("recursion",),
     ("locked_operations",),
+    ("self_modifying",),
+    ("fresh_pages",),
     ("sort", "300"),
     ("integer_mix", "1"),
     ("compression", "1"),
@@ -24,7 +26,8 @@ PROGRAMS = [
 ISAS = ["aarch64", "x86_64"]
 
 # A loop whose second load's address comes through a vector register, so that only the first is known at the entry.
-CHAIN_AARCH64 = f"""
+CHAINS = {
+    "aarch64": f"""
     mov x0, #{DATA >> 16 << 16}
     mov x9, #20
     str x0, [x0]
@@ -38,7 +41,24 @@ CHAIN_AARCH64 = f"""
     subs x9, x9, #1
     b.ne 1b
     svc #0
-"""
+""",
+    "x86_64": f"""
+    mov $60, %eax
+    mov ${DATA}, %ebx
+    mov $20, %ebp
+    mov %rbx, (%rbx)
+1:  movq (%rbx), %xmm0
+    movq %xmm0, %rcx
+    mov 8(%rcx), %rdx
+    mov %rbp, 16(%rcx)
+    movq %rcx, %xmm1
+    pextrq $0, %xmm1, %rsi
+    movups 32(%rsi), %xmm2
+    dec %rbp
+    jne 1b
+    syscall
+""",
+}
 
 
 @pytest.fixture(scope="module", params=PROGRAMS, ids=lambda program: program[0])
@@ -94,34 +114,51 @@ def test_stepping_finds_the_same(isa: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return assemble("aarch64", CHAIN_AARCH64, tmp_path_factory.mktemp("chain"))
+def chain(isa: str, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return assemble(isa, CHAINS[isa], tmp_path_factory.mktemp("chain"))
 
 
 @pytest.mark.parametrize("way", traced.WAYS)
-def test_addresses_that_registers_do_not_tell_are_found_in_the_block(chain: bytes, way: str) -> None:
-    run = traced.bare("aarch64", chain, way)
+def test_addresses_that_registers_do_not_tell_are_found_in_the_block(isa: str, chain: bytes, way: str) -> None:
+    run = traced.bare(isa, chain, way)
     run.finish()
     events = run.events()
-    assert events == traced.reference("aarch64", chain)
-    assert len(events) == 1 + 20 * 5  # a store; ldr, ldr, str and an ldp of two, 20 times
+    assert events == traced.reference(isa, chain)
+    assert len(events) == 1 + 20 * 5  # a store; load, load, store and two words of a pair or a vector, 20 times
     # The loop is in two blocks: entered from above, and from its end. Each is translated anew once.
     assert run.tracer.retranslations == (2 if way.startswith("slices") else 0)
 
 
-def test_each_translation_gets_its_calls_again(chain: bytes) -> None:
-    run = traced.bare("aarch64", chain)
+def test_each_translation_gets_its_calls_again(isa: str, chain: bytes) -> None:
+    run = traced.bare(isa, chain)
     run.finish(most_blocks=3, between=run.tracer.flush_translations)
-    assert run.events() == traced.reference("aarch64", chain)
+    assert run.events() == traced.reference(isa, chain)
     assert run.tracer.retranslations > 2
 
 
-def test_stepping_and_running_may_alternate_in_such_a_block(chain: bytes) -> None:
-    run = traced.bare("aarch64", chain)
+def test_stepping_and_running_may_alternate_in_such_a_block(isa: str, chain: bytes) -> None:
+    run = traced.bare(isa, chain)
     stepping = False
     while run.tracer.run(4, stepping) != "syscall":
         stepping = not stepping
-    assert run.events() == traced.reference("aarch64", chain)
+    assert run.events() == traced.reference(isa, chain)
+
+
+@pytest.mark.parametrize("stepping", [False, True])
+def test_long_code_is_cut_anywhere(isa: str, stepping: bool, tmp_path: Path) -> None:
+    """1,500 loads, each through the last one's result and a vector: cut at pages' ends, and elsewhere."""
+    one = {"aarch64": "ldr d0, [x0]\nfmov x0, d0\n", "x86_64": "movq (%rbx), %xmm0\nmovq %xmm0, %rbx\n"}[isa]
+    first = {
+        "aarch64": f"mov x0, #{DATA}\nstr x0, [x0]\n",
+        "x86_64": f"mov $60, %eax\nmov ${DATA}, %ebx\nmov %rbx, (%rbx)\n",
+    }[isa]
+    last = {"aarch64": "svc #0", "x86_64": "syscall"}[isa]
+    code = assemble(isa, first + one * 1500 + last, tmp_path)
+    run = traced.bare(isa, code)
+    run.finish(stepping=stepping)
+    events = run.events()
+    assert events == traced.reference(isa, code)
+    assert [address for _, address, _, _ in events] == [DATA] * 1501
 
 
 def test_blocks_that_overlap_keep_their_calls(tmp_path: Path) -> None:

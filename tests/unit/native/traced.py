@@ -53,7 +53,8 @@ class Traced:
         return list(struct.iter_unpack("<4Q", self.tracer.events()))
 
 
-def _traced(isa: str, memory: PhysicalMemory, space: AddressSpace, entry: int, stack_pointer: int, way: str) -> Traced:
+def on(isa: str, memory: PhysicalMemory, space: AddressSpace, entry: int, stack_pointer: int, way: str) -> Traced:
+    """Whatever is mapped in `space`."""
     tracer = AddressTracer(isa, space, *WAYS[way])
     assert tracer.way == way
     tracer.write_register(PC[isa], entry)
@@ -81,7 +82,7 @@ def program(isa: str, path: Path, arguments: tuple[str, ...] = (), way: str = "s
         stack_pointer = code_hook.STACK + code_hook.STACK_SIZE - PAGE_SIZE
         map_pages(code_hook.STACK, code_hook.STACK_SIZE, READ | WRITE)
         space.write(stack_pointer, code_hook.stack_contents(stack_pointer, [path.name, *arguments]))
-        return _traced(isa, memory, space, elf["e_entry"], stack_pointer, way)
+        return on(isa, memory, space, elf["e_entry"], stack_pointer, way)
 
 
 def bare(isa: str, code: bytes, way: str = "slices", protection: int = READ | EXECUTE) -> Traced:
@@ -92,7 +93,7 @@ def bare(isa: str, code: bytes, way: str = "slices", protection: int = READ | EX
     space.map(CODE, memory.allocate(pages), pages, protection)
     space.write(CODE, code)
     space.map(DATA, memory.allocate(DATA_PAGES), DATA_PAGES, READ | WRITE)
-    return _traced(isa, memory, space, CODE, STACK_TOP, way)
+    return on(isa, memory, space, CODE, STACK_TOP, way)
 
 
 def reference(isa: str, code: bytes) -> list[access_hook.Event]:

@@ -146,3 +146,4 @@ class OpClass(IntEnum):
     X87_COMPARE = 126  # fcom, fucomi
     X87_SELECT = 127  # fcmov
     X87_CONTROL = 128  # fldcw, fnstcw, fnstsw; ldmxcsr, stmxcsr
+    DIV_SIGNED64 = 129  # idiv of 64 bits

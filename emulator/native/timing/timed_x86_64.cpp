@@ -290,15 +290,13 @@ void TimedX8664::set_class(const Instruction& one, TimedOp& op) const {
             op.eliminable_move = plain_registers;
             if (one.in_memory) op.op_class = OpClass::NONE;
             break;
-        case OpClass::VECTOR_PERMUTE:  // MOVLPS and the like to memory; loads that duplicate
-            if (op.stores ||
-                (op.loads && (one.is(X86_INS_MOVDDUP) || one.is(X86_INS_MOVSHDUP) || one.is(X86_INS_MOVSLDUP))))
+        case OpClass::VECTOR_PERMUTE: {  // some only load, or only store
+            bool duplicates = one.is(X86_INS_MOVDDUP) || one.is(X86_INS_MOVSHDUP) || one.is(X86_INS_MOVSLDUP);
+            if (op.stores || (op.loads && (duplicates || one.has(effect::MERGES_REGISTER))))
                 op.op_class = OpClass::NONE;
             if (op.stores) op.sources = TimedOp::none<6>(), add(op.sources, number(one.operand(1).reg));
             break;
-        case OpClass::VECTOR_BLEND:  // MOVSS, MOVSD
-            if (one.in_memory && one.has(effect::MERGES_REGISTER)) op.op_class = OpClass::NONE;
-            break;
+        }
         case OpClass::VECTOR_LOGIC:  // MOVD, MOVQ
             if (one.is(X86_INS_MOVD) || one.is(X86_INS_MOVQ)) {
                 if (one.in_memory) {
@@ -363,7 +361,8 @@ void TimedX8664::set_class(const Instruction& one, TimedOp& op) const {
     }
     bool wide = detail->op_count && one.operand(0).size == 8;
     if (one.has(effect::BY_WIDTH) && wide && op.op_class == one.row->op_class)
-        op.op_class = static_cast<OpClass>(static_cast<unsigned>(op.op_class) + 1);
+        op.op_class =
+            one.is(X86_INS_IDIV) ? OpClass::DIV_SIGNED64 : static_cast<OpClass>(static_cast<unsigned>(op.op_class) + 1);
     if (detail->prefix[0] == X86_PREFIX_LOCK || (one.is(X86_INS_XCHG) && one.in_memory)) op.op_class = OpClass::ATOMIC;
 }
 

@@ -105,6 +105,16 @@ class TimedX8664 final : public TimedDecoder {
         bool is(unsigned id) const { return insn->id == id; }
         bool has(uint32_t effects) const { return row->effects & effects; }
         const cs_x86_op& operand(unsigned i) const { return detail->operands[i]; }
+        // Among the legacy prefixes. Capstone leaves some out, such as F2 before A5.
+        bool prefixed(uint8_t prefix) const {
+            static constexpr std::array<uint8_t, 11> LEGACY = {0x66, 0x67, 0xf2, 0xf3, 0xf0, 0x2e,
+                                                               0x36, 0x3e, 0x26, 0x64, 0x65};
+            for (unsigned at = 0; at < insn->size; at++) {
+                if (std::find(LEGACY.begin(), LEGACY.end(), insn->bytes[at]) == LEGACY.end()) return false;
+                if (insn->bytes[at] == prefix) return true;
+            }
+            return false;
+        }
         bool has_registers(unsigned count) const {
             for (unsigned i = 0; i < count; i++)
                 if (i >= detail->op_count || operand(i).type != X86_OP_REG) return false;
@@ -363,7 +373,7 @@ void TimedX8664::set_class(const Instruction& one, TimedOp& op) const {
     if (one.has(effect::BY_WIDTH) && wide && op.op_class == one.row->op_class)
         op.op_class =
             one.is(X86_INS_IDIV) ? OpClass::DIV_SIGNED64 : static_cast<OpClass>(static_cast<unsigned>(op.op_class) + 1);
-    if (detail->prefix[0] == X86_PREFIX_LOCK || (one.is(X86_INS_XCHG) && one.in_memory)) op.op_class = OpClass::ATOMIC;
+    if (one.prefixed(X86_PREFIX_LOCK) || (one.is(X86_INS_XCHG) && one.in_memory)) op.op_class = OpClass::ATOMIC;
 }
 
 void TimedX8664::set_stack(const Instruction& one, TimedOp& op) const {
@@ -435,8 +445,7 @@ void TimedX8664::set_string(const Instruction& one, TimedOp& op) const {
     }
     if (op.op_class != OpClass::STRING) return;
     op.complex_address = false;
-    uint8_t prefix = one.detail->prefix[0];
-    if (prefix != X86_PREFIX_REP && prefix != X86_PREFIX_REPNE) return;
+    if (!one.prefixed(X86_PREFIX_REP) && !one.prefixed(X86_PREFIX_REPNE)) return;
     op.repeated = true;
     add(op.sources, RCX);
     if (op.destinations.back() == timed_register::NONE) add(op.destinations, RCX);  // CMPS has four: RCX is as early

@@ -91,6 +91,7 @@ CLASSES = """
     movsb                     | STRING           |  4 | loads stores microcoded
     rep stosq                 | STRING           |  8 | stores microcoded repeated
     repne scasb               | STRING           |  4 | loads microcoded repeated
+    .byte 0xf2, 0xa5          | STRING           |  4 | loads stores microcoded repeated
     nop                       | NOP              |  8 |
     nop word ptr [rax+rax]    | NOP              |  4 |
     endbr64                   | NOP              |  8 |

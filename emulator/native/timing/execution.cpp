@@ -214,6 +214,28 @@ const ClassTiming& Execution::timing(OpClass op_class, unsigned width_bytes) con
     return found;
 }
 
+bool divides(OpClass op_class) {
+    switch (op_class) {
+        case OpClass::DIV32:
+        case OpClass::DIV64:
+        case OpClass::FP_DIV32:
+        case OpClass::FP_DIV64:
+        case OpClass::FP_SQRT32:
+        case OpClass::FP_SQRT64:
+        case OpClass::VECTOR_DIV32:
+        case OpClass::VECTOR_DIV64:
+        case OpClass::VECTOR_SQRT32:
+        case OpClass::VECTOR_SQRT64:
+        case OpClass::X87_DIV: return true;
+        default: return false;
+    }
+}
+
+bool loads_vector(const TimedOp& op) {
+    auto vector = [](uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; };
+    return vector(op.destinations[0]) || (op.destinations[0] == timed_register::NONE && vector(op.sources[0]));
+}
+
 std::vector<SiteRange> sites_by_op(std::span<const TimedOp> ops, std::span<const AccessSite> sites) {
     std::vector<SiteRange> ranges(ops.size());
     for (size_t index = sites.size(); index-- > 0;) {

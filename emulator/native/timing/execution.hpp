@@ -83,6 +83,12 @@ class Execution {
     std::array<std::array<ClassTiming, WIDTHS>, OP_CLASS_COUNT> rows_;
 };
 
+bool divides(OpClass op_class);
+// Whether what the op loads goes to a vector register, or to a computation on one.
+bool loads_vector(const TimedOp& op);
+// How many micro-ops an access takes, of so many bytes each.
+inline unsigned pieces(unsigned bytes, unsigned each) { return bytes > each ? (bytes + each - 1) / each : 1; }
+
 Pairing pairing_of(const Config& table, const char* key, const std::string& path);
 
 // A site, as far as its own access needs it.
@@ -96,6 +102,7 @@ struct SiteRange {
     uint16_t first = 0;
     uint8_t loads = 0, stores = 0;
     uint16_t load_bytes = 0, store_bytes = 0;  // of all of them
+    unsigned count() const { return unsigned{loads} + stores; }
 };
 std::vector<SiteRange> sites_by_op(std::span<const TimedOp> ops, std::span<const AccessSite> sites);
 

@@ -22,20 +22,20 @@ FrontEnd::FrontEnd(const Config& config, MemorySystem& memory) : memory(memory) 
     line_mask = ~uint64_t{memory.fetch_line_bytes() - 1};
 }
 
-void FrontEnd::fetch_lines(uint64_t pc, unsigned length) {
+FrontEnd::Place FrontEnd::fetch_lines(Place place, uint64_t pc, unsigned length) {
     uint64_t last = (pc + length - 1) & line_mask;
-    if (line == NO_LINE && aligned) bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
+    if (place.line == NO_LINE && aligned) place.bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
     for (uint64_t next = pc & line_mask;; next += ~line_mask + 1) {
-        if (next != line) {
-            uint64_t there = memory.fetch(next, cycle);
-            if (there > cycle + hit_latency) {
-                cycle = there - hit_latency;
-                taken = 0;
-                if (!aligned) bytes = 0;
+        if (next != place.line) {
+            uint64_t there = memory.fetch(next, place.cycle);
+            if (there > place.cycle + hit_latency) {
+                place.cycle = there - hit_latency;
+                place.taken = 0;
+                if (!aligned) place.bytes = 0;
             }
-            line = next;
+            place.line = next;
         }
-        if (next == last) break;
+        if (next == last) return place;
     }
 }
 

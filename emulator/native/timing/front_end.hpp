@@ -19,46 +19,53 @@ struct FrontEnd {
     uint64_t hit_latency = 0;  // of L1I: hidden
     uint64_t line_mask = ~uint64_t{63};
 
-    uint64_t cycle = 0;
-    unsigned bytes = 0;  // of this cycle
-    unsigned taken = 0;  // branches in this cycle
-    uint64_t line = NO_LINE;
+    // How far fetch is. A pipeline keeps it in its own registers while it works.
+    struct Place {
+        uint64_t cycle = 0;
+        uint64_t line = NO_LINE;
+        unsigned bytes = 0;  // of this cycle
+        unsigned taken = 0;  // branches in this cycle
+    };
 
     FrontEnd(const Config& config, MemorySystem& memory);
 
-    uint64_t supply(uint64_t pc, unsigned length, uint64_t dispatch) {
-        if (cycle + ahead < dispatch) {
-            cycle = dispatch - ahead;
-            taken = 0;
-            if (!aligned) bytes = 0;
+    bool crosses(uint64_t pc, unsigned length) const { return (pc ^ (pc + length - 1)) & line_mask; }
+
+    // `crosses`: the instruction lies in two lines.
+    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool crosses,
+                                           uint64_t dispatch) {
+        if (place.cycle + ahead < dispatch) {
+            place.cycle = dispatch - ahead;
+            place.taken = 0;
+            if (!aligned) place.bytes = 0;
         }
-        if (((pc ^ line) | ((pc + length - 1) ^ line)) & line_mask) [[unlikely]]
-            fetch_lines(pc, length);
-        bytes += length;
-        if (bytes > fetch_bytes) {
-            ++cycle;
-            taken = 0;
-            bytes = aligned ? bytes - fetch_bytes : length;
+        if (((pc ^ place.line) & line_mask) | crosses) [[unlikely]]
+            place = fetch_lines(place, pc, length);
+        place.bytes += length;
+        if (place.bytes > fetch_bytes) {
+            ++place.cycle;
+            place.taken = 0;
+            place.bytes = aligned ? place.bytes - fetch_bytes : length;
         }
-        return cycle;
+        return place.cycle;
     }
 
     // A taken branch whose target was (or was not) known at once.
-    void go_to(uint64_t target, bool known) {
-        bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
-        if (known && ++taken < taken_per_cycle) return;
-        taken = 0;
-        cycle += 1 + (known ? taken_bubble : late_bubble);
+    [[gnu::always_inline]] void go_to(Place& place, uint64_t target, bool known) const {
+        place.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
+        if (known && ++place.taken < taken_per_cycle) return;
+        place.taken = 0;
+        place.cycle += 1 + (known ? taken_bubble : late_bubble);
     }
 
-    void restart(uint64_t at, uint64_t target) {
-        cycle = at;
-        taken = 0;
-        bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
+    void restart(Place& place, uint64_t at, uint64_t target) const {
+        place.cycle = at;
+        place.taken = 0;
+        place.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
     }
 
   private:
-    void fetch_lines(uint64_t pc, unsigned length);
+    [[gnu::noinline]] Place fetch_lines(Place place, uint64_t pc, unsigned length);
 };
 
 }  // namespace perfemu

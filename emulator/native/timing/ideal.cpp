@@ -1,4 +1,6 @@
 // One instruction is one cycle. Caches, TLBs and predictor hear everything, and do not change that.
+#include <algorithm>
+
 #include "probes.hpp"
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
@@ -7,61 +9,102 @@
 namespace perfemu {
 namespace {
 
-struct Row {
-    uint16_t offset;
-    uint8_t length;
+// What the other parts of the core hear of a block, in program order. The rest is one cycle each.
+struct Event {
+    enum Kind : uint8_t { FETCH, LOAD, STORE, PREFETCH, BRANCH };
+    Kind kind;
     BranchKind branch;
-    SiteRange sites;
-    bool prefetches, repeated;
+    uint16_t op, site, offset;
+    uint16_t size, elements;
+    uint16_t next;  // of a branch: the offset behind it; of a fetch: the line's number, from the block's first line on
 };
 
 struct Block final : PreparedBlock {
     uint64_t address;
-    std::vector<Row> rows;
-    std::vector<Access> accesses;  // by site
+    std::vector<Event> events;
+    std::vector<uint32_t> first_event;  // by op, and behind the last
+    std::vector<uint16_t> first_line;   // by op: of its bytes, as FETCH's
+    bool repeated = false;
 };
 
 class Ideal final : public Pipeline {
   public:
     Ideal(const Config&, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-        : memory_(memory), branches_(branches), totals_(totals), line_mask_(~uint64_t{memory.fetch_line_bytes() - 1}) {}
+        : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()) {}
 
     std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
                                            std::span<const AccessSite> sites) override {
         auto block = std::make_unique<Block>();
         block->address = address;
         std::vector<SiteRange> ranges = sites_by_op(ops, sites);
+        const uint64_t first_line = address / line_bytes_;
+        uint64_t line = FrontEnd::NO_LINE;
         for (size_t index = 0; index < ops.size(); ++index) {
             const TimedOp& op = ops[index];
-            block->rows.push_back({op.offset, op.length, op.branch, ranges[index], op.prefetches, op.repeated});
+            Event event{.op = static_cast<uint16_t>(index), .offset = op.offset};
+            uint64_t begin = address + op.offset;
+            block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
+            block->first_line.push_back(static_cast<uint16_t>(begin / line_bytes_ - first_line));
+            for (uint64_t next = begin / line_bytes_; next <= (begin + op.length - 1) / line_bytes_; ++next) {
+                if (next == line) continue;
+                line = next;
+                event.kind = Event::FETCH;
+                event.next = static_cast<uint16_t>(next - first_line);
+                block->events.push_back(event);
+            }
+            for (unsigned site = ranges[index].first; site < ranges[index].first + ranges[index].count(); ++site) {
+                bool load = site < unsigned{ranges[index].first} + ranges[index].loads;
+                event.kind = op.prefetches ? Event::PREFETCH : load ? Event::LOAD : Event::STORE;
+                event.site = static_cast<uint16_t>(site);
+                event.size = sites[site].size;
+                event.elements = sites[site].elements;
+                block->events.push_back(event);
+            }
+            event.kind = Event::BRANCH;
+            event.branch = op.branch;
+            event.next = static_cast<uint16_t>(op.offset + op.length);
+            if (op.branch != BranchKind::NONE) block->events.push_back(event);
+            block->repeated |= op.repeated;
         }
-        for (const AccessSite& site : sites) block->accesses.push_back({site.size, site.elements});
+        block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
         return block;
     }
 
     unsigned retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
                     uint64_t next, uint64_t limit) override {
         const Block& block = static_cast<const Block&>(prepared);
-        unsigned index = first;
-        while (index < last) {
-            const Row& row = block.rows[index];
-            uint64_t pc = block.address + row.offset;
-            uint64_t end = pc + row.length;
-            ++index;
-            if (((pc ^ line_) | ((end - 1) ^ line_)) & line_mask_) fetch(pc, end);
-            if (!row.repeated) access(block, row, addresses, pc);
-            if (row.branch != BranchKind::NONE) branches_.resolve(pc, row.branch, index == last ? next : end, end);
-            if (++cycle_ >= limit) break;
+        // The first instruction after which the cycle is at or beyond the limit ends it.
+        uint64_t end = last;
+        if (limit - cycle_ < end - first) end = first + std::max<uint64_t>(limit > cycle_ ? limit - cycle_ : 0, 1);
+        if (first >= end) return first;
+        const Event* event = block.events.data() + block.first_event[first];
+        const Event* const behind = block.events.data() + block.first_event[end];
+        fetch(block, block.first_line[first], 0);  // where a block is entered in the middle, no event says so
+        for (; event < behind; ++event) {
+            const uint64_t cycle = cycle_ + event->op - first, pc = block.address + event->offset;
+            switch (event->kind) {
+                case Event::FETCH: fetch(block, event->next, event->op - first); break;
+                case Event::BRANCH: {
+                    uint64_t fallthrough = block.address + event->next;
+                    branches_.resolve(pc, event->branch, event->op + 1U == last ? next : fallthrough, fallthrough);
+                    break;
+                }
+                default:
+                    if (!block.repeated) access(*event, addresses, pc, cycle);
+            }
         }
-        uint64_t count = index - first;
+        uint64_t count = end - first;
+        cycle_ += count;
         for (Probe probe : {Probe::UOPS_DISPATCHED, Probe::UOPS_RETIRED, Probe::CYCLES_RETIRING})
             totals_[static_cast<unsigned>(probe)] += count;
-        return index;
+        return static_cast<unsigned>(end);
     }
 
     void iterate(const PreparedBlock& prepared, const uint64_t* addresses) override {
         const Block& block = static_cast<const Block&>(prepared);
-        access(block, block.rows[0], addresses, block.address);
+        for (const Event& event : block.events)
+            if (event.kind == Event::LOAD || event.kind == Event::STORE)
+                access(event, addresses, block.address, cycle_);
     }
 
     void elapse(uint64_t cycles) override {
@@ -70,30 +113,27 @@ class Ideal final : public Pipeline {
     }
 
   private:
-    void fetch(uint64_t pc, uint64_t end) {
-        for (uint64_t line = pc & line_mask_; line < end; line += ~line_mask_ + 1) {
-            if (line != line_) memory_.fetch(line, cycle_);
-            line_ = line;
-        }
+    void fetch(const Block& block, uint64_t number, uint64_t later) {
+        uint64_t line = block.address / line_bytes_ + number;
+        if (line != line_) memory_.fetch(line * line_bytes_, cycle_ + later);
+        line_ = line;
     }
 
-    void access(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc) {
-        unsigned site = row.sites.first, stores = site + row.sites.loads, end = stores + row.sites.stores;
-        if (row.prefetches) {
-            if (site < end) memory_.prefetch(addresses[site], cycle_);
-            return;
-        }
-        for (; site < stores; ++site)
-            memory_.load(addresses[site], block.accesses[site].size, pc, cycle_, block.accesses[site].elements);
-        for (; site < end; ++site)
-            memory_.store(addresses[site], block.accesses[site].size, pc, cycle_, block.accesses[site].elements);
+    void access(const Event& event, const uint64_t* addresses, uint64_t pc, uint64_t cycle) {
+        uint64_t address = addresses[event.site];
+        if (event.kind == Event::LOAD)
+            memory_.load(address, event.size, pc, cycle, event.elements);
+        else if (event.kind == Event::STORE)
+            memory_.store(address, event.size, pc, cycle, event.elements);
+        else
+            memory_.prefetch(address, cycle);
     }
 
     MemorySystem& memory_;
     BranchUnit& branches_;
     uint64_t* totals_;
-    uint64_t line_mask_;
-    uint64_t line_ = FrontEnd::NO_LINE;
+    uint64_t line_bytes_;
+    uint64_t line_ = FrontEnd::NO_LINE;  // address / line_bytes_
 };
 
 const PipelineModel MODEL("ideal", make_pipeline<Ideal>);

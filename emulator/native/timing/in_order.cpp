@@ -4,7 +4,7 @@
 // Not modelled: what a wrong path fetches; loads that wait for an older store to the same address; write-after-write
 // conflicts of results that overtake each other.
 #include <algorithm>
-#include <stdexcept>
+#include <bit>
 
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
@@ -12,6 +12,7 @@
 #include "timing/slots.hpp"
 
 namespace perfemu {
+namespace in_order {
 namespace {
 
 enum Part : uint16_t {
@@ -19,20 +20,31 @@ enum Part : uint16_t {
     COMPUTE = 1 << 1,
     STORE = 1 << 2,
     BRANCH = 1 << 3,
-    MANY_OPERANDS = 1 << 4,
-    MANY_PORTS = 1 << 5,  // more than one port is needed
+    MANY_OPERANDS = 1 << 4,  // more than three sources or two destinations or addresses
+    MANY_PORTS = 1 << 5,     // more than one is needed, or one for more than one cycle
     WRITE_BACK = 1 << 6,
     PREFETCH = 1 << 7,
     ACCUMULATES = 1 << 8,
-    SERIALIZES = 1 << 9,
+    HOLDS = 1 << 9,  // serializes, is microcoded
     DIVIDES = 1 << 10,
-    FIRST_OF_PAIR = 1 << 11,
-    SECOND_OF_PAIR = 1 << 12,
+    SECOND_OF_PAIR = 1 << 11,  // AES: of an AES round, else of a compare
+    AES_PAIR = 1 << 12,
     PAIRING = 1 << 13,  // has a rule for dual issue
 };
 
-constexpr uint8_t NOWHERE = 254;
+constexpr uint8_t NOWHERE = 254;   // a register that is written and never read
 constexpr uint64_t FROM_LOAD = 1;  // in a register's entry, below the cycle
+
+constexpr unsigned MOST_USES = 64;
+
+// What an instruction may be the first of.
+enum class Pair : uint8_t { NONE, BRANCH, AES };
+
+// What the fast ways can do; the others go the long way. All need one port for one cycle.
+enum class Shape : uint8_t { COMPUTES, LOADS, STORES, OTHER };
+constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING | SECOND_OF_PAIR | AES_PAIR;
+constexpr unsigned FAST_LOAD = LOAD | PAIRING;
+constexpr unsigned FAST_STORE = STORE | PAIRING;
 
 struct Use {
     uint32_t ports;
@@ -47,44 +59,45 @@ struct alignas(64) Row {
     uint8_t length, load_sites, store_sites;
     BranchKind branch;
     Pairing pairing;
-    bool aes;
+    Pair pair;
+    Shape shape;
+    bool serializes, microcoded, crosses_line;
     uint16_t parts, offset, first_site;
     uint16_t latency, accumulate_saving, load_extra;
     uint16_t first_use, uses;  // of the block's
     uint16_t divider_cycles;
-    Use use;  // if it is the only one
+    uint32_t ports;  // if one of them for one cycle is all
 };
+static_assert(sizeof(Row) == 64);
 
 struct Block final : PreparedBlock {
     uint64_t address;
     std::vector<Row> rows;
     std::vector<Access> accesses;  // by site
     std::vector<Use> uses;
-    Row iteration{};
+    Row iteration{};  // of a REP instruction; its row is what is left of it when they are through
+};
+
+// What every instruction changes; see out_of_order.cpp.
+struct Hot {
+    uint64_t cycle = 0;  // of the next issue
+    unsigned used = 0;   // slots of it
+    FrontEnd::Place front;
+    uint64_t ports_cycle = 0;  // to which `taken` belongs
+    uint32_t taken = 0;        // ports
+    uint64_t retirement = 0;
+    uint64_t last_result = 0;  // of all instructions
+    uint64_t micro_ops = 0, retiring_cycles = 0;
+    uint64_t done = 0;  // of the last instruction
+
+    // The last instruction, which may be the first of a pair.
+    uint8_t destination = NOWHERE;
+    Pair pair = Pair::NONE;
 };
 
 class InOrder final : public Pipeline {
   public:
-    InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-        : memory_(memory), branches_(branches), totals_(totals), execution_(config), fusion_(config.table("pipeline")),
-          front_(config, memory), slots_{totals, checked(config.table("pipeline"), "issue_width", 1, 16)} {
-        const Config& keys = config.table("pipeline");
-        mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
-        store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);
-        stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
-        vector_load_extra_ = checked(keys, "vector_load_extra_cycles", 0, 1000, 0);
-        complex_address_extra_ = checked(keys, "complex_address_extra_cycles", 0, 1000, 0);
-        split_load_cycles_ = checked(keys, "split_load_cycles", 0, 1000, 0);
-        repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
-        repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);
-        microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
-        address_extra_ = checked(keys, "address_extra_cycles", 0, 100, 0);
-        store_data_late_ = checked(keys, "store_data_late_cycles", 0, 100, 0);
-        blocking_misses_ = keys.boolean("blocking_misses", false);
-        load_pairing_ = pairing_of(keys, "load_dual_issue", "pipeline.load_dual_issue");
-        store_pairing_ = pairing_of(keys, "store_dual_issue", "pipeline.store_dual_issue");
-        if (config.has_table("l1d")) load_latency_ = checked(config.table("l1d"), "latency", 1, 1000, 1);
-    }
+    InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
 
     std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
                                            std::span<const AccessSite> sites) override;
@@ -95,19 +108,33 @@ class InOrder final : public Pipeline {
 
   private:
     Row row_of(const TimedOp& op, const SiteRange& sites, Block& block) const;
-    void step(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t next);
-    void execute(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
-    uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
-    void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
-    bool fuse(const Row& row);
-    void wait_for_front_end(uint64_t supplied);
-    uint64_t free_from(const Use& use) const;
-    void take(const Use& use);
+    void add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const;
+
+    // The stages, in this order
+    bool supply(Hot& hot, const Row& row, uint64_t pc);
+    // `POSSIBLE`: the parts that it may have. What it cannot have costs nothing.
+    template <unsigned POSSIBLE>
+    void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
+    template <unsigned POSSIBLE>
+    uint64_t operands(const Row& row) const;
+    template <unsigned POSSIBLE>
+    void take_ports(Hot& hot, const Block& block, const Row& row);
+    uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t issued);
+    void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t issued);
+    void branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next);
+
+    bool fuse(Hot& hot, const Row& row);
+    void next_slot(Hot& hot);
+    void wait_to(Hot& hot, uint64_t to, bool memory);
+
+    // Rare
+    void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
+    uint32_t take_several(const Block& block, const Row& row, uint64_t cycle, uint32_t taken, bool first);
+    uint32_t busy_ports(uint64_t cycle) const;
+    void feed_caches(const Block& block, const uint64_t* addresses);
     void settle();
 
     void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
-    // Of a register's entry, the later one: cycle << 1 | FROM_LOAD.
-    uint64_t operand(uint8_t reg) const { return ready_[reg]; }
 
     MemorySystem& memory_;
     BranchUnit& branches_;
@@ -115,7 +142,6 @@ class InOrder final : public Pipeline {
     Execution execution_;
     Fusion fusion_;
     FrontEnd front_;
-    Slots slots_;  // its cycle is that of the next issue
 
     unsigned mispredict_cycles_, stores_per_cycle_, vector_load_extra_, complex_address_extra_, split_load_cycles_;
     unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_;
@@ -123,46 +149,67 @@ class InOrder final : public Pipeline {
     Pairing load_pairing_, store_pairing_;
     uint64_t load_latency_ = 1;
 
-    uint64_t ready_[256] = {};
-    uint64_t port_free_[32] = {};
+    Slots slots_;
+    Hot hot_;
+    uint64_t ready_[256] = {};            // by register: the cycle from which it may be used << 1 | FROM_LOAD
+    uint64_t port_free_[32] = {};         // of ports in long_ports_
+    uint32_t long_ports_ = 0;             // taken for more than a cycle
     std::vector<uint64_t> store_buffer_;  // by store: the cycle in which its entry is free
     unsigned store_next_ = 0;
     uint64_t write_cycle_ = 0, last_written_ = 0;
     unsigned written_ = 0;
-    uint64_t last_result_ = 0;  // of all instructions
-
     uint64_t right_way_from_ = 0, resolved_ = 0;
-    uint8_t before_destination_ = NOWHERE;
-    bool before_is_compare_ = false, before_is_aes_ = false;
-    uint64_t before_done_ = 0;
-    uint64_t micro_ops_ = 0, retiring_cycles_ = 0;
     bool repeating_ = false;
     unsigned repeat_left_ = 0;
 };
 
-bool divides(OpClass op_class) {
-    switch (op_class) {
-        case OpClass::DIV32:
-        case OpClass::DIV64:
-        case OpClass::FP_DIV32:
-        case OpClass::FP_DIV64:
-        case OpClass::FP_SQRT32:
-        case OpClass::FP_SQRT64:
-        case OpClass::VECTOR_DIV32:
-        case OpClass::VECTOR_DIV64:
-        case OpClass::VECTOR_SQRT32:
-        case OpClass::VECTOR_SQRT64:
-        case OpClass::X87_DIV: return true;
-        default: return false;
-    }
+InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
+    : memory_(memory), branches_(branches), totals_(totals), execution_(config), fusion_(config.table("pipeline")),
+      front_(config, memory), slots_(totals, checked(config.table("pipeline"), "issue_width", 1, 16)) {
+    const Config& keys = config.table("pipeline");
+    mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
+    store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);
+    stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
+    vector_load_extra_ = checked(keys, "vector_load_extra_cycles", 0, 1000, 0);
+    complex_address_extra_ = checked(keys, "complex_address_extra_cycles", 0, 1000, 0);
+    split_load_cycles_ = checked(keys, "split_load_cycles", 0, 1000, 0);
+    repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
+    repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);
+    microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
+    address_extra_ = checked(keys, "address_extra_cycles", 0, 100, 0);
+    store_data_late_ = checked(keys, "store_data_late_cycles", 0, 100, 0);
+    blocking_misses_ = keys.boolean("blocking_misses", false);
+    load_pairing_ = pairing_of(keys, "load_dual_issue", "pipeline.load_dual_issue");
+    store_pairing_ = pairing_of(keys, "store_dual_issue", "pipeline.store_dual_issue");
+    if (config.has_table("l1d")) load_latency_ = checked(config.table("l1d"), "latency", 1, 1000, 1);
 }
-
-bool is_vector(uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; }
 
 // The stricter one; two contrary ones leave nothing to pair with.
 Pairing stricter(Pairing left, Pairing right) {
     if (left == Pairing::BOTH || left == right) return right;
     return right == Pairing::BOTH ? left : Pairing::NONE;
+}
+
+void InOrder::add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const {
+    if (op.op_class == OpClass::NONE) return;
+    const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
+    auto need = [&](PortUse use) {
+        const PortGroup& group = execution_.groups()[use.group];
+        if (group.ports) uses.push_back({group.ports, group.busy_cycles});
+    };
+    need(timing.first);
+    for (PortUse other : timing.others) need(other);
+    row.latency = timing.latency;
+    row.pairing = timing.pairing;
+    if (row.latency > 0) parts |= COMPUTE;
+    if (divides(op.op_class)) parts |= DIVIDES, row.divider_cycles = timing.busiest_cycles;
+    if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
+        parts |= ACCUMULATES;
+        row.accumulate_saving = timing.latency - timing.accumulate_latency;
+        // The addend is waited for by itself.
+        auto addend = std::find(row.sources.begin(), row.sources.end(), op.accumulator);
+        if (addend != row.sources.end()) *addend = timed_register::NONE;
+    }
 }
 
 Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) const {
@@ -171,13 +218,14 @@ Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) con
     row.sources = op.sources;
     row.address_sources = op.address_sources;
     row.destinations = op.destinations;
-    for (uint8_t& destination : row.destinations)
-        if (destination == timed_register::NONE) destination = NOWHERE;
+    std::replace(row.destinations.begin(), row.destinations.end(), timed_register::NONE, NOWHERE);
     row.accumulator = op.accumulator;
-    row.write_back = op.write_back == timed_register::NONE ? NOWHERE : op.write_back;
+    row.write_back = op.write_back;
     row.length = op.length;
     row.offset = op.offset;
     row.branch = op.branch;
+    row.serializes = op.serializes;
+    row.microcoded = op.microcoded && microcode_cycles_;
     row.first_site = sites.first;
     row.load_sites = sites.loads;
     row.store_sites = sites.stores;
@@ -186,71 +234,50 @@ Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) con
         op.address_sources[2] != timed_register::NONE)
         parts |= MANY_OPERANDS;
     std::vector<Use> uses;
-    auto need = [&](PortUse use, unsigned times = 1) {
-        const PortGroup& group = execution_.groups()[use.group];
-        if (group.ports)
-            for (; times > 0; --times) uses.push_back({group.ports, group.busy_cycles});
-    };
-    auto pieces = [](unsigned bytes, unsigned each) { return std::max(1U, (bytes + each - 1) / each); };
-    if (op.op_class != OpClass::NONE) {
-        const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
-        row.latency = timing.latency;
-        row.pairing = timing.pairing;
-        if (row.latency > 0) parts |= COMPUTE;
-        need(timing.first);
-        for (PortUse other : timing.others) need(other);
-        if (divides(op.op_class)) parts |= DIVIDES, row.divider_cycles = timing.busiest_cycles;
-        if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
-            parts |= ACCUMULATES;
-            row.accumulate_saving = timing.latency - timing.accumulate_latency;
-            for (uint8_t& source : row.sources)
-                if (source == op.accumulator) {
-                    source = timed_register::NONE;
-                    break;
-                }
-        }
-    }
+    add_computation(row, op, parts, uses);
     // Several micro-ops on one port: it is busy for all of them.
     auto access = [&](PortUse use, unsigned times) {
-        const PortGroup& group = execution_.groups()[use.group];
-        if (group.ports) uses.push_back({group.ports, times});
+        if (uint32_t ports = execution_.groups()[use.group].ports) uses.push_back({ports, times});
     };
-    bool loads = op.loads || op.prefetches || (sites.loads && !op.stores);
-    if (loads) {
+    if (op.loads || op.prefetches || sites.loads) {
         parts |= LOAD;
         if (op.prefetches) parts |= PREFETCH;
         row.pairing = stricter(row.pairing, load_pairing_);
         access(execution_.load, op.prefetches ? 1 : pieces(sites.load_bytes, execution_.load_bytes));
-        bool to_vector =
-            is_vector(op.destinations[0]) || (op.destinations[0] == timed_register::NONE && is_vector(op.sources[0]));
-        row.load_extra = static_cast<uint16_t>((to_vector ? vector_load_extra_ : 0) +
+        row.load_extra = static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
                                                (op.complex_address ? complex_address_extra_ : 0));
     }
-    if (op.stores) {
+    if (op.stores || sites.stores) {
         parts |= STORE;
         row.pairing = stricter(row.pairing, store_pairing_);
         access(execution_.store_address, pieces(sites.store_bytes, execution_.store_bytes));
         access(execution_.store_data, pieces(sites.store_bytes, execution_.store_bytes));
     }
-    if (op.write_back != timed_register::NONE) {
-        need(execution_.write_back);
-        if (execution_.has_write_back) parts |= WRITE_BACK;
+    if (op.write_back != timed_register::NONE && execution_.has_write_back) {
+        parts |= WRITE_BACK;
+        access(execution_.write_back, 1);
     }
     if (op.branch != BranchKind::NONE) parts |= BRANCH;
-    if (op.serializes || (op.microcoded && microcode_cycles_)) parts |= SERIALIZES;
-    if (fusion_.first_of_branch(op)) parts |= FIRST_OF_PAIR;
-    if (fusion_.aes && op.aes_round) parts |= FIRST_OF_PAIR, row.aes = true;
+    if (row.serializes || row.microcoded) parts |= HOLDS;
+    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
+    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
-    if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR, row.aes = true;
+    if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
     if (row.pairing != Pairing::BOTH) parts |= PAIRING;
-    if (uses.size() == 1) row.use = uses[0];
-    if (uses.size() > 1) {
+    if (uses.size() == 1 && uses[0].busy_cycles == 1) {
+        row.ports = uses[0].ports;
+    } else if (!uses.empty()) {
         parts |= MANY_PORTS;
         row.first_use = static_cast<uint16_t>(block.uses.size());
+        uses.resize(std::min<size_t>(uses.size(), MOST_USES));
         row.uses = static_cast<uint16_t>(uses.size());
         block.uses.insert(block.uses.end(), uses.begin(), uses.end());
     }
     row.parts = static_cast<uint16_t>(parts);
+    row.shape = Shape::OTHER;
+    if (row.ports && parts & COMPUTE && (parts & ~FAST_COMPUTATION) == 0) row.shape = Shape::COMPUTES;
+    if (row.ports && parts & LOAD && (parts & ~FAST_LOAD) == 0) row.shape = Shape::LOADS;
+    if (row.ports && parts & STORE && (parts & ~FAST_STORE) == 0) row.shape = Shape::STORES;
     return row;
 }
 
@@ -260,141 +287,118 @@ std::unique_ptr<PreparedBlock> InOrder::prepare(uint64_t address, std::span<cons
     block->address = address;
     std::vector<SiteRange> ranges = sites_by_op(ops, sites);
     for (size_t index = 0; index < ops.size(); ++index) {
-        if (ops[index].repeated) {
-            block->iteration = row_of(ops[index], ranges[index], *block);
-            block->rows.push_back(row_of({.offset = ops[index].offset, .length = ops[index].length}, {}, *block));
-        } else {
-            block->rows.push_back(row_of(ops[index], ranges[index], *block));
-        }
+        const TimedOp& op = ops[index];
+        if (op.repeated) block->iteration = row_of(op, ranges[index], *block);
+        block->rows.push_back(op.repeated ? row_of({.offset = op.offset, .length = op.length}, {}, *block)
+                                          : row_of(op, ranges[index], *block));
+        block->rows.back().crosses_line = front_.crosses(address + op.offset, op.length);
     }
     for (const AccessSite& site : sites) block->accesses.push_back({site.size, site.elements});
     return block;
 }
 
-void InOrder::settle() {
-    count(Probe::UOPS_DISPATCHED, micro_ops_);
-    count(Probe::UOPS_RETIRED, micro_ops_);
-    count(Probe::CYCLES_RETIRING, retiring_cycles_);
-    micro_ops_ = retiring_cycles_ = 0;
-}
-
 unsigned InOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
                          uint64_t next, uint64_t limit) {
     const Block& block = static_cast<const Block&>(prepared);
-    unsigned index = first;
-    while (index < last) {
-        const Row& row = block.rows[index];
-        uint64_t pc = block.address + row.offset;
-        ++index;
-        step(block, row, addresses, pc, index == last ? next : pc + row.length);
-        if (cycle_ >= limit) break;
+    Hot hot = hot_;
+    const Row* row = block.rows.data() + first;
+    const Row* const end = block.rows.data() + last;
+    while (row < end) {
+        uint64_t pc = block.address + row->offset;
+        if (supply(hot, *row, pc)) {
+            if (row->shape == Shape::COMPUTES)
+                execute<FAST_COMPUTATION>(hot, block, *row, addresses, pc);
+            else if (row->shape == Shape::LOADS)
+                execute<FAST_LOAD>(hot, block, *row, addresses, pc);
+            else if (row->shape == Shape::STORES)
+                execute<FAST_STORE>(hot, block, *row, addresses, pc);
+            else
+                execute<~0U>(hot, block, *row, addresses, pc);
+        }
+        if (row->parts & BRANCH) branch(hot, *row, pc, row + 1 == end ? next : pc + row->length);
+        ++row;
+        if (hot.retirement >= limit) break;
     }
+    hot_ = hot;
+    cycle_ = hot.retirement;
     repeating_ = false;
     settle();
-    return index;
+    return static_cast<unsigned>(row - block.rows.data());
 }
 
-inline void InOrder::step(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t next) {
-    uint64_t supplied = front_.supply(pc, row.length, slots_.cycle);
-    if (!(row.parts & SECOND_OF_PAIR && fuse(row))) {
-        slots_.next();
-        if (supplied > slots_.cycle) [[unlikely]]
-            wait_for_front_end(supplied);
-        execute(block, row, addresses, pc);
+// Fetch. False: the instruction is the second of a pair, and through.
+[[gnu::always_inline]] inline bool InOrder::supply(Hot& hot, const Row& row, uint64_t pc) {
+    uint64_t supplied = front_.supply(hot.front, pc, row.length, row.crosses_line, hot.cycle);
+    if (row.parts & SECOND_OF_PAIR && fuse(hot, row)) return false;
+    next_slot(hot);
+    if (supplied > hot.cycle) {
+        lose_to_front_end(hot.cycle, hot.used, supplied);
+        hot.cycle = supplied;
+        hot.used = 0;
     }
-    if (row.parts & BRANCH) {
-        uint64_t fallthrough = pc + row.length;
-        Prediction prediction = branches_.resolve(pc, row.branch, next, fallthrough);
-        if (prediction == Prediction::WRONG) {
-            resolved_ = before_done_;
-            right_way_from_ = resolved_ + mispredict_cycles_;
-            front_.restart(right_way_from_, next);
-        } else if (next != fallthrough) {
-            front_.go_to(next, prediction == Prediction::RIGHT);
-        }
-    }
+    return true;
 }
 
-// The first cycle in which one of the ports is free.
-inline uint64_t InOrder::free_from(const Use& use) const {
-    uint64_t first = ~uint64_t{0};
-    for (uint32_t ports = use.ports; ports; ports &= ports - 1)
-        first = std::min(first, port_free_[__builtin_ctz(ports)]);
-    return use.ports ? first : 0;
-}
-
-inline void InOrder::take(const Use& use) {
-    for (uint32_t ports = use.ports; ports; ports &= ports - 1) {
-        unsigned port = static_cast<unsigned>(__builtin_ctz(ports));
-        if (port_free_[port] > slots_.cycle) continue;
-        port_free_[port] = slots_.cycle + use.busy_cycles;
-        return;
-    }
-}
-
-inline void InOrder::execute(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc) {
-    const unsigned parts = row.parts;
-    // When the operands are there: cycle << 1, and whether the last of them comes from a load.
-    uint64_t operands = std::max(ready_[row.sources[0]], ready_[row.sources[1]]);
-    operands = std::max(operands, ready_[row.sources[2]]);
+// When they are there: cycle << 1, and whether the last of them comes from a load.
+template <unsigned POSSIBLE>
+[[gnu::always_inline]] inline uint64_t InOrder::operands(const Row& row) const {
+    const unsigned parts = row.parts & POSSIBLE;
+    uint64_t all = 0;
+    if (parts != LOAD) all = std::max(ready_[row.sources[2]], std::max(ready_[row.sources[0]], ready_[row.sources[1]]));
     if (parts & MANY_OPERANDS)
-        operands = std::max(operands,
-                            std::max(ready_[row.sources[3]], std::max(ready_[row.sources[4]], ready_[row.sources[5]])));
+        all = std::max(std::max(all, ready_[row.sources[3]]), std::max(ready_[row.sources[4]], ready_[row.sources[5]]));
     if (parts & ACCUMULATES) {
         uint64_t addend = ready_[row.accumulator], saved = uint64_t{row.accumulate_saving} << 1;
-        operands = std::max(operands, addend > saved ? addend - saved : 0);
+        all = std::max(all, addend > saved ? addend - saved : 0);
     }
     if (parts & (LOAD | STORE)) {
         if (parts & STORE && !(parts & COMPUTE)) {
             uint64_t late = uint64_t{store_data_late_} << 1;
-            operands = operands > late ? operands - late : 0;
+            all = all > late ? all - late : 0;
         }
         uint64_t address = std::max(ready_[row.address_sources[0]], ready_[row.address_sources[1]]);
         if (parts & MANY_OPERANDS) address = std::max(address, ready_[row.address_sources[2]]);
-        if (address) operands = std::max(operands, address + (uint64_t{address_extra_} << 1));
+        all = std::max(all, address + (address ? uint64_t{address_extra_} << 1 : 0));
     }
+    return all;
+}
 
-    if (operands >> 1 > slots_.cycle) slots_.lose_to_backend(operands >> 1, operands & FROM_LOAD);
-    if (parts & STORE && store_buffer_[store_next_] > slots_.cycle) {
-        count(Probe::STALL_STORE_BUFFER, store_buffer_[store_next_] - slots_.cycle);
-        slots_.lose_to_backend(store_buffer_[store_next_], true);
+// From issue to the result.
+template <unsigned POSSIBLE>
+[[gnu::always_inline]] inline void InOrder::execute(Hot& hot, const Block& block, const Row& row,
+                                                    const uint64_t* addresses, uint64_t pc) {
+    const unsigned parts = row.parts & POSSIBLE;
+    const uint64_t operands_at = operands<POSSIBLE>(row);
+    wait_to(hot, operands_at >> 1, operands_at & FROM_LOAD);
+    if (parts & STORE) {
+        uint64_t free = store_buffer_[store_next_];
+        if (free > hot.cycle) count(Probe::STALL_STORE_BUFFER, free - hot.cycle);
+        wait_to(hot, free, true);
     }
-    if (parts & SERIALIZES) [[unlikely]] {
-        uint64_t from = std::max(last_result_, slots_.cycle + microcode_cycles_);
-        if (from > slots_.cycle) slots_.lose_to_backend(from, false);
+    if (parts & HOLDS) [[unlikely]] {
+        if (row.serializes) wait_to(hot, hot.last_result, false);
+        if (row.microcoded) wait_to(hot, hot.cycle + microcode_cycles_, false);
     }
-    if (parts & PAIRING && slots_.used > 0 && row.pairing != Pairing::SECOND)
-        slots_.lose_to_backend(slots_.cycle + 1, false);
-    if (!(parts & MANY_PORTS)) {
-        uint64_t free = free_from(row.use);
-        if (free > slots_.cycle) slots_.lose_to_backend(free, false);
-        take(row.use);
-    } else {
-        // Two of them may want the same port: each is taken before the next is looked for, in the cycle of the last.
-        for (unsigned index = row.first_use; index < unsigned{row.first_use} + row.uses; ++index) {
-            uint64_t free = free_from(block.uses[index]);
-            if (free > slots_.cycle) slots_.lose_to_backend(free, false);
-            take(block.uses[index]);
-        }
-    }
-    if (slots_.used == 0) ++retiring_cycles_;
-    ++slots_.used;
-    ++micro_ops_;
+    if (parts & PAIRING && hot.used > 0 && row.pairing != Pairing::SECOND) wait_to(hot, hot.cycle + 1, false);
+    take_ports<POSSIBLE>(hot, block, row);
+    hot.retiring_cycles += hot.used == 0;
+    ++hot.used;
+    ++hot.micro_ops;
     if (parts & PAIRING && (row.pairing == Pairing::NONE || row.pairing == Pairing::SECOND)) {
         // Nothing pairs behind it.
-        count(Probe::SLOTS_BACKEND, slots_.width - slots_.used);
-        slots_.used = slots_.width;
+        count(Probe::SLOTS_BACKEND, slots_.width() - hot.used);
+        hot.used = slots_.width();
     }
 
-    const uint64_t issued = slots_.cycle;
+    const uint64_t issued = hot.cycle;
     uint64_t result = issued;
     uint64_t from_load = 0;
     if (parts & LOAD) {
-        result = load(block, row, addresses, pc);
+        result = load(block, row, addresses, pc, issued);
         from_load = FROM_LOAD;
         if (blocking_misses_ && result > issued + load_latency_ + row.load_extra) {
-            slots_.next();
-            if (result > slots_.cycle) slots_.lose_to_backend(result, true);
+            next_slot(hot);
+            wait_to(hot, result, true);
         }
     }
     if (parts & COMPUTE) {
@@ -403,31 +407,72 @@ inline void InOrder::execute(const Block& block, const Row& row, const uint64_t*
         if (parts & DIVIDES) count(Probe::DIVIDER_ACTIVE, row.divider_cycles);
     }
     result = std::max(result, issued + 1);
-    uint64_t entry = result << 1 | from_load;
+    const uint64_t entry = result << 1 | from_load;
     ready_[row.destinations[0]] = entry;
     ready_[row.destinations[1]] = entry;
-    if (parts & MANY_OPERANDS) {
-        ready_[row.destinations[2]] = entry;
-        ready_[row.destinations[3]] = entry;
-    }
+    if (parts & MANY_OPERANDS) ready_[row.destinations[2]] = ready_[row.destinations[3]] = entry;
     if (parts & WRITE_BACK) ready_[row.write_back] = (issued + 1) << 1;
-    if (parts & STORE) store(block, row, addresses, pc);
-    last_result_ = std::max(last_result_, result);
-    cycle_ = issued + 1;
+    if (parts & STORE) store(block, row, addresses, pc, issued);
 
-    before_done_ = result;
-    before_is_compare_ = parts & FIRST_OF_PAIR && !row.aes;
-    before_is_aes_ = parts & FIRST_OF_PAIR && row.aes;
-    before_destination_ = row.destinations[0];
-    if (parts & SERIALIZES) [[unlikely]] {
-        slots_.next();
-        if (result > slots_.cycle) slots_.lose_to_backend(result, false);
+    hot.last_result = std::max(hot.last_result, result);
+    hot.retirement = issued + 1;
+    hot.done = result;
+    hot.pair = row.pair;
+    hot.destination = row.destinations[0];
+    if (parts & HOLDS && row.serializes) {
+        next_slot(hot);
+        wait_to(hot, result, false);
     }
 }
 
-inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc) {
-    uint64_t issued = slots_.cycle;
-    if (row.parts & PREFETCH) {
+// What it needs in this cycle, or in the first in which all of that is free.
+template <unsigned POSSIBLE>
+[[gnu::always_inline]] inline void InOrder::take_ports(Hot& hot, const Block& block, const Row& row) {
+    while (true) {
+        if (hot.ports_cycle != hot.cycle) {
+            hot.ports_cycle = hot.cycle;
+            hot.taken = long_ports_ ? busy_ports(hot.cycle) : 0;
+        }
+        uint32_t taken = row.ports & ~hot.taken;
+        taken &= ~taken + 1;
+        if (row.parts & POSSIBLE & MANY_PORTS) taken = take_several(block, row, hot.cycle, hot.taken, hot.used == 0);
+        hot.taken |= taken;
+        if (taken || (POSSIBLE & MANY_PORTS && !(row.ports || row.uses))) return;
+        wait_to(hot, hot.cycle + 1, false);
+    }
+}
+
+// The ports that it takes, each of its micro-ops another; none if not all can be had in this cycle. The first one of a
+// cycle may have more micro-ops than there are ports: some then stay taken for longer.
+uint32_t InOrder::take_several(const Block& block, const Row& row, uint64_t cycle, uint32_t taken, bool first) {
+    const Use* uses = block.uses.data() + row.first_use;
+    uint32_t mine[MOST_USES], all = 0;
+    for (unsigned index = 0; index < row.uses; ++index) {
+        uint32_t free = uses[index].ports & ~taken & ~all;
+        if (free == 0 && first) free = uses[index].ports & ~taken;
+        if (free == 0) return 0;
+        all |= mine[index] = free & (~free + 1);
+    }
+    for (unsigned index = 0; index < row.uses; ++index) {
+        uint64_t& port_free = port_free_[std::countr_zero(mine[index])];
+        port_free = std::max(port_free, cycle) + uses[index].busy_cycles;
+        if (port_free > cycle + 1) long_ports_ |= mine[index];
+    }
+    return all;
+}
+
+uint32_t InOrder::busy_ports(uint64_t cycle) const {
+    uint32_t busy = 0;
+    for (uint32_t ports = long_ports_; ports; ports &= ports - 1) {
+        unsigned port = static_cast<unsigned>(std::countr_zero(ports));
+        if (port_free_[port] > cycle) busy |= uint32_t{1} << port;
+    }
+    return busy;
+}
+
+[[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
+                                                     uint64_t pc, uint64_t issued) {
+    if (row.parts & PREFETCH) [[unlikely]] {
         if (row.load_sites) memory_.prefetch(addresses[row.first_site], issued);
         return issued + 1;
     }
@@ -437,81 +482,125 @@ inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t
         uint64_t address = addresses[site];
         const auto [size, elements] = block.accesses[site];
         uint64_t loaded = memory_.load(address, size, pc, issued, elements);
-        if ((address ^ (address + size - 1)) & front_.line_mask) loaded += split_load_cycles_;
+        if ((address ^ (address + size - 1)) & front_.line_mask) [[unlikely]]
+            loaded += split_load_cycles_;
         all = std::max(all, loaded);
     }
     return all + row.load_extra;
 }
 
-inline void InOrder::store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc) {
+[[gnu::always_inline]] inline void InOrder::store(const Block& block, const Row& row, const uint64_t* addresses,
+                                                  uint64_t pc, uint64_t issued) {
     unsigned first = row.first_site + row.load_sites;
     for (unsigned site = first; site < first + row.store_sites; ++site) {
-        uint64_t from = slots_.cycle + 1;
-        if (from > write_cycle_) write_cycle_ = from, written_ = 0;
+        if (issued + 1 > write_cycle_) write_cycle_ = issued + 1, written_ = 0;
         if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
         ++written_;
-        uint64_t there =
-            memory_.store(addresses[site], block.accesses[site].size, pc, write_cycle_, block.accesses[site].elements);
+        const auto [size, elements] = block.accesses[site];
+        uint64_t there = memory_.store(addresses[site], size, pc, write_cycle_, elements);
         last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
         store_buffer_[store_next_] = last_written_;
         if (++store_next_ == store_buffer_.size()) store_next_ = 0;
     }
 }
 
-bool InOrder::fuse(const Row& row) {
-    if (row.aes ? !(before_is_aes_ && row.sources[0] == before_destination_) : !before_is_compare_) return false;
+[[gnu::always_inline]] inline void InOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next) {
+    uint64_t fallthrough = pc + row.length;
+    Prediction prediction = branches_.resolve(pc, row.branch, next, fallthrough);
+    if (prediction == Prediction::WRONG) {
+        resolved_ = hot.done;
+        right_way_from_ = resolved_ + mispredict_cycles_;
+        front_.restart(hot.front, right_way_from_, next);
+    } else if (next != fallthrough) {
+        front_.go_to(hot.front, next, prediction == Prediction::RIGHT);
+    }
+}
+
+// The second of a pair: no slot of its own, and done with the first.
+[[gnu::always_inline]] inline bool InOrder::fuse(Hot& hot, const Row& row) {
+    const bool aes = row.parts & AES_PAIR;
+    if (hot.pair != (aes ? Pair::AES : Pair::BRANCH) || (aes && row.sources[0] != hot.destination)) return false;
     count(Probe::FUSED);
-    if (row.aes) ready_[row.destinations[0]] = before_done_ << 1;
-    before_is_compare_ = before_is_aes_ = false;
+    if (aes) ready_[row.destinations[0]] = hot.done << 1;
+    hot.pair = Pair::NONE;
     return true;
 }
 
-void InOrder::wait_for_front_end(uint64_t supplied) {
-    if (right_way_from_ > slots_.cycle) slots_.lose_to_bad_speculation(std::min(supplied, right_way_from_), resolved_);
-    if (supplied > slots_.cycle) slots_.lose_to_frontend(supplied);
+[[gnu::always_inline]] inline void InOrder::next_slot(Hot& hot) {
+    if (hot.used < slots_.width()) return;
+    ++hot.cycle;
+    hot.used = 0;
+}
+
+[[gnu::always_inline]] inline void InOrder::wait_to(Hot& hot, uint64_t to, bool memory) {
+    if (to <= hot.cycle) return;
+    slots_.lose_to_backend(hot.cycle, hot.used, to, memory);
+    hot.cycle = to;
+    hot.used = 0;
+}
+
+void InOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied) {
+    if (right_way_from_ > cycle) {
+        uint64_t to = std::min(supplied, right_way_from_);
+        slots_.lose_to_bad_speculation(cycle, used, to, resolved_);
+        cycle = to;
+        used = 0;
+    }
+    if (supplied > cycle) slots_.lose_to_frontend(cycle, used, supplied);
 }
 
 void InOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const Row& row = block.iteration;
-    slots_.next();
+    Hot hot = hot_;
+    next_slot(hot);
     if (!repeating_) {
         repeating_ = true;
         repeat_left_ = 0;
-        uint64_t supplied = front_.supply(block.address, row.length, slots_.cycle);
-        if (supplied > slots_.cycle) wait_for_front_end(supplied);
-        if (repeat_start_cycles_) slots_.lose_to_backend(slots_.cycle + repeat_start_cycles_, false);
+        supply(hot, row, block.address);
+        wait_to(hot, hot.cycle + repeat_start_cycles_, false);
     }
     unsigned bytes = row.load_sites + row.store_sites ? block.accesses[row.first_site].size : 0;
-    if (repeat_left_ >= bytes && bytes) {
-        unsigned site = row.first_site, stores = site + row.load_sites, end = stores + row.store_sites;
-        for (; site < stores; ++site)
-            memory_.load(addresses[site], block.accesses[site].size, block.address, slots_.cycle);
-        for (; site < end; ++site)
-            memory_.store(addresses[site], block.accesses[site].size, block.address, slots_.cycle);
+    if (bytes && repeat_left_ >= bytes) {
+        feed_caches(block, addresses);
         repeat_left_ -= bytes;
     } else {
-        execute(block, row, addresses, block.address);
+        execute<~0U>(hot, block, row, addresses, block.address);
         repeat_left_ = repeat_bytes_ > bytes ? repeat_bytes_ - bytes : 0;
     }
+    hot_ = hot;
+    cycle_ = hot.retirement;
     settle();
 }
 
+// A part of what REP's last micro-ops have moved: no time, but the caches hear of it.
+void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
+    const Row& row = block.iteration;
+    unsigned site = row.first_site, stores = site + row.load_sites, end = stores + row.store_sites;
+    for (; site < stores; ++site) memory_.load(addresses[site], block.accesses[site].size, block.address, hot_.cycle);
+    for (; site < end; ++site) memory_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle);
+}
+
 void InOrder::elapse(uint64_t cycles) {
-    cycle_ = std::max(cycle_, last_result_);
-    slots_.next();
-    cycle_ = std::max(cycle_, slots_.cycle);
-    if (cycle_ > slots_.cycle) slots_.lose_to_backend(cycle_, false);
-    cycle_ += cycles;
-    slots_.cycle = cycle_;
-    front_.restart(cycle_, 0);
-    front_.line = FrontEnd::NO_LINE;
+    next_slot(hot_);
+    wait_to(hot_, std::max(hot_.retirement, hot_.last_result), false);
+    cycle_ = hot_.retirement = hot_.cycle = hot_.cycle + cycles;
+    front_.restart(hot_.front, cycle_, 0);
+    hot_.front.line = FrontEnd::NO_LINE;
     right_way_from_ = 0;
-    before_is_compare_ = before_is_aes_ = false;
+    hot_.pair = Pair::NONE;
     repeating_ = false;
+}
+
+void InOrder::settle() {
+    count(Probe::UOPS_DISPATCHED, hot_.micro_ops);
+    count(Probe::UOPS_RETIRED, hot_.micro_ops);
+    count(Probe::CYCLES_RETIRING, hot_.retiring_cycles);
+    hot_.micro_ops = hot_.retiring_cycles = 0;
 }
 
 const PipelineModel MODEL("in_order", make_pipeline<InOrder>);
 
 }  // namespace
+}  // namespace in_order
 }  // namespace perfemu

@@ -23,14 +23,14 @@ class Scheduler {
     }
 
     // The first cycle, from `cycle` on, in which an entry is free.
-    uint64_t free_at(uint64_t cycle) {
+    [[gnu::always_inline]] uint64_t free_at(uint64_t cycle) {
         advance(cycle);
         while (held_ >= entries_) step();
         return now_;
     }
 
     // Between free_at and the next one's: an entry is held from then until `issue`.
-    void hold(uint64_t issue) {
+    [[gnu::always_inline]] void hold(uint64_t issue) {
         if (issue <= now_) return;
         uint64_t ahead = issue - now_ < WINDOW ? issue - now_ : WINDOW - 1;
         freed_[(now_ + ahead) % WINDOW]++;
@@ -47,7 +47,7 @@ class Scheduler {
         held_ -= freed_[now_ % WINDOW];
         freed_[now_ % WINDOW] = 0;
     }
-    void advance(uint64_t cycle) {
+    [[gnu::always_inline]] void advance(uint64_t cycle) {
         while (now_ < cycle) {
             if (held_ == 0) {
                 now_ = cycle;

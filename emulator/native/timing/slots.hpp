@@ -7,50 +7,44 @@
 
 namespace perfemu {
 
-struct Slots {
-    uint64_t* totals;
-    unsigned width;
-    uint64_t cycle = 0;  // in which the next slot is
-    unsigned used = 0;   // slots of it, up to width
+// Counts what is lost. A pipeline keeps the place of the next slot, (cycle, used of its slots), in its own registers;
+// after each of these it is (to, 0).
+class Slots {
+  public:
+    Slots(uint64_t* totals, unsigned width) : totals_(totals), width_(width) {}
 
-    void count(Probe probe, uint64_t amount) { totals[static_cast<unsigned>(probe)] += amount; }
+    unsigned width() const { return width_; }
 
-    // The next slot, if nothing is to be waited for.
-    void next() {
-        if (used >= width) {
-            cycle += used / width;
-            used %= width;
-        }
-    }
-
-    // What is left of this cycle and all until `to` is lost. Returns how many cycles lost all of their slots.
-    uint64_t lose(uint64_t to, Probe slots) {
-        count(slots, (to - cycle) * width - used);
-        uint64_t whole = to - cycle - (used > 0);
-        cycle = to;
-        used = 0;
-        return whole;
-    }
-    void lose_to_frontend(uint64_t to) {
-        uint64_t whole = lose(to, Probe::SLOTS_FRONTEND);
-        count(Probe::SLOTS_FRONTEND_LATENCY, whole * width);
+    void lose_to_frontend(uint64_t cycle, unsigned used, uint64_t to) {
+        uint64_t whole = to - cycle - (used > 0);  // cycles that lose all of their slots
+        count(Probe::SLOTS_FRONTEND, (to - cycle) * width_ - used);
+        count(Probe::SLOTS_FRONTEND_LATENCY, whole * width_);
         count(Probe::STALL_FRONTEND, whole);
     }
-    void lose_to_backend(uint64_t to, bool memory) {
-        uint64_t before = totals[static_cast<unsigned>(Probe::SLOTS_BACKEND)];
-        uint64_t whole = lose(to, Probe::SLOTS_BACKEND);
+
+    void lose_to_backend(uint64_t cycle, unsigned used, uint64_t to, bool memory) {
+        uint64_t lost = (to - cycle) * width_ - used;
+        uint64_t whole = to - cycle - (used > 0);
+        count(Probe::SLOTS_BACKEND, lost);
         count(Probe::STALL_BACKEND, whole);
         if (!memory) return;
-        count(Probe::SLOTS_BACKEND_MEMORY, totals[static_cast<unsigned>(Probe::SLOTS_BACKEND)] - before);
+        count(Probe::SLOTS_BACKEND_MEMORY, lost);
         count(Probe::STALL_BACKEND_MEMORY, whole);
     }
+
     // The branch that was mispredicted gave its result in cycle `resolved`: from then on nothing came from fetch.
-    void lose_to_bad_speculation(uint64_t to, uint64_t resolved) {
+    void lose_to_bad_speculation(uint64_t cycle, unsigned used, uint64_t to, uint64_t resolved) {
+        count(Probe::SLOTS_BAD_SPECULATION, (to - cycle) * width_ - used);
         uint64_t from = cycle + (used > 0);
-        lose(to, Probe::SLOTS_BAD_SPECULATION);
         if (resolved < from) resolved = from;
         if (to > resolved) count(Probe::STALL_FRONTEND, to - resolved);
     }
+
+  private:
+    void count(Probe probe, uint64_t amount) { totals_[static_cast<unsigned>(probe)] += amount; }
+
+    uint64_t* totals_;
+    unsigned width_;
 };
 
 }  // namespace perfemu

@@ -1,0 +1,175 @@
+#include "timing/out_of_order_rows.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace perfemu::out_of_order {
+
+Placement::Placement(const Config& config, Execution& execution) {
+    const Config& keys = config.table("pipeline");
+    std::vector<uint32_t> ports_of;
+    if (keys.has_table("schedulers")) {
+        uint32_t seen = 0;
+        for (const auto& [name, table] : keys.table("schedulers").tables()) {
+            uint32_t ports = execution.mask(table.texts("ports"), table.path("ports"));
+            if (ports == 0) throw std::invalid_argument(table.path("ports") + ": missing");
+            if (ports & seen)
+                throw std::invalid_argument(table.path("ports") + ": one of them has a scheduler already");
+            seen |= ports;
+            ports_of.push_back(ports);
+            sizes_.push_back(checked(table, "entries", 1, 1000));
+        }
+    } else if (keys.has("scheduler_entries")) {
+        ports_of.push_back(~uint32_t{0});
+        sizes_.push_back(checked(keys, "scheduler_entries", 1, 1000));
+    }
+    size_t groups = execution.groups().size();
+    for (size_t index = 0; index < groups; ++index) {
+        PortGroup ports = execution.groups()[index];
+        Group group{.entry = {.use = {static_cast<uint8_t>(index)}}, .choices = {}};
+        for (size_t number = 0; number < ports_of.size(); ++number)
+            if (uint32_t common = ports.ports & ports_of[number])
+                group.choices.push_back({static_cast<uint8_t>(number), {execution.group(common, ports.busy_cycles)}});
+        if (group.choices.size() == 1) group.entry = group.choices[0];
+        if (group.choices.size() > 1) group.entry.scheduler = Entry::SEVERAL;
+        by_group_.push_back(std::move(group));
+    }
+}
+
+RowMaker::RowMaker(const Config& config, const Execution& execution, const Placement& placement)
+    : execution_(execution), placement_(placement), fusion_(config.table("pipeline")) {
+    const Config& keys = config.table("pipeline");
+    rob_entries_ = checked(keys, "rob_entries", 8, 65536);
+    vector_load_extra_ = checked(keys, "vector_load_extra_cycles", 0, 1000, 0);
+    complex_address_extra_ = checked(keys, "complex_address_extra_cycles", 0, 1000, 0);
+    micro_fusion_ = keys.boolean("micro_fusion", false);
+    stack_forward_ = keys.has("stack_forward_cycles");
+    limited_moves_ = keys.has("eliminated_moves_per_cycle");
+    microcode_waits_ = checked(keys, "microcode_cycles", 0, 1000, 0) != 0;
+    for (const std::string& kind : keys.texts("eliminates")) {
+        if (kind == "move")
+            move_ = true;
+        else if (kind == "fp_move")
+            fp_move_ = true;
+        else if (kind == "zero")
+            zero_ = true;
+        else if (kind == "constant")
+            constant_ = true;
+        else
+            throw std::invalid_argument("pipeline.eliminates: there is no '" + kind +
+                                        "', but move, fp_move, zero, constant");
+    }
+}
+
+bool RowMaker::eliminates(const TimedOp& op) const {
+    switch (op.op_class) {
+        case OpClass::MOVE: return move_ && op.eliminable_move;
+        case OpClass::FP_MOVE: return fp_move_ && op.eliminable_move;
+        case OpClass::ZERO: return zero_;
+        case OpClass::CONSTANT: return constant_;
+        default: return false;
+    }
+}
+
+// x86 RSP and RBP, A64 SP; asked only where the file gives such accesses a time of their own.
+static bool by_stack(const TimedOp& op) {
+    uint8_t base = op.address_sources[0];
+    return op.address_sources[1] == timed_register::NONE &&
+           (base == timed_register::GENERAL + 4 || base == timed_register::GENERAL + 5 ||
+            base == timed_register::STACK);
+}
+
+// These return the slots that they take.
+unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts) const {
+    if (op.op_class == OpClass::NONE) return 0;
+    if (eliminates(op)) {
+        parts |= ELIMINATED;
+        bool move = op.op_class == OpClass::MOVE || op.op_class == OpClass::FP_MOVE;
+        if (!move || !limited_moves_) return 1;
+        parts |= LIMITED_MOVE;
+    }
+    const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
+    row.timing = &timing;
+    row.latency = timing.latency;
+    row.entry = placement_.entry(timing.first);
+    if (row.latency > 0 || execution_.groups()[timing.first.group].ports) parts |= COMPUTE;
+    if (!timing.others.empty()) parts |= MANY_PORTS;
+    if (divides(op.op_class)) parts |= DIVIDES;
+    if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
+        parts |= ACCUMULATES;
+        row.accumulate_saving = timing.latency - timing.accumulate_latency;
+        // The addend is waited for by itself.
+        auto addend = std::find(row.sources.begin(), row.sources.end(), op.accumulator);
+        if (addend != row.sources.end()) *addend = timed_register::NONE;
+    }
+    return timing.micro_ops;
+}
+
+unsigned RowMaker::add_load(Row& row, const TimedOp& op, const SiteRange& sites, unsigned& parts) const {
+    parts |= LOAD;
+    if (op.prefetches) parts |= PREFETCH;
+    row.load_micro_ops = static_cast<uint8_t>(op.prefetches ? 1 : pieces(sites.load_bytes, execution_.load_bytes));
+    row.load_extra = static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
+                                           (op.complex_address ? complex_address_extra_ : 0));
+    return row.load_micro_ops - (micro_fusion_ && parts & COMPUTE);
+}
+
+unsigned RowMaker::add_store(Row& row, const SiteRange& sites, unsigned& parts) const {
+    parts |= STORE;
+    row.store_micro_ops = static_cast<uint8_t>(pieces(sites.store_bytes, execution_.store_bytes));
+    return row.store_micro_ops * (execution_.has_store_data && !micro_fusion_ ? 2 : 1);
+}
+
+Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
+    Row row{};
+    unsigned parts = 0;
+    row.sources = op.sources;
+    row.address_sources = op.address_sources;
+    row.destinations = op.destinations;
+    std::replace(row.destinations.begin(), row.destinations.end(), timed_register::NONE, NOWHERE);
+    row.accumulator = op.accumulator;
+    row.write_back = op.write_back;
+    row.length = op.length;
+    row.offset = op.offset;
+    row.branch = op.branch;
+    row.op_class = op.op_class;
+    row.serializes = op.serializes;
+    row.microcoded = op.microcoded && microcode_waits_;
+    row.first_site = sites.first;
+    row.load_sites = sites.loads;
+    row.store_sites = sites.stores;
+    if (op.sources[3] != timed_register::NONE || op.destinations[2] != timed_register::NONE ||
+        op.address_sources[2] != timed_register::NONE)
+        parts |= MANY_OPERANDS;
+
+    unsigned slots = add_computation(row, op, parts);
+    if (op.loads || op.prefetches || sites.loads) slots += add_load(row, op, sites, parts);
+    if (op.stores || sites.stores) slots += add_store(row, sites, parts);
+    if (op.write_back != timed_register::NONE && execution_.has_write_back) {
+        parts |= WRITE_BACK;
+        slots += 1;
+    }
+    if (stack_forward_ && parts & (LOAD | STORE) && by_stack(op)) parts |= BY_STACK;
+    if (op.branch != BranchKind::NONE) parts |= BRANCH;
+    if (row.serializes || row.microcoded) parts |= HOLDS;
+    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
+    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
+    if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
+    if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
+
+    row.slots = static_cast<uint8_t>(std::clamp<unsigned>(slots, 1, 250));
+    if (row.slots > rob_entries_)
+        throw std::invalid_argument(
+            "pipeline.rob_entries: " + std::to_string(rob_entries_) + ", but an instruction of class " +
+            OP_CLASS_NAMES[static_cast<unsigned>(op.op_class)] + " needs " + std::to_string(row.slots));
+    row.parts = static_cast<uint16_t>(parts);
+    row.shape = Shape::OTHER;
+    const PortGroup& ports = execution_.groups()[row.entry.use.group];
+    if (ports.busy_cycles == 1) row.simple_ports = ports.ports;
+    if (row.slots == 1 && (parts & ~FAST_COMPUTATION) == 0 && parts & COMPUTE) row.shape = Shape::COMPUTES;
+    if (row.slots == 1 && (parts & ~FAST_LOAD) == 0 && parts & LOAD && row.load_micro_ops == 1)
+        row.shape = Shape::LOADS;
+    return row;
+}
+
+}  // namespace perfemu::out_of_order

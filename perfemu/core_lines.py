@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from emulator.core_file import CoreFile
 from emulator.core_schema import Kind, table_of
 from perfemu.cores import DEFAULT_CORES
-from pmu.model import model
+from pmu.model import description, model
 
 _NAME_WIDTH = 50  # of perf list's first column
 _INDENT = " " * 7
@@ -18,12 +18,14 @@ _UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
 
 
 def brief(core: CoreFile) -> Iterator[str]:
-    """Name, ISAs, clock; what it is; whether anybody compared it with the real one."""
+    """Name, ISAs, clock; what it is; whether anybody compared it with the real one; its PMU."""
     pmus = ", ".join(f"{isa}: {model(name).sysfs_name}" for isa, name in core.pmu_models.items())
     default = "".join(f", default for {isa}" for isa, name in DEFAULT_CORES.items() if name == core.name)
     yield f"  {core.title:<{_NAME_WIDTH}} [{pmus}, {core.frequency_hz / 1e9:.2f} GHz{default}]"
     yield f"{_INDENT}{core.summary}"
     yield f"{_INDENT}validated: {core.validated}"
+    for name in dict.fromkeys(core.pmu_models.values()):
+        yield f"{_INDENT}PMU {name}: {description(name)}"
 
 
 def detailed(core: CoreFile) -> Iterator[str]:

@@ -201,3 +201,10 @@ def model(name: str) -> PmuModel:
     if not isinstance(found, PmuModel) or found.name != name:
         raise TypeError(f"pmu/models/{name}.py: MODEL is not a PmuModel named {name}")
     return found
+
+
+def description(name: str) -> str:
+    """The first sentence of a model's file: what PMU it is."""
+    found = importlib.import_module(f"{model_files.__name__}.{name}")
+    first = (found.__doc__ or "").partition("\n")[0]
+    return first.removeprefix(f"{name}: ").partition(". ")[0].removesuffix(".")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from emulator.core_file import CoreFile
-from emulator.core_layers import is_file
+from emulator.core_layers import is_file, names
 from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
 from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of
-from perfemu.errors import PerfemuError
+from perfemu.errors import PerfemuError, UsageError
 from perfemu.listing import KINDS, Listed, events_of, software_events
 
 SUMMARY = "List the events that a core's PMU can count, and the cores"
@@ -72,10 +72,10 @@ def _list_cores(options: argparse.Namespace, patterns: list[str]) -> int:
     chosen = [core(name, options.set) for name in named]
     wanted = [pattern for pattern in patterns if not is_file(pattern)]
     for pattern in wanted:
-        matching = [each for each in cores() if fnmatchcase(each.name, pattern) or pattern in each.name]
-        if not matching:
-            core(pattern)  # says which there are
-        chosen += [each for each in matching if each not in chosen]
+        matching = [name for name in names() if fnmatchcase(name, pattern) or pattern in name]
+        chosen += [core(name, options.set) for name in matching or [pattern]]  # of one that is not, it says which are
+    if options.set and not chosen:
+        raise UsageError("list cores --set: wants the name of the core that it changes")
     lines = detailed if chosen or options.details else brief
     for each in chosen or cores():
         print("\n".join(lines(each)))

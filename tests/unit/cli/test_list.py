@@ -5,6 +5,7 @@ import re
 import pytest
 
 import perfemu
+from emulator.core_layers import names
 from guests import DIRECTORY, ISAS
 from perfemu.cli.main import main
 from perfemu.events.parser import parse_events
@@ -50,5 +51,34 @@ def test_patterns_and_details(capsys: pytest.CaptureFixture[str]) -> None:
     assert "br_retired" in text
     assert "instructions" not in text
     assert "BR_RETIRED, armv8_pmuv3_0/event=0x0021/" in text
+
+
+def test_cores_are_listed_in_brief_and_in_detail(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "cores"]) == 0
-    assert "  ideal " in capsys.readouterr().out
+    brief = capsys.readouterr().out
+    for name in names():
+        assert re.search(rf"^  {name} +\[.*GHz.*\]$", brief, re.MULTILINE)
+    assert "       validated: exact by definition\n" in brief
+    assert "       PMU armv8_pmuv3: PMUv3 for Armv8.1" in brief
+    assert "l1d" not in brief
+    assert main(["list", "cores", "neoverse-n1", "--set", "l1d.size=32KiB"]) == 0
+    detailed = capsys.readouterr().out
+    assert "  neoverse-n1, l1d.size=32KiB " in detailed
+    assert re.search(r"^       l1d +size 32 KiB, ways 4, latency 4,", detailed, re.MULTILINE)
+    assert re.search(r"^       ops\.ALU +latency 1, ports ", detailed, re.MULTILINE)
+    assert re.search(r"^       source +Arm Neoverse N1 Software Optimization Guide", detailed, re.MULTILINE)
+    assert "not validated: neoverse-n1 with changes" in detailed
+
+
+def test_a_core_that_is_not_there_or_of_another_isa_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "cores", "neoverse-n3"]) == 129
+    assert "--core neoverse-n3: no such core; there is " in capsys.readouterr().err
+    assert main(["list", "--core", "neoverse-n1", "--isa", "x86_64"]) == 129
+    assert capsys.readouterr().err == "perfemu: --core neoverse-n1: executes aarch64, not x86_64\n"
+    program = str(DIRECTORY / "loop_1k" / "x86_64.elf")
+    assert main(["stat", "--core", "neoverse-n1", program]) == 129
+    assert capsys.readouterr().err == "perfemu: --core neoverse-n1: executes aarch64, not x86_64\n"
+    assert (
+        main(["run", "--core", "ideal", "--set", "branch.direction=gshare", "--set", "pmu.x86_64=none", program]) == 129
+    )
+    assert "pmu.x86_64 = none: no PMU model 'none'; there are armv8_pmuv3" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 // Fetch: in which cycle an instruction's bytes are there, as dispatch sees it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "cache/memory_system.hpp"
@@ -29,23 +30,20 @@ struct FrontEnd {
 
     FrontEnd(const Config& config, MemorySystem& memory);
 
-    bool crosses(uint64_t pc, unsigned length) const { return (pc ^ (pc + length - 1)) & line_mask; }
+    // Whether an instruction's bytes lie in another line than the last fetched one, or in two.
+    bool leaves(uint64_t line, uint64_t pc, unsigned length) const {
+        return ((pc ^ line) | ((pc + length - 1) ^ line)) & line_mask;
+    }
 
-    // `crosses`: the instruction lies in two lines.
-    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool crosses,
-                                           uint64_t dispatch) {
-        if (place.cycle + ahead < dispatch) {
-            place.cycle = dispatch - ahead;
-            place.taken = 0;
-            if (!aligned) place.bytes = 0;
-        }
-        if (((pc ^ place.line) & line_mask) | crosses) [[unlikely]]
-            place = fetch_lines(place, pc, length);
+    // `leaves`: what that says of place.line.
+    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch) {
+        if (leaves) [[unlikely]]
+            place = fetch_lines(place, pc, length, dispatch);
         place.bytes += length;
         if (place.bytes > fetch_bytes) {
-            ++place.cycle;
-            place.taken = 0;
             place.bytes = aligned ? place.bytes - fetch_bytes : length;
+            place.taken = 0;
+            place.cycle = std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead));
         }
         return place.cycle;
     }
@@ -65,7 +63,7 @@ struct FrontEnd {
     }
 
   private:
-    [[gnu::noinline]] Place fetch_lines(Place place, uint64_t pc, unsigned length);
+    [[gnu::noinline]] Place fetch_lines(Place place, uint64_t pc, unsigned length, uint64_t dispatch);
 };
 
 }  // namespace perfemu

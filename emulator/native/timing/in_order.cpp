@@ -42,7 +42,7 @@ enum class Pair : uint8_t { NONE, BRANCH, AES };
 
 // What the fast ways can do; the others go the long way. All need one port for one cycle.
 enum class Shape : uint8_t { COMPUTES, LOADS, STORES, OTHER };
-constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING | SECOND_OF_PAIR | AES_PAIR;
+constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING;
 constexpr unsigned FAST_LOAD = LOAD | PAIRING;
 constexpr unsigned FAST_STORE = STORE | PAIRING;
 
@@ -61,7 +61,7 @@ struct alignas(64) Row {
     Pairing pairing;
     Pair pair;
     Shape shape;
-    bool serializes, microcoded, crosses_line;
+    bool serializes, microcoded, leaves_line;
     uint16_t parts, offset, first_site;
     uint16_t latency, accumulate_saving, load_extra;
     uint16_t first_use, uses;  // of the block's
@@ -83,11 +83,9 @@ struct Hot {
     uint64_t cycle = 0;  // of the next issue
     unsigned used = 0;   // slots of it
     FrontEnd::Place front;
-    uint64_t ports_cycle = 0;  // to which `taken` belongs
-    uint32_t taken = 0;        // ports
+    uint32_t taken = 0;  // ports, in this cycle
     uint64_t retirement = 0;
-    uint64_t last_result = 0;  // of all instructions
-    uint64_t micro_ops = 0, retiring_cycles = 0;
+    uint64_t micro_ops = 0;
     uint64_t done = 0;  // of the last instruction
 
     // The last instruction, which may be the first of a pair.
@@ -111,7 +109,9 @@ class InOrder final : public Pipeline {
     void add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const;
 
     // The stages, in this order
-    bool supply(Hot& hot, const Row& row, uint64_t pc);
+    void supply(Hot& hot, const Row& row, uint64_t pc, bool leaves);
+    bool supply_any(Hot& hot, const Row& row, uint64_t pc, bool leaves);
+    void wait_for_supply(Hot& hot, uint64_t supplied);
     // `POSSIBLE`: the parts that it may have. What it cannot have costs nothing.
     template <unsigned POSSIBLE>
     void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
@@ -125,6 +125,7 @@ class InOrder final : public Pipeline {
 
     bool fuse(Hot& hot, const Row& row);
     void next_slot(Hot& hot);
+    void begin_cycle(Hot& hot, uint64_t cycle);
     void wait_to(Hot& hot, uint64_t to, bool memory);
 
     // Rare
@@ -133,6 +134,7 @@ class InOrder final : public Pipeline {
     uint32_t busy_ports(uint64_t cycle) const;
     void feed_caches(const Block& block, const uint64_t* addresses);
     void settle();
+    uint64_t last_result() const;
 
     void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
 
@@ -161,6 +163,7 @@ class InOrder final : public Pipeline {
     uint64_t right_way_from_ = 0, resolved_ = 0;
     bool repeating_ = false;
     unsigned repeat_left_ = 0;
+    uint64_t elapsed_ = 0, counted_issuing_ = 0;
 };
 
 InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
@@ -291,7 +294,9 @@ std::unique_ptr<PreparedBlock> InOrder::prepare(uint64_t address, std::span<cons
         if (op.repeated) block->iteration = row_of(op, ranges[index], *block);
         block->rows.push_back(op.repeated ? row_of({.offset = op.offset, .length = op.length}, {}, *block)
                                           : row_of(op, ranges[index], *block));
-        block->rows.back().crosses_line = front_.crosses(address + op.offset, op.length);
+        Row& row = block->rows.back();
+        uint64_t pc = address + op.offset;
+        row.leaves_line = index == 0 || front_.leaves(pc - 1, pc, op.length);
     }
     for (const AccessSite& site : sites) block->accesses.push_back({site.size, site.elements});
     return block;
@@ -300,24 +305,31 @@ std::unique_ptr<PreparedBlock> InOrder::prepare(uint64_t address, std::span<cons
 unsigned InOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
                          uint64_t next, uint64_t limit) {
     const Block& block = static_cast<const Block&>(prepared);
+    if (first >= last) return first;
     Hot hot = hot_;
     const Row* row = block.rows.data() + first;
     const Row* const end = block.rows.data() + last;
-    while (row < end) {
-        uint64_t pc = block.address + row->offset;
-        if (supply(hot, *row, pc)) {
-            if (row->shape == Shape::COMPUTES)
-                execute<FAST_COMPUTATION>(hot, block, *row, addresses, pc);
-            else if (row->shape == Shape::LOADS)
-                execute<FAST_LOAD>(hot, block, *row, addresses, pc);
-            else if (row->shape == Shape::STORES)
-                execute<FAST_STORE>(hot, block, *row, addresses, pc);
-            else
-                execute<~0U>(hot, block, *row, addresses, pc);
+    bool leaves = front_.leaves(hot.front.line, block.address + row->offset, row->length);
+    while (true) {
+        const uint64_t pc = block.address + row->offset;
+        if (row->shape == Shape::COMPUTES) {
+            supply(hot, *row, pc, leaves);
+            execute<FAST_COMPUTATION>(hot, block, *row, addresses, pc);
+        } else if (row->shape == Shape::LOADS) {
+            supply(hot, *row, pc, leaves);
+            execute<FAST_LOAD>(hot, block, *row, addresses, pc);
+        } else if (row->shape == Shape::STORES) {
+            supply(hot, *row, pc, leaves);
+            execute<FAST_STORE>(hot, block, *row, addresses, pc);
+        } else if (supply_any(hot, *row, pc, leaves)) {
+            execute<~0U>(hot, block, *row, addresses, pc);
         }
+        hot.pair = row->pair;
+        hot.destination = row->destinations[0];
         if (row->parts & BRANCH) branch(hot, *row, pc, row + 1 == end ? next : pc + row->length);
         ++row;
-        if (hot.retirement >= limit) break;
+        if (row == end || hot.retirement >= limit) break;
+        leaves = row->leaves_line;
     }
     hot_ = hot;
     cycle_ = hot.retirement;
@@ -326,16 +338,25 @@ unsigned InOrder::retire(const PreparedBlock& prepared, const uint64_t* addresse
     return static_cast<unsigned>(row - block.rows.data());
 }
 
-// Fetch. False: the instruction is the second of a pair, and through.
-[[gnu::always_inline]] inline bool InOrder::supply(Hot& hot, const Row& row, uint64_t pc) {
-    uint64_t supplied = front_.supply(hot.front, pc, row.length, row.crosses_line, hot.cycle);
+// Fetch.
+[[gnu::always_inline]] inline void InOrder::supply(Hot& hot, const Row& row, uint64_t pc, bool leaves) {
+    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle);
+    next_slot(hot);
+    wait_for_supply(hot, supplied);
+}
+
+[[gnu::always_inline]] inline void InOrder::wait_for_supply(Hot& hot, uint64_t supplied) {
+    if (supplied <= hot.cycle) return;
+    lose_to_front_end(hot.cycle, hot.used, supplied);
+    begin_cycle(hot, supplied);
+}
+
+// False: the instruction is the second of a pair, and through.
+[[gnu::always_inline]] inline bool InOrder::supply_any(Hot& hot, const Row& row, uint64_t pc, bool leaves) {
+    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle);
     if (row.parts & SECOND_OF_PAIR && fuse(hot, row)) return false;
     next_slot(hot);
-    if (supplied > hot.cycle) {
-        lose_to_front_end(hot.cycle, hot.used, supplied);
-        hot.cycle = supplied;
-        hot.used = 0;
-    }
+    wait_for_supply(hot, supplied);
     return true;
 }
 
@@ -376,12 +397,11 @@ template <unsigned POSSIBLE>
         wait_to(hot, free, true);
     }
     if (parts & HOLDS) [[unlikely]] {
-        if (row.serializes) wait_to(hot, hot.last_result, false);
+        if (row.serializes) wait_to(hot, last_result(), false);
         if (row.microcoded) wait_to(hot, hot.cycle + microcode_cycles_, false);
     }
     if (parts & PAIRING && hot.used > 0 && row.pairing != Pairing::SECOND) wait_to(hot, hot.cycle + 1, false);
     take_ports<POSSIBLE>(hot, block, row);
-    hot.retiring_cycles += hot.used == 0;
     ++hot.used;
     ++hot.micro_ops;
     if (parts & PAIRING && (row.pairing == Pairing::NONE || row.pairing == Pairing::SECOND)) {
@@ -414,11 +434,8 @@ template <unsigned POSSIBLE>
     if (parts & WRITE_BACK) ready_[row.write_back] = (issued + 1) << 1;
     if (parts & STORE) store(block, row, addresses, pc, issued);
 
-    hot.last_result = std::max(hot.last_result, result);
     hot.retirement = issued + 1;
     hot.done = result;
-    hot.pair = row.pair;
-    hot.destination = row.destinations[0];
     if (parts & HOLDS && row.serializes) {
         next_slot(hot);
         wait_to(hot, result, false);
@@ -429,10 +446,6 @@ template <unsigned POSSIBLE>
 template <unsigned POSSIBLE>
 [[gnu::always_inline]] inline void InOrder::take_ports(Hot& hot, const Block& block, const Row& row) {
     while (true) {
-        if (hot.ports_cycle != hot.cycle) {
-            hot.ports_cycle = hot.cycle;
-            hot.taken = long_ports_ ? busy_ports(hot.cycle) : 0;
-        }
         uint32_t taken = row.ports & ~hot.taken;
         taken &= ~taken + 1;
         if (row.parts & POSSIBLE & MANY_PORTS) taken = take_several(block, row, hot.cycle, hot.taken, hot.used == 0);
@@ -527,16 +540,19 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 }
 
 [[gnu::always_inline]] inline void InOrder::next_slot(Hot& hot) {
-    if (hot.used < slots_.width()) return;
-    ++hot.cycle;
+    if (hot.used >= slots_.width()) begin_cycle(hot, hot.cycle + 1);
+}
+
+[[gnu::always_inline]] inline void InOrder::begin_cycle(Hot& hot, uint64_t cycle) {
+    hot.cycle = cycle;
     hot.used = 0;
+    hot.taken = long_ports_ ? busy_ports(cycle) : 0;
 }
 
 [[gnu::always_inline]] inline void InOrder::wait_to(Hot& hot, uint64_t to, bool memory) {
     if (to <= hot.cycle) return;
     slots_.lose_to_backend(hot.cycle, hot.used, to, memory);
-    hot.cycle = to;
-    hot.used = 0;
+    begin_cycle(hot, to);
 }
 
 void InOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied) {
@@ -557,7 +573,7 @@ void InOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) 
     if (!repeating_) {
         repeating_ = true;
         repeat_left_ = 0;
-        supply(hot, row, block.address);
+        supply(hot, row, block.address, front_.leaves(hot.front.line, block.address, row.length));
         wait_to(hot, hot.cycle + repeat_start_cycles_, false);
     }
     unsigned bytes = row.load_sites + row.store_sites ? block.accesses[row.first_site].size : 0;
@@ -583,8 +599,10 @@ void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
 
 void InOrder::elapse(uint64_t cycles) {
     next_slot(hot_);
-    wait_to(hot_, std::max(hot_.retirement, hot_.last_result), false);
-    cycle_ = hot_.retirement = hot_.cycle = hot_.cycle + cycles;
+    wait_to(hot_, last_result(), false);
+    begin_cycle(hot_, hot_.cycle + cycles);
+    cycle_ = hot_.retirement = hot_.cycle;
+    elapsed_ += cycles;
     front_.restart(hot_.front, cycle_, 0);
     hot_.front.line = FrontEnd::NO_LINE;
     right_way_from_ = 0;
@@ -593,10 +611,18 @@ void InOrder::elapse(uint64_t cycles) {
 }
 
 void InOrder::settle() {
+    // The cycles in which something issued: all but those that were lost as a whole, and the kernel's.
+    uint64_t issuing = hot_.cycle + (hot_.used > 0) - slots_.lost_cycles() - elapsed_;
     count(Probe::UOPS_DISPATCHED, hot_.micro_ops);
     count(Probe::UOPS_RETIRED, hot_.micro_ops);
-    count(Probe::CYCLES_RETIRING, hot_.retiring_cycles);
-    hot_.micro_ops = hot_.retiring_cycles = 0;
+    count(Probe::CYCLES_RETIRING, issuing - counted_issuing_);
+    hot_.micro_ops = 0;
+    counted_issuing_ = issuing;
+}
+
+// When all results are there.
+uint64_t InOrder::last_result() const {
+    return std::max(hot_.retirement, *std::max_element(std::begin(ready_), std::end(ready_)) >> 1);
 }
 
 const PipelineModel MODEL("in_order", make_pipeline<InOrder>);

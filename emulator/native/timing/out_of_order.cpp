@@ -54,7 +54,10 @@ class OutOfOrder final : public Pipeline {
 
   private:
     // The stages, in this order
-    bool supply(Hot& hot, const Row& row, uint64_t pc);
+    void supply(Hot& hot, const Row& row, uint64_t pc, bool leaves);
+    bool supply_any(Hot& hot, const Row& row, uint64_t pc, bool leaves);
+    void wait_for_supply(Hot& hot, uint64_t supplied);
+    uint64_t fetch_and_decode(Hot& hot, const Row& row, uint64_t pc, bool leaves);
     // `POSSIBLE`: the parts that it may have; `ONE`: it takes one slot. What it cannot have costs nothing.
     template <unsigned POSSIBLE, bool ONE>
     void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
@@ -174,7 +177,9 @@ std::unique_ptr<PreparedBlock> OutOfOrder::prepare(uint64_t address, std::span<c
         if (op.repeated) block->iteration = rows_.row(op, ranges[index]);
         block->rows.push_back(op.repeated ? rows_.row({.offset = op.offset, .length = op.length}, {})
                                           : rows_.row(op, ranges[index]));
-        block->rows.back().crosses_line = front_.crosses(address + op.offset, op.length);
+        Row& row = block->rows.back();
+        uint64_t pc = address + op.offset;
+        row.leaves_line = index == 0 || front_.leaves(pc - 1, pc, op.length);
     }
     for (const AccessSite& site : sites) block->accesses.push_back({site.size, site.elements});
     return block;
@@ -183,22 +188,28 @@ std::unique_ptr<PreparedBlock> OutOfOrder::prepare(uint64_t address, std::span<c
 unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
                             uint64_t next, uint64_t limit) {
     const Block& block = static_cast<const Block&>(prepared);
+    if (first >= last) return first;
     Hot hot = hot_;
     const Row* row = block.rows.data() + first;
     const Row* const end = block.rows.data() + last;
-    while (row < end) {
-        uint64_t pc = block.address + row->offset;
-        if (supply(hot, *row, pc)) {
-            if (row->shape == Shape::COMPUTES)
-                execute<FAST_COMPUTATION, true>(hot, block, *row, addresses, pc);
-            else if (row->shape == Shape::LOADS)
-                execute<FAST_LOAD, true>(hot, block, *row, addresses, pc);
-            else
-                execute_any(hot, block, *row, addresses, pc);
+    bool leaves = front_.leaves(hot.front.line, block.address + row->offset, row->length);
+    while (true) {
+        const uint64_t pc = block.address + row->offset;
+        if (row->shape == Shape::COMPUTES) {
+            supply(hot, *row, pc, leaves);
+            execute<FAST_COMPUTATION, true>(hot, block, *row, addresses, pc);
+        } else if (row->shape == Shape::LOADS) {
+            supply(hot, *row, pc, leaves);
+            execute<FAST_LOAD, true>(hot, block, *row, addresses, pc);
+        } else if (supply_any(hot, *row, pc, leaves)) {
+            execute_any(hot, block, *row, addresses, pc);
         }
+        hot.pair = row->pair;
+        hot.destination = row->destinations[0];
         if (row->parts & BRANCH) branch(hot, *row, pc, row + 1 == end ? next : pc + row->length);
         ++row;
-        if (hot.retirement >= limit) break;
+        if (row == end || hot.retirement >= limit) break;
+        leaves = row->leaves_line;
     }
     hot_ = hot;
     cycle_ = hot.retirement;
@@ -207,22 +218,38 @@ unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addre
     return static_cast<unsigned>(row - block.rows.data());
 }
 
-// Fetch and decode. False: the instruction is the second of a pair, and through.
-[[gnu::always_inline]] inline bool OutOfOrder::supply(Hot& hot, const Row& row, uint64_t pc) {
-    uint64_t supplied = front_.supply(hot.front, pc, row.length, row.crosses_line, hot.cycle);
+// Fetch and decode.
+[[gnu::always_inline]] inline void OutOfOrder::supply(Hot& hot, const Row& row, uint64_t pc, bool leaves) {
+    uint64_t supplied = fetch_and_decode(hot, row, pc, leaves);
+    next_slot(hot);
+    wait_for_supply(hot, supplied);
+}
+
+[[gnu::always_inline]] inline uint64_t OutOfOrder::fetch_and_decode(Hot& hot, const Row& row, uint64_t pc,
+                                                                    bool leaves) {
+    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle);
     if (decode_limits_) {
         if (supplied > hot.decode_cycle) hot.decode_cycle = supplied, hot.decoded = 0;
         if (hot.decoded == decode_width_) ++hot.decode_cycle, hot.decoded = 0;
         ++hot.decoded;
         supplied = hot.decode_cycle;
     }
+    return supplied;
+}
+
+[[gnu::always_inline]] inline void OutOfOrder::wait_for_supply(Hot& hot, uint64_t supplied) {
+    if (supplied <= hot.cycle) return;
+    lose_to_front_end(hot.cycle, hot.used, supplied);
+    hot.cycle = supplied;
+    hot.used = 0;
+}
+
+// False: the instruction is the second of a pair, and through.
+[[gnu::always_inline]] inline bool OutOfOrder::supply_any(Hot& hot, const Row& row, uint64_t pc, bool leaves) {
+    uint64_t supplied = fetch_and_decode(hot, row, pc, leaves);
     if (row.parts & SECOND_OF_PAIR && fuse(hot, row)) return false;
     next_slot(hot);
-    if (supplied > hot.cycle) {
-        lose_to_front_end(hot.cycle, hot.used, supplied);
-        hot.cycle = supplied;
-        hot.used = 0;
-    }
+    wait_for_supply(hot, supplied);
     return true;
 }
 
@@ -432,8 +459,6 @@ template <unsigned POSSIBLE>
         if (++load_next_ == load_queue_size_) load_next_ = 0;
     }
     hot.done = done;
-    hot.pair = row.pair;
-    hot.destination = row.destinations[0];
 }
 
 // After retirement: written to the cache behind the ones before it.
@@ -550,7 +575,7 @@ void OutOfOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresse
     if (!repeating_) {
         repeating_ = true;
         repeat_left_ = 0;
-        supply(hot, row, block.address);
+        supply(hot, row, block.address, front_.leaves(hot.front.line, block.address, row.length));
         wait_to(hot, hot.cycle + repeat_start_cycles_);
     }
     unsigned bytes = row.load_sites + row.store_sites ? block.accesses[row.first_site].size : 0;

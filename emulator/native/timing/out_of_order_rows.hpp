@@ -30,7 +30,7 @@ enum Part : uint16_t {
 };
 
 // All that these shapes may have.
-constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | SECOND_OF_PAIR | AES_PAIR;
+constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH;
 constexpr unsigned FAST_LOAD = LOAD | BY_STACK;
 
 // Registers' places in the table of when they are ready: NONE is always, NOWHERE is written and never read.
@@ -86,7 +86,7 @@ struct alignas(64) Row {
     OpClass op_class;
     uint16_t parts, offset, first_site;
     uint16_t latency, accumulate_saving, load_extra;
-    bool serializes, microcoded, crosses_line;
+    bool serializes, microcoded, leaves_line;
     Pair pair;
     Shape shape;
     uint32_t simple_ports;  // of the computation's first micro-op, for PortCalendar::take

@@ -14,9 +14,11 @@ class Slots {
     Slots(uint64_t* totals, unsigned width) : totals_(totals), width_(width) {}
 
     unsigned width() const { return width_; }
+    uint64_t lost_cycles() const { return lost_cycles_; }  // that lost all of their slots
 
     void lose_to_frontend(uint64_t cycle, unsigned used, uint64_t to) {
-        uint64_t whole = to - cycle - (used > 0);  // cycles that lose all of their slots
+        uint64_t whole = to - cycle - (used > 0);
+        lost_cycles_ += whole;
         count(Probe::SLOTS_FRONTEND, (to - cycle) * width_ - used);
         count(Probe::SLOTS_FRONTEND_LATENCY, whole * width_);
         count(Probe::STALL_FRONTEND, whole);
@@ -25,6 +27,7 @@ class Slots {
     void lose_to_backend(uint64_t cycle, unsigned used, uint64_t to, bool memory) {
         uint64_t lost = (to - cycle) * width_ - used;
         uint64_t whole = to - cycle - (used > 0);
+        lost_cycles_ += whole;
         count(Probe::SLOTS_BACKEND, lost);
         count(Probe::STALL_BACKEND, whole);
         if (!memory) return;
@@ -36,6 +39,7 @@ class Slots {
     void lose_to_bad_speculation(uint64_t cycle, unsigned used, uint64_t to, uint64_t resolved) {
         count(Probe::SLOTS_BAD_SPECULATION, (to - cycle) * width_ - used);
         uint64_t from = cycle + (used > 0);
+        lost_cycles_ += to - from;
         if (resolved < from) resolved = from;
         if (to > resolved) count(Probe::STALL_FRONTEND, to - resolved);
     }
@@ -45,6 +49,7 @@ class Slots {
 
     uint64_t* totals_;
     unsigned width_;
+    uint64_t lost_cycles_ = 0;
 };
 
 }  // namespace perfemu

@@ -132,7 +132,7 @@ class OpClass(IntEnum):
     SHA_SCHEDULE = 113  # sha1h, sha1su0, sha256su0 ...
     # what x86 has beyond these
     LEA_SCALED = 114  # an index scaled by 2, 4, 8, and a base or a displacement, not both
-    SHIFT_BY_COUNT = 115  # shl, shr, sar, rol, ror by CL: the flags may stay as they were
+    SHIFT_BY_COUNT = 115  # shl, shr, sar, rol, ror by CL
     SELECT_TWO_FLAGS = 116  # cmova, cmovbe, seta, setbe: by CF and ZF
     BIT_LOWEST = 117  # blsi, blsr, blsmsk, bzhi
     BRANCH_COUNT = 118  # loop, jrcxz

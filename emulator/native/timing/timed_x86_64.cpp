@@ -335,9 +335,7 @@ void TimedX8664::set_class(const Instruction& one, TimedOp& op) const {
         case OpClass::SHIFT:
         case OpClass::ROTATE:
             if (!last_is_cl || !one.has(effect::STATUS)) break;
-            op.op_class = OpClass::SHIFT_BY_COUNT;  // a count of zero leaves the flags as they were
-            add(op.sources, timed_register::FLAGS);
-            add(op.sources, timed_register::CARRY);
+            op.op_class = OpClass::SHIFT_BY_COUNT;  // that zero would leave the flags delays no flags
             break;
         case OpClass::VECTOR_SHIFT:
             if (detail->op_count == 2 && one.operand(1).type != X86_OP_IMM)

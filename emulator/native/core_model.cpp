@@ -77,7 +77,6 @@ std::unique_ptr<ModelledBlock> Core::model_block(const Block& block) {
     ops.resize(block.ops.size());  // undecodable bytes: one op here
     modelled->slice = model_->addresses->compile(block.address, block.bytes);
     modelled->prepared = model_->pipeline->prepare(block.address, ops, modelled->slice->sites());
-    modelled->known_at_entry = model_->addresses->known_at_entry(*modelled->slice);
     modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;
     if (model_->found.size() < modelled->slice->sites().size()) model_->found.resize(modelled->slice->sites().size());
     return modelled;
@@ -117,7 +116,7 @@ bool Core::near_in_events(uint64_t instructions) {
 // Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
-    bool foreseeable = block.modelled->known_at_entry && !may_fault(block);
+    bool foreseeable = model.addresses->known_at_entry(*block.modelled->slice) && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};

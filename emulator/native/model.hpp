@@ -18,7 +18,6 @@ namespace perfemu {
 struct ModelledBlock {
     std::unique_ptr<AddressSlice> slice;
     std::unique_ptr<PreparedBlock> prepared;
-    bool known_at_entry = false;  // its addresses are all known before it runs
     bool ends_with_branch = false;
 };
 

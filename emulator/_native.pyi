@@ -282,3 +282,13 @@ def simulate_ops(
     address: int = 0x10000,
 ) -> dict[str, Any]:
     """The same with ops in the form of `timed_decode`; a field that is missing is empty, a length 4 bytes."""
+
+class AccessWitness:
+    """What the engine itself says of a modelled core's accesses, by its MEM hooks: for tests, and slow."""
+
+    def __init__(self, core: Core, space: AddressSpace) -> None:
+        """Before the core's first run; its accesses are traced from now on. Must live as long as it runs."""
+    def set_address_space(self, space: AddressSpace) -> None:
+        """That of the core's next run."""
+    def compare(self) -> int:
+        """After each run, before anything is mapped anew: how many accesses there were. RuntimeError if they differ."""

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "address/access_witness.hpp"
 #include "address/addresses.hpp"
 #include "bindings.hpp"
 #include "isa.hpp"
@@ -262,6 +263,12 @@ void bind_address(nb::module_& module) {
         .def_prop_ro("way", [](const AddressTracer& tracer) { return tracer.addresses().way(); })
         .def_prop_ro("retranslations", [](const AddressTracer& tracer) { return tracer.addresses().retranslations(); })
         .def_prop_ro("remade_slices", [](const AddressTracer& tracer) { return tracer.addresses().remade_slices(); });
+
+    nb::class_<AccessWitness>(module, "AccessWitness")
+        .def(nb::init<Core&, std::shared_ptr<AddressSpace>>(), nb::arg("core"), nb::arg("space"),
+             nb::keep_alive<1, 2>())
+        .def("set_address_space", &AccessWitness::set_address_space, nb::arg("space"))
+        .def("compare", &AccessWitness::compare);
 }
 
 }  // namespace perfemu

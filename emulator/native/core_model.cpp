@@ -116,7 +116,8 @@ bool Core::near_in_events(uint64_t instructions) {
 // Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
-    bool foreseeable = model.addresses->known_at_entry(*block.modelled->slice) && !may_fault(block);
+    bool foreseeable =
+        model.addresses->known_at_entry(*block.modelled->slice) && !block.changeable && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};

@@ -175,6 +175,7 @@ _PIPELINE = (
         several_of("store_data_ports", "a second one of each store; without: the first takes the data along", ports),
         several_of("write_back_ports", "of an address's write-back; without: free and at once", ports),
         Key("load_bytes", Kind.INTEGER, "the most that one micro-op reads", 1, 4096, default=16),
+        Key("load_registers", Kind.INTEGER, "the most that one micro-op fills; 0: any number", 0, 16, default=0),
         Key("store_bytes", Kind.INTEGER, "the most that one micro-op writes", 1, 4096, default=16),
         cycles("vector_load_extra_cycles", "added to loads into vector registers", least=0, default=0),
         cycles("complex_address_extra_cycles", "added to loads with a scaled or shifted index", least=0, default=0),
@@ -203,6 +204,7 @@ _PIPELINE = (
         entries("rob_entries", "slots between dispatch and retirement", required=True),
         entries("scheduler_entries", "of one scheduler for all ports; without it and [pipeline.schedulers]: no limit"),
         entries("load_queue", "loads between dispatch and retirement; without: no limit"),
+        several_of("vector_store_data_ports", "store_data_ports of vector registers' data; without: the same", ports),
         Key(
             "micro_fusion",
             Kind.BOOLEAN,
@@ -223,6 +225,7 @@ _PIPELINE = (
         one_of("store_dual_issue", "place of a store in a pair", _DUAL_ISSUE, default="both"),
         Key("blocking_misses", Kind.BOOLEAN, "nothing issues until a missing load has its data", default=False),
         cycles("address_extra_cycles", "a result is needed so much earlier as an address", least=0, default=0),
+        cycles("flags_late_cycles", "flags may arrive so late after issue", least=0, default=0),
         cycles("store_data_late_cycles", "a store's data may arrive so late after issue", least=0, default=0),
     ),
 )

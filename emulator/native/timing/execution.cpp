@@ -114,7 +114,8 @@ void Execution::order_ports(const Config& config) {
         for (const std::string& port : ports)
             if (auto found = wanted.find(port); found != wanted.end()) found->second += 1.0 / ports.size();
     };
-    for (const char* key : {"load_ports", "store_address_ports", "store_data_ports", "write_back_ports"})
+    for (const char* key :
+         {"load_ports", "store_address_ports", "store_data_ports", "vector_store_data_ports", "write_back_ports"})
         want(pipeline.texts(key));
     for (const auto& [name, row] : config.table("ops").tables()) {
         want(row.texts("ports"));
@@ -199,10 +200,13 @@ Execution::Execution(const Config& config) {
     load = use("load_ports", true);
     store_address = use("store_address_ports", true);
     store_data = use("store_data_ports", false);
+    vector_store_data =
+        pipeline.texts("vector_store_data_ports").empty() ? store_data : use("vector_store_data_ports", false);
     write_back = use("write_back_ports", false);
     has_store_data = groups_[store_data.group].ports != 0;
     has_write_back = groups_[write_back.group].ports != 0;
     load_bytes = checked(pipeline, "load_bytes", 1, 4096, 16);
+    load_registers_ = checked(pipeline, "load_registers", 0, 16, 0);
     store_bytes = checked(pipeline, "store_bytes", 1, 4096, 16);
 }
 
@@ -212,6 +216,11 @@ const ClassTiming& Execution::timing(OpClass op_class, unsigned width_bytes) con
         wrong(std::string("ops.") + name_of(op_class) + ": missing, but the program has such an instruction; add " +
               name_of(op_class) + " = { latency = ..., ports = [...] }");
     return found;
+}
+
+unsigned Execution::load_micro_ops(const TimedOp& op, unsigned bytes) const {
+    if (op.prefetches) return 1;
+    return std::max(pieces(bytes, load_bytes), load_registers_ ? pieces(op.lanes_loaded, load_registers_) : 1);
 }
 
 bool divides(OpClass op_class) {
@@ -232,8 +241,7 @@ bool divides(OpClass op_class) {
 }
 
 bool loads_vector(const TimedOp& op) {
-    auto vector = [](uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; };
-    return vector(op.destinations[0]) || (op.destinations[0] == timed_register::NONE && vector(op.sources[0]));
+    return is_vector(op.destinations[0]) || (op.destinations[0] == timed_register::NONE && is_vector(op.sources[0]));
 }
 
 std::vector<SiteRange> sites_by_op(std::span<const TimedOp> ops, std::span<const AccessSite> sites) {

@@ -64,9 +64,11 @@ class Execution {
     // The number of such a group, which is made if there is none.
     uint8_t group(uint32_t ports, unsigned busy_cycles);
 
-    PortUse load, store_address, store_data, write_back;
+    PortUse load, store_address, store_data, vector_store_data, write_back;
     bool has_store_data = false, has_write_back = false;
     unsigned load_bytes = 16, store_bytes = 16;
+    // Of a load of so many bytes, one behind the other on each load port.
+    unsigned load_micro_ops(const TimedOp& op, unsigned bytes) const;
 
   private:
     struct Item {  // of `also`
@@ -77,6 +79,7 @@ class Execution {
     void order_ports(const Config& config);
     void read_row(OpClass op_class, const Config& row, const Config* base, const std::string& path,
                   ClassTiming& timing);
+    unsigned load_registers_ = 0;          // that one micro-op fills; 0: any number
     static constexpr unsigned WIDTHS = 7;  // 1, 2, 4 ... 64 bytes
     std::vector<std::string> ports_;
     std::vector<PortGroup> groups_;
@@ -86,6 +89,7 @@ class Execution {
 bool divides(OpClass op_class);
 // Whether what the op loads goes to a vector register, or to a computation on one.
 bool loads_vector(const TimedOp& op);
+inline bool is_vector(uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; }
 // How many micro-ops an access takes, of so many bytes each.
 inline unsigned pieces(unsigned bytes, unsigned each) { return bytes > each ? (bytes + each - 1) / each : 1; }
 

@@ -30,6 +30,7 @@ enum Part : uint16_t {
     SECOND_OF_PAIR = 1 << 11,  // AES: of an AES round, else of a compare
     AES_PAIR = 1 << 12,
     PAIRING = 1 << 13,  // has a rule for dual issue
+    FLAGS_LATE = 1 << 14,
 };
 
 constexpr uint8_t NOWHERE = 254;   // a register that is written and never read
@@ -42,7 +43,7 @@ enum class Pair : uint8_t { NONE, BRANCH, AES };
 
 // What the fast ways can do; the others go the long way. All need one port for one cycle.
 enum class Shape : uint8_t { COMPUTES, LOADS, STORES, OTHER };
-constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING;
+constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING | FLAGS_LATE;
 constexpr unsigned FAST_LOAD = LOAD | PAIRING;
 constexpr unsigned FAST_STORE = STORE | PAIRING;
 
@@ -146,7 +147,8 @@ class InOrder final : public Pipeline {
     FrontEnd front_;
 
     unsigned mispredict_cycles_, stores_per_cycle_, vector_load_extra_, complex_address_extra_, split_load_cycles_;
-    unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_;
+    unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_, flags_late_;
+    unsigned load_ports_;
     bool blocking_misses_;
     Pairing load_pairing_, store_pairing_;
     uint64_t load_latency_ = 1;
@@ -181,6 +183,8 @@ InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branche
     microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
     address_extra_ = checked(keys, "address_extra_cycles", 0, 100, 0);
     store_data_late_ = checked(keys, "store_data_late_cycles", 0, 100, 0);
+    flags_late_ = checked(keys, "flags_late_cycles", 0, 100, 0);
+    load_ports_ = static_cast<unsigned>(std::popcount(execution_.groups()[execution_.load.group].ports));
     blocking_misses_ = keys.boolean("blocking_misses", false);
     load_pairing_ = pairing_of(keys, "load_dual_issue", "pipeline.load_dual_issue");
     store_pairing_ = pairing_of(keys, "store_dual_issue", "pipeline.store_dual_issue");
@@ -236,6 +240,10 @@ Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) con
     if (op.sources[3] != timed_register::NONE || op.destinations[2] != timed_register::NONE ||
         op.address_sources[2] != timed_register::NONE)
         parts |= MANY_OPERANDS;
+    if (flags_late_ && op.op_class != OpClass::ALU_CARRY) {
+        auto flags = std::find(row.sources.begin(), row.sources.end(), timed_register::FLAGS);
+        if (flags != row.sources.end()) *flags = timed_register::NONE, parts |= FLAGS_LATE;
+    }
     std::vector<Use> uses;
     add_computation(row, op, parts, uses);
     // Several micro-ops on one port: it is busy for all of them.
@@ -246,9 +254,11 @@ Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) con
         parts |= LOAD;
         if (op.prefetches) parts |= PREFETCH;
         row.pairing = stricter(row.pairing, load_pairing_);
-        access(execution_.load, op.prefetches ? 1 : pieces(sites.load_bytes, execution_.load_bytes));
-        row.load_extra = static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
-                                               (op.complex_address ? complex_address_extra_ : 0));
+        unsigned micro_ops = execution_.load_micro_ops(op, sites.load_bytes);
+        access(execution_.load, micro_ops);
+        row.load_extra =
+            static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
+                                  (op.complex_address ? complex_address_extra_ : 0) + (micro_ops - 1) / load_ports_);
     }
     if (op.stores || sites.stores) {
         parts |= STORE;
@@ -371,6 +381,10 @@ template <unsigned POSSIBLE>
     if (parts & ACCUMULATES) {
         uint64_t addend = ready_[row.accumulator], saved = uint64_t{row.accumulate_saving} << 1;
         all = std::max(all, addend > saved ? addend - saved : 0);
+    }
+    if (parts & FLAGS_LATE) {
+        uint64_t flags = ready_[timed_register::FLAGS], late = uint64_t{flags_late_} << 1;
+        all = std::max(all, flags > late ? flags - late : 0);
     }
     if (parts & (LOAD | STORE)) {
         if (parts & STORE && !(parts & COMPUTE)) {

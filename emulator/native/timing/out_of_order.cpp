@@ -101,7 +101,7 @@ class OutOfOrder final : public Pipeline {
     PortCalendar calendar_;
     std::vector<Scheduler> schedulers_;
     StoreQueue stores_;
-    Entry load_entry_, address_entry_, data_entry_, write_back_entry_;
+    Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
 
     uint32_t load_ports_ = 0;  // if all are in one scheduler
     bool has_store_data_;
@@ -162,6 +162,7 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     load_entry_ = placement_.entry(execution_.load);
     address_entry_ = placement_.entry(execution_.store_address);
     data_entry_ = placement_.entry(execution_.store_data);
+    vector_data_entry_ = placement_.entry(execution_.vector_store_data);
     write_back_entry_ = placement_.entry(execution_.write_back);
     load_ports_ = load_entry_.scheduler == Entry::SEVERAL ? 0 : calendar_.simple_ports(load_entry_.use);
     has_store_data_ = execution_.has_store_data;
@@ -267,7 +268,7 @@ template <unsigned POSSIBLE, bool ONE>
     if (computes) entry = enter(hot, row.entry);
     if (parts & STORE) {
         address_entry = enter(hot, address_entry_);
-        if (has_store_data_) data_entry = enter(hot, data_entry_);
+        if (has_store_data_) data_entry = enter(hot, is_vector(row.sources[0]) ? vector_data_entry_ : data_entry_);
     }
     hot.used += slots;
     if (!ONE)

@@ -108,7 +108,7 @@ unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts)
 unsigned RowMaker::add_load(Row& row, const TimedOp& op, const SiteRange& sites, unsigned& parts) const {
     parts |= LOAD;
     if (op.prefetches) parts |= PREFETCH;
-    row.load_micro_ops = static_cast<uint8_t>(op.prefetches ? 1 : pieces(sites.load_bytes, execution_.load_bytes));
+    row.load_micro_ops = static_cast<uint8_t>(execution_.load_micro_ops(op, sites.load_bytes));
     row.load_extra = static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
                                            (op.complex_address ? complex_address_extra_ : 0));
     return row.load_micro_ops - (micro_fusion_ && parts & COMPUTE);

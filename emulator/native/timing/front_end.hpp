@@ -48,12 +48,14 @@ struct FrontEnd {
         return place.cycle;
     }
 
-    // A taken branch whose target was (or was not) known at once.
-    [[gnu::always_inline]] void go_to(Place& place, uint64_t target, bool known) const {
+    // A taken branch whose target was (or was not) known at once. However short the loop, fetch is no further ahead of
+    // `dispatch` than it may be.
+    [[gnu::always_inline]] void go_to(Place& place, uint64_t target, bool known, uint64_t dispatch) const {
         place.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
         if (known && ++place.taken < taken_per_cycle) return;
         place.taken = 0;
-        place.cycle += 1 + (known ? taken_bubble : late_bubble);
+        place.cycle =
+            std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead)) + (known ? taken_bubble : late_bubble);
     }
 
     void restart(Place& place, uint64_t at, uint64_t target) const {

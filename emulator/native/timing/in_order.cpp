@@ -560,7 +560,8 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 [[gnu::always_inline]] inline void InOrder::begin_cycle(Hot& hot, uint64_t cycle) {
     hot.cycle = cycle;
     hot.used = 0;
-    hot.taken = long_ports_ ? busy_ports(cycle) : 0;
+    if (long_ports_) long_ports_ = busy_ports(cycle);  // those that are free again are like any other
+    hot.taken = long_ports_;
 }
 
 [[gnu::always_inline]] inline void InOrder::wait_to(Hot& hot, uint64_t to, bool memory) {

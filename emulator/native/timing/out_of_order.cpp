@@ -99,7 +99,8 @@ class OutOfOrder final : public Pipeline {
     RowMaker rows_;
     FrontEnd front_;
     PortCalendar calendar_;
-    std::vector<Scheduler> schedulers_;
+    std::vector<Scheduler> all_schedulers_;
+    Scheduler* schedulers_ = nullptr;  // the same
     StoreQueue stores_;
     Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
 
@@ -113,11 +114,12 @@ class OutOfOrder final : public Pipeline {
 
     Slots slots_;
     Hot hot_;
-    uint64_t ready_[256] = {};   // by register: the cycle from which it may be used
-    std::vector<uint64_t> rob_;  // by slot: the cycle of retirement << 1 | WAITED_FOR_MEMORY
-    uint64_t rob_oldest_ = 0;    // slots that had retired when dispatch last stood still
+    uint64_t ready_[256] = {};         // by register: the cycle from which it may be used
+    std::unique_ptr<uint64_t[]> rob_;  // by slot: the cycle of retirement << 1 | WAITED_FOR_MEMORY
+    unsigned rob_oldest_place_ = 0;
+    uint64_t rob_oldest_ = 0;  // slots that had retired when dispatch last stood still
     unsigned rob_size_ = 0;
-    std::vector<uint64_t> load_queue_;  // by load: the cycle of retirement; empty: no limit
+    std::unique_ptr<uint64_t[]> load_queue_;  // by load: the cycle of retirement; empty: no limit
     unsigned load_queue_size_ = 0, load_next_ = 0;
 
     uint64_t write_cycle_ = 0, last_written_ = 0;  // of the last store
@@ -142,10 +144,10 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     // Instructions are more than slots only where pairs fuse.
     const Fusion& fusion = rows_.fusion();
     decode_limits_ = decode_width_ < slots_.width() || fusion.compare_branch || fusion.arithmetic_branch || fusion.aes;
-    rob_.assign(checked(keys, "rob_entries", 8, 65536), 0);
-    if (keys.has("load_queue")) load_queue_.assign(checked(keys, "load_queue", 1, 65536), 0);
-    rob_size_ = static_cast<unsigned>(rob_.size());
-    load_queue_size_ = static_cast<unsigned>(load_queue_.size());
+    rob_size_ = checked(keys, "rob_entries", 8, 65536);
+    rob_ = std::make_unique<uint64_t[]>(rob_size_);
+    if (keys.has("load_queue")) load_queue_size_ = checked(keys, "load_queue", 1, 65536);
+    load_queue_ = std::make_unique<uint64_t[]>(load_queue_size_);
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_forward_cycles_ = checked(keys, "store_forward_cycles", 0, 1000);
     stack_forward_cycles_ = checked(keys, "stack_forward_cycles", 0, 1000, store_forward_cycles_);
@@ -158,7 +160,8 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
     moves_per_cycle_ = checked(keys, "eliminated_moves_per_cycle", 0, 64, 0);
     if (config.has_table("l1d")) default_load_latency_ = checked(config.table("l1d"), "latency", 1, 1000, 1);
-    for (unsigned entries : placement_.sizes()) schedulers_.emplace_back(entries);
+    for (unsigned entries : placement_.sizes()) all_schedulers_.emplace_back(entries);
+    schedulers_ = all_schedulers_.data();
     load_entry_ = placement_.entry(execution_.load);
     address_entry_ = placement_.entry(execution_.store_address);
     data_entry_ = placement_.entry(execution_.store_data);
@@ -202,6 +205,9 @@ unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addre
         } else if (row->shape == Shape::LOADS) {
             supply(hot, *row, pc, leaves);
             execute<FAST_LOAD, true>(hot, block, *row, addresses, pc);
+        } else if (row->shape == Shape::STORES) {
+            supply(hot, *row, pc, leaves);
+            execute<FAST_STORE, false>(hot, block, *row, addresses, pc);
         } else if (supply_any(hot, *row, pc, leaves)) {
             execute_any(hot, block, *row, addresses, pc);
         }
@@ -533,16 +539,21 @@ void OutOfOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t suppl
 
 // Each cycle is memory's if the oldest micro-op then was a load.
 void OutOfOrder::lose_in_segments(uint64_t cycle, unsigned used, uint64_t to, uint64_t rob_count, bool memory) {
+    if (rob_count - rob_oldest_ > rob_size_) {
+        rob_oldest_ = rob_count - rob_size_;
+        rob_oldest_place_ = static_cast<unsigned>(rob_oldest_ % rob_size_);
+    }
     while (cycle < to) {
-        rob_oldest_ = std::max(rob_oldest_, rob_count - std::min<uint64_t>(rob_count, rob_.size()));
         uint64_t until = to;
         bool waits = memory;
         for (; rob_oldest_ < rob_count; ++rob_oldest_) {
-            uint64_t entry = rob_[rob_oldest_ % rob_.size()];
-            if (entry >> 1 <= cycle) continue;
-            until = std::min(to, entry >> 1);
-            waits |= entry & WAITED_FOR_MEMORY;
-            break;
+            uint64_t entry = rob_[rob_oldest_place_];
+            if (entry >> 1 > cycle) {
+                until = std::min(to, entry >> 1);
+                waits |= entry & WAITED_FOR_MEMORY;
+                break;
+            }
+            if (++rob_oldest_place_ == rob_size_) rob_oldest_place_ = 0;
         }
         slots_.lose_to_backend(cycle, used, until, waits);
         cycle = until;

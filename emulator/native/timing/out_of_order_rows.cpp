@@ -169,6 +169,7 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     if (row.slots == 1 && (parts & ~FAST_COMPUTATION) == 0 && parts & COMPUTE) row.shape = Shape::COMPUTES;
     if (row.slots == 1 && (parts & ~FAST_LOAD) == 0 && parts & LOAD && row.load_micro_ops == 1)
         row.shape = Shape::LOADS;
+    if ((parts & ~FAST_STORE) == 0 && parts & STORE) row.shape = Shape::STORES;
     return row;
 }
 

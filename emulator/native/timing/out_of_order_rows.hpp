@@ -32,6 +32,7 @@ enum Part : uint16_t {
 // All that these shapes may have.
 constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH;
 constexpr unsigned FAST_LOAD = LOAD | BY_STACK;
+constexpr unsigned FAST_STORE = STORE | BY_STACK;
 
 // Registers' places in the table of when they are ready: NONE is always, NOWHERE is written and never read.
 constexpr uint8_t NOWHERE = 254;
@@ -70,6 +71,7 @@ class Placement {
 enum class Shape : uint8_t {
     COMPUTES,  // one slot, one port
     LOADS,     // one slot, no computation
+    STORES,    // no computation
     OTHER,
 };
 

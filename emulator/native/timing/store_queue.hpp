@@ -30,6 +30,7 @@ class StoreQueue {
 
     void add(const Store& store) {
         at(count_) = store;
+        last_written_ = store.written;
         uint64_t last = (store.end - 1) >> 3, first = store.address >> 3;
         if (last - first > 8) last = first + 8;
         for (uint64_t granule = first; granule <= last; ++granule) granules_[granule % GRANULES] = {granule, count_};
@@ -37,8 +38,13 @@ class StoreQueue {
     }
 
     // What the youngest store means to a load that issues in `cycle`.
-    Found find(uint64_t address, uint64_t end, uint64_t cycle, bool aliases) const {
-        if (count_ == 0 || at(count_ - 1).written <= cycle) return {};
+    [[gnu::always_inline]] Found find(uint64_t address, uint64_t end, uint64_t cycle, bool aliases) const {
+        if (last_written_ <= cycle) return {};
+        return look(address, end, cycle, aliases);
+    }
+
+  private:
+    [[gnu::noinline]] Found look(uint64_t address, uint64_t end, uint64_t cycle, bool aliases) const {
         Found found;
         for (uint64_t granule = address >> 3; granule <= (end - 1) >> 3; ++granule) {
             const Granule& entry = granules_[granule % GRANULES];
@@ -52,9 +58,6 @@ class StoreQueue {
         return found;
     }
 
-    void clear() { count_ = 0; }
-
-  private:
     // By their place in a page: what lies 4 KiB apart meets in one row, as in the machines' own first comparison.
     static constexpr uint64_t GRANULES = 512;
     struct Granule {
@@ -89,6 +92,7 @@ class StoreQueue {
 
     unsigned entries_;
     uint64_t count_ = 0;
+    uint64_t last_written_ = 0;
     std::vector<Store> stores_;
     std::vector<Granule> granules_;
 };

@@ -45,7 +45,6 @@ Cache::Cache(const Config& file, const std::string& name)
     line_shift = static_cast<unsigned>(std::countr_zero(line_bytes(table)));
     latency = latency_of(table);
     flags.assign(slots(), 0);
-    arrivals.assign(slots(), 0);
     static const Config none;
     for (const std::string& policy : table.texts("prefetchers")) {
         auto maker = Prefetcher::Row::find(policy, table.path("prefetchers"), "prefetcher");

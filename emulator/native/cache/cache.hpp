@@ -30,14 +30,12 @@ class Cache : public TagArray {
     unsigned line_shift;
     uint64_t latency;
     MissQueue misses;
-    std::vector<uint8_t> flags;      // by slot
-    std::vector<uint64_t> arrivals;  // by slot: the cycle at which the line is there
+    std::vector<uint8_t> flags;  // by slot
     std::vector<std::unique_ptr<Prefetcher>> prefetchers;
 
-    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, uint64_t arrival) {
-        TagArray::fill(slot, line);
+    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, uint64_t now, uint64_t arrival) {
+        TagArray::fill(slot, line, now, arrival);
         flags[slot] = line_flags;
-        arrivals[slot] = arrival;
     }
 };
 
@@ -47,7 +45,8 @@ class OuterCache : public Cache {
     OuterCache(const Config& file, const std::string& name);
 
     Inclusion inclusion;
-    bool shared;  // by all cores
+    uint64_t clock = 0;  // for Times::last_use: one core's would not do, if the cache is shared
+    bool shared;         // by all cores
     // By Request: FETCH, LOAD, STORE.
     Probe access[3];
     Probe refill[3];

@@ -23,7 +23,7 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
     Arrival arrival;
     if (hit) {
         uint8_t& flags = cache.flags[slot];
-        arrival = {std::max(cycle + cache.latency, cache.arrivals[slot]),
+        arrival = {std::max(cycle + cache.latency, cache.times[slot].arrival),
                    static_cast<uint8_t>(flags & (DIRTY | SHARED))};
         if (demanded && flags & PREFETCHED) {
             flags &= static_cast<uint8_t>(~PREFETCHED);
@@ -33,7 +33,7 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
         if (exclusive && !keep) {
             cache.take_out(slot);
         } else {
-            cache.use(slot);
+            cache.use(slot, ++cache.clock);
             arrival.flags &= static_cast<uint8_t>(~DIRTY);
         }
         if (request == Request::STORE && arrival.flags & SHARED) {
@@ -68,7 +68,7 @@ MemorySystem::Arrival MemorySystem::obtain_among_cores(unsigned depth, uint64_t 
         if (!answer.owned && !to_write) shared_->ask_sharer(answer.others);
         if (demanded) count(answer.modified ? Probe::FETCHED_HITM : Probe::FETCHED_HIT);
         if (demanded && cache) count(cache->access[static_cast<unsigned>(request)]);
-        if (slot != TagArray::NOWHERE) cache->use(slot);
+        if (slot != TagArray::NOWHERE) cache->use(slot, ++cache->clock);
         arrival = {cycle + coherence_latency_, answer.modified && to_write ? DIRTY : uint8_t{0}};
     } else {
         arrival = obtain_from(depth, line, request, pc, cycle, answer.others != 0);
@@ -83,12 +83,12 @@ void MemorySystem::insert(unsigned depth, uint64_t line, uint8_t flags, uint64_t
     uint32_t slot = cache.find(line);
     if (slot != TagArray::NOWHERE) {  // a second victim of an exclusive cache: both L1 had it
         cache.flags[slot] |= flags & DIRTY;
-        cache.use(slot);
+        cache.use(slot, ++cache.clock);
         return;
     }
     slot = cache.room(line);
     if (cache.tag(slot) != NO_LINE) evict(depth, slot, cycle);
-    cache.fill(slot, line, flags, arrival);
+    cache.fill(slot, line, flags, ++cache.clock, arrival);
 }
 
 void MemorySystem::evict(unsigned depth, uint32_t slot, uint64_t cycle) {
@@ -124,7 +124,7 @@ void MemorySystem::write_back(unsigned depth, uint64_t line, uint64_t cycle) {
     uint32_t slot = cache.find(line);
     if (slot == TagArray::NOWHERE) return insert(depth, line, DIRTY, cycle, cycle);
     cache.flags[slot] |= DIRTY;
-    cache.use(slot);
+    cache.use(slot, ++cache.clock);
 }
 
 bool MemorySystem::take_from_inner(unsigned depth, uint64_t line, bool written_back) {
@@ -137,8 +137,9 @@ bool MemorySystem::take_from_inner(unsigned depth, uint64_t line, bool written_b
         dirty |= was_dirty;
         cache->take_out(slot);
     };
-    cool_data(line);
-    cool_fetches(line);
+    loads_.clear(line);
+    stores_.clear(line);
+    fetches_.clear(line);
     take(l1i_.get(), Probe::L1D_WRITE_BACK);
     take(l1d_.get(), Probe::L1D_WRITE_BACK);
     for (unsigned inner = 0; inner < std::min(depth, first_shared_); ++inner)
@@ -160,7 +161,7 @@ bool MemorySystem::demote(uint64_t line, uint64_t cycle) {
         dirty |= was_dirty;
         cache->flags[slot] = static_cast<uint8_t>((cache->flags[slot] | SHARED) & ~DIRTY);
     };
-    cool_data(line);
+    stores_.clear(line);
     share(l1i_.get(), Probe::L1D_WRITE_BACK);
     share(l1d_.get(), Probe::L1D_WRITE_BACK);
     for (auto& level : private_) share(level.get(), level->write_back);

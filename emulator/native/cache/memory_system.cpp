@@ -50,15 +50,14 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         write_back_ = policy == "write_back";
         write_allocate_ = table.boolean("write_allocate", true);
         data_latency_ = l1d_->latency;
-        data_set_mask_ = l1d_->set_mask();
+        data_times_ = l1d_->times.data();
+        loads_ = stores_ = Shortcuts(*l1d_);
     }
     if (l1i_) {
         fetch_latency_ = l1i_->latency;
-        fetch_set_mask_ = l1i_->set_mask();
+        fetch_times_ = l1i_->times.data();
+        fetches_ = Shortcuts(*l1i_);
     }
-    hot_loads_.assign(data_set_mask_ + 1, NO_LINE);
-    hot_stores_.assign(data_set_mask_ + 1, NO_LINE);
-    hot_fetches_.assign(fetch_set_mask_ + 1, NO_LINE);
 
     itlb_ = tlb("itlb");
     dtlb_ = tlb("dtlb");
@@ -74,12 +73,14 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     if (dtlb_) {
         has_dtlb_ = 1;
         dtlb_page_shift_ = PAGE_SHIFT;
-        data_page_ = NO_LINE;
+        data_pages_ = Shortcuts(*dtlb_);
+        data_page_times_ = dtlb_->times.data();
     }
     if (itlb_) {
         has_itlb_ = 1;
         itlb_page_shift_ = PAGE_SHIFT;
-        fetch_page_ = NO_LINE;
+        fetch_pages_ = Shortcuts(*itlb_);
+        fetch_page_times_ = itlb_->times.data();
     }
     coherent_ = shared_->coherent();
     coherence_latency_ = shared_->coherence_latency();
@@ -92,41 +93,43 @@ MemorySystem::~MemorySystem() = default;
 
 uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
     if (!dtlb_) return cycle;
-    if (request != Request::PREFETCH)
-        count(request == Request::LOAD ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
-    uint64_t page = address >> PAGE_SHIFT;
-    if (page == data_page_ && cycle >= data_settled_) return cycle;
-    uint32_t slot = dtlb_->find(page);
-    if (slot != TagArray::NOWHERE) {
-        if (page != data_page_) dtlb_->use(slot);
-        data_page_ = page;
-        return std::max(cycle, dtlb_->arrivals[slot]);
-    }
-    if (request != Request::PREFETCH)
-        count(request == Request::LOAD ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE);
-    uint64_t arrival = look_further(request, page, cycle);
-    dtlb_->fill(page, arrival);
-    data_page_ = dtlb_->fill_is_use() ? page : NO_LINE;
-    data_settled_ = std::max(data_settled_, arrival);
-    return arrival;
+    bool loads = request != Request::STORE;
+    if (request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
+    Probe refill = loads ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE;
+    return translate(*dtlb_, data_pages_, request, refill, address >> PAGE_SHIFT, cycle);
 }
 
 uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
     if (!itlb_) return cycle;
     count(Probe::ITLB_ACCESS);
-    uint64_t page = address >> PAGE_SHIFT;
-    uint32_t slot = itlb_->find(page);
-    if (slot != TagArray::NOWHERE) {
-        if (page != fetch_page_) itlb_->use(slot);
-        fetch_page_ = page;
-        return std::max(cycle, itlb_->arrivals[slot]);
+    return translate(*itlb_, fetch_pages_, Request::FETCH, Probe::ITLB_REFILL, address >> PAGE_SHIFT, cycle);
+}
+
+uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Probe refill, uint64_t page,
+                                 uint64_t cycle) {
+    uint64_t at = pages.index(page);
+    if (pages.has(page, at)) {
+        Times& times = tlb.times[pages.slot(at)];
+        times.last_use = ++now_;
+        return std::max(cycle, times.arrival);
     }
-    count(Probe::ITLB_REFILL);
-    uint64_t arrival = look_further(Request::FETCH, page, cycle);
-    itlb_->fill(page, arrival);
-    fetch_page_ = itlb_->fill_is_use() ? page : NO_LINE;
-    fetches_settled_ = std::max(fetches_settled_, arrival);
-    return arrival;
+    uint32_t slot = tlb.find(page), in_set = tlb.set(page);
+    bool hit = slot != TagArray::NOWHERE;
+    if (hit) {
+        tlb.use(slot, ++now_);
+    } else {
+        if (request != Request::PREFETCH) count(refill);
+        uint64_t arrival = look_further(request, page, cycle);
+        slot = tlb.room(page);
+        if (tlb.tag(slot) != TagArray::NO_TAG) {
+            pages.clear(tlb.tag(slot));
+            tlb.take_out(slot);
+        }
+        tlb.fill(slot, page, ++now_, arrival);
+    }
+    pages.age(in_set);
+    if (hit || tlb.fill_is_use()) pages.set(page, slot, in_set);
+    return std::max(cycle, tlb.times[slot].arrival);
 }
 
 uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cycle) {
@@ -136,11 +139,13 @@ uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cyc
     uint32_t slot = l2tlb_->find(page);
     cycle += l2tlb_->latency;
     if (slot != TagArray::NOWHERE) {
-        l2tlb_->use(slot);
-        return std::max(cycle, l2tlb_->arrivals[slot]);
+        l2tlb_->use(slot, ++now_);
+        return std::max(cycle, l2tlb_->times[slot].arrival);
     }
     uint64_t arrival = walk(request, page, cycle);
-    l2tlb_->fill(page, arrival);
+    slot = l2tlb_->room(page);
+    if (l2tlb_->tag(slot) != TagArray::NO_TAG) l2tlb_->take_out(slot);
+    l2tlb_->fill(slot, page, ++now_, arrival);
     return arrival;
 }
 
@@ -198,13 +203,13 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
     bool hit = slot != TagArray::NOWHERE, first_use = false;
     uint64_t ready;
     if (hit) {
-        ready = std::max(cycle + cache.latency, cache.arrivals[slot]);
+        ready = std::max(cycle + cache.latency, cache.times[slot].arrival);
         if (cache.flags[slot] & PREFETCHED) {
             cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
             first_use = true;
             count(Probe::L1D_PREFETCH_USED);
         }
-        cache.use(slot);
+        cache.use(slot, ++now_);
         if (stores) ready = std::max(ready, write_hit(slot, line, cycle));
     } else if (stores && !write_allocate_) {
         ready = write_past(line, pc, cycle);
@@ -220,10 +225,14 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         if (stores && !write_back_) write_back(0, line, cycle);
         ready = arrival.cycle;
     }
-    if (slot != TagArray::NOWHERE && (hit || cache.fill_is_use())) {
-        uint32_t set = cache.set(line);
-        hot_loads_[set] = line;
-        hot_stores_[set] = cache.flags[slot] & DIRTY && write_back_ ? line : NO_LINE;
+    if (slot != TagArray::NOWHERE) {
+        uint32_t in_set = cache.set(line);
+        loads_.age(in_set);
+        stores_.age(in_set);
+        if (hit || cache.fill_is_use()) {
+            loads_.set(line, slot, in_set);
+            if (cache.flags[slot] & DIRTY && write_back_) stores_.set(line, slot, in_set);
+        }
     }
     tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
@@ -269,19 +278,15 @@ uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival,
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
+        loads_.clear(old);
+        stores_.clear(old);
         if (old_flags & DIRTY) count(Probe::L1D_WRITE_BACK);
         pass_on(0, old, old_flags, cycle);
     }
-    cache.fill(slot, line, flags, arrival);
-    uint32_t set = cache.set(line);
-    hot_loads_[set] = hot_stores_[set] = NO_LINE;
-    data_settled_ = std::max(data_settled_, arrival);
+    cache.fill(slot, line, flags, ++now_, arrival);
+    loads_.age(cache.set(line));
+    stores_.age(cache.set(line));
     return slot;
-}
-
-void MemorySystem::cool_data(uint64_t line) {
-    uint64_t set = line & data_set_mask_;
-    if (hot_loads_[set] == line) hot_loads_[set] = hot_stores_[set] = NO_LINE;
 }
 
 // --- instructions ---
@@ -296,10 +301,10 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
     bool hit = slot != TagArray::NOWHERE, first_use = false;
     uint64_t ready;
     if (hit) {
-        ready = std::max(cycle + cache.latency, cache.arrivals[slot]);
+        ready = std::max(cycle + cache.latency, cache.times[slot].arrival);
         first_use = cache.flags[slot] & PREFETCHED;
         cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
-        cache.use(slot);
+        cache.use(slot, ++now_);
     } else {
         count(Probe::L1I_REFILL);
         MissQueue& misses = cache.misses;
@@ -310,7 +315,8 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
         slot = fill_instructions(line, arrival.flags, arrival.cycle, cycle);
         ready = arrival.cycle;
     }
-    if (hit || cache.fill_is_use()) hot_fetches_[cache.set(line)] = line;
+    fetches_.age(cache.set(line));
+    if (hit || cache.fill_is_use()) fetches_.set(line, slot, cache.set(line));
     tell_prefetchers(IN_L1I, cache, {address, line, address, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
@@ -323,17 +329,12 @@ uint32_t MemorySystem::fill_instructions(uint64_t line, uint8_t flags, uint64_t 
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
+        fetches_.clear(old);
         pass_on(0, old, old_flags, cycle);
     }
-    cache.fill(slot, line, flags, arrival);
-    hot_fetches_[cache.set(line)] = NO_LINE;
-    fetches_settled_ = std::max(fetches_settled_, arrival);
+    cache.fill(slot, line, flags, ++now_, arrival);
+    fetches_.age(cache.set(line));
     return slot;
-}
-
-void MemorySystem::cool_fetches(uint64_t line) {
-    uint64_t set = line & fetch_set_mask_;
-    if (hot_fetches_[set] == line) hot_fetches_[set] = NO_LINE;
 }
 
 // --- prefetchers ---

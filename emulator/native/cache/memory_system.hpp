@@ -12,6 +12,7 @@
 
 #include "cache/cache.hpp"
 #include "cache/shared_memory.hpp"
+#include "cache/shortcuts.hpp"
 #include "cache/tlb.hpp"
 #include "config.hpp"
 #include "probes.hpp"
@@ -32,32 +33,26 @@ class MemorySystem {
     // `elements`: so many accesses of size / elements bytes, one behind the other; they are aligned or not each by
     // itself. The instruction as a whole accesses each line once.
     uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
-        if (repeats(address, size, cycle, hot_loads_)) [[likely]] {
-            ++totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)];
-            totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_LOAD)] += has_dtlb_;
-            return cycle + data_latency_;
-        }
-        return access_data(Request::LOAD, address, size, pc, cycle, elements);
+        if (!repeat(address, size, cycle, loads_, Probe::L1D_ACCESS_LOAD, Probe::DTLB_ACCESS_LOAD)) [[unlikely]]
+            return access_data(Request::LOAD, address, size, pc, cycle, elements);
+        return cycle;
     }
     // When the store can write its line: the end of its time in the store buffer.
     uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
-        if (repeats(address, size, cycle, hot_stores_)) [[likely]] {
-            ++totals_[static_cast<unsigned>(Probe::L1D_ACCESS_STORE)];
-            totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_STORE)] += has_dtlb_;
-            return cycle + data_latency_;
-        }
-        return access_data(Request::STORE, address, size, pc, cycle, elements);
+        if (!repeat(address, size, cycle, stores_, Probe::L1D_ACCESS_STORE, Probe::DTLB_ACCESS_STORE)) [[unlikely]]
+            return access_data(Request::STORE, address, size, pc, cycle, elements);
+        return cycle;
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        uint64_t line = address >> line_shift_;
-        if (hot_fetches_[line & fetch_set_mask_] == line && address >> itlb_page_shift_ == fetch_page_ &&
-            cycle >= fetches_settled_) [[likely]] {
-            ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
-            totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
-            return cycle + fetch_latency_;
-        }
-        return access_instructions(address, cycle);
+        uint64_t line = address >> line_shift_, at = fetches_.index(line);
+        uint64_t page = address >> itlb_page_shift_, page_at = fetch_pages_.index(page);
+        if (!fetches_.has(line, at) || !fetch_pages_.has(page, page_at)) [[unlikely]]
+            return access_instructions(address, cycle);
+        ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
+        totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
+        return ready(cycle, fetch_latency_, fetch_times_[fetches_.slot(at)],
+                     fetch_page_times_[fetch_pages_.slot(page_at)]);
     }
     // By an instruction: brings the line, counts as no access.
     void prefetch(uint64_t address, uint64_t cycle);
@@ -91,12 +86,23 @@ class MemorySystem {
         int depth;
     };
 
-    // Whether an access stays in one line, the most recent one of its set, in the most recent page, and nothing is on
-    // its way: then nothing changes but two counts. `hot` holds that line, for each set, if it is ready for the access.
-    bool repeats(uint64_t address, uint32_t size, uint64_t cycle, const std::vector<uint64_t>& hot) const {
-        uint64_t line = address >> line_shift_;
-        return ((address | outside_line_) & (size - 1)) == 0 && hot[line & data_set_mask_] == line &&
-               address >> dtlb_page_shift_ == data_page_ && cycle >= data_settled_;
+    // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
+    // are known to be there. Moves `cycle` on to when the data are there.
+    bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, const Shortcuts& lines, Probe access, Probe lookup) {
+        uint64_t line = address >> line_shift_, at = lines.index(line);
+        uint64_t page = address >> dtlb_page_shift_, page_at = data_pages_.index(page);
+        if (((address | outside_line_) & (size - 1)) || !lines.has(line, at) || !data_pages_.has(page, page_at))
+            return false;
+        ++totals_[static_cast<unsigned>(access)];
+        totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
+        cycle = ready(cycle, data_latency_, data_times_[lines.slot(at)], data_page_times_[data_pages_.slot(page_at)]);
+        return true;
+    }
+    uint64_t ready(uint64_t cycle, uint64_t latency, Times& line, Times& page) {
+        ++now_;
+        line.last_use = now_;
+        page.last_use = now_;
+        return std::max(std::max(cycle, page.arrival) + latency, line.arrival);
     }
 
     uint64_t access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
@@ -105,6 +111,7 @@ class MemorySystem {
     uint64_t access_instructions(uint64_t address, uint64_t cycle);
     uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
     uint64_t translate_fetch(uint64_t address, uint64_t cycle);
+    uint64_t translate(Tlb& tlb, Shortcuts& pages, Request request, Probe refill, uint64_t page, uint64_t cycle);
     // A first-level TLB's miss. Returns when the translation is known.
     uint64_t look_further(Request request, uint64_t page, uint64_t cycle);
     uint64_t walk(Request request, uint64_t page, uint64_t cycle);
@@ -125,8 +132,6 @@ class MemorySystem {
     uint32_t fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
     uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
     uint64_t write_past(uint64_t line, uint64_t pc, uint64_t cycle);
-    void cool_data(uint64_t line);
-    void cool_fetches(uint64_t line);
     // Out of the first level and the outer caches before `depth`; as surrender.
     bool take_from_inner(unsigned depth, uint64_t line, bool written_back);
     void forget_if_gone(uint64_t line);
@@ -138,11 +143,13 @@ class MemorySystem {
 
     // What the inline path reads
     uint64_t* totals_;
-    std::vector<uint64_t> hot_loads_, hot_stores_, hot_fetches_;  // by set: a line or NO_LINE
-    uint64_t data_set_mask_ = 0, fetch_set_mask_ = 0;
+    uint64_t now_ = 0;  // grows with each access
+    Shortcuts loads_, stores_, fetches_;
+    Shortcuts data_pages_{0}, fetch_pages_{0};
+    Times *data_times_ = nullptr, *fetch_times_ = nullptr;
+    Times *data_page_times_ = &no_page_, *fetch_page_times_ = &no_page_;
+    Times no_page_;  // for want of a TLB
     uint64_t outside_line_ = ~uint64_t{63};
-    uint64_t data_page_ = 0, fetch_page_ = 0;          // the one of the last access
-    uint64_t data_settled_ = 0, fetches_settled_ = 0;  // the cycle from which on nothing is on its way
     uint64_t data_latency_ = 0, fetch_latency_ = 0;
     unsigned line_shift_ = 6;
     unsigned dtlb_page_shift_ = NO_PAGES, itlb_page_shift_ = NO_PAGES;

@@ -18,11 +18,14 @@ class MissQueue {
     // The register that can start a miss at `cycle` or as soon as possible behind it. Of those that are free, the one
     // that was in use most recently: the others stay free for younger misses at earlier cycles.
     unsigned choose(uint64_t cycle) const {
+        // A number that is higher the better a register suits; no branches, which the host could not predict.
+        auto merit = [&](uint64_t free) { return free <= cycle ? free | IN_TIME : ~free & ~IN_TIME; };
         unsigned best = 0;
+        uint64_t highest = merit(free_at_[0]);
         for (unsigned index = 1; index < free_at_.size(); ++index) {
-            uint64_t free = free_at_[index], chosen = free_at_[best];
-            bool free_in_time = free <= cycle, chosen_in_time = chosen <= cycle;
-            if (free_in_time ? !chosen_in_time || free > chosen : !chosen_in_time && free < chosen) best = index;
+            uint64_t other = merit(free_at_[index]);
+            best = other > highest ? index : best;
+            highest = other > highest ? other : highest;
         }
         return best;
     }
@@ -30,6 +33,8 @@ class MissQueue {
     void hold(unsigned index, uint64_t until) { free_at_[index] = until; }
 
   private:
+    static constexpr uint64_t IN_TIME = uint64_t{1} << 63;  // no cycle is as late
+
     std::vector<uint64_t> free_at_;
 };
 

@@ -5,20 +5,21 @@ namespace perfemu {
 
 class LeastRecentlyUsed final : public Replacement {
   public:
-    LeastRecentlyUsed(uint32_t sets, uint32_t ways) : Replacement(sets, ways) { last_use_.resize(sets * ways); }
+    using Replacement::Replacement;
 
-    void filled(uint32_t slot) override { last_use_[slot] = ++clock_; }
+    bool only_last_use() const override { return true; }
+    void used(uint32_t) override {}
+    void filled(uint32_t) override {}
 
-    uint32_t victim(uint32_t set) override {
-        const uint64_t* times = &last_use_[set * ways_];
+    uint32_t victim(uint32_t, const Times* times) override {
         uint32_t oldest = 0;
-        for (uint32_t way = 1; way < ways_; ++way)
-            if (times[way] < times[oldest]) oldest = way;
-        return set * ways_ + oldest;
+        uint64_t time = times[0].last_use;
+        for (uint32_t way = 1; way < ways_; ++way) {
+            oldest = times[way].last_use < time ? way : oldest;
+            time = times[way].last_use < time ? times[way].last_use : time;
+        }
+        return oldest;
     }
-
-  private:
-    void used(uint32_t) override {}  // Replacement::use has done it
 };
 
 static const Replacement::Row row("lru", [](uint32_t sets, uint32_t ways) -> std::unique_ptr<Replacement> {

@@ -14,7 +14,7 @@ class TreePseudoLru final : public Replacement {
 
     // Where the number of ways is not a power of two, the rightmost leaves do not exist: a half without ways is never
     // entered.
-    uint32_t victim(uint32_t set) override {
+    uint32_t victim(uint32_t set, const Times*) override {
         const uint8_t* tree = &points_right_[set * leaves_];
         uint32_t node = 1, first = 0;
         for (uint32_t half = leaves_ / 2; half; half /= 2) {
@@ -22,10 +22,9 @@ class TreePseudoLru final : public Replacement {
             node = 2 * node + right;
             first += right ? half : 0;
         }
-        return set * ways_ + first;
+        return first;
     }
 
-  private:
     void used(uint32_t slot) override {
         uint32_t set = slot / ways_, way = slot % ways_;
         uint8_t* tree = &points_right_[set * leaves_];
@@ -37,6 +36,7 @@ class TreePseudoLru final : public Replacement {
         }
     }
 
+  private:
     uint32_t leaves_;
     std::vector<uint8_t> points_right_;  // nodes 1 .. leaves - 1 of each set, children of n: 2n, 2n + 1
 };

@@ -5,21 +5,20 @@ namespace perfemu {
 
 class Random final : public Replacement {
   public:
-    Random(uint32_t sets, uint32_t ways) : Replacement(sets, ways) {}
+    using Replacement::Replacement;
 
+    void used(uint32_t) override {}
     void filled(uint32_t) override {}
 
     // xorshift64 (Marsaglia, "Xorshift RNGs", 2003: shifts 13, 7, 17); its upper half scaled to the ways.
-    uint32_t victim(uint32_t set) override {
+    uint32_t victim(uint32_t, const Times*) override {
         state_ ^= state_ << 13;
         state_ ^= state_ >> 7;
         state_ ^= state_ << 17;
-        return set * ways_ + static_cast<uint32_t>(((state_ >> 32) * ways_) >> 32);
+        return static_cast<uint32_t>(((state_ >> 32) * ways_) >> 32);
     }
 
   private:
-    void used(uint32_t) override {}
-
     uint64_t state_ = 0x9E37'79B9'7F4A'7C15;
 };
 

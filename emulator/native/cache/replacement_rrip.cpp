@@ -14,6 +14,8 @@ class Rrip final : public Replacement {
 
     bool fill_is_use() const override { return false; }
 
+    void used(uint32_t slot) override { interval_[slot] = 0; }
+
     void filled(uint32_t slot) override {
         uint32_t set = slot / ways_;
         interval_[slot] = bimodal(set) ? (++fills_ % BIMODAL_PERIOD ? DISTANT : LONG) : LONG;
@@ -23,11 +25,11 @@ class Rrip final : public Replacement {
         if (set % DUEL_SETS == BIMODAL_LEADER && selector_ > 0) --selector_;
     }
 
-    uint32_t victim(uint32_t set) override {
+    uint32_t victim(uint32_t set, const Times*) override {
         uint8_t* intervals = &interval_[set * ways_];
         for (;;) {
             for (uint32_t way = 0; way < ways_; ++way)
-                if (intervals[way] == DISTANT) return set * ways_ + way;
+                if (intervals[way] == DISTANT) return way;
             for (uint32_t way = 0; way < ways_; ++way) ++intervals[way];
         }
     }
@@ -37,8 +39,6 @@ class Rrip final : public Replacement {
     static constexpr uint32_t BIMODAL_PERIOD = 32;  // of so many fills one is LONG
     static constexpr uint32_t DUEL_SETS = 32, STATIC_LEADER = 0, BIMODAL_LEADER = 17;
     static constexpr int SELECTOR_MAX = 1023;
-
-    void used(uint32_t slot) override { interval_[slot] = 0; }
 
     bool bimodal(uint32_t set) const {
         if (insertion_ != Insertion::DYNAMIC) return insertion_ == Insertion::BIMODAL;

@@ -25,38 +25,45 @@ class TagArray {
     uint32_t set(uint64_t tag) const { return static_cast<uint32_t>(tag & set_mask_); }
     uint64_t set_mask() const { return set_mask_; }
     bool fill_is_use() const { return fill_is_use_; }
+    bool only_last_use() const { return only_last_use_; }
 
     uint32_t find(uint64_t tag) const {
         if (!hints_.empty()) return find_among_many(tag);
         uint32_t first = set(tag) * ways_;
         const uint64_t* tags = &tags_[first];
-        for (uint32_t way = 0; way < ways_; ++way)
-            if (tags[way] == tag) return first + way;
-        return NOWHERE;
+        uint32_t found = NOWHERE;  // to the end, because where it ends the host could not predict
+        for (uint32_t way = 0; way < ways_; ++way) found = tags[way] == tag ? first + way : found;
+        return found;
     }
 
-    void use(uint32_t slot) { replacement_->use(slot); }
+    void use(uint32_t slot, uint64_t now) {
+        times[slot].last_use = now;
+        if (!only_last_use_) replacement_->used(slot);
+    }
 
     // The slot for a tag that is not there: an empty one, the lowest first, or the policy's victim, which the caller
     // takes out before he fills.
     uint32_t room(uint64_t tag) {
         uint32_t in_set = set(tag);
         if (held_[in_set] < ways_) return empty_slot(in_set);
-        return replacement_->victim(in_set);
+        return in_set * ways_ + replacement_->victim(in_set, &times[in_set * ways_]);
     }
 
-    void fill(uint32_t slot, uint64_t tag) {
+    void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrival) {
         uint64_t& place = tags_[slot];
         held_[set(tag)] += place == NO_TAG;
         place = tag;
         if (!hints_.empty()) hint(tag) = slot;
-        replacement_->filled(slot);
+        times[slot] = {now, arrival};
+        if (!only_last_use_) replacement_->filled(slot);
     }
 
     void take_out(uint32_t slot) {
         --held_[set(tags_[slot])];
         tags_[slot] = NO_TAG;
     }
+
+    std::vector<Times> times;  // by slot
 
   private:
     static constexpr uint32_t MANY_WAYS = 16;  // from here on, remembering where a tag was is faster than looking
@@ -68,7 +75,7 @@ class TagArray {
 
     uint32_t ways_ = 0;
     uint64_t set_mask_ = 0;
-    bool fill_is_use_ = true;
+    bool fill_is_use_ = true, only_last_use_ = true;
     std::vector<uint64_t> tags_;
     std::vector<uint32_t> held_;  // tags in each set
     std::vector<uint32_t>

@@ -10,7 +10,7 @@ static uint64_t entries(const Config& table) {
 }
 
 Tlb::Tlb(const Config& file, const std::string& name)
-    : TagArray(file.table(name), entries(file.table(name)), "entries"), arrivals(slots(), 0) {
+    : TagArray(file.table(name), entries(file.table(name)), "entries") {
     if (name == "l2tlb") latency = latency_of(file.table(name));
 }
 

@@ -14,15 +14,7 @@ class Tlb : public TagArray {
   public:
     Tlb(const Config& file, const std::string& name);
 
-    void fill(uint64_t page, uint64_t arrival) {
-        uint32_t slot = room(page);
-        if (tag(slot) != NO_TAG) take_out(slot);
-        TagArray::fill(slot, page);
-        arrivals[slot] = arrival;
-    }
-
-    std::vector<uint64_t> arrivals;  // by slot
-    uint64_t latency = 0;            // of a hit, added to the access; 0 in the first level
+    uint64_t latency = 0;  // of a hit, added to the access; 0 in the first level
 };
 
 }  // namespace perfemu

@@ -50,13 +50,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         write_back_ = policy == "write_back";
         write_allocate_ = table.boolean("write_allocate", true);
         data_latency_ = l1d_->latency;
-        data_times_ = l1d_->times.data();
-        loads_ = stores_ = Shortcuts(*l1d_);
+        if (line_shift_ == SHORTCUT_SHIFT) loads_ = stores_ = Shortcuts(*l1d_);
     }
     if (l1i_) {
         fetch_latency_ = l1i_->latency;
-        fetch_times_ = l1i_->times.data();
-        fetches_ = Shortcuts(*l1i_);
+        if (line_shift_ == SHORTCUT_SHIFT) fetches_ = Shortcuts(*l1i_);
     }
 
     itlb_ = tlb("itlb");
@@ -70,18 +68,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
             throw std::invalid_argument("page_walk.reads_entries: needs an [l2] or [llc] to read through");
         if (!walk_reads_ || table.has("latency")) walk_latency_ = latency_of(table);
     }
-    if (dtlb_) {
-        has_dtlb_ = 1;
-        dtlb_page_shift_ = PAGE_SHIFT;
-        data_pages_ = Shortcuts(*dtlb_);
-        data_page_times_ = dtlb_->times.data();
-    }
-    if (itlb_) {
-        has_itlb_ = 1;
-        itlb_page_shift_ = PAGE_SHIFT;
-        fetch_pages_ = Shortcuts(*itlb_);
-        fetch_page_times_ = itlb_->times.data();
-    }
+    has_dtlb_ = dtlb_ != nullptr;
+    has_itlb_ = itlb_ != nullptr;
+    data_pages_ = Shortcuts(dtlb_ ? *dtlb_ : no_pages_);
+    fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_);
     coherent_ = shared_->coherent();
     coherence_latency_ = shared_->coherence_latency();
     core_ = shared_->join(this);
@@ -92,7 +82,10 @@ MemorySystem::~MemorySystem() = default;
 // --- addresses ---
 
 uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
-    if (!dtlb_) return cycle;
+    if (!dtlb_) {
+        data_pages_.set(address >> PAGE_SHIFT, 0);
+        return cycle;
+    }
     bool loads = request != Request::STORE;
     if (request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
     Probe refill = loads ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE;
@@ -100,20 +93,22 @@ uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_
 }
 
 uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
-    if (!itlb_) return cycle;
+    if (!itlb_) {
+        fetch_pages_.set(address >> PAGE_SHIFT, 0);
+        return cycle;
+    }
     count(Probe::ITLB_ACCESS);
     return translate(*itlb_, fetch_pages_, Request::FETCH, Probe::ITLB_REFILL, address >> PAGE_SHIFT, cycle);
 }
 
 uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Probe refill, uint64_t page,
                                  uint64_t cycle) {
-    uint64_t at = pages.index(page);
-    if (pages.has(page, at)) {
-        Times& times = tlb.times[pages.slot(at)];
-        times.last_use = ++now_;
-        return std::max(cycle, times.arrival);
+    const Shortcuts::Entry& shortcut = pages.at(page);
+    if (shortcut.tag == page) {
+        shortcut.times->last_use = ++now_;
+        return std::max(cycle, shortcut.times->arrival);
     }
-    uint32_t slot = tlb.find(page), in_set = tlb.set(page);
+    uint32_t slot = tlb.find(page);
     bool hit = slot != TagArray::NOWHERE;
     if (hit) {
         tlb.use(slot, ++now_);
@@ -127,8 +122,8 @@ uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Pr
         }
         tlb.fill(slot, page, ++now_, arrival);
     }
-    pages.age(in_set);
-    if (hit || tlb.fill_is_use()) pages.set(page, slot, in_set);
+    pages.age(page);
+    if (hit || tlb.fill_is_use()) pages.set(page, slot);
     return std::max(cycle, tlb.times[slot].arrival);
 }
 
@@ -226,12 +221,11 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         ready = arrival.cycle;
     }
     if (slot != TagArray::NOWHERE) {
-        uint32_t in_set = cache.set(line);
-        loads_.age(in_set);
-        stores_.age(in_set);
+        loads_.age(line);
+        stores_.age(line);
         if (hit || cache.fill_is_use()) {
-            loads_.set(line, slot, in_set);
-            if (cache.flags[slot] & DIRTY && write_back_) stores_.set(line, slot, in_set);
+            loads_.set(line, slot);
+            if (cache.flags[slot] & DIRTY && write_back_) stores_.set(line, slot);
         }
     }
     tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
@@ -284,8 +278,8 @@ uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival,
         pass_on(0, old, old_flags, cycle);
     }
     cache.fill(slot, line, flags, ++now_, arrival);
-    loads_.age(cache.set(line));
-    stores_.age(cache.set(line));
+    loads_.age(line);
+    stores_.age(line);
     return slot;
 }
 
@@ -315,8 +309,8 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
         slot = fill_instructions(line, arrival.flags, arrival.cycle, cycle);
         ready = arrival.cycle;
     }
-    fetches_.age(cache.set(line));
-    if (hit || cache.fill_is_use()) fetches_.set(line, slot, cache.set(line));
+    fetches_.age(line);
+    if (hit || cache.fill_is_use()) fetches_.set(line, slot);
     tell_prefetchers(IN_L1I, cache, {address, line, address, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
@@ -333,7 +327,7 @@ uint32_t MemorySystem::fill_instructions(uint64_t line, uint8_t flags, uint64_t 
         pass_on(0, old, old_flags, cycle);
     }
     cache.fill(slot, line, flags, ++now_, arrival);
-    fetches_.age(cache.set(line));
+    fetches_.age(line);
     return slot;
 }
 

@@ -45,14 +45,13 @@ class MemorySystem {
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        uint64_t line = address >> line_shift_, at = fetches_.index(line);
-        uint64_t page = address >> itlb_page_shift_, page_at = fetch_pages_.index(page);
-        if (!fetches_.has(line, at) || !fetch_pages_.has(page, page_at)) [[unlikely]]
+        const Shortcuts::Entry& line = fetches_.at(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
+        if (line.tag != address >> SHORTCUT_SHIFT || page.tag != address >> PAGE_SHIFT) [[unlikely]]
             return access_instructions(address, cycle);
         ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
         totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
-        return ready(cycle, fetch_latency_, fetch_times_[fetches_.slot(at)],
-                     fetch_page_times_[fetch_pages_.slot(page_at)]);
+        return ready(cycle, fetch_latency_, *line.times, *page.times);
     }
     // By an instruction: brings the line, counts as no access.
     void prefetch(uint64_t address, uint64_t cycle);
@@ -71,7 +70,8 @@ class MemorySystem {
 
   private:
     static constexpr unsigned PAGE_SHIFT = 12;
-    static constexpr unsigned NO_PAGES = 63;  // a shift that makes all addresses one page, for want of a TLB
+    static constexpr unsigned SHORTCUT_SHIFT = 6;  // lines of another size than 64 bytes have no shortcuts
+    static constexpr uint64_t SHORTCUT_MASK = 63;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
 
     struct Arrival {
@@ -89,13 +89,14 @@ class MemorySystem {
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.
     bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, const Shortcuts& lines, Probe access, Probe lookup) {
-        uint64_t line = address >> line_shift_, at = lines.index(line);
-        uint64_t page = address >> dtlb_page_shift_, page_at = data_pages_.index(page);
-        if (((address | outside_line_) & (size - 1)) || !lines.has(line, at) || !data_pages_.has(page, page_at))
+        const Shortcuts::Entry& line = lines.at(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
+        if (((address | ~SHORTCUT_MASK) & (size - 1)) || line.tag != address >> SHORTCUT_SHIFT ||
+            page.tag != address >> PAGE_SHIFT)
             return false;
         ++totals_[static_cast<unsigned>(access)];
         totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
-        cycle = ready(cycle, data_latency_, data_times_[lines.slot(at)], data_page_times_[data_pages_.slot(page_at)]);
+        cycle = ready(cycle, data_latency_, *line.times, *page.times);
         return true;
     }
     uint64_t ready(uint64_t cycle, uint64_t latency, Times& line, Times& page) {
@@ -145,14 +146,10 @@ class MemorySystem {
     uint64_t* totals_;
     uint64_t now_ = 0;  // grows with each access
     Shortcuts loads_, stores_, fetches_;
-    Shortcuts data_pages_{0}, fetch_pages_{0};
-    Times *data_times_ = nullptr, *fetch_times_ = nullptr;
-    Times *data_page_times_ = &no_page_, *fetch_page_times_ = &no_page_;
-    Times no_page_;  // for want of a TLB
+    Shortcuts data_pages_, fetch_pages_;
     uint64_t outside_line_ = ~uint64_t{63};
     uint64_t data_latency_ = 0, fetch_latency_ = 0;
     unsigned line_shift_ = 6;
-    unsigned dtlb_page_shift_ = NO_PAGES, itlb_page_shift_ = NO_PAGES;
     uint8_t has_dtlb_ = 0, has_itlb_ = 0;
 
     bool write_back_ = true, write_allocate_ = true;
@@ -163,6 +160,7 @@ class MemorySystem {
     std::unique_ptr<Cache> l1i_, l1d_;
     std::vector<std::unique_ptr<OuterCache>> private_;
     std::vector<OuterCache*> outer_;  // private ones, then those of shared_
+    TagArray no_pages_;               // stands for a TLB that is missing: all pages are there
     std::unique_ptr<Tlb> itlb_, dtlb_, l2tlb_;
     uint64_t walk_latency_ = 0;
     bool walk_reads_ = false;

@@ -20,6 +20,8 @@ class TagArray {
     // std::invalid_argument; `entries_key` is what the number comes from.
     TagArray(const Config& table, uint64_t entries, const char* entries_key);
 
+    TagArray() : times(1), tags_{NO_TAG} {}  // of one slot, for nothing
+
     uint32_t slots() const { return static_cast<uint32_t>(tags_.size()); }
     uint64_t tag(uint32_t slot) const { return tags_[slot]; }
     uint32_t set(uint64_t tag) const { return static_cast<uint32_t>(tag & set_mask_); }

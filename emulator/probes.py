@@ -43,15 +43,17 @@ class Probe(IntEnum):
     MUL_OP = 29
 
     # Memory. A load or store accesses each cache line that it touches; an instruction that reads a pair accesses once.
-    L1I_ACCESS = 30
+    # An access to a line that is on its way is no refill. Prefetches are no accesses and no refills of any cache; what
+    # they read from memory is counted there. A write-through store accesses L1D and the next level.
+    L1I_ACCESS = 30  # lines fetched, again after every branch
     L1I_REFILL = 31
     L1D_ACCESS_LOAD = 32
     L1D_ACCESS_STORE = 33
     L1D_REFILL_LOAD = 34
     L1D_REFILL_STORE = 35
-    L1D_WRITE_BACK = 36
-    L2_ACCESS_FETCH = 37  # ... for L1I's refills
-    L2_ACCESS_LOAD = 38
+    L1D_WRITE_BACK = 36  # dirty lines evicted, or taken or shared because of an outer cache or another core's load
+    L2_ACCESS_FETCH = 37  # for L1I's refills; write-backs from L1D are no accesses
+    L2_ACCESS_LOAD = 38  # for L1D's; with page walks' reads, where they are modelled
     L2_ACCESS_STORE = 39
     L2_REFILL_FETCH = 40
     L2_REFILL_LOAD = 41
@@ -64,20 +66,20 @@ class Probe(IntEnum):
     LL_REFILL_LOAD = 48
     LL_REFILL_STORE = 49
     LL_WRITE_BACK = 50
-    DRAM_READ = 51  # lines
+    DRAM_READ = 51  # lines, with those that prefetchers ask for
     DRAM_WRITE = 52
     L1I_PREFETCH = 53  # lines asked for by the prefetcher, not yet there
     L1D_PREFETCH = 54
     L2_PREFETCH = 55
     L1D_PREFETCH_USED = 56  # first demand access to a line that a prefetcher brought
     L2_PREFETCH_USED = 57
-    UNALIGNED_LOAD = 58
+    UNALIGNED_LOAD = 58  # not at a multiple of its size; of a pair, of one of its elements
     UNALIGNED_STORE = 59
     L1D_SPLIT_LOAD = 60  # crosses a cache line
     L1D_SPLIT_STORE = 61
-    ITLB_ACCESS = 62
+    ITLB_ACCESS = 62  # with each L1I_ACCESS
     ITLB_REFILL = 63
-    DTLB_ACCESS_LOAD = 64
+    DTLB_ACCESS_LOAD = 64  # each page of an access
     DTLB_ACCESS_STORE = 65
     DTLB_REFILL_LOAD = 66
     DTLB_REFILL_STORE = 67
@@ -87,13 +89,13 @@ class Probe(IntEnum):
     ITLB_WALK = 71  # page table walks; where there is no second level, each refill
     DTLB_WALK_LOAD = 72
     DTLB_WALK_STORE = 73
-    ITLB_WALK_CYCLES = 74
+    ITLB_WALK_CYCLES = 74  # of each walk, also of those that overlap
     DTLB_WALK_CYCLES = 75
-    SNOOP = 76  # coherence requests of other cores that reached this one's caches
-    SNOOP_HIT = 77
+    SNOOP = 76  # coherence requests of other cores that reached this one's caches; a directory lets through what hits
+    SNOOP_HIT = 77  # ... and found the line, clean
     SNOOP_HITM = 78  # ... and found the line modified
     INVALIDATED = 79  # lines that this core lost to another's store
-    FETCHED_HIT = 80  # this core's misses that another core's cache answered, line clean
+    FETCHED_HIT = 80  # this core's misses that another core's cache answered, line clean there
     FETCHED_HITM = 81  # ... line modified there
 
     # Branch prediction: of branches that retire

@@ -39,7 +39,7 @@ static unsigned miss_registers(const Config& table) {
 }
 
 Cache::Cache(const Config& file, const std::string& name)
-    : TagArray(file.table(name), lines(file.table(name)), "size"), name(name),
+    : TagArray(file.table(name), lines(file.table(name)), "size", line_bytes(file.table(name))), name(name),
       misses(miss_registers(file.table(name))) {
     const Config& table = file.table(name);
     line_shift = static_cast<unsigned>(std::countr_zero(line_bytes(table)));

@@ -4,19 +4,22 @@
 
 namespace perfemu {
 
-TagArray::TagArray(const Config& table, uint64_t entries, const char* entries_key) {
-    auto wrong = [&](const std::string& what) { throw std::invalid_argument(table.path(what)); };
-    if (entries < 1 || entries > 1 << 26)
-        wrong(std::string(entries_key) + ": makes " + std::to_string(entries) + " entries, which is not 1 to 67108864");
-    int64_t ways = table.integer("ways", 0);
-    if (ways == 0) ways = static_cast<int64_t>(entries);
-    if (ways < 0 || static_cast<uint64_t>(ways) > entries)
-        wrong("ways: " + std::to_string(ways) + " is not between 1 and the " + std::to_string(entries) + " entries");
-    uint64_t sets = entries / static_cast<uint64_t>(ways);
-    if (sets * static_cast<uint64_t>(ways) != entries || !std::has_single_bit(sets))
-        wrong(std::string(entries_key) + ": " + std::to_string(entries) + " entries of " + std::to_string(ways) +
-              " ways do not make a number of sets that is a power of two: " +
-              std::to_string(std::bit_floor(sets) * static_cast<uint64_t>(ways)) + " entries would");
+TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint64_t unit) {
+    auto wrong = [&](const char* name, const std::string& what) {
+        throw std::invalid_argument(table.path(name) + ": " + what);
+    };
+    if (entries < 1 || entries > MAXIMUM)
+        wrong(key, std::to_string(entries) + " entries is not between 1 and " + std::to_string(MAXIMUM));
+    int64_t wanted = table.integer("ways", 0);
+    if (wanted < 0 || static_cast<uint64_t>(wanted) > entries)
+        wrong("ways", std::to_string(wanted) + " is not between 1 and the " + std::to_string(entries) + " entries");
+    uint64_t ways = wanted ? static_cast<uint64_t>(wanted) : entries;
+    uint64_t sets = entries / ways;
+    if (sets * ways != entries || !std::has_single_bit(sets))
+        wrong(key, std::to_string(entries * unit) + " with " + std::to_string(ways) +
+                       " ways is not a number of sets that is a power of two: " +
+                       std::to_string(std::bit_floor(sets) * ways * unit) + " or " +
+                       std::to_string(std::bit_floor(sets) * 2 * ways * unit) + " would be");
     ways_ = static_cast<uint32_t>(ways);
     set_mask_ = sets - 1;
     tags_.assign(entries, NO_TAG);

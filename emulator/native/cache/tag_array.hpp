@@ -17,8 +17,8 @@ class TagArray {
     static constexpr uint32_t NOWHERE = ~uint32_t{0};
 
     // Of `entries` in sets of [table].ways (missing or 0: one set), with [table].replacement (missing: "lru"). Throws
-    // std::invalid_argument; `entries_key` is what the number comes from.
-    TagArray(const Config& table, uint64_t entries, const char* entries_key);
+    // std::invalid_argument; `key` is what the number of entries comes from, in steps of `unit`.
+    TagArray(const Config& table, uint64_t entries, const char* key, uint64_t unit = 1);
 
     TagArray() : times(1), tags_{NO_TAG} {}  // of one slot, for nothing
 
@@ -68,7 +68,8 @@ class TagArray {
     std::vector<Times> times;  // by slot
 
   private:
-    static constexpr uint32_t MANY_WAYS = 16;  // from here on, remembering where a tag was is faster than looking
+    static constexpr uint64_t MAXIMUM = 1 << 26;  // entries
+    static constexpr uint32_t MANY_WAYS = 16;     // from here on, remembering where a tag was is faster than looking
 
     uint32_t find_among_many(uint64_t tag) const;
     uint32_t empty_slot(uint32_t set) const;

@@ -51,7 +51,8 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
             arrival.flags &= static_cast<uint8_t>(~DIRTY);
         }
     }
-    tell_prefetchers(static_cast<int>(depth), cache, {line << line_shift_, line, pc, hit, first_use});
+    if (!cache.prefetchers.empty())
+        tell_prefetchers(static_cast<int>(depth), cache, {line << line_shift_, line, pc, hit, first_use});
     return arrival;
 }
 

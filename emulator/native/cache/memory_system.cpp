@@ -228,7 +228,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
             if (cache.flags[slot] & DIRTY && write_back_) stores_.set(line, slot);
         }
     }
-    tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
+    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }
@@ -311,7 +311,7 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
     }
     fetches_.age(line);
     if (hit || cache.fill_is_use()) fetches_.set(line, slot);
-    tell_prefetchers(IN_L1I, cache, {address, line, address, hit, first_use});
+    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {address, line, address, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }

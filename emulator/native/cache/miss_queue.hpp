@@ -18,24 +18,21 @@ class MissQueue {
     // The register that can start a miss at `cycle` or as soon as possible behind it. Of those that are free, the one
     // that was in use most recently: the others stay free for younger misses at earlier cycles.
     unsigned choose(uint64_t cycle) const {
-        // A number that is higher the better a register suits; no branches, which the host could not predict.
-        auto merit = [&](uint64_t free) { return free <= cycle ? free | IN_TIME : ~free & ~IN_TIME; };
-        unsigned best = 0;
-        uint64_t highest = merit(free_at_[0]);
-        for (unsigned index = 1; index < free_at_.size(); ++index) {
-            uint64_t other = merit(free_at_[index]);
-            best = other > highest ? index : best;
-            highest = other > highest ? other : highest;
-        }
-        return best;
+        if (free_at_[0] > cycle) return 0;
+        size_t index = free_at_.size() - 1;
+        while (free_at_[index] > cycle) --index;
+        return static_cast<unsigned>(index);
     }
     uint64_t start(unsigned index, uint64_t cycle) const { return std::max(cycle, free_at_[index]); }
-    void hold(unsigned index, uint64_t until) { free_at_[index] = until; }
+    void hold(unsigned index, uint64_t until) {
+        size_t place = index;
+        for (; place + 1 < free_at_.size() && free_at_[place + 1] <= until; ++place)
+            free_at_[place] = free_at_[place + 1];
+        free_at_[place] = until;
+    }
 
   private:
-    static constexpr uint64_t IN_TIME = uint64_t{1} << 63;  // no cycle is as late
-
-    std::vector<uint64_t> free_at_;
+    std::vector<uint64_t> free_at_;  // ascending; `until` is never earlier than what it takes the place of
 };
 
 // The channel to memory: it takes a line every so many cycles. Time is cut into windows, each of which knows from when

@@ -24,6 +24,9 @@ TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint6
     set_mask_ = sets - 1;
     tags_.assign(entries, NO_TAG);
     held_.assign(sets, 0);
+    groups_ = (ways_ + 3) / 4;
+    constexpr uint32_t NO_LOW = static_cast<uint32_t>(NO_TAG);
+    lows_.assign(sets * groups_, Lanes{NO_LOW, NO_LOW, NO_LOW, NO_LOW});
     if (ways_ > MANY_WAYS) hints_.assign(std::bit_ceil(entries) * 4, 0);
     std::string policy = table.has("replacement") ? table.text("replacement") : "lru";
     auto maker = Replacement::Row::find(policy, table.path("replacement"), "replacement policy");
@@ -36,6 +39,10 @@ TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint6
 uint32_t TagArray::find_among_many(uint64_t tag) const {
     uint32_t likely = hint(tag);
     if (tags_[likely] == tag) return likely;
+    return search(tag);
+}
+
+uint32_t TagArray::search(uint64_t tag) const {
     uint32_t first = set(tag) * ways_;
     for (uint32_t slot = first; slot < first + ways_; ++slot)
         if (tags_[slot] == tag) return slot;

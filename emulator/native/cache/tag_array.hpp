@@ -31,11 +31,16 @@ class TagArray {
 
     uint32_t find(uint64_t tag) const {
         if (!hints_.empty()) return find_among_many(tag);
-        uint32_t first = set(tag) * ways_;
-        const uint64_t* tags = &tags_[first];
-        uint32_t found = NOWHERE;  // to the end, because where it ends the host could not predict
-        for (uint32_t way = 0; way < ways_; ++way) found = tags[way] == tag ? first + way : found;
-        return found;
+        // The low halves of four tags at a time, to the end, because where it ends the host could not predict.
+        uint32_t low = static_cast<uint32_t>(tag), in_set = set(tag);
+        Lanes wanted = {low, low, low, low}, numbers = {1, 2, 3, 4}, found = {};
+        for (const Lanes *lows = &lows_[in_set * groups_], *end = lows + groups_; lows != end; ++lows, numbers += 4)
+            found |= numbers & (Lanes)(*lows == wanted);
+        uint32_t number = found[0] | found[1] | found[2] | found[3];
+        if (!number) return NOWHERE;
+        uint32_t slot = in_set * ways_ + number - 1;
+        // Two low halves may be the same, and their numbers have run together.
+        return number <= ways_ && tags_[slot] == tag ? slot : search(tag);
     }
 
     void use(uint32_t slot, uint64_t now) {
@@ -52,17 +57,20 @@ class TagArray {
     }
 
     void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrival) {
-        uint64_t& place = tags_[slot];
-        held_[set(tag)] += place == NO_TAG;
-        place = tag;
+        uint32_t in_set = set(tag);
+        held_[in_set] += tags_[slot] == NO_TAG;
+        tags_[slot] = tag;
+        set_low(in_set, slot, tag);
         if (!hints_.empty()) hint(tag) = slot;
         times[slot] = {now, arrival};
         if (!only_last_use_) replacement_->filled(slot);
     }
 
     void take_out(uint32_t slot) {
-        --held_[set(tags_[slot])];
+        uint32_t in_set = set(tags_[slot]);
+        --held_[in_set];
         tags_[slot] = NO_TAG;
+        set_low(in_set, slot, NO_TAG);
     }
 
     std::vector<Times> times;  // by slot
@@ -71,15 +79,24 @@ class TagArray {
     static constexpr uint64_t MAXIMUM = 1 << 26;  // entries
     static constexpr uint32_t MANY_WAYS = 16;     // from here on, remembering where a tag was is faster than looking
 
+    using Lanes [[gnu::vector_size(16)]] = uint32_t;
+
+    void set_low(uint32_t in_set, uint32_t slot, uint64_t tag) {
+        uint32_t way = slot - in_set * ways_;
+        if (hints_.empty()) lows_[in_set * groups_ + way / 4][way % 4] = static_cast<uint32_t>(tag);
+    }
     uint32_t find_among_many(uint64_t tag) const;
+    uint32_t search(uint64_t tag) const;
     uint32_t empty_slot(uint32_t set) const;
     const uint32_t& hint(uint64_t tag) const { return hints_[(tag ^ tag >> 11) & (hints_.size() - 1)]; }
     uint32_t& hint(uint64_t tag) { return hints_[(tag ^ tag >> 11) & (hints_.size() - 1)]; }
 
     uint32_t ways_ = 0;
+    uint32_t groups_ = 0;  // of four ways
     uint64_t set_mask_ = 0;
     bool fill_is_use_ = true, only_last_use_ = true;
     std::vector<uint64_t> tags_;
+    std::vector<Lanes> lows_;     // low halves of the tags, so many groups for each set
     std::vector<uint32_t> held_;  // tags in each set
     std::vector<uint32_t>
         hints_;  // where a tag with this hash may be; the host's affair, the guest sees no trace of it

@@ -124,7 +124,12 @@ _CACHE = (
     Key("mshrs", Kind.INTEGER, "misses under way at once; without: any number", 1, 1024),
 )
 _WRITES = (
-    one_of("write_policy", "when a store goes on", fixed("write_back", "write_through"), default="write_back"),
+    one_of(
+        "write_policy",
+        "when a store goes on; untracked: never, for counts of misses alone",
+        fixed("write_back", "write_through", "untracked"),
+        default="write_back",
+    ),
     Key("write_allocate", Kind.BOOLEAN, "whether a store that misses fetches its line", default=True),
 )
 

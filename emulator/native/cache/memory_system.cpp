@@ -3,6 +3,15 @@
 
 namespace perfemu {
 
+static WritePolicy write_policy_of(const Config& table) {
+    std::string name = table.has("write_policy") ? table.text("write_policy") : "write_back";
+    if (name == "write_back") return WritePolicy::BACK;
+    if (name == "write_through") return WritePolicy::THROUGH;
+    if (name == "untracked") return WritePolicy::UNTRACKED;
+    throw std::invalid_argument(table.path("write_policy") + ": \"" + name +
+                                "\" is not one of write_back, write_through, untracked");
+}
+
 MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> shared, uint64_t* totals)
     : totals_(totals), shared_(std::move(shared)) {
     auto cache = [&](const char* name) {
@@ -44,10 +53,7 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     outside_line_ = ~((uint64_t{1} << line_shift_) - 1);
     if (l1d_) {
         const Config& table = config.table("l1d");
-        std::string policy = table.has("write_policy") ? table.text("write_policy") : "write_back";
-        if (policy != "write_back" && policy != "write_through")
-            throw std::invalid_argument("l1d.write_policy: \"" + policy + "\" is not one of write_back, write_through");
-        write_back_ = policy == "write_back";
+        write_policy_ = write_policy_of(table);
         write_allocate_ = table.boolean("write_allocate", true);
         data_latency_ = l1d_->latency;
         if (line_shift_ == SHORTCUT_SHIFT) loads_ = stores_ = Shortcuts(*l1d_);
@@ -216,8 +222,8 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         Arrival arrival = obtain(0, line, request, pc, start);
         if (misses.limited()) misses.hold(place, arrival.cycle);
         slot = fill_data(line, arrival.flags, arrival.cycle, cycle);
-        if (stores && write_back_) cache.flags[slot] |= DIRTY;
-        if (stores && !write_back_) write_back(0, line, cycle);
+        if (stores && write_policy_ == WritePolicy::BACK) cache.flags[slot] |= DIRTY;
+        if (stores && write_policy_ == WritePolicy::THROUGH) write_back(0, line, cycle);
         ready = arrival.cycle;
     }
     if (slot != TagArray::NOWHERE) {
@@ -225,7 +231,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         stores_.age(line);
         if (hit || cache.fill_is_use()) {
             loads_.set(line, slot);
-            if (cache.flags[slot] & DIRTY && write_back_) stores_.set(line, slot);
+            if (writes_silently(cache.flags[slot])) stores_.set(line, slot);
         }
     }
     if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
@@ -237,9 +243,9 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
 uint64_t MemorySystem::write_hit(uint32_t slot, uint64_t line, uint64_t cycle) {
     uint64_t ready = cycle;
     if (l1d_->flags[slot] & SHARED) ready = claim(line, cycle);
-    if (write_back_) {
+    if (write_policy_ == WritePolicy::BACK) {
         l1d_->flags[slot] |= DIRTY;
-    } else {
+    } else if (write_policy_ == WritePolicy::THROUGH) {
         if (!outer_.empty()) count(outer_[0]->access[static_cast<unsigned>(Request::STORE)]);
         write_back(0, line, cycle);
     }
@@ -253,7 +259,7 @@ uint64_t MemorySystem::write_past(uint64_t line, uint64_t pc, uint64_t cycle) {
         ready = obtain(0, line, Request::STORE, pc, cycle).cycle;
     else if (coherent_)
         ready = claim(line, cycle);
-    write_back(0, line, cycle);
+    if (write_policy_ != WritePolicy::UNTRACKED) write_back(0, line, cycle);
     if (coherent_) forget_if_gone(line);
     return ready;
 }

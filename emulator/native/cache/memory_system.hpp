@@ -19,6 +19,9 @@
 
 namespace perfemu {
 
+// Of L1D. Untracked: nothing is ever dirty, as in simulators that count misses alone.
+enum class WritePolicy : uint8_t { BACK, THROUGH, UNTRACKED };
+
 enum class Request : uint8_t { FETCH, LOAD, STORE, PREFETCH };
 
 // Each call returns the cycle at which the data are there, if the access starts at `cycle`; calls come in program
@@ -131,6 +134,11 @@ class MemorySystem {
     // The first level
     uint32_t fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
     uint32_t fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
+    // Whether another store to a line with these flags in L1D changes nothing.
+    bool writes_silently(uint8_t flags) const {
+        if (write_policy_ == WritePolicy::UNTRACKED) return !(flags & SHARED);
+        return write_policy_ == WritePolicy::BACK && flags & DIRTY;
+    }
     uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
     uint64_t write_past(uint64_t line, uint64_t pc, uint64_t cycle);
     // Out of the first level and the outer caches before `depth`; as surrender.
@@ -152,7 +160,8 @@ class MemorySystem {
     unsigned line_shift_ = 6;
     uint8_t has_dtlb_ = 0, has_itlb_ = 0;
 
-    bool write_back_ = true, write_allocate_ = true;
+    WritePolicy write_policy_ = WritePolicy::BACK;
+    bool write_allocate_ = true;
     bool coherent_ = false;
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers

@@ -41,7 +41,7 @@ RIGHT: dict[str, dict[str, object]] = {
             ["magic"],
             'l1d.prefetchers: "magic" is no prefetcher: there are next_line, stream, stride',
         ),
-        ("l1d.write_policy", "never", 'l1d.write_policy: "never" is not one of write_back, write_through'),
+        ("l1d.write_policy", "never", 'l1d.write_policy: "never" is not one of write_back, write_through, untracked'),
         ("l1d.write_allocate", 1, "l1d.write_allocate: is not true or false"),
         ("l2.inclusion", "partly", 'l2.inclusion: "partly" is not one of inclusive, exclusive, non_inclusive'),
         ("l2.scope", "ours", 'l2.scope: "ours" is not one of private, shared'),

@@ -103,6 +103,19 @@ def test_dirty_lines_are_written_back_once_when_they_leave():
     assert (counted[Probe.L1D_WRITE_BACK], counted[Probe.DRAM_WRITE], counted[Probe.DRAM_READ]) == (2, 2, 5)
 
 
+def test_untracked_stores_are_like_loads():
+    memory = MemorySystem(config("non_inclusive", None, write_policy="untracked"))
+    loads = MemorySystem(config("non_inclusive", None))
+    accesses = mixed(5, 4000, 1)
+    streams.run(memory, accesses)
+    streams.run(loads, [access._replace(kind=FETCH if access.kind == FETCH else LOAD) for access in accesses])
+    counted, expected = streams.counts(memory), streams.counts(loads)
+    for level, event in itertools.product(("L1D", "L2"), ("ACCESS", "REFILL")):
+        both = (Probe[f"{level}_{event}_LOAD"], Probe[f"{level}_{event}_STORE"])
+        assert counted[both[0]] + counted[both[1]] == expected[both[0]] > 0
+    assert {Probe.L1D_WRITE_BACK, Probe.L2_WRITE_BACK, Probe.DRAM_WRITE}.isdisjoint(counted)
+
+
 def test_inclusive_cache_takes_lines_from_the_first_level():
     l1d = {"size": 4 * LINE, "ways": 4, "latency": 4}
     l2 = {"size": 4 * LINE, "ways": 4, "latency": 10, "inclusion": "inclusive"}

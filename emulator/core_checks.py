@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from emulator.core_schema import ISAS, Data, Path
+from emulator.core_keys import ISAS, Data
+from emulator.core_schema import Path
 from emulator.op_classes import OpClass
 
 TOP_TABLES = ("pmu", "pipeline")  # that every core has
@@ -205,7 +206,7 @@ def _operations(data: Data) -> Iterator[Problem]:
             yield Problem(("ops", missing[0]), right)
 
 
-def _also(data: Data) -> Iterator[Problem]:
+def _rows(data: Data) -> Iterator[Problem]:
     ports = _texts(_table(data, "pipeline") or {}, "ports")
     operations = _table(data, "ops") or {}
     for name in operations:
@@ -213,6 +214,10 @@ def _also(data: Data) -> Iterator[Problem]:
         widths = _table(row, "width") or {}
         paths = [("ops", name), *(("ops", name, "width", width) for width in widths)]
         for path in paths:
+            merged = {**row, **(_table(data, *path) or {})}
+            if _number(merged, "accumulate_latency") > _number(merged, "latency"):
+                right = f"above the latency, {_number(merged, 'latency')}: want that or less"
+                yield Problem((*path, "accumulate_latency"), right)
             for item in _texts(_table(data, *path) or {}, "also"):
                 matched = _ALSO.fullmatch(item)
                 if matched is None:
@@ -236,5 +241,5 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _ports,
     _schedulers,
     _operations,
-    _also,
+    _rows,
 )

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.core_checks import problems
+from emulator.core_keys import MODELS, Key, Kind, Table
 from emulator.core_layers import Layers, Tables, dotted, read_layers, shown, some, unknown
-from emulator.core_schema import MODELS, Key, Kind, Table, children_of, table_of
 from emulator.core_schema import Path as KeyPath
+from emulator.core_schema import children_of, table_of
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _SIZE = re.compile(r"(\d{1,12}) ?([A-Za-z]*)")

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emulator.core_schema import Key, Kind, children_of, table_of
+from emulator.core_keys import Key, Kind
 from emulator.core_schema import Path as KeyPath
+from emulator.core_schema import children_of, table_of
 
 DIRECTORY = Path(__file__).parent / "cores"
 SUFFIX = ".toml"

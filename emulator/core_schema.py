@@ -6,111 +6,27 @@ are load-to-use totals from the first level upward, not increments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
-from emulator import _native
+from emulator.core_keys import (
+    IN_ORDER,
+    ISAS,
+    MODELLED,
+    MODELS,
+    MOST_BYTES,
+    OUT_OF_ORDER,
+    Key,
+    Kind,
+    Table,
+    cycles,
+    entries,
+    fixed,
+    native,
+    one_of,
+    ports,
+    several_of,
+)
 from emulator.op_classes import OpClass
-
-Data = Mapping[str, object]  # a core file's tables, merged and not yet checked
-Choices = Callable[[Data], Sequence[str]]
-
-ISAS = ("aarch64", "x86_64")
-MODELS = ("ideal", "in_order", "out_of_order")
-OUT_OF_ORDER = ("out_of_order",)
-IN_ORDER = ("in_order",)
-MODELLED = IN_ORDER + OUT_OF_ORDER
-
-MOST_CYCLES = 1_000_000
-MOST_ENTRIES = 1 << 20
-MOST_BYTES = 1 << 30
-
-
-class Kind(Enum):
-    """What a value is; the text is for the user."""
-
-    INTEGER = "an integer"
-    REAL = "a number"
-    SIZE = 'a size, such as 65536 or "64KiB"'
-    BOOLEAN = "true or false"
-    TEXT = "a text"
-    TEXTS = "a list of texts"
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key of a table."""
-
-    name: str
-    kind: Kind
-    meaning: str
-    minimum: int = 1  # of numbers
-    maximum: int = MOST_ENTRIES
-    required: bool = False  # where the table is there, and the pipeline is one of `models`
-    default: int | bool | str | None = None  # put in by the loader
-    power_of_two: bool = False
-    choices: Choices | None = None  # of texts
-    models: tuple[str, ...] = MODELS  # the pipelines that have this key
-
-    @property
-    def range(self) -> str:
-        """What would be right, in words."""
-        if self.kind in (Kind.INTEGER, Kind.REAL, Kind.SIZE):
-            power = ", a power of two" if self.power_of_two else ""
-            return f"{self.kind.value} from {self.minimum} to {self.maximum}{power}"
-        return str(self.kind.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table. ``*`` in `path` stands for names of the file's own, or of `names`."""
-
-    path: str
-    meaning: str
-    keys: tuple[Key, ...]
-    names: Choices | None = None
-
-    @property
-    def pattern(self) -> tuple[str, ...]:
-        return tuple(self.path.split(".")) if self.path else ()
-
-    def key(self, name: str) -> Key | None:
-        return next((key for key in self.keys if key.name == name), None)
-
-
-def fixed(*names: str) -> Choices:
-    return lambda data: names
-
-
-def native(function: str) -> Choices:
-    """The names that the native core's policies are registered by."""
-    names: Callable[[], Sequence[str]] = getattr(_native, function)
-    return lambda data: names()
-
-
-def ports(data: Data) -> Sequence[str]:
-    """The ports of this very core."""
-    pipeline = data.get("pipeline")
-    found = pipeline.get("ports") if isinstance(pipeline, Mapping) else None
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
-
-
-def cycles(name: str, meaning: str, *, least: int = 1, required: bool = False, default: int | None = None) -> Key:
-    return Key(name, Kind.INTEGER, meaning, least, MOST_CYCLES, required, default)
-
-
-def entries(name: str, meaning: str, *, least: int = 1, required: bool = False, default: int | None = None) -> Key:
-    return Key(name, Kind.INTEGER, meaning, least, MOST_ENTRIES, required, default)
-
-
-def one_of(name: str, meaning: str, choices: Choices, *, required: bool = False, default: str | None = None) -> Key:
-    return Key(name, Kind.TEXT, meaning, required=required, default=default, choices=choices)
-
-
-def several_of(name: str, meaning: str, choices: Choices, *, required: bool = False) -> Key:
-    return Key(name, Kind.TEXTS, meaning, required=required, choices=choices)
-
 
 REPLACEMENT = one_of("replacement", "which line makes room", native("replacement_policies"), default="lru")
 
@@ -123,6 +39,7 @@ _CACHE = (
     several_of("prefetchers", "what fetches lines ahead; parameters in [prefetcher.NAME]", native("prefetchers")),
     Key("mshrs", Kind.INTEGER, "misses under way at once; without: any number", 1, 1024),
 )
+_FIRST = tuple(replace(key, maximum=1000) if key.name == "latency" else key for key in _CACHE)
 _WRITES = (
     one_of(
         "write_policy",
@@ -150,17 +67,15 @@ _TLB = (
     REPLACEMENT,
 )
 _OP = (
-    cycles("latency", "from issue to the result"),
+    cycles("latency", "from issue to the result", most=10_000),
     several_of("ports", "one of these starts it; []: needs none", ports),
-    cycles(
-        "busy_cycles",
-        "for which that port takes nothing else",
-    ),
+    cycles("busy_cycles", "for which that port takes nothing else; without: 1", most=900),
     Key("also", Kind.TEXTS, 'what it needs besides: "P5", "P0|P1", "P5*2", "DIV@24"'),
-    Key("micro_ops", Kind.INTEGER, "slots that it takes; without: 1 and those of also", 0, 1000),
-    cycles("accumulate_latency", "from the accumulator's arrival to the result"),
+    Key("micro_ops", Kind.INTEGER, "slots that it takes; without: 1 and those of also", 0, 200),
+    cycles("accumulate_latency", "from the accumulator's arrival to the result; without: latency", most=10_000),
     one_of("dual_issue", "its place in a pair", fixed("first", "second", "both", "none")),
 )
+_NOP_ROW = (cycles("latency", "of what it does not compute", least=0, most=10_000), *_OP[1:])
 _OP_ROW = tuple(replace(key, required=key.name in ("latency", "ports"), models=MODELLED) for key in _OP)
 
 
@@ -182,33 +97,51 @@ _PIPELINE = (
         Key("load_bytes", Kind.INTEGER, "the most that one micro-op reads", 1, 4096, default=16),
         Key("load_registers", Kind.INTEGER, "the most that one micro-op fills; 0: any number", 0, 16, default=0),
         Key("store_bytes", Kind.INTEGER, "the most that one micro-op writes", 1, 4096, default=16),
-        cycles("vector_load_extra_cycles", "added to loads into vector registers", least=0, default=0),
-        cycles("complex_address_extra_cycles", "added to loads with a scaled or shifted index", least=0, default=0),
-        cycles("split_load_cycles", "added to loads that cross a line", least=0, default=0),
-        cycles("mispredict_cycles", "from a mispredicted branch's result to the right way's dispatch", required=True),
+        cycles("vector_load_extra_cycles", "added to loads into vector registers", least=0, default=0, most=1000),
         cycles(
-            "late_redirect_cycles", "fetch bubble of a target that was not known; without: taken_branch_bubble", least=0
+            "complex_address_extra_cycles",
+            "added to loads with a scaled or shifted index",
+            least=0,
+            default=0,
+            most=1000,
         ),
-        cycles("taken_branch_bubble", "fetch bubble of a taken branch predicted right", least=0, default=0),
-        entries("taken_branches_per_cycle", "a further one ends the cycle's fetch", default=1),
+        cycles("split_load_cycles", "added to loads that cross a line", least=0, default=0, most=1000),
+        cycles(
+            "mispredict_cycles",
+            "from a mispredicted branch's result to the right way's dispatch",
+            required=True,
+            most=1000,
+        ),
+        cycles(
+            "late_redirect_cycles",
+            "fetch bubble of a target that was not known; without: taken_branch_bubble",
+            least=0,
+            most=1000,
+        ),
+        cycles("taken_branch_bubble", "fetch bubble of a taken branch predicted right", least=0, default=0, most=1000),
+        entries("taken_branches_per_cycle", "a further one ends the cycle's fetch", default=1, most=16),
         Key("fetch_bytes", Kind.INTEGER, "fetched in one cycle", 1, 4096, default=16),
         Key("fetch_aligned", Kind.BOOLEAN, "fetch reads naturally aligned pieces", default=False),
-        cycles("fetch_ahead_cycles", "how far fetch may be ahead of dispatch", least=0, default=8),
-        entries("store_buffer", "stores not yet written to the cache", required=True),
-        entries("stores_per_cycle", "written from the store buffer to the cache", default=1),
+        cycles("fetch_ahead_cycles", "how far fetch may be ahead of dispatch", least=0, default=8, most=1000),
+        entries("store_buffer", "stores not yet written to the cache", required=True, most=4096),
+        entries("stores_per_cycle", "written from the store buffer to the cache", default=1, most=64),
         Key("repeat_bytes", Kind.INTEGER, "of REP MOVS, STOS for one micro-op; 0: each iteration", 0, 4096, default=0),
-        cycles("repeat_start_cycles", "dispatch stands still before a REP", least=0, default=0),
-        cycles("microcode_cycles", "dispatch stands still for a microcoded instruction", least=0, default=0),
+        cycles("repeat_start_cycles", "dispatch stands still before a REP", least=0, default=0, most=1000),
+        cycles("microcode_cycles", "dispatch stands still for a microcoded instruction", least=0, default=0, most=1000),
         _FUSES,
     ),
     *_pipeline(
         OUT_OF_ORDER,
-        entries("dispatch_width", "slots a cycle", required=True),
-        entries("retire_width", "slots retired a cycle; without: dispatch_width"),
-        entries("decode_width", "instructions a cycle; without: dispatch_width"),
-        entries("rob_entries", "slots between dispatch and retirement", required=True),
-        entries("scheduler_entries", "of one scheduler for all ports; without it and [pipeline.schedulers]: no limit"),
-        entries("load_queue", "loads between dispatch and retirement; without: no limit"),
+        entries("dispatch_width", "slots a cycle", required=True, most=64),
+        entries("retire_width", "slots retired a cycle; without: dispatch_width", most=64),
+        entries("decode_width", "instructions a cycle; without: dispatch_width", most=64),
+        entries("rob_entries", "slots between dispatch and retirement", required=True, most=65_536, least=8),
+        entries(
+            "scheduler_entries",
+            "of one scheduler for all ports; without it and [pipeline.schedulers]: no limit",
+            most=1000,
+        ),
+        entries("load_queue", "loads between dispatch and retirement; without: no limit", most=65_536),
         several_of("vector_store_data_ports", "store_data_ports of vector registers' data; without: the same", ports),
         Key(
             "micro_fusion",
@@ -217,21 +150,33 @@ _PIPELINE = (
             default=False,
         ),
         several_of("eliminates", "done by the renamer", fixed("move", "fp_move", "zero", "constant")),
-        entries("eliminated_moves_per_cycle", "further moves are executed; without: no limit"),
-        cycles("store_forward_cycles", "from a store's data to a load that it answers", least=0, required=True),
-        cycles("stack_forward_cycles", "the same by the stack pointer; without: store_forward_cycles", least=0),
-        cycles("store_forward_blocked_cycles", "of a load that a store covers in part", least=0, default=0),
-        cycles("alias_4k_cycles", "of a load behind a store to the same offset in another page", least=0, default=0),
+        entries("eliminated_moves_per_cycle", "further moves are executed; without: no limit", most=64),
+        cycles(
+            "store_forward_cycles", "from a store's data to a load that it answers", least=0, required=True, most=1000
+        ),
+        cycles(
+            "stack_forward_cycles", "the same by the stack pointer; without: store_forward_cycles", least=0, most=1000
+        ),
+        cycles("store_forward_blocked_cycles", "of a load that a store covers in part", least=0, default=0, most=1000),
+        cycles(
+            "alias_4k_cycles",
+            "of a load behind a store to the same offset in another page",
+            least=0,
+            default=0,
+            most=1000,
+        ),
     ),
     *_pipeline(
         IN_ORDER,
-        entries("issue_width", "instructions a cycle", required=True),
+        entries("issue_width", "instructions a cycle", required=True, most=16),
         one_of("load_dual_issue", "place of a load in a pair", _DUAL_ISSUE, default="both"),
         one_of("store_dual_issue", "place of a store in a pair", _DUAL_ISSUE, default="both"),
         Key("blocking_misses", Kind.BOOLEAN, "nothing issues until a missing load has its data", default=False),
-        cycles("address_extra_cycles", "a result is needed so much earlier as an address", least=0, default=0),
-        cycles("flags_late_cycles", "flags may arrive so late after issue", least=0, default=0),
-        cycles("store_data_late_cycles", "a store's data may arrive so late after issue", least=0, default=0),
+        cycles(
+            "address_extra_cycles", "a result is needed so much earlier as an address", least=0, default=0, most=100
+        ),
+        cycles("flags_late_cycles", "flags may arrive so late after issue", least=0, default=0, most=100),
+        cycles("store_data_late_cycles", "a store's data may arrive so late after issue", least=0, default=0, most=100),
     ),
 )
 
@@ -266,10 +211,11 @@ TABLES = (
         "pipeline.schedulers.*",
         "micro-ops between dispatch and issue, by ports (out_of_order)",
         (
-            entries("entries", "micro-ops", required=True),
+            entries("entries", "micro-ops", most=1000, required=True),
             several_of("ports", "a port is in at most one scheduler", ports, required=True),
         ),
     ),
+    Table("ops.NOP", "what takes a slot and nothing else; needs no row", _NOP_ROW),
     Table(
         "ops.*",
         "what instructions cost, by class (emulator/op_classes.py)",
@@ -277,8 +223,8 @@ TABLES = (
         fixed(*(name for name in OpClass.__members__ if name != "NONE")),
     ),
     Table("ops.*.width.*", "... where operands of so many bytes differ", _OP, fixed("1", "2", "4", "8", "16", "32")),
-    Table("l1i", "first cache of instructions", _CACHE),
-    Table("l1d", "first cache of data", (*_CACHE, *_WRITES)),
+    Table("l1i", "first cache of instructions", _FIRST),
+    Table("l1d", "first cache of data", (*_FIRST, *_WRITES)),
     Table("l2", "second cache, of both", _outer("private")),
     Table("llc", "last cache", _outer("shared")),
     Table(

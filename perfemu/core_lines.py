@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from emulator.core_file import CoreFile
-from emulator.core_schema import Kind, table_of
+from emulator.core_keys import Kind
+from emulator.core_schema import table_of
 from perfemu.cores import DEFAULT_CORES
 from pmu.model import description, model
 

@@ -1,0 +1,105 @@
+"""Cores against machines: figures that were measured, and the tool that measures them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import require
+from emulator._native import simulate
+from emulator.core_file import load_core
+from tests.silicon import measure, model
+from tests.unit.native.bare import assemble
+
+# Cycles of an iteration, timed on a Zen 5 (EPYC, family 26) by the method of `make silicon` before these cores existed.
+# The loops are written anew after their names. With [first, step, modulo] of each access that moves.
+ZEN5 = {
+    "add_chain": ("add rax, r8", [], 1.00),
+    "multiply_chain": ("imul rax, r8", [], 2.98),
+    "divide_chain_32": ("xor edx, edx; div r8d; or eax, r9d", [], 14.1),
+    "pointer_chase": ("mov rax, [rax]", [], 4.0),
+    "sum_of_integers": ("add rax, [rsi+rbx*8]; inc rbx", [(0x10000, 8, 0x2000)], 1.0),
+    "fadd_chain": ("addsd xmm0, xmm8", [], 1.98),
+    "dot_product": (
+        "movsd xmm1, [rsi+rbx*8]; mulsd xmm1, [rdx+rbx*8]; addsd xmm0, xmm1; inc rbx",
+        [(0x10000, 8, 0x2000), (0x14040, 8, 0x2000)],
+        2.05,
+    ),
+    "copy_16": (
+        "movups xmm0, [rsi+rbx]; movups [rdx+rbx], xmm0; add rbx, 16",
+        [(0x10000, 16, 0x2000), (0x14040, 16, 0x2000)],
+        1.02,
+    ),
+    "axpy": (
+        "movupd xmm0, [rsi+rbx]; mulpd xmm0, xmm8; addpd xmm0, [rdx+rbx]; movupd [rdx+rbx], xmm0; add rbx, 16",
+        [(0x10000, 16, 0x2000), (0x14040, 16, 0x2000), (0x14040, 16, 0x2000)],
+        1.07,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ZEN5)
+def test_zen5_takes_what_was_measured(name: str, tmp_path: Path) -> None:
+    body, addresses, measured = ZEN5[name]
+    lines = ["b:", *body.split(";"), "dec rdi", "jnz b"]
+    code = assemble("x86_64", "\n".join([".intel_syntax noprefix", *lines]), tmp_path)
+    tables = dict(load_core("zen5").tables)
+    few, many = (
+        simulate("x86_64", tables, code, count, addresses=addresses or None)["cycles"] for count in (4000, 8000)
+    )
+    assert (many - few) / 4000 == pytest.approx(measured, rel=0.08)
+
+
+# Zen 5, timed the same way: L1D 4.0, L2 14.0.
+@pytest.mark.parametrize(("kib", "cycles"), [(8, 4.0), (32, 4.0), (64, 14.0), (256, 14.0)])
+def test_zen5_chases_pointers_as_measured(kib: int, cycles: float) -> None:
+    assert model.chase_cycles(dict(load_core("zen5").tables), kib << 10) == pytest.approx(cycles, rel=0.02)
+
+
+def test_probes_say_what_is_in_the_core_file(tmp_path: Path) -> None:
+    """emulator/cores/zen4.toml: FP_ADD and FP_MUL 3, MUL64 3, L1D 4 and 1 with an index; two of each in a row."""
+    require.command("gcc", package="gcc")
+    loops = measure.loops()
+    codes = model.bodies(measure.build(loops, tmp_path), len(loops))
+    tables = dict(load_core("zen4").tables)
+    found = {
+        loop.name: model.cycles(tables, loop, code)
+        for loop, code in zip(loops, codes, strict=True)
+        if loop.name in ("fadd_latency", "fmul_latency", "imul_latency", "load_latency", "load_indexed_latency")
+    }
+    expected = {
+        "fadd_latency": 6,
+        "fmul_latency": 6,
+        "imul_latency": 6,
+        "load_latency": 8,
+        "load_indexed_latency": 10,
+    }
+    assert found == pytest.approx(expected, rel=0.01)
+
+
+def test_loops_are_timed_in_cycles(tmp_path: Path) -> None:
+    """A chain of four additions takes four: the measure is by such a chain, so this holds on every host."""
+    require.command("gcc", package="gcc")
+    if measure.host_core()[0] == "aarch64":
+        pytest.skip("x86-64 loops need an x86-64 host")
+    chosen = [loop for loop in measure.loops() if loop.name == "add_latency"]
+    program = measure.build(chosen, tmp_path)
+    assert measure.cycles(program, 0) == pytest.approx(4, rel=0.2)
+
+
+def test_every_judged_loop_is_apart_from_the_probes() -> None:
+    loops = measure.loops()
+    judged = {loop.body for loop in loops if loop.judged}
+    assert len(judged) >= 30
+    assert not judged & {loop.body for loop in loops if not loop.judged}
+
+
+def test_a_wrong_core_is_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.silicon", "no-such-core"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

@@ -42,14 +42,15 @@ def rows(core: str) -> list[GuideRow]:
 def compare(core: str, tables: dict[str, object], folder: Path) -> list[Comparison]:
     """Every row of the guide of `core` on our core of that name, whose tables are `tables`."""
     table = rows(core)
-    chains = assemble([chain(row.code.replace("{n}", "0"), COPIES) for row in table], folder)
-    streams = assemble([stream(row.code, COPIES) for row in table], folder)
+    names = [{"n": str(number)} for number in range(COPIES)]
+    chains = assemble("aarch64", [chain(row.code.replace("{n}", "0"), COPIES) for row in table], folder)
+    streams = assemble("aarch64", [stream(row.code, names) for row in table], folder)
     found = []
     for row, in_chain, in_stream in zip(table, chains, streams, strict=True):
         if row.latency is not None:
-            ours = cycles_per_iteration(tables, in_chain) / COPIES
+            ours = cycles_per_iteration("aarch64", tables, in_chain) / COPIES
             found.append(Comparison(row, "latency", row.latency, row.latency_here, ours))
         if row.per_cycle is not None:
-            ours = COPIES / cycles_per_iteration(tables, in_stream)
+            ours = COPIES / cycles_per_iteration("aarch64", tables, in_stream)
             found.append(Comparison(row, "per cycle", row.per_cycle, row.per_cycle_here, ours))
     return found

@@ -8,11 +8,14 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.accuracy.kernels import FOLDER, Kernel, aarch64_kernels, assemble, cycles_per_iteration
+from tests.accuracy.kernels import FOLDER, LANGUAGES, Kernel, assemble, cycles_per_iteration, kernels
 
 COMMAND = "llvm-mca-19"  # Debian's package llvm-19
 FEW, MANY = 100, 300  # iterations
-TARGETS = {"neoverse-n1": ["-mtriple=aarch64", "-mcpu=neoverse-n1", "-mattr=+crypto,+crc"]}  # by our core's name
+TARGETS = {  # by our core's name: its ISA, and what llvm-mca calls it
+    "neoverse-n1": ("aarch64", ["-mtriple=aarch64", "-mcpu=neoverse-n1", "-mattr=+crypto,+crc"]),
+    "skylake": ("x86_64", ["-mtriple=x86_64", "-mcpu=skylake"]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +30,12 @@ class Comparison:
         return self.ours / self.mca - 1
 
 
-def cycles(kernels: list[Kernel], options: list[str], folder: Path) -> list[float]:
+def cycles(core: str, chosen: list[Kernel], folder: Path) -> list[float]:
     """Cycles of one iteration of each kernel in llvm-mca, when it has been running for a while."""
     source = folder / "mca.s"
-    regions = [f"# LLVM-MCA-BEGIN {kernel.name}\n{kernel.text}\n# LLVM-MCA-END" for kernel in kernels]
+    isa, options = TARGETS[core]
+    header = LANGUAGES[isa].header if isa == "x86_64" else ""  # of AArch64, options say it
+    regions = [f"# LLVM-MCA-BEGIN {kernel.name}\n{header}\n{kernel.text}\n# LLVM-MCA-END" for kernel in chosen]
     source.write_text("\n".join([*regions, ""]), encoding="utf-8")
     few, many = (_total_cycles(source, options, iterations) for iterations in (FEW, MANY))
     return [(last - first) / (MANY - FEW) for first, last in zip(few, many, strict=True)]
@@ -50,16 +55,17 @@ def differences(core: str) -> dict[str, str]:
 
 
 def compare(core: str, tables: dict[str, object], folder: Path) -> list[Comparison]:
-    """All AArch64 kernels on our core `core`, whose tables are `tables`, and in llvm-mca."""
-    kernels, reasons = aarch64_kernels(), differences(core)
-    theirs = cycles(kernels, TARGETS[core], folder)
-    codes = assemble([kernel.text for kernel in kernels], folder)
+    """All kernels of its ISA on our core `core`, whose tables are `tables`, and in llvm-mca."""
+    isa, _ = TARGETS[core]
+    chosen, reasons = kernels(isa), differences(core)
+    theirs = cycles(core, chosen, folder)
+    codes = assemble(isa, [kernel.text for kernel in chosen], folder)
     return [
         Comparison(
             kernel,
-            cycles_per_iteration(tables, code) / kernel.copies,
+            cycles_per_iteration(isa, tables, code) / kernel.copies,
             mca / kernel.copies,
             reasons.get(kernel.name),
         )
-        for kernel, code, mca in zip(kernels, codes, theirs, strict=True)
+        for kernel, code, mca in zip(chosen, codes, theirs, strict=True)
     ]

@@ -40,24 +40,24 @@ def main() -> int:
         codes = model.bodies(program, len(loops))
         for judged in (False, True):
             print("", "Judged loops:" if judged else "Probes, from which parameters may come:", sep="\n\n")
-            rows = (
-                (loop.name, measure.cycles(program, number), model.cycles(tables, loop, code) if tables else None)
-                for number, (loop, code) in enumerate(zip(loops, codes, strict=True))
-                if loop.judged is judged
-            )
+            numbers = [number for number, loop in enumerate(loops) if loop.judged is judged]
+            rows = [
+                (loops[number].name, measured, model.cycles(tables, loops[number], codes[number]) if tables else None)
+                for number, measured in measure.all_cycles(program, numbers).items()
+            ]
             for line in table("loop", rows):
                 print(line, flush=True)
         print("\n\nA pointer chase in random order, by size in KiB:")
-        chases = (
+        chases = [
             (f"{size >> 10}", measure.chase_cycles(program, size), model.chase_cycles(tables, size) if tables else None)
             for size in SIZES
-        )
+        ]
         for line in table("size", chases):
             print(line, flush=True)
     return 0
 
 
-def table(what: str, rows: Iterator[tuple[str, float, float | None]]) -> Iterator[str]:
+def table(what: str, rows: list[tuple[str, float, float | None]]) -> Iterator[str]:
     yield ""
     yield f"| {what} | host, cycles | model | difference |"
     yield "|---|---|---|---|"

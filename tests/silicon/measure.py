@@ -16,8 +16,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROUNDS = 200  # pairs of times in one batch
-UNDISTURBED = 0.05  # the quantile that counts: other threads of the core, and of the host, only ever add
-BATCHES = 8  # at most
+UNDISTURBED = 0.05  # the quantile of times that counts: other threads of the core, and of the host, only ever add
+PASSES = 6  # over all loops: a disturbance may last longer than a loop is timed
+BATCHES = 5  # at most
 STABLE = 0.01  # between the two least disturbed batches
 
 
@@ -74,41 +75,36 @@ def _assembly(chosen: list[Loop]) -> Iterator[str]:
     yield '.section .note.GNU-stack,"",@progbits\n'
 
 
+def all_cycles(program: Path, numbers: list[int]) -> dict[int, float]:
+    """Cycles of one iteration of each of these loops: the least of some passes over all."""
+    passes = [{number: cycles(program, number) for number in numbers} for _ in range(PASSES)]
+    return {number: min(each[number] for each in passes) for number in numbers}
+
+
 def cycles(program: Path, number: int) -> float:
-    """Of one iteration of loop `number`: what the two least disturbed batches agree on."""
-    iterations = _long_enough(program, number)
+    """Of one iteration of loop `number`: what the two least batches agree on."""
+    iterations = max(1000, int(30_000 / _run(program, number, 9, 1000)))  # for about 30 000 cycles
     found: list[float] = []
     while len(found) < BATCHES:
-        found.append(_undisturbed(_ratios(program, number, iterations, ROUNDS)))
+        found.append(_run(program, number, ROUNDS, iterations))
         least = sorted(found)[:2]
-        if len(found) >= 3 and least[1] / least[0] - 1 < STABLE:
+        if len(found) >= 2 and least[1] / least[0] - 1 < STABLE:
             break
     return statistics.fmean(least)
 
 
-def _undisturbed(ratios: list[float]) -> float:
-    return sorted(ratios)[int(len(ratios) * UNDISTURBED)]
-
-
 def chase_cycles(program: Path, size: int) -> float:
     """Of one load of a random chase through `size` bytes, a pointer in each line of 64."""
-    steps = max(2 * size // 64, 100_000)
-    output = subprocess.run(
-        [program, "chase", str(size), str(steps)], capture_output=True, text=True, check=True
-    ).stdout
-    return _undisturbed([float(line) for line in output.split()])
+    return _run(program, "chase", size, max(2 * size // 64, 100_000))
 
 
-def _long_enough(program: Path, number: int) -> int:
-    """Iterations for about 30 000 cycles."""
-    cycles = statistics.median(_ratios(program, number, 1000, 9))
-    return max(1000, int(30_000 / cycles))
-
-
-def _ratios(program: Path, number: int, iterations: int, rounds: int) -> list[float]:
-    arguments = [program, str(number), str(rounds), str(iterations)]
-    output = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-    return [float(line) for line in output.split()]
+def _run(program: Path, *arguments: object) -> float:
+    """Times of loop and chain, each as undisturbed as it was, in cycles."""
+    command = [program, *map(str, arguments)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    times = [[float(time) for time in line.split()] for line in output.splitlines()]
+    loop, addition = (sorted(column)[int(len(column) * UNDISTURBED)] for column in zip(*times, strict=True))
+    return loop / addition
 
 
 def host_core() -> tuple[str, str | None]:

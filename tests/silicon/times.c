@@ -1,5 +1,5 @@
-// times NUMBER ROUNDS ITERATIONS: cycles of one iteration of the loop of that number, once for each round, by the time
-// of dependent additions just before and behind it.
+// times NUMBER ROUNDS ITERATIONS: for each round, TSC ticks of one iteration of the loop of that number, and of one
+// dependent addition just before.
 // times chase BYTES STEPS: the same of one step from pointer to pointer, each in a line of 64 bytes, in random order.
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -27,9 +27,8 @@ static uint64_t chain(void) {
     return now() - begin;
 }
 
-static double additions(uint64_t time, uint64_t before, uint64_t behind) {
-    uint64_t addition = before < behind ? before : behind;
-    return (double)time * ADDITIONS * REPETITIONS / (double)addition;
+static void print(uint64_t time, long count, uint64_t additions) {
+    printf("%.9f %.9f\n", (double)time / (double)count, (double)additions / (ADDITIONS * REPETITIONS));
 }
 
 // One cycle through all lines (Sattolo's shuffle), the same in every run.
@@ -60,7 +59,7 @@ static int chase(size_t bytes, long steps) {
         for (long i = 0; i < steps; i += 10)
             __asm__ volatile(".rept 10\n\tmov (%0), %0\n\t.endr" : "+r"(place)::"memory");
         uint64_t time = now() - begin;
-        if (round >= 0) printf("%f\n", additions(time, before, chain()) / (double)steps);
+        if (round >= 0) print(time, steps, before);
     }
     return 0;
 }
@@ -79,7 +78,7 @@ int main(int count, char** arguments) {
         uint64_t before = chain(), begin = now();
         loop(iterations, data);
         uint64_t time = now() - begin;
-        if (round >= 0) printf("%f\n", additions(time, before, chain()) / (double)iterations);
+        if (round >= 0) print(time, iterations, before);
     }
     return 0;
 }

@@ -20,7 +20,7 @@ class OpClass(IntEnum):
     ALU = 5  # add, sub, logic, compare: one cycle
     ALU_SHIFTED = 6  # A64 add/logic with a shifted or extended register; the cheaper ones: ALU_LSL, LOGIC_SHIFTED
     ALU_CARRY = 7  # adc, sbb
-    SHIFT = 8  # by an immediate
+    SHIFT = 8  # by an immediate; A64 bitfield moves, but for EXTEND and BITFIELD
     SHIFT_VARIABLE = 9
     SHIFT_DOUBLE = 10  # shld, shrd; A64 EXTR
     ROTATE = 11
@@ -147,3 +147,4 @@ class OpClass(IntEnum):
     X87_SELECT = 127  # fcmov
     X87_CONTROL = 128  # fldcw, fnstcw, fnstsw; ldmxcsr, stmxcsr
     DIV_SIGNED64 = 129  # idiv of 64 bits
+    EXTEND = 130  # A64 sxtw, uxtb ...: bitfield moves of the lowest 8, 16 or 32 bits

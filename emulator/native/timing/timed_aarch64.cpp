@@ -53,6 +53,12 @@ void logic_immediate(TimedOp& op, uint32_t word) {
     if (field(word, 5, 5) == 31) op.op_class = OpClass::CONSTANT;
 }
 
+// SXTB ... UXTW: from bit 0 on, as many as a smaller register has.
+void extend(TimedOp& op, uint32_t word) {
+    uint32_t first = field(word, 16, 6), last = field(word, 10, 6);
+    if (first == 0 && (last == 7 || last == 15 || last == 31)) op.op_class = OpClass::EXTEND;
+}
+
 void extract(TimedOp& op, uint32_t word) {
     if (field(word, 5, 5) == field(word, 16, 5)) op.op_class = OpClass::ROTATE;
 }
@@ -97,7 +103,7 @@ constexpr Row ROWS[] = {
     {0x7f800000, 0x12800000, OpClass::CONSTANT, D_X | BY_SF},                                           // MOVN
     {0x7f800000, 0x52800000, OpClass::CONSTANT, D_X | BY_SF, BranchKind::NONE, move_wide},              // MOVZ
     {0x7f800000, 0x33000000, OpClass::BITFIELD, D_X | RD_X | N_X | BY_SF},                              // BFM
-    {0x3f800000, 0x13000000, OpClass::SHIFT, D_X | N_X | BY_SF},                                        // SBFM, UBFM
+    {0x3f800000, 0x13000000, OpClass::SHIFT, D_X | N_X | BY_SF, BranchKind::NONE, extend},              // SBFM, UBFM
     {0x7fa00000, 0x13800000, OpClass::SHIFT_DOUBLE, D_X | N_X | M_X | BY_SF, BranchKind::NONE, extract},
     // register
     {0x7fe0ffe0, 0x2a0003e0, OpClass::MOVE, D_X | M_X | BY_SF, BranchKind::NONE, move},  // MOV

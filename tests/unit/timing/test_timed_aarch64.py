@@ -55,7 +55,9 @@ CLASSES = """
     sbcs w0, w1, w2              | ALU_CARRY         |  4 |
     lsl x0, x1, #3               | SHIFT             |  8 |
     ubfx w0, w1, #3, #4          | SHIFT             |  4 |
-    sxtw x0, w1                  | SHIFT             |  8 |
+    sxtw x0, w1                  | EXTEND            |  8 |
+    uxtb w0, w1                  | EXTEND            |  4 |
+    lsr w0, w1, #24              | SHIFT             |  4 |
     bfi x0, x1, #3, #4           | BITFIELD          |  8 |
     extr x0, x1, x2, #7          | SHIFT_DOUBLE      |  8 |
     ror x0, x1, #7               | ROTATE            |  8 |

@@ -11,7 +11,7 @@ from emulator.core_probes import fires
 from perfemu.errors import UsageError
 from pmu.model import PmuModel, model
 
-DEFAULT_CORES = {"aarch64": "ideal", "x86_64": "ideal"}  # by ISA
+DEFAULT_CORES = {"aarch64": "neoverse-n1", "x86_64": "zen5"}  # by ISA
 
 
 def default_cores() -> str:

@@ -172,6 +172,19 @@ def test_default_events_are_perfs() -> None:
     assert lines[1] == f" Performance counter stats for '{ARM}' (core ideal):"
 
 
+def test_the_default_core_is_the_isas_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Models of real machines, with caches and mispredictions; the program's own counts are the ideal core's."""
+    for isa, core in (("aarch64", "neoverse-n1"), ("x86_64", "zen5")):
+        program = str(DIRECTORY / "recursion" / f"{isa}.elf")
+        assert main(["stat", "-e", "instructions,branch-misses,cache-misses", program]) == 0
+        printed = capsys.readouterr().err
+        assert f"(core {core}):" in printed
+        assert "<not supported>" not in printed
+        assert main(["stat", "--core", "ideal", "-e", "instructions", program]) == 0
+        (counted,) = (line for line in capsys.readouterr().err.splitlines() if "instructions:u" in line)
+        assert counted.split()[0] in printed
+
+
 def test_an_inherited_environment_is_the_users_and_has_nothing_of_pythons() -> None:
     """In the C locale Python sets LC_CTYPE for itself; `env` of busybox prints what it was given."""
     busybox = require.command("busybox", package="busybox-static")

@@ -2,10 +2,12 @@
  * docs/effects.md. Each effect comes in two forms which compute the same. */
 #include "runtime.h"
 
-enum { ORDER = 96, SIDE = 1024, BYTES = 1 << 15, RECORDS = 1 << 15, PASSES = 40, STEPS = 200000 };
+enum { ORDER = 128, SIDE = 1024, BYTES = 1 << 15, RECORDS = 1 << 15, PASSES = 20, STEPS = 200000 };
 
 /* Keeps a branch a branch. */
 #define BARRIER __asm__ volatile("" ::: "memory")
+/* Hides from the compiler what an array holds. */
+#define HIDE(pointer) __asm__("" : "+r"(pointer))
 
 static double left[ORDER][ORDER], right[ORDER][ORDER], product[ORDER][ORDER];
 static uint32_t grid[SIDE][SIDE];
@@ -103,16 +105,22 @@ static uint64_t sorted(void) {
 }
 
 static uint64_t array_of_structs(void) {
+    struct record* all = records;
     uint64_t sum = 0;
-    for (int pass = 0; pass < PASSES; pass++)
-        for (int i = 0; i < RECORDS; i++) sum += records[i].key + (unsigned)pass;
+    for (int pass = 0; pass < PASSES; pass++) {
+        HIDE(all);
+        for (int i = 0; i < RECORDS; i++) sum += all[i].key + (unsigned)pass;
+    }
     return sum;
 }
 
 static uint64_t struct_of_arrays(void) {
+    uint32_t* all = keys;
     uint64_t sum = 0;
-    for (int pass = 0; pass < PASSES; pass++)
-        for (int i = 0; i < RECORDS; i++) sum += keys[i] + (unsigned)pass;
+    for (int pass = 0; pass < PASSES; pass++) {
+        HIDE(all);
+        for (int i = 0; i < RECORDS; i++) sum += all[i] + (unsigned)pass;
+    }
     return sum;
 }
 
@@ -140,16 +148,17 @@ static uint64_t forward_blocked(void) {
     return value;
 }
 
-/* Loads that follow a store to another page, at another offset or, in the second form, at the same one. */
+/* Each load follows a store to another page, at another offset or, in the second form, at the same one, and tells where
+ * the next one reads. */
 static uint64_t pages(size_t offset) {
     volatile uint64_t* to = (volatile uint64_t*)buffer;
     volatile uint64_t* from = (volatile uint64_t*)(buffer + 4096 + offset);
-    uint64_t sum = 0;
-    for (int i = 0; i < STEPS; i++) {
-        to[i & 63] = (uint64_t)i;
-        sum += from[i & 63];
+    uint64_t zero = 0;
+    for (uint64_t i = 0; i < STEPS; i++) {
+        to[i & 63] = i;
+        zero = from[(i + zero) & 63];
     }
-    return sum;
+    return zero;
 }
 
 static uint64_t apart(void) { return pages(1024); }

@@ -31,7 +31,7 @@ ALIASING = ("aliased", "apart")
 def cycles(effect: str, core: str) -> int:
     counted = perfemu.stat([guest("textbook", CORES[core]).path, effect], ["cycles:u"], core=core, capture=True)
     assert counted.exit_status == 0
-    return counted["cycles:u"].value
+    return counted["cycles:u"]
 
 
 def ratio(forms: tuple[str, str], core: str) -> float:

@@ -16,7 +16,7 @@ CORES = {
     "skylake": "x86_64",
     "zen5": "x86_64",
 }
-# (slow form, fast form): the least ratio of their cycles. What is behind it differs between cores by far more than this.
+# (slow form, fast form): the least ratio of their cycles. Cores differ by far more than this.
 EFFECTS = {
     ("matrix-jki", "matrix-ikj"): 1.5,  # down columns misses at each element; along rows at each line
     ("columns", "rows"): 1.1,

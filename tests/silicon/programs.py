@@ -147,10 +147,10 @@ def main() -> int:
             modelled, instructions = model_cycles(workload, core)
             pairs.append((measured, modelled))
             per_instruction.append((measured / instructions, modelled / instructions))
-            print(
-                f"| {workload.name} | {instructions:,} | {measured:,.0f} | {modelled:,} | {modelled / measured - 1:+.1%} |",
-                flush=True,
+            row = (
+                f"{workload.name} | {instructions:,} | {measured:,.0f} | {modelled:,} | {modelled / measured - 1:+.1%}"
             )
+            print(f"| {row} |", flush=True)
     if len(pairs) > 1:
         error = mean(abs(modelled / measured - 1) for measured, modelled in pairs)
         print(

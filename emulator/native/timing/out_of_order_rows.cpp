@@ -157,11 +157,8 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
     if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
 
-    row.slots = static_cast<uint8_t>(std::clamp<unsigned>(slots, 1, 250));
-    if (row.slots > rob_entries_)
-        throw std::invalid_argument(
-            "pipeline.rob_entries: " + std::to_string(rob_entries_) + ", but an instruction of class " +
-            OP_CLASS_NAMES[static_cast<unsigned>(op.op_class)] + " needs " + std::to_string(row.slots));
+    // one with more slots than the ROB has entries takes all of it
+    row.slots = static_cast<uint8_t>(std::clamp<unsigned>(slots, 1, std::min(rob_entries_, 250u)));
     row.parts = static_cast<uint16_t>(parts);
     row.shape = Shape::OTHER;
     const PortGroup& ports = execution_.groups()[row.entry.use.group];

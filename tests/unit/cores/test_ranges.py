@@ -45,3 +45,9 @@ def test_the_models_take_what_the_schema_lets_through(core: str) -> None:
             assert simulate(CORES[core], tables, NOPS[CORES[core]], 1)["cycles"] > 0
             taken += 1
     assert taken > 50
+
+
+def test_an_instruction_may_have_more_slots_than_there_are_entries() -> None:
+    """rdtsc is microcoded, of some dozens of micro-ops."""
+    tables = load_core("zen5", ["pipeline.rob_entries=8"]).tables
+    assert simulate("x86_64", tables, bytes.fromhex("0f31"), 10)["cycles"] > 0

@@ -92,7 +92,25 @@ def test_an_interval_timer_keeps_its_rhythm() -> None:
 
 def test_a_cpu_time_timer_does_not_advance_in_idle_time() -> None:
     hand = Hand()
-    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"), cpu_time=True)
+    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"), hand.clock.busy_ns)
     timer.set(50, 0)
     hand.clock.sleep(1_000_000)
     assert hand.timers.next_cycle() == 100
+
+
+def test_a_user_time_timer_waits_while_the_kernel_works() -> None:
+    """50 ns of user time are 100 cycles; the kernel takes 60 of those that pass, so that they end at cycle 160."""
+    hand = Hand()
+    kernel_cycles = 0
+    timer = IntervalTimer(
+        hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.ns_of(hand.cycles - kernel_cycles)
+    )
+    timer.set(50, 0)
+    hand.cycles, kernel_cycles = 100, 60
+    hand.timers.fire_due()
+    assert hand.fired == []
+    assert timer.remaining_ns() == 30  # 60 of the 100 cycles are to come
+    assert hand.timers.next_cycle() == 160
+    hand.cycles = 160
+    hand.timers.fire_due()
+    assert hand.fired == ["tick"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from emulator.core_checks import problems
 from emulator.core_keys import MODELS, Key, Kind, Table
-from emulator.core_layers import Layers, Tables, dotted, read_layers, shown, some, unknown
+from emulator.core_layers import CoreFileError, Layers, Tables, dotted, read_layers, shown, some, unknown
 from emulator.core_schema import Path as KeyPath
 from emulator.core_schema import children_of, table_of
 
@@ -68,7 +68,10 @@ def load_core(core: str, changes: Sequence[str] = ()) -> CoreFile:
     layers = read_layers(core, changes)
     _check_table(layers, (), layers.data)
     for problem in problems(layers.data):
-        raise layers.error(problem.path, problem.right)
+        error = layers.error(problem.path, problem.right)
+        if changes and not str(error).startswith("--set "):  # one of them may be the reason
+            error = CoreFileError(f"{error} (with {' '.join(f'--set {change}' for change in changes)})")
+        raise error
     return _core_file(layers.data, tuple(changes))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from emulator.core_layers import is_file
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.kernel import Kernel
@@ -157,7 +158,8 @@ class Session:
         try:
             machine = Machine(config)
         except ValueError as problem:  # what the models see, and the core file's schema does not
-            raise UsageError(f"core {self.core.title}: {problem}") from None
+            name = settings.core if settings.core is not None and is_file(settings.core) else f"core {self.core.name}"
+            raise UsageError(f"{', '.join((name, *self.core.changes))}: {problem}") from None
         kernel = machine.kernel
         guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):

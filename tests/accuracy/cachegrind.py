@@ -12,11 +12,11 @@ from tempfile import NamedTemporaryFile
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from accuracy import lru, valgrind_start
-from accuracy.valgrind_start import Run
 from emulator.core_file import CoreFile, load_core
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
+from tests.accuracy import lru, valgrind_start
+from tests.accuracy.valgrind_start import Run
 
 CORE = Path(__file__).parent / "cores" / "cachegrind.toml"
 # Else two comparisons that decide one branch (`a && b`) are made at once, and cachegrind counts instructions and reads
@@ -56,6 +56,10 @@ class Geometry:
             for key, value in zip(("size", "ways"), shape, strict=True)
         ]
         return load_core(str(CORE), changes)
+
+
+USUAL = Geometry("usual", i1=(32 << 10, 8), d1=(32 << 10, 8), ll=(1 << 20, 16))
+SMALL = Geometry("small", i1=(1 << 10, 2), d1=(4 << 10, 2), ll=(16 << 10, 4))  # so that there is much to compare
 
 
 def theirs(run: Run, geometry: Geometry) -> tuple[bytes, dict[str, int]]:

@@ -6,109 +6,19 @@ mean by a miss: see docs/accuracy.md, "Caches against cachegrind".
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-import require
-from accuracy import cachegrind, lru, valgrind_start
-from accuracy.cachegrind import MISSES, Geometry
-from accuracy.valgrind_start import NO_AVX, Run
-from guests import guest
+from tests.accuracy import cachegrind, lru
+from tests.accuracy import cachegrind_programs as programs
+from tests.accuracy.cachegrind import MISSES, SMALL, USUAL
+from tests.accuracy.valgrind_start import Run
 
-USUAL = Geometry("usual", i1=(32 << 10, 8), d1=(32 << 10, 8), ll=(1 << 20, 16))
-SMALL = Geometry("small", i1=(1 << 10, 2), d1=(4 << 10, 2), ll=(16 << 10, 4))  # so that there is much to compare
-
-OURS = {
-    "compression": ("4",),
-    "embedded_mix": ("3",),
-    "integer_mix": ("3",),
-    "interpreter": ("1",),
-    "matrix": ("32",),
-    "recursion": (),
-    "sha256": ("4",),
-    "sort": ("3000",),
-}
 TOLERANCE = 0.001
 # glibc's start also asks what AVX saves (XGETBV, CPUID 0DH) where the processor has XSAVE: what that may add.
 STARTUP_LINES, STARTUP_REFERENCES = 8, 60
-
-ZLIB = r"""
-#include <stdio.h>
-#include <zlib.h>
-static unsigned char text[1500], packed[3000];
-int main(void) {
-    unsigned long x = 88172645463325252ul, n = 0;
-    while (n < sizeof text) {
-        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-        for (unsigned i = 0; i < 2 + x % 6 && n < sizeof text; i++) text[n++] = "aeioulnrst"[x >> i * 3 & 7];
-        if (n < sizeof text) text[n++] = ' ';
-    }
-    uLongf size = sizeof packed, back = sizeof text;
-    int failed = compress2(packed, &size, text, n, 6) | uncompress(text, &back, packed, size);
-    printf("%d %lu %lu\n", failed, size, back);
-    return failed;
-}
-"""
-LUA = r"""
-#include <lua5.4/lauxlib.h>
-#include <lua5.4/lualib.h>
-#include <time.h>
-time_t time(time_t *p) { return p ? *p = 1 : 1; }  /* of which Lua makes its hash seed */
-int main(void) {
-    lua_State *lua = luaL_newstate();
-    luaL_openlibs(lua);
-    int failed = luaL_dostring(lua,
-        "local t = {} for i = 1, 40 do t[i] = (i * 7919 % 1009) .. 'x' end table.sort(t)"
-        "print(t[1], #table.concat(t))");
-    lua_close(lua);
-    return failed;
-}
-"""
-SQLITE = r"""
-#include <sqlite3.h>
-#include <stdio.h>
-static int row(void *p, int n, char **values, char **names) {
-    (void)p, (void)names;
-    for (int i = 0; i < n; i++) printf("%s\n", values[i]);
-    return 0;
-}
-int main(void) {
-    sqlite3 *db;
-    return sqlite3_open(":memory:", &db) || sqlite3_exec(db,
-        "create table t(a integer primary key, b text);"
-        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20)"
-        "  insert into t select i, hex(i * 7919) from n;"
-        "select count(*), sum(a), max(b) from t where b like '%3%';", row, 0, 0) || sqlite3_close(db);
-}
-"""
-LIBRARIES = {
-    "zlib": (ZLIB, "zlib1g-dev", "-lz"),
-    "lua": (LUA, "liblua5.4-dev", "-llua5.4"),
-    "sqlite": (SQLITE, "libsqlite3-dev", "-lsqlite3"),
-}
-BUSYBOX = {
-    "awk": ("awk", "BEGIN { for (i = 0; i < 40; i++) a[i % 7] = a[i % 7] i; print a[3] }"),
-    "sh": ("sh", "-c", "i=0; s=0; while [ $i -lt 20 ]; do s=$((s + i * i)); i=$((i + 1)); done; echo $s"),
-    "sha256sum": ("sha256sum", "/etc/debian_version"),
-    "dc": ("dc", "-e", "2 200 ^ p"),
-}
-
-
-def place(path: Path, tmp_path: Path, *arguments: str) -> Run:
-    """`path` where valgrind_start wants it."""
-    directory = tmp_path / "0"
-    directory.mkdir()
-    return Run(Path(shutil.copy(path, directory)), arguments, NO_AVX)
-
-
-def build(name: str, tmp_path: Path) -> Path:
-    """A program with one of Debian's static libraries."""
-    source, package, *options = LIBRARIES[name]
-    usr = require.debian_tree("amd64", package) / "usr"
-    options += [f"-I{usr}/include", f"-I{usr}/include/x86_64-linux-gnu", f"-L{usr}/lib/x86_64-linux-gnu"]
-    return valgrind_start.build(tmp_path, f"{name}.c", source, "-w", *options, "-lm")
+RANDOM_LINES = 3
 
 
 def _near(found: dict[str, int], expected: dict[str, int], startup: int) -> bool:
@@ -124,19 +34,19 @@ def _compare(run: Run, starts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert ours.output == output
     assert _near(ours.references, theirs, STARTUP_REFERENCES if starts else 0), (ours, theirs)
     trace = cachegrind.trace(run, tmp_path)
-    # The oracle is cachegrind, to the digit ...
+    # The oracle is cachegrind, to the digit; but two runs of glibc under valgrind differ by its random numbers ...
     by_reference = lru.count(trace, SMALL.i1, SMALL.d1, SMALL.ll, by_line=False)
-    assert {event: by_reference[event] for event in MISSES} == {event: theirs[event] for event in MISSES}
+    assert _near({event: by_reference[event] for event in MISSES}, theirs, RANDOM_LINES if starts else 0)
     # ... and, counting lines, us.
     by_line = lru.count(trace, SMALL.i1, SMALL.d1, SMALL.ll, by_line=True)
     assert _near(ours.misses, by_line, STARTUP_LINES if starts else 0), (ours.misses, by_line)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", programs.OURS)
 def test_a_freestanding_program_misses_as_under_cachegrind(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = place(guest(name, "x86_64").path, tmp_path, *OURS[name])
+    run = programs.of_ours(name, tmp_path)
     output, theirs = cachegrind.theirs(run, USUAL)
     ours = cachegrind.ours(run, USUAL, tmp_path, monkeypatch)
     assert ours.output == output
@@ -144,23 +54,22 @@ def test_a_freestanding_program_misses_as_under_cachegrind(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in OURS if name != "interpreter"])  # whose trace is long
+@pytest.mark.parametrize("name", [name for name in programs.OURS if name != "interpreter"])  # whose trace is long
 def test_what_small_caches_miss_differs_by_two_lines_of_a_reference_alone(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _compare(place(guest(name, "x86_64").path, tmp_path, *OURS[name]), False, tmp_path, monkeypatch)
+    _compare(programs.of_ours(name, tmp_path), False, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("name", programs.LIBRARIES)
 def test_a_program_with_debians_libraries_misses_as_under_cachegrind(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _compare(place(build(name, tmp_path), tmp_path), True, tmp_path, monkeypatch)
+    _compare(programs.with_library(name, tmp_path), True, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BUSYBOX)
+@pytest.mark.parametrize("name", programs.BUSYBOX)
 def test_debians_busybox_misses_as_under_cachegrind(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = require.debian_tree("amd64", "busybox-static") / "bin/busybox"
-    _compare(place(path, tmp_path, *BUSYBOX[name]), True, tmp_path, monkeypatch)
+    _compare(programs.of_busybox(name, tmp_path), True, tmp_path, monkeypatch)

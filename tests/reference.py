@@ -8,6 +8,7 @@ and environment.
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,8 +38,11 @@ DISASSEMBLER = {
 }
 TIMEOUT_SECONDS = 300
 STACK_BYTES = 8 << 20
+EVENT = struct.Struct("<QII")
 CLOCK_CALLS = {"aarch64": {113, 169}, "x86_64": {96, 201, 228}}  # clock_gettime, gettimeofday, time
 
+Event = tuple[int, int, int]  # address, size in bytes, EXECUTED or LOADED or STORED
+EXECUTED, LOADED, STORED = range(3)
 FileMapping = tuple[int, int, int, str]  # start, end, file offset, path
 
 
@@ -67,6 +71,7 @@ class QemuRun:
     mappings: list[FileMapping] = field(repr=False)  # start, end, file offset, path
     pid: int
     stack_top: int
+    trace: list[Event] = field(repr=False)  # everything in order, with trace=True
     time_s: int  # when it first asked for the time, seconds since 1970; 0 if it did not
 
     def retired(self, instruction: Instruction) -> int:
@@ -170,6 +175,7 @@ def qemu_counts(
     sysroot: Path | None = None,
     cpu: str | None = None,
     memory: bool = False,
+    trace: bool = False,
     stdin: Path | None = None,
     cwd: Path | None = None,
 ) -> QemuRun:
@@ -177,7 +183,7 @@ def qemu_counts(
     qemu = require.command(QEMU[isa], package="qemu-user")
     with TemporaryDirectory(prefix="perfemu-reference-") as directory:
         out = Path(directory) / "counts"
-        arguments = f"{plugin()},out={out}" + (",memory=on" if memory else "")
+        arguments = f"{plugin()},out={out}" + (",memory=on" if memory else "") + (",trace=on" if trace else "")
         command = [
             qemu,
             "-plugin",
@@ -209,6 +215,8 @@ def qemu_counts(
         if not written.exists():
             raise RuntimeError(f"{' '.join(command)} left no counts: {stderr.decode(errors='replace')}")
         rows = _rows(written)
+        traced = Path(f"{written}.trace")
+        events = list(EVENT.iter_unpack(traced.read_bytes())) if trace else []
     return QemuRun(
         isa,
         process.returncode,
@@ -218,6 +226,7 @@ def qemu_counts(
         [found for row in rows["m"] if (found := _mapping(*row))],
         process.pid,
         _stack_top(rows["m"]),
+        events,
         min((int(seconds) for number, seconds in rows["s"] if int(number) in CLOCK_CALLS[isa]), default=0),
     )
 

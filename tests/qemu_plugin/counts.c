@@ -1,6 +1,6 @@
 /* Counts what a program executes under qemu-user: one row per instruction that was translated.
  *
- * Loaded by tests/reference.py with -plugin counts.so,out=FILE[,memory=on][,start=NUMBER]. Debian ships no
+ * Loaded by tests/reference.py with -plugin counts.so,out=FILE[,memory=on][,trace=on]. Debian ships no
  * qemu-plugin.h, so the few functions of QEMU's plugin interface (version 1, docs/devel/tcg-plugins.rst) that are used
  * here are declared here.
  *
@@ -13,6 +13,7 @@
  * loads      executions that read memory, stores: that wrote it (with memory=on).
  * and the process's mappings, as m <line of /proc/self/maps>, and when it made each system call for the first time, as
  *   s <number> <seconds since 1970>
+ * With trace=on it also writes FILE.<pid>.trace: everything that it executes and accesses, in order, as struct event.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,8 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb*, void (*)(unsig
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn*, int, void*, uint64_t);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn*,
                                       void (*)(unsigned, qemu_plugin_meminfo_t, uint64_t, void*), int, int, void*);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn*, void (*)(unsigned, void*), int, void*);
+unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb*);
 struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb*, size_t);
 const void* qemu_plugin_insn_data(const struct qemu_plugin_insn*);
@@ -56,6 +59,14 @@ struct instruction {
     uint64_t last_load, last_store; /* values of `executed`: an LDP is one load, though it is two accesses */
 };
 
+/* An instruction that starts, or one of its accesses. */
+struct event {
+    uint64_t address;
+    uint32_t size;
+    uint32_t kind; /* EXECUTED, LOADED, STORED */
+};
+enum { EXECUTED, LOADED, STORED };
+
 struct block {
     struct instruction *first, *last;
 };
@@ -65,7 +76,8 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 static struct instruction* instructions[BUCKETS];
 static struct block* previous;
 static char out_path[4096];
-static bool count_memory;
+static bool count_memory, traces;
+static FILE* trace;
 static time_t first_called[SYSTEM_CALLS];
 
 static struct instruction* find_or_add(uint64_t address, const void* bytes, size_t size) {
@@ -91,6 +103,33 @@ static void block_starts(unsigned vcpu, void* data) {
     previous = block;
 }
 
+static void note(uint64_t address, size_t size, uint32_t kind) {
+    if (!trace) {
+        char path[sizeof out_path + 32];
+        snprintf(path, sizeof path, "%s.%d.trace", out_path, (int)getpid());
+        trace = fopen(path, "wb");
+        if (!trace) {
+            perror(path);
+            exit(1);
+        }
+    }
+    struct event event = {address, (uint32_t)size, kind};
+    fwrite(&event, sizeof event, 1, trace);
+}
+
+static void instruction_starts(unsigned vcpu, void* data) {
+    (void)vcpu;
+    struct instruction* i = data;
+    note(i->address, i->size, EXECUTED);
+}
+
+static void access_traced(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
+    (void)vcpu, (void)data;
+    size_t size = (size_t)1 << qemu_plugin_mem_size_shift(info);
+    if (info >> 16 & MEMORY_READ) note(address, size, LOADED);
+    if (info >> 16 & MEMORY_WRITE) note(address, size, STORED);
+}
+
 static void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
     (void)vcpu, (void)address;
     struct instruction* i = data;
@@ -112,6 +151,10 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb* tb) {
         if (count_memory)
             qemu_plugin_register_vcpu_mem_cb(insn, memory_accessed, CALLBACK_NO_REGISTERS, MEMORY_READ | MEMORY_WRITE,
                                              i);
+        if (traces) {
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, instruction_starts, CALLBACK_NO_REGISTERS, i);
+            qemu_plugin_register_vcpu_mem_cb(insn, access_traced, CALLBACK_NO_REGISTERS, MEMORY_READ | MEMORY_WRITE, i);
+        }
     }
     qemu_plugin_register_vcpu_tb_exec_cb(tb, block_starts, CALLBACK_NO_REGISTERS, block);
 }
@@ -146,6 +189,7 @@ static void process_exits(qemu_plugin_id_t id, void* data) {
     while (maps && fgets(line, sizeof line, maps)) fprintf(out, "m %s", line);
     if (maps) fclose(maps);
     fclose(out);
+    if (trace) fclose(trace);
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const void* info, int argc,
@@ -156,8 +200,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             snprintf(out_path, sizeof out_path, "%s", argv[n] + 4);
         else if (!strcmp(argv[n], "memory=on"))
             count_memory = true;
+        else if (!strcmp(argv[n], "trace=on"))
+            traces = true;
         else {
-            fprintf(stderr, "counts.so: argument %s is not out=FILE or memory=on\n", argv[n]);
+            fprintf(stderr, "counts.so: argument %s is not out=FILE, memory=on or trace=on\n", argv[n]);
             return 1;
         }
     }

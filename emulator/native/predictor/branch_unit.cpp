@@ -18,8 +18,8 @@ Prediction BranchUnit::resolve(uint64_t pc, BranchKind kind, uint64_t next, uint
     switch (kind) {
         case BranchKind::NONE: return Prediction::RIGHT;
         case BranchKind::CONDITIONAL: return conditional(pc, next, fallthrough);
-        case BranchKind::DIRECT: return found(pc, next);
-        case BranchKind::CALL: returns_.push(fallthrough); return found(pc, next);
+        case BranchKind::DIRECT: return found(pc);
+        case BranchKind::CALL: returns_.push(fallthrough); return found(pc);
         case BranchKind::INDIRECT: return indirect(pc, next);
         case BranchKind::INDIRECT_CALL: returns_.push(fallthrough); return indirect(pc, next);
         case BranchKind::RETURN: return returns(pc, next);
@@ -31,20 +31,20 @@ Prediction BranchUnit::conditional(uint64_t pc, uint64_t next, uint64_t fallthro
     bool taken = next != fallthrough;
     path_ = path_ << 1 | static_cast<uint64_t>(taken);
     if (direction_ && direction_->learn(pc, taken) != taken) {
-        if (taken) targets_.learn(pc, next);
+        if (taken) targets_.learn(pc);
         count(Probe::BR_MISPREDICTED);
         count(Probe::BR_COND_MISPREDICTED);
         return Prediction::WRONG;
     }
-    return taken ? found(pc, next) : Prediction::RIGHT;
+    return taken ? found(pc) : Prediction::RIGHT;
 }
 
 Prediction BranchUnit::indirect(uint64_t pc, uint64_t target) {
     bool right = !indirect_ || indirect_->learn(pc, path_, target);
     path_ = path_ << 4 | target_hash(target) >> 28;
     if (direction_) direction_->follow(target);
-    if (right) return found(pc, target);
-    targets_.learn(pc, target);
+    if (right) return found(pc);
+    targets_.learn(pc);
     count(Probe::BR_MISPREDICTED);
     count(Probe::BR_INDIRECT_MISPREDICTED);
     return Prediction::WRONG;
@@ -53,15 +53,15 @@ Prediction BranchUnit::indirect(uint64_t pc, uint64_t target) {
 Prediction BranchUnit::returns(uint64_t pc, uint64_t target) {
     bool right = returns_.pop(target);
     if (direction_) direction_->follow(target);
-    if (right) return found(pc, target);
-    targets_.learn(pc, target);
+    if (right) return found(pc);
+    targets_.learn(pc);
     count(Probe::BR_MISPREDICTED);
     count(Probe::BR_RETURN_MISPREDICTED);
     return Prediction::WRONG;
 }
 
-Prediction BranchUnit::found(uint64_t pc, uint64_t target) {
-    if (targets_.learn(pc, target)) return Prediction::RIGHT;
+Prediction BranchUnit::found(uint64_t pc) {
+    if (targets_.learn(pc)) return Prediction::RIGHT;
     count(Probe::BTB_MISS);
     return Prediction::LATE;
 }

@@ -37,7 +37,7 @@ class BranchUnit {
     Prediction indirect(uint64_t pc, uint64_t target);
     Prediction returns(uint64_t pc, uint64_t target);
     // Where a branch goes is right; was it known at fetch?
-    Prediction found(uint64_t pc, uint64_t target);
+    Prediction found(uint64_t pc);
     void count(Probe probe) { totals_[static_cast<unsigned>(probe)]++; }
 
     uint64_t* totals_;

@@ -1,4 +1,5 @@
-// The branch target buffer: which addresses hold branches that are taken, and where they went last.
+// The branch target buffer: which addresses hold branches that are taken. A direct branch's target never changes, and that
+// of a return or an indirect branch comes from elsewhere: so it is enough to know that there is one.
 #pragma once
 
 #include <cstdint>
@@ -23,29 +24,26 @@ class TargetBuffer {
             throw std::invalid_argument(branch.path("btb_entries") + ": " + std::to_string(entries) + " in " +
                                         std::to_string(ways_) + " ways is no power of two of sets");
         set_mask_ = sets - 1;
-        entries_.resize(static_cast<size_t>(entries));
+        entries_.resize(static_cast<size_t>(entries), NO_BRANCH);
     }
 
-    // A branch was taken. Returns whether its target was known.
-    bool learn(uint64_t pc, uint64_t target) {
+    // A branch was taken. Returns whether it was known.
+    bool learn(uint64_t pc) {
         if (entries_.empty()) return true;
-        Entry* set = &entries_[(spread(pc) & set_mask_) * ways_];
-        if (set->pc == pc && set->target == target) return true;
+        uint64_t* set = &entries_[(spread(pc) & set_mask_) * ways_];
+        if (*set == pc) return true;
         size_t way = 0;
-        while (way < ways_ - 1 && set[way].pc != pc) way++;
-        bool known = set[way].pc == pc && set[way].target == target;
+        while (way < ways_ - 1 && set[way] != pc) way++;
+        bool known = set[way] == pc;
         for (; way > 0; way--) set[way] = set[way - 1];
-        *set = {pc, target};
+        *set = pc;
         return known;
     }
 
   private:
-    struct Entry {
-        uint64_t pc = ~uint64_t{0};  // where no branch can be
-        uint64_t target = 0;
-    };
+    static constexpr uint64_t NO_BRANCH = ~uint64_t{0};  // where none can be
 
-    std::vector<Entry> entries_;
+    std::vector<uint64_t> entries_;
     uint64_t set_mask_ = 0;
     size_t ways_ = 0;
 };

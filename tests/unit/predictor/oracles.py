@@ -59,7 +59,7 @@ class TargetBuffer:
 
     def learn(self, pc: int, target: int) -> bool:
         chosen = self.sets[spread(pc) % len(self.sets)]
-        known = chosen.get(pc) == target
+        known = pc in chosen
         chosen[pc] = target
         chosen.move_to_end(pc)
         if len(chosen) > self.ways:

@@ -2,8 +2,9 @@
 
 usage: python -m tests.silicon.programs [CORE [NAME...]]
 
-The host's cycles are the CPU time of the fastest of many runs, less that of a program that does nothing, in units of a
-one-cycle add: a long chain of dependent adds is run between the programs. The C library is kept from choosing code that
+The host's cycles are the CPU time of the fastest of many runs, in units of a one-cycle add: a long chain of dependent
+adds is run between the programs. What a program takes that does nothing is taken off on both sides: `true` for those
+that the C library starts. The C library is kept from choosing code that
 our CPUs do not offer.
 """
 
@@ -99,13 +100,18 @@ def seconds(argv: tuple[str, ...]) -> float:
 
 def host_cycles(workload: Workload, chain: Path) -> float:
     """Cycles of the fastest run, its clock taken from the fastest chain around it."""
-    nothing = (str(GUESTS / "loop_1k" / "x86_64.elf"),)
     chains, starts, runs = [], [], []
     for _ in range(RUNS):
         chains.append(seconds((str(chain),)))
-        starts.append(seconds(nothing))
+        starts.append(seconds(nothing(workload).argv))
         runs.append(seconds(workload.argv))
-    return (min(runs) - min(starts)) * ADDS / (min(chains) - min(starts))
+    return (min(runs) - min(starts)) * ADDS / min(chains)
+
+
+def nothing(workload: Workload) -> Workload:
+    """A program that does nothing, started as `workload` is."""
+    ours = workload.argv[0].startswith(str(GUESTS))
+    return Workload("nothing", (str(GUESTS / "loop_1k" / "x86_64.elf") if ours else "/bin/true",))
 
 
 def model_cycles(workload: Workload, core: str) -> tuple[int, int]:
@@ -144,7 +150,12 @@ def main() -> int:
             if sys.argv[2:] and workload.name not in sys.argv[2:]:
                 continue
             measured = host_cycles(workload, chain)
-            modelled, instructions = model_cycles(workload, core)
+            modelled, instructions = (
+                whole - start
+                for whole, start in zip(
+                    model_cycles(workload, core), model_cycles(nothing(workload), core), strict=True
+                )
+            )
             pairs.append((measured, modelled))
             per_instruction.append((measured / instructions, modelled / instructions))
             row = (

@@ -139,8 +139,8 @@ def test_how_a_pipe_delivers() -> None:
     text = b"".join(b"%d\n" % number for number in range(20_000))
     whole = perfemu("stat", cat, stdin=text)
     process = subprocess.Popen(
-        [PERFEMU, "stat", "--core", "ideal", cat], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        cwd="/", env=ENVIRONMENT,
+        [PERFEMU, "stat", "--core", "ideal", cat],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", env=ENVIRONMENT,
     )  # fmt: skip
     assert process.stdin is not None
     for part in (text[:7], text[7:5000]):

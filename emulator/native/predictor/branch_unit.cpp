@@ -11,32 +11,25 @@ BranchUnit::BranchUnit(const Config& config, uint64_t* totals)
     : totals_(totals), targets_(branch_table(config)), returns_(branch_table(config)) {
     const Config& branch = branch_table(config);
     if (branch.has("direction")) direction_ = DirectionPredictor::make(branch);
+    gshare_ = dynamic_cast<Gshare*>(direction_.get());
     if (branch.has("indirect")) indirect_ = IndirectPredictor::make(branch);
 }
 
-Prediction BranchUnit::resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+Prediction BranchUnit::other(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
     switch (kind) {
-        case BranchKind::NONE: return Prediction::RIGHT;
-        case BranchKind::CONDITIONAL: return conditional(pc, next, fallthrough);
-        case BranchKind::DIRECT: return found(pc);
         case BranchKind::CALL: returns_.push(fallthrough); return found(pc);
         case BranchKind::INDIRECT: return indirect(pc, next);
         case BranchKind::INDIRECT_CALL: returns_.push(fallthrough); return indirect(pc, next);
         case BranchKind::RETURN: return returns(pc, next);
+        default: return Prediction::RIGHT;
     }
-    return Prediction::RIGHT;
 }
 
-Prediction BranchUnit::conditional(uint64_t pc, uint64_t next, uint64_t fallthrough) {
-    bool taken = next != fallthrough;
-    path_ = path_ << 1 | static_cast<uint64_t>(taken);
-    if (direction_ && direction_->learn(pc, taken) != taken) {
-        if (taken) targets_.learn(pc);
-        count(Probe::BR_MISPREDICTED);
-        count(Probe::BR_COND_MISPREDICTED);
-        return Prediction::WRONG;
-    }
-    return taken ? found(pc) : Prediction::RIGHT;
+Prediction BranchUnit::mispredicted(uint64_t pc, bool taken) {
+    if (taken) targets_.learn(pc);
+    count(Probe::BR_MISPREDICTED);
+    count(Probe::BR_COND_MISPREDICTED);
+    return Prediction::WRONG;
 }
 
 Prediction BranchUnit::indirect(uint64_t pc, uint64_t target) {
@@ -58,12 +51,6 @@ Prediction BranchUnit::returns(uint64_t pc, uint64_t target) {
     count(Probe::BR_MISPREDICTED);
     count(Probe::BR_RETURN_MISPREDICTED);
     return Prediction::WRONG;
-}
-
-Prediction BranchUnit::found(uint64_t pc) {
-    if (targets_.learn(pc)) return Prediction::RIGHT;
-    count(Probe::BTB_MISS);
-    return Prediction::LATE;
 }
 
 }  // namespace perfemu

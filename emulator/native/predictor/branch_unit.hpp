@@ -8,6 +8,7 @@
 
 #include "config.hpp"
 #include "predictor/direction.hpp"
+#include "predictor/gshare.hpp"
 #include "predictor/indirect.hpp"
 #include "predictor/return_stack.hpp"
 #include "predictor/target_buffer.hpp"
@@ -30,18 +31,37 @@ class BranchUnit {
 
     // A branch retires: predicts, learns, and fires the probes of what went wrong. `next` is where it went,
     // `fallthrough` the address behind it.
-    Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
+    Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+        if (kind == BranchKind::CONDITIONAL) return conditional(pc, next, fallthrough);
+        if (kind == BranchKind::DIRECT) return found(pc);
+        return other(pc, kind, next, fallthrough);
+    }
 
   private:
-    Prediction conditional(uint64_t pc, uint64_t next, uint64_t fallthrough);
+    Prediction conditional(uint64_t pc, uint64_t next, uint64_t fallthrough) {
+        bool taken = next != fallthrough;
+        path_ = path_ << 1 | static_cast<uint64_t>(taken);
+        bool predicted = gshare_ ? gshare_->learn(pc, taken) : direction_ ? direction_->learn(pc, taken) : taken;
+        if (predicted != taken) [[unlikely]]
+            return mispredicted(pc, taken);
+        return taken ? found(pc) : Prediction::RIGHT;
+    }
+    Prediction other(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
+    Prediction mispredicted(uint64_t pc, bool taken);
     Prediction indirect(uint64_t pc, uint64_t target);
     Prediction returns(uint64_t pc, uint64_t target);
     // Where a branch goes is right; was it known at fetch?
-    Prediction found(uint64_t pc);
+    Prediction found(uint64_t pc) {
+        if (targets_.learn(pc)) [[likely]]
+            return Prediction::RIGHT;
+        count(Probe::BTB_MISS);
+        return Prediction::LATE;
+    }
     void count(Probe probe) { totals_[static_cast<unsigned>(probe)]++; }
 
     uint64_t* totals_;
     std::unique_ptr<DirectionPredictor> direction_;  // null: always right; so for the others
+    Gshare* gshare_ = nullptr;                       // direction_, if it is one
     std::unique_ptr<IndirectPredictor> indirect_;
     TargetBuffer targets_;
     ReturnStack returns_;

@@ -31,8 +31,9 @@ class DirectionPredictor {
 static constexpr uint8_t WEAKLY_NOT_TAKEN = 1;
 inline bool predicts_taken(uint8_t counter) { return counter >= 2; }
 inline uint8_t trained(uint8_t counter, bool taken) {
-    if (taken) return counter < 3 ? counter + 1 : 3;
-    return counter > 0 ? counter - 1 : 0;
+    int up = taken & (counter < 3),
+        down = !taken & (counter > 0);  // without a branch that the host would have to guess
+    return static_cast<uint8_t>(counter + up - down);
 }
 
 }  // namespace perfemu

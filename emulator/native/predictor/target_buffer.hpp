@@ -1,5 +1,5 @@
-// The branch target buffer: which addresses hold branches that are taken. A direct branch's target never changes, and that
-// of a return or an indirect branch comes from elsewhere: so it is enough to know that there is one.
+// The branch target buffer: which addresses hold branches that are taken. A direct branch's target never changes, and
+// that of a return or an indirect branch comes from elsewhere: so it is enough to know that there is one.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,15 @@ class TargetBuffer {
     bool learn(uint64_t pc) {
         if (entries_.empty()) return true;
         uint64_t* set = &entries_[(spread(pc) & set_mask_) * ways_];
-        if (*set == pc) return true;
+        if (*set == pc) [[likely]]
+            return true;
+        return look_further(set, pc);
+    }
+
+  private:
+    static constexpr uint64_t NO_BRANCH = ~uint64_t{0};  // where none can be
+
+    [[gnu::noinline]] bool look_further(uint64_t* set, uint64_t pc) {
         size_t way = 0;
         while (way < ways_ - 1 && set[way] != pc) way++;
         bool known = set[way] == pc;
@@ -39,9 +47,6 @@ class TargetBuffer {
         *set = pc;
         return known;
     }
-
-  private:
-    static constexpr uint64_t NO_BRANCH = ~uint64_t{0};  // where none can be
 
     std::vector<uint64_t> entries_;
     uint64_t set_mask_ = 0;

@@ -69,13 +69,14 @@ struct alignas(64) Block {
     uint64_t runs = 0;        // since the last fold
     uint64_t departures = 0;  // of these, if branches are followed: execution did not continue at `end`
 
+    std::shared_ptr<ModelledBlock> modelled;  // null where the core models nothing, or it never runs as a whole
+
     uint64_t address;
     uint32_t size;
     bool special = false;     // needs a look before every run: starts with a trap or a REP, or its code may change
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;
     std::vector<Op> ops;
-    std::shared_ptr<ModelledBlock> modelled;        // null where the core models nothing, or it never runs as a whole
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core.hpp"
+#include "model.hpp"
 
 namespace perfemu {
 namespace {
@@ -109,6 +110,7 @@ uint64_t Core::sum(ProbeMask probes) {
     if (probes & bit(Probe::CYCLES)) sum += user_cycles();
     probes &= ~RETIREMENT;
     if (probes & DECODED) fold();
+    if (model_ && probes & ~DECODED) model_->pipeline->settle();
     for (; probes; probes &= probes - 1) sum += totals_[lowest(probes)];
     return sum;
 }

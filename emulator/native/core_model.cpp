@@ -55,20 +55,39 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     Model& model = *core.model_;
     if (core.follows_branches_) [[unlikely]]
         core.previous_->departures += address != core.previous_->end;
-    if (model.visit.block && !model.visit.block->special && !core.stepping_) [[likely]]
+    Visit& visit = model.visit;
+    Pipeline& pipeline = *model.pipeline;
+    if (const ModelledBlock* whole = visit.whole) [[likely]] {
+        pipeline.retire_whole(*whole->prepared, model.found.data(), whole->instructions, address);
+        visit.whole = nullptr;
+        visit.block = nullptr;
+    } else if (visit.block && !visit.block->special && !core.stepping_) {
         core.finish_visit(address);
+    }
     Block* block = core.blocks_.cached(address);
     uint64_t budget = core.budget_ - block->cost;
     bool fits = block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED);
-    if (fits && !core.due() && !model.visit.block) [[likely]] {
-        if (!core.enter(*block)) return;
-        core.budget_ = budget;
-        core.previous_ = block;
-        if (block->runs++ == 0) [[unlikely]]
-            core.note_run(block);
+    if (!fits || visit.block) [[unlikely]] {
+        core.consider(address, size);
         return;
     }
-    core.consider(address, size);
+    if (pipeline.cycle() < model.calm_until) [[likely]] {
+        const ModelledBlock* modelled = block->modelled.get();
+        if (!model.addresses->enter(*modelled->slice, model.found.data())) return;
+        visit.block = block;
+        visit.first = 0;
+        visit.whole = model.addresses->known_at_entry(*modelled->slice) && !model.tracing ? modelled : nullptr;
+    } else {
+        if (core.due()) {
+            core.consider(address, size);
+            return;
+        }
+        if (!core.enter(*block)) return;
+    }
+    core.budget_ = budget;
+    core.previous_ = block;
+    if (block->runs++ == 0) [[unlikely]]
+        core.note_run(block);
 }
 
 std::unique_ptr<ModelledBlock> Core::model_block(const Block& block) {
@@ -77,6 +96,7 @@ std::unique_ptr<ModelledBlock> Core::model_block(const Block& block) {
     ops.resize(block.ops.size());  // undecodable bytes: one op here
     modelled->slice = model_->addresses->compile(block.address, block.bytes);
     modelled->prepared = model_->pipeline->prepare(block.address, ops, modelled->slice->sites());
+    modelled->instructions = static_cast<unsigned>(ops.size());
     modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;
     if (model_->found.size() < modelled->slice->sites().size()) model_->found.resize(modelled->slice->sites().size());
     return modelled;
@@ -270,6 +290,7 @@ bool Core::due() {
 
 void Core::plan_model() {
     Model& model = *model_;
+    model.pipeline->settle();
     model.due_cycle = until_;
     model.targets.clear();
     for (auto& bank : banks_) {
@@ -281,6 +302,8 @@ void Core::plan_model() {
             }
         }
     }
+    uint64_t margin = model.cycles_of_an_instruction * INSTRUCTIONS_OF_A_BLOCK;
+    model.calm_until = model.targets.empty() ? model.due_cycle - std::min(model.due_cycle, margin) : 0;
 }
 
 uint64_t Core::user_cycles() const { return model_ ? model_->pipeline->cycle() - model_->kernel_cycles : retired(); }

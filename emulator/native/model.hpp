@@ -18,6 +18,7 @@ namespace perfemu {
 struct ModelledBlock {
     std::unique_ptr<AddressSlice> slice;
     std::unique_ptr<PreparedBlock> prepared;
+    unsigned instructions = 0;
     bool ends_with_branch = false;
 };
 
@@ -26,6 +27,8 @@ struct Visit {
     Block* block = nullptr;
     unsigned first = 0;      // the first instruction that the models have not heard of
     bool iteration = false;  // of a REP
+    // All of it is to be consumed, its addresses are known and nobody traces them.
+    const ModelledBlock* whole = nullptr;
 };
 
 // One memory access as a test sees it.
@@ -51,7 +54,8 @@ struct Model {
     unsigned steps_ahead = 0;     // instructions that the models have heard of, and the engine has yet to step
     uint64_t kernel_cycles = 0;
 
-    uint64_t due_cycle = 0;  // the first cycle at which something is due
+    uint64_t due_cycle = 0;   // the first cycle at which something is due
+    uint64_t calm_until = 0;  // before this cycle no block can reach what is due
     struct Target {
         ProbeMask probes;
         uint64_t sum;  // their total when the counter wraps

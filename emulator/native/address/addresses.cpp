@@ -153,7 +153,8 @@ void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
         slice.segments_.push_back(std::move(segment));
     }
     const Segment& first = slice.segments_.front();
-    slice.plain_ = slice.segments_.size() == 1 && first.steps.empty() && first.registers.empty();
+    slice.one_segment_ = slice.segments_.size() == 1;
+    slice.plain_ = slice.one_segment_ && first.steps.empty() && first.registers.empty();
     slice.accesses_ = first.accesses;
     if (slice.segments_.size() > 1) slice.called_ = &called_[slice.address_];
     if (!guesses) slice.bytes_ = {};

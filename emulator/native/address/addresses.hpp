@@ -102,7 +102,8 @@ class AddressSlice {
     };
 
     bool plain_ = false;  // `accesses_` is all that there is to do
-    Accesses accesses_;   // of the first segment
+    bool one_segment_ = false;
+    Accesses accesses_;  // of the first segment
     std::vector<AccessSite> sites_;
     std::vector<Segment> segments_;
     uint64_t address_ = 0;
@@ -140,7 +141,7 @@ class Addresses {
         return true;
     }
     // Whether `found` is complete as soon as `enter` returns true. May become false in `enter`.
-    bool known_at_entry(const AddressSlice& slice) const { return slice.segments_.size() == 1; }
+    bool known_at_entry(const AddressSlice& slice) const { return slice.one_segment_; }
     // Whether the addresses of the instructions before `last` have been found, of the block that was entered last. If
     // these have retired and it says no, addresses have been lost: an internal error.
     bool found_until(const AddressSlice& slice, unsigned last) const {

@@ -56,11 +56,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         write_policy_ = write_policy_of(table);
         write_allocate_ = table.boolean("write_allocate", true);
         data_latency_ = l1d_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) loads_ = stores_ = Shortcuts(*l1d_);
+        if (line_shift_ == SHORTCUT_SHIFT) loads_ = stores_ = Shortcuts(*l1d_, false);
     }
     if (l1i_) {
         fetch_latency_ = l1i_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) fetches_ = Shortcuts(*l1i_);
+        if (line_shift_ == SHORTCUT_SHIFT) fetches_ = Shortcuts(*l1i_, false);
     }
 
     itlb_ = tlb("itlb");
@@ -76,8 +76,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     }
     has_dtlb_ = dtlb_ != nullptr;
     has_itlb_ = itlb_ != nullptr;
-    data_pages_ = Shortcuts(dtlb_ ? *dtlb_ : no_pages_);
-    fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_);
+    // First-level prefetchers hear of the accesses that found no shortcut, so with them its place matters.
+    auto spreads = [](const auto& cache) { return !cache || cache->prefetchers.empty(); };
+    data_pages_ = Shortcuts(dtlb_ ? *dtlb_ : no_pages_, spreads(l1d_));
+    fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));
     coherent_ = shared_->coherent();
     coherence_latency_ = shared_->coherence_latency();
     core_ = shared_->join(this);

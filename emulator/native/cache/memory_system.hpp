@@ -56,6 +56,41 @@ class MemorySystem {
         totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
         return ready(cycle, fetch_latency_, *line.times, *page.times);
     }
+    // For callers who do not ask when the data are there. Whether an access of `span` + 1 bytes is one of those that
+    // change nothing but counts, among them that of unaligned ones, which it is if it has a bit of `unaligned`: then it
+    // is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise nothing is done.
+    bool touch(bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
+        const Shortcuts::Entry& line = (stores ? stores_ : loads_).at(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
+        if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
+            (line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT))
+            return false;
+        line.times->last_use = page.times->last_use = ++now_;
+        return true;
+    }
+    // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
+    // is touched where load and store have a short way.
+    uint64_t unaligned_bits(uint32_t size, uint32_t elements) const {
+        uint32_t element = size / elements;
+        return l1d_ && !l1d_->prefetchers.empty() ? size - 1 : (element & (0 - element)) - 1;
+    }
+    // The same for a fetch; L1I_ACCESS and ITLB_ACCESS are the caller's.
+    bool touch_line(uint64_t address) {
+        const Shortcuts::Entry& line = fetches_.at(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
+        if ((line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT)) return false;
+        line.times->last_use = page.times->last_use = ++now_;
+        return true;
+    }
+    void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
+        uint64_t has_l1d = l1d_ != nullptr;
+        totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)] += loads & (0 - has_l1d);
+        totals_[static_cast<unsigned>(Probe::L1D_ACCESS_STORE)] += stores & (0 - has_l1d);
+        totals_[static_cast<unsigned>(Probe::L1I_ACCESS)] += fetches;
+        totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += fetches & (0 - uint64_t{has_itlb_});
+        totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_LOAD)] += loads & (0 - uint64_t{has_dtlb_});
+        totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_STORE)] += stores & (0 - uint64_t{has_dtlb_});
+    }
     // By an instruction: brings the line, counts as no access.
     void prefetch(uint64_t address, uint64_t cycle);
 

@@ -20,15 +20,17 @@ class Shortcuts {
 
     Shortcuts() = default;  // of nothing
 
-    explicit Shortcuts(TagArray& array)
+    // `spread`: pages of a stack get other places than those of a program.
+    Shortcuts(TagArray& array, bool spread)
         : array_(&array), entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * 2) {
         mask_ = entries_.size() - 1;
+        spread_ = spread ? ~uint64_t{0} : 0;
         // If uses have an order in the policy's eyes, only the set's last is a shortcut.
         if (!array.only_last_use()) recent_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 
     // The entry that has the tag, or one that has another.
-    const Entry& at(uint64_t tag) const { return entries_[(tag ^ tag >> 9) & mask_]; }
+    const Entry& at(uint64_t tag) const { return entries_[place(tag)]; }
 
     void set(uint64_t tag, uint32_t slot) {
         if (!array_) return;
@@ -46,11 +48,15 @@ class Shortcuts {
   private:
     static constexpr uint64_t MINIMUM = 32;
 
-    Entry& entry(uint64_t tag) { return entries_[(tag ^ tag >> 9) & mask_]; }
+    // XOR alone makes zeros of the many ones in a stack's pages, and a program's pages have zeros, too.
+    uint64_t place(uint64_t tag) const { return ((tag ^ tag >> 9) + (tag >> 9 & spread_)) & mask_; }
+
+    Entry& entry(uint64_t tag) { return entries_[place(tag)]; }
 
     TagArray* array_ = nullptr;
     std::vector<Entry> entries_{1};
     uint64_t mask_ = 0;
+    uint64_t spread_ = 0;
     std::vector<uint64_t> recent_;  // by set; empty if every tag may be a shortcut
 };
 

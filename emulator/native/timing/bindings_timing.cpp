@@ -83,6 +83,7 @@ class Run {
         pipeline_->elapse(0);
     }
 
+    void settle() { pipeline_->settle(); }
     uint64_t cycles() const { return pipeline_->cycle(); }
     const std::vector<uint64_t>& totals() const { return totals_; }
 
@@ -103,7 +104,7 @@ class Run {
         if (loop_.ops[first].repeated)
             for (unsigned repeat = 0; repeat < loop_.repeats; ++repeat)
                 pipeline_->iterate(*piece.block, addresses_.data());
-        pipeline_->retire(*piece.block, addresses_.data(), 0, last - first, next);
+        pipeline_->retire_whole(*piece.block, addresses_.data(), last - first, next);
     }
 
     Piece& prepared(unsigned first, unsigned last) {
@@ -242,6 +243,7 @@ nb::dict run(nb::dict config, Loop& loop, uint64_t iterations, std::optional<nb:
         fresh.go(iterations);
     }
     nb::dict answer;
+    fresh.settle();
     answer["cycles"] = fresh.cycles();
     answer["totals"] = fresh.totals();
     return answer;

@@ -1,5 +1,6 @@
 // One instruction is one cycle. Caches, TLBs and predictor hear everything, and do not change that.
 #include <algorithm>
+#include <bit>
 
 #include "probes.hpp"
 #include "timing/execution.hpp"
@@ -19,18 +20,44 @@ struct Event {
     uint16_t next;  // of a branch: the offset behind it; of a fetch: the line's number, from the block's first line on
 };
 
+// A load or store of a block that consists of nothing else but fetches and a branch at its end.
+struct Access {
+    uint16_t span;       // its size less 1
+    uint16_t unaligned;  // address bits that it does not have if it is aligned
+    uint16_t event;      // that says more
+    bool stores;
+};
+
+// Loads and stores are counted in two halves of one number, which `settle` comes to empty often enough.
+constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
+
+// What lies between two fetches.
+struct Stretch {
+    uint64_t line;    // to be fetched, as address / line's size
+    uint16_t op;      // whose bytes are in it
+    uint16_t behind;  // its last access
+};
+
 struct Block final : PreparedBlock {
     uint64_t address;
     std::vector<Event> events;
     std::vector<uint32_t> first_event;  // by op, and behind the last
     std::vector<uint16_t> first_line;   // by op: of its bytes, as FETCH's
     bool repeated = false;
+
+    bool simple = true;            // what follows tells everything
+    std::vector<Access> accesses;  // by site
+    std::vector<Stretch> stretches;
+    uint64_t touches = 0;  // LOAD for each load, STORE for each store
+    BranchKind branch = BranchKind::NONE;
+    uint64_t branch_pc = 0, end = 0;
 };
 
 class Ideal final : public Pipeline {
   public:
     Ideal(const Config&, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-        : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()) {}
+        : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()),
+          line_shift_(static_cast<unsigned>(std::countr_zero(line_bytes_))) {}
 
     std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
                                            std::span<const AccessSite> sites) override {
@@ -67,7 +94,45 @@ class Ideal final : public Pipeline {
             block->repeated |= op.repeated;
         }
         block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
+        simplify(*block, ops, sites);
         return block;
+    }
+
+    void retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, unsigned count,
+                      uint64_t next) override {
+        const Block& block = static_cast<const Block&>(prepared);
+        if (!block.simple) [[unlikely]] {
+            retire(block, addresses, 0, count, next, NO_LIMIT);
+            return;
+        }
+        touched_data_ += block.touches;
+        const Access* const accesses = block.accesses.data();
+        size_t site = 0;
+        for (const Stretch& stretch : block.stretches) {
+            if (stretch.line != line_) {
+                line_ = stretch.line;
+                uint64_t line = stretch.line << line_shift_;
+                if (memory_.touch_line(line)) [[likely]]
+                    ++touched_lines_;
+                else
+                    memory_.fetch(line, cycle_ + stretch.op);
+            }
+            for (; site != stretch.behind; ++site) {
+                const Access& access = accesses[site];
+                if (!memory_.touch(access.stores, addresses[site], access.span, access.unaligned)) [[unlikely]]
+                    access_in_full(block, site, addresses);
+            }
+        }
+        if (block.branch != BranchKind::NONE) branches_.resolve(block.branch_pc, block.branch, next, block.end);
+        cycle_ += count;
+    }
+
+    void settle() override {
+        memory_.count_touches(touched_data_ & (STORE - 1), touched_data_ / STORE, touched_lines_);
+        touched_data_ = touched_lines_ = 0;
+        for (Probe probe : {Probe::UOPS_DISPATCHED, Probe::UOPS_RETIRED, Probe::CYCLES_RETIRING})
+            totals_[static_cast<unsigned>(probe)] += cycle_ - settled_;
+        settled_ = cycle_;
     }
 
     unsigned retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
@@ -93,10 +158,7 @@ class Ideal final : public Pipeline {
                     if (!block.repeated) access(*event, addresses, pc, cycle);
             }
         }
-        uint64_t count = end - first;
-        cycle_ += count;
-        for (Probe probe : {Probe::UOPS_DISPATCHED, Probe::UOPS_RETIRED, Probe::CYCLES_RETIRING})
-            totals_[static_cast<unsigned>(probe)] += count;
+        cycle_ += end - first;
         return static_cast<unsigned>(end);
     }
 
@@ -109,10 +171,47 @@ class Ideal final : public Pipeline {
 
     void elapse(uint64_t cycles) override {
         cycle_ += cycles;
+        settled_ += cycles;
         line_ = FrontEnd::NO_LINE;
     }
 
   private:
+    void simplify(Block& block, std::span<const TimedOp> ops, std::span<const AccessSite> sites) const {
+        block.simple = !block.repeated;
+        for (const Event& event : block.events) {
+            switch (event.kind) {
+                case Event::FETCH:
+                    block.stretches.push_back({block.address / line_bytes_ + event.next, event.op,
+                                               static_cast<uint16_t>(block.accesses.size())});
+                    break;
+                case Event::LOAD:
+                case Event::STORE: {
+                    block.simple &= event.site == block.accesses.size();
+                    block.accesses.push_back({static_cast<uint16_t>(event.size - 1),
+                                              static_cast<uint16_t>(memory_.unaligned_bits(event.size, event.elements)),
+                                              static_cast<uint16_t>(&event - block.events.data()),
+                                              event.kind == Event::STORE});
+                    block.touches += event.kind == Event::STORE ? STORE : LOAD;
+                    ++block.stretches.back().behind;
+                    break;
+                }
+                case Event::PREFETCH: block.simple = false; break;
+                case Event::BRANCH:
+                    block.simple &= event.op + 1U == ops.size();
+                    block.branch = event.branch;
+                    block.branch_pc = block.address + event.offset;
+                    block.end = block.address + event.next;
+            }
+        }
+        block.simple &= block.accesses.size() == sites.size();
+    }
+
+    [[gnu::noinline]] void access_in_full(const Block& block, size_t site, const uint64_t* addresses) {
+        const Event& event = block.events[block.accesses[site].event];
+        touched_data_ -= event.kind == Event::STORE ? STORE : LOAD;
+        access(event, addresses, block.address + event.offset, cycle_ + event.op);
+    }
+
     void fetch(const Block& block, uint64_t number, uint64_t later) {
         uint64_t line = block.address / line_bytes_ + number;
         if (line != line_) memory_.fetch(line * line_bytes_, cycle_ + later);
@@ -133,7 +232,10 @@ class Ideal final : public Pipeline {
     BranchUnit& branches_;
     uint64_t* totals_;
     uint64_t line_bytes_;
-    uint64_t line_ = FrontEnd::NO_LINE;  // address / line_bytes_
+    unsigned line_shift_;
+    uint64_t settled_ = 0;                           // the cycle up to which the totals are told
+    uint64_t touched_data_ = 0, touched_lines_ = 0;  // not told; as Block::touches
+    uint64_t line_ = FrontEnd::NO_LINE;              // address / line_bytes_
 };
 
 const PipelineModel MODEL("ideal", make_pipeline<Ideal>);

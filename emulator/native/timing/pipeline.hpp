@@ -44,6 +44,14 @@ class Pipeline {
                             uint64_t next, uint64_t limit = NO_LIMIT) = 0;
     static constexpr uint64_t NO_LIMIT = ~uint64_t{0};
 
+    // As retire of all the block's instructions, which are `count`, without a limit. Some of what it counts may come to
+    // the totals only with `settle`.
+    virtual void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) {
+        retire(block, addresses, 0, count, next, NO_LIMIT);
+    }
+    // Brings the totals up to date.
+    virtual void settle() {}
+
     // One iteration of a REP instruction, which is the only one of its block. `retire` is told of it later, when it is
     // through: that makes no access.
     virtual void iterate(const PreparedBlock& block, const uint64_t* addresses) = 0;

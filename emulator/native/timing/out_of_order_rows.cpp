@@ -26,7 +26,8 @@ Placement::Placement(const Config& config, Execution& execution) {
     size_t groups = execution.groups().size();
     for (size_t index = 0; index < groups; ++index) {
         PortGroup ports = execution.groups()[index];
-        Group group{.entry = {.use = {static_cast<uint8_t>(index)}}, .choices = {}};
+        // Where its ports are in no scheduler: the one behind the last, which is never full.
+        Group group{.entry = {static_cast<uint8_t>(ports_of.size()), {static_cast<uint8_t>(index)}}, .choices = {}};
         for (size_t number = 0; number < ports_of.size(); ++number)
             if (uint32_t common = ports.ports & ports_of[number])
                 group.choices.push_back({static_cast<uint8_t>(number), {execution.group(common, ports.busy_cycles)}});
@@ -163,10 +164,17 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     row.shape = Shape::OTHER;
     const PortGroup& ports = execution_.groups()[row.entry.use.group];
     if (ports.busy_cycles == 1) row.simple_ports = ports.ports;
-    if (row.slots == 1 && (parts & ~FAST_COMPUTATION) == 0 && parts & COMPUTE) row.shape = Shape::COMPUTES;
-    if (row.slots == 1 && (parts & ~FAST_LOAD) == 0 && parts & LOAD && row.load_micro_ops == 1)
-        row.shape = Shape::LOADS;
-    if ((parts & ~FAST_STORE) == 0 && parts & STORE) row.shape = Shape::STORES;
+    // What else they may have plays no part in these ways, or only where it is looked up in the row.
+    const unsigned shape = parts & ~(BRANCH | BY_STACK);
+    const bool simple_load = row.load_micro_ops == 1 && row.load_sites == 1;
+    const bool simple_computation = row.slots == 1 && row.entry.scheduler != Entry::SEVERAL;
+    if (shape == COMPUTE && row.slots == 1)
+        row.shape = simple_computation ? Shape::COMPUTES : Shape::COMPUTES_SOMEWHERE;
+    if (shape == ELIMINATED && row.slots == 1) row.shape = Shape::IS_ELIMINATED;
+    if (shape == (COMPUTE | SECOND_OF_PAIR) && simple_computation) row.shape = Shape::SECOND_BRANCH;
+    if (shape == LOAD && simple_load && row.slots == 1) row.shape = Shape::LOADS;
+    if (shape == STORE) row.shape = Shape::STORES;
+    if (shape == (LOAD | COMPUTE) && simple_load) row.shape = Shape::LOADS_AND_COMPUTES;
     return row;
 }
 

@@ -29,10 +29,7 @@ enum Part : uint16_t {
     AES_PAIR = 1 << 15,
 };
 
-// All that these shapes may have.
-constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH;
-constexpr unsigned FAST_LOAD = LOAD | BY_STACK;
-constexpr unsigned FAST_STORE = STORE | BY_STACK;
+constexpr unsigned ANY = ~0U;
 
 // Registers' places in the table of when they are ready: NONE is always, NOWHERE is written and never read.
 constexpr uint8_t NOWHERE = 254;
@@ -42,10 +39,9 @@ enum class Pair : uint8_t { NONE, BRANCH, AES };
 
 // Where a micro-op waits, and the ports that it may then use.
 struct Entry {
-    static constexpr uint8_t NO_SCHEDULER = 255;  // it takes no entry
-    static constexpr uint8_t SEVERAL = 254;       // the one that has most room decides
+    static constexpr uint8_t SEVERAL = 254;  // the one that has most room decides
 
-    uint8_t scheduler = NO_SCHEDULER;
+    uint8_t scheduler = 0;
     PortUse use;
 };
 
@@ -69,9 +65,13 @@ class Placement {
 
 // What the pipeline's fast ways can do; the others go the long way.
 enum class Shape : uint8_t {
-    COMPUTES,  // one slot, one port
-    LOADS,     // one slot, no computation
-    STORES,    // no computation
+    COMPUTES,            // one slot, one port in one scheduler
+    COMPUTES_SOMEWHERE,  // ... in one of several
+    IS_ELIMINATED,
+    LOADS,   // one slot, one access, no computation
+    STORES,  // no computation
+    LOADS_AND_COMPUTES,
+    SECOND_BRANCH,  // COMPUTES, if it is not the second of a pair
     OTHER,
 };
 

@@ -1,6 +1,7 @@
 // Which execution ports are busy in which cycle, over a window that begins at the cycle of dispatch.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -19,7 +20,11 @@ class PortCalendar {
 
     // Nothing issues before `cycle` any more.
     [[gnu::always_inline]] void advance(uint64_t cycle) {
-        if (start_ < cycle) forget(cycle);
+        if (start_ == cycle) return;
+        if (cycle - start_ > FEW) [[unlikely]]
+            return forget(cycle);
+        do busy_[start_++ % WINDOW] = 0;
+        while (start_ < cycle);
     }
 
     // What `take` may be told to look at first: the ports of a use that takes one of them for a cycle.
@@ -40,9 +45,13 @@ class PortCalendar {
     }
     uint64_t take(PortUse use, uint64_t ready) { return take(use, simple_ports(use), ready); }
 
+    // So far ahead that the window has no place for it.
+    [[gnu::always_inline]] bool far(uint64_t ready) const { return ready - start_ >= NEAR; }
+
   private:
     static constexpr uint64_t WINDOW = 2048;
     static constexpr uint64_t NEAR = 1024;  // behind it is room for the longest busy_cycles
+    static constexpr uint64_t FEW = 8;
 
     struct Group {
         uint32_t ports;
@@ -50,12 +59,12 @@ class PortCalendar {
         uint64_t full_from = 0, full_to = 0;  // no start is possible in these cycles
     };
 
-    [[gnu::always_inline]] void forget(uint64_t cycle) {
-        if (cycle - start_ >= WINDOW) [[unlikely]] {
-            std::memset(busy_, 0, sizeof busy_);
-            start_ = cycle;
-        }
-        while (start_ < cycle) busy_[start_++ % WINDOW] = 0;
+    [[gnu::noinline]] void forget(uint64_t cycle) {
+        uint64_t count = std::min(cycle - start_, WINDOW), first = start_ % WINDOW;
+        uint64_t behind = std::min(count, WINDOW - first);
+        std::memset(busy_ + first, 0, behind * sizeof busy_[0]);
+        std::memset(busy_, 0, (count - behind) * sizeof busy_[0]);
+        start_ = cycle;
     }
 
     [[gnu::noinline]] uint64_t search(PortUse use, uint64_t ready) {

@@ -1,0 +1,90 @@
+// The schedulers' entries: taken at dispatch, free again when the micro-op issues, in whatever order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace perfemu {
+
+// All of them at once: each is a lane of 16 bits, so that a cycle's frees are one addition. Behind the last is one more
+// lane, the scheduler of those that take no entry: it is never full.
+class Schedulers {
+  public:
+    explicit Schedulers(const std::vector<unsigned>& entries)
+        : endless_(static_cast<unsigned>(entries.size())), groups_(endless_ / LANES + 1), freed_(groups_ * WINDOW) {
+        for (unsigned lane = 0; lane < endless_; ++lane) lane_of(all_, lane) = static_cast<int16_t>(entries[lane]);
+        lane_of(all_, endless_) = ENDLESS;
+        std::copy_n(all_, groups_, room_);
+    }
+
+    unsigned endless() const { return endless_; }
+
+    // How many entries are held in the cycle to which they have advanced; and room for more.
+    unsigned held(unsigned scheduler) {
+        return static_cast<unsigned>(lane_of(all_, scheduler) - lane_of(room_, scheduler));
+    }
+    [[gnu::always_inline]] bool full(unsigned scheduler) {
+        return lane_of(room_, scheduler) <= 0 && scheduler != endless_;
+    }
+
+    [[gnu::always_inline]] void advance(uint64_t cycle) {
+        if (now_ == cycle) return;
+        if (cycle - now_ > NEAR) [[unlikely]]
+            return advance_far(cycle);
+        do step();
+        while (now_ < cycle);
+    }
+
+    // Advances to the first cycle in which the scheduler, which is full, has an entry free.
+    uint64_t wait(unsigned scheduler) {
+        while (lane_of(room_, scheduler) <= 0) step();
+        return now_;
+    }
+
+    // An entry is held from this cycle until `issue`, which is less than WINDOW cycles ahead.
+    [[gnu::always_inline]] void hold(unsigned scheduler, uint64_t issue) {
+        lane_of(&freed_[issue % WINDOW * groups_], scheduler)++;
+        lane_of(room_, scheduler)--;
+    }
+    // `issue` may be any cycle. So far ahead that the window has no place for it, it is taken for the window's last.
+    void hold_any(unsigned scheduler, uint64_t issue) {
+        if (issue > now_) hold(scheduler, now_ + std::min(issue - now_, WINDOW - 1));
+    }
+
+  private:
+    static constexpr uint64_t WINDOW = 2048;
+    static constexpr uint64_t NEAR = 8;
+    static constexpr unsigned LANES = 8;
+    static constexpr unsigned MOST = 32;  // schedulers: each has a port of its own
+    static constexpr int16_t ENDLESS = INT16_MAX;
+    typedef int16_t Group __attribute__((vector_size(2 * LANES)));
+
+    static int16_t& lane_of(Group* groups, unsigned lane) { return reinterpret_cast<int16_t*>(groups)[lane]; }
+
+    [[gnu::always_inline]] void step() {
+        ++now_;
+        Group* freed = &freed_[now_ % WINDOW * groups_];
+        for (unsigned group = 0; group < groups_; ++group) {
+            room_[group] += freed[group];
+            freed[group] = Group{};
+        }
+    }
+    [[gnu::noinline]] void advance_far(uint64_t cycle) {
+        while (now_ < cycle) {
+            if (!std::memcmp(room_, all_, groups_ * sizeof(Group))) {
+                now_ = cycle;
+                return;
+            }
+            step();
+        }
+    }
+
+    uint64_t now_ = 0;
+    unsigned endless_, groups_;
+    Group room_[MOST / LANES + 1] = {}, all_[MOST / LANES + 1] = {};
+    std::vector<Group> freed_;  // entries, by the cycle in which they become free
+};
+
+}  // namespace perfemu

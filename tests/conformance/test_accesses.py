@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import require
+from bench import workloads
 from conformance import corpus
 from emulator import cpu
 from emulator._native import AccessWitness, AddressSpace, Core
@@ -77,3 +78,39 @@ def test_models_hear_of_each_access_of_a_real_program(case: corpus.Case, tmp_pat
         capture=True,
     )
     assert sum(_compared) > 1000
+
+
+# The benchmarks, smaller: the hooks cost much.
+LUA = workloads.LUA.replace("60000", "600").replace("30000", "300").replace("fib(21)", "fib(11)").replace("8000", "80")
+SQL = workloads.SQL.replace("9000", "90")
+SIZES = {"embedded_mix": "20", "sort": "20000", "matrix": "40"}
+ARGUMENTS = {"gzip": ("-c", "text"), "lua5.4": ("-e", LUA), "sqlite3": (":memory:", SQL)}
+
+
+def run_workload(workload: workloads.Workload, tmp_path: Path) -> None:
+    words = [f"{i * 2654435761 % 4093:x} of {i % 977} and the" for i in range(1500)]
+    (tmp_path / "text").write_text(" ".join(words), encoding="ascii")
+    result = api.run(
+        list(workload.argv),
+        core="ideal",
+        core_changes=CACHE,
+        sysroot=workload.sysroot,
+        environment=corpus.ENVIRONMENT,
+        cwd=tmp_path,
+        capture=True,
+    )
+    assert result.exit_status == 0
+    assert sum(_compared) > 100_000
+
+
+@pytest.mark.parametrize("isa", workloads.ISAS)
+@pytest.mark.parametrize("name", SIZES)
+def test_models_hear_of_each_access_of_a_benchmark(name: str, isa: str, tmp_path: Path) -> None:
+    run_workload(workloads.guest_program(name, isa, SIZES[name]), tmp_path)
+
+
+@pytest.mark.parametrize("isa", workloads.ISAS)
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_models_hear_of_each_access_of_debians_benchmarks(name: str, isa: str, tmp_path: Path) -> None:
+    require.debian_tree(workloads.DEBIAN_ARCHITECTURE[isa], *workloads.PACKAGES)
+    run_workload(workloads.debian_program(name, isa, *ARGUMENTS[name]), tmp_path)

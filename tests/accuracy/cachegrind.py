@@ -59,6 +59,7 @@ class Geometry:
 
 
 USUAL = Geometry("usual", i1=(32 << 10, 8), d1=(32 << 10, 8), ll=(1 << 20, 16))
+MIDDLE = Geometry("middle", i1=(16 << 10, 4), d1=(8 << 10, 4), ll=(128 << 10, 8))
 SMALL = Geometry("small", i1=(1 << 10, 2), d1=(4 << 10, 2), ll=(16 << 10, 4))  # so that there is much to compare
 
 

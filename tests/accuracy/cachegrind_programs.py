@@ -23,7 +23,7 @@ OURS = {
 ZLIB = r"""
 #include <stdio.h>
 #include <zlib.h>
-static unsigned char text[1500], packed[3000];
+static unsigned char text[SIZE], packed[2 * SIZE];
 int main(void) {
     unsigned long x = 88172645463325252ul, n = 0;
     while (n < sizeof text) {
@@ -41,12 +41,14 @@ LUA = r"""
 #include <lua5.4/lauxlib.h>
 #include <lua5.4/lualib.h>
 #include <time.h>
+#define TEXT(n) #n
+#define STRING(n) TEXT(n)
 time_t time(time_t *p) { return p ? *p = 1 : 1; }  /* of which Lua makes its hash seed */
 int main(void) {
     lua_State *lua = luaL_newstate();
     luaL_openlibs(lua);
     int failed = luaL_dostring(lua,
-        "local t = {} for i = 1, 40 do t[i] = (i * 7919 % 1009) .. 'x' end table.sort(t)"
+        "local t = {} for i = 1, " STRING(SIZE) " do t[i] = (i * 7919 % 1009) .. 'x' end table.sort(t)"
         "print(t[1], #table.concat(t))");
     lua_close(lua);
     return failed;
@@ -54,6 +56,8 @@ int main(void) {
 """
 SQLITE = r"""
 #include <sqlite3.h>
+#define TEXT(n) #n
+#define STRING(n) TEXT(n)
 #include <stdio.h>
 static int row(void *p, int n, char **values, char **names) {
     (void)p, (void)names;
@@ -64,11 +68,13 @@ int main(void) {
     sqlite3 *db;
     return sqlite3_open(":memory:", &db) || sqlite3_exec(db,
         "create table t(a integer primary key, b text);"
-        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20)"
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < " STRING(SIZE) ")"
         "  insert into t select i, hex(i * 7919) from n;"
         "select count(*), sum(a), max(b) from t where b like '%3%';", row, 0, 0) || sqlite3_close(db);
 }
 """
+SIZES = {"zlib": 1500, "lua": 40, "sqlite": 20}  # SIZE
+LONG_SIZES = {"lua": 6000, "sqlite": 3000}
 LIBRARIES = {
     "zlib": (ZLIB, "zlib1g-dev", "-lz"),
     "lua": (LUA, "liblua5.4-dev", "-llua5.4"),
@@ -89,12 +95,12 @@ def place(path: Path, tmp_path: Path, *arguments: str) -> Run:
     return Run(Path(shutil.copy(path, directory)), arguments, NO_AVX)
 
 
-def build(name: str, tmp_path: Path) -> Path:
+def build(name: str, size: int, tmp_path: Path) -> Path:
     """A program with one of Debian's static libraries."""
     source, package, *options = LIBRARIES[name]
     usr = require.debian_tree("amd64", package) / "usr"
     options += [f"-I{usr}/include", f"-I{usr}/include/x86_64-linux-gnu", f"-L{usr}/lib/x86_64-linux-gnu"]
-    return valgrind_start.build(tmp_path, f"{name}.c", source, "-w", *options, "-lm")
+    return valgrind_start.build(tmp_path, f"{name}.c", source, "-w", f"-DSIZE={size}", *options, "-lm")
 
 
 def of_ours(name: str, tmp_path: Path) -> Run:
@@ -102,7 +108,11 @@ def of_ours(name: str, tmp_path: Path) -> Run:
 
 
 def with_library(name: str, tmp_path: Path) -> Run:
-    return place(build(name, tmp_path), tmp_path)
+    return place(build(name, SIZES[name], tmp_path), tmp_path)
+
+
+def long_with_library(name: str, tmp_path: Path) -> Run:
+    return place(build(name, LONG_SIZES[name], tmp_path), tmp_path)
 
 
 def of_busybox(name: str, tmp_path: Path) -> Run:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.accuracy import cachegrind
 from tests.accuracy import cachegrind_programs as programs
-from tests.accuracy.cachegrind import MISSES, SMALL, USUAL, Geometry
+from tests.accuracy.cachegrind import MIDDLE, MISSES, SMALL, USUAL, Geometry
 
 PROGRAMS = (
     *((programs.of_ours, name) for name in programs.OURS),
@@ -21,12 +21,15 @@ PROGRAMS = (
 )
 
 
+LONG = tuple((programs.long_with_library, name) for name in programs.LONG_SIZES)
+
+
 def main() -> None:
-    for geometry in (USUAL, SMALL):
+    for geometry, runs in ((USUAL, PROGRAMS), (SMALL, PROGRAMS), (MIDDLE, LONG)):
         print(f"`{' '.join(geometry.options)}`\n")
         print(f"| program | {' | '.join(('Dr', 'Dw', *MISSES))} | farthest |")
         print("|---" * (len(MISSES) + 4) + "|")
-        for make, name in PROGRAMS:
+        for make, name in runs:
             with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
                 run = make(name, Path(folder))
                 shown = f"busybox {name}" if make is programs.of_busybox else name

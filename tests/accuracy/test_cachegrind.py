@@ -12,7 +12,7 @@ import pytest
 
 from tests.accuracy import cachegrind, lru
 from tests.accuracy import cachegrind_programs as programs
-from tests.accuracy.cachegrind import MISSES, SMALL, USUAL
+from tests.accuracy.cachegrind import MIDDLE, MISSES, SMALL, USUAL
 from tests.accuracy.valgrind_start import Run
 
 TOLERANCE = 0.001
@@ -73,3 +73,18 @@ def test_a_program_with_debians_libraries_misses_as_under_cachegrind(
 @pytest.mark.parametrize("name", programs.BUSYBOX)
 def test_debians_busybox_misses_as_under_cachegrind(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _compare(programs.of_busybox(name, tmp_path), True, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", programs.LONG_SIZES)
+def test_first_level_data_misses_of_long_runs_are_cachegrinds(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = programs.long_with_library(name, tmp_path)
+    _, theirs = cachegrind.theirs(run, MIDDLE)
+    ours = cachegrind.ours(run, MIDDLE, tmp_path, monkeypatch)
+    assert theirs["D1mr"] > 100_000
+    # Few data cross lines in these programs: both definitions count the same.
+    for event in ("Dr", "Dw", "D1mr", "D1mw"):
+        found = (ours.references | ours.misses)[event]
+        assert found == pytest.approx(theirs[event], rel=TOLERANCE), event

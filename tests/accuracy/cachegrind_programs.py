@@ -87,11 +87,14 @@ BUSYBOX = {
     "dc": ("dc", "-e", "2 200 ^ p"),
 }
 
+PATH_CHARACTERS = 140  # so that the stack, at whose top the path lies, begins at the same address wherever tests run
+
 
 def place(path: Path, tmp_path: Path, *arguments: str) -> Run:
     """`path` where valgrind_start wants it."""
-    directory = tmp_path / "0"
-    directory.mkdir()
+    padding = "_" * (PATH_CHARACTERS - len(str(tmp_path)))
+    directory = tmp_path / padding / "0"
+    directory.mkdir(parents=True)
     return Run(Path(shutil.copy(path, directory)), arguments, NO_AVX)
 
 

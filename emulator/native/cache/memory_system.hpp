@@ -48,7 +48,8 @@ class MemorySystem {
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        const Shortcuts::Entry& line = fetches_.at(address >> SHORTCUT_SHIFT);
+        touched_page_ = NO_LINE;
+        const Shortcuts::Entry& line = fetches_.line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
         if (line.tag != address >> SHORTCUT_SHIFT || page.tag != address >> PAGE_SHIFT) [[unlikely]]
             return access_instructions(address, cycle);
@@ -60,7 +61,7 @@ class MemorySystem {
     // change nothing but counts, among them that of unaligned ones, which it is if it has a bit of `unaligned`: then it
     // is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise nothing is done.
     bool touch(bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        const Shortcuts::Entry& line = (stores ? stores_ : loads_).at(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
         if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
             (line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT))
@@ -76,10 +77,15 @@ class MemorySystem {
     }
     // The same for a fetch; L1I_ACCESS and ITLB_ACCESS are the caller's.
     bool touch_line(uint64_t address) {
-        const Shortcuts::Entry& line = fetches_.at(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
-        if ((line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT)) return false;
-        line.times->last_use = page.times->last_use = ++now_;
+        const Shortcuts::Entry& line = fetches_.line(address >> SHORTCUT_SHIFT);
+        if (line.tag != address >> SHORTCUT_SHIFT) return false;
+        if (address >> PAGE_SHIFT != touched_page_) {
+            const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
+            if (page.tag != address >> PAGE_SHIFT) return false;
+            page.times->last_use = now_ + 1;
+            touched_page_ = page.tag;
+        }
+        line.times->last_use = ++now_;
         return true;
     }
     void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
@@ -127,7 +133,7 @@ class MemorySystem {
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.
     bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, const Shortcuts& lines, Probe access, Probe lookup) {
-        const Shortcuts::Entry& line = lines.at(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& line = lines.line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
         if (((address | ~SHORTCUT_MASK) & (size - 1)) || line.tag != address >> SHORTCUT_SHIFT ||
             page.tag != address >> PAGE_SHIFT)
@@ -190,6 +196,7 @@ class MemorySystem {
     uint64_t now_ = 0;  // grows with each access
     Shortcuts loads_, stores_, fetches_;
     Shortcuts data_pages_, fetch_pages_;
+    uint64_t touched_page_ = NO_LINE;  // the page of the last fetch, if that was by touch_line
     uint64_t outside_line_ = ~uint64_t{63};
     uint64_t data_latency_ = 0, fetch_latency_ = 0;
     unsigned line_shift_ = 6;

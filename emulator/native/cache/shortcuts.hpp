@@ -31,6 +31,8 @@ class Shortcuts {
 
     // The entry that has the tag, or one that has another.
     const Entry& at(uint64_t tag) const { return entries_[place(tag)]; }
+    // The same where tags are not spread, as lines are not.
+    const Entry& line(uint64_t tag) const { return entries_[(tag ^ tag >> 9) & mask_]; }
 
     void set(uint64_t tag, uint32_t slot) {
         if (!array_) return;

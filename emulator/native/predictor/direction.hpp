@@ -31,9 +31,8 @@ class DirectionPredictor {
 static constexpr uint8_t WEAKLY_NOT_TAKEN = 1;
 inline bool predicts_taken(uint8_t counter) { return counter >= 2; }
 inline uint8_t trained(uint8_t counter, bool taken) {
-    int up = taken & (counter < 3),
-        down = !taken & (counter > 0);  // without a branch that the host would have to guess
-    return static_cast<uint8_t>(counter + up - down);
+    static constexpr uint8_t NEXT[2][4] = {{0, 0, 1, 2}, {1, 2, 3, 3}};  // the host would have to guess a branch
+    return NEXT[taken][counter];
 }
 
 }  // namespace perfemu

@@ -57,6 +57,8 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
         core.previous_->departures += address != core.previous_->end;
     Visit& visit = model.visit;
     Pipeline& pipeline = *model.pipeline;
+    Block* block = core.blocks_.cached(address);
+    __builtin_prefetch(block->modelled.get());  // while the models hear of the block before
     if (const ModelledBlock* whole = visit.whole) [[likely]] {
         pipeline.retire_whole(*whole->prepared, model.found.data(), whole->instructions, address);
         visit.whole = nullptr;
@@ -64,7 +66,6 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     } else if (visit.block && !visit.block->special && !core.stepping_) {
         core.finish_visit(address);
     }
-    Block* block = core.blocks_.cached(address);
     uint64_t budget = core.budget_ - block->cost;
     bool fits = block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED);
     if (!fits || visit.block) [[unlikely]] {

@@ -292,7 +292,7 @@ TABLES = (
             entries("longest_history", "of the tables'"),
             entries("shortest_path", "of the tables'"),
             entries("longest_path", "of the tables'"),
-            entries("useful_period", "allocations between two agings"),
+            entries("useful_period", "conditional branches between two agings"),
             entries("loop_entries", "of the loop predictor; 0: none", least=0),
         ),
         lambda data: [*native("direction_predictors")(data), *native("indirect_predictors")(data)],

@@ -17,6 +17,7 @@ static_assert(PROBE_COUNT <= 128);
 
 // The probes before this one are known from an instruction's bytes, but for where conditional branches go.
 static constexpr unsigned DECODED_PROBES = static_cast<unsigned>(Probe::L1I_ACCESS);
+static constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
 
 // The number of probes in the mask.
 constexpr unsigned size(ProbeMask probes) {

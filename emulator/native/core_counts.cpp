@@ -13,7 +13,6 @@ constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 40;
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
-constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
 
 }  // namespace

@@ -22,8 +22,6 @@ constexpr uint64_t INSTRUCTIONS_OF_A_BLOCK = 1 << 10;
 // What is added to the latencies' sum for everything that is no latency: queues, widths.
 constexpr uint64_t SLACK_CYCLES = 1 << 10;
 
-constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
-
 // The sum of everything in the tables that is a number of cycles.
 uint64_t all_cycles(const Config& config) {
     uint64_t sum = 0;
@@ -108,10 +106,7 @@ bool Core::enter(Block& block) {
     Model& model = *model_;
     if (!model.addresses->enter(*block.modelled->slice, model.found.data())) return false;
     model.visit = {.block = &block};
-    if (model.pipeline->cycle() + model.cycles_of_an_instruction * INSTRUCTIONS_OF_A_BLOCK >= model.due_cycle ||
-        !model.targets.empty()) [[unlikely]]
-        return consume_ahead(block);
-    return true;
+    return model.pipeline->cycle() < model.calm_until || consume_ahead(block);
 }
 
 // One iteration of a REP is about to run.

@@ -52,11 +52,28 @@ def core_pmu(
     """The PMU of `part`, which has the named `events`.
 
     `cache_events` is what Linux knows of this part besides the above. `third_level`: whether its last cache is an L3.
-    Each is PMUv3 for Armv8.1 here, as the neutral model: six counters of 32 bits, and cycles.
     """
-    rows = EventList(core_rows(part, events, third_level))
-    common = {row.name.lower(): row.name for row in rows if row.listed and row.code < 0x40}
-    extended = {row.name.lower(): row.name for row in rows if row.listed and 0x4000 <= row.code < 0x4040}
+    return pmu_v3(
+        name,
+        EventList(core_rows(part, events, third_level)),
+        GENERIC_EVENTS,
+        GENERIC_CACHE_EVENTS | dict(cache_events),
+        TOP_DOWN_ALIASES,
+    )
+
+
+def pmu_v3(
+    name: str,
+    events: EventList,
+    generic_events: Mapping[str, str],
+    generic_cache_events: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+    further_aliases: Mapping[str, str] = MappingProxyType({}),
+) -> PmuModel:
+    """PMUv3 for Armv8.1 as every model here has it: six counters of 32 bits, and cycles.
+
+    sysfs names, as arm_pmuv3.c gives them, the common events that PMCEID0/1 announce, in lower case.
+    """
+    announced = [row.name for row in events if row.listed and (row.code < 0x40 or 0x4000 <= row.code < 0x4040)]
     return PmuModel(
         name=name,
         isa="aarch64",
@@ -68,9 +85,9 @@ def core_pmu(
         most_counters=31,
         counter_width_bits=32,
         fixed_counters=(FixedCounter("CPU_CYCLES", 0x0011, 64),),
-        events=rows,
+        events=events,
         format=FORMAT,
-        generic_events=GENERIC_EVENTS,
-        generic_cache_events=GENERIC_CACHE_EVENTS | dict(cache_events),
-        sysfs_aliases=common | extended | TOP_DOWN_ALIASES,
+        generic_events=generic_events,
+        generic_cache_events=generic_cache_events,
+        sysfs_aliases={event.lower(): event for event in announced} | dict(further_aliases),
     )

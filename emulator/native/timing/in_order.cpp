@@ -9,6 +9,7 @@
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
 #include "timing/pipeline_model.hpp"
+#include "timing/prepared_rows.hpp"
 #include "timing/slots.hpp"
 
 namespace perfemu {
@@ -33,7 +34,6 @@ enum Part : uint16_t {
     FLAGS_LATE = 1 << 14,
 };
 
-constexpr uint8_t NOWHERE = 254;   // a register that is written and never read
 constexpr uint64_t FROM_LOAD = 1;  // in a register's entry, below the cycle
 
 constexpr unsigned MOST_USES = 64;
@@ -222,24 +222,10 @@ void InOrder::add_computation(Row& row, const TimedOp& op, unsigned& parts, std:
 Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) const {
     Row row{};
     unsigned parts = 0;
-    row.sources = op.sources;
-    row.address_sources = op.address_sources;
-    row.destinations = op.destinations;
-    std::replace(row.destinations.begin(), row.destinations.end(), timed_register::NONE, NOWHERE);
-    row.accumulator = op.accumulator;
-    row.write_back = op.write_back;
-    row.length = op.length;
-    row.offset = op.offset;
-    row.branch = op.branch;
-    row.serializes = op.serializes;
+    take_over(row, op, sites);
     row.microcoded = op.microcoded && microcode_cycles_;
-    row.first_site = sites.first;
-    row.load_sites = sites.loads;
-    row.store_sites = sites.stores;
     row.pairing = Pairing::BOTH;
-    if (op.sources[3] != timed_register::NONE || op.destinations[2] != timed_register::NONE ||
-        op.address_sources[2] != timed_register::NONE)
-        parts |= MANY_OPERANDS;
+    if (many_operands(op)) parts |= MANY_OPERANDS;
     if (flags_late_ && op.op_class != OpClass::ALU_CARRY) {
         auto flags = std::find(row.sources.begin(), row.sources.end(), timed_register::FLAGS);
         if (flags != row.sources.end()) *flags = timed_register::NONE, parts |= FLAGS_LATE;
@@ -296,20 +282,9 @@ Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) con
 
 std::unique_ptr<PreparedBlock> InOrder::prepare(uint64_t address, std::span<const TimedOp> ops,
                                                 std::span<const AccessSite> sites) {
-    auto block = std::make_unique<Block>();
-    block->address = address;
-    std::vector<SiteRange> ranges = sites_by_op(ops, sites);
-    for (size_t index = 0; index < ops.size(); ++index) {
-        const TimedOp& op = ops[index];
-        if (op.repeated) block->iteration = row_of(op, ranges[index], *block);
-        block->rows.push_back(op.repeated ? row_of({.offset = op.offset, .length = op.length}, {}, *block)
-                                          : row_of(op, ranges[index], *block));
-        Row& row = block->rows.back();
-        uint64_t pc = address + op.offset;
-        row.leaves_line = index == 0 || front_.leaves(pc - 1, pc, op.length);
-    }
-    for (const AccessSite& site : sites) block->accesses.push_back({site.size, site.elements});
-    return block;
+    return prepare_rows<Block>(
+        address, ops, sites, front_,
+        [this](const TimedOp& op, const SiteRange& range, Block& block) { return row_of(op, range, block); });
 }
 
 unsigned InOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,

@@ -192,20 +192,9 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
 
 std::unique_ptr<PreparedBlock> OutOfOrder::prepare(uint64_t address, std::span<const TimedOp> ops,
                                                    std::span<const AccessSite> sites) {
-    auto block = std::make_unique<Block>();
-    block->address = address;
-    std::vector<SiteRange> ranges = sites_by_op(ops, sites);
-    for (size_t index = 0; index < ops.size(); ++index) {
-        const TimedOp& op = ops[index];
-        if (op.repeated) block->iteration = rows_.row(op, ranges[index]);
-        block->rows.push_back(op.repeated ? rows_.row({.offset = op.offset, .length = op.length}, {})
-                                          : rows_.row(op, ranges[index]));
-        Row& row = block->rows.back();
-        uint64_t pc = address + op.offset;
-        row.leaves_line = index == 0 || front_.leaves(pc - 1, pc, op.length);
-    }
-    for (const AccessSite& site : sites) block->accesses.push_back({site.size, site.elements});
-    return block;
+    return prepare_rows<Block>(address, ops, sites, front_, [this](const TimedOp& op, const SiteRange& range, Block&) {
+        return rows_.row(op, range);
+    });
 }
 
 unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,

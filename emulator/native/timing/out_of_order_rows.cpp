@@ -124,24 +124,10 @@ unsigned RowMaker::add_store(Row& row, const SiteRange& sites, unsigned& parts) 
 Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     Row row{};
     unsigned parts = 0;
-    row.sources = op.sources;
-    row.address_sources = op.address_sources;
-    row.destinations = op.destinations;
-    std::replace(row.destinations.begin(), row.destinations.end(), timed_register::NONE, NOWHERE);
-    row.accumulator = op.accumulator;
-    row.write_back = op.write_back;
-    row.length = op.length;
-    row.offset = op.offset;
-    row.branch = op.branch;
+    take_over(row, op, sites);
     row.op_class = op.op_class;
-    row.serializes = op.serializes;
     row.microcoded = op.microcoded && microcode_waits_;
-    row.first_site = sites.first;
-    row.load_sites = sites.loads;
-    row.store_sites = sites.stores;
-    if (op.sources[3] != timed_register::NONE || op.destinations[2] != timed_register::NONE ||
-        op.address_sources[2] != timed_register::NONE)
-        parts |= MANY_OPERANDS;
+    if (many_operands(op)) parts |= MANY_OPERANDS;
 
     unsigned slots = add_computation(row, op, parts);
     if (op.loads || op.prefetches || sites.loads) slots += add_load(row, op, sites, parts);

@@ -7,6 +7,7 @@
 
 #include "timing/execution.hpp"
 #include "timing/pipeline.hpp"
+#include "timing/prepared_rows.hpp"
 
 namespace perfemu::out_of_order {
 
@@ -30,9 +31,6 @@ enum Part : uint16_t {
 };
 
 constexpr unsigned ANY = ~0U;
-
-// Registers' places in the table of when they are ready: NONE is always, NOWHERE is written and never read.
-constexpr uint8_t NOWHERE = 254;
 
 // What an instruction may be the first of.
 enum class Pair : uint8_t { NONE, BRANCH, AES };

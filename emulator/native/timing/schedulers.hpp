@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 namespace perfemu {
@@ -39,7 +39,7 @@ class Schedulers {
 
     // Advances to the first cycle in which the scheduler, which is full, has an entry free.
     uint64_t wait(unsigned scheduler) {
-        while (lane_of(room_, scheduler) <= 0) step();
+        while (lane_of(room_, scheduler) <= 0) go_to(next_freed());
         return now_;
     }
 
@@ -47,6 +47,7 @@ class Schedulers {
     [[gnu::always_inline]] void hold(unsigned scheduler, uint64_t issue) {
         lane_of(&freed_[issue % WINDOW * groups_], scheduler)++;
         lane_of(room_, scheduler)--;
+        frees_[issue % WINDOW / WORD] |= uint64_t{1} << issue % WORD;
     }
     // `issue` may be any cycle. So far ahead that the window has no place for it, it is taken for the window's last.
     void hold_any(unsigned scheduler, uint64_t issue) {
@@ -56,6 +57,8 @@ class Schedulers {
   private:
     static constexpr uint64_t WINDOW = 2048;
     static constexpr uint64_t NEAR = 8;
+    static constexpr uint64_t WORD = 64;
+    static constexpr uint64_t NEVER = ~uint64_t{0};
     static constexpr unsigned LANES = 8;
     static constexpr unsigned MOST = 32;  // schedulers: each has a port of its own
     static constexpr int16_t ENDLESS = INT16_MAX;
@@ -71,20 +74,30 @@ class Schedulers {
             freed[group] = Group{};
         }
     }
+    // `step` leaves the bits of its cycles behind: there nothing is freed any more.
+    void go_to(uint64_t freed) {
+        now_ = freed - 1;
+        step();
+        frees_[now_ % WINDOW / WORD] &= ~(uint64_t{1} << now_ % WORD);
+    }
+    // The next cycle in which entries may become free.
+    uint64_t next_freed() const {
+        uint64_t end = now_ + WINDOW;
+        for (uint64_t cycle = now_ + 1; cycle < end; cycle = (cycle / WORD + 1) * WORD)
+            if (uint64_t bits = frees_[cycle % WINDOW / WORD] >> cycle % WORD)
+                return cycle + static_cast<uint64_t>(std::countr_zero(bits));
+        return NEVER;
+    }
     [[gnu::noinline]] void advance_far(uint64_t cycle) {
-        while (now_ < cycle) {
-            if (!std::memcmp(room_, all_, groups_ * sizeof(Group))) {
-                now_ = cycle;
-                return;
-            }
-            step();
-        }
+        for (uint64_t next = next_freed(); next <= cycle; next = next_freed()) go_to(next);
+        now_ = cycle;
     }
 
     uint64_t now_ = 0;
     unsigned endless_, groups_;
     Group room_[MOST / LANES + 1] = {}, all_[MOST / LANES + 1] = {};
-    std::vector<Group> freed_;  // entries, by the cycle in which they become free
+    std::vector<Group> freed_;            // entries, by the cycle in which they become free
+    uint64_t frees_[WINDOW / WORD] = {};  // a bit a cycle: whether entries may become free in it
 };
 
 }  // namespace perfemu

@@ -1,126 +1,111 @@
 """Whole programs on this x86-64 host, timed, and on our core for it: a table of docs/accuracy.md.
 
-usage: python -m tests.silicon.programs [CORE [NAME...]]
+usage: python -m tests.silicon.programs [--core CORE] [--only NAME[,NAME...]] [--rounds N] [--host-times FILE]
 
-The host's cycles are the CPU time of the fastest of many runs, in units of a one-cycle add: a long chain of dependent
-adds is run between the programs. What a program takes that does nothing is taken off on both sides: `true` for those
-that the C library starts. The C library is kept from choosing code that
-our CPUs do not offer.
+See tests/silicon/runs.py for what is compared. With --host-times the host's cycles are taken from that file if it has
+them, else measured and written there.
 """
 
 from __future__ import annotations
 
-import os
+import argparse
+import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 import perfemu
-from tests.silicon import measure
+from tests.silicon import measure, runs
+from tests.silicon.runs import Workload
 
 GUESTS = Path(__file__).resolve().parents[2] / "guest_programs"
-ADDS = 100_000_000
-RUNS = 12
-# What the emulated CPUs do not have, as glibc names it.
-TUNABLES = "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-FMA,-F16C,-ERMS,-FSRM,-XSAVE,-XSAVEC,-RTM"
-CHAIN = """
-int main(void) {
-    unsigned long n = %d / 10, x = 0;
-    do {
-        __asm__ volatile("add $1,%%0; add $1,%%0; add $1,%%0; add $1,%%0; add $1,%%0;"
-                         "add $1,%%0; add $1,%%0; add $1,%%0; add $1,%%0; add $1,%%0" : "+r"(x));
-    } while (--n);
-    return 0;
-}
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    name: str
-    argv: tuple[str, ...]
 
 
 def workloads(folder: Path) -> list[Workload]:
-    text = folder / "text"
-    text.write_text(" ".join(f"{(i * 2654435761 % 4093):x} of {i % 977} and the" for i in range(20_000)))
-    (folder / "lines").write_text("".join(f"{i * 7919 % 100_003}\n" for i in range(30_000)))
-    packed = folder / "text.gz"
-    packed.write_bytes(subprocess.run(["gzip", "-c", text], check=True, capture_output=True).stdout)
+    """Of one to three milliseconds."""
 
-    def guest(name: str, argument: int) -> Workload:
-        return Workload(name, (str(GUESTS / name / "x86_64.elf"), str(argument)))
+    def file(name: str, text: str) -> str:
+        (folder / name).write_text(text, encoding="ascii")
+        return str(folder / name)
 
-    def lua(name: str, source: str) -> Workload:
-        return Workload(f"lua {name}", ("/usr/bin/lua5.4", "-e", source))
+    def words(count: int) -> str:
+        return file(
+            f"words{count}", " ".join(f"{(i * 2654435761 % 4093):x} of {i % 977} and the" for i in range(count))
+        )
 
+    def packed(count: int) -> str:
+        subprocess.run(["gzip", "-kf", words(count)], check=True)
+        return words(count) + ".gz"
+
+    def numbers(count: int) -> str:
+        return file(f"numbers{count}", "".join(f"{i * 7919 % 100_003}\n" for i in range(count)))
+
+    def guest(name: str, much: int, little: int) -> Workload:
+        program = str(GUESTS / name / "x86_64.elf")
+        return Workload(name, (program, str(much)), (program, str(little)))
+
+    def tool(name: str, argv: str, much: str, little: str) -> Workload:
+        return Workload(name, (*argv.split(), much), (*argv.split(), little))
+
+    def script(name: str, argv: str, source: str, much: int, little: int) -> Workload:
+        return tool(name, argv, source % much, source % little)
+
+    lua = "/usr/bin/lua5.4 -e"
     sql = (
         "create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all select i+1 from n "
-        "where i<6000) insert into t select i, 'name'||(i*7919%20011) from n; create index x on t(b); "
-        "select count(*) from t where b like 'name1%'; select sum(p.a) from t p join t q on p.b=q.b;"
+        "where i<%d) insert into t select i, 'name'||(i*7919%%20011) from n; create index x on t(b); "
+        "select count(*) from t where b like 'name1%%'; select sum(p.a) from t p join t q on p.b=q.b;"
     )
     return [
-        guest("embedded_mix", 800),
-        guest("sort", 150_000),
-        guest("matrix", 128),
-        guest("compression", 160),
-        guest("interpreter", 8),
-        guest("sha256", 300),
-        guest("integer_mix", 500),
-        Workload("gzip", ("/bin/gzip", "-c", str(text))),
-        Workload("gunzip", ("/bin/gzip", "-dc", str(packed))),
-        Workload("bzip2", ("/bin/bzip2", "-c", str(text))),
-        lua("sort", "local t={} for i=1,30000 do t[i]=(i*7919)%100003 end table.sort(t) print(t[1])"),
-        lua("fib", "local function f(n) if n<2 then return n end return f(n-1)+f(n-2) end print(f(24))"),
-        lua(
-            "strings", "local t={} for i=1,12000 do t[#t+1]=string.format('%d:%s',i,i*1.5) end print(#table.concat(t))"
+        guest("embedded_mix", 240, 10),
+        guest("sort", 30_000, 1000),
+        guest("matrix", 128, 16),
+        guest("compression", 60, 4),
+        guest("interpreter", 11, 1),
+        guest("sha256", 300, 10),
+        guest("integer_mix", 200, 10),
+        tool("gzip", "/bin/gzip -c", words(2000), words(100)),
+        tool("gunzip", "/bin/gzip -dc", packed(16_000), packed(500)),
+        tool("bzip2", "/bin/bzip2 -c", words(2000), words(100)),
+        script(
+            "lua sort", lua, "local t={} for i=1,%d do t[i]=(i*7919)%%100003 end table.sort(t) print(t[1])", 7000, 200
         ),
-        Workload("sqlite3", ("/usr/bin/sqlite3", ":memory:", sql)),
-        Workload(
-            "busybox awk", ("/bin/busybox", "awk", "BEGIN{for(i=0;i<60000;i++){s+=i%7;t=t i%10};print s,length(t)}")
+        script(
+            "lua fib", lua, "local function f(n) if n<2 then return n end return f(n-1)+f(n-2) end print(f(%d))", 21, 6
         ),
-        Workload("busybox sha256sum", ("/bin/busybox", "sha256sum", str(text), str(text), str(text))),
-        Workload("sort -n", ("/usr/bin/sort", "-n", str(folder / "lines"))),
+        script(
+            "lua strings",
+            lua,
+            "local t={} for i=1,%d do t[#t+1]=string.format('%%d:%%s',i,i*1.5) end print(#table.concat(t))",
+            3000,
+            100,
+        ),
+        script("sqlite3", "/usr/bin/sqlite3 :memory:", sql, 1500, 50),
+        script(
+            "busybox awk",
+            "/bin/busybox awk",
+            "BEGIN{for(i=0;i<%d;i++){s+=i%%7;t=t i%%10};print s,length(t)}",
+            5000,
+            200,
+        ),
+        tool("busybox sha256sum", "/bin/busybox sha256sum", words(16_000), words(500)),
+        tool("sort -n", "/usr/bin/sort -n", numbers(6000), numbers(100)),
     ]
 
 
-def seconds(argv: tuple[str, ...]) -> float:
-    environment = {"PATH": "/usr/bin:/bin", "GLIBC_TUNABLES": TUNABLES, "LC_ALL": "C"}
-    with open(os.devnull, "wb") as nowhere:
-        child = subprocess.Popen(argv, stdout=nowhere, stderr=nowhere, stdin=subprocess.DEVNULL, env=environment)
-        _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(argv)[:80]} ended with {child.returncode}")
-    return usage.ru_utime + usage.ru_stime
-
-
-def host_cycles(workload: Workload, chain: Path) -> float:
-    """Cycles of the fastest run, its clock taken from the fastest chain around it."""
-    chains, starts, runs = [], [], []
-    for _ in range(RUNS):
-        chains.append(seconds((str(chain),)))
-        starts.append(seconds(nothing(workload).argv))
-        runs.append(seconds(workload.argv))
-    return (min(runs) - min(starts)) * ADDS / min(chains)
-
-
-def nothing(workload: Workload) -> Workload:
-    """A program that does nothing, started as `workload` is."""
-    ours = workload.argv[0].startswith(str(GUESTS))
-    return Workload("nothing", (str(GUESTS / "loop_1k" / "x86_64.elf") if ours else "/bin/true",))
-
-
 def model_cycles(workload: Workload, core: str) -> tuple[int, int]:
-    """(cycles, instructions) in user mode."""
-    counted = perfemu.stat(
-        list(workload.argv), ["cycles:u", "instructions:u"], core=core, capture=True, environment={"LC_ALL": "C"}
-    )
-    assert counted.exit_status == 0, workload.name
-    return counted["cycles:u"], counted["instructions:u"]
+    """(cycles, instructions) in user mode of what `much` does more than `little`."""
+    found = []
+    for argv in (workload.much, workload.little):
+        counted = perfemu.stat(
+            argv, ["cycles:u", "instructions:u"], core=core, capture=True, environment=runs.ENVIRONMENT
+        )
+        assert counted.exit_status == 0, f"{argv} ended with {counted.exit_status}"
+        found.append((counted["cycles:u"], counted["instructions:u"]))
+    much, little = found
+    return much[0] - little[0], much[1] - little[1]
 
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float:
@@ -130,44 +115,46 @@ def rank_correlation(pairs: list[tuple[float, float]]) -> float:
     return 1 - 6 * sum((a - b) ** 2 for a, b in zip(*ranks, strict=True)) / (n * (n * n - 1))
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.silicon.programs", description=__doc__)
+    parser.add_argument("--core", help="without: ours for this host")
+    parser.add_argument("--only", help="programs, with commas between")
+    parser.add_argument("--rounds", type=int, default=runs.ROUNDS, help="runs of each program")
+    parser.add_argument("--host-times", type=Path, help="a file that keeps the host's cycles")
+    return parser.parse_args()
+
+
 def main() -> int:
+    options = arguments()
     host, core = measure.host_core()
-    core = sys.argv[1] if len(sys.argv) > 1 else core
+    core = options.core or core
     if core is None:
         print(f"the host is {host}, which no core of ours models: name one", file=sys.stderr)
         return 1
+    kept = options.host_times
+    times: dict[str, float] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     print(f"The host is {host}; our core is {core}.\n")
     print("| program | instructions | host, cycles | model | difference |\n|---|---|---|---|---|")
     pairs: list[tuple[float, float]] = []
     per_instruction: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        chain = folder / "chain"
-        subprocess.run(
-            ["gcc", "-O1", "-static", "-x", "c", "-o", chain, "-"], input=CHAIN % ADDS, text=True, check=True
-        )
-        for workload in workloads(folder):
-            if sys.argv[2:] and workload.name not in sys.argv[2:]:
+        program = runs.build(Path(name))
+        for workload in workloads(Path(name)):
+            if options.only and workload.name not in options.only.split(","):
                 continue
-            measured = host_cycles(workload, chain)
-            modelled, instructions = (
-                whole - start
-                for whole, start in zip(
-                    model_cycles(workload, core), model_cycles(nothing(workload), core), strict=True
-                )
-            )
+            if workload.name not in times:
+                times[workload.name] = runs.host_cycles(program, workload, options.rounds)
+            measured = times[workload.name]
+            modelled, instructions = model_cycles(workload, core)
             pairs.append((measured, modelled))
             per_instruction.append((measured / instructions, modelled / instructions))
-            row = (
-                f"{workload.name} | {instructions:,} | {measured:,.0f} | {modelled:,} | {modelled / measured - 1:+.1%}"
-            )
-            print(f"| {row} |", flush=True)
+            row = f"{workload.name} | {instructions:,} | {measured:,.0f} | {modelled:,}"
+            print(f"| {row} | {modelled / measured - 1:+.1%} |", flush=True)
+    if kept:
+        kept.write_text(json.dumps(times, indent=1))
     if len(pairs) > 1:
         error = mean(abs(modelled / measured - 1) for measured, modelled in pairs)
-        print(
-            f"\nMean absolute difference of {len(pairs)}: {error:.1%}; rank correlation of cycles per instruction:",
-            end=" ",
-        )
+        print(f"\nMean absolute difference of {len(pairs)}: {error:.1%}; rank correlation of cycles per instruction:")
         print(f"{rank_correlation(per_instruction):.2f}, of cycles: {rank_correlation(pairs):.2f}.")
     return 0
 

@@ -11,7 +11,7 @@ import pytest
 import require
 from emulator._native import simulate
 from emulator.core_file import load_core
-from tests.silicon import measure, model
+from tests.silicon import measure, model, programs, runs
 from tests.unit.native.bare import assemble
 
 # Cycles of an iteration, timed on a Zen 5 (EPYC, family 26) by the method of `make silicon` before these cores existed.
@@ -88,6 +88,28 @@ def test_loops_are_timed_in_cycles(tmp_path: Path) -> None:
     chosen = [loop for loop in measure.loops() if loop.name == "add_latency"]
     program = measure.build(chosen, tmp_path)
     assert measure.cycles(program, 0) == pytest.approx(4, rel=0.2)
+
+
+def test_programs_are_timed_in_cycles(tmp_path: Path) -> None:
+    """What they do more for a greater argument: twice as much of it takes about twice as long."""
+    require.command("gcc", package="gcc")
+    if measure.host_core()[0] == "aarch64":
+        pytest.skip("x86-64 programs need an x86-64 host")
+    timer = runs.build(tmp_path)
+    one, two = (
+        runs.host_cycles(timer, runs.Workload("sha256", (program, str(kib)), (program, "10")), rounds=40)
+        for program in [str(programs.GUESTS / "sha256" / "x86_64.elf")]
+        for kib in (110, 210)
+    )
+    assert two == pytest.approx(2 * one, rel=0.2)
+    instructions = 90_000 * 100  # of 100 KiB: 90 a byte
+    assert instructions / 8 < one < instructions
+
+
+def test_rank_correlation() -> None:
+    assert programs.rank_correlation([(1, 10), (2, 20), (3, 30)]) == 1
+    assert programs.rank_correlation([(1, 30), (2, 20), (3, 10)]) == -1
+    assert programs.rank_correlation([(1, 10), (2, 30), (3, 20)]) == 0.5  # 1 - 6 * (1 + 1) / (3 * 8)
 
 
 def test_every_judged_loop_is_apart_from_the_probes() -> None:

@@ -146,6 +146,9 @@ def compare(both: Both) -> None:
     assert {probe.name: both.core.total(probe) for probe in COMPARED} == {
         probe.name: counts[probe] for probe in COMPARED
     }
+    # Behind each entry to the kernel the line is fetched again, if it is the same.
+    again = both.core.total(Probe.L1I_ACCESS) - counts[Probe.L1I_ACCESS]
+    assert 0 <= again <= both.core.total(Probe.EXC_TAKEN)
 
 
 @pytest.mark.parametrize("isa", ISAS)

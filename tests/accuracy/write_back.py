@@ -46,6 +46,7 @@ class Hierarchy:
         self.counts: Counter[Probe] = Counter()
 
     def fetch(self, line: int) -> None:
+        self.counts[Probe.L1I_ACCESS] += 1
         if not self.l1i.use(line, False):
             self.counts[Probe.L1I_REFILL] += 1
             self._obtain(line, Probe.L2_ACCESS_FETCH, Probe.L2_REFILL_FETCH)
@@ -82,9 +83,13 @@ class Hierarchy:
 def count(instructions: Iterable[tuple[int, int, list[Access]]], l1i: Shape, l1d: Shape, l2: Shape) -> Counter[Probe]:
     """What fires for instructions (address, length, accesses), each of which accesses a line once."""
     caches = Hierarchy(l1i, l1d, l2)
+    before = fetched = None  # the instruction, and the line of its last byte: L1I is asked when another one follows
     for address, length, accesses in instructions:
-        for line in _lines(address, length):
-            caches.fetch(line)
+        for line in _lines(address, length) if address != before else ():  # a REP is fetched once
+            if line != fetched:
+                fetched = line
+                caches.fetch(line)
+        before = address
         for at, size, store in accesses:
             for line in _lines(at, size):
                 caches.access(line, store)

@@ -69,6 +69,18 @@ class MemorySystem {
         line.times->last_use = page.times->last_use = ++now_;
         return true;
     }
+    // The same for callers who do ask: everything must have been there before `cycle`, so that the access takes the
+    // latency of a hit, from whatever later cycle on.
+    bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
+        const Shortcuts::Entry& line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
+        if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
+            (line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT))
+            return false;
+        if (std::max(line.times->arrival, page.times->arrival) > cycle) return false;
+        line.times->last_use = page.times->last_use = ++now_;
+        return true;
+    }
     // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
     // is touched where load and store have a short way.
     uint64_t unaligned_bits(uint32_t size, uint32_t elements) const {
@@ -82,6 +94,19 @@ class MemorySystem {
         if (address >> PAGE_SHIFT != touched_page_) {
             const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
             if (page.tag != address >> PAGE_SHIFT) return false;
+            page.times->last_use = now_ + 1;
+            touched_page_ = page.tag;
+        }
+        line.times->last_use = ++now_;
+        return true;
+    }
+    // The same for callers who do ask when.
+    bool touch_line_by(uint64_t cycle, uint64_t address) {
+        const Shortcuts::Entry& line = fetches_.line(address >> SHORTCUT_SHIFT);
+        if (line.tag != address >> SHORTCUT_SHIFT || line.times->arrival > cycle) return false;
+        if (address >> PAGE_SHIFT != touched_page_) {
+            const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
+            if (page.tag != address >> PAGE_SHIFT || page.times->arrival > cycle) return false;
             page.times->last_use = now_ + 1;
             touched_page_ = page.tag;
         }

@@ -7,7 +7,7 @@
 
 namespace perfemu {
 
-FrontEnd::FrontEnd(const Config& config, MemorySystem& memory) : memory(memory) {
+FrontEnd::FrontEnd(const Config& config, Surroundings& surroundings) : surroundings(surroundings) {
     const Config& keys = config.table("pipeline");
     fetch_bytes = checked(keys, "fetch_bytes", 1, 4096, 16);
     aligned = keys.boolean("fetch_aligned", false);
@@ -19,7 +19,7 @@ FrontEnd::FrontEnd(const Config& config, MemorySystem& memory) : memory(memory) 
     taken_per_cycle = checked(keys, "taken_branches_per_cycle", 1, 16, 1);
     ahead = checked(keys, "fetch_ahead_cycles", 0, 1000, 8);
     if (config.has_table("l1i")) hit_latency = static_cast<uint64_t>(config.table("l1i").integer("latency", 1));
-    line_mask = ~uint64_t{memory.fetch_line_bytes() - 1};
+    line_mask = ~uint64_t{surroundings.memory.fetch_line_bytes() - 1};
 }
 
 FrontEnd::Place FrontEnd::fetch_lines(Place place, uint64_t pc, unsigned length, uint64_t dispatch) {
@@ -32,7 +32,7 @@ FrontEnd::Place FrontEnd::fetch_lines(Place place, uint64_t pc, unsigned length,
     if (place.line == NO_LINE && aligned) place.bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
     for (uint64_t next = pc & line_mask;; next += ~line_mask + 1) {
         if (next != place.line) {
-            uint64_t there = memory.fetch(next, place.cycle);
+            uint64_t there = surroundings.fetch(next, place.cycle);
             if (there > place.cycle + hit_latency) {
                 place.cycle = there - hit_latency;
                 place.taken = 0;

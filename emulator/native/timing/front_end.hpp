@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cache/memory_system.hpp"
-#include "predictor/branch_unit.hpp"
+#include "config.hpp"
+#include "timing/surroundings.hpp"
 
 namespace perfemu {
 
 struct FrontEnd {
     static constexpr uint64_t NO_LINE = ~uint64_t{0};
 
-    MemorySystem& memory;
+    Surroundings& surroundings;
     unsigned fetch_bytes = 16;
     bool aligned = false;  // fetch_bytes is a power of two then
     unsigned taken_bubble = 0, late_bubble = 0, taken_per_cycle = 1;
@@ -28,7 +28,7 @@ struct FrontEnd {
         unsigned taken = 0;  // branches in this cycle
     };
 
-    FrontEnd(const Config& config, MemorySystem& memory);
+    FrontEnd(const Config& config, Surroundings& surroundings);
 
     // Whether an instruction's bytes lie in another line than the last fetched one, or in two.
     bool leaves(uint64_t line, uint64_t pc, unsigned length) const {

@@ -8,76 +8,16 @@
 
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
+#include "timing/in_order_rows.hpp"
 #include "timing/pipeline_model.hpp"
-#include "timing/prepared_rows.hpp"
+#include "timing/recalling.hpp"
 #include "timing/slots.hpp"
 
 namespace perfemu {
 namespace in_order {
 namespace {
 
-enum Part : uint16_t {
-    LOAD = 1 << 0,
-    COMPUTE = 1 << 1,
-    STORE = 1 << 2,
-    BRANCH = 1 << 3,
-    MANY_OPERANDS = 1 << 4,  // more than three sources or two destinations or addresses
-    MANY_PORTS = 1 << 5,     // more than one is needed, or one for more than one cycle
-    WRITE_BACK = 1 << 6,
-    PREFETCH = 1 << 7,
-    ACCUMULATES = 1 << 8,
-    HOLDS = 1 << 9,  // serializes, is microcoded
-    DIVIDES = 1 << 10,
-    SECOND_OF_PAIR = 1 << 11,  // AES: of an AES round, else of a compare
-    AES_PAIR = 1 << 12,
-    PAIRING = 1 << 13,  // has a rule for dual issue
-    FLAGS_LATE = 1 << 14,
-};
-
 constexpr uint64_t FROM_LOAD = 1;  // in a register's entry, below the cycle
-
-constexpr unsigned MOST_USES = 64;
-
-// What an instruction may be the first of.
-enum class Pair : uint8_t { NONE, BRANCH, AES };
-
-// What the fast ways can do; the others go the long way. All need one port for one cycle.
-enum class Shape : uint8_t { COMPUTES, LOADS, STORES, OTHER };
-constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING | FLAGS_LATE;
-constexpr unsigned FAST_LOAD = LOAD | PAIRING;
-constexpr unsigned FAST_STORE = STORE | PAIRING;
-
-struct Use {
-    uint32_t ports;
-    uint32_t busy_cycles;
-};
-
-struct alignas(64) Row {
-    std::array<uint8_t, 6> sources;
-    std::array<uint8_t, 4> destinations;
-    std::array<uint8_t, 3> address_sources;
-    uint8_t accumulator, write_back;
-    uint8_t length, load_sites, store_sites;
-    BranchKind branch;
-    Pairing pairing;
-    Pair pair;
-    Shape shape;
-    bool serializes, microcoded, leaves_line;
-    uint16_t parts, offset, first_site;
-    uint16_t latency, accumulate_saving, load_extra;
-    uint16_t first_use, uses;  // of the block's
-    uint16_t divider_cycles;
-    uint32_t ports;  // if one of them for one cycle is all
-};
-static_assert(sizeof(Row) == 64);
-
-struct Block final : PreparedBlock {
-    uint64_t address;
-    std::vector<Row> rows;
-    std::vector<Access> accesses;  // by site
-    std::vector<Use> uses;
-    Row iteration{};  // of a REP instruction; its row is what is left of it when they are through
-};
 
 // What every instruction changes; see out_of_order.cpp.
 struct Hot {
@@ -94,20 +34,21 @@ struct Hot {
     Pair pair = Pair::NONE;
 };
 
-class InOrder final : public Pipeline {
+class InOrder final : public RecallingPipeline {
   public:
     InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
 
     std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
                                            std::span<const AccessSite> sites) override;
-    unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                    uint64_t limit) override;
-    void iterate(const PreparedBlock& block, const uint64_t* addresses) override;
-    void elapse(uint64_t cycles) override;
 
   private:
-    Row row_of(const TimedOp& op, const SiteRange& sites, Block& block) const;
-    void add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const;
+    unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                  uint64_t limit) override;
+    void work_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
+    void work_kernel(uint64_t cycles) override;
+    Moment moment() const override { return {hot_.cycle, hot_.front.line}; }
+    void save(StateWriter& state) const override;
+    void restore(StateReader& state, const Moment& moment) override;
 
     // The stages, in this order
     void supply(Hot& hot, const Row& row, uint64_t pc, bool leaves);
@@ -134,23 +75,17 @@ class InOrder final : public Pipeline {
     uint32_t take_several(const Block& block, const Row& row, uint64_t cycle, uint32_t taken, bool first);
     uint32_t busy_ports(uint64_t cycle) const;
     void feed_caches(const Block& block, const uint64_t* addresses);
-    void settle();
+    void count_issued();
+    uint64_t issuing_cycles() const;
     uint64_t last_result() const;
 
-    void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
-
-    MemorySystem& memory_;
-    BranchUnit& branches_;
-    uint64_t* totals_;
     Execution execution_;
-    Fusion fusion_;
+    RowMaker rows_;
     FrontEnd front_;
 
-    unsigned mispredict_cycles_, stores_per_cycle_, vector_load_extra_, complex_address_extra_, split_load_cycles_;
+    unsigned mispredict_cycles_, stores_per_cycle_;
     unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_, flags_late_;
-    unsigned load_ports_;
     bool blocking_misses_;
-    Pairing load_pairing_, store_pairing_;
     uint64_t load_latency_ = 1;
 
     Slots slots_;
@@ -169,126 +104,34 @@ class InOrder final : public Pipeline {
 };
 
 InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-    : memory_(memory), branches_(branches), totals_(totals), execution_(config), fusion_(config.table("pipeline")),
-      front_(config, memory), slots_(totals, checked(config.table("pipeline"), "issue_width", 1, 16)) {
+    : RecallingPipeline(config, memory, branches, totals), execution_(config), rows_(config, execution_),
+      front_(config, surroundings_), slots_(counts_.data(), checked(config.table("pipeline"), "issue_width", 1, 16)) {
     const Config& keys = config.table("pipeline");
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);
     stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
-    vector_load_extra_ = checked(keys, "vector_load_extra_cycles", 0, 1000, 0);
-    complex_address_extra_ = checked(keys, "complex_address_extra_cycles", 0, 1000, 0);
-    split_load_cycles_ = checked(keys, "split_load_cycles", 0, 1000, 0);
+    surroundings_.split_load_cycles = checked(keys, "split_load_cycles", 0, 1000, 0);
     repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
     repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);
     microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
     address_extra_ = checked(keys, "address_extra_cycles", 0, 100, 0);
     store_data_late_ = checked(keys, "store_data_late_cycles", 0, 100, 0);
     flags_late_ = checked(keys, "flags_late_cycles", 0, 100, 0);
-    load_ports_ = static_cast<unsigned>(std::popcount(execution_.groups()[execution_.load.group].ports));
     blocking_misses_ = keys.boolean("blocking_misses", false);
-    load_pairing_ = pairing_of(keys, "load_dual_issue", "pipeline.load_dual_issue");
-    store_pairing_ = pairing_of(keys, "store_dual_issue", "pipeline.store_dual_issue");
     if (config.has_table("l1d")) load_latency_ = checked(config.table("l1d"), "latency", 1, 1000, 1);
-}
-
-// The stricter one; two contrary ones leave nothing to pair with.
-Pairing stricter(Pairing left, Pairing right) {
-    if (left == Pairing::BOTH || left == right) return right;
-    return right == Pairing::BOTH ? left : Pairing::NONE;
-}
-
-void InOrder::add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const {
-    if (op.op_class == OpClass::NONE) return;
-    const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
-    auto need = [&](PortUse use) {
-        const PortGroup& group = execution_.groups()[use.group];
-        if (group.ports) uses.push_back({group.ports, group.busy_cycles});
-    };
-    need(timing.first);
-    for (PortUse other : timing.others) need(other);
-    row.latency = timing.latency;
-    row.pairing = timing.pairing;
-    if (row.latency > 0) parts |= COMPUTE;
-    if (divides(op.op_class)) parts |= DIVIDES, row.divider_cycles = timing.busiest_cycles;
-    if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
-        parts |= ACCUMULATES;
-        row.accumulate_saving = timing.latency - timing.accumulate_latency;
-        // The addend is waited for by itself.
-        auto addend = std::find(row.sources.begin(), row.sources.end(), op.accumulator);
-        if (addend != row.sources.end()) *addend = timed_register::NONE;
-    }
-}
-
-Row InOrder::row_of(const TimedOp& op, const SiteRange& sites, Block& block) const {
-    Row row{};
-    unsigned parts = 0;
-    take_over(row, op, sites);
-    row.microcoded = op.microcoded && microcode_cycles_;
-    row.pairing = Pairing::BOTH;
-    if (many_operands(op)) parts |= MANY_OPERANDS;
-    if (flags_late_ && op.op_class != OpClass::ALU_CARRY) {
-        auto flags = std::find(row.sources.begin(), row.sources.end(), timed_register::FLAGS);
-        if (flags != row.sources.end()) *flags = timed_register::NONE, parts |= FLAGS_LATE;
-    }
-    std::vector<Use> uses;
-    add_computation(row, op, parts, uses);
-    // Several micro-ops on one port: it is busy for all of them.
-    auto access = [&](PortUse use, unsigned times) {
-        if (uint32_t ports = execution_.groups()[use.group].ports) uses.push_back({ports, times});
-    };
-    if (op.loads || op.prefetches || sites.loads) {
-        parts |= LOAD;
-        if (op.prefetches) parts |= PREFETCH;
-        row.pairing = stricter(row.pairing, load_pairing_);
-        unsigned micro_ops = execution_.load_micro_ops(op, sites.load_bytes);
-        access(execution_.load, micro_ops);
-        row.load_extra =
-            static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
-                                  (op.complex_address ? complex_address_extra_ : 0) + (micro_ops - 1) / load_ports_);
-    }
-    if (op.stores || sites.stores) {
-        parts |= STORE;
-        row.pairing = stricter(row.pairing, store_pairing_);
-        access(execution_.store_address, pieces(sites.store_bytes, execution_.store_bytes));
-        access(execution_.store_data, pieces(sites.store_bytes, execution_.store_bytes));
-    }
-    if (op.write_back != timed_register::NONE && execution_.has_write_back) {
-        parts |= WRITE_BACK;
-        access(execution_.write_back, 1);
-    }
-    if (op.branch != BranchKind::NONE) parts |= BRANCH;
-    if (row.serializes || row.microcoded) parts |= HOLDS;
-    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
-    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
-    if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
-    if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
-    if (row.pairing != Pairing::BOTH) parts |= PAIRING;
-    if (uses.size() == 1 && uses[0].busy_cycles == 1) {
-        row.ports = uses[0].ports;
-    } else if (!uses.empty()) {
-        parts |= MANY_PORTS;
-        row.first_use = static_cast<uint16_t>(block.uses.size());
-        uses.resize(std::min<size_t>(uses.size(), MOST_USES));
-        row.uses = static_cast<uint16_t>(uses.size());
-        block.uses.insert(block.uses.end(), uses.begin(), uses.end());
-    }
-    row.parts = static_cast<uint16_t>(parts);
-    row.shape = Shape::OTHER;
-    if (row.ports && parts & COMPUTE && (parts & ~FAST_COMPUTATION) == 0) row.shape = Shape::COMPUTES;
-    if (row.ports && parts & LOAD && (parts & ~FAST_LOAD) == 0) row.shape = Shape::LOADS;
-    if (row.ports && parts & STORE && (parts & ~FAST_STORE) == 0) row.shape = Shape::STORES;
-    return row;
 }
 
 std::unique_ptr<PreparedBlock> InOrder::prepare(uint64_t address, std::span<const TimedOp> ops,
                                                 std::span<const AccessSite> sites) {
-    return prepare_rows<Block>(
+    auto block = prepare_rows<Block>(
         address, ops, sites, front_,
-        [this](const TimedOp& op, const SiteRange& range, Block& block) { return row_of(op, range, block); });
+        [this](const TimedOp& op, const SiteRange& range, Block& block) { return rows_.row(op, range, block); });
+    prepare_recall(*block, address, ops, sites);
+    return block;
 }
 
-unsigned InOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
-                         uint64_t next, uint64_t limit) {
+unsigned InOrder::work(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
+                       uint64_t next, uint64_t limit) {
     const Block& block = static_cast<const Block&>(prepared);
     if (first >= last) return first;
     Hot hot = hot_;
@@ -319,7 +162,7 @@ unsigned InOrder::retire(const PreparedBlock& prepared, const uint64_t* addresse
     hot_ = hot;
     cycle_ = hot.retirement;
     repeating_ = false;
-    settle();
+    count_issued();
     return static_cast<unsigned>(row - block.rows.data());
 }
 
@@ -483,9 +326,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
     for (unsigned site = row.first_site; site < unsigned{row.first_site} + row.load_sites; ++site) {
         uint64_t address = addresses[site];
         const auto [size, elements] = block.accesses[site];
-        uint64_t loaded = memory_.load(address, size, pc, issued, elements);
-        if ((address ^ (address + size - 1)) & front_.line_mask) [[unlikely]]
-            loaded += split_load_cycles_;
+        uint64_t loaded = surroundings_.load(address, size, pc, issued, elements);
         all = std::max(all, loaded);
     }
     return all + row.load_extra;
@@ -499,7 +340,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
         if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
         ++written_;
         const auto [size, elements] = block.accesses[site];
-        uint64_t there = memory_.store(addresses[site], size, pc, write_cycle_, elements);
+        uint64_t there = surroundings_.store(addresses[site], size, pc, write_cycle_, elements);
         last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
         store_buffer_[store_next_] = last_written_;
         if (++store_next_ == store_buffer_.size()) store_next_ = 0;
@@ -508,7 +349,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 
 [[gnu::always_inline]] inline void InOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next) {
     uint64_t fallthrough = pc + row.length;
-    Prediction prediction = branches_.resolve(pc, row.branch, next, fallthrough);
+    Prediction prediction = surroundings_.resolve(pc, row.branch, next, fallthrough);
     if (prediction == Prediction::WRONG) {
         resolved_ = hot.done;
         right_way_from_ = resolved_ + mispredict_cycles_;
@@ -555,7 +396,7 @@ void InOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied
     if (supplied > cycle) slots_.lose_to_frontend(cycle, used, supplied);
 }
 
-void InOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) {
+void InOrder::work_iteration(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const Row& row = block.iteration;
     Hot hot = hot_;
@@ -576,7 +417,7 @@ void InOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) 
     }
     hot_ = hot;
     cycle_ = hot.retirement;
-    settle();
+    count_issued();
 }
 
 // A part of what REP's last micro-ops have moved: no time, but the caches hear of it.
@@ -587,7 +428,7 @@ void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
     for (; site < end; ++site) memory_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle);
 }
 
-void InOrder::elapse(uint64_t cycles) {
+void InOrder::work_kernel(uint64_t cycles) {
     next_slot(hot_);
     wait_to(hot_, last_result(), false);
     begin_cycle(hot_, hot_.cycle + cycles);
@@ -600,9 +441,11 @@ void InOrder::elapse(uint64_t cycles) {
     repeating_ = false;
 }
 
-void InOrder::settle() {
-    // The cycles in which something issued: all but those that were lost as a whole, and the kernel's.
-    uint64_t issuing = hot_.cycle + (hot_.used > 0) - slots_.lost_cycles() - elapsed_;
+// The cycles in which something issued: all but those that were lost as a whole, and the kernel's.
+uint64_t InOrder::issuing_cycles() const { return hot_.cycle + (hot_.used > 0) - slots_.lost_cycles() - elapsed_; }
+
+void InOrder::count_issued() {
+    const uint64_t issuing = issuing_cycles();
     count(Probe::UOPS_DISPATCHED, hot_.micro_ops);
     count(Probe::UOPS_RETIRED, hot_.micro_ops);
     count(Probe::CYCLES_RETIRING, issuing - counted_issuing_);
@@ -613,6 +456,91 @@ void InOrder::settle() {
 // When all results are there.
 uint64_t InOrder::last_result() const {
     return std::max(hot_.retirement, *std::max_element(std::begin(ready_), std::end(ready_)) >> 1);
+}
+
+// Times that are over make no difference, however long they are: they are saved as 0, or not at all, and are then the
+// distant past.
+void InOrder::save(StateWriter& state) const {
+    const uint64_t now = hot_.cycle;
+    auto put_later = [&](uint64_t cycle, uint64_t than) { state.put(cycle > than ? cycle - than : 0); };
+    const bool full = hot_.used >= slots_.width();  // so that ports are free again before the next issue
+    state.put(hot_.used);
+    state.put(full ? 0 : hot_.taken);
+    uint32_t long_ports = busy_ports(now + 1);
+    state.put(long_ports);
+    for (; long_ports; long_ports &= long_ports - 1) state.put(port_free_[std::countr_zero(long_ports)] - now);
+    put_later(hot_.front.cycle, now - front_.ahead - 1);
+    state.put(hot_.front.bytes);
+    state.put(hot_.front.taken);
+    state.put(now + 1 - hot_.retirement);
+    state.put(static_cast<uint64_t>(hot_.pair));
+    if (hot_.pair != Pair::NONE) {
+        state.put(hot_.destination);
+        state.put(hot_.done - now);
+    }
+    auto put_register = [&](unsigned number, uint64_t over) {
+        if (ready_[number] >> 1 <= over) return;
+        state.put(number + 1);
+        state.put((ready_[number] >> 1) - over);
+        state.put(ready_[number] & FROM_LOAD);
+    };
+    for (unsigned number = 0; number < timed_register::COUNT; ++number) put_register(number, now - address_extra_);
+    put_register(NOWHERE, std::max(now - address_extra_, hot_.retirement));  // only last_result asks for it
+    state.put(0);
+    for (size_t number = store_buffer_.size(); number-- > 0;) {
+        uint64_t free = store_buffer_[(store_next_ + number) % store_buffer_.size()];
+        if (free <= now) break;
+        state.put(free - now);
+    }
+    state.put(0);
+    put_later(write_cycle_, now);
+    if (write_cycle_ > now) state.put(written_);
+    put_later(right_way_from_, now);
+    if (right_way_from_ > now) put_later(resolved_, now);
+}
+
+void InOrder::restore(StateReader& state, const Moment& moment) {
+    const uint64_t now = moment.now;
+    hot_ = {.cycle = now};
+    hot_.used = static_cast<unsigned>(state.get());
+    hot_.taken = static_cast<uint32_t>(state.get());
+    long_ports_ = static_cast<uint32_t>(state.get());
+    for (uint32_t ports = long_ports_; ports; ports &= ports - 1)
+        port_free_[std::countr_zero(ports)] = now + state.get();
+    hot_.front.cycle = now - front_.ahead - 1 + state.get();
+    hot_.front.bytes = static_cast<unsigned>(state.get());
+    hot_.front.taken = static_cast<unsigned>(state.get());
+    hot_.front.line = moment.line;
+    hot_.retirement = now + 1 - state.get();
+    hot_.pair = static_cast<Pair>(state.get());
+    if (hot_.pair != Pair::NONE) {
+        hot_.destination = static_cast<uint8_t>(state.get());
+        hot_.done = now + state.get();
+    }
+    std::ranges::fill(ready_, 0);
+    while (uint64_t number = state.get()) {
+        const uint64_t over =
+            number - 1 == NOWHERE ? std::max(now - address_extra_, hot_.retirement) : now - address_extra_;
+        const uint64_t ready = over + state.get();
+        ready_[number - 1] = ready << 1 | state.get();
+    }
+    std::ranges::fill(store_buffer_, 0);
+    store_next_ = 0;
+    for (size_t number = store_buffer_.size(); uint64_t free = state.get();) store_buffer_[--number] = now + free;
+    last_written_ = store_buffer_.back();
+    if (uint64_t later = state.get()) {
+        write_cycle_ = now + later;
+        written_ = static_cast<unsigned>(state.get());
+    } else {
+        write_cycle_ = written_ = 0;
+    }
+    right_way_from_ = resolved_ = 0;
+    if (uint64_t later = state.get()) {
+        right_way_from_ = now + later;
+        resolved_ = now + state.get();
+    }
+    repeating_ = false;
+    counted_issuing_ = issuing_cycles();
 }
 
 const PipelineModel MODEL("in_order", make_pipeline<InOrder>);

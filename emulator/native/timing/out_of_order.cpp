@@ -116,6 +116,7 @@ class OutOfOrder final : public Pipeline {
     Execution execution_;
     Placement placement_;
     RowMaker rows_;
+    Surroundings surroundings_;
     FrontEnd front_;
     PortCalendar calendar_;
     Schedulers schedulers_;
@@ -155,8 +156,9 @@ class OutOfOrder final : public Pipeline {
 
 OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : memory_(memory), branches_(branches), totals_(totals), execution_(config), placement_(config, execution_),
-      rows_(config, execution_, placement_), front_(config, memory), calendar_(execution_.groups()),
-      schedulers_(placement_.sizes()), stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
+      rows_(config, execution_, placement_), surroundings_(memory, branches), front_(config, surroundings_),
+      calendar_(execution_.groups()), schedulers_(placement_.sizes()),
+      stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
       slots_(totals, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
     const Config& keys = config.table("pipeline");
     retire_width_ = checked(keys, "retire_width", 1, 64, slots_.width());

@@ -42,9 +42,8 @@ void take_over(Row& row, const TimedOp& op, const SiteRange& sites) {
 // A Block of rows that `make_row(op, its sites, block)` makes. Of a REP, the row is what is left of it when its
 // iterations are through, and `iteration` one of those.
 template <typename Block, typename MakeRow>
-std::unique_ptr<PreparedBlock> prepare_rows(uint64_t address, std::span<const TimedOp> ops,
-                                            std::span<const AccessSite> sites, const FrontEnd& front,
-                                            MakeRow make_row) {
+std::unique_ptr<Block> prepare_rows(uint64_t address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
+                                    const FrontEnd& front, MakeRow make_row) {
     auto block = std::make_unique<Block>();
     block->address = address;
     std::vector<SiteRange> ranges = sites_by_op(ops, sites);

@@ -1,0 +1,119 @@
+// A pipeline that remembers what it has done (after FastSim: E. Schnarr and J. Larus, "Fast Out-Of-Order Processor
+// Simulation Using Memoization", ASPLOS 1998). What a block takes follows from the state in which it finds the
+// pipeline, and from how its accesses and its branch fare. So it is worked out in detail once for every such case; from
+// then on memory and predictor hear of the block as ever, and the rest is recalled. No count or cycle shows which it
+// was.
+//
+// How a pipeline plugs in: it derives from RecallingPipeline, and its blocks from RecalledBlock. It
+// - calls `prepare_recall` for each block;
+// - reaches memory and predictor through `surroundings_` alone, in program order;
+// - counts into `counts_`, not into the totals;
+// - saves all that can influence its future, with times relative to `now`, and nothing else: the less noise there is in
+//   its states, the more is recalled. It may assume that at least EARLIEST cycles have passed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "probes.hpp"
+#include "timing/block_events.hpp"
+#include "timing/memo.hpp"
+#include "timing/pipeline.hpp"
+#include "timing/state_bytes.hpp"
+#include "timing/surroundings.hpp"
+
+namespace perfemu {
+
+struct RecalledBlock : PreparedBlock {
+    BlockEvents events;
+    unsigned instructions = 0;
+    // What can happen to it, as numbers for Memo: from here on its branch's outcomes, then its events; each of them
+    // twice, because the line of its first instruction is fetched or was fetched before.
+    uint32_t first_case = 0;
+};
+
+class RecallingPipeline : public Pipeline {
+  public:
+    unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                    uint64_t limit) final;
+    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) final;
+    void iterate(const PreparedBlock& block, const uint64_t* addresses) final;
+    void elapse(uint64_t cycles) final;
+    void settle() final;
+
+  protected:
+    static constexpr uint64_t EARLIEST = 1 << 12;
+
+    RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
+    void prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
+                        std::span<const AccessSite> sites);
+    void count(Probe probe, uint64_t amount = 1) { counts_[static_cast<unsigned>(probe)] += amount; }
+
+    // As the functions of Pipeline, in detail.
+    virtual unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
+                          uint64_t next, uint64_t limit) = 0;
+    virtual void work_iteration(const PreparedBlock& block, const uint64_t* addresses) = 0;
+    virtual void work_kernel(uint64_t cycles) = 0;
+
+    // Between blocks. `now` is a cycle before which nothing will ask for data, nor fetch more than
+    // `fetch_ahead_cycles` before it. The last fetched line, which is an address, is no part of the saved state.
+    struct Moment {
+        uint64_t now = 0;
+        uint64_t line = 0;
+    };
+    virtual Moment moment() const = 0;
+    virtual void save(StateWriter& state) const = 0;
+    virtual void restore(StateReader& state, const Moment& moment) = 0;
+
+    MemorySystem& memory_;
+    Surroundings surroundings_;
+    using Counts = std::array<uint64_t, PROBE_COUNT>;
+    Counts counts_{};  // since the last `settle`
+
+  private:
+    // Core files cannot choose; tests can: both ways, compared for every block, or the long way alone.
+    enum class Mode : uint8_t { RECALL, CHECK, WORK };
+    static Mode mode_of(const Config& config);
+
+    // A block on its way.
+    struct Walk {
+        const RecalledBlock& block;
+        const uint64_t* addresses;
+        uint64_t next;
+        Moment began;
+        Memo::State from, at;
+        bool fetches_first;
+
+        uint32_t outcome(const Story& story) const {
+            unsigned prediction = story.branch_told ? static_cast<unsigned>(story.prediction) : 0;
+            return number(2 * prediction + (next != block.events.end));
+        }
+        uint32_t event(unsigned event) const { return number(OUTCOMES + event); }
+        uint32_t number(unsigned of_block) const { return block.first_case + 2 * of_block + fetches_first; }
+    };
+    static constexpr unsigned OUTCOMES = 6;
+
+    bool recognize();
+    void forget();
+    void wake(const Moment& moment, Memo::State state);
+    // `which`: the line, or the access's site.
+    [[gnu::noinline]] bool follow(Walk& walk, unsigned event, Request request, uint64_t which);
+    [[gnu::noinline]] void learn(const Walk& walk, unsigned told);
+    void tell(const Walk& walk, unsigned told);
+    void remember(const Walk& walk, const Counts& before);
+    [[gnu::noinline]] void check(const Walk& walk, const Memo::Step& step);
+
+    uint64_t* totals_;
+    Mode mode_;
+    uint64_t ahead_;  // of fetch
+    bool aligned_;    // is fetch
+    uint32_t next_case_ = 0;
+    Memo memo_;
+    Memo::State state_ = Memo::NONE;  // if it is known
+    Moment moment_;                   // ... and when it is
+    bool awake_ = true;               // the pipeline itself is in that state; always so if it is not known
+    StateWriter bytes_;
+};
+
+}  // namespace perfemu

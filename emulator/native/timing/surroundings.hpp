@@ -1,0 +1,107 @@
+// What a pipeline meets: memory, and the branch predictor, as they answer now; or the story of one block, of which the
+// beginning has happened already, is told again, and goes on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cache/memory_system.hpp"
+#include "predictor/branch_unit.hpp"
+
+namespace perfemu {
+
+// What happens to a block: its fetches of lines, loads and stores in program order, which are its events, and its
+// branch, which is the last. Most events change nothing but counts and take as long as a hit (MemorySystem::touch_by);
+// of the others it is told when the pipeline asked, and how long it then took.
+struct Story {
+    struct Answer {
+        unsigned event;
+        uint64_t asked;  // cycle
+        uint64_t delay;
+    };
+
+    uint64_t cycle = 0;        // whatever was there before it takes as long as a hit
+    uint64_t fetch_cycle = 0;  // the same for fetches
+    unsigned told = 0;         // the events before this one have happened
+    bool branch_told = false;  // ... and the branch
+    Prediction prediction = Prediction::RIGHT;
+    std::vector<Answer> answers;
+
+    bool contradicted = false;  // it was told otherwise than it had happened: an error of the pipeline
+
+    // What MemorySystem has not counted: those of a block are added when it begins, and taken away again if it turns
+    // out otherwise; but fetches when they happen.
+    struct Touches {
+        uint64_t loads = 0, stores = 0, fetches = 0;
+    } touches;
+};
+
+class Surroundings {
+  public:
+    Surroundings(MemorySystem& memory, BranchUnit& branches) : memory(memory), branches(branches) {}
+
+    struct Access {
+        uint64_t address = 0;
+        uint32_t size = 0;
+        uint64_t pc = 0;
+        uint32_t elements = 1;
+    };
+
+    uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
+        if (telling_) [[unlikely]]
+            return next(Request::LOAD, {address, size, pc, elements}, cycle);
+        return load_now({address, size, pc, elements}, cycle);
+    }
+    uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
+        if (telling_) [[unlikely]]
+            return next(Request::STORE, {address, size, pc, elements}, cycle);
+        return memory.store(address, size, pc, cycle, elements);
+    }
+    uint64_t fetch(uint64_t address, uint64_t cycle) {
+        if (telling_) [[unlikely]]
+            return next(Request::FETCH, {.address = address}, cycle);
+        return memory.fetch(address, cycle);
+    }
+    Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+        if (telling_) [[unlikely]]
+            return resolve_in_story(pc, kind, next, fallthrough);
+        return branches.resolve(pc, kind, next, fallthrough);
+    }
+
+    // From now on `story` is told. `first`: the number of its first event.
+    void begin(unsigned first) {
+        telling_ = true;
+        event_ = first;
+        answer_ = 0;
+    }
+    void end() {
+        telling_ = false;
+        story.contradicted = answer_ != story.answers.size();
+    }
+
+    // An event of the story that is no mere hit. Returns when it is there.
+    uint64_t ask(unsigned event, Request request, const Access& access, uint64_t cycle);
+
+    MemorySystem& memory;
+    BranchUnit& branches;
+    unsigned split_load_cycles = 0;  // added to loads that cross a line
+    Story story;
+
+  private:
+    uint64_t load_now(const Access& access, uint64_t cycle) {
+        uint64_t there = memory.load(access.address, access.size, access.pc, cycle, access.elements);
+        if ((access.address ^ (access.address + access.size - 1)) & ~uint64_t{memory.fetch_line_bytes() - 1})
+            [[unlikely]]
+            there += split_load_cycles;
+        return there;
+    }
+    uint64_t next(Request request, const Access& access, uint64_t cycle);
+    bool touch(Request request, const Access& access);
+    Prediction resolve_in_story(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
+
+    bool telling_ = false;
+    unsigned event_ = 0;
+    size_t answer_ = 0;  // the next of the story's
+};
+
+}  // namespace perfemu

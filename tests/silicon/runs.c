@@ -2,18 +2,23 @@
 // line: the program's number, nanoseconds of its CPU time, and those of one dependent addition just before.
 //
 // Only what a program does itself shall count: from its entry point, behind the dynamic linker, to its exit, and without
-// page faults. So mlockall is called in its name when it stands at the entry: its pages are there then, and what it asks
-// for later is there as soon as it asks. Addresses are not randomized. If allowed, nothing else of this machine runs on
-// the processor meanwhile.
+// the making of pages. So mlockall is called in its name when it stands at the entry: its pages are there then, and what
+// it asks for later is there when it has asked, in a system call that is not counted. Addresses are not randomized. If
+// allowed, nothing else of this machine runs on the processor meanwhile.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -52,9 +57,23 @@ static void take_a_processor(void) {
     sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
-static void stopped(pid_t child) {
+// The event that it stopped for, 0: a signal.
+static int stopped(pid_t child) {
     int status;
     require(waitpid(child, &status, 0) == child && WIFSTOPPED(status), "the program did not stop where it should");
+    return status >> 16;
+}
+
+// Runs on to a signal or an event, but not those of asking for memory.
+static long run_on(pid_t child, clockid_t clock) {
+    long begin = nanoseconds(clock), asking = 0;
+    for (ptrace(PTRACE_CONT, child, 0, 0); stopped(child) == PTRACE_EVENT_SECCOMP; ptrace(PTRACE_CONT, child, 0, 0)) {
+        long asked = nanoseconds(clock);
+        ptrace(PTRACE_SYSCALL, child, 0, 0);
+        stopped(child);
+        asking += nanoseconds(clock) - asked;
+    }
+    return nanoseconds(clock) - begin - asking;
 }
 
 static struct user_regs_struct registers_of(pid_t child) {
@@ -75,13 +94,12 @@ static unsigned long entry_of(pid_t child) {
     return pair[1];
 }
 
-static void go_to_entry(pid_t child) {
+static void go_to_entry(pid_t child, clockid_t clock) {
     enum { INT3 = 0xcc };
     unsigned long entry = entry_of(child);
     long code = ptrace(PTRACE_PEEKTEXT, child, entry, 0);
     ptrace(PTRACE_POKETEXT, child, entry, (code & ~0xffL) | INT3);
-    ptrace(PTRACE_CONT, child, 0, 0);
-    stopped(child);
+    run_on(child, clock);
     struct user_regs_struct registers = registers_of(child);
     require(registers.rip == entry + 1, "the program's entry");
     registers.rip = entry;
@@ -105,11 +123,28 @@ static void lock_pages(pid_t child) {
     ptrace(PTRACE_SETREGS, child, 0, &registers);
 }
 
+// System calls that ask for memory are stopped at.
+static void trace_memory_calls(void) {
+    static const int CALLS[] = {SYS_brk, SYS_mmap, SYS_mremap, SYS_munmap};
+    enum { COUNT = sizeof CALLS / sizeof *CALLS };
+    struct sock_filter filter[COUNT + 3];
+    filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < COUNT; i++)
+        filter[i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALLS[i], COUNT - i, 0);
+    filter[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    filter[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+    struct sock_fprog program = {COUNT + 3, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static void start(char** program) {
     int nowhere = open("/dev/null", O_RDWR);
     for (int file = 0; file < 3; file++) dup2(nowhere, file);
     personality(ADDR_NO_RANDOMIZE);
     ptrace(PTRACE_TRACEME, 0, 0, 0);
+    raise(SIGSTOP);
+    trace_memory_calls();
     execv(program[0], program);
     _exit(127);
 }
@@ -120,15 +155,13 @@ static long processor_time(char** program) {
     clockid_t clock;
     int status;
     if (child == 0) start(program);
-    stopped(child);
-    ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL);
-    go_to_entry(child);
-    lock_pages(child);
     require(clock_getcpuclockid(child, &clock) == 0, "clock_getcpuclockid");
-    long begin = nanoseconds(clock);
-    ptrace(PTRACE_CONT, child, 0, 0);
     stopped(child);
-    long time = nanoseconds(clock) - begin;
+    ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL);
+    run_on(child, clock);
+    go_to_entry(child, clock);
+    lock_pages(child);
+    long time = run_on(child, clock);
     ptrace(PTRACE_DETACH, child, 0, 0);
     require(waitpid(child, &status, 0) == child && status == 0, program[0]);
     return time;

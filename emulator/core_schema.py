@@ -157,6 +157,12 @@ _PIPELINE = (
         cycles(
             "stack_forward_cycles", "the same by the stack pointer; without: store_forward_cycles", least=0, most=1000
         ),
+        cycles(
+            "predicted_forward_cycles",
+            "the same of general registers, if a load is answered as the last time; without: store_forward_cycles",
+            least=0,
+            most=1000,
+        ),
         cycles("store_forward_blocked_cycles", "of a load that a store covers in part", least=0, default=0, most=1000),
         cycles(
             "alias_4k_cycles",

@@ -234,6 +234,7 @@ nb::dict run(nb::dict config, Loop& loop, uint64_t iterations, std::optional<nb:
             loop.patterns[index] = pattern_of((*addresses)[index]);
     }
     if (loop.ops.empty()) throw nb::value_error("a loop of no instructions");
+    tell_what_follows(loop.ops);
     if (loop.taken.empty()) loop.taken = {true};
     for (unsigned piece : loop.pieces)
         if (piece == 0) throw nb::value_error("a piece of no instructions");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "timing/forward_predictor.hpp"
 #include "timing/front_end.hpp"
 #include "timing/out_of_order_rows.hpp"
 #include "timing/pipeline_model.hpp"
@@ -84,7 +85,7 @@ class OutOfOrder final : public Pipeline {
     [[gnu::always_inline]] uint64_t issue(Entry entry, uint32_t simple_ports, uint64_t ready);
     template <unsigned POSSIBLE>
     [[gnu::always_inline]] uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc,
-                                         uint64_t issued);
+                                         uint64_t dispatched, uint64_t issued);
     template <unsigned POSSIBLE, bool ONE, bool CHOICE>
     [[gnu::always_inline]] uint64_t compute(Hot& hot, const Row& row, Entry entry, uint64_t start);
     template <unsigned POSSIBLE, bool ONE>
@@ -105,6 +106,9 @@ class OutOfOrder final : public Pipeline {
     Entry choose(Entry entry);
     bool too_many_moves(uint64_t cycle);
     uint64_t answer(const StoreQueue::Found& found, const Row& row, uint64_t issued, uint64_t loaded);
+    [[gnu::noinline]] bool foresees(const StoreQueue::Found& found, const Row& row, uint64_t pc, uint64_t address,
+                                    unsigned size);
+    uint64_t foreseen(const StoreQueue::Found& found, const Row& row, uint64_t dispatched);
     void feed_caches(const Block& block, const uint64_t* addresses);
     void settle(const Hot& hot);
 
@@ -121,6 +125,7 @@ class OutOfOrder final : public Pipeline {
     PortCalendar calendar_;
     Schedulers schedulers_;
     StoreQueue stores_;
+    ForwardPredictor forwards_;
     Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
 
     uint32_t load_ports_ = 0;  // if all are in one scheduler
@@ -128,6 +133,8 @@ class OutOfOrder final : public Pipeline {
     unsigned retire_width_, decode_width_, moves_per_cycle_, stores_per_cycle_;
     bool decode_limits_;
     unsigned mispredict_cycles_, store_forward_cycles_, stack_forward_cycles_, forward_blocked_cycles_;
+    unsigned predicted_forward_cycles_;
+    bool predicts_forwards_;
     unsigned alias_4k_cycles_, split_load_cycles_, repeat_bytes_, repeat_start_cycles_, microcode_cycles_;
     uint64_t default_load_latency_ = 1;
 
@@ -174,6 +181,8 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_forward_cycles_ = checked(keys, "store_forward_cycles", 0, 1000);
     stack_forward_cycles_ = checked(keys, "stack_forward_cycles", 0, 1000, store_forward_cycles_);
+    predicts_forwards_ = keys.has("predicted_forward_cycles");
+    predicted_forward_cycles_ = checked(keys, "predicted_forward_cycles", 0, 1000, store_forward_cycles_);
     forward_blocked_cycles_ = checked(keys, "store_forward_blocked_cycles", 0, 1000, 0);
     alias_4k_cycles_ = checked(keys, "alias_4k_cycles", 0, 1000, 0);
     stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
@@ -334,7 +343,7 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
         if (!ONE)
             for (unsigned more = 1; more < row.load_micro_ops; ++more)
                 issued = std::max(issued, calendar_.take(load_entry.use, address_ready));
-        done = load<POSSIBLE>(block, row, addresses, pc, issued);
+        done = load<POSSIBLE>(block, row, addresses, pc, dispatched, issued);
         result = parts & COMPUTE ? std::max(result, done) : done;
     }
     if (computes) {
@@ -426,7 +435,7 @@ template <bool AHEAD>
 // When the loaded data are there.
 template <unsigned POSSIBLE>
 [[gnu::always_inline]] inline uint64_t OutOfOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
-                                                        uint64_t pc, uint64_t issued) {
+                                                        uint64_t pc, uint64_t dispatched, uint64_t issued) {
     if (parts_of<POSSIBLE>(row) & PREFETCH) [[unlikely]] {
         if (row.load_sites) memory_.prefetch(addresses[row.first_site], issued);
         return issued + 1;
@@ -441,7 +450,9 @@ template <unsigned POSSIBLE>
         if ((address ^ (address + size - 1)) & front_.line_mask && split_load_cycles_) [[unlikely]]
             loaded = std::max(loaded, calendar_.take(load_entry_.use, issued)) + split_load_cycles_;
         StoreQueue::Found found = stores_.find(address, address + size, issued, alias_4k_cycles_ != 0);
-        if (found.answer != StoreQueue::Answer::NONE) loaded = answer(found, row, issued, loaded);
+        if (found.answer != StoreQueue::Answer::NONE)
+            loaded = predicts_forwards_ && foresees(found, row, pc, address, size) ? foreseen(found, row, dispatched)
+                                                                                   : answer(found, row, issued, loaded);
         all = std::max(all, loaded);
     }
     return all + row.load_extra;
@@ -461,6 +472,19 @@ uint64_t OutOfOrder::answer(const StoreQueue::Found& found, const Row& row, uint
         case StoreQueue::Answer::NONE: break;
     }
     return loaded;
+}
+
+// Between general registers the renamer forwards what it foresees: no address is needed then.
+bool OutOfOrder::foresees(const StoreQueue::Found& found, const Row& row, uint64_t pc, uint64_t address,
+                          unsigned size) {
+    if (found.answer != StoreQueue::Answer::FORWARD || row.renames != size || size < 4) return false;
+    if (!found.store->general || found.store->address != address) return false;
+    return forwards_.learn(pc, found.place);
+}
+
+uint64_t OutOfOrder::foreseen(const StoreQueue::Found& found, const Row& row, uint64_t dispatched) {
+    count(Probe::STORE_FORWARD);
+    return std::max(dispatched, found.store->data + predicted_forward_cycles_) - row.load_extra;
 }
 
 template <unsigned POSSIBLE, bool ONE, bool CHOICE>
@@ -516,7 +540,7 @@ template <unsigned POSSIBLE, bool ONE>
         const auto [size, elements] = block.accesses[site];
         uint64_t there = memory_.store(address, size, pc, write_cycle_, elements);
         last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
-        stores_.add({address, address + size, data, last_written_, (row.parts & BY_STACK) != 0});
+        stores_.add({address, address + size, data, last_written_, (row.parts & BY_STACK) != 0, row.general});
     }
 }
 

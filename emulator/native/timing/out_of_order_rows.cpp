@@ -92,8 +92,11 @@ unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts)
     const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
     row.timing = &timing;
     row.latency = timing.latency;
-    row.entry = placement_.entry(timing.first);
-    if (row.latency > 0 || execution_.groups()[timing.first.group].ports) parts |= COMPUTE;
+    // A pair goes where branches go.
+    const bool pair = row.pair == Pair::BRANCH && op.before_branch;
+    const PortUse use = pair ? execution_.timing(OpClass::BRANCH, 8).first : timing.first;
+    row.entry = placement_.entry(use);
+    if (row.latency > 0 || execution_.groups()[use.group].ports) parts |= COMPUTE;
     if (!timing.others.empty()) parts |= MANY_PORTS;
     if (divides(op.op_class)) parts |= DIVIDES;
     if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
@@ -128,6 +131,8 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     row.op_class = op.op_class;
     row.microcoded = op.microcoded && microcode_waits_;
     if (many_operands(op)) parts |= MANY_OPERANDS;
+    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
+    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
 
     unsigned slots = add_computation(row, op, parts);
     if (op.loads || op.prefetches || sites.loads) slots += add_load(row, op, sites, parts);
@@ -138,9 +143,9 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     }
     if (stack_forward_ && parts & (LOAD | STORE) && by_stack(op)) parts |= BY_STACK;
     if (op.branch != BranchKind::NONE) parts |= BRANCH;
+    row.general = parts & STORE && !is_vector(op.sources[0]);
+    if (parts & LOAD && !loads_vector(op) && (parts & STORE || !(parts & COMPUTE))) row.renames = op.width_bytes;
     if (row.serializes || row.microcoded) parts |= HOLDS;
-    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
-    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
     if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
 

@@ -87,6 +87,8 @@ struct alignas(64) Row {
     uint16_t parts, offset, first_site;
     uint16_t latency, accumulate_saving, load_extra;
     bool serializes, microcoded, leaves_line;
+    bool general;     // a store of a general register's data
+    uint8_t renames;  // bytes of a load that does nothing but fill one, or modifies what it loads
     Pair pair;
     Shape shape;
     uint32_t simple_ports;  // of the computation's first micro-op, for PortCalendar::take

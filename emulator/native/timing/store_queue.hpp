@@ -15,11 +15,13 @@ class StoreQueue {
         uint64_t data = 0;     // cycle in which the data are known
         uint64_t written = 0;  // ... in which they are in the cache; later stores are not written earlier
         bool by_stack = false;
+        bool general = false;  // of a general register
     };
     enum class Answer : uint8_t { NONE, FORWARD, PART, ALIAS };
     struct Found {
         Answer answer = Answer::NONE;
         const Store* store = nullptr;
+        uint32_t place = 0;  // 1: the last store
     };
 
     explicit StoreQueue(unsigned entries)
@@ -84,7 +86,7 @@ class StoreQueue {
             const Store& store = at(number);
             if (store.address < end && address < store.end) {
                 bool covered = store.address <= address && end <= store.end;
-                return {covered ? Answer::FORWARD : Answer::PART, &store};
+                return {covered ? Answer::FORWARD : Answer::PART, &store, static_cast<uint32_t>(count_ - number)};
             }
             if (number == 0) return {};
         }

@@ -5,6 +5,10 @@
 
 namespace perfemu {
 
+void tell_what_follows(std::span<TimedOp> ops) {
+    for (size_t index = 1; index < ops.size(); ++index) ops[index - 1].before_branch = ops[index].fuses_with_compare;
+}
+
 std::unique_ptr<TimedDecoder> TimedDecoder::make(std::string_view isa) {
     if (isa == "aarch64") return make_timed_aarch64();
     if (isa == "x86_64") return make_timed_x86_64();

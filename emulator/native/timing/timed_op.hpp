@@ -48,6 +48,7 @@ struct TimedOp {
     bool compares = false;              // CMP/TEST or a flag-setting ALU op that may fuse with a conditional branch
     bool compare_only = false;          // ... CMP, TEST, CMN, TST: nothing but the flags is written
     bool fuses_with_compare = false;    // a conditional branch on the flags
+    bool before_branch = false;         // what stands directly behind it is one
     uint8_t conditions = 0xff;          // ... groups of conditions: a pair fuses if its two have one in common
     bool memory_or_immediate = false;   // x86: the compare has a memory operand and an immediate, which never fuse
     bool aes_round = false;             // AESE/AESD ...
@@ -68,6 +69,9 @@ struct TimedOp {
         return all;
     }
 };
+
+// Sets what each says of the one behind it. Of the last one nothing is said.
+void tell_what_follows(std::span<TimedOp> ops);
 
 // Bytes to TimedOps. Bytes that are no instruction become one op of class SYSTEM.
 class TimedDecoder {

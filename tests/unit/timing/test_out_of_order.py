@@ -166,6 +166,30 @@ def test_stack_accesses_may_be_answered_faster() -> None:
     assert by_stack.cycles < by_other.cycles / 2
 
 
+def test_foreseen_answers_take_no_time() -> None:
+    # Eight times as ever, then the data of the one store are those of the next.
+    config = machine(MODEL, predicted_forward_cycles=0)
+    same = [(0x1000, 0, 0)] * 2
+    assert run(config, [store(0), load(0)], 30, addresses=same).cycles == 1 + 8 * 5 + 1
+    # Not of part of it, not of less than four bytes, and not to a computation that is not stored.
+    for ops in (
+        [store(0), load(0, width_bytes=4) | {"address_sources": [20]}],
+        [store(0, width_bytes=2), load(0, width_bytes=2)],
+        [store(VECTOR), load(VECTOR)],
+        [store(0), op("ALU", [0], [], "loads", address_sources=[20])],
+    ):
+        places = [(0x1000, 0, 0), (0x1004 if ops[1].get("width_bytes") == 4 else 0x1000, 0, 0)]
+        assert run(config, ops, 50, addresses=places).cycles > 50 * 5
+
+
+def test_an_answer_from_another_place_was_not_foreseen() -> None:
+    # The load finds the last store but one in every sixth round.
+    config = machine(MODEL, predicted_forward_cycles=0)
+    line = [0x1000] * 5 + [0x1008]
+    result = run(config, [store(0), load(0)], 60, addresses=[line, (0x1000, 0, 0)])
+    assert result.cycles > 30 * 5
+
+
 def test_a_store_that_covers_a_load_in_part_must_be_written_first() -> None:
     # The store's micro-op issues in cycle 1, it retires in 2, is in the cache 4 later, and 10 are added.
     config = machine(MODEL, store_forward_blocked_cycles=10)
@@ -257,6 +281,14 @@ def test_compare_and_branch_go_through_as_one() -> None:
     assert run(config, flags_too, 100)[Probe.FUSED] == 100
     # Something in between.
     assert run(config, [compare(1), alu(2), branch()], 100)[Probe.FUSED] == 0
+
+
+def test_a_pair_takes_a_port_of_branches() -> None:
+    config = machine(MODEL, {"ops": {"BRANCH": {"latency": 1, "ports": ["P0"]}}}, fuses=["compare_branch"])
+    # They issue in cycles 1 to 100. Not fused, the comparisons go anywhere, and the branches one cycle later.
+    assert run(config, [compare(1), branch()], 100).cycles == 1 + 100
+    config["pipeline"]["fuses"] = []
+    assert run(config, [compare(1), branch()], 100).cycles == 2 + 100
 
 
 def test_aes_rounds_fuse() -> None:

@@ -61,6 +61,9 @@ struct Op {
 };
 
 struct ModelledBlock;  // model.hpp
+struct DropModelledBlock {
+    void operator()(ModelledBlock*) const;
+};
 
 struct alignas(64) Block {
     // What every run touches, on one cache line.
@@ -70,7 +73,9 @@ struct alignas(64) Block {
     uint64_t runs = 0;        // since the last fold
     uint64_t departures = 0;  // of these, if branches are followed: execution did not continue at `end`
 
-    std::shared_ptr<ModelledBlock> modelled;  // null where the core models nothing, or it never runs as a whole
+    // Null where the core models nothing, or it never runs as a whole.
+    std::unique_ptr<ModelledBlock, DropModelledBlock> modelled;
+    Block* successor = nullptr;  // what came behind it last: where to look first, and what to bring to the host's cache
 
     uint64_t address;
     uint32_t size;

@@ -2,7 +2,8 @@
 
 namespace perfemu {
 
-Block BlockTable::nothing_{.tag = ~uint64_t{0}, .end = 0, .cost = 0, .address = 0, .size = 0};
+Block BlockTable::nothing_{
+    .tag = ~uint64_t{0}, .end = 0, .cost = 0, .successor = &BlockTable::nothing_, .address = 0, .size = 0};
 
 Block* BlockTable::find(uint64_t address, uint32_t size) {
     auto found = blocks_.find(tag(address, size));
@@ -14,6 +15,7 @@ Block* BlockTable::find(uint64_t address, uint32_t size) {
 Block& BlockTable::insert(std::unique_ptr<Block> block) {
     Block& inserted = *block;
     slots_[slot(inserted.address)] = &inserted;
+    inserted.successor = &nothing_;
     blocks_[inserted.tag] = std::move(block);
     return inserted;
 }
@@ -21,6 +23,8 @@ Block& BlockTable::insert(std::unique_ptr<Block> block) {
 void BlockTable::erase(Block& block) {
     Block*& cached = slots_[slot(block.address)];
     if (cached == &block) cached = &nothing_;
+    for (auto& entry : blocks_)
+        if (entry.second->successor == &block) entry.second->successor = &nothing_;
     blocks_.erase(block.tag);
 }
 

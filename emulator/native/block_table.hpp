@@ -20,6 +20,9 @@ class BlockTable {
     // The block that was seen last in this address's slot. Its tag tells whether it is the wanted one.
     Block* cached(uint64_t address) const { return slots_[slot(address)]; }
 
+    // A block that is none.
+    static Block* nothing() { return &nothing_; }
+
     Block* find(uint64_t address, uint32_t size);
     Block& insert(std::unique_ptr<Block> block);
     void erase(Block& block);

@@ -126,7 +126,7 @@ class Core final : public Totals {
     uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_)); }
 
     // Models
-    std::unique_ptr<ModelledBlock> model_block(const Block& block);
+    std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
     bool fusing_branch_at(uint64_t address) const;
     bool enter(Block& block);
     bool consume_ahead(Block& block);
@@ -180,7 +180,8 @@ class Core final : public Totals {
     uint64_t budget_ = 0;
     bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
     bool followed_from_start_ = false;
-    Block none_{.tag = 0, .end = 0, .cost = 0, .address = 0, .size = 0};  // the predecessor of a run's first block
+    // The predecessor of a run's first block.
+    Block none_{.tag = 0, .end = 0, .cost = 0, .successor = BlockTable::nothing(), .address = 0, .size = 0};
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     bool blocks_stale_ = false;

@@ -134,6 +134,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
     if (!block->changeable || unchanged(*block)) return *block;
     if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
+    none_.successor = BlockTable::nothing();
     fold();
     blocks_.erase(*block);
     return decode(address, size);
@@ -169,6 +170,7 @@ void Core::forget_blocks() {
 
 void Core::drop_blocks() {
     previous_ = &none_;
+    none_.successor = BlockTable::nothing();
     repeat_ = nullptr;
     fold();
     ran_.clear();

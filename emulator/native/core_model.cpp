@@ -55,27 +55,33 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
         core.previous_->departures += address != core.previous_->end;
     Visit& visit = model.visit;
     Pipeline& pipeline = *model.pipeline;
-    Block* block = core.blocks_.cached(address);
-    __builtin_prefetch(block->modelled.get());  // while the models hear of the block before
+    const uint64_t tag = BlockTable::tag(address, size);
+    Block* block = core.previous_->successor;
+    if (block->tag != tag) block = core.previous_->successor = core.blocks_.cached(address);
+    // While the models hear of the block before; and what will be wanted next, while the engine runs this one.
+    __builtin_prefetch(block->modelled.get());
+    __builtin_prefetch(block->successor->modelled.get());
     if (const ModelledBlock* whole = visit.whole) [[likely]] {
-        pipeline.retire_whole(*whole->prepared, model.found.data(), whole->instructions, address);
+        pipeline.retire_whole(*whole->prepared, model.found.data(), visit.instructions, address);
         visit.whole = nullptr;
         visit.block = nullptr;
     } else if (visit.block && !visit.block->special && !core.stepping_) {
         core.finish_visit(address);
     }
     uint64_t budget = core.budget_ - block->cost;
-    bool fits = block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED);
+    bool fits = block->tag == tag && !(budget & EXHAUSTED);
     if (!fits || visit.block) [[unlikely]] {
         core.consider(address, size);
         return;
     }
     if (pipeline.cycle() < model.calm_until) [[likely]] {
-        const ModelledBlock* modelled = block->modelled.get();
-        if (!model.addresses->enter(*modelled->slice, model.found.data())) return;
+        ModelledBlock* modelled = block->modelled.get();
+        __builtin_prefetch(modelled->prepared.get());
+        if (!model.addresses->enter(modelled->slice, model.found.data())) return;
         visit.block = block;
         visit.first = 0;
-        visit.whole = model.addresses->known_at_entry(*modelled->slice) && !model.tracing ? modelled : nullptr;
+        visit.instructions = static_cast<uint32_t>(block->cost);
+        visit.whole = model.addresses->known_at_entry(modelled->slice) && !model.tracing ? modelled : nullptr;
     } else {
         if (core.due()) {
             core.consider(address, size);
@@ -89,17 +95,19 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
         core.note_run(block);
 }
 
-std::unique_ptr<ModelledBlock> Core::model_block(const Block& block) {
-    auto modelled = std::make_unique<ModelledBlock>();
+void DropModelledBlock::operator()(ModelledBlock* modelled) const { delete modelled; }
+
+std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block& block) {
+    std::unique_ptr<ModelledBlock, DropModelledBlock> modelled(new ModelledBlock);
     std::vector<TimedOp> ops = model_->decoder->decode(block.address, block.bytes);
     ops.resize(block.ops.size());  // undecodable bytes: one op here
     tell_what_follows(ops);
     if (ops.back().compares) ops.back().before_branch = fusing_branch_at(block.address + block.bytes.size());
-    modelled->slice = model_->addresses->compile(block.address, block.bytes);
-    modelled->prepared = model_->pipeline->prepare(block.address, ops, modelled->slice->sites());
-    modelled->instructions = static_cast<unsigned>(ops.size());
+    model_->addresses->compile(modelled->slice, block.address, block.bytes);
+    std::span<const AccessSite> sites = modelled->slice.sites();
+    modelled->prepared = model_->pipeline->prepare(block.address, ops, sites);
     modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;
-    if (model_->found.size() < modelled->slice->sites().size()) model_->found.resize(modelled->slice->sites().size());
+    if (model_->found.size() < sites.size()) model_->found.resize(sites.size());
     return modelled;
 }
 
@@ -113,14 +121,14 @@ bool Core::fusing_branch_at(uint64_t address) const {
 // The block is about to run as a whole. False: the engine has to come again.
 bool Core::enter(Block& block) {
     Model& model = *model_;
-    if (!model.addresses->enter(*block.modelled->slice, model.found.data())) return false;
+    if (!model.addresses->enter(block.modelled->slice, model.found.data())) return false;
     model.visit = {.block = &block};
     return model.pipeline->cycle() < model.calm_until || consume_ahead(block);
 }
 
 // One iteration of a REP is about to run.
 bool Core::enter_iteration(Block& block) {
-    if (!model_->addresses->enter(*block.modelled->slice, model_->found.data())) return false;
+    if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return false;
     model_->visit = {.block = &block, .iteration = true};
     return true;
 }
@@ -141,8 +149,7 @@ bool Core::near_in_events(uint64_t instructions) {
 // Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
-    bool foreseeable =
-        model.addresses->known_at_entry(*block.modelled->slice) && !block.changeable && !may_fault(block);
+    bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !block.changeable && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};
@@ -163,7 +170,7 @@ bool Core::consume_ahead(Block& block) {
 
 // Whether an access of the entered block would not find its page. It is stepped then.
 bool Core::may_fault(const Block& block) const {
-    std::span<const AccessSite> sites = block.modelled->slice->sites();
+    std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++) {
         uint64_t first = model_->found[i] & ~PAGE_MASK, last = (model_->found[i] + sites[i].size - 1) & ~PAGE_MASK;
         for (uint64_t page = first;; page += PAGE_SIZE) {
@@ -188,7 +195,7 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
     Visit& visit = model.visit;
     const ModelledBlock& block = *visit.block->modelled;
     unsigned first = visit.first;
-    if (!model.addresses->found_until(*block.slice, last)) [[unlikely]] {
+    if (!model.addresses->found_until(block.slice, last)) [[unlikely]] {
         lost_addresses_ = true;
         exit(Exit::EXCEPTION);
     }
@@ -198,7 +205,7 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
 
 void Core::trace(unsigned first, unsigned last) {
     const Block& block = *model_->visit.block;
-    std::span<const AccessSite> sites = block.modelled->slice->sites();
+    std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++)
         if (sites[i].op >= first && sites[i].op < last)
             model_->trace.push_back({block.address + block.ops[sites[i].op].offset, model_->found[i], sites[i].size,

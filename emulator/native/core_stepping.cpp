@@ -63,7 +63,7 @@ void Core::consider_step(Block& block) {
         repeat_count_ = op.address_32 ? static_cast<uint32_t>(count) : count;
     }
     if (model_ && !model_->steps_ahead) {
-        if (!model_->addresses->enter(*block.modelled->slice, model_->found.data())) return;
+        if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return;
         model_->visit = {.block = &block};
     }
     stepped_ = &block;

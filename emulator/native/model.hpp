@@ -15,18 +15,21 @@
 namespace perfemu {
 
 // A block as the models know it.
-struct ModelledBlock {
-    std::unique_ptr<AddressSlice> slice;
+struct alignas(64) ModelledBlock {
+    // What every run touches, on one cache line.
+    AddressSlice slice;
     std::unique_ptr<PreparedBlock> prepared;
-    unsigned instructions = 0;
+    static_assert(sizeof(slice) + sizeof(prepared) <= 64);
+
     bool ends_with_branch = false;
 };
 
 // The block that was entered last, and of which not everything has been consumed by the models.
 struct Visit {
     Block* block = nullptr;
-    unsigned first = 0;      // the first instruction that the models have not heard of
-    bool iteration = false;  // of a REP
+    unsigned first = 0;         // the first instruction that the models have not heard of
+    unsigned instructions = 0;  // if whole
+    bool iteration = false;     // of a REP
     // All of it is to be consumed, its addresses are known and nobody traces them.
     const ModelledBlock* whole = nullptr;
 };

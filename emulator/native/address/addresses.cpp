@@ -1,6 +1,8 @@
 #include "address/addresses.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -44,6 +46,7 @@ Addresses::Addresses(uc_engine* engine, const Isa& isa, Restrictions restriction
       compiler_(slice::SliceCompiler::make(arch_ == UC_ARCH_ARM64 ? "aarch64" : "x86_64")),
       call_range_(engine, &Addresses::on_instruction, this) {
     if (!restrictions.no_register_file) file_ = RegisterFile::locate(engine, arch_);
+    find_registers();
     for (const EntryRegister& reg : entry_registers(arch_)) engine_numbers_[reg.number] = reg.engine_number;
     uc_hook handle;
     uc_err error = uc_hook_add(engine, &handle, UC_HOOK_EDGE_GENERATED,
@@ -68,33 +71,51 @@ void Addresses::set_address_space(const AddressSpace& space) {
 
 // --- making slices ---
 
-std::unique_ptr<AddressSlice> Addresses::compile(uint64_t address, std::span<const uint8_t> bytes) {
-    auto slice = std::make_unique<AddressSlice>();
-    slice->address_ = address;
-    slice->bytes_.assign(bytes.begin(), bytes.end());
-    fill(*slice, {.every_op_alone = every_instruction_calls_});
-    return slice;
+void Addresses::compile(AddressSlice& slice, uint64_t address, std::span<const uint8_t> bytes) {
+    slice.more_->address = address;
+    slice.more_->bytes.assign(bytes.begin(), bytes.end());
+    fill(slice, {.every_op_alone = every_instruction_calls_});
 }
 
-AddressSlice::Operand Addresses::operand(Value value) {
-    auto displacement = static_cast<uint64_t>(value.displacement);
-    if (value.place == slice::ZERO) return {&zero_, displacement};
-    if (value.place >= slice::FIRST_RESULT)
-        return {&results_[static_cast<size_t>(value.place - slice::FIRST_RESULT)], displacement};
-    auto number = static_cast<size_t>(value.place);
-    return {file_ ? file_->registers[number] : &copies_[number], displacement};
+// Entry registers are read where the engine has them, if these places are near enough to each other, else copied.
+void Addresses::find_registers() {
+    if (file_) {
+        const uint64_t *lowest = nullptr, *highest = nullptr;
+        for (const uint64_t* place : file_->registers) {
+            if (!place) continue;
+            lowest = lowest ? std::min(lowest, place) : place;
+            highest = std::max(highest, place);
+        }
+        if (highest - lowest > std::numeric_limits<uint16_t>::max()) file_.reset();
+        registers_ = lowest;
+        for (unsigned number = 0; file_ && number < register_at_.size(); number++)
+            if (const uint64_t* place = file_->registers[number])
+                register_at_[number] = static_cast<uint16_t>(place - lowest);
+    }
+    if (file_) return;
+    registers_ = copies_.data();
+    for (unsigned number = 0; number < register_at_.size(); number++)
+        register_at_[number] = static_cast<uint16_t>(number);
 }
 
-AddressSlice::Indexed Addresses::indexed(const slice::Address& at, size_t site) {
-    uint8_t above = static_cast<uint8_t>(64 - 8 * at.extension.size_bytes);
-    unsigned up = std::max<unsigned>(above, at.shift);
-    return {.base = operand(at.base).place,
+const uint64_t* Addresses::place_of(Value value) const {
+    if (value.place >= slice::ZERO) return &results_[static_cast<size_t>(value.place - slice::ZERO)];
+    return registers_ + register_at_[static_cast<size_t>(value.place)];
+}
+
+AddressSlice::Operand Addresses::operand(Value value) const {
+    return {place_of(value), static_cast<uint64_t>(value.displacement)};
+}
+
+AddressSlice::Indexed Addresses::indexed(const slice::Address& at, size_t site) const {
+    unsigned above = 64 - 8u * at.extension.size_bytes, up = std::max<unsigned>(above, at.shift);
+    return {.base = place_of(at.base),
+            .index = place_of(at.index),
             .displacement = displacement(at),
-            .index = operand(at.index).place,
+            .site = static_cast<uint16_t>(site),
             .left = static_cast<uint8_t>(up),
             .right = static_cast<uint8_t>(up - at.shift),
-            .sign = at.extension.sign,
-            .site = static_cast<uint32_t>(site)};
+            .sign = at.extension.sign};
 }
 
 namespace {
@@ -106,88 +127,108 @@ void note(std::array<bool, slice::ENTRY_REGISTERS>& read, Value value) {
 }  // namespace
 
 void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
-    slice::Slice made = compiler_->compile(slice.address_, slice.bytes_, caution);
-    slice.sites_ = std::move(made.sites);
-    slice.segments_.clear();
+    AddressSlice::More& more = *slice.more_;
+    slice::Slice made = compiler_->compile(more.address, more.bytes, caution);
+    more.sites = std::move(made.sites);
+    more.segments.clear();
     size_t site = 0;
     bool guesses = false;
     for (const slice::Segment& from : made.segments) {
-        Segment segment{.pc = slice.address_ + from.offset, .first_op = from.first_op};
+        Segment& segment = more.segments.emplace_back();
+        segment.pc = more.address + from.offset;
+        segment.first_op = from.first_op;
         std::array<bool, slice::ENTRY_REGISTERS> read{};
         size_t first_site = site;
         for (const slice::MicroOp& op : from.micro_ops) {
             for (Value value : {op.a, op.b, op.c}) note(read, value);
-            bool wide = op.width == Width::BITS_64, checks = op.operation == Operation::CHECK_APART;
+            bool checks = op.operation == Operation::CHECK_APART;
             Step step{.operation = op.operation,
                       .width = op.width,
                       .left = op.left,
                       .right = op.size ? static_cast<uint8_t>(64 - 8 * op.size) : op.right,
                       .size = op.size,
                       .condition = op.condition,
-                      .mask = wide ? ~uint64_t{0} : ~uint32_t{0},
+                      .place = 0,
                       .a = operand(op.a),
                       .b = operand(op.b),
                       .c = operand(op.c)};
             if (checks) {
                 guesses = true;
-                step.store = static_cast<uint16_t>(segment.stores.size());
+                step.place = static_cast<uint16_t>(segment.stores.size());
                 segment.stores.push_back(
-                    {indexed(from.addresses[op.store], 0), slice.sites_[first_site + op.store].size});
+                    {indexed(from.addresses[op.store], 0), more.sites[first_site + op.store].size});
             } else {
-                step.result = &results_[static_cast<size_t>(op.result - slice::FIRST_RESULT)];
+                step.place = static_cast<uint16_t>(op.result - slice::ZERO);
             }
             segment.steps.push_back(step);
         }
+        std::vector<AddressSlice::Direct> directs;
+        std::vector<AddressSlice::Indexed> others;
         for (const slice::Address& at : from.addresses) {
             note(read, at.base);
             note(read, at.index);
             auto where = indexed(at, site++);
-            if (at.index.constant()) {
-                segment.accesses.direct.push_back({where.base, where.displacement, where.site});
+            auto bytes = static_cast<int64_t>(where.displacement);
+            if (at.base.place < slice::ZERO && at.index.constant() && bytes == static_cast<int32_t>(bytes)) {
+                uint16_t base = register_at_[static_cast<size_t>(at.base.place)];
+                directs.push_back({where.site, base, static_cast<int32_t>(bytes)});
             } else {
-                segment.accesses.indexed.push_back(where);
+                others.push_back(where);
             }
         }
+        segment.accesses.assign(directs, others);
+        if (more.segments.size() == 1) slice.accesses_.assign(directs, others);
         for (unsigned number = 0; !file_ && number < read.size(); number++)
             if (read[number]) segment.registers.push_back(static_cast<uint8_t>(number));
-        slice.segments_.push_back(std::move(segment));
     }
-    const Segment& first = slice.segments_.front();
-    slice.one_segment_ = slice.segments_.size() == 1;
+    const Segment& first = more.segments.front();
+    more.steps = first.steps;
+    slice.one_segment_ = more.segments.size() == 1;
     slice.plain_ = slice.one_segment_ && first.steps.empty() && first.registers.empty();
-    slice.accesses_ = first.accesses;
-    if (slice.segments_.size() > 1) slice.called_ = &called_[slice.address_];
-    if (!guesses) slice.bytes_ = {};
+    more.called = slice.one_segment_ ? nullptr : &called_[more.address];
+    if (!guesses) more.bytes = {};
 }
 
 // --- entering blocks ---
 
 bool Addresses::enter_computed(AddressSlice& slice, uint64_t* found) {
-    if (seen_generation_ != space_->generation()) {
+    if (seen_generation_ != space_->generation()) [[unlikely]] {
         seen_generation_ = space_->generation();
         pages_.fill({});
     }
-    if (slice.segments_.size() > 1 && !calls_are_in_place(slice) && !translated_silently(slice)) {
-        retranslate(slice);
+    if (!slice.one_segment_ || !file_) return enter_segments(slice, found);
+    if (!run(slice.more_->steps, slice.more_->segments.front())) [[unlikely]]
+        return remake(slice, found);
+    slice.accesses_.find(registers_, found);
+    return true;
+}
+
+bool Addresses::enter_segments(AddressSlice& slice, uint64_t* found) {
+    const AddressSlice::More& more = *slice.more_;
+    if (more.segments.size() > 1 && !calls_are_in_place(more) && !translated_silently(more)) {
+        retranslate(more);
         return false;
     }
-    if (!compute(slice.segments_.front(), found)) {
-        remade_slices_++;
-        fill(slice, {.loads_behind_stores = true, .every_op_alone = every_instruction_calls_});
-        called_[slice.address_] = {};
-        return enter_computed(slice, found);
-    }
+    if (!compute(more.segments.front(), found)) return remake(slice, found);
     found_ = found;
     next_segment_ = 1;
-    found_ops_ = slice.segments_.size() > 1 ? slice.segments_[1].first_op : ALL_OPS;
+    found_ops_ = more.segments.size() > 1 ? more.segments[1].first_op : ALL_OPS;
     return true;
+}
+
+// A load of the slice would have to see what a store of the block has yet to write.
+bool Addresses::remake(AddressSlice& slice, uint64_t* found) {
+    remade_slices_++;
+    fill(slice, {.loads_behind_stores = true, .every_op_alone = every_instruction_calls_});
+    called_[slice.more_->address] = {};
+    return enter_computed(slice, found);
 }
 
 // Before an instruction that lies in the call range, or did when its block was translated.
 void Addresses::on_instruction(uc_engine*, uint64_t pc, uint32_t, void* user) {
     Addresses& self = *static_cast<Addresses*>(user);
     if (!self.entered_) return;
-    const std::vector<Segment>& segments = self.entered_->segments_;
+    const std::deque<Segment>& segments = self.entered_->more_->segments;
     if (self.next_segment_ >= segments.size()) return;
     const Segment& segment = segments[self.next_segment_];
     if (segment.pc != pc) return;
@@ -237,7 +278,13 @@ uint64_t Addresses::load_slowly(uint64_t address, unsigned size) {
 // False if a load would have to see what a store of the same segment has yet to write.
 bool Addresses::compute(const Segment& segment, uint64_t* found) {
     if (!segment.registers.empty()) copy_registers(segment);
-    for (const Step& step : segment.steps) {
+    if (!run(segment.steps, segment)) return false;
+    segment.accesses.find(registers_, found);
+    return true;
+}
+
+bool Addresses::run(std::span<const Step> steps, const Segment& segment) {
+    for (const Step& step : steps) {
         uint64_t a = step.a.value(), b = step.b.value(), result;
         switch (step.operation) {
             case Operation::ADD: result = a + b; break;
@@ -254,7 +301,7 @@ bool Addresses::compute(const Segment& segment, uint64_t* found) {
             }
             case Operation::CHECK_APART: {
                 uint64_t loaded = a + (b << step.left);
-                const AddressSlice::Store& store = segment.stores[step.store];
+                const AddressSlice::Store& store = segment.stores[step.place];
                 uint64_t stored = store.where.address();
                 if (loaded - stored < store.size || stored - loaded < step.size) return false;
                 continue;
@@ -264,9 +311,8 @@ bool Addresses::compute(const Segment& segment, uint64_t* found) {
                 result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
                                          step.c.value());
         }
-        *step.result = result & step.mask;
+        results_[step.place] = step.width == Width::BITS_64 ? result : static_cast<uint32_t>(result);
     }
-    segment.accesses.find(found);
     return true;
 }
 
@@ -287,22 +333,22 @@ const uint8_t* Addresses::readable(uint64_t address) {
 // empty again, so that any translation made later, for whatever reason, has no calls; but the engine announces each
 // translation, and the block is found wanting when it is next entered.
 
-bool Addresses::calls_are_in_place(const AddressSlice& slice) const {
+bool Addresses::calls_are_in_place(const AddressSlice::More& slice) const {
     if (every_instruction_calls_) return true;
-    return slice.called_->first <= slice.segments_[1].pc && slice.called_->last >= slice.segments_.back().pc;
+    return slice.called->first <= slice.segments[1].pc && slice.called->last >= slice.segments.back().pc;
 }
 
 // Until one block has run to its end (and not been left by a system call, a fault or a written PC), the engine
 // announces none. So long, a block is translated anew for every single run, and the next one to come is taken to be it.
-bool Addresses::translated_silently(const AddressSlice& slice) {
-    if (announces_ || retranslating_ != slice.address_ || wanted_.none()) return false;
+bool Addresses::translated_silently(const AddressSlice::More& slice) {
+    if (announces_ || retranslating_ != slice.address || wanted_.none()) return false;
     wanted_ = {};
     call_range_.set_nowhere();
     return true;
 }
 
-void Addresses::retranslate(const AddressSlice& slice) {
-    uint64_t address = slice.address_;
+void Addresses::retranslate(const AddressSlice::More& slice) {
+    uint64_t address = slice.address;
     futile_ = retranslating_ == address && !wanted_.none() ? futile_ + 1 : 0;
     if (futile_ == MOST_FUTILE_ATTEMPTS) {
         fail("the engine does not translate the block at " + hexadecimal(address) + " anew");
@@ -311,7 +357,7 @@ void Addresses::retranslate(const AddressSlice& slice) {
     retranslations_++;
     called_[address] = {};
     retranslating_ = address;
-    wanted_ = {slice.segments_[1].pc, slice.segments_.back().pc};
+    wanted_ = {slice.segments[1].pc, slice.segments.back().pc};
     call_range_.set(wanted_.first, wanted_.last);
     uc_ctl_remove_cache(engine_, address, address + 1);
     write_register(engine_, pc_register_, address);

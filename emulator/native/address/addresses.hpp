@@ -7,7 +7,10 @@
 #include <unicorn/unicorn.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +24,7 @@
 #include "address/slice_compiler.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
+#include "short_list.hpp"
 
 namespace perfemu {
 
@@ -31,29 +35,29 @@ struct CalledOps {
     bool none() const { return first > last; }
 };
 
-// How a block's addresses are computed, made once for each decoded block.
+// How a block's addresses are computed, made once for each decoded block. What most blocks need lies in the first line.
 class AddressSlice {
   public:
-    std::span<const AccessSite> sites() const { return sites_; }
+    std::span<const AccessSite> sites() const { return more_->sites; }
 
   private:
     friend class Addresses;
-    // Most accesses: base + displacement, for found[site].
-    struct Direct {
-        const uint64_t* base;
-        uint64_t displacement;
-        uint64_t site;
+    using Word = uint64_t;
 
-        uint64_t address() const { return *base + displacement; }
+    // Most accesses: an entry register + displacement, for found[site]. One word.
+    struct Direct {
+        uint16_t site;
+        uint16_t base;  // Addresses::register_at_
+        int32_t displacement;
     };
-    // ... + ((index << left) >> right)
+    // base + displacement + ((index << left) >> right). Four words.
     struct Indexed {
         const uint64_t* base;
-        uint64_t displacement;
         const uint64_t* index;
+        uint64_t displacement;
+        uint16_t site;
         uint8_t left, right;
-        bool sign;
-        uint32_t site;
+        bool sign;  // the shift to the right copies it
 
         uint64_t address() const {
             uint64_t high = *index << left;
@@ -61,13 +65,33 @@ class AddressSlice {
             return *base + displacement + term;
         }
     };
-    struct Accesses {
-        std::vector<Direct> direct;
-        std::vector<Indexed> indexed;
+    static constexpr size_t INDEXED_WORDS = sizeof(Indexed) / sizeof(Word);
+    static_assert(sizeof(Direct) == sizeof(Word) && sizeof(Indexed) == INDEXED_WORDS * sizeof(Word));
 
-        void find(uint64_t* found) const {
-            for (const Direct& access : direct) found[access.site] = access.address();
-            for (const Indexed& access : indexed) found[access.site] = access.address();
+    // The accesses of a segment: the direct ones, then the indexed ones.
+    struct Accesses {
+        ShortList<Word, 4> words;
+        uint16_t direct = 0, indexed = 0;
+
+        void assign(std::span<const Direct> directs, std::span<const Indexed> others) {
+            std::vector<Word> all(directs.size() + INDEXED_WORDS * others.size());
+            if (!directs.empty()) std::memcpy(all.data(), directs.data(), directs.size_bytes());
+            if (!others.empty()) std::memcpy(all.data() + directs.size(), others.data(), others.size_bytes());
+            words.assign(all);
+            direct = static_cast<uint16_t>(directs.size());
+            indexed = static_cast<uint16_t>(others.size());
+        }
+        void find(const uint64_t* registers, uint64_t* found) const {
+            const Word *word = words.data(), *behind = word + direct;
+            for (; word != behind; ++word) {
+                Direct access = std::bit_cast<Direct>(*word);
+                found[access.site] = registers[access.base] + static_cast<uint64_t>(access.displacement);
+            }
+            for (behind += INDEXED_WORDS * indexed; word != behind; word += INDEXED_WORDS) {
+                Indexed access;
+                std::memcpy(&access, word, sizeof access);
+                found[access.site] = access.address();
+            }
         }
     };
     struct Operand {
@@ -82,10 +106,8 @@ class AddressSlice {
         slice::Width width;
         uint8_t left, right, size;
         slice::Condition condition;
-        uint16_t store;
-        uint64_t mask;  // of the result
+        uint16_t place;  // of the result; CHECK_APART: of the store
         Operand a, b, c;
-        uint64_t* result;
     };
     // A store that a load is checked against.
     struct Store {
@@ -96,19 +118,23 @@ class AddressSlice {
         uint64_t pc;  // of its first instruction
         unsigned first_op;
         std::vector<Step> steps;
-        std::vector<Store> stores;  // by Step::store
+        std::vector<Store> stores;  // by Step::place
         Accesses accesses;
         std::vector<uint8_t> registers;  // whose copies it reads; none if they are read in place
     };
+    struct More {
+        std::span<const Step> steps;  // of the first segment
+        std::deque<Segment> segments;
+        std::vector<AccessSite> sites;
+        uint64_t address = 0;
+        std::vector<uint8_t> bytes;         // what it was made from, if it may have to be made again
+        const CalledOps* called = nullptr;  // of blocks at this address
+    };
 
-    bool plain_ = false;  // `accesses_` is all that there is to do
+    [[no_unique_address]] Accesses accesses_;  // of the first segment; what follows lies in its padding
+    bool plain_ = false;                       // these accesses are all that there is to do
     bool one_segment_ = false;
-    Accesses accesses_;  // of the first segment
-    std::vector<AccessSite> sites_;
-    std::vector<Segment> segments_;
-    uint64_t address_ = 0;
-    std::vector<uint8_t> bytes_;         // what it was made from, if it may have to be made again
-    const CalledOps* called_ = nullptr;  // of blocks at this address
+    std::unique_ptr<More> more_ = std::make_unique<More>();
 };
 
 class Addresses {
@@ -127,7 +153,7 @@ class Addresses {
     Addresses& operator=(const Addresses&) = delete;
 
     void set_address_space(const AddressSpace& space);
-    std::unique_ptr<AddressSlice> compile(uint64_t address, std::span<const uint8_t> bytes);
+    void compile(AddressSlice& slice, uint64_t address, std::span<const uint8_t> bytes);
 
     // The engine is about to run the block. Writes into `found` the address of each site; those that the entry's
     // registers do not tell are written while the block runs. False: the block must be translated anew first; PC has
@@ -137,7 +163,7 @@ class Addresses {
         entered_ = &slice;
         if (!slice.plain_) [[unlikely]]
             return enter_computed(slice, found);
-        slice.accesses_.find(found);
+        slice.accesses_.find(registers_, found);
         return true;
     }
     // Whether `found` is complete as soon as `enter` returns true. May become false in `enter`.
@@ -162,18 +188,23 @@ class Addresses {
     static void on_translation(uc_engine*, uc_tb* block, uc_tb* previous, void* user);
 
     bool enter_computed(AddressSlice& slice, uint64_t* found);
+    bool enter_segments(AddressSlice& slice, uint64_t* found);
+    bool remake(AddressSlice& slice, uint64_t* found);
     void fill(AddressSlice& slice, slice::Caution caution);
-    AddressSlice::Operand operand(slice::Value value);
-    AddressSlice::Indexed indexed(const slice::Address& at, size_t site);
+    void find_registers();
+    const uint64_t* place_of(slice::Value value) const;
+    AddressSlice::Operand operand(slice::Value value) const;
+    AddressSlice::Indexed indexed(const slice::Address& at, size_t site) const;
     void copy_registers(const Segment& segment);
     bool compute(const Segment& segment, uint64_t* found);
+    bool run(std::span<const Step> steps, const Segment& segment);
     uint64_t load(uint64_t address, unsigned size);
     [[gnu::noinline]] uint64_t load_slowly(uint64_t address, unsigned size);
     const uint8_t* readable(uint64_t address);
     slice::FlagBits flags() const;
-    bool calls_are_in_place(const AddressSlice& slice) const;
-    bool translated_silently(const AddressSlice& slice);
-    void retranslate(const AddressSlice& slice);
+    bool calls_are_in_place(const AddressSlice::More& slice) const;
+    bool translated_silently(const AddressSlice::More& slice);
+    void retranslate(const AddressSlice::More& slice);
     void fail(std::string what);
 
     uc_engine* engine_;
@@ -186,10 +217,11 @@ class Addresses {
     const AddressSpace* space_ = nullptr;
 
     // What slices compute with.
-    const uint64_t zero_ = 0;
-    std::array<uint64_t, slice::ENTRY_REGISTERS> copies_{};  // of registers, without a register file
+    const uint64_t* registers_ = nullptr;                         // those of the entry, in the engine or copied
+    std::array<uint16_t, slice::ENTRY_REGISTERS> register_at_{};  // by number: where behind that
+    std::array<uint64_t, slice::ENTRY_REGISTERS> copies_{};       // of registers, without a register file
     std::array<int, slice::ENTRY_REGISTERS> engine_numbers_{};
-    std::array<uint64_t, slice::MOST_RESULTS> results_{};
+    std::array<uint64_t, 1 + slice::MOST_RESULTS> results_{};  // behind a zero
 
     // The block that was entered last.
     const AddressSlice* entered_ = nullptr;

@@ -172,7 +172,8 @@ class AddressTracer {
         if (space_->read(address, now) != size) throw std::logic_error("a block that is not mapped");
         if (block.slice && block.bytes == now) return block;
         block = {.address = address, .size = size, .ops = isa_->decode(address, now), .bytes = now};
-        block.slice = addresses_->compile(address, now);
+        block.slice = std::make_unique<AddressSlice>();
+        addresses_->compile(*block.slice, address, now);
         block.found.resize(block.slice->sites().size());
         return block;
     }

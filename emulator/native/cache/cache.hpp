@@ -45,7 +45,7 @@ class OuterCache : public Cache {
     OuterCache(const Config& file, const std::string& name);
 
     Inclusion inclusion;
-    uint64_t clock = 0;  // for Times::last_use: one core's would not do, if the cache is shared
+    uint64_t clock = 0;  // for last_use: one core's would not do, if the cache is shared
     bool shared;         // by all cores
     // By Request: FETCH, LOAD, STORE.
     Probe access[3];

@@ -23,7 +23,7 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
     Arrival arrival;
     if (hit) {
         uint8_t& flags = cache.flags[slot];
-        arrival = {std::max(cycle + cache.latency, cache.times[slot].arrival),
+        arrival = {std::max(cycle + cache.latency, cache.arrival[slot]),
                    static_cast<uint8_t>(flags & (DIRTY | SHARED))};
         if (demanded && flags & PREFETCHED) {
             flags &= static_cast<uint8_t>(~PREFETCHED);

@@ -111,10 +111,10 @@ uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
 
 uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Probe refill, uint64_t page,
                                  uint64_t cycle) {
-    const Shortcuts::Entry& shortcut = pages.at(page);
-    if (shortcut.tag == page) {
-        shortcut.times->last_use = ++now_;
-        return std::max(cycle, shortcut.times->arrival);
+    const Shortcuts::Entry shortcut = pages.at(page);
+    if (!Shortcuts::difference(shortcut, page)) {
+        pages.use(shortcut, ++now_);
+        return std::max(cycle, pages.arrival(shortcut));
     }
     uint32_t slot = tlb.find(page);
     bool hit = slot != TagArray::NOWHERE;
@@ -132,7 +132,7 @@ uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Pr
     }
     pages.age(page);
     if (hit || tlb.fill_is_use()) pages.set(page, slot);
-    return std::max(cycle, tlb.times[slot].arrival);
+    return std::max(cycle, tlb.arrival[slot]);
 }
 
 uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cycle) {
@@ -143,7 +143,7 @@ uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cyc
     cycle += l2tlb_->latency;
     if (slot != TagArray::NOWHERE) {
         l2tlb_->use(slot, ++now_);
-        return std::max(cycle, l2tlb_->times[slot].arrival);
+        return std::max(cycle, l2tlb_->arrival[slot]);
     }
     uint64_t arrival = walk(request, page, cycle);
     slot = l2tlb_->room(page);
@@ -177,6 +177,7 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
 uint64_t MemorySystem::access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
                                    uint32_t elements) {
     if (!l1d_ && !dtlb_) return cycle;
+    if (!outer_.empty()) outer_[0]->expect(address >> line_shift_);
     bool loads = request == Request::LOAD;
     if (l1d_) {
         uint32_t element = size / elements;
@@ -206,7 +207,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
     bool hit = slot != TagArray::NOWHERE, first_use = false;
     uint64_t ready;
     if (hit) {
-        ready = std::max(cycle + cache.latency, cache.times[slot].arrival);
+        ready = std::max(cycle + cache.latency, cache.arrival[slot]);
         if (cache.flags[slot] & PREFETCHED) {
             cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
             first_use = true;
@@ -303,7 +304,7 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
     bool hit = slot != TagArray::NOWHERE, first_use = false;
     uint64_t ready;
     if (hit) {
-        ready = std::max(cycle + cache.latency, cache.times[slot].arrival);
+        ready = std::max(cycle + cache.latency, cache.arrival[slot]);
         first_use = cache.flags[slot] & PREFETCHED;
         cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
         cache.use(slot, ++now_);

@@ -49,36 +49,32 @@ class MemorySystem {
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
         touched_page_ = NO_LINE;
-        const Shortcuts::Entry& line = fetches_.line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
-        if (line.tag != address >> SHORTCUT_SHIFT || page.tag != address >> PAGE_SHIFT) [[unlikely]]
+        const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
+        if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT) | Shortcuts::difference(page, address >> PAGE_SHIFT))
+            [[unlikely]]
             return access_instructions(address, cycle);
         ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
         totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
-        return ready(cycle, fetch_latency_, *line.times, *page.times);
+        return ready(cycle, fetch_latency_, fetches_, line, fetch_pages_, page);
     }
     // For callers who do not ask when the data are there. Whether an access of `span` + 1 bytes is one of those that
     // change nothing but counts, among them that of unaligned ones, which it is if it has a bit of `unaligned`: then it
     // is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise nothing is done.
     bool touch(bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        const Shortcuts::Entry& line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
-        if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
-            (line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT))
-            return false;
-        line.times->last_use = page.times->last_use = ++now_;
-        return true;
+        return touch_by(EVER, stores, address, span, unaligned);
     }
     // The same for callers who do ask: everything must have been there before `cycle`, so that the access takes the
     // latency of a hit, from whatever later cycle on.
     bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        const Shortcuts::Entry& line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
+        const Shortcuts::Entry line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
         if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
-            (line.tag ^ address >> SHORTCUT_SHIFT) | (page.tag ^ address >> PAGE_SHIFT))
+            Shortcuts::difference(line, address >> SHORTCUT_SHIFT) | Shortcuts::difference(page, address >> PAGE_SHIFT))
             return false;
-        if (std::max(line.times->arrival, page.times->arrival) > cycle) return false;
-        line.times->last_use = page.times->last_use = ++now_;
+        if (cycle != EVER && std::max(loads_.arrival(line), data_pages_.arrival(page)) > cycle) return false;
+        loads_.use(line, ++now_);
+        data_pages_.use(page, now_);
         return true;
     }
     // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
@@ -88,29 +84,20 @@ class MemorySystem {
         return l1d_ && !l1d_->prefetchers.empty() ? size - 1 : (element & (0 - element)) - 1;
     }
     // The same for a fetch; L1I_ACCESS and ITLB_ACCESS are the caller's.
-    bool touch_line(uint64_t address) {
-        const Shortcuts::Entry& line = fetches_.line(address >> SHORTCUT_SHIFT);
-        if (line.tag != address >> SHORTCUT_SHIFT) return false;
-        if (address >> PAGE_SHIFT != touched_page_) {
-            const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
-            if (page.tag != address >> PAGE_SHIFT) return false;
-            page.times->last_use = now_ + 1;
-            touched_page_ = page.tag;
-        }
-        line.times->last_use = ++now_;
-        return true;
-    }
+    bool touch_line(uint64_t address) { return touch_line_by(EVER, address); }
     // The same for callers who do ask when.
     bool touch_line_by(uint64_t cycle, uint64_t address) {
-        const Shortcuts::Entry& line = fetches_.line(address >> SHORTCUT_SHIFT);
-        if (line.tag != address >> SHORTCUT_SHIFT || line.times->arrival > cycle) return false;
+        const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
+        if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
+        if (cycle != EVER && fetches_.arrival(line) > cycle) return false;
         if (address >> PAGE_SHIFT != touched_page_) {
-            const Shortcuts::Entry& page = fetch_pages_.at(address >> PAGE_SHIFT);
-            if (page.tag != address >> PAGE_SHIFT || page.times->arrival > cycle) return false;
-            page.times->last_use = now_ + 1;
-            touched_page_ = page.tag;
+            const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
+            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
+            if (cycle != EVER && fetch_pages_.arrival(page) > cycle) return false;
+            fetch_pages_.use(page, now_ + 1);
+            touched_page_ = address >> PAGE_SHIFT;
         }
-        line.times->last_use = ++now_;
+        fetches_.use(line, ++now_);
         return true;
     }
     void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
@@ -142,6 +129,7 @@ class MemorySystem {
     static constexpr unsigned SHORTCUT_SHIFT = 6;  // lines of another size than 64 bytes have no shortcuts
     static constexpr uint64_t SHORTCUT_MASK = 63;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
+    static constexpr uint64_t EVER = ~uint64_t{0};  // a cycle by which everything is there
 
     struct Arrival {
         uint64_t cycle;
@@ -157,22 +145,22 @@ class MemorySystem {
 
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.
-    bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, const Shortcuts& lines, Probe access, Probe lookup) {
-        const Shortcuts::Entry& line = lines.line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry& page = data_pages_.at(address >> PAGE_SHIFT);
-        if (((address | ~SHORTCUT_MASK) & (size - 1)) || line.tag != address >> SHORTCUT_SHIFT ||
-            page.tag != address >> PAGE_SHIFT)
+    bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, Shortcuts& lines, Probe access, Probe lookup) {
+        const Shortcuts::Entry line = lines.line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
+        if (((address | ~SHORTCUT_MASK) & (size - 1)) | Shortcuts::difference(line, address >> SHORTCUT_SHIFT) |
+            Shortcuts::difference(page, address >> PAGE_SHIFT))
             return false;
         ++totals_[static_cast<unsigned>(access)];
         totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
-        cycle = ready(cycle, data_latency_, *line.times, *page.times);
+        cycle = ready(cycle, data_latency_, lines, line, data_pages_, page);
         return true;
     }
-    uint64_t ready(uint64_t cycle, uint64_t latency, Times& line, Times& page) {
-        ++now_;
-        line.last_use = now_;
-        page.last_use = now_;
-        return std::max(std::max(cycle, page.arrival) + latency, line.arrival);
+    uint64_t ready(uint64_t cycle, uint64_t latency, Shortcuts& lines, Shortcuts::Entry line, Shortcuts& pages,
+                   Shortcuts::Entry page) {
+        lines.use(line, ++now_);
+        pages.use(page, now_);
+        return std::max(std::max(cycle, pages.arrival(page)) + latency, lines.arrival(line));
     }
 
     uint64_t access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,

@@ -10,14 +10,8 @@
 
 namespace perfemu {
 
-// Of an entry in a cache or TLB.
-struct Times {
-    uint64_t last_use = 0;  // as a number that grows with every access
-    uint64_t arrival = 0;   // the cycle from which on it can be used
-};
-
 // In every policy a second use of an entry right behind the first, with no other use in the set between them, must
-// change nothing but Times::last_use: callers do not report it.
+// change nothing but TagArray::last_use: callers do not report it.
 class Replacement {
   public:
     using Maker = std::unique_ptr<Replacement> (*)(uint32_t sets, uint32_t ways);
@@ -29,10 +23,10 @@ class Replacement {
     // A hit, or a write-back from an inner cache. `slot` is set * ways + way.
     virtual void used(uint32_t slot) = 0;
     virtual void filled(uint32_t slot) = 0;
-    // The way to be replaced in a set all of whose ways are full; `times` are theirs.
-    virtual uint32_t victim(uint32_t set, const Times* times) = 0;
+    // The way to be replaced in a set all of whose ways are full; `last_use` is theirs.
+    virtual uint32_t victim(uint32_t set, const uint64_t* last_use) = 0;
 
-    // Whether Times::last_use is all that the policy asks for: then used and filled need not be called.
+    // Whether TagArray::last_use is all that the policy asks for: then used and filled need not be called.
     virtual bool only_last_use() const { return false; }
     // Whether a fill is as good as a use: then the first hit on a new entry changes nothing either.
     virtual bool fill_is_use() const { return true; }

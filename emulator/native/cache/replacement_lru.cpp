@@ -14,15 +14,15 @@ class LeastRecentlyUsed final : public Replacement {
     void used(uint32_t) override {}
     void filled(uint32_t) override {}
 
-    uint32_t victim(uint32_t, const Times* times) override {
+    uint32_t victim(uint32_t, const uint64_t* last_use) override {
         // The way in the lowest bits: one comparison for both. Two chains, for the host's sake.
-        uint64_t even = times[0].last_use << shift_, odd = ~uint64_t{0};
+        uint64_t even = last_use[0] << shift_, odd = ~uint64_t{0};
         uint32_t way = 1;
         for (; way + 1 < ways_; way += 2) {
-            odd = std::min(odd, times[way].last_use << shift_ | way);
-            even = std::min(even, times[way + 1].last_use << shift_ | (way + 1));
+            odd = std::min(odd, last_use[way] << shift_ | way);
+            even = std::min(even, last_use[way + 1] << shift_ | (way + 1));
         }
-        if (way < ways_) odd = std::min(odd, times[way].last_use << shift_ | way);
+        if (way < ways_) odd = std::min(odd, last_use[way] << shift_ | way);
         return static_cast<uint32_t>(std::min(even, odd) & ((uint64_t{1} << shift_) - 1));
     }
 

@@ -14,7 +14,7 @@ class TreePseudoLru final : public Replacement {
 
     // Where the number of ways is not a power of two, the rightmost leaves do not exist: a half without ways is never
     // entered.
-    uint32_t victim(uint32_t set, const Times*) override {
+    uint32_t victim(uint32_t set, const uint64_t*) override {
         const uint8_t* tree = &points_right_[set * leaves_];
         uint32_t node = 1, first = 0;
         for (uint32_t half = leaves_ / 2; half; half /= 2) {

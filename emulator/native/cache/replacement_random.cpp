@@ -11,7 +11,7 @@ class Random final : public Replacement {
     void filled(uint32_t) override {}
 
     // xorshift64 (Marsaglia, "Xorshift RNGs", 2003: shifts 13, 7, 17); its upper half scaled to the ways.
-    uint32_t victim(uint32_t, const Times*) override {
+    uint32_t victim(uint32_t, const uint64_t*) override {
         state_ ^= state_ << 13;
         state_ ^= state_ >> 7;
         state_ ^= state_ << 17;

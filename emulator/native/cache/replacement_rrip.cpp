@@ -25,7 +25,7 @@ class Rrip final : public Replacement {
         if (set % DUEL_SETS == BIMODAL_LEADER && selector_ > 0) --selector_;
     }
 
-    uint32_t victim(uint32_t set, const Times*) override {
+    uint32_t victim(uint32_t set, const uint64_t*) override {
         uint8_t* intervals = &interval_[set * ways_];
         for (;;) {
             for (uint32_t way = 0; way < ways_; ++way)

@@ -1,4 +1,4 @@
-// Where the tags are whose next use changes nothing but Times::last_use: the inline path's way around the search.
+// Where the tags are whose next use changes nothing but TagArray::last_use: the inline path's way around the search.
 // The host's affair: the guest sees no trace of it, and what is not found here is found by TagArray::find.
 #pragma once
 
@@ -13,34 +13,39 @@ namespace perfemu {
 
 class Shortcuts {
   public:
-    struct Entry {
-        uint64_t tag = TagArray::NO_TAG;
-        Times* times = nullptr;  // of the tag's slot
-    };
+    // A tag, VALID, and the tag's slot in one word, so that the table takes little of the host's first cache.
+    using Entry = uint64_t;
 
     Shortcuts() = default;  // of nothing
 
     // `spread`: pages of a stack get other places than those of a program.
     Shortcuts(TagArray& array, bool spread)
-        : array_(&array), entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * 2) {
+        : array_(array.slots() <= SLOT_MASK ? &array : nullptr),
+          entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * 2, 0), last_use_(array.last_use.data()),
+          arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;
         spread_ = spread ? ~uint64_t{0} : 0;
         // If uses have an order in the policy's eyes, only the set's last is a shortcut.
-        if (!array.only_last_use()) recent_.assign(array.set_mask() + 1, TagArray::NO_TAG);
+        if (array_ && !array.only_last_use()) recent_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 
     // The entry that has the tag, or one that has another.
-    const Entry& at(uint64_t tag) const { return entries_[place(tag)]; }
+    Entry at(uint64_t tag) const { return entries_[place(tag)]; }
     // The same where tags are not spread, as lines are not.
-    const Entry& line(uint64_t tag) const { return entries_[(tag ^ tag >> 9) & mask_]; }
+    Entry line(uint64_t tag) const { return entries_[(tag ^ tag >> 9) & mask_]; }
+    // Zero if the entry has the tag.
+    static uint64_t difference(Entry entry, uint64_t tag) { return entry >> SLOT_BITS ^ (tag << 1 | VALID); }
+    void use(Entry entry, uint64_t now) { last_use_[entry & SLOT_MASK] = now; }
+    uint64_t arrival(Entry entry) const { return arrival_[entry & SLOT_MASK]; }
 
     void set(uint64_t tag, uint32_t slot) {
-        if (!array_) return;
+        if (!array_ || tag > MOST_TAG) return;
         if (!recent_.empty()) recent_[array_->set(tag)] = tag;
-        entry(tag) = {tag, &array_->times[slot]};
+        entries_[place(tag)] = (tag << 1 | VALID) << SLOT_BITS | slot;
     }
     void clear(uint64_t tag) {
-        if (entry(tag).tag == tag) entry(tag).tag = TagArray::NO_TAG;
+        Entry& entry = entries_[place(tag)];
+        if (difference(entry, tag) == 0) entry = 0;
     }
     // A tag is used or filled: its set's former shortcut is none any more.
     void age(uint64_t tag) {
@@ -48,16 +53,18 @@ class Shortcuts {
     }
 
   private:
-    static constexpr uint64_t MINIMUM = 32;
+    static constexpr uint64_t MINIMUM = 32, VALID = 1;
+    static constexpr unsigned SLOT_BITS = 15;
+    static constexpr uint64_t SLOT_MASK = (1 << SLOT_BITS) - 1, MOST_TAG = ~uint64_t{0} >> (SLOT_BITS + 1);
 
     // XOR alone makes zeros of the many ones in a stack's pages, and a program's pages have zeros, too.
     uint64_t place(uint64_t tag) const { return ((tag ^ tag >> 9) + (tag >> 9 & spread_)) & mask_; }
 
-    Entry& entry(uint64_t tag) { return entries_[place(tag)]; }
-
     TagArray* array_ = nullptr;
-    std::vector<Entry> entries_{1};
+    std::vector<Entry> entries_ = std::vector<Entry>(1);
     uint64_t mask_ = 0;
+    uint64_t* last_use_ = nullptr;  // the array's
+    const uint64_t* arrival_ = nullptr;
     uint64_t spread_ = 0;
     std::vector<uint64_t> recent_;  // by set; empty if every tag may be a shortcut
 };

@@ -31,7 +31,8 @@ TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint6
     std::string policy = table.has("replacement") ? table.text("replacement") : "lru";
     auto maker = Replacement::Row::find(policy, table.path("replacement"), "replacement policy");
     replacement_ = maker(static_cast<uint32_t>(sets), ways_);
-    times.resize(entries);
+    last_use.assign(entries, 0);
+    arrival.assign(entries, 0);
     only_last_use_ = replacement_->only_last_use();
     fill_is_use_ = replacement_->fill_is_use();
 }

@@ -20,7 +20,7 @@ class TagArray {
     // std::invalid_argument; `key` is what the number of entries comes from, in steps of `unit`.
     TagArray(const Config& table, uint64_t entries, const char* key, uint64_t unit = 1);
 
-    TagArray() : times(1), tags_{NO_TAG} {}  // of one slot, for nothing
+    TagArray() : last_use(1), arrival(1), tags_{NO_TAG} {}  // of one slot, for nothing
 
     uint32_t slots() const { return static_cast<uint32_t>(tags_.size()); }
     uint64_t tag(uint32_t slot) const { return tags_[slot]; }
@@ -44,7 +44,7 @@ class TagArray {
     }
 
     void use(uint32_t slot, uint64_t now) {
-        times[slot].last_use = now;
+        last_use[slot] = now;
         if (!only_last_use_) replacement_->used(slot);
     }
 
@@ -53,16 +53,17 @@ class TagArray {
     uint32_t room(uint64_t tag) {
         uint32_t in_set = set(tag);
         if (held_[in_set] < ways_) return empty_slot(in_set);
-        return in_set * ways_ + replacement_->victim(in_set, &times[in_set * ways_]);
+        return in_set * ways_ + replacement_->victim(in_set, &last_use[in_set * ways_]);
     }
 
-    void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrival) {
+    void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrives) {
         uint32_t in_set = set(tag);
         held_[in_set] += tags_[slot] == NO_TAG;
         tags_[slot] = tag;
         set_low(in_set, slot, tag);
         if (!hints_.empty()) hint(tag) = slot;
-        times[slot] = {now, arrival};
+        last_use[slot] = now;
+        arrival[slot] = arrives;
         if (!only_last_use_) replacement_->filled(slot);
     }
 
@@ -73,11 +74,25 @@ class TagArray {
         set_low(in_set, slot, NO_TAG);
     }
 
-    std::vector<Times> times;  // by slot
+    // Brings what `find` and what follows it will read into the host's cache.
+    void expect(uint64_t tag) const {
+        if (!hints_.empty()) return;
+        uint64_t in_set = set(tag);
+        __builtin_prefetch(&lows_[in_set * groups_]);
+        for (uint64_t slot = in_set * ways_, end = slot + ways_; slot < end; slot += SLOTS_OF_A_HOST_LINE) {
+            __builtin_prefetch(&tags_[slot]);
+            __builtin_prefetch(&last_use[slot]);
+            __builtin_prefetch(&arrival[slot]);
+        }
+    }
+
+    // By slot: the last use, as a number that grows with every access; the cycle from which on the entry can be used.
+    std::vector<uint64_t> last_use, arrival;
 
   private:
     static constexpr uint64_t MAXIMUM = 1 << 26;  // entries
-    static constexpr uint32_t MANY_WAYS = 16;     // from here on, remembering where a tag was is faster than looking
+    static constexpr uint32_t SLOTS_OF_A_HOST_LINE = 8;
+    static constexpr uint32_t MANY_WAYS = 16;  // from here on, remembering where a tag was is faster than looking
 
     using Lanes [[gnu::vector_size(16)]] = uint32_t;
 

@@ -36,6 +36,22 @@ class BranchUnit {
         if (kind == BranchKind::DIRECT) return found(pc);
         return other(pc, kind, next, fallthrough);
     }
+    // The same for callers who do not ask how it was predicted: then the host need not foresee it either.
+    void learn(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+        if (kind != BranchKind::CONDITIONAL || !gshare_) {
+            resolve(pc, kind, next, fallthrough);
+            return;
+        }
+        uint64_t taken = next != fallthrough;
+        path_ = path_ << 1 | taken;
+        uint64_t wrong = gshare_->learn(pc, taken) != static_cast<bool>(taken);
+        totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong;
+        totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong;
+        if (taken & static_cast<uint64_t>(!targets_.knows_best(pc))) {
+            bool known = targets_.learn(pc);
+            totals_[static_cast<unsigned>(Probe::BTB_MISS)] += !(known | static_cast<bool>(wrong));
+        }
+    }
 
   private:
     Prediction conditional(uint64_t pc, uint64_t next, uint64_t fallthrough) {

@@ -14,23 +14,30 @@ namespace perfemu {
 class Gshare final : public DirectionPredictor {
   public:
     explicit Gshare(const Config& parameters)
-        : counters_(power_of_two(parameters, "entries", 16384), WEAKLY_NOT_TAKEN), mask_(counters_.size() - 1) {
-        unsigned index_bits = static_cast<unsigned>(std::countr_zero(counters_.size()));
+        : mask_(power_of_two(parameters, "entries", 16384) - 1),
+          counters_(mask_ / IN_A_BYTE + 1, ALL_WEAKLY_NOT_TAKEN) {
+        unsigned index_bits = static_cast<unsigned>(std::countr_one(mask_));
         int64_t bits = within(parameters, "history_bits", std::min(index_bits, 12u), 0, index_bits);
         history_mask_ = (uint64_t{1} << bits) - 1;
     }
 
     bool learn(uint64_t pc, bool taken) override {
-        uint8_t& counter = counters_[(spread(pc) ^ history_) & mask_];
+        uint64_t index = (spread(pc) ^ history_) & mask_;
+        uint8_t& counters = counters_[index / IN_A_BYTE];
+        unsigned place = index % IN_A_BYTE * 2;
+        auto counter = static_cast<uint8_t>(counters >> place & 3);
         bool predicted = predicts_taken(counter);
-        counter = trained(counter, taken);
+        counters = static_cast<uint8_t>(counters ^ (counter ^ trained(counter, taken)) << place);
         history_ = (history_ << 1 | static_cast<uint64_t>(taken)) & history_mask_;
         return predicted;
     }
 
   private:
-    std::vector<uint8_t> counters_;
+    static constexpr uint64_t IN_A_BYTE = 4;  // so that they take little of the host's first cache
+    static constexpr uint8_t ALL_WEAKLY_NOT_TAKEN = WEAKLY_NOT_TAKEN * 0b01010101;
+
     uint64_t mask_;
+    std::vector<uint8_t> counters_;
     uint64_t history_mask_;
     uint64_t history_ = 0;  // the newest lowest
 };

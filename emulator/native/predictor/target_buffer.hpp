@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "predictor/tables.hpp"
 
 namespace perfemu {
 
-// Set associative; in each set the entry used last stands first, and the last is replaced. Tags are whole addresses.
+// Set associative; the entry of each set that was used longest ago is replaced. Tags are whole addresses.
 class TargetBuffer {
   public:
     // Of `branch.btb_entries` in sets of `branch.btb_ways`. Without entries every target is known.
@@ -24,31 +25,34 @@ class TargetBuffer {
             throw std::invalid_argument(branch.path("btb_entries") + ": " + std::to_string(entries) + " in " +
                                         std::to_string(ways_) + " ways is no power of two of sets");
         set_mask_ = sets - 1;
-        entries_.resize(static_cast<size_t>(entries), NO_BRANCH);
+        newest_.resize(sets, NO_BRANCH);
+        others_.resize(sets * (ways_ - 1), NO_BRANCH);
     }
 
     // A branch was taken. Returns whether it was known.
     bool learn(uint64_t pc) {
-        if (entries_.empty()) return true;
-        uint64_t* set = &entries_[(spread(pc) & set_mask_) * ways_];
-        if (*set == pc) [[likely]]
+        if (newest_.empty()) return true;
+        size_t set = spread(pc) & set_mask_;
+        if (newest_[set] == pc) [[likely]]
             return true;
         return look_further(set, pc);
     }
+    // Whether a branch at `pc` would change nothing.
+    bool knows_best(uint64_t pc) const { return newest_.empty() || newest_[spread(pc) & set_mask_] == pc; }
 
   private:
     static constexpr uint64_t NO_BRANCH = ~uint64_t{0};  // where none can be
 
-    [[gnu::noinline]] bool look_further(uint64_t* set, uint64_t pc) {
-        size_t way = 0;
-        while (way < ways_ - 1 && set[way] != pc) way++;
-        bool known = set[way] == pc;
-        for (; way > 0; way--) set[way] = set[way - 1];
-        *set = pc;
-        return known;
+    // In front of `pc` goes nothing: what was there moves on by one, up to where `pc` was.
+    [[gnu::noinline]] bool look_further(size_t set, uint64_t pc) {
+        uint64_t moving = std::exchange(newest_[set], pc);
+        uint64_t* others = others_.data() + set * (ways_ - 1);
+        for (size_t way = 0; way < ways_ - 1 && moving != pc; way++) std::swap(moving, others[way]);
+        return moving == pc;
     }
 
-    std::vector<uint64_t> entries_;
+    std::vector<uint64_t> newest_;  // by set: the entry used last, which is almost always the wanted one
+    std::vector<uint64_t> others_;  // ways_ - 1 of each set, from the younger to the older
     uint64_t set_mask_ = 0;
     size_t ways_ = 0;
 };

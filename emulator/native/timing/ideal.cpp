@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "probes.hpp"
+#include "short_list.hpp"
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
 #include "timing/pipeline_model.hpp"
@@ -20,37 +21,41 @@ struct Event {
     uint16_t next;  // of a branch: the offset behind it; of a fetch: the line's number, from the block's first line on
 };
 
-// A load or store of a block that consists of nothing else but fetches and a branch at its end.
+// The parts of a block that consists of nothing else but fetches, loads, stores, and a branch at its end. Small, so
+// that those of most blocks lie on one cache line. What lies between two fetches is a stretch; the lines of a block's
+// stretches follow each other.
+struct Stretch {
+    uint16_t op;      // whose bytes are in the line to be fetched
+    uint16_t behind;  // its last access
+};
 struct Access {
     uint16_t span;       // its size less 1
-    uint16_t unaligned;  // address bits that it does not have if it is aligned
-    uint16_t event;      // that says more
-    bool stores;
+    uint16_t unaligned;  // STORE, and address bits that it does not have if it is aligned
+
+    static constexpr uint16_t STORE = 0x8000;
+};
+union Part {
+    Stretch stretch;
+    Access access;  // of the site of the same number
 };
 
 // Loads and stores are counted in two halves of one number, which `settle` comes to empty often enough.
 constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
 
-// What lies between two fetches.
-struct Stretch {
-    uint64_t line;    // to be fetched, as address / line's size
-    uint16_t op;      // whose bytes are in it
-    uint16_t behind;  // its last access
-};
+struct alignas(64) Block final : PreparedBlock {
+    uint64_t address = 0;
+    uint16_t loads = 0, stores = 0;
+    uint16_t stretches = 0;      // of the parts; the rest are accesses
+    uint16_t branch_offset = 0;  // if there is one
+    uint64_t end = 0;
+    BranchKind branch = BranchKind::NONE;
+    bool simple = true;  // the parts tell everything
+    bool repeated = false;
+    ShortList<Part, 5> parts;
 
-struct Block final : PreparedBlock {
-    uint64_t address;
     std::vector<Event> events;
     std::vector<uint32_t> first_event;  // by op, and behind the last
     std::vector<uint16_t> first_line;   // by op: of its bytes, as FETCH's
-    bool repeated = false;
-
-    bool simple = true;            // what follows tells everything
-    std::vector<Access> accesses;  // by site
-    std::vector<Stretch> stretches;
-    uint64_t touches = 0;  // LOAD for each load, STORE for each store
-    BranchKind branch = BranchKind::NONE;
-    uint64_t branch_pc = 0, end = 0;
 };
 
 class Ideal final : public Pipeline {
@@ -105,25 +110,29 @@ class Ideal final : public Pipeline {
             retire(block, addresses, 0, count, next, NO_LIMIT);
             return;
         }
-        touched_data_ += block.touches;
-        const Access* const accesses = block.accesses.data();
+        touched_data_ += block.loads + STORE * block.stores;
+        const Part* const stretches = block.parts.data();
+        const Part* const accesses = stretches + block.stretches;
+        uint64_t line = block.address >> line_shift_;
         size_t site = 0;
-        for (const Stretch& stretch : block.stretches) {
-            if (stretch.line != line_) {
-                line_ = stretch.line;
-                uint64_t line = stretch.line << line_shift_;
-                if (memory_.touch_line(line)) [[likely]]
+        for (const Part* part = stretches; part != accesses; ++part, ++line) {
+            if (line != line_) {
+                line_ = line;
+                if (memory_.touch_line(line << line_shift_)) [[likely]]
                     ++touched_lines_;
                 else
-                    memory_.fetch(line, cycle_ + stretch.op);
+                    memory_.fetch(line << line_shift_, cycle_ + part->stretch.op);
             }
-            for (; site != stretch.behind; ++site) {
-                const Access& access = accesses[site];
-                if (!memory_.touch(access.stores, addresses[site], access.span, access.unaligned)) [[unlikely]]
+            for (; site != part->stretch.behind; ++site) {
+                Access access = accesses[site].access;
+                bool stores = access.unaligned & Access::STORE;
+                uint64_t unaligned = access.unaligned & (Access::STORE - 1u);
+                if (!memory_.touch(stores, addresses[site], access.span, unaligned)) [[unlikely]]
                     access_in_full(block, site, addresses);
             }
         }
-        if (block.branch != BranchKind::NONE) branches_.resolve(block.branch_pc, block.branch, next, block.end);
+        if (block.branch != BranchKind::NONE)
+            branches_.learn(block.address + block.branch_offset, block.branch, next, block.end);
         cycle_ += count;
     }
 
@@ -178,36 +187,43 @@ class Ideal final : public Pipeline {
   private:
     void simplify(Block& block, std::span<const TimedOp> ops, std::span<const AccessSite> sites) const {
         block.simple = !block.repeated;
+        std::vector<Part> parts, accesses;
         for (const Event& event : block.events) {
+            bool store = event.kind == Event::STORE;
             switch (event.kind) {
                 case Event::FETCH:
-                    block.stretches.push_back({block.address / line_bytes_ + event.next, event.op,
-                                               static_cast<uint16_t>(block.accesses.size())});
+                    block.simple &= event.next == parts.size();
+                    parts.push_back({.stretch = {event.op, static_cast<uint16_t>(accesses.size())}});
                     break;
                 case Event::LOAD:
                 case Event::STORE: {
-                    block.simple &= event.site == block.accesses.size();
-                    block.accesses.push_back({static_cast<uint16_t>(event.size - 1),
-                                              static_cast<uint16_t>(memory_.unaligned_bits(event.size, event.elements)),
-                                              static_cast<uint16_t>(&event - block.events.data()),
-                                              event.kind == Event::STORE});
-                    block.touches += event.kind == Event::STORE ? STORE : LOAD;
-                    ++block.stretches.back().behind;
+                    block.simple &= event.site == accesses.size();
+                    uint64_t unaligned = memory_.unaligned_bits(event.size, event.elements);
+                    accesses.push_back({.access = {static_cast<uint16_t>(event.size - 1),
+                                                   static_cast<uint16_t>(unaligned | (store ? Access::STORE : 0))}});
+                    ++(store ? block.stores : block.loads);
+                    ++parts.back().stretch.behind;
                     break;
                 }
                 case Event::PREFETCH: block.simple = false; break;
                 case Event::BRANCH:
                     block.simple &= event.op + 1U == ops.size();
                     block.branch = event.branch;
-                    block.branch_pc = block.address + event.offset;
+                    block.branch_offset = event.offset;
                     block.end = block.address + event.next;
             }
         }
-        block.simple &= block.accesses.size() == sites.size();
+        block.simple &= accesses.size() == sites.size();
+        block.stretches = static_cast<uint16_t>(parts.size());
+        parts.insert(parts.end(), accesses.begin(), accesses.end());
+        block.parts.assign(parts);
     }
 
     [[gnu::noinline]] void access_in_full(const Block& block, size_t site, const uint64_t* addresses) {
-        const Event& event = block.events[block.accesses[site].event];
+        auto accesses = [&](const Event& event) {
+            return (event.kind == Event::LOAD || event.kind == Event::STORE) && event.site == site;
+        };
+        const Event& event = *std::ranges::find_if(block.events, accesses);
         touched_data_ -= event.kind == Event::STORE ? STORE : LOAD;
         access(event, addresses, block.address + event.offset, cycle_ + event.op);
     }

@@ -191,6 +191,61 @@ void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
 
 // --- entering blocks ---
 
+FlagBits Addresses::flags() const {
+    if (!file_ || !file_->negative) return read_flags(engine_, arch_);
+    return {static_cast<bool>(*file_->negative >> 31), *file_->not_zero == 0, *file_->carry != 0,
+            static_cast<bool>(*file_->overflow >> 31)};
+}
+
+// The guest's memory. What cannot be read is zero: the instruction whose load this is will fault for the same reason,
+// so that no address that depends on it is of an instruction that retires.
+inline uint64_t Addresses::load(uint64_t address, unsigned size) {
+    const CachedPage& cached = pages_[(address >> PAGE_SHIFT) % CACHED_PAGES];
+    if (cached.page != address >> PAGE_SHIFT || (address & PAGE_MASK) > PAGE_SIZE - sizeof(uint64_t)) [[unlikely]]
+        return load_slowly(address, size);
+    const uint8_t* from = cached.host + (address & PAGE_MASK);
+    switch (size) {
+        case 8: return host_value<uint64_t>(from);
+        case 4: return host_value<uint32_t>(from);
+        case 2: return host_value<uint16_t>(from);
+        default: return *from;
+    }
+}
+
+// False if a load would have to see what a store of the same segment has yet to write.
+inline bool Addresses::run(std::span<const Step> steps, const Segment& segment) {
+    for (const Step& step : steps) {
+        uint64_t a = step.a.value(), b = step.b.value(), result;
+        switch (step.operation) {
+            case Operation::ADD: result = a + b; break;
+            case Operation::AND: result = a & b; break;
+            case Operation::EXTRACT: result = a << step.left >> step.right; break;
+            case Operation::EXTRACT_SIGNED:
+                result = static_cast<uint64_t>(static_cast<int64_t>(a << step.left) >> step.right);
+                break;
+            case Operation::LOAD: result = load(a + (b << step.left), step.size); break;
+            case Operation::LOAD_SIGNED: {
+                uint64_t value = load(a + (b << step.left), step.size);
+                result = static_cast<uint64_t>(static_cast<int64_t>(value << step.right) >> step.right);
+                break;
+            }
+            case Operation::CHECK_APART: {
+                uint64_t loaded = a + (b << step.left);
+                const AddressSlice::Store& store = segment.stores[step.place];
+                uint64_t stored = store.where.address();
+                if (loaded - stored < store.size || stored - loaded < step.size) return false;
+                continue;
+            }
+            case Operation::CONDITION_ENTRY: result = slice::holds(step.condition, flags()); break;
+            default:
+                result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
+                                         step.c.value());
+        }
+        results_[step.place] = step.width == Width::BITS_64 ? result : static_cast<uint32_t>(result);
+    }
+    return true;
+}
+
 bool Addresses::enter_computed(AddressSlice& slice, uint64_t* found) {
     if (seen_generation_ != space_->generation()) [[unlikely]] {
         seen_generation_ = space_->generation();
@@ -241,27 +296,6 @@ void Addresses::copy_registers(const Segment& segment) {
     for (uint8_t number : segment.registers) copies_[number] = read_register(engine_, engine_numbers_[number]);
 }
 
-FlagBits Addresses::flags() const {
-    if (!file_ || !file_->negative) return read_flags(engine_, arch_);
-    return {static_cast<bool>(*file_->negative >> 31), *file_->not_zero == 0, *file_->carry != 0,
-            static_cast<bool>(*file_->overflow >> 31)};
-}
-
-// The guest's memory. What cannot be read is zero: the instruction whose load this is will fault for the same reason,
-// so that no address that depends on it is of an instruction that retires.
-inline uint64_t Addresses::load(uint64_t address, unsigned size) {
-    const CachedPage& cached = pages_[(address >> PAGE_SHIFT) % CACHED_PAGES];
-    if (cached.page != address >> PAGE_SHIFT || (address & PAGE_MASK) > PAGE_SIZE - sizeof(uint64_t)) [[unlikely]]
-        return load_slowly(address, size);
-    const uint8_t* from = cached.host + (address & PAGE_MASK);
-    switch (size) {
-        case 8: return host_value<uint64_t>(from);
-        case 4: return host_value<uint32_t>(from);
-        case 2: return host_value<uint16_t>(from);
-        default: return *from;
-    }
-}
-
 uint64_t Addresses::load_slowly(uint64_t address, unsigned size) {
     uint64_t value = 0;
     auto* into = reinterpret_cast<uint8_t*>(&value);
@@ -275,44 +309,10 @@ uint64_t Addresses::load_slowly(uint64_t address, unsigned size) {
     return value;
 }
 
-// False if a load would have to see what a store of the same segment has yet to write.
 bool Addresses::compute(const Segment& segment, uint64_t* found) {
     if (!segment.registers.empty()) copy_registers(segment);
     if (!run(segment.steps, segment)) return false;
     segment.accesses.find(registers_, found);
-    return true;
-}
-
-bool Addresses::run(std::span<const Step> steps, const Segment& segment) {
-    for (const Step& step : steps) {
-        uint64_t a = step.a.value(), b = step.b.value(), result;
-        switch (step.operation) {
-            case Operation::ADD: result = a + b; break;
-            case Operation::AND: result = a & b; break;
-            case Operation::EXTRACT: result = a << step.left >> step.right; break;
-            case Operation::EXTRACT_SIGNED:
-                result = static_cast<uint64_t>(static_cast<int64_t>(a << step.left) >> step.right);
-                break;
-            case Operation::LOAD: result = load(a + (b << step.left), step.size); break;
-            case Operation::LOAD_SIGNED: {
-                uint64_t value = load(a + (b << step.left), step.size);
-                result = static_cast<uint64_t>(static_cast<int64_t>(value << step.right) >> step.right);
-                break;
-            }
-            case Operation::CHECK_APART: {
-                uint64_t loaded = a + (b << step.left);
-                const AddressSlice::Store& store = segment.stores[step.place];
-                uint64_t stored = store.where.address();
-                if (loaded - stored < store.size || stored - loaded < step.size) return false;
-                continue;
-            }
-            case Operation::CONDITION_ENTRY: result = slice::holds(step.condition, flags()); break;
-            default:
-                result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
-                                         step.c.value());
-        }
-        results_[step.place] = step.width == Width::BITS_64 ? result : static_cast<uint32_t>(result);
-    }
     return true;
 }
 

@@ -79,10 +79,16 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     // First-level prefetchers hear of the accesses that found no shortcut, so with them its place matters.
     auto spreads = [](const auto& cache) { return !cache || cache->prefetchers.empty(); };
     data_pages_ = Shortcuts(dtlb_ ? *dtlb_ : no_pages_, spreads(l1d_));
+    newest_pages_mask_ = dtlb_ ? dtlb_->set_mask() : 0;
+    newest_pages_.assign(newest_pages_mask_ + 1, NO_LINE);
     fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));
     coherent_ = shared_->coherent();
     coherence_latency_ = shared_->coherence_latency();
     core_ = shared_->join(this);
+    plain_ = l1d_ && l1d_->prefetchers.empty() && l1d_->only_last_use() && !l1d_->misses.limited() && write_allocate_ &&
+             write_policy_ != WritePolicy::THROUGH && !coherent_ && !outer_.empty() &&
+             std::ranges::all_of(outer_, [](const OuterCache* level) { return level->prefetchers.empty(); }) &&
+             outer_[0]->inclusion != Inclusion::EXCLUSIVE;
 }
 
 MemorySystem::~MemorySystem() = default;
@@ -97,7 +103,10 @@ uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_
     bool loads = request != Request::STORE;
     if (request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
     Probe refill = loads ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE;
-    return translate(*dtlb_, data_pages_, request, refill, address >> PAGE_SHIFT, cycle);
+    uint64_t ready = translate(*dtlb_, data_pages_, request, refill, address >> PAGE_SHIFT, cycle);
+    // A first use may be more than another.
+    newest_page(address) = dtlb_->fill_is_use() ? address >> PAGE_SHIFT : NO_LINE;
+    return ready;
 }
 
 uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
@@ -215,6 +224,8 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         }
         cache.use(slot, ++now_);
         if (stores) ready = std::max(ready, write_hit(slot, line, cycle));
+    } else if (plain_) {
+        return miss_plainly(request, line, pc, cycle);
     } else if (stores && !write_allocate_) {
         ready = write_past(line, pc, cycle);
     } else {
@@ -240,6 +251,37 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
     if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
+}
+
+// A miss where nobody listens and nothing is in the way, see plain_: what access_line would do then, on a short way.
+uint64_t MemorySystem::miss_plainly(Request request, uint64_t line, uint64_t pc, uint64_t cycle) {
+    bool stores = request == Request::STORE;
+    count(stores ? Probe::L1D_REFILL_STORE : Probe::L1D_REFILL_LOAD);
+    OuterCache& outer = *outer_[0];
+    uint32_t slot = outer.find(line);
+    uint64_t arrival;
+    if (slot == TagArray::NOWHERE) [[unlikely]] {
+        arrival = obtain_from(0, line, request, pc, cycle, false).cycle;
+    } else {
+        count(outer.access[static_cast<unsigned>(request)]);
+        arrival = std::max(cycle + outer.latency, outer.arrival[slot]);
+        outer.use(slot, ++outer.clock);
+    }
+    Cache& cache = *l1d_;
+    slot = cache.room(line);
+    uint64_t old = cache.tag(slot);
+    if (old != NO_LINE) {
+        loads_.clear(old);
+        stores_.clear(old);
+        if (cache.flags[slot] & DIRTY) {
+            count(Probe::L1D_WRITE_BACK);
+            write_back(0, old, cycle);
+        }
+    }
+    cache.fill(slot, line, stores && write_policy_ == WritePolicy::BACK ? DIRTY : uint8_t{0}, ++now_, arrival);
+    loads_.set(line, slot);
+    if (writes_silently(cache.flags[slot])) stores_.set(line, slot);
+    return arrival;
 }
 
 // A store to a line that L1D holds. Returns when it may be written.

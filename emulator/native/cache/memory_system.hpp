@@ -68,14 +68,23 @@ class MemorySystem {
     // latency of a hit, from whatever later cycle on.
     bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
         const Shortcuts::Entry line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
         if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
-            Shortcuts::difference(line, address >> SHORTCUT_SHIFT) | Shortcuts::difference(page, address >> PAGE_SHIFT))
+            Shortcuts::difference(line, address >> SHORTCUT_SHIFT))
             return false;
-        if (cycle != EVER && std::max(loads_.arrival(line), data_pages_.arrival(page)) > cycle) return false;
+        if (cycle != EVER && loads_.arrival(line) > cycle) return false;
+        if (cycle != EVER || !is_newest_page(address)) {
+            const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
+            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
+            if (cycle != EVER && data_pages_.arrival(page) > cycle) return false;
+            data_pages_.use(page, now_ + 1);
+            newest_page(address) = address >> PAGE_SHIFT;
+        }
         loads_.use(line, ++now_);
-        data_pages_.use(page, now_);
         return true;
+    }
+    // A load or store that is none of those, without another look. Returns as `load` and `store`.
+    uint64_t access(bool stores, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
+        return access_data(stores ? Request::STORE : Request::LOAD, address, size, pc, cycle, elements);
     }
     // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
     // is touched where load and store have a short way.
@@ -154,6 +163,7 @@ class MemorySystem {
         ++totals_[static_cast<unsigned>(access)];
         totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
         cycle = ready(cycle, data_latency_, lines, line, data_pages_, page);
+        newest_page(address) = address >> PAGE_SHIFT;
         return true;
     }
     uint64_t ready(uint64_t cycle, uint64_t latency, Shortcuts& lines, Shortcuts::Entry line, Shortcuts& pages,
@@ -163,9 +173,14 @@ class MemorySystem {
         return std::max(std::max(cycle, pages.arrival(page)) + latency, lines.arrival(line));
     }
 
+    // The page used last in its set of the DTLB: another use of it changes nothing at all.
+    uint64_t& newest_page(uint64_t address) { return newest_pages_[address >> PAGE_SHIFT & newest_pages_mask_]; }
+    bool is_newest_page(uint64_t address) { return newest_page(address) == address >> PAGE_SHIFT; }
+
     uint64_t access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
                          uint32_t elements);
     uint64_t access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle);
+    uint64_t miss_plainly(Request request, uint64_t line, uint64_t pc, uint64_t cycle);
     uint64_t access_instructions(uint64_t address, uint64_t cycle);
     uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
     uint64_t translate_fetch(uint64_t address, uint64_t cycle);
@@ -209,6 +224,8 @@ class MemorySystem {
     uint64_t now_ = 0;  // grows with each access
     Shortcuts loads_, stores_, fetches_;
     Shortcuts data_pages_, fetch_pages_;
+    std::vector<uint64_t> newest_pages_;  // by the DTLB's set
+    uint64_t newest_pages_mask_ = 0;
     uint64_t touched_page_ = NO_LINE;  // the page of the last fetch, if that was by touch_line
     uint64_t outside_line_ = ~uint64_t{63};
     uint64_t data_latency_ = 0, fetch_latency_ = 0;
@@ -218,6 +235,9 @@ class MemorySystem {
     WritePolicy write_policy_ = WritePolicy::BACK;
     bool write_allocate_ = true;
     bool coherent_ = false;
+    // L1D has no limit of misses, and keeps what it is given; no prefetcher anywhere; the next level is not exclusive;
+    // there is no other core.
+    bool plain_ = false;
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers
     uint64_t coherence_latency_ = 0;

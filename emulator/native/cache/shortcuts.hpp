@@ -58,7 +58,10 @@ class Shortcuts {
     static constexpr uint64_t SLOT_MASK = (1 << SLOT_BITS) - 1, MOST_TAG = ~uint64_t{0} >> (SLOT_BITS + 1);
 
     // XOR alone makes zeros of the many ones in a stack's pages, and a program's pages have zeros, too.
-    uint64_t place(uint64_t tag) const { return ((tag ^ tag >> 9) + (tag >> 9 & spread_)) & mask_; }
+    uint64_t place(uint64_t tag) const {
+        uint64_t high = tag >> 9;
+        return ((tag ^ high) + (high & spread_)) & mask_;
+    }
 
     TagArray* array_ = nullptr;
     std::vector<Entry> entries_ = std::vector<Entry>(1);

@@ -42,12 +42,12 @@ class BranchUnit {
             resolve(pc, kind, next, fallthrough);
             return;
         }
-        uint64_t taken = next != fallthrough;
-        path_ = path_ << 1 | taken;
-        uint64_t wrong = gshare_->learn(pc, taken) != static_cast<bool>(taken);
+        bool taken = next != fallthrough;
+        path_ = path_ << 1 | static_cast<uint64_t>(taken);
+        uint64_t wrong = gshare_->learn(pc, taken) ^ taken;
         totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong;
         totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong;
-        if (taken & static_cast<uint64_t>(!targets_.knows_best(pc))) {
+        if (taken & !targets_.knows_best(pc)) [[unlikely]] {
             bool known = targets_.learn(pc);
             totals_[static_cast<unsigned>(Probe::BTB_MISS)] += !(known | static_cast<bool>(wrong));
         }

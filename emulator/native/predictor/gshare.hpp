@@ -25,15 +25,16 @@ class Gshare final : public DirectionPredictor {
         uint64_t index = (spread(pc) ^ history_) & mask_;
         uint8_t& counters = counters_[index / IN_A_BYTE];
         unsigned place = index % IN_A_BYTE * 2;
-        auto counter = static_cast<uint8_t>(counters >> place & 3);
-        bool predicted = predicts_taken(counter);
-        counters = static_cast<uint8_t>(counters ^ (counter ^ trained(counter, taken)) << place);
+        unsigned counter = counters >> place & 3;
+        counters = static_cast<uint8_t>(counters ^ CHANGE[taken][counter] << place);
         history_ = (history_ << 1 | static_cast<uint64_t>(taken)) & history_mask_;
-        return predicted;
+        return counter >> 1;
     }
 
   private:
     static constexpr uint64_t IN_A_BYTE = 4;  // so that they take little of the host's first cache
+    // Bits that change as a counter, which is that of predicts_taken, moves towards what the branch did.
+    static constexpr uint8_t CHANGE[2][4] = {{0, 1, 3, 1}, {1, 3, 1, 0}};
     static constexpr uint8_t ALL_WEAKLY_NOT_TAKEN = WEAKLY_NOT_TAKEN * 0b01010101;
 
     uint64_t mask_;

@@ -44,14 +44,13 @@ constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
 
 struct alignas(64) Block final : PreparedBlock {
     uint64_t address = 0;
-    uint16_t loads = 0, stores = 0;
-    uint16_t stretches = 0;      // of the parts; the rest are accesses
-    uint16_t branch_offset = 0;  // if there is one
-    uint64_t end = 0;
+    uint64_t touches = 0;                        // LOAD for each load, STORE for each store
+    uint16_t stretches = 0;                      // of the parts; the rest are accesses
+    uint16_t branch_offset = 0, branch_end = 0;  // if there is one
     BranchKind branch = BranchKind::NONE;
     bool simple = true;  // the parts tell everything
+    ShortList<Part, 6> parts;
     bool repeated = false;
-    ShortList<Part, 5> parts;
 
     std::vector<Event> events;
     std::vector<uint32_t> first_event;  // by op, and behind the last
@@ -110,7 +109,7 @@ class Ideal final : public Pipeline {
             retire(block, addresses, 0, count, next, NO_LIMIT);
             return;
         }
-        touched_data_ += block.loads + STORE * block.stores;
+        touched_data_ += block.touches;
         const Part* const stretches = block.parts.data();
         const Part* const accesses = stretches + block.stretches;
         uint64_t line = block.address >> line_shift_;
@@ -132,7 +131,7 @@ class Ideal final : public Pipeline {
             }
         }
         if (block.branch != BranchKind::NONE)
-            branches_.learn(block.address + block.branch_offset, block.branch, next, block.end);
+            branches_.learn(block.address + block.branch_offset, block.branch, next, block.address + block.branch_end);
         cycle_ += count;
     }
 
@@ -201,7 +200,7 @@ class Ideal final : public Pipeline {
                     uint64_t unaligned = memory_.unaligned_bits(event.size, event.elements);
                     accesses.push_back({.access = {static_cast<uint16_t>(event.size - 1),
                                                    static_cast<uint16_t>(unaligned | (store ? Access::STORE : 0))}});
-                    ++(store ? block.stores : block.loads);
+                    block.touches += store ? STORE : LOAD;
                     ++parts.back().stretch.behind;
                     break;
                 }
@@ -210,7 +209,7 @@ class Ideal final : public Pipeline {
                     block.simple &= event.op + 1U == ops.size();
                     block.branch = event.branch;
                     block.branch_offset = event.offset;
-                    block.end = block.address + event.next;
+                    block.branch_end = event.next;
             }
         }
         block.simple &= accesses.size() == sites.size();
@@ -220,12 +219,12 @@ class Ideal final : public Pipeline {
     }
 
     [[gnu::noinline]] void access_in_full(const Block& block, size_t site, const uint64_t* addresses) {
-        auto accesses = [&](const Event& event) {
-            return (event.kind == Event::LOAD || event.kind == Event::STORE) && event.site == site;
-        };
-        const Event& event = *std::ranges::find_if(block.events, accesses);
-        touched_data_ -= event.kind == Event::STORE ? STORE : LOAD;
-        access(event, addresses, block.address + event.offset, cycle_ + event.op);
+        const Event* event = block.events.data();  // a fetch
+        for (size_t left = site + 1; left;) left -= (++event)->kind != Event::FETCH;
+        bool stores = event->kind == Event::STORE;
+        touched_data_ -= stores ? STORE : LOAD;
+        memory_.access(stores, addresses[site], event->size, block.address + event->offset, cycle_ + event->op,
+                       event->elements);
     }
 
     void fetch(const Block& block, uint64_t number, uint64_t later) {

@@ -129,13 +129,13 @@ class Core final : public Totals {
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
     bool fusing_branch_at(uint64_t address) const;
     bool enter(Block& block);
+    bool forget_departure();
     bool consume_ahead(Block& block);
     bool may_fault(const Block& block) const;
     void consume(unsigned last, uint64_t next, uint64_t limit);
     void finish_visit(uint64_t next);
     void finish_step(const Op& op, uint64_t now, bool repeats);
     void cut_visit(unsigned last, uint64_t next);
-    void abandon_visit();
     void settle_visit(uint64_t now, bool within_a_block);
     bool enter_iteration(Block& block);
     void consume_answered(uint64_t at, uint64_t next);

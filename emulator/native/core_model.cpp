@@ -19,6 +19,9 @@ namespace {
 constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
 // No block has more instructions.
 constexpr uint64_t INSTRUCTIONS_OF_A_BLOCK = 1 << 10;
+// What the engine may refuse only when it runs it: divisions and x87 on x86, unaligned exclusives on Arm.
+constexpr ProbeMask RAISES_ON_X86 = mask(Probe::DIV_OP, Probe::FP_OP);
+constexpr ProbeMask RAISES_ON_ARM = mask(Probe::LOAD_EXCLUSIVE, Probe::STORE_EXCLUSIVE);
 // What is added to the latencies' sum for everything that is no latency: queues, widths.
 constexpr uint64_t SLACK_CYCLES = 1 << 10;
 
@@ -77,7 +80,10 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     if (pipeline.cycle() < model.calm_until) [[likely]] {
         ModelledBlock* modelled = block->modelled.get();
         __builtin_prefetch(modelled->prepared.get());
-        if (!model.addresses->enter(modelled->slice, model.found.data())) return;
+        if (!model.addresses->enter(modelled->slice, model.found.data())) {
+            core.forget_departure();
+            return;
+        }
         visit.block = block;
         visit.first = 0;
         visit.instructions = static_cast<uint32_t>(block->cost);
@@ -107,6 +113,9 @@ std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block&
     std::span<const AccessSite> sites = modelled->slice.sites();
     modelled->prepared = model_->pipeline->prepare(block.address, ops, sites);
     modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;
+    ProbeMask raises = isa_->engine_arch() == UC_ARCH_ARM64 ? RAISES_ON_ARM : RAISES_ON_X86;
+    modelled->may_raise = !modelled->ends_with_branch;  // what the engine cannot translate is a block's last
+    for (const Op& op : block.ops) modelled->may_raise |= (op.probes & raises) != 0;
     if (model_->found.size() < sites.size()) model_->found.resize(sites.size());
     return modelled;
 }
@@ -121,14 +130,20 @@ bool Core::fusing_branch_at(uint64_t address) const {
 // The block is about to run as a whole. False: the engine has to come again.
 bool Core::enter(Block& block) {
     Model& model = *model_;
-    if (!model.addresses->enter(block.modelled->slice, model.found.data())) return false;
+    if (!model.addresses->enter(block.modelled->slice, model.found.data())) return forget_departure();
     model.visit = {.block = &block};
     return model.pipeline->cycle() < model.calm_until || consume_ahead(block);
 }
 
+// The engine comes to this block again: where the one before went has been counted. Always false.
+bool Core::forget_departure() {
+    previous_ = &none_;
+    return false;
+}
+
 // One iteration of a REP is about to run.
 bool Core::enter_iteration(Block& block) {
-    if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return false;
+    if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return forget_departure();
     model_->visit = {.block = &block, .iteration = true};
     return true;
 }
@@ -149,7 +164,8 @@ bool Core::near_in_events(uint64_t instructions) {
 // Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
-    bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !block.changeable && !may_fault(block);
+    bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !block.changeable &&
+                       !block.modelled->may_raise && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};
@@ -231,13 +247,6 @@ void Core::cut_visit(unsigned last, uint64_t next) {
     model_->visit = {};
 }
 
-// An exception inside the visited block that no page table foretells. The models have perhaps heard of what comes
-// behind it; so that they always have, they hear all of it now, as a real pipeline would have begun it.
-void Core::abandon_visit() {
-    const Block& block = *model_->visit.block;
-    cut_visit(static_cast<unsigned>(block.ops.size()) - block.modelled->ends_with_branch, block.end);
-}
-
 // A single step is through.
 void Core::finish_step(const Op& op, uint64_t now, bool repeats) {
     Model& model = *model_;
@@ -264,20 +273,13 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
     if (!visit.block) return;
     if (stepping_) {
         bool retires = exit_ == Exit::SYSCALL || (exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address);
-        if (retires) {
-            finish_step(stepped_->ops[0], now, false);
-        } else if (std::exchange(model_->steps_ahead, 0) && within_a_block) {
-            abandon_visit();
-        }
+        if (retires) finish_step(stepped_->ops[0], now, false);
+        model_->steps_ahead = 0;
         visit = {};
     } else if (within_a_block && visit.iteration) {
         visit = {};  // it did not happen
     } else if (within_a_block && visit.block->contains(now)) {
-        if (exit_ == Exit::FAULT) {
-            cut_visit(static_cast<unsigned>(visit.block->index_of(now)), now);
-        } else {
-            abandon_visit();
-        }
+        cut_visit(static_cast<unsigned>(visit.block->index_of(now)), now);
     } else {
         finish_visit(now);
     }
@@ -329,9 +331,8 @@ void Core::elapse(uint64_t cycles) {
         elapsed_ += cycles;
         return;
     }
-    uint64_t before = model_->pipeline->cycle();
     model_->pipeline->elapse(cycles);
-    model_->kernel_cycles += model_->pipeline->cycle() - before;
+    model_->kernel_cycles += cycles;
 }
 
 void Core::start_trace() {

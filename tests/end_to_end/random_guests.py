@@ -26,7 +26,7 @@ from emulator.linux.program import Program
 from emulator.linux.signal import SIGKILL
 from emulator.linux.syscalls import table
 from emulator.linux.task import Task
-from end_to_end.watching import MANY, NOTHING, Watch, observe
+from end_to_end.watching import MANY, MODELLED, Watch, observe
 from perfemu.ending import Ending
 from perfemu.session import GuestSettings, Session
 
@@ -162,7 +162,7 @@ def stop_after(kernel: Kernel, cycles: int) -> None:
     kernel.add_timer(cycles, stop)
 
 
-def run_code(isa: str, seed: int, directory: Path) -> int:
+def run_code(isa: str, seed: int, directory: Path, core: str = "ideal") -> int:
     """Run random bytes until they end or `CYCLES` are over, and again while they are sampled; the exit status."""
     rng = random.Random(f"code {isa} {seed}")
     argv = write_program(directory / "code", isa, random_code(isa, rng))
@@ -173,13 +173,14 @@ def run_code(isa: str, seed: int, directory: Path) -> int:
         stop_after(session.machine.kernel, CYCLES)
 
     period = rng.choice((1, 7, 97))
-    watches = (NOTHING, Watch("random", sample="instructions", period=period), Watch("many", count=MANY))
-    seen = [observe(argv, watch, cwd=str(directory), before=prepare) for watch in watches]
-    for watch, other in zip(watches[1:], seen[1:], strict=True):
-        assert seen[0].same_as(other), f"{watch}: {seen[0].difference(other)}"
+    ideal = (Watch("random", sample="instructions", period=period), Watch("many", count=MANY))
+    alone = observe(argv, core=core, cwd=str(directory), before=prepare)
+    for watch in ideal if core == "ideal" else MODELLED:
+        other = observe(argv, watch, core=core, cwd=str(directory), before=prepare)
+        assert alone.same_as(other), f"{watch}: {alone.difference(other)}"
     internal = [message for message in messages if "bug" in message]
     assert not internal, internal
-    return Ending(seen[0].wait_status).exit_status
+    return Ending(alone.wait_status).exit_status
 
 
 PIECES = 150

@@ -11,6 +11,7 @@ from end_to_end.random_guests import run_code, run_pieces, run_syscalls
 from guests import ISAS
 
 SEEDS = range(12)
+MODELLED_CORES = {"neoverse-n1": "aarch64", "cortex-a55": "aarch64", "zen5": "x86_64", "skylake": "x86_64"}
 MEMORY_MEGABYTES = 2000
 
 
@@ -20,6 +21,12 @@ def test_random_code(isa: str, tmp_path: Path) -> None:
     for seed in SEEDS:
         status = run_code(isa, seed, tmp_path)
         assert 0 <= status <= 255, f"seed {seed}"
+
+
+@pytest.mark.parametrize("core", MODELLED_CORES)
+def test_random_code_where_time_is_modelled(core: str, tmp_path: Path) -> None:
+    for seed in SEEDS[:3]:
+        run_code(MODELLED_CORES[core], seed, tmp_path, core)
 
 
 @pytest.mark.parametrize("isa", ISAS)

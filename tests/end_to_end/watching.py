@@ -62,6 +62,11 @@ WATCHES = (
     Watch("two counters", count="cycles,instructions,branches,L1-dcache-loads", counters=2),
     Watch("two counters sampled", sample="cycles,instructions,branches", period=1511, counters=2),
 )
+MODELLED = (  # of a core with caches and predictors
+    Watch("every 97", sample="instructions", period=97),
+    Watch("cycles", sample="cycles", period=61),
+    Watch("misses", sample="L1-dcache-load-misses,branch-misses", period=2),
+)
 
 
 @dataclass(slots=True)
@@ -101,6 +106,7 @@ def observe(
     argv: tuple[str, ...],
     watch: Watch = NOTHING,
     *,
+    core: str = "ideal",
     cwd: str = "/",
     sysroot: str | None = None,
     stdin: bytes = b"",
@@ -113,24 +119,24 @@ def observe(
         source.write(stdin)
         source.seek(0)
         settings = GuestSettings(
-            argv, core="ideal", sysroot=sysroot, cwd=cwd, counters=watch.counters,
+            argv, core=core, sysroot=sysroot, cwd=cwd, counters=watch.counters,
             stdin=source.fileno(), stdout=out.fileno(), stderr=err.fileno(),
         )  # fmt: skip
         if environment is not None:
             settings = replace(settings, environment=environment)
         session = Session(settings)
-        core = session.machine.cpus[0].core
+        cpu = session.machine.cpus[0].core
         read = watch.open(session)
 
         def entered(task: Task, number: int, arguments: tuple[int, ...]) -> None:
-            calls.append((core.cycles, number, *arguments))
+            calls.append((cpu.cycles, number, *arguments))
 
         def left(task: Task, number: int, result: int) -> None:
-            calls.append((core.cycles, number, result))
+            calls.append((cpu.cycles, number, result))
 
         session.machine.kernel.tracepoints.sys_enter.subscribe(entered)
         session.machine.kernel.tracepoints.sys_exit.subscribe(left)
-        core.follow_branches()
+        cpu.follow_branches()
         before(session)
         ending = session.run()
         return Observation(
@@ -138,8 +144,8 @@ def observe(
             _contents(out.fileno()),
             _contents(err.fileno()),
             calls,
-            {probe.name: core.total(probe) for probe in Probe},
-            core.registers(),
+            {probe.name: cpu.total(probe) for probe in Probe},
+            cpu.registers(),
             session.times.elapsed_ns,
             read(),
         )

@@ -238,12 +238,9 @@ class Kernel:
     def _work(self, task: Task, cycles: int) -> None:
         """The kernel works for a task: time goes by, and no PMU counts. What the CPU has begun is completed before."""
         if self._takes_time:
-            core = task.cpu.core
-            before = core.cycles
-            core.elapse(cycles)
-            took = core.cycles - before
-            task.system_cycles += took
-            self.system_cycles += took
+            task.cpu.core.elapse(cycles)
+            task.system_cycles += cycles
+            self.system_cycles += cycles
 
     def handle_syscall(self, cpu: Cpu) -> None:
         task = self._current[cpu.number]
@@ -320,6 +317,7 @@ class Kernel:
             self.architecture.complete_register_access(cpu)
         except UndefinedRegister:
             task = self.current(cpu)
+            self._work(task, self._costs.exception)
             signal, code = REGISTER_SIGNALS[TrapKind(cpu.core.trapped[0])]
             force(task, SignalInfo(signal, code, cpu.core.pc if code != SI_KERNEL else 0))
             deliver(task)

@@ -203,6 +203,8 @@ void Core::leave(uc_err error) {
         return;
     }
     settle_counts(now);
+    bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;
+    if (model_ && enters_kernel) model_->pipeline->complete();
     if (exit_ == Exit::REGISTER && trapped_.trap > Trap::XGETBV) raise_trap(now);
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT) locate_fault(now);

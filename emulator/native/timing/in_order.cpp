@@ -45,6 +45,7 @@ class InOrder final : public RecallingPipeline {
     unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
                   uint64_t limit) override;
     void work_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
+    void work_to_end() override;
     void work_kernel(uint64_t cycles) override;
     Moment moment() const override { return {hot_.cycle, hot_.front.line}; }
     void save(StateWriter& state) const override;
@@ -428,9 +429,14 @@ void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
     for (; site < end; ++site) memory_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle);
 }
 
-void InOrder::work_kernel(uint64_t cycles) {
+void InOrder::work_to_end() {
     next_slot(hot_);
     wait_to(hot_, last_result(), false);
+    cycle_ = hot_.retirement = hot_.cycle;
+}
+
+void InOrder::work_kernel(uint64_t cycles) {
+    work_to_end();
     begin_cycle(hot_, hot_.cycle + cycles);
     cycle_ = hot_.retirement = hot_.cycle;
     elapsed_ += cycles;

@@ -56,6 +56,9 @@ class Pipeline {
     // through: that makes no access.
     virtual void iterate(const PreparedBlock& block, const uint64_t* addresses) = 0;
 
+    // The kernel is entered: user mode ends when everything that has begun has completed.
+    virtual void complete() {}
+
     // The kernel worked: everything before has completed, the pipeline starts anew.
     virtual void elapse(uint64_t cycles) = 0;
 

@@ -240,6 +240,11 @@ void RecallingPipeline::iterate(const PreparedBlock& block, const uint64_t* addr
     work_iteration(block, addresses);
 }
 
+void RecallingPipeline::complete() {
+    forget();
+    work_to_end();
+}
+
 void RecallingPipeline::elapse(uint64_t cycles) {
     forget();
     work_kernel(cycles);

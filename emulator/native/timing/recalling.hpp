@@ -39,6 +39,7 @@ class RecallingPipeline : public Pipeline {
                     uint64_t limit) final;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) final;
     void iterate(const PreparedBlock& block, const uint64_t* addresses) final;
+    void complete() final;
     void elapse(uint64_t cycles) final;
     void settle() final;
 
@@ -54,6 +55,7 @@ class RecallingPipeline : public Pipeline {
     virtual unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
                           uint64_t next, uint64_t limit) = 0;
     virtual void work_iteration(const PreparedBlock& block, const uint64_t* addresses) = 0;
+    virtual void work_to_end() {}
     virtual void work_kernel(uint64_t cycles) = 0;
 
     // Between blocks. `now` is a cycle before which nothing will ask for data, nor fetch more than

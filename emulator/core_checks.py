@@ -186,9 +186,13 @@ def _schedulers(data: Data) -> Iterator[Problem]:
 
 
 def _ports(data: Data) -> Iterator[Problem]:
-    ports = _texts(_table(data, "pipeline") or {}, "ports")
+    pipeline = _table(data, "pipeline") or {}
+    ports = _texts(pipeline, "ports")
     if len(ports) > MOST_PORTS:
         yield Problem(("pipeline", "ports"), f"{len(ports)} ports: want at most {MOST_PORTS}")
+    for key in ("ports", "load_ports", "store_address_ports"):
+        if key in pipeline and not _texts(pipeline, key):
+            yield Problem(("pipeline", key), "want at least one port")
     for port in ports:
         if not re.fullmatch(r"\w+", port):
             yield Problem(("pipeline", "ports"), f"{port}: want names of letters, digits and _")
@@ -209,6 +213,8 @@ def _operations(data: Data) -> Iterator[Problem]:
 def _rows(data: Data) -> Iterator[Problem]:
     ports = _texts(_table(data, "pipeline") or {}, "ports")
     operations = _table(data, "ops") or {}
+    if (_table(data, "pipeline") or {}).get("model") == "ideal":
+        return  # has no ports and reads no rows
     for name in operations:
         row = _table(operations, name) or {}
         widths = _table(row, "width") or {}

@@ -40,6 +40,11 @@ def test_every_core_that_we_ship_is_in_order(name: str) -> None:
     assert set(core.pmu_models) == set(core.isas)
 
 
+@pytest.mark.parametrize("name", names())
+def test_the_pipeline_of_any_core_can_be_made_ideal(name: str) -> None:
+    assert "ports" not in table(load_core(name, ["pipeline.model=ideal"]), "pipeline")
+
+
 def test_sizes_become_bytes_and_defaults_are_filled_in(tmp_path: Path) -> None:
     core = load_core(write_core(tmp_path))
     assert table(core, "l1d")["size"] == 32768  # 32 x 1024

@@ -22,26 +22,4 @@ FrontEnd::FrontEnd(const Config& config, Surroundings& surroundings) : surroundi
     line_mask = ~uint64_t{surroundings.memory.fetch_line_bytes() - 1};
 }
 
-FrontEnd::Place FrontEnd::fetch_lines(Place place, uint64_t pc, unsigned length, uint64_t dispatch) {
-    if (place.cycle + ahead < dispatch) {
-        place.cycle = dispatch - ahead;
-        place.taken = 0;
-        if (!aligned) place.bytes = 0;
-    }
-    uint64_t last = (pc + length - 1) & line_mask;
-    if (place.line == NO_LINE && aligned) place.bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
-    for (uint64_t next = pc & line_mask;; next += ~line_mask + 1) {
-        if (next != place.line) {
-            uint64_t there = surroundings.fetch(next, place.cycle);
-            if (there > place.cycle + hit_latency) {
-                place.cycle = there - hit_latency;
-                place.taken = 0;
-                if (!aligned) place.bytes = 0;
-            }
-            place.line = next;
-        }
-        if (next == last) return place;
-    }
-}
-
 }  // namespace perfemu

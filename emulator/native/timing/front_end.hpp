@@ -35,10 +35,12 @@ struct FrontEnd {
         return ((pc ^ line) | ((pc + length - 1) ^ line)) & line_mask;
     }
 
-    // `leaves`: what that says of place.line.
-    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch) {
+    // `leaves`: what that says of place.line. `fetch(line, cycle)` says when the line is there.
+    template <typename Fetch>
+    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch,
+                                           Fetch fetch) {
         if (leaves) [[unlikely]]
-            place = fetch_lines(place, pc, length, dispatch);
+            place = fetch_lines(place, pc, length, dispatch, fetch);
         place.bytes += length;
         if (place.bytes > fetch_bytes) {
             place.bytes = aligned ? place.bytes - fetch_bytes : length;
@@ -46,6 +48,11 @@ struct FrontEnd {
             place.cycle = std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead));
         }
         return place.cycle;
+    }
+
+    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch) {
+        auto fetch = [this](uint64_t line, uint64_t cycle) { return surroundings.fetch(line, cycle); };
+        return supply(place, pc, length, leaves, dispatch, fetch);
     }
 
     // A taken branch whose target was (or was not) known at once. However short the loop, fetch is no further ahead of
@@ -65,7 +72,29 @@ struct FrontEnd {
     }
 
   private:
-    [[gnu::noinline]] Place fetch_lines(Place place, uint64_t pc, unsigned length, uint64_t dispatch);
+    template <typename Fetch>
+    [[gnu::noinline]] Place fetch_lines(Place place, uint64_t pc, unsigned length, uint64_t dispatch,
+                                        Fetch fetch) const {
+        if (place.cycle + ahead < dispatch) {
+            place.cycle = dispatch - ahead;
+            place.taken = 0;
+            if (!aligned) place.bytes = 0;
+        }
+        uint64_t last = (pc + length - 1) & line_mask;
+        if (place.line == NO_LINE && aligned) place.bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
+        for (uint64_t next = pc & line_mask;; next += ~line_mask + 1) {
+            if (next != place.line) {
+                uint64_t there = fetch(next, place.cycle);
+                if (there > place.cycle + hit_latency) {
+                    place.cycle = there - hit_latency;
+                    place.taken = 0;
+                    if (!aligned) place.bytes = 0;
+                }
+                place.line = next;
+            }
+            if (next == last) return place;
+        }
+    }
 };
 
 }  // namespace perfemu

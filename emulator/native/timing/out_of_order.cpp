@@ -4,162 +4,14 @@
 //
 // Not modelled: what a wrong path executes or fetches; replays; loads that must not pass older stores; bypass delays
 // between units other than what [ops] says.
+#include "timing/out_of_order.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include "timing/forward_predictor.hpp"
-#include "timing/front_end.hpp"
-#include "timing/out_of_order_rows.hpp"
 #include "timing/pipeline_model.hpp"
-#include "timing/port_calendar.hpp"
-#include "timing/schedulers.hpp"
-#include "timing/slots.hpp"
-#include "timing/store_queue.hpp"
 
-namespace perfemu {
-namespace out_of_order {
-namespace {
-
-// A cycle and how much of it is used, in one number: later ones are greater.
-using Place = uint64_t;
-constexpr unsigned CYCLE = 9;
-constexpr Place USED = (1 << CYCLE) - 1;
-constexpr Place WAITED_FOR_MEMORY = 1 << 8;  // in a ROB entry, above what is used of the cycle: at most 64
-
-constexpr uint64_t cycle_of(Place place) { return place >> CYCLE; }
-constexpr unsigned used_of(Place place) { return static_cast<unsigned>(place & USED); }
-// In units of `width` from the cycle's start, which may be too many.
-[[gnu::always_inline]] inline bool carry(Place& place, unsigned width) {
-    if (used_of(place) <= width) [[likely]]
-        return false;
-    place += (1 << CYCLE) - width;
-    return true;
-}
-
-// What every instruction changes. `retire` works on a copy, which the compiler can keep in registers: nothing that is
-// not inlined may see it.
-struct Hot {
-    Place dispatch = 0;  // slots of the cycle
-    FrontEnd::Place front;
-    Place retirement = 0;    // of the last one
-    uint64_t rob_count = 0;  // slots ever taken
-    uint64_t retiring_cycles = 0;
-    uint64_t done = 0;  // of the last instruction: when its results were there
-    uint64_t decode_cycle = 0;
-    unsigned decodes = 0;  // how many more in that cycle
-
-    uint64_t cycle() const { return cycle_of(dispatch); }
-};
-
-// Of a row that may have these: a shape of its own has all of its shape's.
-template <unsigned POSSIBLE>
-[[gnu::always_inline]] inline unsigned parts_of(const Row& row) {
-    return POSSIBLE == ANY ? row.parts : POSSIBLE;
-}
-
-class OutOfOrder final : public Pipeline {
-  public:
-    OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
-
-    std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
-                                           std::span<const AccessSite> sites) override;
-    unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                    uint64_t limit) override;
-    void iterate(const PreparedBlock& block, const uint64_t* addresses) override;
-    void elapse(uint64_t cycles) override;
-
-  private:
-    // The stages, in this order
-    uint64_t fetch_and_decode(Hot& hot, const Row& row, bool leaves, uint64_t pc);
-    void wait_for_supply(Hot& hot, uint64_t supplied);
-    // `POSSIBLE`: the parts that it may have; `ONE`: it takes one slot. What it cannot have costs nothing.
-    template <unsigned POSSIBLE, bool ONE, bool CHOICE = !ONE>
-    [[gnu::always_inline]] void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses,
-                                        uint64_t pc);
-    void execute_any(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
-    template <unsigned POSSIBLE>
-    [[gnu::always_inline]] void wait_for_room(Hot& hot, const Row& row, unsigned slots);
-    template <bool CHOICE>
-    [[gnu::always_inline]] Entry enter(Hot& hot, Entry entry);
-    template <bool AHEAD>
-    [[gnu::always_inline]] uint64_t issue(Entry entry, uint32_t simple_ports, uint64_t ready);
-    template <unsigned POSSIBLE>
-    [[gnu::always_inline]] uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc,
-                                         uint64_t dispatched, uint64_t issued);
-    template <unsigned POSSIBLE, bool ONE, bool CHOICE>
-    [[gnu::always_inline]] uint64_t compute(Hot& hot, const Row& row, Entry entry, uint64_t start);
-    template <unsigned POSSIBLE, bool ONE>
-    [[gnu::always_inline]] void leave(Hot& hot, const Row& row, unsigned slots, uint64_t done);
-    void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t data,
-               uint64_t retirement);
-    void branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next);
-
-    bool fuse(const Hot& hot, const Row& row, Pair pair, uint8_t destination);
-    void next_slot(Hot& hot);
-    void wait(Hot& hot, uint64_t to, Probe reason);
-    void wait_to(Hot& hot, uint64_t to);
-
-    // Rare. The next slot is (cycle, used).
-    void stand_still(Place from, uint64_t to, uint64_t rob_count, Probe reason);
-    void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
-    void lose_in_segments(uint64_t cycle, unsigned used, uint64_t to, uint64_t rob_count, bool memory);
-    Entry choose(Entry entry);
-    bool too_many_moves(uint64_t cycle);
-    uint64_t answer(const StoreQueue::Found& found, const Row& row, uint64_t issued, uint64_t loaded);
-    [[gnu::noinline]] bool foresees(const StoreQueue::Found& found, const Row& row, uint64_t pc, uint64_t address,
-                                    unsigned size);
-    uint64_t foreseen(const StoreQueue::Found& found, const Row& row, uint64_t dispatched);
-    void feed_caches(const Block& block, const uint64_t* addresses);
-    void settle(const Hot& hot);
-
-    void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
-
-    MemorySystem& memory_;
-    BranchUnit& branches_;
-    uint64_t* totals_;
-    Execution execution_;
-    Placement placement_;
-    RowMaker rows_;
-    Surroundings surroundings_;
-    FrontEnd front_;
-    PortCalendar calendar_;
-    Schedulers schedulers_;
-    StoreQueue stores_;
-    ForwardPredictor forwards_;
-    Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
-
-    uint32_t load_ports_ = 0;  // if all are in one scheduler
-    bool has_store_data_;
-    unsigned retire_width_, decode_width_, moves_per_cycle_, stores_per_cycle_;
-    bool decode_limits_;
-    unsigned mispredict_cycles_, store_forward_cycles_, stack_forward_cycles_, forward_blocked_cycles_;
-    unsigned predicted_forward_cycles_;
-    bool predicts_forwards_;
-    unsigned alias_4k_cycles_, split_load_cycles_, repeat_bytes_, repeat_start_cycles_, microcode_cycles_;
-    uint64_t default_load_latency_ = 1;
-
-    Slots slots_;
-    Hot hot_;
-    uint64_t ready_[256] = {};      // by register: the cycle from which it may be used
-    std::unique_ptr<Place[]> rob_;  // by slot: its retirement, WAITED_FOR_MEMORY
-    uint64_t rob_oldest_ = 0;       // slots that had retired when dispatch last stood still
-    unsigned rob_size_ = 0, rob_mask_ = 0;
-    // The last instruction, which may be the first of a pair.
-    Pair last_pair_ = Pair::NONE;
-    uint8_t last_destination_ = NOWHERE;
-    std::unique_ptr<uint64_t[]> load_queue_;  // by load: the cycle of retirement; empty: no limit
-    unsigned load_queue_size_ = 0, load_next_ = 0;
-
-    uint64_t write_cycle_ = 0, last_written_ = 0;  // of the last store
-    unsigned written_ = 0;                         // stores in that cycle
-    uint64_t moves_cycle_ = 0;
-    unsigned moves_ = 0;
-    uint64_t right_way_from_ = 0;  // after a mispredict: its first dispatch
-    uint64_t resolved_ = 0;
-    bool repeating_ = false;
-    unsigned repeat_left_ = 0;  // bytes of the last micro-op that further iterations use
-    uint64_t counted_slots_ = 0, counted_retiring_ = 0;
-};
+namespace perfemu::out_of_order {
 
 OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : memory_(memory), branches_(branches), totals_(totals), execution_(config), placement_(config, execution_),
@@ -199,19 +51,45 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     write_back_entry_ = placement_.entry(execution_.write_back);
     load_ports_ = load_entry_.scheduler == Entry::SEVERAL ? 0 : calendar_.simple_ports(load_entry_.use);
     has_store_data_ = execution_.has_store_data;
+    // Fetch comes back to within `ahead` with each new piece of code; until then decode goes on by so many
+    // instructions.
+    earliest_ = front_.ahead + 3;
+    if (decode_limits_) earliest_ += uint64_t{front_.fetch_bytes} * front_.taken_per_cycle / decode_width_;
 }
 
 std::unique_ptr<PreparedBlock> OutOfOrder::prepare(uint64_t address, std::span<const TimedOp> ops,
                                                    std::span<const AccessSite> sites) {
-    return prepare_rows<Block>(address, ops, sites, front_, [this](const TimedOp& op, const SiteRange& range, Block&) {
-        return rows_.row(op, range);
-    });
+    auto prepared =
+        prepare_rows<Block>(address, ops, sites, front_,
+                            [this](const TimedOp& op, const SiteRange& range, Block&) { return rows_.row(op, range); });
+    Block& block = static_cast<Block&>(*prepared);
+    block.number = blocks_++;
+    block.first_line = address & front_.line_mask;
+    block.second_line = (address + block.rows[0].length - 1) & front_.line_mask;
+    for (const Row& row : block.rows) {
+        if (row.slots > most_slots_) {  // there may be entries for which this one will wait
+            settle();
+            come_out();
+            trails_.clear();
+            most_slots_ = row.slots;
+        }
+        block.stores += row.store_sites;
+        for (uint8_t written : row.destinations)
+            if (written != NOWHERE) registers_ = std::max(registers_, written + 1u);
+        if (row.parts & WRITE_BACK) registers_ = std::max(registers_, row.write_back + 1u);
+    }
+    return prepared;
 }
 
-unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
+unsigned OutOfOrder::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
                             uint64_t next, uint64_t limit) {
-    const Block& block = static_cast<const Block&>(prepared);
     if (first >= last) return first;
+    come_out();
+    return run(static_cast<const Block&>(block), addresses, first, last, next, limit);
+}
+
+unsigned OutOfOrder::run(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                         uint64_t limit) {
     Hot hot = hot_;
     const Row* row = block.rows.data() + first;
     const Row* const end = block.rows.data() + last;
@@ -221,7 +99,7 @@ unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addre
     uint8_t destination = last_destination_;
     while (true) {
         const uint64_t pc = block.address + row->offset;
-        uint64_t supplied = fetch_and_decode(hot, *row, leaves, pc);
+        uint64_t supplied = fetch_and_decode(hot, block, *row, leaves, pc);
         switch (row->shape) {
             case Shape::SECOND_BRANCH:
                 if (pair == Pair::BRANCH) {
@@ -259,7 +137,7 @@ unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addre
                 execute_any(hot, block, *row, addresses, pc);
                 break;
         }
-        if (row->parts & BRANCH) branch(hot, *row, pc, row + 1 == end ? next : pc + row->length);
+        if (row->parts & BRANCH) branch(hot, *row, pc, row + 1 == end ? next : pc + row->length, row + 1 == end);
         ++row;
         if (row == end || hot.retirement >= limit_place) break;
         leaves = row->leaves_line;
@@ -271,14 +149,21 @@ unsigned OutOfOrder::retire(const PreparedBlock& prepared, const uint64_t* addre
     hot_ = hot;
     cycle_ = cycle_of(hot.retirement);
     repeating_ = false;
-    settle(hot);
+    count_slots();
     return static_cast<unsigned>(row - block.rows.data());
 }
 
 // Fetch and decode: when the instruction may be dispatched.
-[[gnu::always_inline]] inline uint64_t OutOfOrder::fetch_and_decode(Hot& hot, const Row& row, bool leaves,
-                                                                    uint64_t pc) {
-    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle());
+[[gnu::always_inline]] inline uint64_t OutOfOrder::fetch_and_decode(Hot& hot, const Block& block, const Row& row,
+                                                                    bool leaves, uint64_t pc) {
+    auto fetch = [&](uint64_t line, uint64_t cycle) {
+        auto question = [&] {
+            return Question{
+                .at = relative(cycle), .also = static_cast<int32_t>(line - block.address), .kind = Question::FETCH};
+        };
+        return cycle + hear(question, [&] { return memory_.fetch(line, cycle) - cycle; });
+    };
+    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle(), fetch);
     if (decode_limits_) {
         if (supplied > hot.decode_cycle) hot.decode_cycle = supplied, hot.decodes = decode_width_;
         if (hot.decodes == 0) ++hot.decode_cycle, hot.decodes = decode_width_;
@@ -343,7 +228,7 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
         if (!ONE)
             for (unsigned more = 1; more < row.load_micro_ops; ++more)
                 issued = std::max(issued, calendar_.take(load_entry.use, address_ready));
-        done = load<POSSIBLE>(block, row, addresses, pc, dispatched, issued);
+        done = load<POSSIBLE>(block, row, addresses, pc, issued);
         result = parts & COMPUTE ? std::max(result, done) : done;
     }
     if (computes) {
@@ -403,9 +288,11 @@ template <unsigned POSSIBLE>
         if (free > hot.cycle()) [[unlikely]]
             wait(hot, free, Probe::STALL_LOAD_QUEUE);
     }
-    if (parts & STORE) {
-        uint64_t free = stores_.free_at();
-        if (free > hot.cycle()) [[unlikely]]
+    if (parts & STORE && !has_room_) {
+        const uint64_t now = hot.cycle();
+        auto question = [&] { return Question{.at = relative(now), .kind = Question::ROOM}; };
+        uint64_t free = now + hear(question, [&] { return std::max(stores_.free_at(), now) - now; });
+        if (free > now) [[unlikely]]
             wait(hot, free, Probe::STALL_STORE_BUFFER);
     }
 }
@@ -435,56 +322,44 @@ template <bool AHEAD>
 // When the loaded data are there.
 template <unsigned POSSIBLE>
 [[gnu::always_inline]] inline uint64_t OutOfOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
-                                                        uint64_t pc, uint64_t dispatched, uint64_t issued) {
+                                                        uint64_t pc, uint64_t issued) {
+    auto question = [&](Question::Kind kind, unsigned site) {
+        return Question{.at = relative(issued),
+                        .offset = row.offset,
+                        .site = static_cast<uint16_t>(site),
+                        .access = block.accesses[site],
+                        .kind = kind,
+                        .access_kind = access_kind(row)};
+    };
     if (parts_of<POSSIBLE>(row) & PREFETCH) [[unlikely]] {
-        if (row.load_sites) memory_.prefetch(addresses[row.first_site], issued);
+        const unsigned site = row.first_site;
+        if (row.load_sites)
+            hear([&] { return question(Question::PREFETCH, site); },
+                 [&] { return memory_.prefetch(addresses[site], issued), 0; });
         return issued + 1;
     }
     const unsigned sites = POSSIBLE == ANY ? row.load_sites : 1;
     if (sites == 0) return issued + default_load_latency_ + row.load_extra;
     uint64_t all = issued;
     for (unsigned site = row.first_site; site < row.first_site + sites; ++site) {
-        uint64_t address = addresses[site];
-        const auto [size, elements] = block.accesses[site];
-        uint64_t loaded = memory_.load(address, size, pc, issued, elements);
-        if ((address ^ (address + size - 1)) & front_.line_mask && split_load_cycles_) [[unlikely]]
-            loaded = std::max(loaded, calendar_.take(load_entry_.use, issued)) + split_load_cycles_;
-        StoreQueue::Found found = stores_.find(address, address + size, issued, alias_4k_cycles_ != 0);
-        if (found.answer != StoreQueue::Answer::NONE)
-            loaded = predicts_forwards_ && foresees(found, row, pc, address, size) ? foreseen(found, row, dispatched)
-                                                                                   : answer(found, row, issued, loaded);
-        all = std::max(all, loaded);
+        const uint64_t answer =
+            hear([&] { return question(Question::LOAD, site); },
+                 [&] { return ask_load(addresses[site], block.accesses[site], pc, issued, access_kind(row)); });
+        all = std::max(all, answer < HIT ? issued + answer : apply(answer, issued));
     }
     return all + row.load_extra;
 }
 
-uint64_t OutOfOrder::answer(const StoreQueue::Found& found, const Row& row, uint64_t issued, uint64_t loaded) {
-    const StoreQueue::Store& store = *found.store;
-    switch (found.answer) {
-        case StoreQueue::Answer::FORWARD:
-            count(Probe::STORE_FORWARD);
-            if (row.parts & BY_STACK && store.by_stack) return std::max(issued, store.data + stack_forward_cycles_);
-            return std::max(issued, store.data) + store_forward_cycles_;
-        case StoreQueue::Answer::PART:
-            count(Probe::STORE_FORWARD_BLOCKED);
-            return std::max(loaded, store.written + forward_blocked_cycles_);
-        case StoreQueue::Answer::ALIAS: count(Probe::ALIAS_4K); return loaded + alias_4k_cycles_;
+uint64_t OutOfOrder::apply(uint64_t answer, uint64_t issued) {
+    uint64_t loaded = issued + answer % HIT, when = issued + answer / HIT % WHEN;
+    if (answer & SPLIT) loaded = std::max(loaded, calendar_.take(load_entry_.use, issued)) + split_load_cycles_;
+    switch (static_cast<StoreQueue::Answer>(answer >> ANSWER)) {
+        case StoreQueue::Answer::FORWARD: return when;
+        case StoreQueue::Answer::PART: return std::max(loaded, when);
+        case StoreQueue::Answer::ALIAS: return loaded + alias_4k_cycles_;
         case StoreQueue::Answer::NONE: break;
     }
     return loaded;
-}
-
-// Between general registers the renamer forwards what it foresees: no address is needed then.
-bool OutOfOrder::foresees(const StoreQueue::Found& found, const Row& row, uint64_t pc, uint64_t address,
-                          unsigned size) {
-    if (found.answer != StoreQueue::Answer::FORWARD || row.renames != size || size < 4) return false;
-    if (!found.store->general || found.store->address != address) return false;
-    return forwards_.learn(pc, found.place);
-}
-
-uint64_t OutOfOrder::foreseen(const StoreQueue::Found& found, const Row& row, uint64_t dispatched) {
-    count(Probe::STORE_FORWARD);
-    return std::max(dispatched, found.store->data + predicted_forward_cycles_) - row.load_extra;
 }
 
 template <unsigned POSSIBLE, bool ONE, bool CHOICE>
@@ -531,22 +406,33 @@ template <unsigned POSSIBLE, bool ONE>
 // After retirement: written to the cache behind the ones before it.
 [[gnu::always_inline]] inline void OutOfOrder::store(const Block& block, const Row& row, const uint64_t* addresses,
                                                      uint64_t pc, uint64_t data, uint64_t retirement) {
-    unsigned first = row.first_site + row.load_sites;
+    const unsigned first = row.first_site + row.load_sites;
+    const AccessKind kind = access_kind(row);
     for (unsigned site = first; site < first + row.store_sites; ++site) {
-        if (retirement > write_cycle_) write_cycle_ = retirement, written_ = 0;
-        if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
-        ++written_;
-        uint64_t address = addresses[site];
-        const auto [size, elements] = block.accesses[site];
-        uint64_t there = memory_.store(address, size, pc, write_cycle_, elements);
-        last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
-        stores_.add({address, address + size, data, last_written_, (row.parts & BY_STACK) != 0, row.general});
+        auto question = [&] {
+            return Question{.at = relative(retirement),
+                            .also = relative(data),
+                            .offset = row.offset,
+                            .site = static_cast<uint16_t>(site),
+                            .access = block.accesses[site],
+                            .kind = Question::STORE,
+                            .access_kind = kind};
+        };
+        hear(question, [&] { return tell_store(addresses[site], block.accesses[site], pc, retirement, data, kind); });
     }
 }
 
-[[gnu::always_inline]] inline void OutOfOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next) {
-    uint64_t fallthrough = pc + row.length;
-    Prediction prediction = branches_.resolve(pc, row.branch, next, fallthrough);
+[[gnu::always_inline]] inline void OutOfOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next, bool last) {
+    const uint64_t fallthrough = pc + row.length;
+    auto question = [&] {
+        return Question{.offset = row.offset,
+                        .kind = Question::BRANCH,
+                        .length = row.length,
+                        .branch = row.branch,
+                        .is_last = last};
+    };
+    const uint64_t answer = hear(question, [&] { return ask_branch(pc, row.branch, next, fallthrough); });
+    const auto prediction = static_cast<Prediction>(answer & PREDICTION);
     if (prediction == Prediction::WRONG) {
         resolved_ = hot.done;
         right_way_from_ = resolved_ + mispredict_cycles_;
@@ -636,13 +522,14 @@ bool OutOfOrder::too_many_moves(uint64_t cycle) {
 void OutOfOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const Row& row = block.iteration;
+    come_out();
     Hot hot = hot_;
     next_slot(hot);
     if (!repeating_) {
         repeating_ = true;
         repeat_left_ = 0;
         bool leaves = front_.leaves(hot.front.line, block.address, row.length);
-        wait_for_supply(hot, fetch_and_decode(hot, row, leaves, block.address));
+        wait_for_supply(hot, fetch_and_decode(hot, block, row, leaves, block.address));
         wait_to(hot, hot.cycle() + repeat_start_cycles_);
     }
     unsigned bytes = row.load_sites + row.store_sites ? block.accesses[row.first_site].size : 0;
@@ -655,7 +542,7 @@ void OutOfOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresse
     }
     hot_ = hot;
     cycle_ = cycle_of(hot.retirement);
-    settle(hot);
+    count_slots();
 }
 
 // A part of what REP's last micro-ops have moved: no time, but the caches hear of it.
@@ -668,6 +555,7 @@ void OutOfOrder::feed_caches(const Block& block, const uint64_t* addresses) {
 }
 
 void OutOfOrder::elapse(uint64_t cycles) {
+    come_out();
     next_slot(hot_);
     uint64_t retired = cycle_of(hot_.retirement);
     wait_to(hot_, retired + (used_of(hot_.dispatch) > 0 && retired == hot_.cycle()));
@@ -681,16 +569,44 @@ void OutOfOrder::elapse(uint64_t cycles) {
     repeating_ = false;
 }
 
-void OutOfOrder::settle(const Hot& hot) {
-    count(Probe::UOPS_DISPATCHED, hot.rob_count - counted_slots_);
-    count(Probe::UOPS_RETIRED, hot.rob_count - counted_slots_);
-    count(Probe::CYCLES_RETIRING, hot.retiring_cycles - counted_retiring_);
-    counted_slots_ = hot.rob_count;
-    counted_retiring_ = hot.retiring_cycles;
+void OutOfOrder::count_slots() {
+    count(Probe::UOPS_DISPATCHED, hot_.rob_count - counted_slots_);
+    count(Probe::UOPS_RETIRED, hot_.rob_count - counted_slots_);
+    count(Probe::CYCLES_RETIRING, hot_.retiring_cycles - counted_retiring_);
+    counted_slots_ = hot_.rob_count;
+    counted_retiring_ = hot_.retiring_cycles;
 }
 
-const PipelineModel MODEL("out_of_order", make_pipeline<OutOfOrder>);
+// What a load is told by a store that has some of what it wants.
+uint64_t OutOfOrder::ask_store(const StoreQueue::Found& found, uint64_t address, Access access, uint64_t pc,
+                               uint64_t issued, AccessKind kind) {
+    const StoreQueue::Store& store = *found.store;
+    // Between general registers the renamer forwards what it foresees: no address is needed then.
+    auto foresees = [&] {
+        if (!predicts_forwards_ || kind.renames != access.size || access.size < 4) return false;
+        return store.general && store.address == address && forwards_.learn(pc, found.place);
+    };
+    uint64_t when = issued;
+    switch (found.answer) {
+        case StoreQueue::Answer::FORWARD:
+            count(Probe::STORE_FORWARD);
+            if (foresees())
+                when = std::max(issued + kind.extra, store.data + predicted_forward_cycles_) - kind.extra;
+            else if (kind.by_stack && store.by_stack)
+                when = std::max(issued, store.data + stack_forward_cycles_);
+            else
+                when = std::max(issued, store.data) + store_forward_cycles_;
+            break;
+        case StoreQueue::Answer::PART:
+            count(Probe::STORE_FORWARD_BLOCKED);
+            when = store.written + forward_blocked_cycles_;
+            break;
+        case StoreQueue::Answer::ALIAS: count(Probe::ALIAS_4K); break;
+        case StoreQueue::Answer::NONE: break;
+    }
+    return (when - issued) * HIT | static_cast<uint64_t>(found.answer) << ANSWER;
+}
 
-}  // namespace
-}  // namespace out_of_order
-}  // namespace perfemu
+static const PipelineModel MODEL("out_of_order", make_pipeline<OutOfOrder>);
+
+}  // namespace perfemu::out_of_order

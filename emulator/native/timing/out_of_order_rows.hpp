@@ -99,8 +99,11 @@ static_assert(sizeof(Row) == 64);
 struct Block final : PreparedBlock {
     uint64_t address;
     std::vector<Row> rows;
-    std::vector<Access> accesses;  // by site
-    Row iteration;                 // of a REP instruction; its row is what is left of it when they are through
+    std::vector<Access> accesses;      // by site
+    uint32_t number = 0;               // no other has it
+    uint64_t first_line, second_line;  // of the first instruction's bytes
+    unsigned stores = 0;
+    Row iteration;  // of a REP instruction; its row is what is left of it when they are through
 };
 
 class RowMaker {

@@ -48,6 +48,33 @@ class PortCalendar {
     // So far ahead that the window has no place for it.
     [[gnu::always_inline]] bool far(uint64_t ready) const { return ready - start_ >= NEAR; }
 
+    // Nothing is taken in it or later by a micro-op that did not issue as soon as it was ready.
+    uint64_t last() const { return last_; }
+
+    // What is taken from behind `base` up to `last`, by `put` of numbers below 2^16; and from `get` of those, as if
+    // `base` was the cycle of dispatch.
+    template <typename Put>
+    void save(uint64_t base, uint64_t last, Put put) const {
+        for (uint64_t cycle = base + 1; cycle <= last; ++cycle) {
+            const uint32_t busy = busy_[cycle % WINDOW];
+            if (busy) put(cycle - base), put(busy & 0xFFFF), put(busy >> 16);
+        }
+        put(0);
+    }
+    template <typename Get>
+    void restore(uint64_t base, Get get) {
+        std::memset(busy_, 0, sizeof busy_);
+        start_ = base;
+        last_ = 0;
+        for (Group& group : groups_) group.full_from = group.full_to = 0;
+        while (uint64_t later = get()) {
+            uint32_t& busy = busy_[(base + later) % WINDOW];
+            busy = static_cast<uint32_t>(get());
+            busy |= static_cast<uint32_t>(get()) << 16;
+            last_ = base + later + 1;
+        }
+    }
+
   private:
     static constexpr uint64_t WINDOW = 2048;
     static constexpr uint64_t NEAR = 1024;  // behind it is room for the longest busy_cycles
@@ -81,6 +108,7 @@ class PortCalendar {
             for (uint64_t ahead = 0; ahead < group.busy_cycles; ++ahead) busy_[(cycle + ahead) % WINDOW] |= port;
             break;
         }
+        last_ = std::max(last_, cycle + group.busy_cycles);
         if (group.full_from <= ready && ready <= group.full_to)
             group.full_to = cycle;
         else
@@ -88,7 +116,7 @@ class PortCalendar {
         return cycle;
     }
 
-    uint64_t start_ = 0;
+    uint64_t start_ = 0, last_ = 0;
     std::vector<Group> groups_;
     uint32_t busy_[WINDOW];
 };

@@ -54,6 +54,31 @@ class Schedulers {
         if (issue > now_) hold(scheduler, now_ + std::min(issue - now_, WINDOW - 1));
     }
 
+    // What is held in cycle `base`, of which everything is free again by `last`, by `put` of numbers below 2^16; and
+    // from `get` of those, as if they had advanced to `base`.
+    template <typename Put>
+    void save(uint64_t base, uint64_t last, Put put) {
+        for (uint64_t cycle = base + 1; cycle <= last; ++cycle) {
+            if (!(frees_[cycle % WINDOW / WORD] >> cycle % WORD & 1)) continue;
+            for (unsigned lane = 0; lane < endless_; ++lane)
+                if (int16_t entries = lane_of(&freed_[cycle % WINDOW * groups_], lane))
+                    put(cycle - base), put(lane << 10 | static_cast<unsigned>(entries));
+        }
+        put(0);
+    }
+    template <typename Get>
+    void restore(uint64_t base, Get get) {
+        for (uint64_t first = 0; first < WINDOW; first += WORD)
+            for (uint64_t& bits = frees_[first / WORD]; bits; bits &= bits - 1)
+                std::fill_n(&freed_[(first + static_cast<uint64_t>(std::countr_zero(bits))) * groups_], groups_,
+                            Group{});
+        std::copy_n(all_, groups_, room_);
+        now_ = base;
+        while (uint64_t later = get())
+            for (uint64_t held = get(), entries = held & 1023; entries > 0; --entries)
+                hold(static_cast<unsigned>(held >> 10), base + later);
+    }
+
   private:
     static constexpr uint64_t WINDOW = 2048;
     static constexpr uint64_t NEAR = 8;

@@ -27,8 +27,11 @@ class StoreQueue {
     explicit StoreQueue(unsigned entries)
         : entries_(entries), stores_(std::bit_ceil(static_cast<size_t>(entries) + 1)), granules_(GRANULES) {}
 
-    // The cycle in which a new store finds an entry.
-    uint64_t free_at() const { return count_ < entries_ ? 0 : at(count_ - entries_).written; }
+    // The cycle in which a new store, or so many, find an entry.
+    uint64_t free_at(uint64_t stores = 1) const {
+        if (stores > entries_) return ~uint64_t{0};
+        return count_ + stores <= entries_ ? 0 : at(count_ + stores - 1 - entries_).written;
+    }
 
     void add(const Store& store) {
         at(count_) = store;

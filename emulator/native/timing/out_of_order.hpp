@@ -1,0 +1,249 @@
+// The out-of-order pipeline: its state, and what there is to do with it. out_of_order.cpp has the stages,
+// out_of_order_memo.cpp what is done only once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "timing/forward_predictor.hpp"
+#include "timing/front_end.hpp"
+#include "timing/out_of_order_rows.hpp"
+#include "timing/out_of_order_trails.hpp"
+#include "timing/port_calendar.hpp"
+#include "timing/schedulers.hpp"
+#include "timing/slots.hpp"
+#include "timing/store_queue.hpp"
+
+namespace perfemu::out_of_order {
+
+// A cycle and how much of it is used, in one number: later ones are greater.
+using Place = uint64_t;
+constexpr unsigned CYCLE = 9;
+constexpr Place USED = (1 << CYCLE) - 1;
+constexpr Place WAITED_FOR_MEMORY = 1 << 8;  // in a ROB entry, above what is used of the cycle: at most 64
+
+constexpr uint64_t cycle_of(Place place) { return place >> CYCLE; }
+constexpr unsigned used_of(Place place) { return static_cast<unsigned>(place & USED); }
+// In units of `width` from the cycle's start, which may be too many.
+[[gnu::always_inline]] inline bool carry(Place& place, unsigned width) {
+    if (used_of(place) <= width) [[likely]]
+        return false;
+    place += (1 << CYCLE) - width;
+    return true;
+}
+
+// What every instruction changes. `retire` works on a copy, which the compiler can keep in registers: nothing that is
+// not inlined may see it.
+struct Hot {
+    Place dispatch = 0;  // slots of the cycle
+    FrontEnd::Place front;
+    Place retirement = 0;    // of the last one
+    uint64_t rob_count = 0;  // slots ever taken
+    uint64_t retiring_cycles = 0;
+    uint64_t done = 0;  // of the last instruction: when its results were there
+    uint64_t decode_cycle = 0;
+    unsigned decodes = 0;  // how many more in that cycle
+
+    uint64_t cycle() const { return cycle_of(dispatch); }
+};
+
+// What memory and the store queue answer to a load: the cycles until memory has the data, and, in bits that a hit
+// leaves alone, whether it crosses a line, what the youngest older store means, and when that has it.
+constexpr uint64_t HIT = uint64_t{1} << 32, WHEN = uint64_t{1} << 28, SPLIT = uint64_t{1} << 60;
+constexpr unsigned ANSWER = 61;
+// What the branch unit answers: a Prediction, and where the target lies in a piece of fetch.
+constexpr uint64_t PREDICTION = 3;
+
+// Of a row that may have these: a shape of its own has all of its shape's.
+template <unsigned POSSIBLE>
+[[gnu::always_inline]] inline unsigned parts_of(const Row& row) {
+    return POSSIBLE == ANY ? row.parts : POSSIBLE;
+}
+
+class OutOfOrder final : public Pipeline {
+  public:
+    OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
+
+    std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
+                                           std::span<const AccessSite> sites) override;
+    unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                    uint64_t limit) override;
+    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) override;
+    void settle() override;
+    void iterate(const PreparedBlock& block, const uint64_t* addresses) override;
+    void elapse(uint64_t cycles) override;
+
+  private:
+    unsigned run(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                 uint64_t limit);
+    // The stages, in this order
+    uint64_t fetch_and_decode(Hot& hot, const Block& block, const Row& row, bool leaves, uint64_t pc);
+    void wait_for_supply(Hot& hot, uint64_t supplied);
+    // `POSSIBLE`: the parts that it may have; `ONE`: it takes one slot. What it cannot have costs nothing.
+    template <unsigned POSSIBLE, bool ONE, bool CHOICE = !ONE>
+    [[gnu::always_inline]] void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses,
+                                        uint64_t pc);
+    void execute_any(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
+    template <unsigned POSSIBLE>
+    [[gnu::always_inline]] void wait_for_room(Hot& hot, const Row& row, unsigned slots);
+    template <bool CHOICE>
+    [[gnu::always_inline]] Entry enter(Hot& hot, Entry entry);
+    template <bool AHEAD>
+    [[gnu::always_inline]] uint64_t issue(Entry entry, uint32_t simple_ports, uint64_t ready);
+    template <unsigned POSSIBLE>
+    [[gnu::always_inline]] uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc,
+                                         uint64_t issued);
+    template <unsigned POSSIBLE, bool ONE, bool CHOICE>
+    [[gnu::always_inline]] uint64_t compute(Hot& hot, const Row& row, Entry entry, uint64_t start);
+    template <unsigned POSSIBLE, bool ONE>
+    [[gnu::always_inline]] void leave(Hot& hot, const Row& row, unsigned slots, uint64_t done);
+    void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t data,
+               uint64_t retirement);
+    void branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next, bool last);
+
+    bool fuse(const Hot& hot, const Row& row, Pair pair, uint8_t destination);
+    void next_slot(Hot& hot);
+    void wait(Hot& hot, uint64_t to, Probe reason);
+    void wait_to(Hot& hot, uint64_t to);
+
+    // Rare. The next slot is (cycle, used).
+    void stand_still(Place from, uint64_t to, uint64_t rob_count, Probe reason);
+    void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
+    void lose_in_segments(uint64_t cycle, unsigned used, uint64_t to, uint64_t rob_count, bool memory);
+    Entry choose(Entry entry);
+    bool too_many_moves(uint64_t cycle);
+    uint64_t apply(uint64_t answer, uint64_t issued);
+    void feed_caches(const Block& block, const uint64_t* addresses);
+    void count_slots();
+
+    static AccessKind access_kind(const Row& row) {
+        return {(row.parts & BY_STACK) != 0, row.general, row.renames, row.load_extra};
+    }
+
+    // The surroundings. Each answer is all that the pipeline needs to know; what is only told answers 0.
+    template <typename Describe, typename Ask>
+    [[gnu::always_inline]] uint64_t hear(Describe describe, Ask ask) {
+        if (!recording_) return ask();
+        if (heard_ < known_) return answers_[heard_++];
+        const uint64_t answer = ask();
+        trails_.add(describe(), answer);
+        return answer;
+    }
+    uint64_t ask_load(uint64_t address, Access access, uint64_t pc, uint64_t issued, AccessKind kind) {
+        uint64_t answer = memory_.load(address, access.size, pc, issued, access.elements) - issued;
+        if ((address ^ (address + access.size - 1)) & front_.line_mask && split_load_cycles_) [[unlikely]]
+            answer |= SPLIT;
+        StoreQueue::Found found = stores_.find(address, address + access.size, issued, alias_4k_cycles_ != 0);
+        if (found.answer == StoreQueue::Answer::NONE) return answer;
+        return answer | ask_store(found, address, access, pc, issued, kind);
+    }
+    uint64_t ask_store(const StoreQueue::Found& found, uint64_t address, Access access, uint64_t pc, uint64_t issued,
+                       AccessKind kind);
+    uint64_t tell_store(uint64_t address, Access access, uint64_t pc, uint64_t retirement, uint64_t data,
+                        AccessKind kind) {
+        if (retirement > write_cycle_) write_cycle_ = retirement, written_ = 0;
+        if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
+        ++written_;
+        uint64_t there = memory_.store(address, access.size, pc, write_cycle_, access.elements);
+        last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
+        stores_.add({address, address + access.size, data, last_written_, kind.by_stack, kind.general});
+        return 0;
+    }
+    uint64_t ask_branch(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+        Prediction prediction = branches_.resolve(pc, kind, next, fallthrough);
+        uint64_t within = front_.aligned ? next & (front_.fetch_bytes - 1) : 0;
+        return static_cast<uint64_t>(prediction) | uint64_t{next != fallthrough} << 2 | within << 3;
+    }
+
+    // Trails: what has been done before is not done again.
+    uint32_t name_of(const Block& block) const;
+    void review();
+    bool come_in();  // from the pipeline's own state to the trails'; false: it has none there
+    bool follow(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
+    void blaze(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
+    void arrive(uint64_t ending);
+    void come_out();  // and back
+    bool save();      // to words_; false: it has something too far ahead
+    bool holds_up(uint64_t later, uint64_t places) const;
+    void save_rob();
+    void save_load_queue();
+    template <typename At>
+    void save_runs(uint64_t most, At at);
+    void restore();
+    int32_t relative(uint64_t cycle) const { return static_cast<int32_t>(cycle - base_); }
+
+    void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
+
+    MemorySystem& memory_;
+    BranchUnit& branches_;
+    uint64_t* totals_;
+    Execution execution_;
+    Placement placement_;
+    RowMaker rows_;
+    Surroundings surroundings_;
+    FrontEnd front_;
+    PortCalendar calendar_;
+    Schedulers schedulers_;
+    StoreQueue stores_;
+    ForwardPredictor forwards_;
+    Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
+
+    uint32_t load_ports_ = 0;  // if all are in one scheduler
+    bool has_store_data_;
+    unsigned retire_width_, decode_width_, moves_per_cycle_, stores_per_cycle_;
+    bool decode_limits_;
+    unsigned mispredict_cycles_, store_forward_cycles_, stack_forward_cycles_, forward_blocked_cycles_;
+    unsigned predicted_forward_cycles_;
+    bool predicts_forwards_;
+    unsigned alias_4k_cycles_, split_load_cycles_, repeat_bytes_, repeat_start_cycles_, microcode_cycles_;
+    uint64_t default_load_latency_ = 1;
+
+    Slots slots_;
+    Hot hot_;
+    uint64_t ready_[256] = {};      // by register: the cycle from which it may be used
+    std::unique_ptr<Place[]> rob_;  // by slot: its retirement, WAITED_FOR_MEMORY
+    uint64_t rob_oldest_ = 0;       // slots that had retired when dispatch last stood still
+    unsigned rob_size_ = 0, rob_mask_ = 0;
+    // The last instruction, which may be the first of a pair.
+    Pair last_pair_ = Pair::NONE;
+    uint8_t last_destination_ = NOWHERE;
+    std::unique_ptr<uint64_t[]> load_queue_;  // by load: the cycle of retirement; empty: no limit
+    unsigned load_queue_size_ = 0, load_next_ = 0;
+
+    uint64_t write_cycle_ = 0, last_written_ = 0;  // of the last store
+    unsigned written_ = 0;                         // stores in that cycle
+    uint64_t moves_cycle_ = 0;
+    unsigned moves_ = 0;
+    uint64_t right_way_from_ = 0;  // after a mispredict: its first dispatch
+    uint64_t resolved_ = 0;
+    bool repeating_ = false;
+    unsigned repeat_left_ = 0;  // bytes of the last micro-op that further iterations use
+    uint64_t counted_slots_ = 0, counted_retiring_ = 0;
+
+    // While state_ is one of trails_: the cycle of dispatch that it is relative to; whether the members above say the
+    // same (cycle_, hot_.rob_count and hot_.front.line always do).
+    Trails trails_;
+    Trails::State state_ = Trails::NO_STATE;
+    uint64_t ending_ = NO_ENDING;  // the one that led there
+    uint64_t base_ = 0;
+    bool current_ = true;
+    bool has_room_ = false;  // of the block at hand: its stores wait for no entry
+    // While a trail is made: its first answers, which the surroundings have given already.
+    bool recording_ = false;
+    size_t heard_ = 0, known_ = 0;
+    std::vector<uint64_t> answers_;
+    uint32_t behind_ = 0;  // the step that got another answer; 0: there is no trail
+    std::vector<uint16_t> words_;
+    uint64_t earliest_ = 0;                   // so far behind dispatch, it does not matter when fetch and decode were
+    uint32_t until_review_ = 1, blazed_ = 0;  // blocks
+    uint64_t rest_ = 0;                       // blocks for which trails are not looked at
+    uint32_t blocks_ = 0;                     // that have been prepared
+    unsigned registers_ = 0;                  // that their instructions write
+    unsigned most_slots_ = 1;
+    static constexpr uint64_t NO_ENDING = ~uint64_t{0};
+};
+
+}  // namespace perfemu::out_of_order

@@ -59,6 +59,7 @@ bool Core::poll_due() {
     if (now - polled_ < POLL_INSTRUCTIONS && repeats_since_poll_ < POLL_REPEATS) return false;
     polled_ = now;
     repeats_since_poll_ = 0;
+    if (model_) model_->pipeline->settle();
     progress_.store(now, std::memory_order_relaxed);
     return true;
 }

@@ -304,7 +304,6 @@ bool Core::due() {
 
 void Core::plan_model() {
     Model& model = *model_;
-    model.pipeline->settle();
     model.due_cycle = until_;
     model.targets.clear();
     for (auto& bank : banks_) {

@@ -132,6 +132,7 @@ uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Pr
     } else {
         if (request != Request::PREFETCH) count(refill);
         uint64_t arrival = look_further(request, page, cycle);
+        translated_by_ = std::max(translated_by_, arrival);
         slot = tlb.room(page);
         if (tlb.tag(slot) != TagArray::NO_TAG) {
             pages.clear(tlb.tag(slot));

@@ -62,25 +62,12 @@ class MemorySystem {
     // change nothing but counts, among them that of unaligned ones, which it is if it has a bit of `unaligned`: then it
     // is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise nothing is done.
     bool touch(bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        return touch_by(EVER, stores, address, span, unaligned);
+        return touch_data<false>(0, stores, address, span, unaligned);
     }
     // The same for callers who do ask: everything must have been there before `cycle`, so that the access takes the
     // latency of a hit, from whatever later cycle on.
     bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        const Shortcuts::Entry line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
-        if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
-            Shortcuts::difference(line, address >> SHORTCUT_SHIFT))
-            return false;
-        if (cycle != EVER && loads_.arrival(line) > cycle) return false;
-        if (cycle != EVER || !is_newest_page(address)) {
-            const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
-            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
-            if (cycle != EVER && data_pages_.arrival(page) > cycle) return false;
-            data_pages_.use(page, now_ + 1);
-            newest_page(address) = address >> PAGE_SHIFT;
-        }
-        loads_.use(line, ++now_);
-        return true;
+        return touch_data<true>(cycle, stores, address, span, unaligned);
     }
     // A load or store that is none of those, without another look. Returns as `load` and `store`.
     uint64_t access(bool stores, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
@@ -93,22 +80,9 @@ class MemorySystem {
         return l1d_ && !l1d_->prefetchers.empty() ? size - 1 : (element & (0 - element)) - 1;
     }
     // The same for a fetch; L1I_ACCESS and ITLB_ACCESS are the caller's.
-    bool touch_line(uint64_t address) { return touch_line_by(EVER, address); }
+    bool touch_line(uint64_t address) { return touch_fetch<false>(0, address); }
     // The same for callers who do ask when.
-    bool touch_line_by(uint64_t cycle, uint64_t address) {
-        const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
-        if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
-        if (cycle != EVER && fetches_.arrival(line) > cycle) return false;
-        if (address >> PAGE_SHIFT != touched_page_) {
-            const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
-            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
-            if (cycle != EVER && fetch_pages_.arrival(page) > cycle) return false;
-            fetch_pages_.use(page, now_ + 1);
-            touched_page_ = address >> PAGE_SHIFT;
-        }
-        fetches_.use(line, ++now_);
-        return true;
-    }
+    bool touch_line_by(uint64_t cycle, uint64_t address) { return touch_fetch<true>(cycle, address); }
     void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
         uint64_t has_l1d = l1d_ != nullptr;
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)] += loads & (0 - has_l1d);
@@ -138,7 +112,6 @@ class MemorySystem {
     static constexpr unsigned SHORTCUT_SHIFT = 6;  // lines of another size than 64 bytes have no shortcuts
     static constexpr uint64_t SHORTCUT_MASK = 63;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
-    static constexpr uint64_t EVER = ~uint64_t{0};  // a cycle by which everything is there
 
     struct Arrival {
         uint64_t cycle;
@@ -152,6 +125,38 @@ class MemorySystem {
         int depth;
     };
 
+    template <bool TIMED>
+    bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
+        const Shortcuts::Entry line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
+        if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
+            Shortcuts::difference(line, address >> SHORTCUT_SHIFT))
+            return false;
+        if (TIMED && loads_.arrival(line) > cycle) return false;
+        if (!is_newest_page(address) || (TIMED && cycle < translated_by_)) {
+            const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
+            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
+            if (TIMED && data_pages_.arrival(page) > cycle) return false;
+            data_pages_.use(page, now_ + 1);
+            newest_page(address) = address >> PAGE_SHIFT;
+        }
+        loads_.use(line, ++now_);
+        return true;
+    }
+    template <bool TIMED>
+    bool touch_fetch(uint64_t cycle, uint64_t address) {
+        const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
+        if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
+        if (TIMED && fetches_.arrival(line) > cycle) return false;
+        if (address >> PAGE_SHIFT != touched_page_) {
+            const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
+            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
+            if (TIMED && fetch_pages_.arrival(page) > cycle) return false;
+            fetch_pages_.use(page, now_ + 1);
+            touched_page_ = address >> PAGE_SHIFT;
+        }
+        fetches_.use(line, ++now_);
+        return true;
+    }
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.
     bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, Shortcuts& lines, Probe access, Probe lookup) {
@@ -226,6 +231,7 @@ class MemorySystem {
     Shortcuts data_pages_, fetch_pages_;
     std::vector<uint64_t> newest_pages_;  // by the DTLB's set
     uint64_t newest_pages_mask_ = 0;
+    uint64_t translated_by_ = 0;       // the cycle by which all pages of both TLBs are there
     uint64_t touched_page_ = NO_LINE;  // the page of the last fetch, if that was by touch_line
     uint64_t outside_line_ = ~uint64_t{63};
     uint64_t data_latency_ = 0, fetch_latency_ = 0;

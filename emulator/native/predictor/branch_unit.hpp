@@ -36,21 +36,21 @@ class BranchUnit {
         if (kind == BranchKind::DIRECT) return found(pc);
         return other(pc, kind, next, fallthrough);
     }
-    // The same for callers who do not ask how it was predicted: then the host need not foresee it either.
-    void learn(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
-        if (kind != BranchKind::CONDITIONAL || !gshare_) {
-            resolve(pc, kind, next, fallthrough);
-            return;
-        }
+    // The same for callers who do not branch on how it was predicted: then the host need not foresee it either.
+    [[gnu::always_inline]] Prediction learn(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+        if (kind != BranchKind::CONDITIONAL || !gshare_) return resolve(pc, kind, next, fallthrough);
         bool taken = next != fallthrough;
         path_ = path_ << 1 | static_cast<uint64_t>(taken);
-        uint64_t wrong = gshare_->learn(pc, taken) ^ taken;
+        uint64_t wrong = gshare_->learn(pc, taken) ^ taken, late = 0;
         totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong;
         totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong;
         if (taken & !targets_.knows_best(pc)) [[unlikely]] {
             bool known = targets_.learn(pc);
-            totals_[static_cast<unsigned>(Probe::BTB_MISS)] += !(known | static_cast<bool>(wrong));
+            late = !(known | static_cast<bool>(wrong));
+            totals_[static_cast<unsigned>(Probe::BTB_MISS)] += late;
         }
+        static_assert(static_cast<int>(Prediction::LATE) == 1 && static_cast<int>(Prediction::WRONG) == 2);
+        return static_cast<Prediction>(2 * wrong + late);
     }
 
   private:

@@ -4,34 +4,44 @@
 
 namespace perfemu {
 
-BlockEvents::BlockEvents(uint64_t address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
-                         const MemorySystem& memory)
-    : listed(!ops.empty()), address(address) {
+void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
+                         const MemorySystem& memory) {
     const uint64_t line_bytes = memory.fetch_line_bytes();
     const std::vector<SiteRange> ranges = sites_by_op(ops, sites);
+    std::vector<Part> lines, touches;
+    uint64_t last_line = 0;
+    address = block_address;
+    listed = !ops.empty();
     for (size_t index = 0; index < ops.size(); ++index) {
         const TimedOp& op = ops[index];
-        const uint64_t begin = address + op.offset;
-        end = begin + op.length;
-        for (uint64_t line = begin & ~(line_bytes - 1); line < end; line += line_bytes)
-            if (stretches.empty() || stretches.back().line != line)
-                stretches.push_back({line, static_cast<uint32_t>(accesses.size())});
+        const uint64_t begin = address + op.offset, end = begin + op.length;
+        for (uint64_t line = begin & ~(line_bytes - 1); line < end; line += line_bytes) {
+            if (!lines.empty() && line == last_line) continue;
+            listed &= lines.empty() || line == last_line + line_bytes;
+            lines.push_back({.fetch = {static_cast<uint16_t>(touches.size())}});
+            last_line = line;
+        }
         for (unsigned site = ranges[index].first; site < ranges[index].first + ranges[index].count(); ++site) {
-            listed &= site == accesses.size() && sites[site].size > 0;
+            listed &= site == touches.size();
             const bool load = site < unsigned{ranges[index].first} + ranges[index].loads;
-            accesses.push_back({static_cast<uint16_t>(sites[site].size - 1),
-                                static_cast<uint16_t>(memory.unaligned_bits(sites[site].size, sites[site].elements)),
-                                sites[site].size, sites[site].elements, op.offset, !load});
+            const uint64_t unaligned = memory.unaligned_bits(sites[site].size, sites[site].elements);
+            touches.push_back({.touch = {static_cast<uint16_t>(sites[site].size - 1),
+                                         static_cast<uint16_t>(unaligned | (load ? 0 : Touch::STORE))}});
+            accesses.push_back({sites[site].size, sites[site].elements, op.offset});
             ++(load ? loads : stores);
-            ++stretches.back().behind;
+            ++lines.back().fetch.behind;
         }
         listed &= !op.repeated && !op.prefetches;
+        end_offset = static_cast<uint16_t>(end - address);
         if (op.branch == BranchKind::NONE) continue;
         listed &= index + 1 == ops.size();
         branch = op.branch;
-        branch_pc = begin;
+        branch_offset = op.offset;
     }
-    listed &= accesses.size() == sites.size();
+    listed &= touches.size() == sites.size();
+    fetches = static_cast<uint16_t>(lines.size());
+    lines.insert(lines.end(), touches.begin(), touches.end());
+    parts.assign(lines);
 }
 
 }  // namespace perfemu

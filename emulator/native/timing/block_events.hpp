@@ -7,44 +7,55 @@
 
 #include "address/access.hpp"
 #include "cache/memory_system.hpp"
+#include "short_list.hpp"
 #include "timing/timed_op.hpp"
 
 namespace perfemu {
 
 struct BlockEvents {
+    // One line's fetch; the lines follow each other.
+    struct Fetch {
+        uint16_t behind;  // the last access before the next line is fetched
+    };
+    struct Touch {
+        uint16_t span;       // the access's size less 1
+        uint16_t unaligned;  // unaligned_bits, and STORE
+
+        static constexpr uint16_t STORE = 0x8000;
+        bool stores() const { return unaligned & STORE; }
+        uint64_t unaligned_bits() const { return unaligned & (STORE - 1U); }  // see MemorySystem
+    };
+    union Part {
+        Fetch fetch;
+        Touch touch;
+    };
+    // What most blocks never need
     struct Access {
-        uint16_t span;       // its size less 1
-        uint16_t unaligned;  // MemorySystem::unaligned_bits
         uint16_t size, elements;
         uint16_t offset;  // of its instruction
-        bool stores;
-    };
-    // What lies between two fetches.
-    struct Stretch {
-        uint64_t line;    // to be fetched; its address
-        uint32_t behind;  // its last access
     };
 
-    // False: other things happen than are listed, as a REP or a software prefetch. Nothing else here is to be used
-    // then.
+    // Together with what RecalledBlock has before it, a line of the host's cache, up to the lists' ends if they are
+    // short. Nothing of it is to be used if it is not `listed`: then other things happen, as a REP or a software
+    // prefetch.
     bool listed = false;
-    uint64_t address = 0, end = 0;
-    std::vector<Stretch> stretches;
-    std::vector<Access> accesses;  // by site
-    unsigned loads = 0, stores = 0;
     BranchKind branch = BranchKind::NONE;
-    uint64_t branch_pc = 0;
+    uint16_t branch_offset = 0, end_offset = 0;
+    uint16_t loads = 0, stores = 0;
+    uint16_t fetches = 0;  // of the parts; the others are accesses, by site
+    uint64_t address = 0;
+    ShortList<Part, 5> parts;
+    std::vector<Access> accesses;
 
     BlockEvents() = default;
-    BlockEvents(uint64_t address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
+    void assign(uint64_t block_address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
                 const MemorySystem& memory);
 
-    // The numbers of events: a stretch's fetch, and then its accesses.
-    unsigned count() const { return static_cast<unsigned>(stretches.size() + accesses.size()); }
-    unsigned fetch_event(const Stretch& stretch, size_t next_site) const {
-        return static_cast<unsigned>(&stretch - stretches.data() + next_site);
-    }
-    unsigned access_event(const Stretch& stretch, size_t site) const { return fetch_event(stretch, site) + 1; }
+    uint64_t end() const { return address + end_offset; }
+    // Events have numbers: each line's fetch comes before the accesses behind it.
+    unsigned count() const { return unsigned{fetches} + loads + stores; }
+    static unsigned event_of_fetch(size_t fetch, size_t next_site) { return static_cast<unsigned>(fetch + next_site); }
+    static unsigned event_of_access(size_t fetch, size_t site) { return static_cast<unsigned>(fetch + site + 1); }
 };
 
 }  // namespace perfemu

@@ -42,11 +42,26 @@ Memo::State Memo::fresh() {
 
 Memo::Step& Memo::add(State from, uint32_t what, State to) {
     if (2 * ++used_ > steps_.size()) grow();
-    size_t place = place_of(key_of(from, what));
-    while (steps_[place].key != Step::EMPTY) place = (place + 1) & mask_;
-    steps_[place].key = key_of(from, what);
-    steps_[place].to = to;
-    return steps_[place];
+    const uint64_t key = uint64_t{from} << 32 | what;
+    Step& step = room(key);
+    step.key = key;
+    step.to = to;
+    return step;
+}
+
+// Behind the place where it should be.
+Memo::Step* Memo::search(uint64_t key, Step* step) {
+    while (step->key != key) {
+        if (step->key == Step::EMPTY) return nullptr;
+        if (++step == steps_.data() + steps_.size()) step = steps_.data();
+    }
+    return step;
+}
+
+Memo::Step& Memo::room(uint64_t key) {
+    size_t place = cases(static_cast<State>(key >> 32), static_cast<uint32_t>(key) & ~LOW).place + (key & LOW);
+    while (steps_[place & mask_].key != Step::EMPTY) ++place;
+    return steps_[place & mask_];
 }
 
 void Memo::grow() {
@@ -57,10 +72,9 @@ void Memo::grow() {
     taken_.clear();
     for (const Step& step : old) {
         if (step.key == Step::EMPTY) continue;
-        size_t place = place_of(step.key);
-        while (steps_[place].key != Step::EMPTY) place = (place + 1) & mask_;
-        steps_[place] = step;
-        if (step.runs) taken_.push_back(static_cast<uint32_t>(place));
+        Step& now = room(step.key);
+        now = step;
+        if (now.runs) taken_.push_back(static_cast<uint32_t>(&now - steps_.data()));
     }
 }
 

@@ -31,16 +31,28 @@ class Memo {
 
     Memo() { clear(); }
 
-    // The step that leads from there, or null.
-    Step* find(State from, uint32_t what) {
-        const uint64_t key = key_of(from, what);
-        for (size_t place = place_of(key);; place = (place + 1) & mask_) {
-            Step& step = steps_[place];
-            if (step.key == key) [[likely]]
-                return &step;
-            if (step.key == Step::EMPTY) return nullptr;
-        }
+    // Eight things that may happen to a state: numbers that differ in their lowest three bits.
+    struct Cases {
+        uint64_t key;
+        size_t place;  // of the first, if no other is there; those of the others follow
+    };
+    Cases cases(State from, uint32_t first) const {
+        const uint64_t key = uint64_t{from} << 32 | first;
+        return {key, key * SPREAD >> shift_};
     }
+    // Brings this one to the host's cache.
+    void prefetch(const Cases& cases, uint32_t which) const {
+        __builtin_prefetch(&steps_[(cases.place + which) & mask_], 1);
+    }
+    // The step that leads from there, or null.
+    Step* find(const Cases& cases, uint32_t which) {
+        const uint64_t key = cases.key | which;
+        Step* step = &steps_[(cases.place + which) & mask_];
+        if (step->key == key) [[likely]]
+            return step;
+        return search(key, step);
+    }
+    Step* find(State from, uint32_t what) { return find(cases(from, what & ~LOW), what & LOW); }
     void take(Step& step) {
         if (step.runs++ == 0) [[unlikely]]
             taken_.push_back(static_cast<uint32_t>(&step - steps_.data()));
@@ -82,8 +94,10 @@ class Memo {
         uint32_t counter;
     };
 
-    static uint64_t key_of(State from, uint32_t what) { return uint64_t{from} << 32 | what; }
-    size_t place_of(uint64_t key) const { return (key ^ key >> 32) * SPREAD >> shift_; }
+    static constexpr uint32_t LOW = 7;
+
+    Step* search(uint64_t key, Step* step);
+    Step& room(uint64_t key);
     void grow();
 
     std::vector<Step> steps_;

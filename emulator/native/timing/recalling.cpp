@@ -21,6 +21,7 @@ static Counts difference(const Counts& now, const Counts& before) {
 
 RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : memory_(memory), surroundings_(memory, branches), totals_(totals), mode_(mode_of(config.table("pipeline"))),
+      line_mask_(~uint64_t{memory.fetch_line_bytes() - 1}),
       ahead_(checked(config.table("pipeline"), "fetch_ahead_cycles", 0, 1000, 8)),
       aligned_(config.table("pipeline").boolean("fetch_aligned", false)) {}
 
@@ -34,10 +35,11 @@ RecallingPipeline::Mode RecallingPipeline::mode_of(const Config& keys) {
 
 void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                                        std::span<const AccessSite> sites) {
-    block.events = BlockEvents(address, ops, sites, memory_);
+    block.events.assign(address, ops, sites, memory_);
     block.instructions = static_cast<unsigned>(ops.size());
     block.first_case = next_case_;
-    uint32_t cases = 2 * (OUTCOMES + block.events.count());
+    const uint32_t cases =
+        (2 * OUTCOMES + 2 * block.events.count() + OUTCOMES - 1) & ~(OUTCOMES - 1);  // see Memo::Cases
     // Where such a branch goes, which is no case, says how much of an aligned piece is fetched.
     const BranchKind branch = block.events.branch;
     const bool indirect =
@@ -69,76 +71,94 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
         work(block, addresses, 0, count, next, NO_LIMIT);
         return;
     }
-    Story& story = surroundings_.story;
-    Walk walk{block, addresses, next, moment_, state_, state_, events.stretches[0].line != moment_.line};
-    story.answers.clear();
-    story.branch_told = false;
-    story.touches.loads += events.loads;
-    story.touches.stores += events.stores;
-    uint64_t line = moment_.line;
+    const Moment began = moment_;
+    const uint64_t end = events.end();
+    uint64_t line = events.address & line_mask_, last_line = began.line;
+    const Memo::Cases outcomes = memo_.cases(state_, first_outcome(block, line != last_line));
+    memo_.prefetch(outcomes, outcome(Prediction::RIGHT, next != end));
+    const Memo::State from = state_;
+    Memo::State at = from;
+    const BlockEvents::Part* fetch = events.parts.data();
+    const BlockEvents::Part* const accesses = fetch + events.fetches;
     size_t site = 0;
-    for (const BlockEvents::Stretch& stretch : events.stretches) {
-        if (stretch.line != line) {
-            line = stretch.line;
-            if (memory_.touch_line_by(walk.began.now - ahead_, line)) [[likely]]
-                ++story.touches.fetches;
-            else if (!follow(walk, events.fetch_event(stretch, site), Request::FETCH, line))
-                return;
+    while (true) {
+        if (line != last_line && !memory_.touch_line_by(began.now - ahead_, line)) [[unlikely]] {
+            at = follow_fetch(at, {block, addresses, next}, fetch, site);
+            if (at == Memo::NONE) return;
         }
-        for (; site != stretch.behind; ++site) {
-            const BlockEvents::Access& access = events.accesses[site];
-            if (memory_.touch_by(walk.began.now, access.stores, addresses[site], access.span, access.unaligned))
+        for (; site != fetch->fetch.behind; ++site) {
+            const BlockEvents::Touch touch = accesses[site].touch;
+            if (memory_.touch_by(began.now, touch.stores(), addresses[site], touch.span, touch.unaligned_bits()))
                 [[likely]]
                 continue;
-            if (!follow(walk, events.access_event(stretch, site), access.stores ? Request::STORE : Request::LOAD, site))
-                return;
+            at = follow_access(at, {block, addresses, next}, fetch, site);
+            if (at == Memo::NONE) return;
         }
+        last_line = line;
+        if (++fetch == accesses) break;
+        line -= line_mask_;
     }
-    if (events.branch != BranchKind::NONE) {
-        story.prediction = surroundings_.branches.resolve(events.branch_pc, events.branch, next, events.end);
-        story.branch_told = true;
-    }
-    Memo::Step* step = memo_.find(walk.at, walk.outcome(story));
-    if (!step) [[unlikely]] {
-        learn(walk, events.count());
-        return;
+    Prediction prediction = Prediction::RIGHT;
+    if (events.branch != BranchKind::NONE)
+        prediction = surroundings_.branches.learn(events.address + events.branch_offset, events.branch, next, end);
+    const uint32_t which = outcome(prediction, next != end);
+    Memo::Step* step =
+        at == from ? memo_.find(outcomes, which) : memo_.find(at, first_outcome(block, fetches_first(block)) + which);
+    if (!step || mode_ == Mode::CHECK) [[unlikely]] {
+        if (at == from) surroundings_.story.begin();
+        surroundings_.story.tell_branch(prediction);
+        if (!step) {
+            learn({block, addresses, next}, events.count());
+            return;
+        }
+        check({block, addresses, next}, *step);
     }
     memo_.take(*step);
-    cycle_ = walk.began.now + step->retired;
+    cycle_ = began.now + step->retired;
     state_ = step->to;
-    moment_ = {walk.began.now + step->cycles, line};
+    moment_ = {began.now + step->cycles, last_line};
     awake_ = false;
-    if (mode_ == Mode::CHECK) [[unlikely]]
-        check(walk, *step);
 }
 
-// An event is no mere hit: memory is asked at the cycle at which it was asked when this happened before. False: it
-// never did, and the block has been worked out.
-bool RecallingPipeline::follow(Walk& walk, unsigned event, Request request, uint64_t which) {
-    const Memo::Step* question = memo_.find(walk.at, walk.event(event));
+Memo::State RecallingPipeline::follow_fetch(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
+                                            size_t next_site) {
+    const BlockEvents& events = walk.block.events;
+    const auto number = static_cast<size_t>(fetch - events.parts.data());
+    return follow(at, walk, events.event_of_fetch(number, next_site), Request::FETCH,
+                  {.address = (events.address & line_mask_) - number * line_mask_});
+}
+
+Memo::State RecallingPipeline::follow_access(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
+                                             size_t site) {
+    const BlockEvents& events = walk.block.events;
+    const auto [size, elements, offset] = events.accesses[site];
+    const bool stores = events.parts.data()[events.fetches + site].touch.stores();
+    const auto number = static_cast<size_t>(fetch - events.parts.data());
+    return follow(at, walk, events.event_of_access(number, site), stores ? Request::STORE : Request::LOAD,
+                  {walk.addresses[site], size, events.address + offset, elements});
+}
+
+// An event is no mere hit: memory is asked at the cycle at which it was asked when this happened before. Returns what
+// this leads to, or none: it never happened, and the block has been worked out.
+Memo::State RecallingPipeline::follow(Memo::State at, const Walk& walk, unsigned event, Request request,
+                                      const Surroundings::Access& access) {
+    if (at == state_) surroundings_.story.begin();
+    const Memo::Step* question = memo_.find(at, case_of(walk.block, event));
     if (!question) {
         learn(walk, event);
-        return false;
+        return Memo::NONE;
     }
-    const uint64_t asked = walk.began.now + question->cycles;  // fetch: before now
-    Surroundings::Access access{.address = which};
-    if (request != Request::FETCH) {
-        const BlockEvents::Access& of_block = walk.block.events.accesses[which];
-        access = {walk.addresses[which], of_block.size, walk.block.events.address + of_block.offset, of_block.elements};
-    }
+    const uint64_t asked = moment_.now + question->cycles;  // of a fetch: before now
     const uint64_t delay = surroundings_.ask(event, request, access, asked) - asked;
     const Memo::Step* answer = delay >> 32 ? nullptr : memo_.find(question->to, static_cast<uint32_t>(delay));
-    if (!answer) {
-        learn(walk, event + 1);
-        return false;
-    }
-    walk.at = answer->to;
-    return true;
+    if (answer) return answer->to;
+    learn(walk, event + 1);
+    return Memo::NONE;
 }
 
 // Works the block out in detail. `told`: the events before this one have happened.
 void RecallingPipeline::learn(const Walk& walk, unsigned told) {
-    wake(walk.began, walk.from);
+    wake();
     if (memo_.full()) {
         memo_.settle(counts_);
         memo_.clear();
@@ -151,73 +171,70 @@ void RecallingPipeline::learn(const Walk& walk, unsigned told) {
 
 void RecallingPipeline::tell(const Walk& walk, unsigned told) {
     Story& story = surroundings_.story;
-    story.cycle = walk.began.now;
-    story.fetch_cycle = walk.began.now - ahead_;
+    story.cycle = moment_.now;
+    story.fetch_cycle = moment_.now - ahead_;
     story.told = told;
-    surroundings_.begin(walk.fetches_first ? 0 : 1);
+    surroundings_.begin(fetches_first(walk.block) ? 0 : 1, &counts_[PROBE_COUNT]);
     work(walk.block, walk.addresses, 0, walk.block.instructions, walk.next, NO_LIMIT);
     surroundings_.end();
 }
 
 void RecallingPipeline::remember(const Walk& walk, const Counts& before) {
-    state_ = Memo::NONE;
+    const RecalledBlock& block = walk.block;
+    auto fits = [](int64_t cycles) { return cycles == static_cast<int32_t>(cycles); };
     auto follow = [this](Memo::State from, uint32_t what) -> Memo::Step& {
         Memo::Step* known = memo_.find(from, what);
         return known ? *known : memo_.add(from, what, memo_.fresh());
     };
-    Memo::State at = walk.from;
-    for (const Story::Answer& answer : surroundings_.story.answers) {
-        const int64_t cycles = static_cast<int64_t>(answer.asked - walk.began.now);
-        if (answer.delay >> 32 || cycles != static_cast<int32_t>(cycles)) return;
-        Memo::Step& question = follow(at, walk.event(answer.event));
+    const Story& story = surroundings_.story;
+    Memo::State at = std::exchange(state_, Memo::NONE);
+    for (const Story::Answer& answer : story.answers) {
+        const auto cycles = static_cast<int64_t>(answer.asked - moment_.now);
+        if (answer.delay >> 32 || !fits(cycles)) return;
+        Memo::Step& question = follow(at, case_of(block, answer.event));
         question.cycles = static_cast<int32_t>(cycles);
         at = follow(question.to, static_cast<uint32_t>(answer.delay)).to;
     }
     const Moment after = moment();
-    const int64_t cycles = static_cast<int64_t>(after.now - walk.began.now);
-    const int64_t retired = static_cast<int64_t>(cycle_ - walk.began.now);
-    if (cycles != static_cast<int32_t>(cycles) || retired != static_cast<int32_t>(retired)) return;
-    bytes_.clear();
-    save(bytes_);
-    Memo::Step& step = memo_.add(at, walk.outcome(surroundings_.story), memo_.state(bytes_.bytes()));
+    const auto cycles = static_cast<int64_t>(after.now - moment_.now);
+    const auto retired = static_cast<int64_t>(cycle_ - moment_.now);
+    if (!fits(cycles) || !fits(retired)) return;
+    const uint32_t what =
+        first_outcome(block, fetches_first(block)) + outcome(story.prediction, walk.next != block.events.end());
+    moment_ = after;
+    state_ = save_state();
+    Memo::Step& step = memo_.add(at, what, state_);
     step.cycles = static_cast<int32_t>(cycles);
     step.retired = static_cast<int32_t>(retired);
     memo_.set_changes(step, difference(counts_, before));
-    state_ = step.to;
-    moment_ = after;
 }
 
-// What was recalled is worked out, too. Only the first of both counts.
+// What is about to be recalled is worked out, too, and not counted.
 void RecallingPipeline::check(const Walk& walk, const Memo::Step& step) {
-    const uint64_t cycle = cycle_;
     const Counts before = counts_;
-    wake(walk.began, walk.from);
+    wake();
     tell(walk, walk.block.events.count());
-    const Moment after = moment();
-    bytes_.clear();
-    save(bytes_);
     const Counts worked = difference(counts_, before);
     counts_ = before;
     auto differ = [&](const char* what) {
         throw std::logic_error(std::string("recalled otherwise than worked out: ") + what);
     };
     if (surroundings_.story.contradicted) differ("cycles of accesses");
-    if (cycle != cycle_ || after.now != moment_.now) differ("cycles");
-    if (after.line != moment_.line) differ("the fetched line");
-    if (!std::ranges::equal(bytes_.bytes(), memo_.bytes(state_))) differ("the state");
+    if (moment().now != moment_.now + step.cycles || cycle_ != moment_.now + step.retired) differ("cycles");
+    if (save_state() != step.to) differ("the state");
     if (memo_.changes<Counts>(step) != worked) differ("counts");
 }
 
-// Makes the pipeline's own state what it was at that moment.
-void RecallingPipeline::wake(const Moment& moment, Memo::State state) {
+// Makes the pipeline's own state what it is known to be.
+void RecallingPipeline::wake() {
     if (std::exchange(awake_, true)) return;
-    StateReader reader(memo_.bytes(state));
-    restore(reader, moment);
+    StateReader reader(memo_.bytes(state_));
+    restore(reader, moment_);
 }
 
 // From now on the pipeline works by itself.
 void RecallingPipeline::forget() {
-    if (state_ != Memo::NONE) wake(moment_, state_);
+    if (state_ != Memo::NONE) wake();
     state_ = Memo::NONE;
 }
 
@@ -229,10 +246,14 @@ bool RecallingPipeline::recognize() {
         memo_.settle(counts_);
         memo_.clear();
     }
+    state_ = save_state();
+    return true;
+}
+
+Memo::State RecallingPipeline::save_state() {
     bytes_.clear();
     save(bytes_);
-    state_ = memo_.state(bytes_.bytes());
-    return true;
+    return memo_.state(bytes_.bytes());
 }
 
 void RecallingPipeline::iterate(const PreparedBlock& block, const uint64_t* addresses) {
@@ -253,10 +274,9 @@ void RecallingPipeline::elapse(uint64_t cycles) {
 void RecallingPipeline::settle() {
     memo_.settle(counts_);
     for (unsigned probe = 0; probe < PROBE_COUNT; ++probe) totals_[probe] += counts_[probe];
+    const uint64_t* touches = &counts_[PROBE_COUNT];
+    memory_.count_touches(touches[Surroundings::LOADS], touches[Surroundings::STORES], touches[Surroundings::FETCHES]);
     counts_ = {};
-    Story::Touches& touches = surroundings_.story.touches;
-    memory_.count_touches(touches.loads, touches.stores, touches.fetches);
-    touches = {};
 }
 
 }  // namespace perfemu

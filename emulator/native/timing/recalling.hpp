@@ -25,12 +25,12 @@
 
 namespace perfemu {
 
-struct RecalledBlock : PreparedBlock {
+struct alignas(64) RecalledBlock : PreparedBlock {
+    // What can happen to it, as numbers for Memo: from here on, for its branch, OUTCOMES; then for each of its events
+    // one. All of them twice, because the line of its first instruction is fetched or was fetched before.
+    uint32_t first_case = 0;
     BlockEvents events;
     unsigned instructions = 0;
-    // What can happen to it, as numbers for Memo: from here on its branch's outcomes, then its events; each of them
-    // twice, because the line of its first instruction is fetched or was fetched before.
-    uint32_t first_case = 0;
 };
 
 class RecallingPipeline : public Pipeline {
@@ -70,7 +70,8 @@ class RecallingPipeline : public Pipeline {
 
     MemorySystem& memory_;
     Surroundings surroundings_;
-    using Counts = std::array<uint64_t, PROBE_COUNT>;
+    // By probe, and behind them what MemorySystem has not counted (Surroundings::touches).
+    using Counts = std::array<uint64_t, PROBE_COUNT + Surroundings::TOUCHES>;
     Counts counts_{};  // since the last `settle`
 
   private:
@@ -78,29 +79,32 @@ class RecallingPipeline : public Pipeline {
     enum class Mode : uint8_t { RECALL, CHECK, WORK };
     static Mode mode_of(const Config& config);
 
-    // A block on its way.
+    // A block on its way from `state_` at `moment_`.
     struct Walk {
         const RecalledBlock& block;
         const uint64_t* addresses;
         uint64_t next;
-        Moment began;
-        Memo::State from, at;
-        bool fetches_first;
-
-        uint32_t outcome(const Story& story) const {
-            unsigned prediction = story.branch_told ? static_cast<unsigned>(story.prediction) : 0;
-            return number(2 * prediction + (next != block.events.end));
-        }
-        uint32_t event(unsigned event) const { return number(OUTCOMES + event); }
-        uint32_t number(unsigned of_block) const { return block.first_case + 2 * of_block + fetches_first; }
     };
-    static constexpr unsigned OUTCOMES = 6;
+    static constexpr uint32_t OUTCOMES = 8;
+    static uint32_t outcome(Prediction prediction, bool taken) { return 2 * static_cast<uint32_t>(prediction) + taken; }
+    uint32_t first_outcome(const RecalledBlock& block, bool fetches_first) const {
+        return block.first_case + OUTCOMES * fetches_first;
+    }
+    uint32_t case_of(const RecalledBlock& block, unsigned event) const {
+        return block.first_case + 2 * OUTCOMES + 2 * event + fetches_first(block);
+    }
+    bool fetches_first(const RecalledBlock& block) const { return (block.events.address & line_mask_) != moment_.line; }
 
     bool recognize();
     void forget();
-    void wake(const Moment& moment, Memo::State state);
-    // `which`: the line, or the access's site.
-    [[gnu::noinline]] bool follow(Walk& walk, unsigned event, Request request, uint64_t which);
+    void wake();
+    Memo::State save_state();
+    [[gnu::noinline]] Memo::State follow_fetch(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
+                                               size_t next_site);
+    [[gnu::noinline]] Memo::State follow_access(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
+                                                size_t site);
+    Memo::State follow(Memo::State at, const Walk& walk, unsigned event, Request request,
+                       const Surroundings::Access& access);
     [[gnu::noinline]] void learn(const Walk& walk, unsigned told);
     void tell(const Walk& walk, unsigned told);
     void remember(const Walk& walk, const Counts& before);
@@ -108,6 +112,7 @@ class RecallingPipeline : public Pipeline {
 
     uint64_t* totals_;
     Mode mode_;
+    uint64_t line_mask_;
     uint64_t ahead_;  // of fetch
     bool aligned_;    // is fetch
     uint32_t next_case_ = 0;

@@ -27,17 +27,24 @@ struct Story {
     Prediction prediction = Prediction::RIGHT;
     std::vector<Answer> answers;
 
-    bool contradicted = false;  // it was told otherwise than it had happened: an error of the pipeline
+    void begin() {
+        answers.clear();
+        branch_told = false;
+        prediction = Prediction::RIGHT;
+    }
+    void tell_branch(Prediction how) {
+        branch_told = true;
+        prediction = how;
+    }
 
-    // What MemorySystem has not counted: those of a block are added when it begins, and taken away again if it turns
-    // out otherwise; but fetches when they happen.
-    struct Touches {
-        uint64_t loads = 0, stores = 0, fetches = 0;
-    } touches;
+    bool contradicted = false;  // it was told otherwise than it had happened: an error of the pipeline
 };
 
 class Surroundings {
   public:
+    // While a story is told, its mere hits are counted here instead of by MemorySystem.
+    enum Touches : unsigned { LOADS, STORES, FETCHES, TOUCHES };
+
     Surroundings(MemorySystem& memory, BranchUnit& branches) : memory(memory), branches(branches) {}
 
     struct Access {
@@ -68,9 +75,10 @@ class Surroundings {
         return branches.resolve(pc, kind, next, fallthrough);
     }
 
-    // From now on `story` is told. `first`: the number of its first event.
-    void begin(unsigned first) {
+    // From now on `story` is told. `first`: the number of its first event. `touches` has TOUCHES entries.
+    void begin(unsigned first, uint64_t* touches) {
         telling_ = true;
+        touches_ = touches;
         event_ = first;
         answer_ = 0;
     }
@@ -100,6 +108,7 @@ class Surroundings {
     Prediction resolve_in_story(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
 
     bool telling_ = false;
+    uint64_t* touches_ = nullptr;
     unsigned event_ = 0;
     size_t answer_ = 0;  // the next of the story's
 };

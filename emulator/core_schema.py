@@ -163,6 +163,11 @@ _PIPELINE = (
             least=0,
             most=1000,
         ),
+        entries(
+            "line_stores_per_cycle",
+            "written to the cache if they are to one line; without: stores_per_cycle",
+            most=64,
+        ),
         cycles("store_forward_blocked_cycles", "of a load that a store covers in part", least=0, default=0, most=1000),
         cycles(
             "alias_4k_cycles",

@@ -38,6 +38,7 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     forward_blocked_cycles_ = checked(keys, "store_forward_blocked_cycles", 0, 1000, 0);
     alias_4k_cycles_ = checked(keys, "alias_4k_cycles", 0, 1000, 0);
     stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
+    line_stores_per_cycle_ = checked(keys, "line_stores_per_cycle", 1, 64, stores_per_cycle_);
     split_load_cycles_ = checked(keys, "split_load_cycles", 0, 1000, 0);
     repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
     repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);

@@ -145,8 +145,11 @@ class OutOfOrder final : public Pipeline {
     uint64_t tell_store(uint64_t address, Access access, uint64_t pc, uint64_t retirement, uint64_t data,
                         AccessKind kind) {
         if (retirement > write_cycle_) write_cycle_ = retirement, written_ = 0;
-        if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
+        const uint64_t line = address & front_.line_mask;
+        if (written_ >= (line == written_line_ ? line_stores_per_cycle_ : stores_per_cycle_))
+            ++write_cycle_, written_ = 0;
         ++written_;
+        written_line_ = line;
         uint64_t there = memory_.store(address, access.size, pc, write_cycle_, access.elements);
         last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
         stores_.add({address, address + access.size, data, last_written_, kind.by_stack, kind.general});
@@ -193,7 +196,7 @@ class OutOfOrder final : public Pipeline {
 
     uint32_t load_ports_ = 0;  // if all are in one scheduler
     bool has_store_data_;
-    unsigned retire_width_, decode_width_, moves_per_cycle_, stores_per_cycle_;
+    unsigned retire_width_, decode_width_, moves_per_cycle_, stores_per_cycle_, line_stores_per_cycle_;
     bool decode_limits_;
     unsigned mispredict_cycles_, store_forward_cycles_, stack_forward_cycles_, forward_blocked_cycles_;
     unsigned predicted_forward_cycles_;
@@ -215,6 +218,7 @@ class OutOfOrder final : public Pipeline {
 
     uint64_t write_cycle_ = 0, last_written_ = 0;  // of the last store
     unsigned written_ = 0;                         // stores in that cycle
+    uint64_t written_line_ = 0;
     uint64_t moves_cycle_ = 0;
     unsigned moves_ = 0;
     uint64_t right_way_from_ = 0;  // after a mispredict: its first dispatch

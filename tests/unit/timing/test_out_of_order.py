@@ -6,6 +6,8 @@ its result can be used `latency` cycles after that; the run ends when the last i
 
 from __future__ import annotations
 
+import pytest
+
 from emulator.probes import Probe
 from tests.unit.timing.loops import (
     FLAGS,
@@ -216,6 +218,17 @@ def test_the_store_buffer_is_emptied_in_order() -> None:
     assert result.cycles > 200
     # With room the slowest thing is one write a cycle, which nobody waits for.
     assert run(machine(MODEL, dispatch_width=1), [store(0)], 100).cycles == 100 + 1
+
+
+def test_stores_to_one_line_may_be_written_together() -> None:
+    # Dispatch waits for room: one store a cycle, or two of one line.
+    config = machine(MODEL, store_buffer=16)
+    two = [store(0), store(1)]
+    same, other = [(0x1000, 0, 0), (0x1008, 0, 0)], [(0x1000, 0, 0), (0x2000, 0, 0)]
+    assert run(config, two, 400, addresses=same).cycles == pytest.approx(800, abs=20)
+    config["pipeline"]["line_stores_per_cycle"] = 2
+    assert run(config, two, 400, addresses=same).cycles == pytest.approx(400, abs=20)
+    assert run(config, two, 400, addresses=other).cycles == pytest.approx(800, abs=20)
 
 
 def test_a_misprediction_costs_the_refill() -> None:

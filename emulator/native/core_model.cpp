@@ -65,7 +65,8 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     __builtin_prefetch(block->modelled.get());
     __builtin_prefetch(block->successor->modelled.get());
     if (const ModelledBlock* whole = visit.whole) [[likely]] {
-        pipeline.retire_whole(*whole->prepared, model.found.data(), visit.instructions, address);
+        auto instructions = static_cast<uint32_t>(visit.block->cost);
+        pipeline.retire_whole(*whole->prepared, model.found.data(), instructions, address);
         visit.whole = nullptr;
         visit.block = nullptr;
     } else if (visit.block && !visit.block->special && !core.stepping_) {
@@ -84,9 +85,7 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
             core.forget_departure();
             return;
         }
-        visit.block = block;
-        visit.first = 0;
-        visit.instructions = static_cast<uint32_t>(block->cost);
+        visit.block = block;  // the rest is as at first
         visit.whole = model.addresses->known_at_entry(modelled->slice) && !model.tracing ? modelled : nullptr;
     } else {
         if (core.due()) {

@@ -28,9 +28,8 @@ struct alignas(64) ModelledBlock {
 // The block that was entered last, and of which not everything has been consumed by the models.
 struct Visit {
     Block* block = nullptr;
-    unsigned first = 0;         // the first instruction that the models have not heard of
-    unsigned instructions = 0;  // if whole
-    bool iteration = false;     // of a REP
+    unsigned first = 0;      // the first instruction that the models have not heard of
+    bool iteration = false;  // of a REP
     // All of it is to be consumed, its addresses are known and nobody traces them.
     const ModelledBlock* whole = nullptr;
 };

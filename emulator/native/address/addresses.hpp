@@ -87,6 +87,7 @@ class AddressSlice {
                 Direct access = std::bit_cast<Direct>(*word);
                 found[access.site] = registers[access.base] + static_cast<uint64_t>(access.displacement);
             }
+            if (!indexed) return;
             for (behind += INDEXED_WORDS * indexed; word != behind; word += INDEXED_WORDS) {
                 Indexed access;
                 std::memcpy(&access, word, sizeof access);

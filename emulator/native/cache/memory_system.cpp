@@ -79,6 +79,7 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     // First-level prefetchers hear of the accesses that found no shortcut, so with them its place matters.
     auto spreads = [](const auto& cache) { return !cache || cache->prefetchers.empty(); };
     data_pages_ = Shortcuts(dtlb_ ? *dtlb_ : no_pages_, spreads(l1d_));
+    data_lines_ = {loads_.entries(), stores_.entries()};
     newest_pages_mask_ = dtlb_ ? dtlb_->set_mask() : 0;
     newest_pages_.assign(newest_pages_mask_ + 1, NO_LINE);
     fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));

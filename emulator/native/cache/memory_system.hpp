@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -127,7 +128,7 @@ class MemorySystem {
 
     template <bool TIMED>
     bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        const Shortcuts::Entry line = (stores ? stores_ : loads_).line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry line = data_lines_[stores][loads_.line_place(address >> SHORTCUT_SHIFT)];
         if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
             Shortcuts::difference(line, address >> SHORTCUT_SHIFT))
             return false;
@@ -229,7 +230,8 @@ class MemorySystem {
     uint64_t now_ = 0;  // grows with each access
     Shortcuts loads_, stores_, fetches_;
     Shortcuts data_pages_, fetch_pages_;
-    std::vector<uint64_t> newest_pages_;  // by the DTLB's set
+    std::array<const Shortcuts::Entry*, 2> data_lines_{};  // of loads_ and stores_, whose places are the same
+    std::vector<uint64_t> newest_pages_;                   // by the DTLB's set
     uint64_t newest_pages_mask_ = 0;
     uint64_t translated_by_ = 0;       // the cycle by which all pages of both TLBs are there
     uint64_t touched_page_ = NO_LINE;  // the page of the last fetch, if that was by touch_line

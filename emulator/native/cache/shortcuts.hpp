@@ -32,7 +32,9 @@ class Shortcuts {
     // The entry that has the tag, or one that has another.
     Entry at(uint64_t tag) const { return entries_[place(tag)]; }
     // The same where tags are not spread, as lines are not.
-    Entry line(uint64_t tag) const { return entries_[(tag ^ tag >> 9) & mask_]; }
+    Entry line(uint64_t tag) const { return entries_[line_place(tag)]; }
+    uint64_t line_place(uint64_t tag) const { return (tag ^ tag >> 9) & mask_; }
+    const Entry* entries() const { return entries_.data(); }
     // Zero if the entry has the tag.
     static uint64_t difference(Entry entry, uint64_t tag) { return entry >> SLOT_BITS ^ (tag << 1 | VALID); }
     void use(Entry entry, uint64_t now) { last_use_[entry & SLOT_MASK] = now; }

@@ -15,6 +15,16 @@ BranchUnit::BranchUnit(const Config& config, uint64_t* totals)
     if (branch.has("indirect")) indirect_ = IndirectPredictor::make(branch);
 }
 
+Prediction BranchUnit::learn_by_kind(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+    return resolve(pc, kind, next, fallthrough);
+}
+
+bool BranchUnit::learn_target(uint64_t pc, bool mispredicted) {
+    bool late = !targets_.learn(pc) && !mispredicted;
+    if (late) count(Probe::BTB_MISS);
+    return late;
+}
+
 Prediction BranchUnit::other(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
     switch (kind) {
         case BranchKind::CALL: returns_.push(fallthrough); return found(pc);

@@ -38,17 +38,14 @@ class BranchUnit {
     }
     // The same for callers who do not branch on how it was predicted: then the host need not foresee it either.
     [[gnu::always_inline]] Prediction learn(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
-        if (kind != BranchKind::CONDITIONAL || !gshare_) return resolve(pc, kind, next, fallthrough);
+        if (kind != BranchKind::CONDITIONAL || !gshare_) return learn_by_kind(pc, kind, next, fallthrough);
         bool taken = next != fallthrough;
         path_ = path_ << 1 | static_cast<uint64_t>(taken);
         uint64_t wrong = gshare_->learn(pc, taken) ^ taken, late = 0;
         totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong;
         totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong;
-        if (taken & !targets_.knows_best(pc)) [[unlikely]] {
-            bool known = targets_.learn(pc);
-            late = !(known | static_cast<bool>(wrong));
-            totals_[static_cast<unsigned>(Probe::BTB_MISS)] += late;
-        }
+        if (taken & !targets_.knows_best(pc)) [[unlikely]]
+            late = learn_target(pc, wrong);
         static_assert(static_cast<int>(Prediction::LATE) == 1 && static_cast<int>(Prediction::WRONG) == 2);
         return static_cast<Prediction>(2 * wrong + late);
     }
@@ -62,6 +59,9 @@ class BranchUnit {
             return mispredicted(pc, taken);
         return taken ? found(pc) : Prediction::RIGHT;
     }
+    [[gnu::noinline]] Prediction learn_by_kind(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
+    // Of a branch that was taken. Returns whether that makes it late.
+    [[gnu::noinline]] bool learn_target(uint64_t pc, bool mispredicted);
     Prediction other(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
     Prediction mispredicted(uint64_t pc, bool taken);
     Prediction indirect(uint64_t pc, uint64_t target);

@@ -120,7 +120,7 @@ class Ideal final : public Pipeline {
                 if (memory_.touch_line(line << line_shift_)) [[likely]]
                     ++touched_lines_;
                 else
-                    memory_.fetch(line << line_shift_, cycle_ + part->stretch.op);
+                    fetch_in_full(line, part->stretch.op);
             }
             for (; site != part->stretch.behind; ++site) {
                 Access access = accesses[site].access;
@@ -216,6 +216,10 @@ class Ideal final : public Pipeline {
         block.stretches = static_cast<uint16_t>(parts.size());
         parts.insert(parts.end(), accesses.begin(), accesses.end());
         block.parts.assign(parts);
+    }
+
+    [[gnu::noinline]] void fetch_in_full(uint64_t line, uint64_t later) {
+        memory_.fetch(line << line_shift_, cycle_ + later);
     }
 
     [[gnu::noinline]] void access_in_full(const Block& block, size_t site, const uint64_t* addresses) {

@@ -20,6 +20,7 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
       stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
       slots_(totals, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
     const Config& keys = config.table("pipeline");
+    mode_ = mode_of(keys);
     retire_width_ = checked(keys, "retire_width", 1, 64, slots_.width());
     hot_.decodes = decode_width_ = checked(keys, "decode_width", 1, 64, slots_.width());
     // Instructions are more than slots only where pairs fuse.
@@ -85,8 +86,13 @@ std::unique_ptr<PreparedBlock> OutOfOrder::prepare(uint64_t address, std::span<c
 unsigned OutOfOrder::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
                             uint64_t next, uint64_t limit) {
     if (first >= last) return first;
-    come_out();
-    return run(static_cast<const Block&>(block), addresses, first, last, next, limit);
+    const Block& rows = static_cast<const Block&>(block);
+    if (first == 0 && last == rows.rows.size() && limit == NO_LIMIT) {
+        retire_whole(block, addresses, last, next);
+        return last;
+    }
+    watched();
+    return run(rows, addresses, first, last, next, limit);
 }
 
 unsigned OutOfOrder::run(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,

@@ -168,6 +168,8 @@ class OutOfOrder final : public Pipeline {
     bool follow(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
     void blaze(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
     void arrive(uint64_t ending);
+    void check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint64_t ending);
+    void watched();
     void come_out();  // and back
     bool save();      // to words_; false: it has something too far ahead
     bool holds_up(uint64_t later, uint64_t places) const;
@@ -241,7 +243,11 @@ class OutOfOrder final : public Pipeline {
     std::vector<uint64_t> answers_;
     uint32_t behind_ = 0;  // the step that got another answer; 0: there is no trail
     std::vector<uint16_t> words_;
-    uint64_t earliest_ = 0;                   // so far behind dispatch, it does not matter when fetch and decode were
+    uint64_t earliest_ = 0;  // so far behind dispatch, it does not matter when fetch and decode were
+    // Core files cannot choose; tests can: both ways, compared for every block, or no trails at all.
+    enum class Mode : uint8_t { FOLLOW, CHECK, NEVER };
+    static Mode mode_of(const Config& keys);
+    Mode mode_;
     uint32_t until_review_ = 1, blazed_ = 0;  // blocks
     uint64_t rest_ = 0;                       // blocks for which trails are not looked at
     uint32_t blocks_ = 0;                     // that have been prepared

@@ -5,6 +5,8 @@
 // Caches, predictors, the store queue and where fetch is stay outside the states, and hear of everything, in the same
 // order and at the same cycles.
 #include <array>
+#include <stdexcept>
+#include <utility>
 
 #include "timing/out_of_order.hpp"
 
@@ -46,12 +48,13 @@ Counted counted(const uint64_t* totals) {
 constexpr uint64_t HORIZON = 1000;
 // After so many blocks it is asked how many of them had to be executed. Each of those costs about DEAR followed ones'
 // gain; a rest of REST blocks for each makes the loss bearable.
-constexpr uint32_t REVIEWED = 1024, DEAR = 12, REST = 200;
+constexpr uint32_t REVIEWED = 1024, DEAR = 12, REST = 200, AFTER_PARTS = 64;
 
 }  // namespace
 
 void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, unsigned, uint64_t next) {
     const Block& block = static_cast<const Block&>(prepared);
+    repeating_ = false;
     if (state_ != Trails::NO_STATE && --until_review_ == 0) review();
     if (state_ == Trails::NO_STATE && !come_in()) {
         run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
@@ -70,6 +73,14 @@ uint32_t OutOfOrder::name_of(const Block& block) const {
     return block.number << 3 | enters << 1 | has_room_;
 }
 
+OutOfOrder::Mode OutOfOrder::mode_of(const Config& keys) {
+    if (!keys.has("recall")) return Mode::FOLLOW;
+    const std::string& mode = keys.text("recall");
+    if (mode == "check") return Mode::CHECK;
+    if (mode == "never") return Mode::NEVER;
+    throw std::invalid_argument(keys.path("recall") + ": \"" + mode + "\" is not one of check, never");
+}
+
 // Too much is new: for a while it is cheaper to execute everything.
 void OutOfOrder::review() {
     if (blazed_ * DEAR > REVIEWED) {
@@ -85,11 +96,18 @@ bool OutOfOrder::come_in() {
         --rest_;
         return false;
     }
+    if (mode_ == Mode::NEVER) return false;
     base_ = hot_.cycle();
     if (!save()) return false;
     state_ = trails_.state(words_);
     ending_ = NO_ENDING;
     return true;
+}
+
+// Blocks come in parts: more of them may follow.
+void OutOfOrder::watched() {
+    come_out();
+    rest_ = std::max<uint64_t>(rest_, AFTER_PARTS);
 }
 
 void OutOfOrder::come_out() {
@@ -135,7 +153,11 @@ bool OutOfOrder::follow(const Block& block, const uint64_t* addresses, uint64_t 
                 answer = ask_branch(pc, question.branch, question.is_last ? next : fallthrough, fallthrough);
                 break;
             }
-            case Question::END: arrive(step->answer); return true;
+            case Question::END:
+                if (mode_ == Mode::CHECK) [[unlikely]]
+                    check(block, addresses, next, line, step->answer);
+                arrive(step->answer);
+                return true;
         }
         answers_[known_++] = answer;
         while (step->answer != answer) [[unlikely]] {
@@ -149,6 +171,36 @@ bool OutOfOrder::follow(const Block& block, const uint64_t* addresses, uint64_t 
         }
         ++number;
     }
+}
+
+// Executes the block that has been followed, too: it must count the same and come to the same state.
+void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint64_t number) {
+    const Trails::Ending ending = trails_.ending(number);
+    const uint64_t began = base_, slots = hot_.rob_count, retired = cycle_;
+    const uint64_t last_line = std::exchange(hot_.front.line, line);
+    if (!current_) restore();
+    trails_.begin(state_, name_of(block));
+    const Counted before = counted(totals_);
+    heard_ = 0;
+    recording_ = true;
+    run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
+    recording_ = false;
+    Counted changes = counted(totals_);
+    for (size_t index = 0; index < changes.size(); ++index) {
+        totals_[static_cast<unsigned>(COUNTED[index])] = before[index];
+        changes[index] -= before[index];
+    }
+    trails_.each_change(ending, [&](uint32_t index, uint64_t amount) { changes[index] -= amount; });
+    base_ = hot_.cycle();
+    bool same = save() && trails_.state(words_) == ending.to && changes == Counted{} && heard_ == known_ &&
+                hot_.rob_count == slots + ending.slots && base_ == began + ending.cycles &&
+                (ending.retired < 0 ? cycle_ == retired : cycle_ == began + static_cast<uint64_t>(ending.retired)) &&
+                hot_.front.line == last_line;
+    if (!same) throw std::logic_error("a trail leads astray");
+    trails_.abandon();
+    base_ = began;
+    hot_.rob_count = slots;
+    cycle_ = retired;
 }
 
 void OutOfOrder::arrive(uint64_t number) {
@@ -247,7 +299,9 @@ bool OutOfOrder::save() {
 
 // Whether dispatch may wait for an entry to retire `later`, with so many places free behind it until it is wanted
 // again.
+// A check compares states word by word: there they all count.
 bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
+    if (mode_ == Mode::CHECK) return true;
     return later * slots_.width() > places - std::min<uint64_t>(places, most_slots_);
 }
 

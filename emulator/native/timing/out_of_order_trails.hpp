@@ -93,13 +93,19 @@ class Trails {
     void abandon() { steps_.resize(first_); }
     size_t longest() const { return longest_; }  // steps of a trail, at most
 
+    // What one run counts: calls add(index of `counted`, amount).
+    template <typename Add>
+    void each_change(const Ending& ending, Add add) const {
+        for (uint32_t index = ending.changes; index < ending.behind; ++index)
+            add(changes_[index].counter, changes_[index].amount);
+    }
+
     // Adds up what has been counted since the last time: calls add(index of `counted`, amount).
     template <typename Add>
     void settle(Add add) {
         for (uint32_t number : taken_) {
             Ending& ending = endings_[number];
-            for (uint32_t index = ending.changes; index < ending.behind; ++index)
-                add(changes_[index].counter, changes_[index].amount * ending.runs);
+            each_change(ending, [&](uint32_t index, uint64_t amount) { add(index, amount * ending.runs); });
             ending.runs = 0;
         }
         taken_.clear();

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.timing.loops import Config, Result, alu, branch, compare, load, machine, run, store
 from tests.unit.timing.test_pipelines import full_machine, random_loop
 
-MODELS = ("in_order",)
+MODELS = ("in_order", "out_of_order")
 ITERATIONS = 200
 
 
@@ -45,7 +45,8 @@ def test_hits_in_a_line_that_is_under_way_are_no_mere_hits(model: str) -> None:
     lines = [64 * line for line in range(8)]
     config = machine(model, {"l1d": {"size": 256, "ways": 2, "latency": 4}, "memory": {"latency": 90}})
     result = both_ways(config, ops, addresses=[lines, [line + 8 for line in lines], [0x1000]])
-    assert result.cycles >= ITERATIONS * 90
+    # In order, the next iteration's miss waits for this one's sum; out of order, only one store is written in a cycle.
+    assert result.cycles >= (ITERATIONS * 90 if model == "in_order" else 90 + ITERATIONS)
 
 
 @pytest.mark.parametrize("model", MODELS)

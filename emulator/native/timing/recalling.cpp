@@ -167,6 +167,14 @@ void RecallingPipeline::learn(const Walk& walk, unsigned told) {
     const Counts before = counts_;
     tell(walk, told);
     if (state_ != Memo::NONE) remember(walk, before);
+    if (++learned_ < MANY_LESSONS) return;
+    learned_ = 0;
+    const uint64_t now = moment().now;
+    if (now - learned_from_ < MANY_LESSONS * TOO_FEW_CYCLES) {
+        rests_until_ = now + REST_CYCLES;
+        state_ = Memo::NONE;
+    }
+    learned_from_ = now;
 }
 
 void RecallingPipeline::tell(const Walk& walk, unsigned told) {
@@ -241,7 +249,8 @@ void RecallingPipeline::forget() {
 // Whether the pipeline's state can be given a number, so that it is known from now on.
 bool RecallingPipeline::recognize() {
     moment_ = moment();
-    if (mode_ == Mode::WORK || moment_.now < EARLIEST || moment_.line == FrontEnd::NO_LINE) return false;
+    if (mode_ == Mode::WORK || moment_.now < std::max(EARLIEST, rests_until_) || moment_.line == FrontEnd::NO_LINE)
+        return false;
     if (memo_.full()) {
         memo_.settle(counts_);
         memo_.clear();

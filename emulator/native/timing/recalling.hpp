@@ -121,6 +121,12 @@ class RecallingPipeline : public Pipeline {
     Moment moment_;                   // ... and when it is
     bool awake_ = true;               // the pipeline itself is in that state; always so if it is not known
     StateWriter bytes_;
+
+    // To learn takes ten times as long as to work. If it was for nothing, because a program does not do the same again,
+    // it is left alone for a while: so many lessons, at less than so many cycles each.
+    static constexpr uint64_t MANY_LESSONS = 1 << 14, TOO_FEW_CYCLES = 64, REST_CYCLES = 1 << 20;
+    uint64_t learned_ = 0, learned_from_ = 0;
+    uint64_t rests_until_ = 0;
 };
 
 }  // namespace perfemu

@@ -1,0 +1,63 @@
+"""Guest programs on in-order cores: what the pipeline recalls is what it would work out, and so is every count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from emulator.core_file import CoreFile, load_core
+from emulator.cpu import ExitReason
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+from emulator.probes import Probe
+from guests import guest
+
+BENCH = str(Path(__file__).resolve().parents[1] / "bench" / "cores" / "in_order.toml")
+CORES = {"aarch64": ("cortex-a55", BENCH), "x86_64": (BENCH,)}
+# Loops that come to few states; REP and page faults; changing code; calls through tables
+PROGRAMS = {"embedded_mix": "2", "string_instructions": "", "self_modifying": "", "page_crossing": "", "recursion": ""}
+
+
+def cases() -> list[tuple[str, str, str]]:
+    found = []
+    for isa, cores in CORES.items():
+        for program in PROGRAMS:
+            try:
+                guest(program, isa)
+            except StopIteration:
+                continue
+            found += [(program, isa, core) for core in cores]
+    return found
+
+
+def totals(program: str, isa: str, core_file: CoreFile) -> dict[str, int]:
+    machine = Machine(MachineConfig(isa, core=core_file))
+    kernel, cpu = machine.kernel, machine.cpus[0]
+    core = cpu.core
+    core.follow_branches()
+    path = str(guest(program, isa).path)
+    machine.start(Program(path, (path, PROGRAMS[program]) if PROGRAMS[program] else (path,), stdout=-1))
+    answers = {
+        ExitReason.SYSCALL: kernel.handle_syscall,
+        ExitReason.REGISTER: kernel.handle_register,
+        ExitReason.FAULT: kernel.handle_fault,
+        ExitReason.EXCEPTION: kernel.handle_exception,
+    }
+    while (status := kernel.exit_status) is None:
+        answers[ExitReason(core.run(kernel.next_deadline()))](cpu)
+    return {probe.name: core.total(probe) for probe in Probe} | {"cycles": core.cycles, "status": status}
+
+
+@pytest.mark.parametrize(("program", "isa", "core"), cases())
+def test_a_program_takes_as_long_whether_recalled_or_not(program: str, isa: str, core: str) -> None:
+    core_file = load_core(core)
+    pipeline = core_file.tables["pipeline"]
+    assert isinstance(pipeline, dict)
+    worked, checked = (
+        totals(program, isa, replace(core_file, tables={**core_file.tables, "pipeline": {**pipeline, "recall": mode}}))
+        for mode in ("never", "check")
+    )
+    assert checked == worked
+    assert totals(program, isa, core_file) == worked

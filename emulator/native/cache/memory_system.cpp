@@ -103,6 +103,8 @@ uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_
     }
     bool loads = request != Request::STORE;
     if (request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
+    // With prefetchers the look may not be left out: it renews the page's shortcut, and what finds one is not heard.
+    if (plain_ && is_newest_page(address) && cycle >= translated_by_) return cycle;
     Probe refill = loads ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE;
     uint64_t ready = translate(*dtlb_, data_pages_, request, refill, address >> PAGE_SHIFT, cycle);
     // A first use may be more than another.

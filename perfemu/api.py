@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
-from perfcore.abi.constants import RecordType
+from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
@@ -112,7 +112,10 @@ class Recording:
             for raw in file.records():
                 if raw.type == RecordType.SAMPLE:
                     number = file.event_number(raw)
-                    yield file.events[number].name, file.decode_sample(raw, number)
+                    sample, attr = file.decode_sample(raw, number), file.events[number].attr
+                    if not attr.sample_type & SampleType.PERIOD:
+                        sample.period = attr.sample_period
+                    yield file.events[number].name, sample
 
 
 def run(

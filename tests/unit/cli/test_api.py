@@ -85,5 +85,7 @@ def test_input_output_environment_and_directory(tmp_path: Path) -> None:
     assert counted.stdout == b"5\n5\n"  # both runs read it
     assert counted.counts.events[0].spread.deviation == 0
     recording = perfemu.record([busybox, "true"], core="ideal", output=tmp_path / "out.data", period=1000, capture=True)
-    assert recording.sample_count == len(list(recording.samples())) > 0
+    samples = list(recording.samples())
+    assert recording.sample_count == len(samples) > 0
+    assert {sample.period for _, sample in samples} == {1000}
     assert os.path.getsize(recording.path) > 0

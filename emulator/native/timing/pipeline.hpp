@@ -49,7 +49,7 @@ class Pipeline {
     virtual void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) {
         retire(block, addresses, 0, count, next, NO_LIMIT);
     }
-    // Brings the totals up to date.
+    // Brings the totals up to date. Comes every few million instructions at the latest: counts of 32 bits will do.
     virtual void settle() {}
 
     // One iteration of a REP instruction, which is the only one of its block. `retire` is told of it later, when it is

@@ -16,6 +16,7 @@ from emulator.op_classes import OpClass
 
 TOP_TABLES = ("pmu", "pipeline")  # that every core has
 MOST_PORTS = 32
+BTB_WAYS = 4  # without btb_ways; predictor/target_buffer.hpp
 CACHES = ("l1i", "l1d", "l2", "llc")
 TLBS = ("itlb", "dtlb", "l2tlb")
 # (inner, outer): the outer makes no sense without one of the inner ones
@@ -120,6 +121,13 @@ def _tlb_sets(data: Data) -> Iterator[Problem]:
         tlb = _table(data, name)
         if tlb is not None and (ways := _number(tlb, "ways")):
             yield from _sets((name, "entries"), _number(tlb, "entries"), "entries", ways, f"{ways} (its ways)")
+
+
+def _btb_sets(data: Data) -> Iterator[Problem]:
+    branch = _table(data, "branch") or {}
+    ways = _number(branch, "btb_ways") or BTB_WAYS
+    if entries := _number(branch, "btb_entries"):
+        yield from _sets(("branch", "btb_entries"), entries, "entries", ways, f"{ways} (btb_ways)")
 
 
 def _lines(data: Data) -> Iterator[Problem]:
@@ -240,6 +248,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _pmus,
     _cache_sets,
     _tlb_sets,
+    _btb_sets,
     _lines,
     _levels,
     _latencies,

@@ -159,6 +159,18 @@ void Execution::read_row(OpClass op_class, const Config& row, const Config* base
     if (alternatives == 0) std::erase_if(timing.others, [&](PortUse use) { return groups_[use.group].ports == 0; });
 }
 
+// One that both may take; what has none goes where branches go.
+void Execution::find_ports_with_branch() {
+    const ClassTiming& branches = rows_[static_cast<unsigned>(OpClass::BRANCH)][WIDTHS - 1];
+    if (!branches.known) return;
+    const PortUse branch = branches.first;
+    for (auto& by_width : rows_)
+        for (ClassTiming& timing : by_width) {
+            const uint32_t common = groups_[timing.first.group].ports & groups_[branch.group].ports;
+            timing.with_branch = timing.known && common ? PortUse{group(common, 1)} : branch;
+        }
+}
+
 static const char* name_of(OpClass op_class) { return OP_CLASS_NAMES[static_cast<unsigned>(op_class)]; }
 
 static unsigned width_index(unsigned width_bytes) {
@@ -187,6 +199,7 @@ Execution::Execution(const Config& config) {
             read_row(found->second, keys, &row, keys.path(""), by_width[width_index(bytes)]);
         }
     }
+    find_ports_with_branch();
     // Without a row: a slot, no port, no time.
     uint8_t nothing = group(0, 1);
     for (ClassTiming& nop : rows_[static_cast<unsigned>(OpClass::NOP)])

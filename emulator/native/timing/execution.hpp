@@ -46,6 +46,7 @@ struct ClassTiming {
     Pairing pairing = Pairing::BOTH;
     uint16_t busiest_cycles = 0;  // of any of its ports
     PortUse first;                // what most have alone
+    PortUse with_branch;          // instead, if a branch fused with it
     std::vector<PortUse> others;
 };
 
@@ -77,6 +78,7 @@ class Execution {
     };
     static Item parse_item(const std::string& text, const std::string& path);
     void order_ports(const Config& config);
+    void find_ports_with_branch();
     void read_row(OpClass op_class, const Config& row, const Config* base, const std::string& path,
                   ClassTiming& timing);
     unsigned load_registers_ = 0;          // that one micro-op fills; 0: any number

@@ -92,9 +92,10 @@ unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts)
     const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
     row.timing = &timing;
     row.latency = timing.latency;
-    // A pair goes where branches go.
-    const bool pair = row.pair == Pair::BRANCH && op.before_branch;
-    const PortUse use = pair ? execution_.timing(OpClass::BRANCH, 8).first : timing.first;
+    // A pair goes where branches go; if it has a result, where its first goes, too.
+    PortUse use = timing.first;
+    if (row.pair == Pair::BRANCH && op.before_branch)
+        use = op.compare_only ? execution_.timing(OpClass::BRANCH, 8).first : timing.with_branch;
     row.entry = placement_.entry(use);
     if (row.latency > 0 || execution_.groups()[use.group].ports) parts |= COMPUTE;
     if (!timing.others.empty()) parts |= MANY_PORTS;

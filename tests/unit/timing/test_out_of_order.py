@@ -299,9 +299,17 @@ def test_compare_and_branch_go_through_as_one() -> None:
 def test_a_pair_takes_a_port_of_branches() -> None:
     config = machine(MODEL, {"ops": {"BRANCH": {"latency": 1, "ports": ["P0"]}}}, fuses=["compare_branch"])
     # They issue in cycles 1 to 100. Not fused, the comparisons go anywhere, and the branches one cycle later.
-    assert run(config, [compare(1), branch()], 100).cycles == 1 + 100
+    assert run(config, [compare(1), branch()], 100, taken=[False]).cycles == 1 + 100
     config["pipeline"]["fuses"] = []
-    assert run(config, [compare(1), branch()], 100).cycles == 2 + 100
+    assert run(config, [compare(1), branch()], 100, taken=[False]).cycles == 2 + 100
+
+
+def test_a_pair_with_a_result_takes_a_port_of_both() -> None:
+    both = {"ALU": {"latency": 1, "ports": ["P1", "P2"]}, "BRANCH": {"latency": 1, "ports": ["P0", "P1"]}}
+    config = machine(MODEL, {"ops": both}, fuses=["arithmetic_branch"])
+    with_result = [op("ALU", [1, FLAGS], [2], "compares"), branch()]
+    assert run(config, with_result, 100, taken=[False]).cycles == 1 + 100  # P1
+    assert run(config, [compare(1), branch()], 100, taken=[False]).cycles == 1 + 50  # P0 and P1
 
 
 def test_aes_rounds_fuse() -> None:

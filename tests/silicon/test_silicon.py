@@ -11,7 +11,7 @@ import pytest
 import require
 from emulator._native import simulate
 from emulator.core_file import load_core
-from tests.silicon import measure, model, programs, runs
+from tests.silicon import kernels, measure, model, programs, runs
 from tests.unit.native.bare import assemble
 
 # Cycles of an iteration, timed on a Zen 5 (EPYC, family 26) by the method of `make silicon` before these cores existed.
@@ -110,6 +110,23 @@ def test_rank_correlation() -> None:
     assert programs.rank_correlation([(1, 10), (2, 20), (3, 30)]) == 1
     assert programs.rank_correlation([(1, 30), (2, 20), (3, 10)]) == -1
     assert programs.rank_correlation([(1, 10), (2, 30), (3, 20)]) == 0.5  # 1 - 6 * (1 + 1) / (3 * 8)
+
+
+def test_kernels_say_what_is_in_the_core_file(tmp_path: Path) -> None:
+    """emulator/cores/zen4.toml: a line's end costs a cycle, two branches a cycle, foreseen stores answer at once."""
+    require.command("gcc", package="gcc")
+    if measure.host_core()[0] == "aarch64":
+        pytest.skip("x86-64 programs need an x86-64 assembler")
+    found = {}
+    for kernel in kernels.kernels():
+        if kernel.name not in ("fetch_within_64_bytes", "fetch_across_64_bytes", "compare_and_branch", "forward"):
+            continue
+        program = str(kernel.build(tmp_path))
+        cycles, _ = programs.model_cycles(runs.Workload(kernel.name, (program, "3000"), (program, "1000")), "zen4")
+        found[kernel.name] = cycles / 2000 / kernel.times
+    assert found["fetch_across_64_bytes"] - found["fetch_within_64_bytes"] == pytest.approx(1, abs=0.2)
+    assert found["compare_and_branch"] == pytest.approx(0.5, abs=0.05)
+    assert found["forward"] == pytest.approx(1, abs=0.05)
 
 
 def test_every_judged_loop_is_apart_from_the_probes() -> None:

@@ -44,6 +44,7 @@ class Memo {
     void prefetch(const Cases& cases, uint32_t which) const {
         __builtin_prefetch(&steps_[(cases.place + which) & mask_], 1);
     }
+    void prefetch(State from, uint32_t what) const { prefetch(cases(from, what & ~LOW), what & LOW); }
     // The step that leads from there, or null.
     Step* find(const Cases& cases, uint32_t which) {
         const uint64_t key = cases.key | which;

@@ -143,15 +143,21 @@ Memo::State RecallingPipeline::follow_access(Memo::State at, const Walk& walk, c
 Memo::State RecallingPipeline::follow(Memo::State at, const Walk& walk, unsigned event, Request request,
                                       const Surroundings::Access& access) {
     if (at == state_) surroundings_.story.begin();
-    const Memo::Step* question = memo_.find(at, case_of(walk.block, event));
+    Memo::Step* question = memo_.find(at, case_of(walk.block, event));
     if (!question) {
         learn(walk, event);
         return Memo::NONE;
     }
-    const uint64_t asked = moment_.now + question->cycles;  // of a fetch: before now
+    const uint64_t asked = moment_.now + question->cycles;                   // of a fetch: before now
+    memo_.prefetch(question->to, static_cast<uint32_t>(question->retired));  // the last answer
     const uint64_t delay = surroundings_.ask(event, request, access, asked) - asked;
+    question->retired = static_cast<int32_t>(delay);
     const Memo::Step* answer = delay >> 32 ? nullptr : memo_.find(question->to, static_cast<uint32_t>(delay));
-    if (answer) return answer->to;
+    if (answer) {
+        memo_.prefetch(answer->to, first_outcome(walk.block, fetches_first(walk.block)) +
+                                       outcome(Prediction::RIGHT, walk.next != walk.block.events.end()));
+        return answer->to;
+    }
     learn(walk, event + 1);
     return Memo::NONE;
 }

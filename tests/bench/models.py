@@ -65,9 +65,10 @@ def run(repeats: int, only: set[str]) -> None:
             rows: list[dict[str, float]] = []
             runs = modes(isa)
             print(f"{isa:14}{'raw s':>7}" + "".join(f"{mode:>10}" for mode in list(runs)[1:]) + "   caches/cachegrind")
-            for workload in real_programs(isa, Path(directory)):
-                if only and workload.name not in only:
-                    continue
+            workloads = [each for each in real_programs(isa, Path(directory)) if not only or each.name in only]
+            if workloads:
+                raw(workloads[0])  # not timed: the first run brings in what the others find
+            for workload in workloads:
                 times: dict[str, list[float]] = {mode: [] for mode in runs}
                 for _ in range(repeats):
                     for mode, each in runs.items():

@@ -112,10 +112,7 @@ AddressSlice::Indexed Addresses::indexed(const slice::Address& at, size_t site) 
     return {.base = place_of(at.base),
             .index = place_of(at.index),
             .displacement = displacement(at),
-            .site = static_cast<uint16_t>(site),
-            .left = static_cast<uint8_t>(up),
-            .right = static_cast<uint8_t>(up - at.shift),
-            .sign = at.extension.sign};
+            .shape = AddressSlice::Indexed::shape_of(site, up, up - at.shift, at.extension.sign)};
 }
 
 namespace {
@@ -171,7 +168,7 @@ void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
             auto bytes = static_cast<int64_t>(where.displacement);
             if (at.base.place < slice::ZERO && at.index.constant() && bytes == static_cast<int32_t>(bytes)) {
                 uint16_t base = register_at_[static_cast<size_t>(at.base.place)];
-                directs.push_back({where.site, base, static_cast<int32_t>(bytes)});
+                directs.push_back({static_cast<uint16_t>(where.site()), base, static_cast<int32_t>(bytes)});
             } else {
                 others.push_back(where);
             }

@@ -50,18 +50,21 @@ class AddressSlice {
         uint16_t base;  // Addresses::register_at_
         int32_t displacement;
     };
-    // base + displacement + ((index << left) >> right). Four words.
+    // base + displacement + ((index << left) >> right), for found[site]. Four words, which can be copied to registers.
     struct Indexed {
         const uint64_t* base;
         const uint64_t* index;
         uint64_t displacement;
-        uint16_t site;
-        uint8_t left, right;
-        bool sign;  // the shift to the right copies it
+        uint64_t shape;
 
+        // `sign`: the shift to the right copies it.
+        static uint64_t shape_of(size_t site, unsigned left, unsigned right, bool sign) {
+            return uint64_t{site} << 32 | right << 16 | left << 8 | sign;
+        }
+        size_t site() const { return shape >> 32; }
         uint64_t address() const {
-            uint64_t high = *index << left;
-            uint64_t term = sign ? static_cast<uint64_t>(static_cast<int64_t>(high) >> right) : high >> right;
+            uint64_t high = *index << (shape >> 8 & 63), right = shape >> 16 & 63;
+            uint64_t term = shape & 1 ? static_cast<uint64_t>(static_cast<int64_t>(high) >> right) : high >> right;
             return *base + displacement + term;
         }
     };
@@ -91,7 +94,7 @@ class AddressSlice {
             for (behind += INDEXED_WORDS * indexed; word != behind; word += INDEXED_WORDS) {
                 Indexed access;
                 std::memcpy(&access, word, sizeof access);
-                found[access.site] = access.address();
+                found[access.site()] = access.address();
             }
         }
     };

@@ -249,9 +249,16 @@ class OutOfOrder final : public Pipeline {
     static Mode mode_of(const Config& keys);
     Mode mode_;
     uint32_t until_review_ = 1, blazed_ = 0;  // blocks
-    uint64_t rest_ = 0;                       // blocks for which trails are not looked at
-    uint32_t blocks_ = 0;                     // that have been prepared
-    unsigned registers_ = 0;                  // that their instructions write
+    // A block that has to be executed costs about DEAR followed ones' gain. What is gained is credit, up to
+    // MOST_CREDIT, and so is TRUST at the beginning, when everything is new; it is added up every REVIEWED blocks. When
+    // it is used up, a rest of REST blocks for each that was executed makes the loss bearable; then there is RESTED
+    // again.
+    static constexpr int64_t REVIEWED = 1024, DEAR = 24, REST = 200;
+    static constexpr int64_t RESTED = 512 * DEAR, TRUST = 65536 * DEAR, MOST_CREDIT = 4 * TRUST;
+    int64_t credit_ = TRUST;
+    uint64_t rest_ = 0;       // blocks for which trails are not looked at
+    uint32_t blocks_ = 0;     // that have been prepared
+    unsigned registers_ = 0;  // that their instructions write
     unsigned most_slots_ = 1;
     static constexpr uint64_t NO_ENDING = ~uint64_t{0};
 };

@@ -46,9 +46,7 @@ Counted counted(const uint64_t* totals) {
 
 // With anything so far ahead of dispatch, a state is not described.
 constexpr uint64_t HORIZON = 1000;
-// After so many blocks it is asked how many of them had to be executed. Each of those costs about DEAR followed ones'
-// gain; a rest of REST blocks for each makes the loss bearable.
-constexpr uint32_t REVIEWED = 1024, DEAR = 12, REST = 200, AFTER_PARTS = 64;
+constexpr uint32_t AFTER_PARTS = 64;  // blocks
 
 }  // namespace
 
@@ -83,8 +81,10 @@ OutOfOrder::Mode OutOfOrder::mode_of(const Config& keys) {
 
 // Too much is new: for a while it is cheaper to execute everything.
 void OutOfOrder::review() {
-    if (blazed_ * DEAR > REVIEWED) {
-        rest_ = uint64_t{blazed_} * REST;
+    credit_ = std::min(credit_ + REVIEWED - (DEAR + 1) * blazed_, MOST_CREDIT);
+    if (credit_ < 0) {
+        rest_ = static_cast<uint64_t>((RESTED - credit_) / DEAR * REST);
+        credit_ = RESTED;
         come_out();
     }
     until_review_ = REVIEWED;

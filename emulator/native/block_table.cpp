@@ -20,12 +20,9 @@ Block& BlockTable::insert(std::unique_ptr<Block> block) {
     return inserted;
 }
 
-void BlockTable::erase(Block& block) {
-    Block*& cached = slots_[slot(block.address)];
-    if (cached == &block) cached = &nothing_;
-    for (auto& entry : blocks_)
-        if (entry.second->successor == &block) entry.second->successor = &nothing_;
-    blocks_.erase(block.tag);
+void BlockTable::replace(Block& block, Block&& now) {
+    now.successor = &nothing_;
+    block = std::move(now);
 }
 
 void BlockTable::clear() {

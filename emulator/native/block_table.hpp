@@ -25,7 +25,8 @@ class BlockTable {
 
     Block* find(uint64_t address, uint32_t size);
     Block& insert(std::unique_ptr<Block> block);
-    void erase(Block& block);
+    // By one of the same address and size, where it is: others may point to it.
+    void replace(Block& block, Block&& now);
     void clear();
 
     template <typename Visit>

@@ -109,7 +109,7 @@ class Core final : public Totals {
     void count(Block& block);
     void uncount_from(uint64_t pc);
     Block& block_at(uint64_t address, uint32_t size);
-    Block& decode(uint64_t address, uint32_t size);
+    std::unique_ptr<Block> decode(uint64_t address, uint32_t size);
     bool unchanged(const Block& block) const;
     bool changeable(const Page& page) const;
     void note_interrupted_store(uint64_t address, const Block& next);

@@ -130,17 +130,16 @@ void Core::uncount_from(uint64_t pc) {
 
 Block& Core::block_at(uint64_t address, uint32_t size) {
     Block* block = blocks_.find(address, size);
-    if (!block) return decode(address, size);
+    if (!block) return blocks_.insert(decode(address, size));
     if (!block->changeable || unchanged(*block)) return *block;
     if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
-    none_.successor = BlockTable::nothing();
     fold();
-    blocks_.erase(*block);
-    return decode(address, size);
+    blocks_.replace(*block, std::move(*decode(address, size)));
+    return *block;
 }
 
-Block& Core::decode(uint64_t address, uint32_t size) {
+std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     auto block = std::make_unique<Block>(Block{
         .tag = BlockTable::tag(address, size), .end = address + size, .cost = 0, .address = address, .size = size});
     block->bytes.resize(size);
@@ -159,7 +158,7 @@ Block& Core::decode(uint64_t address, uint32_t size) {
     if (!block->changeable) block->bytes = {};
     block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
     set_cost(*block);
-    return blocks_.insert(std::move(block));
+    return block;
 }
 
 // The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.

@@ -8,6 +8,7 @@ compare-and-swap, which reads first), and DC ZVA stores its 64 bytes at once.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 import unicorn
@@ -22,6 +23,17 @@ STORE_EXCLUSIVE_MASK, STORE_EXCLUSIVE = 0x3F40_0000, 0x0800_0000  # STXR, STXP a
 NOT_ORDERED = 1 << 23
 ZERO_LINE_MASK, ZERO_LINE = 0xFFFF_FFE0, 0xD50B_7420  # DC ZVA
 LINE_BYTES = 64
+
+
+def merged(events: Iterable[Event]) -> list[Event]:
+    """What one instruction accesses in pieces, one behind the other, as one: a pair is two, an x87 operand 8 and 2."""
+    result: list[Event] = []
+    for pc, address, size, store in events:
+        if result and result[-1][0] == pc and result[-1][3] == store and sum(result[-1][1:3]) == address:
+            result[-1] = (pc, result[-1][1], result[-1][2] + size, store)
+        else:
+            result.append((pc, address, size, store))
+    return result
 
 
 class Accesses:

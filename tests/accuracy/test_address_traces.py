@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import access_hook
 import reference
 import require
 from conformance.equal_start import make_machine, start
@@ -123,22 +124,11 @@ def instructions(run: reference.QemuRun, zeroed: Iterable[int]) -> Iterator[tupl
     yield pc, length, accesses
 
 
-def merged(events: Iterable[Event]) -> list[Event]:
-    """Neighbouring accesses of the same instructions as one: a pair is two for QEMU."""
-    result: list[Event] = []
-    for pc, address, size, store in events:
-        if result and result[-1][0] == pc and result[-1][3] == store and sum(result[-1][1:3]) == address:
-            result[-1] = (pc, result[-1][1], result[-1][2] + size, store)
-        else:
-            result.append((pc, address, size, store))
-    return result
-
-
 def compare(both: Both) -> None:
     zeroes = places(both.qemu, *ZERO_LINE)
     executed = list(instructions(both.qemu, [address for pc, address, _, _ in both.trace if pc in zeroes]))
-    theirs = merged((pc, *access) for pc, _, accesses in executed for access in accesses)
-    ours = merged(both.trace)
+    theirs = access_hook.merged((pc, *access) for pc, _, accesses in executed for access in accesses)
+    ours = access_hook.merged(both.trace)
     first = next((n for n, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
     assert first is None, f"event {first}: ours {ours[first]}, QEMU's {theirs[first]}"
     assert len(ours) == len(theirs)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from emulator.core_file import CoreFile, load_core
-from emulator.cpu import ExitReason
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
@@ -34,19 +33,11 @@ def cases() -> list[tuple[str, str, str]]:
 
 def totals(program: str, isa: str, core_file: CoreFile) -> dict[str, int]:
     machine = Machine(MachineConfig(isa, core=core_file))
-    kernel, cpu = machine.kernel, machine.cpus[0]
-    core = cpu.core
+    core = machine.cpus[0].core
     core.follow_branches()
     path = str(guest(program, isa).path)
     machine.start(Program(path, (path, PROGRAMS[program]) if PROGRAMS[program] else (path,), stdout=-1))
-    answers = {
-        ExitReason.SYSCALL: kernel.handle_syscall,
-        ExitReason.REGISTER: kernel.handle_register,
-        ExitReason.FAULT: kernel.handle_fault,
-        ExitReason.EXCEPTION: kernel.handle_exception,
-    }
-    while (status := kernel.exit_status) is None:
-        answers[ExitReason(core.run(kernel.next_deadline()))](cpu)
+    status = machine.run()
     return {probe.name: core.total(probe) for probe in Probe} | {"cycles": core.cycles, "status": status}
 
 

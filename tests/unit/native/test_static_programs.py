@@ -53,23 +53,12 @@ int main(void) {
 """
 
 
-def merged(events: list[access_hook.Event]) -> list[access_hook.Event]:
-    """What one instruction accesses in pieces, one behind the other, as one: an x87 operand is 8 bytes and 2."""
-    result: list[access_hook.Event] = []
-    for pc, address, size, store in events:
-        if result and result[-1][0] == pc and result[-1][3] == store and sum(result[-1][1:3]) == address:
-            result[-1] = (pc, result[-1][1], result[-1][2] + size, store)
-        else:
-            result.append((pc, address, size, store))
-    return result
-
-
 def run_both(path: Path, arguments: list[str]) -> tuple[bytes, int]:
     """What it writes, and how many accesses it makes, which are the same on both machines."""
     tracer, reference = (Process(machine, path, arguments) for machine in (Tracer("slices"), Reference()))
     accesses = 0
     for number, (mine, expected) in enumerate(zip(tracer.steps(), reference.steps(), strict=True)):
-        mine, expected = merged(mine), merged(expected)
+        mine, expected = access_hook.merged(mine), access_hook.merged(expected)
         accesses += len(mine)
         if mine != expected:
             pair = next(pair for pair in itertools.zip_longest(mine, expected) if pair[0] != pair[1])

@@ -7,7 +7,6 @@
 #include <bit>
 
 #include "timing/execution.hpp"
-#include "timing/front_end.hpp"
 #include "timing/in_order_rows.hpp"
 #include "timing/pipeline_model.hpp"
 #include "timing/recalling.hpp"
@@ -82,7 +81,6 @@ class InOrder final : public RecallingPipeline {
 
     Execution execution_;
     RowMaker rows_;
-    FrontEnd front_;
 
     unsigned mispredict_cycles_, stores_per_cycle_;
     unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_, flags_late_;
@@ -106,7 +104,7 @@ class InOrder final : public RecallingPipeline {
 
 InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : RecallingPipeline(config, memory, branches, totals), execution_(config), rows_(config, execution_),
-      front_(config, surroundings_), slots_(counts_.data(), checked(config.table("pipeline"), "issue_width", 1, 16)) {
+      slots_(counts_.data(), checked(config.table("pipeline"), "issue_width", 1, 16)) {
     const Config& keys = config.table("pipeline");
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);

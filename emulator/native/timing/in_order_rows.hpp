@@ -31,9 +31,6 @@ enum Part : uint16_t {
 
 constexpr unsigned MOST_USES = 64;
 
-// What an instruction may be the first of.
-enum class Pair : uint8_t { NONE, BRANCH, AES };
-
 // What the fast ways can do; the others go the long way. All need one port for one cycle.
 enum class Shape : uint8_t { COMPUTES, LOADS, STORES, OTHER };
 constexpr unsigned FAST_COMPUTATION = COMPUTE | BRANCH | PAIRING | FLAGS_LATE;

@@ -1,5 +1,5 @@
 // The out-of-order pipeline: its state, and what there is to do with it. out_of_order.cpp has the stages,
-// out_of_order_memo.cpp what is done only once.
+// out_of_order_memo.cpp what is done only once, out_of_order_setup.cpp what comes before the first instruction.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "timing/out_of_order_rows.hpp"
 #include "timing/out_of_order_trails.hpp"
 #include "timing/port_calendar.hpp"
+#include "timing/recall_mode.hpp"
 #include "timing/schedulers.hpp"
 #include "timing/slots.hpp"
 #include "timing/store_queue.hpp"
@@ -244,10 +245,7 @@ class OutOfOrder final : public Pipeline {
     uint32_t behind_ = 0;  // the step that got another answer; 0: there is no trail
     std::vector<uint16_t> words_;
     uint64_t earliest_ = 0;  // so far behind dispatch, it does not matter when fetch and decode were
-    // Core files cannot choose; tests can: both ways, compared for every block, or no trails at all.
-    enum class Mode : uint8_t { FOLLOW, CHECK, NEVER };
-    static Mode mode_of(const Config& keys);
-    Mode mode_;
+    RecallMode mode_;
     uint32_t until_review_ = 1, blazed_ = 0;  // blocks
     // A block that has to be executed costs about DEAR followed ones' gain. What is gained is credit, up to
     // MOST_CREDIT, and so is TRUST at the beginning, when everything is new; it is added up every REVIEWED blocks. When

@@ -71,14 +71,6 @@ uint32_t OutOfOrder::name_of(const Block& block) const {
     return block.number << 3 | enters << 1 | has_room_;
 }
 
-OutOfOrder::Mode OutOfOrder::mode_of(const Config& keys) {
-    if (!keys.has("recall")) return Mode::FOLLOW;
-    const std::string& mode = keys.text("recall");
-    if (mode == "check") return Mode::CHECK;
-    if (mode == "never") return Mode::NEVER;
-    throw std::invalid_argument(keys.path("recall") + ": \"" + mode + "\" is not one of check, never");
-}
-
 // Too much is new: for a while it is cheaper to execute everything.
 void OutOfOrder::review() {
     credit_ = std::min(credit_ + REVIEWED - (DEAR + 1) * blazed_, MOST_CREDIT);
@@ -96,7 +88,7 @@ bool OutOfOrder::come_in() {
         --rest_;
         return false;
     }
-    if (mode_ == Mode::NEVER) return false;
+    if (mode_ == RecallMode::NEVER) return false;
     base_ = hot_.cycle();
     if (!save()) return false;
     state_ = trails_.state(words_);
@@ -154,7 +146,7 @@ bool OutOfOrder::follow(const Block& block, const uint64_t* addresses, uint64_t 
                 break;
             }
             case Question::END:
-                if (mode_ == Mode::CHECK) [[unlikely]]
+                if (mode_ == RecallMode::CHECK) [[unlikely]]
                     check(block, addresses, next, line, step->answer);
                 arrive(step->answer);
                 return true;
@@ -301,7 +293,7 @@ bool OutOfOrder::save() {
 // again.
 // A check compares states word by word: there they all count.
 bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
-    if (mode_ == Mode::CHECK) return true;
+    if (mode_ == RecallMode::CHECK) return true;
     return later * slots_.width() > places - std::min<uint64_t>(places, most_slots_);
 }
 

@@ -32,9 +32,6 @@ enum Part : uint16_t {
 
 constexpr unsigned ANY = ~0U;
 
-// What an instruction may be the first of.
-enum class Pair : uint8_t { NONE, BRANCH, AES };
-
 // Where a micro-op waits, and the ports that it may then use.
 struct Entry {
     static constexpr uint8_t SEVERAL = 254;  // the one that has most room decides

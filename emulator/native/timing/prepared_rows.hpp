@@ -15,6 +15,9 @@ namespace perfemu {
 // Registers' places in the table of when they are ready: NONE is always, NOWHERE is written and never read.
 constexpr uint8_t NOWHERE = 254;
 
+// What an instruction may be the first of.
+enum class Pair : uint8_t { NONE, BRANCH, AES };
+
 // More than three sources or two destinations or addresses.
 inline bool many_operands(const TimedOp& op) {
     return op.sources[3] != timed_register::NONE || op.destinations[2] != timed_register::NONE ||

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "timing/execution.hpp"
-#include "timing/front_end.hpp"
 
 namespace perfemu {
 
@@ -20,18 +19,8 @@ static Counts difference(const Counts& now, const Counts& before) {
 }
 
 RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-    : memory_(memory), surroundings_(memory, branches), totals_(totals), mode_(mode_of(config.table("pipeline"))),
-      line_mask_(~uint64_t{memory.fetch_line_bytes() - 1}),
-      ahead_(checked(config.table("pipeline"), "fetch_ahead_cycles", 0, 1000, 8)),
-      aligned_(config.table("pipeline").boolean("fetch_aligned", false)) {}
-
-RecallingPipeline::Mode RecallingPipeline::mode_of(const Config& keys) {
-    if (!keys.has("recall")) return Mode::RECALL;
-    const std::string& mode = keys.text("recall");
-    if (mode == "check") return Mode::CHECK;
-    if (mode == "never") return Mode::WORK;
-    throw std::invalid_argument(keys.path("recall") + ": \"" + mode + "\" is not one of check, never");
-}
+    : memory_(memory), surroundings_(memory, branches), front_(config, surroundings_), totals_(totals),
+      mode_(recall_mode(config.table("pipeline"))) {}
 
 void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                                        std::span<const AccessSite> sites) {
@@ -44,7 +33,7 @@ void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, s
     const BranchKind branch = block.events.branch;
     const bool indirect =
         branch == BranchKind::INDIRECT || branch == BranchKind::INDIRECT_CALL || branch == BranchKind::RETURN;
-    if (aligned_ && indirect) block.events.listed = false;
+    if (front_.aligned && indirect) block.events.listed = false;
     if (next_case_ > std::numeric_limits<uint32_t>::max() - cases)
         block.events.listed = false;
     else
@@ -73,7 +62,7 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
     }
     const Moment began = moment_;
     const uint64_t end = events.end();
-    uint64_t line = events.address & line_mask_, last_line = began.line;
+    uint64_t line = events.address & front_.line_mask, last_line = began.line;
     const Memo::Cases outcomes = memo_.cases(state_, first_outcome(block, line != last_line));
     memo_.prefetch(outcomes, outcome(Prediction::RIGHT, next != end));
     const Memo::State from = state_;
@@ -82,7 +71,7 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
     const BlockEvents::Part* const accesses = fetch + events.fetches;
     size_t site = 0;
     while (true) {
-        if (line != last_line && !memory_.touch_line_by(began.now - ahead_, line)) [[unlikely]] {
+        if (line != last_line && !memory_.touch_line_by(began.now - front_.ahead, line)) [[unlikely]] {
             at = follow_fetch(at, {block, addresses, next}, fetch, site);
             if (at == Memo::NONE) return;
         }
@@ -96,7 +85,7 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
         }
         last_line = line;
         if (++fetch == accesses) break;
-        line -= line_mask_;
+        line -= front_.line_mask;
     }
     Prediction prediction = Prediction::RIGHT;
     if (events.branch != BranchKind::NONE)
@@ -104,7 +93,7 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
     const uint32_t which = outcome(prediction, next != end);
     Memo::Step* step =
         at == from ? memo_.find(outcomes, which) : memo_.find(at, first_outcome(block, fetches_first(block)) + which);
-    if (!step || mode_ == Mode::CHECK) [[unlikely]] {
+    if (!step || mode_ == RecallMode::CHECK) [[unlikely]] {
         if (at == from) surroundings_.story.begin();
         surroundings_.story.tell_branch(prediction);
         if (!step) {
@@ -125,7 +114,7 @@ Memo::State RecallingPipeline::follow_fetch(Memo::State at, const Walk& walk, co
     const BlockEvents& events = walk.block.events;
     const auto number = static_cast<size_t>(fetch - events.parts.data());
     return follow(at, walk, events.event_of_fetch(number, next_site), Request::FETCH,
-                  {.address = (events.address & line_mask_) - number * line_mask_});
+                  {.address = (events.address & front_.line_mask) - number * front_.line_mask});
 }
 
 Memo::State RecallingPipeline::follow_access(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
@@ -186,7 +175,7 @@ void RecallingPipeline::learn(const Walk& walk, unsigned told) {
 void RecallingPipeline::tell(const Walk& walk, unsigned told) {
     Story& story = surroundings_.story;
     story.cycle = moment_.now;
-    story.fetch_cycle = moment_.now - ahead_;
+    story.fetch_cycle = moment_.now - front_.ahead;
     story.told = told;
     surroundings_.begin(fetches_first(walk.block) ? 0 : 1, &counts_[PROBE_COUNT]);
     work(walk.block, walk.addresses, 0, walk.block.instructions, walk.next, NO_LIMIT);
@@ -255,7 +244,8 @@ void RecallingPipeline::forget() {
 // Whether the pipeline's state can be given a number, so that it is known from now on.
 bool RecallingPipeline::recognize() {
     moment_ = moment();
-    if (mode_ == Mode::WORK || moment_.now < std::max(EARLIEST, rests_until_) || moment_.line == FrontEnd::NO_LINE)
+    if (mode_ == RecallMode::NEVER || moment_.now < std::max(EARLIEST, rests_until_) ||
+        moment_.line == FrontEnd::NO_LINE)
         return false;
     if (memo_.full()) {
         memo_.settle(counts_);

@@ -18,8 +18,10 @@
 
 #include "probes.hpp"
 #include "timing/block_events.hpp"
+#include "timing/front_end.hpp"
 #include "timing/memo.hpp"
 #include "timing/pipeline.hpp"
+#include "timing/recall_mode.hpp"
 #include "timing/state_bytes.hpp"
 #include "timing/surroundings.hpp"
 
@@ -70,15 +72,12 @@ class RecallingPipeline : public Pipeline {
 
     MemorySystem& memory_;
     Surroundings surroundings_;
+    FrontEnd front_;
     // By probe, and behind them what MemorySystem has not counted (Surroundings::touches).
     using Counts = std::array<uint64_t, PROBE_COUNT + Surroundings::TOUCHES>;
     Counts counts_{};  // since the last `settle`
 
   private:
-    // Core files cannot choose; tests can: both ways, compared for every block, or the long way alone.
-    enum class Mode : uint8_t { RECALL, CHECK, WORK };
-    static Mode mode_of(const Config& config);
-
     // A block on its way from `state_` at `moment_`.
     struct Walk {
         const RecalledBlock& block;
@@ -93,7 +92,9 @@ class RecallingPipeline : public Pipeline {
     uint32_t case_of(const RecalledBlock& block, unsigned event) const {
         return block.first_case + 2 * OUTCOMES + 2 * event + fetches_first(block);
     }
-    bool fetches_first(const RecalledBlock& block) const { return (block.events.address & line_mask_) != moment_.line; }
+    bool fetches_first(const RecalledBlock& block) const {
+        return (block.events.address & front_.line_mask) != moment_.line;
+    }
 
     bool recognize();
     void forget();
@@ -111,10 +112,7 @@ class RecallingPipeline : public Pipeline {
     [[gnu::noinline]] void check(const Walk& walk, const Memo::Step& step);
 
     uint64_t* totals_;
-    Mode mode_;
-    uint64_t line_mask_;
-    uint64_t ahead_;  // of fetch
-    bool aligned_;    // is fetch
+    RecallMode mode_;
     uint32_t next_case_ = 0;
     Memo memo_;
     Memo::State state_ = Memo::NONE;  // if it is known

@@ -234,6 +234,9 @@ class AddressTracer:
     def checksum(self) -> int:
         """The sum of their addresses, modulo 2**64."""
     @property
+    def blocks_by_code(self) -> int:
+        """How many blocks' addresses were also found by host code made for them. RuntimeError if they differed."""
+    @property
     def way(self) -> str: ...
     @property
     def retranslations(self) -> int:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "address/slice_code.hpp"
 #include "probes.hpp"
 
 namespace perfemu {
@@ -60,6 +61,7 @@ struct Op {
     bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
 };
 
+struct PreparedBlock;  // timing/pipeline.hpp
 struct ModelledBlock;  // model.hpp
 struct DropModelledBlock {
     void operator()(ModelledBlock*) const;
@@ -67,17 +69,19 @@ struct DropModelledBlock {
 
 struct alignas(64) Block {
     // What every run touches, on one cache line.
-    uint64_t tag;             // of address and size, see BlockTable
-    uint64_t end;             // address behind the last instruction
-    uint64_t cost;            // taken from Core's budget: instructions, and armed events << 32
-    uint64_t runs = 0;        // since the last fold
-    uint64_t departures = 0;  // of these, if branches are followed: execution did not continue at `end`
+    uint64_t tag;                // of address and size, see BlockTable
+    uint64_t cost;               // taken from Core's budget: instructions, and armed events << 32
+    uint64_t runs = 0;           // since the last fold
+    Block* successor = nullptr;  // what came behind it last: where to look first, and what to bring to the host's cache
 
     // Null where the core models nothing, or it never runs as a whole.
     std::unique_ptr<ModelledBlock, DropModelledBlock> modelled;
-    Block* successor = nullptr;  // what came behind it last: where to look first, and what to bring to the host's cache
+    const PreparedBlock* prepared = nullptr;  // what `modelled` has ...
+    SliceCode enter = nullptr;                // ... and if its addresses can be found so
 
+    uint64_t departures = 0;  // of the runs, if branches are followed: execution did not continue at `end`
     uint64_t address;
+    uint64_t end;  // address behind the last instruction
     uint32_t size;
     bool special = false;     // needs a look before every run: starts with a trap or a REP, or its code may change
     bool changeable = false;  // its bytes are writable somewhere

@@ -3,7 +3,7 @@
 namespace perfemu {
 
 Block BlockTable::nothing_{
-    .tag = ~uint64_t{0}, .end = 0, .cost = 0, .successor = &BlockTable::nothing_, .address = 0, .size = 0};
+    .tag = ~uint64_t{0}, .cost = 0, .successor = &BlockTable::nothing_, .address = 0, .end = 0, .size = 0};
 
 Block* BlockTable::find(uint64_t address, uint32_t size) {
     auto found = blocks_.find(tag(address, size));

@@ -170,6 +170,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (interrupt_raised()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;
     refresh_translations();
+    if (model_) model_->addresses->notice_mappings();
     plan();
     exit_ = Exit::NONE;
     GuardedTranslation guarded(*space_);
@@ -186,6 +187,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
 // After the engine has stopped: settles the counts, and what the exit is about.
 void Core::leave(uc_err error) {
     uint64_t now = pc();
+    if (model_) close_log();
     if (error != UC_ERR_OK) {
         exit_ = faulted_ ? Exit::FAULT : Exit::EXCEPTION;
         if (!faulted_) exception_ = error == UC_ERR_INSN_INVALID ? Exception::UNDEFINED : Exception::INTERNAL;

@@ -128,6 +128,8 @@ class Core final : public Totals {
     // Models
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
     bool fusing_branch_at(uint64_t address) const;
+    [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
+    void close_log();
     bool enter(Block& block);
     bool forget_departure();
     bool consume_ahead(Block& block);
@@ -181,7 +183,7 @@ class Core final : public Totals {
     bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
     bool followed_from_start_ = false;
     // The predecessor of a run's first block.
-    Block none_{.tag = 0, .end = 0, .cost = 0, .successor = BlockTable::nothing(), .address = 0, .size = 0};
+    Block none_{.tag = 0, .cost = 0, .successor = BlockTable::nothing(), .address = 0, .end = 0, .size = 0};
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     bool blocks_stale_ = false;

@@ -141,7 +141,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
 
 std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     auto block = std::make_unique<Block>(Block{
-        .tag = BlockTable::tag(address, size), .end = address + size, .cost = 0, .address = address, .size = size});
+        .tag = BlockTable::tag(address, size), .cost = 0, .address = address, .end = address + size, .size = size});
     block->bytes.resize(size);
     if (space_->read(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
@@ -157,6 +157,12 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     if (model_ && whole) block->modelled = model_block(*block);
     if (!block->changeable) block->bytes = {};
     block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
+    if (block->modelled) {
+        block->prepared = block->modelled->prepared.get();
+        block->enter = model_->addresses->assemble(block->modelled->slice);
+        // The log has no room for more.
+        block->special |= block->prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block->ops.size();
+    }
     set_cost(*block);
     return block;
 }
@@ -174,6 +180,7 @@ void Core::drop_blocks() {
     fold();
     ran_.clear();
     blocks_.clear();
+    if (model_) model_->addresses->forget_code();
 }
 
 bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }

@@ -1,9 +1,10 @@
 // The model gear: every instruction that retires is told to the pipeline, with its data addresses.
 //
-// A block is entered: its addresses are found from its registers. It is consumed when the next block is entered, or the
-// engine stops: then it is known how much of it has retired, and where its branch went. Only when something may become
-// due inside a block is it consumed before it runs, to find the instruction at which the engine has to stop. Both ways
-// tell the models the same.
+// A block is entered: its addresses are found from its registers. It is consumed later, when it is known how much of it
+// has retired, and where its branch went. While nothing can become due, entered blocks are logged (VisitLog), and some
+// hundred instructions' worth are consumed at once; else a block is consumed when the next one is entered, or the
+// engine stops (Visit). Only when something may become due inside a block is it consumed before it runs, to find the
+// instruction at which the engine has to stop. All ways tell the models the same.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -54,50 +55,81 @@ Model::Model(const Config& config, std::string_view isa, uint64_t* totals)
 void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);
     Model& model = *core.model_;
+    VisitLog& log = model.log;
     if (core.follows_branches_) [[unlikely]]
         core.previous_->departures += address != core.previous_->end;
-    Visit& visit = model.visit;
-    Pipeline& pipeline = *model.pipeline;
     const uint64_t tag = BlockTable::tag(address, size);
     Block* block = core.previous_->successor;
     if (block->tag != tag) block = core.previous_->successor = core.blocks_.cached(address);
-    // While the models hear of the block before; and what will be wanted next, while the engine runs this one.
-    __builtin_prefetch(block->modelled.get());
-    __builtin_prefetch(block->successor->modelled.get());
-    if (const ModelledBlock* whole = visit.whole) [[likely]] {
-        auto instructions = static_cast<uint32_t>(visit.block->cost);
-        pipeline.retire_whole(*whole->prepared, model.found.data(), instructions, address);
-        visit.whole = nullptr;
-        visit.block = nullptr;
-    } else if (visit.block && !visit.block->special && !core.stepping_) {
-        core.finish_visit(address);
+    __builtin_prefetch(block->successor);  // what will be wanted next, while the engine runs this one
+    const uint64_t budget = core.budget_ - block->cost, room = log.room - static_cast<uint32_t>(block->cost);
+    uint64_t* found = nullptr;
+    if (block->tag == tag && !((budget & EXHAUSTED) | room >> 63)) [[likely]] {
+        if (block->enter) [[likely]]
+            found = model.addresses->enter_by(block->enter, log.found_behind);
+        if (!found) [[unlikely]]
+            found = model.addresses->enter_at_once(block->modelled->slice, log.found_behind);
     }
-    uint64_t budget = core.budget_ - block->cost;
-    bool fits = block->tag == tag && !(budget & EXHAUSTED);
-    if (!fits || visit.block) [[unlikely]] {
-        core.consider(address, size);
+    if (!found) [[unlikely]] {
+        core.visit(address, size);
         return;
     }
-    if (pipeline.cycle() < model.calm_until) [[likely]] {
-        ModelledBlock* modelled = block->modelled.get();
-        __builtin_prefetch(modelled->prepared.get());
-        if (!model.addresses->enter(modelled->slice, model.found.data())) {
-            core.forget_departure();
-            return;
-        }
-        visit.block = block;  // the rest is as at first
-        visit.whole = model.addresses->known_at_entry(modelled->slice) && !model.tracing ? modelled : nullptr;
-    } else {
-        if (core.due()) {
-            core.consider(address, size);
-            return;
-        }
-        if (!core.enter(*block)) return;
-    }
-    core.budget_ = budget;
+    *log.behind++ = {block->prepared, address};
+    log.found_behind = found;
+    log.room -= static_cast<uint32_t>(block->cost);
+    core.budget_ -= block->cost;
     core.previous_ = block;
     if (block->runs++ == 0) [[unlikely]]
         core.note_run(block);
+}
+
+// A block that cannot be logged as things are.
+void Core::visit(uint64_t address, uint32_t size) {
+    Model& model = *model_;
+    VisitLog& log = model.log;
+    if (!log.empty()) {
+        model.pipeline->retire_all(std::span(log.blocks).first(log.size()), log.found.data(), address);
+        log.clear();
+    } else if (model.visit.block && !model.visit.block->special && !stepping_) {
+        finish_visit(address);
+    }
+    Block* block = blocks_.cached(address);
+    const uint64_t budget = budget_ - block->cost;
+    if (block->tag != BlockTable::tag(address, size) || budget & EXHAUSTED || model.visit.block) {
+        consider(address, size);
+        return;
+    }
+    const bool calm = model.pipeline->cycle() < model.calm_until;
+    uint64_t* found = nullptr;
+    if (calm && !model.tracing && static_cast<uint32_t>(block->cost) < VisitLog::INSTRUCTIONS)
+        found = model.addresses->enter_at_once(block->modelled->slice, log.found.data());
+    if (found) {
+        *log.behind++ = {block->prepared, address};
+        log.found_behind = found;
+        log.room = VisitLog::INSTRUCTIONS - static_cast<uint32_t>(block->cost);
+    } else {
+        if (!calm && due()) {
+            consider(address, size);
+            return;
+        }
+        if (!enter(*block)) return;
+    }
+    budget_ = budget;
+    previous_ = block;
+    if (block->runs++ == 0) note_run(block);
+}
+
+// The engine has stopped somewhere in or behind the last logged block: that becomes the visited one.
+void Core::close_log() {
+    Model& model = *model_;
+    VisitLog& log = model.log;
+    if (log.empty()) return;
+    const RunBlock& last = log.behind[-1];
+    const size_t before = log.size() - 1;
+    if (before > 0) model.pipeline->retire_all(std::span(log.blocks).first(before), log.found.data(), last.address);
+    std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());
+    model.visit = {.block = previous_};
+    log.clear();
 }
 
 void DropModelledBlock::operator()(ModelledBlock* modelled) const { delete modelled; }
@@ -314,7 +346,7 @@ void Core::plan_model() {
             }
         }
     }
-    uint64_t margin = model.cycles_of_an_instruction * INSTRUCTIONS_OF_A_BLOCK;
+    uint64_t margin = model.cycles_of_an_instruction * (INSTRUCTIONS_OF_A_BLOCK + VisitLog::INSTRUCTIONS);
     model.calm_until = model.targets.empty() ? model.due_cycle - std::min(model.due_cycle, margin) : 0;
 }
 

@@ -30,8 +30,27 @@ struct Visit {
     Block* block = nullptr;
     unsigned first = 0;      // the first instruction that the models have not heard of
     bool iteration = false;  // of a REP
-    // All of it is to be consumed, its addresses are known and nobody traces them.
-    const ModelledBlock* whole = nullptr;
+};
+
+// The blocks that were entered last, where nothing can become due in them and nobody traces: the models hear of many at
+// once. All but the last have run to their ends; as long as there are some, there is no Visit.
+struct VisitLog {
+    static constexpr uint32_t INSTRUCTIONS = 512;  // at most
+    static constexpr uint32_t SITES_OF_AN_INSTRUCTION = 16;
+
+    std::vector<RunBlock> blocks = std::vector<RunBlock>(INSTRUCTIONS);
+    std::vector<uint64_t> found = std::vector<uint64_t>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
+    RunBlock* behind = blocks.data();       // the last
+    uint64_t* found_behind = found.data();  // its addresses
+    uint64_t room = 0;                      // for so many instructions
+
+    bool empty() const { return behind == blocks.data(); }
+    size_t size() const { return static_cast<size_t>(behind - blocks.data()); }
+    void clear() {
+        behind = blocks.data();
+        found_behind = found.data();
+        room = 0;
+    }
 };
 
 // One memory access as a test sees it.
@@ -52,6 +71,7 @@ struct Model {
     uint64_t cycles_of_an_instruction;  // at most
     std::unique_ptr<Addresses> addresses;
 
+    VisitLog log;
     Visit visit;
     std::vector<uint64_t> found;  // the addresses of the visited block's accesses
     unsigned steps_ahead = 0;     // instructions that the models have heard of, and the engine has yet to step

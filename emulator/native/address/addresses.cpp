@@ -243,16 +243,15 @@ inline bool Addresses::run(std::span<const Step> steps, const Segment& segment) 
     return true;
 }
 
-bool Addresses::enter_computed(AddressSlice& slice, uint64_t* found) {
-    if (seen_generation_ != space_->generation()) [[unlikely]] {
-        seen_generation_ = space_->generation();
-        pages_.fill({});
-    }
-    if (!slice.one_segment_ || !file_) return enter_segments(slice, found);
-    if (!run(slice.more_->steps, slice.more_->segments.front())) [[unlikely]]
-        return remake(slice, found);
+uint64_t* Addresses::enter_at_once(const AddressSlice& slice, uint64_t* found) {
+    if (!slice.one_segment_ || !file_ || !run(slice.more_->steps, slice.more_->segments.front())) return nullptr;
     slice.accesses_.find(registers_, found);
-    return true;
+    return found + slice.more_->sites.size();
+}
+
+bool Addresses::enter_computed(AddressSlice& slice, uint64_t* found) {
+    if (slice.one_segment_ && file_) return enter_at_once(slice, found) || remake(slice, found);
+    return enter_segments(slice, found);
 }
 
 bool Addresses::enter_segments(AddressSlice& slice, uint64_t* found) {

@@ -20,7 +20,9 @@
 
 #include "address/access.hpp"
 #include "address/call_range.hpp"
+#include "address/host_code.hpp"
 #include "address/register_file.hpp"
+#include "address/slice_code.hpp"
 #include "address/slice_compiler.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
@@ -62,9 +64,12 @@ class AddressSlice {
             return uint64_t{site} << 32 | right << 16 | left << 8 | sign;
         }
         size_t site() const { return shape >> 32; }
+        unsigned left() const { return shape >> 8 & 63; }
+        unsigned right() const { return shape >> 16 & 63; }
+        bool sign() const { return shape & 1; }
         uint64_t address() const {
-            uint64_t high = *index << (shape >> 8 & 63), right = shape >> 16 & 63;
-            uint64_t term = shape & 1 ? static_cast<uint64_t>(static_cast<int64_t>(high) >> right) : high >> right;
+            uint64_t high = *index << left();
+            uint64_t term = sign() ? static_cast<uint64_t>(static_cast<int64_t>(high) >> right()) : high >> right();
             return *base + displacement + term;
         }
     };
@@ -170,6 +175,21 @@ class Addresses {
         slice.accesses_.find(registers_, found);
         return true;
     }
+    // The same for a block whose registers at entry tell everything, as most do. Returns the end of what it has found;
+    // null: `enter` has to say more.
+    uint64_t* enter_at_once(const AddressSlice& slice, uint64_t* found);
+    // By what `assemble` has made of the slice.
+    uint64_t* enter_by(SliceCode code, uint64_t* found) { return code(registers_, found, results_.data()); }
+    // Null if the host, or the slice, is not for that.
+    SliceCode assemble(const AddressSlice& slice);
+    // The mappings may have changed since the last run.
+    void notice_mappings() {
+        if (seen_generation_ == space_->generation()) return;
+        seen_generation_ = space_->generation();
+        pages_.fill({});
+    }
+    // No slice exists any more.
+    void forget_code() { code_.clear(); }
     // Whether `found` is complete as soon as `enter` returns true. May become false in `enter`.
     bool known_at_entry(const AddressSlice& slice) const { return slice.one_segment_; }
     // Whether the addresses of the instructions before `last` have been found, of the block that was entered last. If
@@ -192,6 +212,7 @@ class Addresses {
     static void on_translation(uc_engine*, uc_tb* block, uc_tb* previous, void* user);
 
     bool enter_computed(AddressSlice& slice, uint64_t* found);
+    class Assembly;
     bool enter_segments(AddressSlice& slice, uint64_t* found);
     bool remake(AddressSlice& slice, uint64_t* found);
     void fill(AddressSlice& slice, slice::Caution caution);
@@ -216,6 +237,7 @@ class Addresses {
     int pc_register_;
     std::unique_ptr<slice::SliceCompiler> compiler_;
     std::optional<RegisterFile> file_;
+    HostCode code_;
     CallRange call_range_;
     bool every_instruction_calls_ = false;
     const AddressSpace* space_ = nullptr;

@@ -60,6 +60,7 @@ class AddressTracer {
             seen_generation_ = space_->generation();
             uc_ctl_flush_tlb(engine_);
         }
+        addresses_->notice_mappings();
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);
         if (stepping_) end_stepping_through();
         if (failure_.empty()) failure_ = addresses_->failure();
@@ -89,6 +90,7 @@ class AddressTracer {
     }
     uint64_t accesses() const { return accesses_; }
     uint64_t checksum() const { return checksum_; }
+    uint64_t blocks_by_code() const { return blocks_by_code_; }
     const Addresses& addresses() const { return *addresses_; }
 
   private:
@@ -101,7 +103,8 @@ class AddressTracer {
         std::vector<Op> ops;
         std::vector<uint8_t> bytes;
         std::unique_ptr<AddressSlice> slice;
-        std::vector<uint64_t> found;
+        std::vector<uint64_t> found, found_by_code;
+        SliceCode code = nullptr;
 
         size_t index_of(uint64_t pc) const {
             for (size_t i = 0; i < ops.size(); i++)
@@ -144,7 +147,20 @@ class AddressTracer {
             return;
         }
         self.iterates_ = !block.ops[0].repeated || self.repeat_count(block.ops[0]) != 0;
-        if (self.addresses_->enter(*block.slice, block.found.data())) self.previous_ = &block;
+        if (!self.addresses_->enter(*block.slice, block.found.data())) return;
+        self.previous_ = &block;
+        if (block.code && self.addresses_->known_at_entry(*block.slice)) self.compare_code(block);
+    }
+
+    // What the slice's code finds against what `enter` has found.
+    void compare_code(TracedBlock& block) {
+        block.found_by_code.resize(block.found.size());
+        const uint64_t* behind = addresses_->enter_by(block.code, block.found_by_code.data());
+        if (!behind) return;
+        blocks_by_code_++;
+        if (behind == block.found_by_code.data() + block.found.size() && block.found_by_code == block.found) return;
+        failure_ = "the code of a slice finds other addresses";
+        stop("failure");
     }
 
     // x86: a REP runs as a block of its own for each iteration, and once more to go on. Behind other instructions it is
@@ -174,6 +190,7 @@ class AddressTracer {
         block = {.address = address, .size = size, .ops = isa_->decode(address, now), .bytes = now};
         block.slice = std::make_unique<AddressSlice>();
         addresses_->compile(*block.slice, address, now);
+        block.code = addresses_->assemble(*block.slice);
         block.found.resize(block.slice->sites().size());
         return block;
     }
@@ -238,7 +255,7 @@ class AddressTracer {
     bool iterates_ = true;  // of `previous_`: not a REP that finds its count at zero
     std::vector<uint8_t> scratch_;
     std::vector<Event> events_;
-    uint64_t accesses_ = 0, checksum_ = 0;
+    uint64_t accesses_ = 0, checksum_ = 0, blocks_by_code_ = 0;
     uint64_t blocks_left_ = 0;
     uint64_t seen_generation_ = 0;
     bool recording_ = true, stepping_ = false, faulted_ = false, changeable_ = false;
@@ -261,6 +278,7 @@ void bind_address(nb::module_& module) {
         .def("events", &AddressTracer::events)
         .def_prop_ro("accesses", &AddressTracer::accesses)
         .def_prop_ro("checksum", &AddressTracer::checksum)
+        .def_prop_ro("blocks_by_code", &AddressTracer::blocks_by_code)
         .def_prop_ro("way", [](const AddressTracer& tracer) { return tracer.addresses().way(); })
         .def_prop_ro("retranslations", [](const AddressTracer& tracer) { return tracer.addresses().retranslations(); })
         .def_prop_ro("remade_slices", [](const AddressTracer& tracer) { return tracer.addresses().remade_slices(); });

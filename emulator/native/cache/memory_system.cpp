@@ -126,6 +126,7 @@ uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Pr
     const Shortcuts::Entry shortcut = pages.at(page);
     if (!Shortcuts::difference(shortcut, page)) {
         pages.use(shortcut, ++now_);
+        pages.make_newest(page);
         return std::max(cycle, pages.arrival(shortcut));
     }
     uint32_t slot = tlb.find(page);

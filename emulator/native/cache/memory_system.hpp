@@ -49,7 +49,6 @@ class MemorySystem {
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        touched_page_ = NO_LINE;
         const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
         if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT) | Shortcuts::difference(page, address >> PAGE_SHIFT))
@@ -57,30 +56,37 @@ class MemorySystem {
             return access_instructions(address, cycle);
         ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
         totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
+        fetch_pages_.make_newest(address >> PAGE_SHIFT);
         return ready(cycle, fetch_latency_, fetches_, line, fetch_pages_, page);
     }
-    // For callers who do not ask when the data are there. Whether an access of `span` + 1 bytes is one of those that
-    // change nothing but counts, among them that of unaligned ones, which it is if it has a bit of `unaligned`: then it
-    // is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise nothing is done.
-    bool touch(bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        return touch_data<false>(0, stores, address, span, unaligned);
+    // For callers who do not ask when the data are there. Whether an access is one of those that change nothing but
+    // counts: then it is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise
+    // nothing is done. `beyond`: what beyond_bits gave.
+    bool touch(bool stores, uint64_t address, uint64_t beyond) {
+        return touch_data<false>(0, stores, address, address & beyond);
     }
     // The same for callers who do ask: everything must have been there before `cycle`, so that the access takes the
     // latency of a hit, from whatever later cycle on.
-    bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
-        return touch_data<true>(cycle, stores, address, span, unaligned);
+    bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t beyond) {
+        return touch_data<true>(cycle, stores, address, address & beyond);
+    }
+    // The address bits that tell of an access, which is no larger than a line, that it may leave it or is not aligned.
+    uint64_t beyond_bits(uint32_t size, uint32_t elements) const {
+        return (std::bit_ceil(size) - 1) | unaligned_bits(size, elements);
+    }
+    // The same for any access: it may not be aligned as a whole, and yet stay in its line with each of its elements
+    // aligned.
+    bool touch_within(bool stores, uint64_t address, uint32_t size, uint32_t elements) {
+        return touch_data<false>(0, stores, address, leaves(address, size, elements));
+    }
+    bool touch_within_by(uint64_t cycle, bool stores, uint64_t address, uint32_t size, uint32_t elements) {
+        return touch_data<true>(cycle, stores, address, leaves(address, size, elements));
     }
     // A load or store that is none of those, without another look. Returns as `load` and `store`.
     uint64_t access(bool stores, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
         return access_data(stores ? Request::STORE : Request::LOAD, address, size, pc, cycle, elements);
     }
-    // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
-    // is touched where load and store have a short way.
-    uint64_t unaligned_bits(uint32_t size, uint32_t elements) const {
-        uint32_t element = size / elements;
-        return l1d_ && !l1d_->prefetchers.empty() ? size - 1 : (element & (0 - element)) - 1;
-    }
-    // The same for a fetch; L1I_ACCESS and ITLB_ACCESS are the caller's.
+    // Whether a fetch changes nothing but counts, of which L1I_ACCESS and ITLB_ACCESS are the caller's.
     bool touch_line(uint64_t address) { return touch_fetch<false>(0, address); }
     // The same for callers who do ask when.
     bool touch_line_by(uint64_t cycle, uint64_t address) { return touch_fetch<true>(cycle, address); }
@@ -126,12 +132,20 @@ class MemorySystem {
         int depth;
     };
 
+    // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
+    // is touched where load and store have a short way.
+    uint64_t unaligned_bits(uint32_t size, uint32_t elements) const {
+        uint32_t element = size / elements;
+        return l1d_ && !l1d_->prefetchers.empty() ? size - 1 : (element & (0 - element)) - 1;
+    }
+    uint64_t leaves(uint64_t address, uint32_t size, uint32_t elements) const {
+        return (address & unaligned_bits(size, elements)) | ((address & SHORTCUT_MASK) + size - 1) >> SHORTCUT_SHIFT;
+    }
+    // `leaves`: not 0 if the access leaves its line or is not aligned.
     template <bool TIMED>
-    bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t span, uint64_t unaligned) {
+    bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t leaves) {
         const Shortcuts::Entry line = data_lines_[stores][loads_.line_place(address >> SHORTCUT_SHIFT)];
-        if ((address & unaligned) | ((address & SHORTCUT_MASK) + span) >> SHORTCUT_SHIFT |
-            Shortcuts::difference(line, address >> SHORTCUT_SHIFT))
-            return false;
+        if (leaves | Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
         if (TIMED && loads_.arrival(line) > cycle) return false;
         if (!is_newest_page(address) || (TIMED && cycle < translated_by_)) {
             const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
@@ -148,12 +162,12 @@ class MemorySystem {
         const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
         if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
         if (TIMED && fetches_.arrival(line) > cycle) return false;
-        if (address >> PAGE_SHIFT != touched_page_) {
+        if (!fetch_pages_.is_newest(address >> PAGE_SHIFT) || (TIMED && cycle < translated_by_)) {
             const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
             if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
             if (TIMED && fetch_pages_.arrival(page) > cycle) return false;
             fetch_pages_.use(page, now_ + 1);
-            touched_page_ = address >> PAGE_SHIFT;
+            fetch_pages_.make_newest(address >> PAGE_SHIFT);
         }
         fetches_.use(line, ++now_);
         return true;
@@ -233,8 +247,7 @@ class MemorySystem {
     std::array<const Shortcuts::Entry*, 2> data_lines_{};  // of loads_ and stores_, whose places are the same
     std::vector<uint64_t> newest_pages_;                   // by the DTLB's set
     uint64_t newest_pages_mask_ = 0;
-    uint64_t translated_by_ = 0;       // the cycle by which all pages of both TLBs are there
-    uint64_t touched_page_ = NO_LINE;  // the page of the last fetch, if that was by touch_line
+    uint64_t translated_by_ = 0;  // the cycle by which all pages of both TLBs are there
     uint64_t outside_line_ = ~uint64_t{63};
     uint64_t data_latency_ = 0, fetch_latency_ = 0;
     unsigned line_shift_ = 6;

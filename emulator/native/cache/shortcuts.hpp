@@ -25,6 +25,8 @@ class Shortcuts {
           arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;
         spread_ = spread ? ~uint64_t{0} : 0;
+        newest_.assign(array.set_mask() + 1, TagArray::NO_TAG);
+        newest_mask_ = array.set_mask();
         // If uses have an order in the policy's eyes, only the set's last is a shortcut.
         if (array_ && !array.only_last_use()) recent_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
@@ -38,19 +40,28 @@ class Shortcuts {
     // Zero if the entry has the tag.
     static uint64_t difference(Entry entry, uint64_t tag) { return entry >> SLOT_BITS ^ (tag << 1 | VALID); }
     void use(Entry entry, uint64_t now) { last_use_[entry & SLOT_MASK] = now; }
+    // Whether the tag has a shortcut and was used last in its set: then its next use changes nothing at all.
+    bool is_newest(uint64_t tag) const { return newest_[tag & newest_mask_] == tag; }
+    // The tag, which has a shortcut, has been used.
+    void make_newest(uint64_t tag) { newest_[tag & newest_mask_] = tag; }
     uint64_t arrival(Entry entry) const { return arrival_[entry & SLOT_MASK]; }
 
     void set(uint64_t tag, uint32_t slot) {
         if (!array_ || tag > MOST_TAG) return;
         if (!recent_.empty()) recent_[array_->set(tag)] = tag;
-        entries_[place(tag)] = (tag << 1 | VALID) << SLOT_BITS | slot;
+        Entry& entry = entries_[place(tag)];
+        forget_newest(entry >> (SLOT_BITS + 1));
+        entry = (tag << 1 | VALID) << SLOT_BITS | slot;
+        make_newest(tag);
     }
     void clear(uint64_t tag) {
+        forget_newest(tag);
         Entry& entry = entries_[place(tag)];
         if (difference(entry, tag) == 0) entry = 0;
     }
     // A tag is used or filled: its set's former shortcut is none any more.
     void age(uint64_t tag) {
+        newest_[tag & newest_mask_] = TagArray::NO_TAG;
         if (!recent_.empty()) clear(recent_[array_->set(tag)]);
     }
 
@@ -65,7 +76,13 @@ class Shortcuts {
         return ((tag ^ high) + (high & spread_)) & mask_;
     }
 
+    void forget_newest(uint64_t tag) {
+        if (is_newest(tag)) newest_[tag & newest_mask_] = TagArray::NO_TAG;
+    }
+
     TagArray* array_ = nullptr;
+    std::vector<uint64_t> newest_ = std::vector<uint64_t>(1, TagArray::NO_TAG);  // by set
+    uint64_t newest_mask_ = 0;
     std::vector<Entry> entries_ = std::vector<Entry>(1);
     uint64_t mask_ = 0;
     uint64_t* last_use_ = nullptr;  // the array's

@@ -104,7 +104,7 @@ class Run {
         if (loop_.ops[first].repeated)
             for (unsigned repeat = 0; repeat < loop_.repeats; ++repeat)
                 pipeline_->iterate(*piece.block, addresses_.data());
-        pipeline_->retire_whole(*piece.block, addresses_.data(), last - first, next);
+        pipeline_->retire_whole(*piece.block, addresses_.data(), next);
     }
 
     Piece& prepared(unsigned first, unsigned last) {

@@ -4,6 +4,8 @@
 
 namespace perfemu {
 
+static constexpr uint32_t LARGEST_LISTED_ACCESS = 64;  // bytes
+
 void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
                          const MemorySystem& memory) {
     const uint64_t line_bytes = memory.fetch_line_bytes();
@@ -24,9 +26,9 @@ void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, s
         for (unsigned site = ranges[index].first; site < ranges[index].first + ranges[index].count(); ++site) {
             listed &= site == touches.size();
             const bool load = site < unsigned{ranges[index].first} + ranges[index].loads;
-            const uint64_t unaligned = memory.unaligned_bits(sites[site].size, sites[site].elements);
-            touches.push_back({.touch = {static_cast<uint16_t>(sites[site].size - 1),
-                                         static_cast<uint16_t>(unaligned | (load ? 0 : Touch::STORE))}});
+            listed &= sites[site].size <= LARGEST_LISTED_ACCESS;
+            const uint64_t beyond = memory.beyond_bits(sites[site].size, sites[site].elements);
+            touches.push_back({.touch = {static_cast<uint8_t>(beyond), !load}});
             accesses.push_back({sites[site].size, sites[site].elements, op.offset});
             ++(load ? loads : stores);
             ++lines.back().fetch.behind;

@@ -18,12 +18,8 @@ struct BlockEvents {
         uint16_t behind;  // the last access before the next line is fetched
     };
     struct Touch {
-        uint16_t span;       // the access's size less 1
-        uint16_t unaligned;  // unaligned_bits, and STORE
-
-        static constexpr uint16_t STORE = 0x8000;
-        bool stores() const { return unaligned & STORE; }
-        uint64_t unaligned_bits() const { return unaligned & (STORE - 1U); }  // see MemorySystem
+        uint8_t beyond;  // MemorySystem::beyond_bits
+        bool stores;
     };
     union Part {
         Fetch fetch;
@@ -44,7 +40,7 @@ struct BlockEvents {
     uint16_t loads = 0, stores = 0;
     uint16_t fetches = 0;  // of the parts; the others are accesses, by site
     uint64_t address = 0;
-    ShortList<Part, 5> parts;
+    ShortList<Part, 8> parts;
     std::vector<Access> accesses;
 
     BlockEvents() = default;

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "probes.hpp"
-#include "short_list.hpp"
+#include "timing/block_events.hpp"
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
 #include "timing/pipeline_model.hpp"
@@ -21,38 +21,14 @@ struct Event {
     uint16_t next;  // of a branch: the offset behind it; of a fetch: the line's number, from the block's first line on
 };
 
-// The parts of a block that consists of nothing else but fetches, loads, stores, and a branch at its end. Small, so
-// that those of most blocks lie on one cache line. What lies between two fetches is a stretch; the lines of a block's
-// stretches follow each other.
-struct Stretch {
-    uint16_t op;      // whose bytes are in the line to be fetched
-    uint16_t behind;  // its last access
-};
-struct Access {
-    uint16_t span;       // its size less 1
-    uint16_t unaligned;  // STORE, and address bits that it does not have if it is aligned
-
-    static constexpr uint16_t STORE = 0x8000;
-};
-union Part {
-    Stretch stretch;
-    Access access;  // of the site of the same number
-};
-
 // Loads and stores are counted in two halves of one number, which `settle` comes to empty often enough.
 constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
 
 struct alignas(64) Block final : PreparedBlock {
-    uint64_t address = 0;
-    uint64_t touches = 0;                        // LOAD for each load, STORE for each store
-    uint16_t stretches = 0;                      // of the parts; the rest are accesses
-    uint16_t branch_offset = 0, branch_end = 0;  // if there is one
-    BranchKind branch = BranchKind::NONE;
-    bool simple = true;  // the parts tell everything
-    ShortList<Part, 6> parts;
+    BlockEvents parts;  // if they are listed, they tell everything
     bool repeated = false;
 
-    std::vector<Event> events;
+    std::vector<Event> events;          // numbered as BlockEvents does
     std::vector<uint32_t> first_event;  // by op, and behind the last
     std::vector<uint16_t> first_line;   // by op: of its bytes, as FETCH's
 };
@@ -61,12 +37,12 @@ class Ideal final : public Pipeline {
   public:
     Ideal(const Config&, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
         : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()),
-          line_shift_(static_cast<unsigned>(std::countr_zero(line_bytes_))) {}
+          line_mask_(~(line_bytes_ - 1)) {}
 
-    std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
-                                           std::span<const AccessSite> sites) override {
+    std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
+                                              std::span<const AccessSite> sites) override {
         auto block = std::make_unique<Block>();
-        block->address = address;
+        block->parts.assign(address, ops, sites, memory_);
         std::vector<SiteRange> ranges = sites_by_op(ops, sites);
         const uint64_t first_line = address / line_bytes_;
         uint64_t line = FrontEnd::NO_LINE;
@@ -98,41 +74,22 @@ class Ideal final : public Pipeline {
             block->repeated |= op.repeated;
         }
         block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
-        simplify(*block, ops, sites);
         return block;
     }
 
-    void retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, unsigned count,
-                      uint64_t next) override {
-        const Block& block = static_cast<const Block&>(prepared);
-        if (!block.simple) [[unlikely]] {
-            retire(block, addresses, 0, count, next, NO_LIMIT);
-            return;
+    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) override {
+        hear(static_cast<const Block&>(block), addresses, next);
+    }
+
+    void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) override {
+        const RunBlock *run = blocks.data(), *last = run + blocks.size() - 1;
+        for (; run != last; ++run) {
+            const Block& block = static_cast<const Block&>(*run->block);
+            __builtin_prefetch(run[1].block);
+            hear(block, addresses, run[1].address);
+            addresses += block.sites;
         }
-        touched_data_ += block.touches;
-        const Part* const stretches = block.parts.data();
-        const Part* const accesses = stretches + block.stretches;
-        uint64_t line = block.address >> line_shift_;
-        size_t site = 0;
-        for (const Part* part = stretches; part != accesses; ++part, ++line) {
-            if (line != line_) {
-                line_ = line;
-                if (memory_.touch_line(line << line_shift_)) [[likely]]
-                    ++touched_lines_;
-                else
-                    fetch_in_full(line, part->stretch.op);
-            }
-            for (; site != part->stretch.behind; ++site) {
-                Access access = accesses[site].access;
-                bool stores = access.unaligned & Access::STORE;
-                uint64_t unaligned = access.unaligned & (Access::STORE - 1u);
-                if (!memory_.touch(stores, addresses[site], access.span, unaligned)) [[unlikely]]
-                    access_in_full(block, site, addresses);
-            }
-        }
-        if (block.branch != BranchKind::NONE)
-            branches_.learn(block.address + block.branch_offset, block.branch, next, block.address + block.branch_end);
-        cycle_ += count;
+        hear(static_cast<const Block&>(*run->block), addresses, next);
     }
 
     void settle() override {
@@ -154,11 +111,11 @@ class Ideal final : public Pipeline {
         const Event* const behind = block.events.data() + block.first_event[end];
         fetch(block, block.first_line[first], 0);  // where a block is entered in the middle, no event says so
         for (; event < behind; ++event) {
-            const uint64_t cycle = cycle_ + event->op - first, pc = block.address + event->offset;
+            const uint64_t cycle = cycle_ + event->op - first, pc = block.parts.address + event->offset;
             switch (event->kind) {
                 case Event::FETCH: fetch(block, event->next, event->op - first); break;
                 case Event::BRANCH: {
-                    uint64_t fallthrough = block.address + event->next;
+                    uint64_t fallthrough = block.parts.address + event->next;
                     branches_.resolve(pc, event->branch, event->op + 1U == last ? next : fallthrough, fallthrough);
                     break;
                 }
@@ -174,7 +131,7 @@ class Ideal final : public Pipeline {
         const Block& block = static_cast<const Block&>(prepared);
         for (const Event& event : block.events)
             if (event.kind == Event::LOAD || event.kind == Event::STORE)
-                access(event, addresses, block.address, cycle_);
+                access(event, addresses, block.parts.address, cycle_);
     }
 
     void elapse(uint64_t cycles) override {
@@ -184,56 +141,56 @@ class Ideal final : public Pipeline {
     }
 
   private:
-    void simplify(Block& block, std::span<const TimedOp> ops, std::span<const AccessSite> sites) const {
-        block.simple = !block.repeated;
-        std::vector<Part> parts, accesses;
-        for (const Event& event : block.events) {
-            bool store = event.kind == Event::STORE;
-            switch (event.kind) {
-                case Event::FETCH:
-                    block.simple &= event.next == parts.size();
-                    parts.push_back({.stretch = {event.op, static_cast<uint16_t>(accesses.size())}});
-                    break;
-                case Event::LOAD:
-                case Event::STORE: {
-                    block.simple &= event.site == accesses.size();
-                    uint64_t unaligned = memory_.unaligned_bits(event.size, event.elements);
-                    accesses.push_back({.access = {static_cast<uint16_t>(event.size - 1),
-                                                   static_cast<uint16_t>(unaligned | (store ? Access::STORE : 0))}});
-                    block.touches += store ? STORE : LOAD;
-                    ++parts.back().stretch.behind;
-                    break;
-                }
-                case Event::PREFETCH: block.simple = false; break;
-                case Event::BRANCH:
-                    block.simple &= event.op + 1U == ops.size();
-                    block.branch = event.branch;
-                    block.branch_offset = event.offset;
-                    block.branch_end = event.next;
+    [[gnu::always_inline]] void hear(const Block& block, const uint64_t* addresses, uint64_t next) {
+        const BlockEvents& parts = block.parts;
+        if (!parts.listed) [[unlikely]] {
+            retire(block, addresses, 0, block.instructions, next, NO_LIMIT);
+            return;
+        }
+        touched_data_ += parts.loads * LOAD + parts.stores * STORE;
+        const BlockEvents::Part* fetch = parts.parts.data();
+        const BlockEvents::Part* const accesses = fetch + parts.fetches;
+        uint64_t line = parts.address & line_mask_;
+        size_t site = 0;
+        for (; fetch != accesses; ++fetch, line -= line_mask_) {
+            if (line != line_) {
+                line_ = line;
+                ++touched_lines_;
+                if (!memory_.touch_line(line)) [[unlikely]]
+                    fetch_in_full(block, line, fetch, site);
+            }
+            for (; site != fetch->fetch.behind; ++site) {
+                const BlockEvents::Touch touch = accesses[site].touch;
+                if (!memory_.touch(touch.stores, addresses[site], touch.beyond)) [[unlikely]]
+                    access_further(block, fetch, site, addresses[site]);
             }
         }
-        block.simple &= accesses.size() == sites.size();
-        block.stretches = static_cast<uint16_t>(parts.size());
-        parts.insert(parts.end(), accesses.begin(), accesses.end());
-        block.parts.assign(parts);
+        if (parts.branch != BranchKind::NONE)
+            branches_.learn(parts.address + parts.branch_offset, parts.branch, next, parts.end());
+        cycle_ += block.instructions;
     }
 
-    [[gnu::noinline]] void fetch_in_full(uint64_t line, uint64_t later) {
-        memory_.fetch(line << line_shift_, cycle_ + later);
+    [[gnu::noinline]] void fetch_in_full(const Block& block, uint64_t line, const BlockEvents::Part* fetch,
+                                         size_t site) {
+        --touched_lines_;
+        const auto number = static_cast<size_t>(fetch - block.parts.parts.data());
+        memory_.fetch(line, cycle_ + block.events[BlockEvents::event_of_fetch(number, site)].op);
     }
 
-    [[gnu::noinline]] void access_in_full(const Block& block, size_t site, const uint64_t* addresses) {
-        const Event* event = block.events.data();  // a fetch
-        for (size_t left = site + 1; left;) left -= (++event)->kind != Event::FETCH;
-        bool stores = event->kind == Event::STORE;
+    [[gnu::noinline]] void access_further(const Block& block, const BlockEvents::Part* fetch, size_t site,
+                                          uint64_t address) {
+        const auto number = static_cast<size_t>(fetch - block.parts.parts.data());
+        const Event& event = block.events[BlockEvents::event_of_access(number, site)];
+        const bool stores = event.kind == Event::STORE;
+        if (memory_.touch_within(stores, address, event.size, event.elements)) return;
         touched_data_ -= stores ? STORE : LOAD;
-        memory_.access(stores, addresses[site], event->size, block.address + event->offset, cycle_ + event->op,
-                       event->elements);
+        memory_.access(stores, address, event.size, block.parts.address + event.offset, cycle_ + event.op,
+                       event.elements);
     }
 
     void fetch(const Block& block, uint64_t number, uint64_t later) {
-        uint64_t line = block.address / line_bytes_ + number;
-        if (line != line_) memory_.fetch(line * line_bytes_, cycle_ + later);
+        uint64_t line = (block.parts.address & line_mask_) - number * line_mask_;
+        if (line != line_) memory_.fetch(line, cycle_ + later);
         line_ = line;
     }
 
@@ -251,10 +208,10 @@ class Ideal final : public Pipeline {
     BranchUnit& branches_;
     uint64_t* totals_;
     uint64_t line_bytes_;
-    unsigned line_shift_;
+    uint64_t line_mask_;                             // less it is a line further
     uint64_t settled_ = 0;                           // the cycle up to which the totals are told
-    uint64_t touched_data_ = 0, touched_lines_ = 0;  // not told; as Block::touches
-    uint64_t line_ = FrontEnd::NO_LINE;              // address / line_bytes_
+    uint64_t touched_data_ = 0, touched_lines_ = 0;  // not told; as LOAD and STORE say
+    uint64_t line_ = FrontEnd::NO_LINE;              // address of the line fetched last
 };
 
 const PipelineModel MODEL("ideal", make_pipeline<Ideal>);

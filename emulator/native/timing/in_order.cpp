@@ -37,8 +37,8 @@ class InOrder final : public RecallingPipeline {
   public:
     InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
 
-    std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
-                                           std::span<const AccessSite> sites) override;
+    std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
+                                              std::span<const AccessSite> sites) override;
 
   private:
     unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
@@ -120,8 +120,8 @@ InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branche
     if (config.has_table("l1d")) load_latency_ = checked(config.table("l1d"), "latency", 1, 1000, 1);
 }
 
-std::unique_ptr<PreparedBlock> InOrder::prepare(uint64_t address, std::span<const TimedOp> ops,
-                                                std::span<const AccessSite> sites) {
+std::unique_ptr<PreparedBlock> InOrder::make_block(uint64_t address, std::span<const TimedOp> ops,
+                                                   std::span<const AccessSite> sites) {
     auto block = prepare_rows<Block>(
         address, ops, sites, front_,
         [this](const TimedOp& op, const SiteRange& range, Block& block) { return rows_.row(op, range, block); });

@@ -18,7 +18,7 @@ unsigned OutOfOrder::retire(const PreparedBlock& block, const uint64_t* addresse
     if (first >= last) return first;
     const Block& rows = static_cast<const Block&>(block);
     if (first == 0 && last == rows.rows.size() && limit == NO_LIMIT) {
-        retire_whole(block, addresses, last, next);
+        retire_whole(block, addresses, next);
         return last;
     }
     watched();

@@ -68,11 +68,11 @@ class OutOfOrder final : public Pipeline {
   public:
     OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
 
-    std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
-                                           std::span<const AccessSite> sites) override;
+    std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
+                                              std::span<const AccessSite> sites) override;
     unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
                     uint64_t limit) override;
-    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) override;
+    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) override;
     void settle() override;
     void iterate(const PreparedBlock& block, const uint64_t* addresses) override;
     void elapse(uint64_t cycles) override;

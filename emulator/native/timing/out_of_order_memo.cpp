@@ -50,7 +50,7 @@ constexpr uint32_t AFTER_PARTS = 64;  // blocks
 
 }  // namespace
 
-void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, unsigned, uint64_t next) {
+void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const Block& block = static_cast<const Block&>(prepared);
     repeating_ = false;
     if (state_ != Trails::NO_STATE && --until_review_ == 0) review();

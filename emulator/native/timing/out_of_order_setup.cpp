@@ -52,8 +52,8 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     if (decode_limits_) earliest_ += uint64_t{front_.fetch_bytes} * front_.taken_per_cycle / decode_width_;
 }
 
-std::unique_ptr<PreparedBlock> OutOfOrder::prepare(uint64_t address, std::span<const TimedOp> ops,
-                                                   std::span<const AccessSite> sites) {
+std::unique_ptr<PreparedBlock> OutOfOrder::make_block(uint64_t address, std::span<const TimedOp> ops,
+                                                      std::span<const AccessSite> sites) {
     auto prepared =
         prepare_rows<Block>(address, ops, sites, front_,
                             [this](const TimedOp& op, const SiteRange& range, Block&) { return rows_.row(op, range); });

@@ -22,6 +22,14 @@ namespace perfemu {
 // A block in a pipeline's own form, made once.
 struct PreparedBlock {
     virtual ~PreparedBlock() = default;
+
+    uint32_t instructions = 0, sites = 0;
+};
+
+// A block that has run as a whole.
+struct RunBlock {
+    const PreparedBlock* block;
+    uint64_t address;
 };
 
 class Pipeline {
@@ -33,8 +41,13 @@ class Pipeline {
                                           uint64_t* totals);
     static std::vector<std::string> names();
 
-    virtual std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
-                                                   std::span<const AccessSite> sites) = 0;
+    std::unique_ptr<PreparedBlock> prepare(uint64_t address, std::span<const TimedOp> ops,
+                                           std::span<const AccessSite> sites) {
+        std::unique_ptr<PreparedBlock> block = make_block(address, ops, sites);
+        block->instructions = static_cast<uint32_t>(ops.size());
+        block->sites = static_cast<uint32_t>(sites.size());
+        return block;
+    }
 
     // The instructions [first, last) of a block retire. `addresses` holds those of all the block's sites (only those of
     // the given instructions are read). Execution goes on at `next`, which tells where a branch at `last - 1` went.
@@ -44,10 +57,19 @@ class Pipeline {
                             uint64_t next, uint64_t limit = NO_LIMIT) = 0;
     static constexpr uint64_t NO_LIMIT = ~uint64_t{0};
 
-    // As retire of all the block's instructions, which are `count`, without a limit. Some of what it counts may come to
-    // the totals only with `settle`.
-    virtual void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) {
-        retire(block, addresses, 0, count, next, NO_LIMIT);
+    // As retire of all the block's instructions, without a limit. Some of what it counts may come to the totals only
+    // with `settle`.
+    virtual void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) {
+        retire(block, addresses, 0, block.instructions, next, NO_LIMIT);
+    }
+    // As retire_whole of each: `addresses` holds those of the first block's sites, then the second's, and so on. Behind
+    // the last, execution goes on at `next`.
+    virtual void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) {
+        for (const RunBlock *run = blocks.data(), *last = run + blocks.size() - 1; run <= last; ++run) {
+            if (run != last) __builtin_prefetch(run[1].block);
+            retire_whole(*run->block, addresses, run == last ? next : run[1].address);
+            addresses += run->block->sites;
+        }
     }
     // Brings the totals up to date. Comes every few million instructions at the latest: counts of 32 bits will do.
     virtual void settle() {}
@@ -66,6 +88,9 @@ class Pipeline {
     uint64_t cycle() const { return cycle_; }
 
   protected:
+    virtual std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
+                                                      std::span<const AccessSite> sites) = 0;
+
     uint64_t cycle_ = 0;
 };
 

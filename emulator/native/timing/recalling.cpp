@@ -25,7 +25,6 @@ RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory,
 void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                                        std::span<const AccessSite> sites) {
     block.events.assign(address, ops, sites, memory_);
-    block.instructions = static_cast<unsigned>(ops.size());
     block.first_case = next_case_;
     const uint32_t cases =
         (2 * OUTCOMES + 2 * block.events.count() + OUTCOMES - 1) & ~(OUTCOMES - 1);  // see Memo::Cases
@@ -42,22 +41,20 @@ void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, s
 
 unsigned RecallingPipeline::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
                                    uint64_t next, uint64_t limit) {
-    unsigned all = static_cast<const RecalledBlock&>(block).instructions;
-    if (limit == NO_LIMIT && first == 0 && last == all) {
-        retire_whole(block, addresses, all, next);
-        return all;
+    if (limit == NO_LIMIT && first == 0 && last == block.instructions) {
+        retire_whole(block, addresses, next);
+        return last;
     }
     forget();
     return work(block, addresses, first, last, next, limit);
 }
 
-void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, unsigned count,
-                                     uint64_t next) {
+void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const RecalledBlock& block = static_cast<const RecalledBlock&>(prepared);
     const BlockEvents& events = block.events;
     if (!events.listed || (state_ == Memo::NONE && !recognize())) [[unlikely]] {
         forget();
-        work(block, addresses, 0, count, next, NO_LIMIT);
+        work(block, addresses, 0, block.instructions, next, NO_LIMIT);
         return;
     }
     const Moment began = moment_;
@@ -77,9 +74,10 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
         }
         for (; site != fetch->fetch.behind; ++site) {
             const BlockEvents::Touch touch = accesses[site].touch;
-            if (memory_.touch_by(began.now, touch.stores(), addresses[site], touch.span, touch.unaligned_bits()))
-                [[likely]]
+            if (memory_.touch_by(began.now, touch.stores, addresses[site], touch.beyond)) [[likely]]
                 continue;
+            const auto [size, elements, offset] = events.accesses[site];
+            if (memory_.touch_within_by(began.now, touch.stores, addresses[site], size, elements)) continue;
             at = follow_access(at, {block, addresses, next}, fetch, site);
             if (at == Memo::NONE) return;
         }
@@ -121,7 +119,7 @@ Memo::State RecallingPipeline::follow_access(Memo::State at, const Walk& walk, c
                                              size_t site) {
     const BlockEvents& events = walk.block.events;
     const auto [size, elements, offset] = events.accesses[site];
-    const bool stores = events.parts.data()[events.fetches + site].touch.stores();
+    const bool stores = events.parts.data()[events.fetches + site].touch.stores;
     const auto number = static_cast<size_t>(fetch - events.parts.data());
     return follow(at, walk, events.event_of_access(number, site), stores ? Request::STORE : Request::LOAD,
                   {walk.addresses[site], size, events.address + offset, elements});

@@ -32,14 +32,13 @@ struct alignas(64) RecalledBlock : PreparedBlock {
     // one. All of them twice, because the line of its first instruction is fetched or was fetched before.
     uint32_t first_case = 0;
     BlockEvents events;
-    unsigned instructions = 0;
 };
 
 class RecallingPipeline : public Pipeline {
   public:
     unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
                     uint64_t limit) final;
-    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, unsigned count, uint64_t next) final;
+    void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) final;
     void iterate(const PreparedBlock& block, const uint64_t* addresses) final;
     void complete() final;
     void elapse(uint64_t cycles) final;

@@ -18,8 +18,7 @@ uint64_t Surroundings::next(Request request, const Access& access, uint64_t cycl
 
 bool Surroundings::touch(Request request, const Access& access) {
     if (request == Request::FETCH) return memory.touch_line_by(story.fetch_cycle, access.address);
-    return memory.touch_by(story.cycle, request == Request::STORE, access.address, access.size - 1,
-                           memory.unaligned_bits(access.size, access.elements));
+    return memory.touch_within_by(story.cycle, request == Request::STORE, access.address, access.size, access.elements);
 }
 
 uint64_t Surroundings::ask(unsigned event, Request request, const Access& access, uint64_t cycle) {

@@ -1,0 +1,188 @@
+// A slice as a function of the host's own.
+#include <cstddef>
+
+#include "address/addresses.hpp"
+
+namespace perfemu {
+
+using slice::Operation;
+using slice::Width;
+
+namespace {
+
+using Host = HostAssembler;
+constexpr Host::Register REGISTERS = Host::RDI, FOUND = Host::RSI, RESULTS = Host::RDX;  // the System V ABI's arguments
+constexpr unsigned WORD_BYTES = sizeof(uint64_t);
+
+bool is_near(uint64_t displacement) {
+    return static_cast<uint64_t>(int64_t{static_cast<int32_t>(displacement)}) == displacement;
+}
+
+int32_t word_offset(ptrdiff_t words) { return static_cast<int32_t>(words * ptrdiff_t{WORD_BYTES}); }
+
+}  // namespace
+
+class Addresses::Assembly {
+  public:
+    explicit Assembly(const Addresses& addresses) : addresses_(addresses) {}
+
+    // False: there are no instructions for it.
+    bool step(const Step& step, const Segment& segment);
+    void direct(const AddressSlice::Direct& access);
+    void indexed(const AddressSlice::Indexed& access);
+    std::span<const uint8_t> finish(size_t sites) {
+        host_.load_address(Host::RAX, FOUND, word_offset(static_cast<ptrdiff_t>(sites)));
+        host_.return_value();
+        host_.fail();
+        return host_.code();
+    }
+
+  private:
+    // *place + displacement
+    void value(Host::Register into, const uint64_t* place, uint64_t displacement) {
+        if (place == addresses_.results_.data()) {  // zero
+            host_.load_constant(into, displacement);
+            return;
+        }
+        const uint64_t* results = addresses_.results_.data();
+        if (place > results && place < results + addresses_.results_.size())
+            host_.load(into, RESULTS, word_offset(place - results));
+        else
+            host_.load(into, REGISTERS, word_offset(place - addresses_.registers_));
+        add(into, displacement);
+    }
+    void value(Host::Register into, const AddressSlice::Operand& operand) {
+        value(into, operand.place, operand.displacement);
+    }
+    void add(Host::Register into, uint64_t displacement) {
+        if (displacement == 0) return;
+        if (is_near(displacement)) {
+            host_.load_address(into, into, static_cast<int32_t>(displacement));
+            return;
+        }
+        host_.load_constant(Host::R8, displacement);
+        host_.apply(Host::ADD, into, Host::R8);
+    }
+    // Uses R8.
+    void address(Host::Register into, const AddressSlice::Indexed& at, Host::Register other) {
+        value(into, at.base, at.displacement);
+        if (at.index == addresses_.results_.data()) return;
+        value(other, at.index, 0);
+        host_.shift(Host::LEFT, other, at.left());
+        host_.shift(at.sign() ? Host::RIGHT_SIGNED : Host::RIGHT, other, at.right());
+        host_.apply(Host::ADD, into, other);
+    }
+    // a + (b << left) to RAX
+    void loaded_address(const Step& step) {
+        value(Host::RAX, step.a);
+        if (step.b.place == addresses_.results_.data() && step.b.displacement == 0) return;
+        value(Host::RCX, step.b);
+        host_.shift(Host::LEFT, Host::RCX, step.left);
+        host_.apply(Host::ADD, Host::RAX, Host::RCX);
+    }
+    void load(const Step& step, bool sign);
+    void check_apart(const Step& step, const AddressSlice::Store& store);
+
+    const Addresses& addresses_;
+    HostAssembler host_;
+};
+
+// From a page that was read lately, as Addresses::load; else it fails.
+void Addresses::Assembly::load(const Step& step, bool sign) {
+    static_assert(sizeof(CachedPage) == 16 && offsetof(CachedPage, page) == 0);
+    const auto pages = static_cast<int32_t>(reinterpret_cast<const uint8_t*>(addresses_.pages_.data()) -
+                                            reinterpret_cast<const uint8_t*>(addresses_.results_.data()));
+    loaded_address(step);
+    host_.move(Host::R8, Host::RAX);
+    host_.shift(Host::RIGHT, Host::R8, PAGE_SHIFT);
+    host_.move(Host::RCX, Host::R8);
+    host_.and_constant(Host::RCX, CACHED_PAGES - 1);
+    host_.shift(Host::LEFT, Host::RCX, 4);
+    host_.apply(Host::ADD, Host::RCX, RESULTS);
+    host_.compare(Host::R8, Host::RCX, pages);
+    host_.fail_if(Host::NOT_EQUAL);
+    host_.load(Host::RCX, Host::RCX, pages + static_cast<int32_t>(offsetof(CachedPage, host)));
+    host_.and_constant(Host::RAX, PAGE_MASK);
+    host_.compare_constant(Host::RAX, PAGE_SIZE - WORD_BYTES);
+    host_.fail_if(Host::ABOVE);
+    host_.load_bytes(Host::RAX, Host::RCX, Host::RAX, step.size, sign);
+}
+
+void Addresses::Assembly::check_apart(const Step& step, const AddressSlice::Store& store) {
+    loaded_address(step);
+    constexpr Host::Register distance = Host::R9;
+    host_.move(distance, Host::RAX);
+    address(Host::RAX, store.where, Host::RCX);
+    host_.apply(Host::SUBTRACT, distance, Host::RAX);  // loaded - stored
+    host_.compare_constant(distance, static_cast<int32_t>(store.size));
+    host_.fail_if(Host::BELOW);
+    host_.negate(distance);
+    host_.compare_constant(distance, step.size);
+    host_.fail_if(Host::BELOW);
+}
+
+bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
+    auto arithmetic = [&](Host::Arithmetic what) {
+        value(Host::RAX, step.a);
+        value(Host::RCX, step.b);
+        host_.apply(what, Host::RAX, Host::RCX);
+    };
+    auto extract = [&](Host::Shift right) {
+        value(Host::RAX, step.a);
+        host_.shift(Host::LEFT, Host::RAX, step.left);
+        host_.shift(right, Host::RAX, step.right);
+    };
+    switch (step.operation) {
+        case Operation::ADD: arithmetic(Host::ADD); break;
+        case Operation::SUBTRACT: arithmetic(Host::SUBTRACT); break;
+        case Operation::AND: arithmetic(Host::AND); break;
+        case Operation::OR: arithmetic(Host::OR); break;
+        case Operation::XOR: arithmetic(Host::XOR); break;
+        case Operation::EXTRACT: extract(Host::RIGHT); break;
+        case Operation::EXTRACT_SIGNED: extract(Host::RIGHT_SIGNED); break;
+        case Operation::MULTIPLY_ADD:
+            value(Host::RAX, step.a);
+            value(Host::RCX, step.b);
+            host_.multiply(Host::RAX, Host::RCX);
+            value(Host::RCX, step.c);
+            host_.apply(Host::ADD, Host::RAX, Host::RCX);
+            break;
+        case Operation::LOAD: load(step, false); break;
+        case Operation::LOAD_SIGNED: load(step, true); break;
+        case Operation::CHECK_APART: check_apart(step, segment.stores[step.place]); return true;
+        default: return false;
+    }
+    if (step.width == Width::BITS_32) host_.clear_high_half(Host::RAX);
+    host_.store(RESULTS, word_offset(step.place), Host::RAX);
+    return true;
+}
+
+void Addresses::Assembly::direct(const AddressSlice::Direct& access) {
+    host_.load(Host::RAX, REGISTERS, word_offset(access.base));
+    add(Host::RAX, static_cast<uint64_t>(int64_t{access.displacement}));
+    host_.store(FOUND, word_offset(access.site), Host::RAX);
+}
+
+void Addresses::Assembly::indexed(const AddressSlice::Indexed& access) {
+    address(Host::RAX, access, Host::RCX);
+    host_.store(FOUND, word_offset(static_cast<ptrdiff_t>(access.site())), Host::RAX);
+}
+
+SliceCode Addresses::assemble(const AddressSlice& slice) {
+    if (!slice.one_segment_ || !file_) return nullptr;
+    Assembly assembly(*this);
+    const Segment& segment = slice.more_->segments.front();
+    for (const Step& step : segment.steps)
+        if (!assembly.step(step, segment)) return nullptr;
+    const AddressSlice::Word* word = segment.accesses.words.data();
+    for (unsigned access = 0; access < segment.accesses.direct; ++access)
+        assembly.direct(std::bit_cast<AddressSlice::Direct>(*word++));
+    for (unsigned access = 0; access < segment.accesses.indexed; ++access, word += AddressSlice::INDEXED_WORDS) {
+        AddressSlice::Indexed indexed;
+        std::memcpy(&indexed, word, sizeof indexed);
+        assembly.indexed(indexed);
+    }
+    return reinterpret_cast<SliceCode>(code_.add(assembly.finish(slice.more_->sites.size())));
+}
+
+}  // namespace perfemu

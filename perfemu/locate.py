@@ -47,6 +47,12 @@ def locate(name: str, search: Sequence[str], sysroot: str | None = None) -> Loca
     raise PerfemuError(f"{name}: {what}{where}", NOT_FOUND_STATUS)
 
 
+def on_host(path: str, sysroot: str | None) -> str:
+    """Where on the host the guest's `path` is, or would be."""
+    below = resolve(path, sysroot) if sysroot is not None and path.startswith("/") else None
+    return path if below is None else below
+
+
 def _explain_way(path: str) -> None:
     """Raise for what hides a file that may be there, as a shell distinguishes it from one that is not."""
     try:

@@ -37,7 +37,7 @@ from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
 from perfemu.host_limits import raise_descriptor_limit
 from perfemu.interruption import Interruption
-from perfemu.locate import locate
+from perfemu.locate import locate, on_host
 from perfemu.statistics.counts import RunTimes
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
@@ -108,7 +108,7 @@ class Session:
         self.settings = settings
         located = locate(settings.argv[0], search_path(settings.environment), settings.sysroot)
         try:
-            self.isa = identify(located.host_path)
+            self.isa = identify(located.host_path, lambda path: on_host(path, settings.sysroot))
         except ProgramError as problem:
             raise PerfemuError(problem.message, problem.exit_status) from None
         self.core = core_for(settings.core, self.isa, settings.core_changes)

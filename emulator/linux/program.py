@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.linux.elf import HEADER, ElfError, identify_header
@@ -34,12 +35,15 @@ NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
 
-def identify(path: str) -> str:
-    """The ISA ("aarch64" or "x86_64") of an executable on the host, from its header. Raises ProgramError."""
-    return _identify(path, 0)
+def identify(path: str, host_path: Callable[[str], str] = str) -> str:
+    """The ISA ("aarch64" or "x86_64") of an executable on the host, from its header. Raises ProgramError.
+
+    `host_path` tells where on the host the interpreter is that a script names.
+    """
+    return _identify(path, host_path, 0)
 
 
-def _identify(path: str, depth: int) -> str:
+def _identify(path: str, host_path: Callable[[str], str], depth: int) -> str:
     try:
         with open(path, "rb") as file:
             start = file.read(256)
@@ -55,7 +59,7 @@ def _identify(path: str, depth: int) -> str:
         interpreter, _ = script_interpreter(start)
         if interpreter:
             try:
-                return _identify(interpreter.decode("utf-8", "surrogateescape"), depth + 1)
+                return _identify(host_path(interpreter.decode("utf-8", "surrogateescape")), host_path, depth + 1)
             except ProgramError as error:
                 raise ProgramError(f"{path}: its interpreter {error.message}", error.exit_status) from None
     try:

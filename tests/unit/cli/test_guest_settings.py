@@ -7,7 +7,9 @@ import pytest
 
 from perfemu.environment import DEFAULT_ENVIRONMENT, guest_environment, search_path
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.locate import locate, resolve
+from perfemu.locate import locate, on_host, resolve
+from perfemu.session import GuestSettings, Session
+from unit.linux_process.elf_builder import EM_AARCH64, elf
 
 HOST = {"HOME": "/home/me", "SECRET": "1"}
 
@@ -61,6 +63,17 @@ def test_a_sysroots_absolute_links_stay_inside(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("/loop")
     assert resolve("/loop", str(tmp_path)) is None
     assert resolve("/missing", str(tmp_path)) is None
+
+
+def test_a_scripts_interpreter_below_the_sysroot_tells_the_isa(tmp_path: Path) -> None:
+    interpreter = tmp_path / "root" / "bin" / "sh"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_bytes(elf(machine=EM_AARCH64))
+    script = executable(tmp_path / "script")
+    script.write_text("#!/bin/sh\n")
+    assert Session(GuestSettings((str(script),), sysroot=str(tmp_path / "root"))).isa == "aarch64"
+    assert on_host("/bin/sh", str(tmp_path / "root")) == str(interpreter)
+    assert on_host("/bin/sh", str(tmp_path)) == on_host("/bin/sh", None) == "/bin/sh"
 
 
 def test_what_cannot_run_has_the_shells_status(tmp_path: Path) -> None:

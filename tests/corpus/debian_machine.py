@@ -44,8 +44,8 @@ STATUS = "exit status"  # a file of the temporary directory
 TELL_STATUS = f'exec 8>&2 2>/dev/null; (exec "$0" "$@" 2>&8 8>&-); echo $? > "/tmp/{STATUS}"'
 
 
-def command(isa: str, root: Path, directory: Path, seen_as: Path, temporary: Path, argv: Sequence[str]) -> list[str]:
-    """What runs `argv` on the machine `root` on this host's Linux: in `directory`, which it sees as `seen_as`.
+def command(isa: str, root: Path, directory: Path, temporary: Path, argv: Sequence[str]) -> list[str]:
+    """What runs `argv` on the machine `root` on this host's Linux: in `directory`, with `temporary` as /tmp.
 
     proot gives a process and its children another root by ptrace, without privileges; it starts qemu-user for
     each program if the host's processor is another.
@@ -59,19 +59,8 @@ def command(isa: str, root: Path, directory: Path, seen_as: Path, temporary: Pat
     for device in DEVICES:
         if Path("/dev", device).exists():
             started += ["-b", f"/dev/{device}"]
-    argv = ["/bin/sh", "-c", TELL_STATUS, *argv]
-    return [
-        *started,
-        "-b",
-        "/proc",
-        "-b",
-        f"{temporary}:/tmp",
-        "-b",
-        f"{directory}:{seen_as}",
-        "-w",
-        str(seen_as),
-        *argv,
-    ]
+    started += ["-b", "/proc", "-b", f"{temporary}:/tmp", "-b", str(directory), "-w", str(directory)]
+    return [*started, "/bin/sh", "-c", TELL_STATUS, *argv]
 
 
 def _configure(isa: str, root: Path, packages: Sequence[str]) -> None:
@@ -100,7 +89,7 @@ def _compile_python(root: Path) -> None:
     temporary = debian.cache_directory()
     argv = ["/usr/bin/python3", "-m", "compileall", "-q", "-x", "lib2to3/tests|test/.*bad", f"/{PYTHON}"]
     subprocess.run(
-        command(HOST_ISA, root, temporary, Path("/root"), temporary, argv),
+        command(HOST_ISA, root, temporary, temporary, argv),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},

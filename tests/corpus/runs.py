@@ -63,12 +63,12 @@ def run_here(case: Case, root: Path, place: Path) -> Run:
     return replace(run, outcome=replace(run.outcome, stderr=stderr))
 
 
-def run_on_linux(case: Case, root: Path, place: Path, seen_as: Path) -> Run:
-    """On the host's kernel. The program sees its working directory `place` as `seen_as`."""
+def run_on_linux(case: Case, isa: str, root: Path, place: Path) -> Run:
+    """On the host's kernel, the program for `isa`. `place` becomes the working directory."""
     make_files(case, place)
     temporary = place.with_name(f"{place.name}.tmp")
     temporary.mkdir()
-    argv = command(case.reference_isa, root, place, seen_as, temporary, case.argv)
+    argv = command(isa, root, place, temporary, case.argv)
     run = _run(argv, case, place, {**ENVIRONMENT, "PORT": str(free_ports())})
     told = temporary / STATUS
     if run.outcome.status is not None:

@@ -1,8 +1,9 @@
-"""Do unmodified Debian programs do what they do on Linux? Output and exit status equal those of the same program on the
-host's kernel: natively, or under qemu-user if the host's processor is another.
+"""Do unmodified Debian programs do what they do on Linux? Output and exit status are the same as on the host's kernel.
 
-Each run takes the cases that are not slow; CORPUS=all (`make corpus`) takes all. A case that is known not to work says
-so in its row (`broken`), and fails on the day when it does work.
+Each run takes the cases that are not slow, and compares with what the program of the host's ISA does. CORPUS=all
+(`make corpus`) takes all, and compares with the program of the same ISA, under qemu-user where the host has another. A
+case that is known not to work says so in its row (`broken`), and fails on the day when it does; REWRITE_BROKEN=1 writes
+those keys anew.
 """
 
 from __future__ import annotations
@@ -10,57 +11,92 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import require
+from corpus import marks
 from corpus.cases import Case, cases, packages
-from corpus.debian_machine import machine
+from corpus.debian_machine import HOST_ISA, machine
 from corpus.runs import Run, run_here, run_on_linux
 
+EVERYTHING = os.environ.get("CORPUS") == "all"
+REWRITE = os.environ.get("REWRITE_BROKEN") == "1"
 ALL = cases()
-CHOSEN = [case for case in ALL if os.environ.get("CORPUS") == "all" or case.slow is None]
+CHOSEN = [case for case in ALL if EVERYTHING or case.slow is None]
 LEAST_CASES = 80  # of programs and pipelines, and
 MOST_OF_COREUTILS = 30
-Runs = tuple[Run, Run]
-Results = dict[Case, Future[Runs]]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The runs of a case, as soon as they are finished."""
+
+    linux: Future[Run]
+    here: Future[Run]
 
 
 def parameters(case: Case) -> object:
-    marks = [pytest.mark.xfail(reason=case.broken, raises=AssertionError, strict=True)] if case.broken else []
-    return pytest.param(case, id=str(case), marks=marks)
+    known = case.broken is not None and not REWRITE
+    known_broken = [pytest.mark.xfail(reason=case.broken, raises=AssertionError, strict=True)] if known else []
+    return pytest.param(case, id=str(case), marks=known_broken)
 
 
 @pytest.fixture(scope="module")
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Case, Comparison]]:
     """The runs of all chosen tests of this module, as many at a time as there are processors, begun in their order."""
     require.command("proot", package="proot")
-    chosen = {
-        item.callspec.params["case"]: None  # in order, once
+    chosen = [
+        item.callspec.params["case"]
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.path == request.path and hasattr(item, "callspec")
-    }
-    roots = {isa: machine(isa, packages(CHOSEN)) for isa in sorted({case.isa for case in ALL})}
+    ]
+    roots = {isa: machine(isa, packages(CHOSEN)) for isa in sorted({HOST_ISA, *(case.isa for case in CHOSEN)})}
     base = tmp_path_factory.mktemp("corpus")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        yield {case: pool.submit(run_both, case, roots, base / str(case)) for case in chosen}
+        on_linux: dict[Path, Future[Run]] = {}
+        comparisons = {}
+        for case in chosen:
+            isa = case.isa if EVERYTHING and case.native is None else HOST_ISA
+            place = base / f"{case.family}-{case.name}-on-linux-{isa}"
+            if place not in on_linux:
+                on_linux[place] = pool.submit(run_on_linux, case, isa, roots[isa], place)
+            here = pool.submit(run_here, case, roots[case.isa], base / str(case))
+            comparisons[case] = Comparison(on_linux[place], here)
+        yield comparisons
         pool.shutdown(cancel_futures=True)
+    if REWRITE:
+        marks.rewrite(
+            {case: broken(case, runs.linux.result(), runs.here.result()) for case, runs in comparisons.items()}
+        )
 
 
-def run_both(case: Case, roots: dict[str, Path], directory: Path) -> Runs:
-    directory.mkdir()
-    theirs = run_on_linux(case, roots[case.reference_isa], directory / "linux", seen_as=directory / "work")
-    return theirs, run_here(case, roots[case.isa], directory / "work")
+def broken(case: Case, linux: Run, here: Run) -> str | None:
+    """Why a case does not work; what the row says already, unless it does work."""
+    if here.outcome == linux.outcome:
+        return None
+    if case.broken is not None:
+        return case.broken
+    if here.complaints:
+        return here.complaints[0]
+    if here.outcome.status is None:
+        return f"not ready after {case.timeout_s} s"
+    if here.outcome.status != linux.outcome.status:
+        return f"status {here.outcome.status} instead of {linux.outcome.status}"
+    return "another output"
 
 
 @pytest.mark.parametrize("case", [parameters(case) for case in CHOSEN])
-def test_program_does_what_it_does_on_linux(case: Case, runs: Results) -> None:
-    theirs, ours = runs[case].result()
-    if theirs.outcome.status != case.status:
-        pytest.fail(f"on Linux it should end with {case.status}, and does so with {theirs.outcome}", pytrace=False)
-    complaints = "\n".join(ours.complaints)
-    assert ours.outcome == theirs.outcome, f"\nours: {ours.outcome}\n{complaints}\nLinux's: {theirs.outcome}"
+def test_program_does_what_it_does_on_linux(case: Case, runs: dict[Case, Comparison]) -> None:
+    linux, here = runs[case].linux.result(), runs[case].here.result()
+    if linux.outcome.status != case.status:
+        pytest.fail(f"on Linux it should end with {case.status}, and does so with {linux.outcome}", pytrace=False)
+    if REWRITE:
+        return
+    complaints = "\n".join(here.complaints)
+    assert here.outcome == linux.outcome, f"\nours: {here.outcome}\n{complaints}\nLinux's: {linux.outcome}"
 
 
 def test_corpus_is_as_large_as_it_should_be() -> None:

@@ -82,6 +82,9 @@ class CounterBank:
     def set_overflowed(self, counters: int) -> None: ...
     def clear_overflowed(self, counters: int) -> None: ...
 
+class RegisterState:
+    """The registers of a task that is not on a core, vectors included. Any core of the same ISA may restore them."""
+
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
 
@@ -103,6 +106,13 @@ class Core:
 
         Looks for host signals every few million instructions, and raises what their handlers raise.
         """
+    @property
+    def owes_exit(self) -> bool:
+        """An interrupt fell on a SYSCALL or EXCEPTION: the next run returns that, and nothing may touch the registers."""
+    def save_state(self) -> RegisterState:
+        """The registers, to be restored here or on another core. Not while an exit is owed."""
+    def save_state_into(self, state: RegisterState) -> None: ...
+    def restore_state(self, state: RegisterState) -> None: ...
     # what the last exit was about
     @property
     def pc(self) -> int: ...

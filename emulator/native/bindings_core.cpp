@@ -4,11 +4,13 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/unordered_map.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
 #include "core.hpp"
+#include "core_state.hpp"
 #include "model.hpp"
 
 namespace nb = nanobind;
@@ -113,6 +115,8 @@ void bind_core(nb::module_& module) {
     module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"));
     bind_counters(module);
 
+    nb::class_<RegisterState>(module, "RegisterState");
+
     nb::class_<Core>(module, "Core")
         .def(
             "__init__",
@@ -125,6 +129,15 @@ void bind_core(nb::module_& module) {
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def("run", &run, nb::arg("until_cycle"))
+        .def_prop_ro("owes_exit", &Core::owes_exit)
+        .def("save_state",
+             [](const Core& core) {
+                 auto state = std::make_unique<RegisterState>(core);
+                 state->save(core);
+                 return state;
+             })
+        .def("save_state_into", [](const Core& core, RegisterState& state) { state.save(core); }, nb::arg("state"))
+        .def("restore_state", [](Core& core, const RegisterState& state) { state.restore(core); }, nb::arg("state"))
         .def_prop_ro("elides_exit_checks", &Core::elides_exit_checks)
         .def_prop_ro("pc", &Core::pc)
         .def_prop_ro("last_retired_pc", &Core::last_retired_pc)

@@ -76,7 +76,9 @@ Core::~Core() { uc_close(engine_); }
 
 void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
     if (&space->memory() != memory_.get()) throw std::invalid_argument("the address space is over other memory");
+    if (space_ && space_ != space) drop_blocks();
     space_ = std::move(space);
+    seen_space_code_ = space_->code_generation();
     seen_space_generation_ = space_->generation();
     if (model_) model_->addresses->set_address_space(*space_);
     uc_ctl_flush_tlb(engine_);
@@ -153,6 +155,11 @@ void Core::refresh_translations() {
     if (seen_space_generation_ != space_->generation()) {
         seen_space_generation_ = space_->generation();
         uc_ctl_flush_tlb(engine_);
+    }
+    if (seen_space_code_ != space_->code_generation()) {
+        seen_space_code_ = space_->code_generation();
+        if (model_) model_->addresses->forget_calls();
+        drop_blocks();
     }
     if (seen_code_generation_ != memory_->code_generation()) {
         seen_code_generation_ = memory_->code_generation();

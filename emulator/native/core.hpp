@@ -55,6 +55,9 @@ class Core final : public Totals {
     // Runs until an exit. `poll` is called every few million instructions; if it returns true, the run ends with
     // INTERRUPTED, between two blocks.
     Exit run(uint64_t until_cycle, const std::function<bool()>& poll);
+    // Whether the next run returns at once with what this one could not: an exit on which an interrupt fell. Until then
+    // the kernel may not touch the registers: the instruction has retired, and what it asks has not been answered.
+    bool owes_exit() const { return pending_exit_ != Exit::NONE; }
 
     uint64_t pc() const;
     uint64_t last_retired_pc() const { return last_retired_pc_; }
@@ -222,6 +225,7 @@ class Core final : public Totals {
     Op trapped_;
 
     uint64_t seen_space_generation_ = 0;
+    uint64_t seen_space_code_ = 0;
     uint64_t seen_code_generation_ = 0;
     uint64_t fills_until_flush_;
     uint64_t flushes_ = 0;

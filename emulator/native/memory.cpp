@@ -138,7 +138,7 @@ void AddressSpace::each_present(uint64_t address, uint64_t count, Visit visit) c
 }
 
 void AddressSpace::drop(Page& page) {
-    if (memory_->holds_code(page.frame)) memory_->code_changed();
+    if (memory_->holds_code(page.frame)) code_generation_++;
     memory_->release(page.frame, 1);
     page = Page{};
 }
@@ -178,7 +178,7 @@ void AddressSpace::protect(uint64_t address, uint64_t count, uint8_t protection)
         if (page.protection == protection) return;
         page.protection = protection;
         if (protection & EXECUTE) memory_->mark_executable(page.frame);
-        if (memory_->holds_code(page.frame)) memory_->code_changed();
+        if (memory_->holds_code(page.frame)) code_generation_++;
         generation_++;
     });
 }

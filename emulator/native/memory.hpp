@@ -110,6 +110,8 @@ class AddressSpace {
     PhysicalMemory& memory() const { return *memory_; }
     // Grows whenever a cached translation may have become wrong (not when a page merely became present).
     uint64_t generation() const { return generation_; }
+    // Grows whenever other code, or none, may be at an address that has been fetched from.
+    uint64_t code_generation() const { return code_generation_; }
 
   private:
     static constexpr unsigned LEVEL_BITS = 9;
@@ -135,6 +137,7 @@ class AddressSpace {
     std::shared_ptr<PhysicalMemory> memory_;
     std::unique_ptr<Root> root_;
     uint64_t generation_ = 0;
+    uint64_t code_generation_ = 0;
 };
 
 }  // namespace perfemu

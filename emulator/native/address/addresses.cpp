@@ -65,7 +65,10 @@ void Addresses::set_address_space(const AddressSpace& space) {
     space_ = &space;
     pages_.fill({});
     seen_generation_ = space.generation();
-    // What is known of translations is by virtual address: elsewhere there may be others.
+    forget_calls();
+}
+
+void Addresses::forget_calls() {
     for (auto& entry : called_) entry.second = {};
 }
 

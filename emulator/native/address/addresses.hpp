@@ -162,6 +162,8 @@ class Addresses {
     Addresses& operator=(const Addresses&) = delete;
 
     void set_address_space(const AddressSpace& space);
+    // What is known of translations is by virtual address: now there may be others.
+    void forget_calls();
     void compile(AddressSlice& slice, uint64_t address, std::span<const uint8_t> bytes);
 
     // The engine is about to run the block. Writes into `found` the address of each site; those that the entry's

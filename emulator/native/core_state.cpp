@@ -1,0 +1,33 @@
+#include "core_state.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace perfemu {
+
+static void check(uc_err error, const char* call) {
+    if (error != UC_ERR_OK) throw std::runtime_error(std::string(call) + ": " + uc_strerror(error));
+}
+
+RegisterState::RegisterState(const Core& core) : arch_(core.isa().engine_arch()) {
+    perfemu::check(uc_context_alloc(core.engine(), &context_), "uc_context_alloc");
+}
+
+RegisterState::~RegisterState() { uc_context_free(context_); }
+
+void RegisterState::check(const Core& core) const {
+    if (core.isa().engine_arch() != arch_) throw std::invalid_argument("the registers are another ISA's");
+    if (core.owes_exit()) throw std::logic_error("the core owes an exit: its registers cannot change hands");
+}
+
+void RegisterState::save(const Core& core) {
+    check(core);
+    perfemu::check(uc_context_save(core.engine(), context_), "uc_context_save");
+}
+
+void RegisterState::restore(Core& core) const {
+    check(core);
+    perfemu::check(uc_context_restore(core.engine(), context_), "uc_context_restore");
+}
+
+}  // namespace perfemu

@@ -1,0 +1,29 @@
+// The registers of a task that is not on a core: all that the engine keeps of them, floating point and vectors included.
+#pragma once
+
+#include <unicorn/unicorn.h>
+
+#include "core.hpp"
+
+namespace perfemu {
+
+// Belongs to no core: what one core saved, any other of the same ISA may restore.
+class RegisterState {
+  public:
+    explicit RegisterState(const Core& core);
+    ~RegisterState();
+    RegisterState(const RegisterState&) = delete;
+    RegisterState& operator=(const RegisterState&) = delete;
+
+    // Only between runs. A core that owes an exit has no registers of its own to give away or to lose: throws then.
+    void save(const Core& core);
+    void restore(Core& core) const;
+
+  private:
+    void check(const Core& core) const;
+
+    uc_context* context_ = nullptr;
+    uc_arch arch_;
+};
+
+}  // namespace perfemu

@@ -108,7 +108,7 @@ class Core:
         """
     @property
     def owes_exit(self) -> bool:
-        """An interrupt fell on a SYSCALL or EXCEPTION: the next run returns that, and nothing may touch the registers."""
+        """An interrupt fell on a SYSCALL or EXCEPTION: the next run returns that; nothing may touch the registers."""
     def save_state(self) -> RegisterState:
         """The registers, to be restored here or on another core. Not while an exit is owed."""
     def save_state_into(self, state: RegisterState) -> None: ...

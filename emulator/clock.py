@@ -9,39 +9,44 @@ MONOTONIC_AT_BOOT_NS = 100 * 1_000_000_000  # a machine that has been up for 100
 
 
 class Clock:
-    """Cycles to nanoseconds, plus the time in which the machine was idle.
+    """Cycles to nanoseconds. All CPUs count from one beginning, at one frequency, idle or not.
 
-    `cycles` gives the cycles executed so far (never decreasing); `frequency_hz` is the core's.
+    `cycles` gives those of the CPU for which the machine works at the moment; the scheduler sets it. `frequency_hz` is
+    the core's.
     """
 
     def __init__(self, cycles: Callable[[], int], frequency_hz: int) -> None:
-        self._cycles = cycles
+        self.cycles = cycles
         self.frequency_hz = frequency_hz
-        self.idle_ns = 0
+        self._shown_ns = 0
 
-    def busy_ns(self) -> int:
-        """Nanoseconds of executed cycles."""
-        return self.ns_of(self._cycles())
-
-    def ns_of(self, cycles: int) -> int:
+    def at(self, cycles: int) -> int:
+        """Nanoseconds of so many cycles, rounded down."""
         return cycles * 1_000_000_000 // self.frequency_hz
 
     def elapsed_ns(self) -> int:
-        """Nanoseconds since the machine started, idle time included."""
-        return self.busy_ns() + self.idle_ns
+        """Nanoseconds since the machine started."""
+        return self.cycles() * 1_000_000_000 // self.frequency_hz
 
     def monotonic_ns(self) -> int:
-        """CLOCK_MONOTONIC, and perf's sample time (local_clock). Written out: every sample asks."""
-        return MONOTONIC_AT_BOOT_NS + self.idle_ns + self._cycles() * 1_000_000_000 // self.frequency_hz
+        """CLOCK_MONOTONIC of this CPU, and perf's sample time (local_clock). Written out: every sample asks."""
+        return MONOTONIC_AT_BOOT_NS + self.cycles() * 1_000_000_000 // self.frequency_hz
 
     def realtime_ns(self) -> int:
         return REALTIME_AT_BOOT_NS + self.elapsed_ns()
 
-    def sleep(self, duration_ns: int) -> None:
-        """Pass `duration_ns` without executing anything."""
-        self.idle_ns += max(duration_ns, 0)
+    def ahead_ns(self) -> int:
+        """How far a guest's clocks are ahead of this CPU's: what one CPU has shown, no other takes back."""
+        now = self.elapsed_ns()
+        if now >= self._shown_ns:
+            self._shown_ns = now
+            return 0
+        return self._shown_ns - now
+
+    def shown_ns(self) -> int:
+        """CLOCK_MONOTONIC as guests see it: it never goes back, whichever CPU they ask."""
+        return self.ahead_ns() + self.monotonic_ns()
 
     def cycle_at(self, elapsed_ns: int) -> int:
-        """The first cycle at which `elapsed_ns` has passed, if the machine does not idle."""
-        busy_ns = elapsed_ns - self.idle_ns
-        return -(-busy_ns * self.frequency_hz // 1_000_000_000)
+        """The first cycle at which `elapsed_ns` has passed."""
+        return -(-elapsed_ns * self.frequency_hz // 1_000_000_000)

@@ -63,11 +63,19 @@ class Cpu:
         self.number = number
         self.isa = isa
         self.core = Core(isa, memory, model=model)
+        self.space: AddressSpace | None = None  # in which the core executes
+        self.idle_cycles = 0  # that have passed without being executed
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
 
     def set_address_space(self, space: AddressSpace) -> None:
+        self.space = space
         self.core.set_address_space(space)
+
+    def idle(self, cycles: int) -> None:
+        """Let so many cycles pass."""
+        self.core.elapse(cycles)
+        self.idle_cycles += cycles
 
     def connect_interrupt(self, source: InterruptSource, handler: Callable[[], None]) -> None:
         """Call `handler` when `source` asserts the interrupt line. Called in the order of connection."""

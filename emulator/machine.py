@@ -1,4 +1,4 @@
-"""Machine: CPUs, RAM, clock and one Linux kernel; runs tasks and hands every exit of a CPU to whoever answers it."""
+"""Machine: CPUs, RAM, clock and one Linux kernel; runs CPUs in turn, hands every exit of one to whoever answers it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ class MachineConfig:
     seed: int = 0x9E3779B97F4A7C15  # of every random byte that a guest gets
     sysroot: str | None = None  # looked up before the plain path, as qemu-user's -L
     writable_paths: tuple[str, ...] = field(default=())  # besides the current directory and /tmp
+    cpus: int = 1
+    quantum: int = 1000  # cycles by which busy CPUs may be apart
+    most_tasks: int = 4096  # processes and threads that there may be at once
 
 
 class Machine:
@@ -31,7 +34,9 @@ class Machine:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self.memory = PhysicalMemory(config.memory_bytes)
-        self.cpus = [Cpu(0, config.isa, self.memory, config.core.model)]
+        if config.cpus < 1 or config.quantum < 1:
+            raise ValueError(f"{config.cpus} CPUs in turns of {config.quantum} cycles: there must be at least one")
+        self.cpus = [Cpu(number, config.isa, self.memory, config.core.model) for number in range(config.cpus)]
         core = self.cpus[0].core
         self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock)
@@ -42,9 +47,8 @@ class Machine:
 
     def run(self) -> int:
         """Run until the first process has ended; its wait status. After KeyboardInterrupt it can be called again."""
-        cpu = self.cpus[0]
         kernel = self.kernel
-        core_run = cpu.core.run
+        next_turn = kernel.scheduler.next_turn
         answers: dict[int, Callable[[Cpu], None]] = {
             ExitReason.SYSCALL: kernel.handle_syscall,
             ExitReason.REGISTER: kernel.handle_register,
@@ -53,9 +57,11 @@ class Machine:
             ExitReason.EXCEPTION: kernel.handle_exception,
             ExitReason.DEADLINE: kernel.handle_deadline,
         }
-        while (status := kernel.exit_status) is None:
-            answers[core_run(kernel.next_deadline())](cpu)
-        return status
+        while (turn := next_turn()) is not None:
+            cpu, until = turn
+            answers[cpu.core.run(until)](cpu)
+        assert kernel.exit_status is not None, "the machine ends with its first process"
+        return kernel.exit_status
 
     def _handle_overflow(self, cpu: Cpu) -> None:
         cpu.deliver_interrupts()

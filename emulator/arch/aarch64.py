@@ -94,9 +94,11 @@ class AArch64:
     pc = PC
     sp = SP
     fp = 29
+    thread_pointer = TPIDR_EL0
     result = 0
     syscall_length = 4
     epoll_event_packed = False
+    clone_tls_first = True
     signal_trampoline = SIGNAL_TRAMPOLINE
 
     def set_syscall_result(self, core: Core, value: int) -> None:
@@ -142,7 +144,7 @@ class AArch64:
         for register, value in registers.items():
             _claim(cpu, register, partial(int, value))
         _claim(cpu, CNTFRQ_EL0, lambda: COUNTER_HZ)
-        _claim(cpu, CNTVCT_EL0, lambda: clock.monotonic_ns() * COUNTER_HZ // 1_000_000_000)
+        _claim(cpu, CNTVCT_EL0, lambda: clock.shown_ns() * COUNTER_HZ // 1_000_000_000)
 
     def complete_register_access(self, cpu: Cpu) -> None:
         core = cpu.core

@@ -100,9 +100,11 @@ class Architecture(Protocol):
     pc: int
     sp: int
     fp: int
+    thread_pointer: int
     result: int  # register of a syscall's result, and of a function's
     syscall_length: int  # bytes of the instruction that enters the kernel
     epoll_event_packed: bool
+    clone_tls_first: bool  # clone's last two arguments: thread pointer, child's tid (CONFIG_CLONE_BACKWARDS)
 
     def set_syscall_result(self, core: Core, value: int) -> None:
         """The result, or a negative errno; and what else the kernel's return changes (x86: RCX, R11)."""

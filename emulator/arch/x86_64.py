@@ -72,9 +72,11 @@ class X86_64:
     pc = RIP
     sp = RSP
     fp = RBP
+    thread_pointer = FS_BASE
     result = RAX
     syscall_length = 2
     epoll_event_packed = True
+    clone_tls_first = False
     signal_trampoline = b""  # handlers bring their own restorer
 
     def set_syscall_result(self, core: Core, value: int) -> None:
@@ -118,7 +120,7 @@ class X86_64:
 
     def claim_registers(self, cpu: Cpu, clock: Clock) -> None:
         cpu.system_registers.claim_cpuid(cpuid)
-        cpu.system_registers.claim_tsc(lambda: clock.monotonic_ns() * clock.frequency_hz // 1_000_000_000)
+        cpu.system_registers.claim_tsc(lambda: clock.shown_ns() * clock.frequency_hz // 1_000_000_000)
 
     def complete_register_access(self, cpu: Cpu) -> None:
         kind = TrapKind(cpu.core.trapped[0])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
 from emulator.linux.file import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller, File
 from emulator.linux.open_files import OpenDirectory, OpenFile
+from emulator.linux.waiting import WaitQueue
 
 EPOLLONESHOT = 1 << 30  # uapi/linux/eventpoll.h
 EPOLLET = 1 << 31
@@ -29,6 +30,7 @@ class EventCounter(File):
             raise LinuxError(EAGAIN, "the eventfd's counter is 0")
         taken = 1 if self._semaphore else self._value
         self._value -= taken
+        self.changed.wake()
         return taken.to_bytes(8, "little")
 
     def write(self, task: Caller, data: bytes) -> int:
@@ -38,6 +40,7 @@ class EventCounter(File):
         if self._value + added > EVENTFD_LIMIT:
             raise LinuxError(EAGAIN, "the eventfd's counter is full")
         self._value += added
+        self.changed.wake()
         return 8
 
     def poll(self) -> int:
@@ -77,10 +80,12 @@ class EventPoll(File):
         if descriptor in self._interests:
             raise LinuxError(EEXIST, f"descriptor {descriptor} is watched already")
         self._interests[descriptor] = Interest(file, events, data)
+        self.changed.wake()
 
     def modify(self, descriptor: int, events: int, data: int) -> None:
         interest = self._existing(descriptor)
         self._interests[descriptor] = Interest(interest.file, events, data)
+        self.changed.wake()
 
     def remove(self, descriptor: int) -> None:
         self._existing(descriptor)
@@ -122,3 +127,9 @@ class EventPoll(File):
 
     def poll(self) -> int:
         return POLLIN if self.ready() else 0
+
+    def wait_queues(self) -> tuple[WaitQueue, ...]:
+        """Its own, for what it watches, and those of what it watches."""
+        self._forget_closed()
+        watched = [queue for interest in self._interests.values() for queue in interest.file.wait_queues()]
+        return (self.changed, *watched)

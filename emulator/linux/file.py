@@ -7,6 +7,7 @@ from typing import Protocol
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ENOTTY, ESPIPE, LinuxError
 from emulator.linux.mapping import FileContent
 from emulator.linux.mm import MemoryMap
+from emulator.linux.waiting import WaitQueue
 
 # uapi/asm-generic/fcntl.h: the flags with the same value on both ISAs (the others: Architecture.open_flags)
 O_RDONLY = 0
@@ -60,6 +61,7 @@ class File:
         self.flags = flags  # O_ACCMODE and status flags; fcntl(F_SETFL) changes them
         self.path = path  # what /proc/self/fd shows
         self._references = 0
+        self._changed: WaitQueue | None = None
 
     # lifetime: descriptors and device mappings hold references
     def retain(self) -> None:
@@ -104,6 +106,18 @@ class File:
         """POLL* bits that hold now. A plain file is always ready."""
         return POLLIN | POLLOUT
 
+    # waiting
+    @property
+    def changed(self) -> WaitQueue:
+        """Woken by whoever changes what `poll` says."""
+        if self._changed is None:
+            self._changed = WaitQueue()
+        return self._changed
+
+    def wait_queues(self) -> tuple[WaitQueue, ...]:
+        """What to sleep on until `poll` may say something else."""
+        return (self.changed,)
+
     # mmap: a file has content (pages through the page cache), or frames of its own (a device), or neither
     def content(self) -> FileContent | None:
         return None
@@ -129,6 +143,25 @@ class FileTable:
         self._files: dict[int, File] = {}
         self._lowest_free = 0  # all below are in use
         self._cloexec: set[int] = set()
+        self._users = 1  # tasks
+
+    def retain(self) -> None:
+        """One more task has these descriptors."""
+        self._users += 1
+
+    def release(self) -> None:
+        """One task less; the last one closes all."""
+        self._users -= 1
+        if self._users == 0:
+            self.close_all()
+
+    def copy(self) -> FileTable:
+        """fork: the same open files under the same descriptors."""
+        copy = FileTable(self.limit)
+        for descriptor, file in self._files.items():
+            copy._put(descriptor, file, descriptor in self._cloexec)
+        copy._lowest_free = self._lowest_free
+        return copy
 
     def install(self, file: File, cloexec: bool = False, lowest: int = 0) -> int:
         """Give `file` the lowest free descriptor that is at least `lowest`."""

@@ -9,7 +9,7 @@ from emulator.linux.timers import Timer, Timers
 
 
 class IntervalTimer:
-    """A timer on elapsed time, or on a CPU time of the machine's one running task, which `cpu_ns` reads."""
+    """A timer on elapsed time, or on a CPU time of a task, which `cpu_ns` reads; that one rests while the task does."""
 
     def __init__(
         self, timers: Timers, clock: Clock, fires: Callable[[], None], cpu_ns: Callable[[], int] | None = None
@@ -19,6 +19,7 @@ class IntervalTimer:
         self._fires = fires
         self._cpu_ns = cpu_ns
         self._timer: Timer | None = None
+        self._armed = False
         self._due_ns = 0
         self.interval_ns = 0
         self.missed = 0  # intervals that had passed, too, when it fired last
@@ -39,19 +40,31 @@ class IntervalTimer:
         self.set(max(due_ns - self.now_ns(), 1), interval_ns)
 
     def cancel(self) -> None:
+        self.suspend()
+        self._armed = False
+        self.interval_ns = 0
+
+    def suspend(self) -> None:
+        """The task whose CPU time it measures leaves its CPU."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
-        self.interval_ns = 0
+
+    def resume(self, timers: Timers) -> None:
+        """... and comes onto the one whose timers these are."""
+        self._timers = timers
+        if self._armed and self._timer is None:
+            self._arm(self._due_ns)
 
     def remaining_ns(self) -> int:
         """Until it fires; 0 if it is not armed."""
-        if self._timer is None:
+        if not self._armed:
             return 0
         return max(self._due_ns - self.now_ns(), 1)
 
     def _arm(self, due_ns: int) -> None:
         self._due_ns = due_ns
+        self._armed = True
         if self._cpu_ns is not None:
             cycle = self._clock.cycle_at(self._clock.elapsed_ns() + due_ns - self._cpu_ns())
             self._timer = self._timers.at_cycle(cycle, self._expire)
@@ -60,6 +73,7 @@ class IntervalTimer:
 
     def _expire(self) -> None:
         self._timer = None
+        self._armed = False
         if self.now_ns() < self._due_ns:  # meanwhile the kernel has worked, and the timer is of user time
             self._arm(self._due_ns)
             return

@@ -13,31 +13,30 @@ from emulator.clock import Clock
 from emulator.core_file import CoreFile, KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
 from emulator.linux import procfs, sysfs
-from emulator.linux.errors import ENOENT, ENOSYS, LinuxError
+from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
-from emulator.linux.file import Caller, File, FileTable
+from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import FileTree
-from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_SIGPENDING, RLIMIT_STACK
-from emulator.linux.loader import Executable, Loader
-from emulator.linux.mapping import Mapping
-from emulator.linux.mm import MemoryMap
+from emulator.linux.lifecycle import Lifecycle
+from emulator.linux.limits import RLIMIT_SIGPENDING
+from emulator.linux.loader import Loader
 from emulator.linux.page_cache import PageCache
-from emulator.linux.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
+from emulator.linux.program import Program
 from emulator.linux.random import Random
+from emulator.linux.scheduler import Scheduler
 from emulator.linux.signal import SI_KERNEL, SIGKILL, SIGRTMIN, SignalInfo
 from emulator.linux.signal_delivery import Interrupted, deliver, force, is_restart
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
-from emulator.linux.task import COMM_LENGTH, FileContext, Task
+from emulator.linux.task import COMM_LENGTH, Call, Task
 from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.waiting import Sleeping
 from emulator.sysregs import UndefinedRegister
 
-FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
-COMM_BEFORE_EXEC = "perfemu-exec"
 MOST_MESSAGES = 1000  # to the user, of one run
 
-Call = Callable[[Task, tuple[int, ...]], int | None]
+Handler = Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]
 
 
 class Configuration(Protocol):
@@ -53,6 +52,10 @@ class Configuration(Protocol):
     def sysroot(self) -> str | None: ...
     @property
     def writable_paths(self) -> tuple[str, ...]: ...
+    @property
+    def quantum(self) -> int: ...
+    @property
+    def most_tasks(self) -> int: ...
 
 
 class Kernel:
@@ -65,17 +68,16 @@ class Kernel:
         self.clock = clock
         self.random = Random(config.seed)
         self.tracepoints = Tracepoints()
-        self._costs = config.core.kernel
-        self._takes_time = config.core.model is not None or self._costs != KernelCosts()
+        self.costs = config.core.kernel
+        self._takes_time = config.core.model is not None or self.costs != KernelCosts()
         self.system_cycles = 0  # that all tasks together have used
-        self.timers = Timers(clock, lambda: cpus[0].core.cycles)
+        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum)
         self.tasks: dict[int, Task] = {}
         self.exit_status: int | None = None  # wait status word of the first process
         self.messages: Callable[[str], None] = _to_stderr
         self._said: set[str] = set()
         self.page_cache = PageCache(memory)
-        self._zero_frame = memory.allocate()
-        self._loader = Loader(self.architecture, memory, self.page_cache, self.random, self._zero_frame)
+        loader = Loader(self.architecture, memory, self.page_cache, self.random, memory.allocate())
         self.file_tree = FileTree(
             now=clock.realtime_ns,
             random=self.random,
@@ -85,10 +87,9 @@ class Kernel:
             sysroot=config.sysroot,
             writable_paths=config.writable_paths,
         )
-        self._current: list[Task | None] = [None] * len(cpus)
-        self._first: Task | None = None
+        self.lifecycle = Lifecycle(self, loader, config.most_tasks)
         self._rows = table.by_number(table.load(), config.isa)
-        self._calls: dict[int, Call] = {}  # compiled rows
+        self._calls: dict[int, Handler] = {}  # compiled rows
         for cpu in cpus:
             self.architecture.claim_registers(cpu, clock)
         procfs.install(self)
@@ -96,13 +97,15 @@ class Kernel:
 
     # ---- what other rooms attach
 
-    def add_timer(self, cycle: int, callback: Callable[[], None]) -> Timer:
-        """Call `callback` at exactly that cycle, between two instructions."""
-        return self.timers.at_cycle(cycle, callback)
+    def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer:
+        """Call `callback` at exactly that cycle of `cpu` (None: of the one that executes), between two instructions."""
+        timers = self.timers if cpu is None else self.scheduler.queues[cpu.number].timers
+        return timers.at_cycle(cycle, callback)
 
-    def next_deadline(self) -> int:
-        """The cycle at which something is due."""
-        return self.timers.next_cycle()
+    @property
+    def timers(self) -> Timers:
+        """Of the CPU for which the machine works at the moment."""
+        return self.scheduler.executing.timers
 
     def install_syscall(self, row: table.Syscall) -> None:
         """Put `row` in place of what this kernel has for its number: a call that another room's object answers."""
@@ -115,10 +118,19 @@ class Kernel:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
         self.file_tree.register(path, factory)
 
-    def current(self, cpu: Cpu) -> Task:
-        task = self._current[cpu.number]
+    def current(self, cpu: Cpu) -> Task | None:
+        """The task of that CPU; None while it idles."""
+        return self.scheduler.queues[cpu.number].current
+
+    def running(self, cpu: Cpu) -> Task:
+        """... when it cannot idle, because it has just executed."""
+        task = self.scheduler.queues[cpu.number].current
         assert task is not None, f"CPU {cpu.number} runs no task"
         return task
+
+    def calling(self) -> Task:
+        """The task for which the machine works at the moment: it made the system call."""
+        return self.running(self.scheduler.executing.cpu)
 
     def name_once(self, message: str) -> None:
         """Say something to the user, if it has not been said. A guest that causes ever new messages is cut off."""
@@ -127,115 +139,31 @@ class Kernel:
         self._said.add(message)
         self.messages(_visible(message) if len(self._said) <= MOST_MESSAGES else "further messages are not shown")
 
-    # ---- the first process
+    # ---- processes
 
     def prepare(self, program: Program) -> Task:
         """The first process before its execve: an identity and files, and no memory. `start` calls this if need be."""
-        if self._first is not None:
-            return self._first
-        cpu = self.cpus[0]
-        files = FileTable()
-        for number, descriptor in enumerate((program.stdin, program.stdout, program.stderr)):
-            if descriptor >= 0:
-                files.install_at(number, self.file_tree.standard_stream(descriptor, program.interactive))
-        self.file_tree.allow_writing(program.cwd)
-        task = Task(
-            tid=FIRST_PID,
-            pid=FIRST_PID,
-            ppid=FIRST_PID - 1,
-            comm=COMM_BEFORE_EXEC,
-            mm=self._loader.new_memory_map(),
-            files=files,
-            fs=FileContext(self.file_tree, program.cwd),
-            kernel=self,
-            cpu=cpu,
-            start_time_ns=self.clock.elapsed_ns(),
-            start_busy_ns=self.clock.busy_ns(),
-            pgid=FIRST_PID,
-            sid=FIRST_PID - 1,
-        )
-        files.limit = task.limits.soft(RLIMIT_NOFILE)
-        self.tasks[task.tid] = self._first = self._current[0] = task
-        return task
+        return self.lifecycle.prepare(program)
 
     def start(self, program: Program) -> None:
         """Make the first process and stop it at its first instruction. Raises ProgramError."""
-        task = self.prepare(program)
-        argv = tuple(_encode(argument) for argument in program.argv)
-        environment = tuple(_encode(f"{name}={value}") for name, value in program.environment)
-        try:
-            executable = self._loader.prepare(task, self.file_tree, program.path, program.cwd, argv)
-            self._replace(task, executable, environment, program.path)
-        except LinuxError as error:
-            status = NOT_FOUND if error.code == ENOENT else NOT_EXECUTABLE
-            raise ProgramError(error.why or f"{program.path}: {error.name}", status) from None
-        except MemoryError:
-            raise ProgramError(f"{program.path}: does not fit the machine's memory", NOT_EXECUTABLE) from None
-        self.tracepoints.sched_in.fire(task, task.cpu)
+        self.lifecycle.start(program)
 
     def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
         """execve(2): raises LinuxError while the old program can go on; then there is no way back."""
-        executable = self._loader.prepare(task, self.file_tree, path, task.fs.cwd, tuple(argv))
-        try:
-            self._replace(task, executable, tuple(environment), path)
-        except (LinuxError, MemoryError) as error:
-            self.name_once(f"{path}: execve failed when the old program was gone: {error}")
-            self.exit_group(task, SIGKILL)
+        self.lifecycle.execute(task, path, argv, environment)
 
-    def _replace(self, task: Task, executable: Executable, environment: tuple[bytes, ...], path: str) -> None:
-        """The point of no return of execve."""
-        old, new = task.mm, self._loader.new_memory_map()
-        new.stack_limit = task.limits.soft(RLIMIT_STACK)
-        new.minor_faults, new.major_faults = old.minor_faults, old.major_faults
-        self._watch(task, new)
-        old.clear()
-        task.mm = new
-        task.executable = executable.content.identity.path
-        self.tracepoints.task_exec.fire(task)
-        self.rename(task, path.rpartition("/")[2], by_exec=True)
-        ids = task.credentials.uid, task.credentials.gid
-        loaded = self._loader.load(executable, new, environment, path, ids)
-        task.signals.reset_for_exec()
-        task.files.close_on_exec()
-        task.clear_child_tid = 0
-        task.robust_list = 0, 0
-        task.cpu.set_address_space(new.space)
-        self.architecture.start_program(task.cpu.core, loaded.entry, loaded.stack_pointer)
-
-    def _watch(self, task: Task, mm: MemoryMap) -> None:
-        """Turn what the memory map tells into tracepoints."""
-        mapped, faulted = self.tracepoints.mmap, self.tracepoints.page_fault
-
-        def on_map(mapping: Mapping) -> None:
-            if mapped:
-                mapped.fire(task, mapping)
-
-        def on_fault(address: int, major: bool | None, user: bool) -> None:
-            self._work(task, self._costs.fault)
-            if faulted:
-                faulted.fire(task, address, major, user)
-
-        mm.on_map, mm.on_fault = on_map, on_fault
+    def exit_group(self, task: Task, status: int) -> None:
+        """End the task's process with a wait status word."""
+        self.lifecycle.end_process(task.process, status)
 
     def rename(self, task: Task, comm: str, by_exec: bool = False) -> None:
         task.comm = comm.encode("utf-8", "surrogateescape")[:COMM_LENGTH].decode("utf-8", "surrogateescape")
         self.tracepoints.task_comm.fire(task, by_exec)
 
-    def exit_group(self, task: Task, status: int) -> None:
-        """End the task's process with a wait status word."""
-        if task.exit_code is not None:
-            return
-        task.exit_code = status
-        self.tracepoints.task_exit.fire(task)
-        self.tracepoints.sched_out.fire(task, task.cpu)
-        task.mm.clear()
-        task.files.close_all()
-        if task is self._first:
-            self.exit_status = status
-
     # ---- exits of a CPU
 
-    def _work(self, task: Task, cycles: int) -> None:
+    def work(self, task: Task, cycles: int) -> None:
         """The kernel works for a task: time goes by, and no PMU counts. What the CPU has begun is completed before."""
         if self._takes_time:
             task.cpu.core.elapse(cycles)
@@ -243,10 +171,10 @@ class Kernel:
             self.system_cycles += cycles
 
     def handle_syscall(self, cpu: Cpu) -> None:
-        task = self._current[cpu.number]
+        task = self.scheduler.queues[cpu.number].current
         assert task is not None, f"CPU {cpu.number} runs no task"
         core = cpu.core
-        self._work(task, self._costs.syscall)
+        self.work(task, self.costs.syscall)
         registers = core.syscall_arguments()
         number, arguments = registers[0], registers[1:]
         call = self._calls.get(number) or self._compile(number)
@@ -254,30 +182,52 @@ class Kernel:
         if tracepoints.sys_enter:
             tracepoints.sys_enter.fire(task, number, arguments)
         try:
-            result = call(task, arguments)
+            given = call(task, arguments)
+            if given is None or isinstance(given, int):
+                result = given
+            else:
+                result = self._begin(task, given, number, arguments[0])
+                if task.call is not None:
+                    return
         except LinuxError as error:
             result = -error.code
         except MemoryError:
             self._out_of_memory(task)
             return
+        self._finish(task, number, arguments[0], result)
+
+    def _begin(self, task: Task, call: Sleeping[int], number: int, first_argument: int) -> int | None:
+        """A call that may sleep: its result, if it does not. If it does, `task.call` is what goes on later."""
+        try:
+            sleep = next(call)
+        except StopIteration as stop:
+            result: int | None = stop.value
+            return result
+        task.call = Call(call, number, first_argument)
+        self.scheduler.sleep(task, sleep)
+        return None
+
+    def _finish(self, task: Task, number: int, first_argument: int, result: int | None) -> None:
+        """A call is over: its result, and on the way back to user mode the signals."""
+        tracepoints = self.tracepoints
         if tracepoints.sys_exit:
             tracepoints.sys_exit.fire(task, number, 0 if result is None else result)
         interrupted = None
         if result is not None:
             if result < 0 and is_restart(result):
-                interrupted = Interrupted(-result, number, arguments[0])
+                interrupted = Interrupted(-result, number, first_argument)
             else:
-                self.architecture.set_syscall_result(core, result)
+                self.architecture.set_syscall_result(task.cpu.core, result)
         if task.signals.pending or interrupted is not None:
             deliver(task, interrupted)
 
-    def _compile(self, number: int) -> Call:
+    def _compile(self, number: int) -> Handler:
         row = self._rows.get(number)
         call = self._unknown(number) if row is None else row.compile()
         self._calls[number] = call
         return call
 
-    def _unknown(self, number: int) -> Call:
+    def _unknown(self, number: int) -> Handler:
         isa = self.architecture.isa
 
         def call(task: Task, arguments: tuple[int, ...]) -> int:
@@ -287,13 +237,16 @@ class Kernel:
         return call
 
     def after_interrupt(self, cpu: Cpu) -> None:
-        """An interrupt has been handled: on the way back to user mode signals are delivered."""
-        task = self._current[cpu.number]
-        if task is not None and task.signals.pending:
+        """An interrupt has been handled: on the way back to user mode signals are delivered.
+
+        Where the core owes an exit, the interrupt fell on a system call or an exception, which comes first.
+        """
+        task = self.current(cpu)
+        if task is not None and task.signals.pending and not cpu.core.owes_exit:
             deliver(task)
 
     def handle_fault(self, cpu: Cpu) -> None:
-        task = self.current(cpu)
+        task = self.running(cpu)
         address, access = cpu.core.fault_address, cpu.core.fault_access
         try:
             failure = task.mm.fault(address, access)
@@ -316,15 +269,15 @@ class Kernel:
         try:
             self.architecture.complete_register_access(cpu)
         except UndefinedRegister:
-            task = self.current(cpu)
-            self._work(task, self._costs.exception)
+            task = self.running(cpu)
+            self.work(task, self.costs.exception)
             signal, code = REGISTER_SIGNALS[TrapKind(cpu.core.trapped[0])]
             force(task, SignalInfo(signal, code, cpu.core.pc if code != SI_KERNEL else 0))
             deliver(task)
 
     def handle_exception(self, cpu: Cpu) -> None:
-        task = self.current(cpu)
-        self._work(task, self._costs.exception)
+        task = self.running(cpu)
+        self.work(task, self.costs.exception)
         kind = ExceptionKind(cpu.core.exception)
         signal, code = EXCEPTION_SIGNALS[kind]
         if kind is ExceptionKind.INTERNAL:
@@ -333,40 +286,58 @@ class Kernel:
         deliver(task)
 
     def handle_deadline(self, cpu: Cpu) -> None:
-        self.timers.fire_due()
-        self.after_interrupt(cpu)
+        """Something is due: the scheduler knows what."""
+        self.scheduler.attention = True
 
-    # ---- signals and sleep
+    # ---- signals
 
     def send_signal(self, task: Task, info: SignalInfo) -> None:
         """Make a signal pending; it is delivered on the way back to user mode. One that queues may find no room."""
         if info.signal < SIGRTMIN or len(task.signals.pending) < task.limits.soft(RLIMIT_SIGPENDING):
             task.signals.post(info)
+            self.scheduler.interrupt(task)
 
-    def sleep_until(self, task: Task, elapsed_ns: int | None) -> bool:
-        """Idle until the clock shows `elapsed_ns` (None: for ever); False when a signal came first."""
-        self._work(task, self._costs.switch)
-        self.tracepoints.sched_out.fire(task, task.cpu)
-        reached = self._idle(task, elapsed_ns)
-        if task.exit_code is None:
-            self.tracepoints.sched_in.fire(task, task.cpu)
-        return reached
+    # ---- what the scheduler asks
 
-    def _idle(self, task: Task, elapsed_ns: int | None) -> bool:
-        while not task.signals.deliverable():
-            now = self.clock.elapsed_ns()
-            if elapsed_ns is not None and now >= elapsed_ns:
-                return True
-            wake = self.timers.next_time()
-            if elapsed_ns is not None and (wake is None or wake > elapsed_ns):
-                wake = elapsed_ns
-            if wake is None:
-                self.name_once(f"{task.comm}: killed: it waits, and nothing is left that could wake it")
-                self.exit_group(task, SIGKILL)
-                return False
-            self.clock.sleep(wake - now)
-            self.timers.fire_due()
-        return False
+    @property
+    def ended(self) -> bool:
+        return self.exit_status is not None
+
+    def work_switch(self, task: Task) -> None:
+        self.work(task, self.costs.switch)
+
+    def resume(self, task: Task) -> None:
+        """The call in which `task` slept goes on."""
+        call, reason = task.call, task.woken_by
+        assert call is not None, f"task {task.tid} sleeps in no call"
+        assert reason is not None, f"task {task.tid} has not been woken"
+        task.call = task.woken_by = None
+        try:
+            sleep = call.generator.send(reason)
+        except StopIteration as stop:
+            result = stop.value
+        except LinuxError as error:
+            result = -error.code
+        except MemoryError:
+            self._out_of_memory(task)
+            return
+        else:
+            task.call = call
+            self.scheduler.sleep(task, sleep)
+            return
+        self._finish(task, call.number, call.first_argument, result)
+
+    def return_to_user(self, task: Task) -> None:
+        deliver(task)
+
+    def nothing_left(self) -> None:
+        """All sleep for what nobody can bring. The first process ends, and with it the machine."""
+        for task in self.tasks.values():
+            if task.sleep is not None:
+                self.name_once(f"{task.sleep.what} waits for what nobody can bring")
+        first = self.lifecycle.first
+        self.name_once(f"{first.comm}: killed: it waits, and nothing is left that could wake it")
+        self.exit_group(first, SIGKILL)
 
 
 def _visible(text: str) -> str:
@@ -377,10 +348,6 @@ def _visible(text: str) -> str:
         char if char.isprintable() or "\udc80" <= char <= "\udcff" else char.encode("unicode_escape").decode()
         for char in text
     )
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _to_stderr(message: str) -> None:

@@ -49,5 +49,10 @@ class Limits:
     def set(self, resource: int, soft: int, hard: int) -> None:
         self._limits[resource] = (soft, hard)
 
+    def copy(self) -> Limits:
+        copy = Limits()
+        copy._limits = dict(self._limits)
+        return copy
+
     def __contains__(self, resource: int) -> bool:
         return resource in self._limits

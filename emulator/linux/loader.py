@@ -96,6 +96,7 @@ class Loader:
         self._page_cache = page_cache
         self._random = random
         self._zero_frame = zero_frame
+        self._trampoline_frame: int | None = None  # one for all: code that every process has
 
     def new_memory_map(self) -> MemoryMap:
         return MemoryMap(self._memory, self._architecture.layout, self._page_cache, self._zero_frame)
@@ -264,10 +265,10 @@ class Loader:
         if not code:
             return 0
         address = mm.map(0, PAGE_SIZE, PROT_READ | PROT_EXEC, ANONYMOUS, name="[sigpage]")
-        frame = self._memory.allocate()
-        self._memory.view(frame)[: len(code)] = code
-        mm.space.map(address, frame, 1, PROT_READ | PROT_EXEC)
-        self._memory.release(frame)
+        if self._trampoline_frame is None:
+            self._trampoline_frame = self._memory.allocate()
+            self._memory.view(self._trampoline_frame)[: len(code)] = code
+        mm.space.map(address, self._trampoline_frame, 1, PROT_READ | PROT_EXEC)
         return address
 
     def _write_vectors(

@@ -57,11 +57,22 @@ class SharedMemory:
 class MemoryMap:
     """A process's address space (mm_struct). Faults are counted, and told to `on_fault`; new mappings to `on_map`."""
 
-    def __init__(self, memory: PhysicalMemory, layout: Layout, page_cache: PageCache, zero_frame: int) -> None:
+    def __init__(
+        self,
+        memory: PhysicalMemory,
+        layout: Layout,
+        page_cache: PageCache,
+        zero_frame: int,
+        space: AddressSpace | None = None,
+    ) -> None:
+        """`space`: page tables that are there already, as fork makes them."""
         self._memory = memory
         self._page_cache = page_cache
+        self._zero_frame = zero_frame
+        self._users = 1  # tasks
+        self._shared: dict[MappedFile, FileContent] = {}  # that this process has shared mappings of
         self.layout = layout
-        self.space = AddressSpace(memory)
+        self.space = space if space is not None else AddressSpace(memory)
         self._pages = Pages(self.space, memory, page_cache, zero_frame)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
         self.on_map: Callable[[Mapping], None] | None = None
@@ -76,6 +87,59 @@ class MemoryMap:
         self.code_start = self.code_end = self.data_start = self.data_end = 0
         self.auxiliary_vector = b""
         self.signal_trampoline = 0  # the kernel's own code that calls rt_sigreturn
+
+    # ---- processes
+
+    def retain(self) -> None:
+        """One more task executes in it."""
+        self._users += 1
+
+    def release(self) -> None:
+        """One task less; with the last one everything is unmapped."""
+        self._users -= 1
+        if self._users == 0:
+            self.clear()
+
+    def fork(self) -> MemoryMap:
+        """A copy: shared mappings show the same memory, private ones are copied when either side writes."""
+        child = MemoryMap(self._memory, self.layout, self._page_cache, self._zero_frame, self.space.fork())
+        for mapping in self.mappings:
+            if mapping.holder is None:
+                child.mappings.insert(mapping)
+                child._share(mapping)
+            else:  # a device's frames, as those of perf's buffers, are not inherited
+                child.space.unmap(mapping.start, mapping.length >> PAGE_SHIFT)
+        child.stack_limit = self.stack_limit
+        child.brk_start, child.brk_end = self.brk_start, self.brk_end
+        child.stack_start = self.stack_start
+        child.argument_start, child.argument_end = self.argument_start, self.argument_end
+        child.environment_start, child.environment_end = self.environment_start, self.environment_end
+        child.code_start, child.code_end = self.code_start, self.code_end
+        child.data_start, child.data_end = self.data_start, self.data_end
+        child.auxiliary_vector = self.auxiliary_vector
+        child.signal_trampoline = self.signal_trampoline
+        return child
+
+    def _share(self, mapping: Mapping) -> None:
+        """The page cache counts who may write a file's pages."""
+        if mapping.shared and mapping.content is not None and mapping.file not in self._shared:
+            assert mapping.file is not None, "what has content has a name"
+            self._shared[mapping.file] = mapping.content
+            self._page_cache.file(mapping.content).sharers += 1
+
+    def _unshare(self, file: MappedFile) -> None:
+        """The last mapping of `file` in this process has gone."""
+        content = self._shared.pop(file, None)
+        if content is None:
+            return
+        cached = self._page_cache.file(content)
+        cached.sharers -= 1
+        if cached.sharers:
+            return
+        if isinstance(content, SharedMemory):
+            self._page_cache.forget(content)
+        else:
+            cached.dirty.clear()
 
     # ---- ranges
 
@@ -130,6 +194,7 @@ class MemoryMap:
         if self.mappings.overlapping(mapping.start, mapping.end):
             self.unmap(mapping.start, mapping.length)
         merged = self.mappings.insert(mapping)
+        self._share(mapping)
         if self.on_map is not None:
             self.on_map(merged)
 
@@ -184,17 +249,15 @@ class MemoryMap:
         gone: dict[tuple[MappedFile, Holder | None], Mapping] = {}  # one piece of each file that is no longer mapped
         for piece in pieces:
             file, holder = piece.file, piece.holder
-            if file is not None and (piece.shared or holder is not None) and not self.mappings.shows(file, holder):
+            if file is not None and not self.mappings.shows(file, holder):
                 gone[file, holder] = piece
             self._flush(piece)
             self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
         for piece in gone.values():
             if piece.holder is not None:
                 piece.holder.release()
-            elif isinstance(piece.content, SharedMemory):
-                self._page_cache.forget(piece.content)
-            elif piece.content is not None:
-                self._page_cache.file(piece.content).dirty.clear()
+            elif piece.file is not None:
+                self._unshare(piece.file)
 
     def _flush(self, piece: Mapping) -> None:
         """Bytes written through a shared mapping go to the file. Its pages may be written again, so they stay dirty."""

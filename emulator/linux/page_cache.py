@@ -13,12 +13,13 @@ READAHEAD_PAGES = 32  # read at once, aligned: 128 KiB, Linux' default read_ahea
 class CachedFile:
     """The pages of one file that are in memory, by page number."""
 
-    __slots__ = ("content", "dirty", "frames")
+    __slots__ = ("content", "dirty", "frames", "sharers")
 
     def __init__(self, content: FileContent) -> None:
         self.content = content
         self.frames: dict[int, int] = {}
         self.dirty: set[int] = set()
+        self.sharers = 0  # processes that have shared mappings of it
 
 
 class PageCache:

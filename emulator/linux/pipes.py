@@ -10,6 +10,7 @@ from emulator.linux.file import O_NONBLOCK, O_RDONLY, O_WRONLY, POLLERR, POLLHUP
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
 from emulator.linux.open_files import FIONREAD, NodeFile
 from emulator.linux.paths import Dentry
+from emulator.linux.waiting import WaitQueue
 
 CAPACITY_BYTES = 65_536  # pipe(7)
 MOST_CAPACITY_BYTES = 1 << 20  # fs.pipe-max-size
@@ -19,12 +20,13 @@ ATOMIC_BYTES = 4096  # PIPE_BUF
 class Pipe(Node):
     """The buffer between a reading and a writing end."""
 
-    __slots__ = ("_number", "capacity", "data", "made_ns", "readers", "superblock", "writers")
+    __slots__ = ("_number", "capacity", "changed", "data", "made_ns", "readers", "superblock", "writers")
     statistics = PIPE_STATISTICS
 
     def __init__(self, superblock: Superblock) -> None:
         self.superblock = superblock
         self.capacity = CAPACITY_BYTES
+        self.changed = WaitQueue()  # of either end
         self.data = bytearray()
         self.readers = 0
         self.writers = 0
@@ -62,6 +64,10 @@ class PipeEnd(NodeFile):
         self.pipe = pipe
         self.dentry = Dentry(pipe, "", None)
 
+    @property
+    def changed(self) -> WaitQueue:
+        return self.pipe.changed
+
     def statistics(self) -> FileSystemStatistics:
         return PIPE_STATISTICS
 
@@ -88,6 +94,7 @@ class ReadEnd(PipeEnd):
         data = bytes(pipe.data[:size])
         del pipe.data[:size]
         pipe.superblock.budget.take(-len(data))
+        pipe.changed.wake()
         return data
 
     def poll(self) -> int:
@@ -95,6 +102,7 @@ class ReadEnd(PipeEnd):
 
     def close(self) -> None:
         self.pipe.readers -= 1
+        self.pipe.changed.wake()
 
 
 class WriteEnd(PipeEnd):
@@ -114,6 +122,7 @@ class WriteEnd(PipeEnd):
         taken = data[:room]
         pipe.superblock.budget.take(len(taken))
         pipe.data += taken
+        pipe.changed.wake()
         return len(taken)
 
     def poll(self) -> int:
@@ -122,3 +131,4 @@ class WriteEnd(PipeEnd):
 
     def close(self) -> None:
         self.pipe.writers -= 1
+        self.pipe.changed.wake()

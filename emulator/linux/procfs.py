@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from emulator.cpu import Cpu
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
@@ -35,7 +34,8 @@ class Kernel(KernelServices, Protocol):
     @property
     def system_cycles(self) -> int: ...
 
-    def current(self, cpu: Cpu) -> Task: ...
+    def calling(self) -> Task:
+        """The task that makes the system call."""
 
 
 def free_bytes(total_bytes: int) -> int:
@@ -61,14 +61,14 @@ def meminfo(kernel: Kernel) -> str:
 
 def uptime(kernel: Kernel) -> str:
     centiseconds = kernel.clock.monotonic_ns() // 10_000_000
-    idle = kernel.clock.idle_ns // 10_000_000
+    idle = kernel.clock.at(sum(cpu.idle_cycles for cpu in kernel.cpus)) // 10_000_000
     return f"{centiseconds // 100}.{centiseconds % 100:02} {idle // 100}.{idle % 100:02}\n"
 
 
 def machine_stat(kernel: Kernel) -> str:
     """/proc/stat, with the machine's time before the program as idle time."""
-    system = ticks(kernel.clock.ns_of(kernel.system_cycles))
-    user = ticks(kernel.clock.busy_ns()) - system
+    system = ticks(kernel.clock.at(kernel.system_cycles))
+    user = ticks(kernel.clock.at(sum(cpu.core.cycles - cpu.idle_cycles for cpu in kernel.cpus))) - system
     idle = ticks(kernel.clock.monotonic_ns()) - user - system
     boot = (kernel.clock.realtime_ns() - kernel.clock.monotonic_ns()) // NANOSECONDS
     times = f"{user} 0 {system} {idle} 0 0 0 0 0 0"
@@ -161,8 +161,8 @@ def install(kernel: Kernel) -> None:
     root = ProcessRoot(volume, kernel)
     for path, text in SYSTEM_TEXTS.items():
         root.add_text(path, _of_kernel(text, kernel))
-    root.add("self", TextLink(volume, lambda: str(kernel.current(kernel.cpus[0]).pid)))
-    root.add("thread-self", TextLink(volume, lambda: _thread_self(kernel.current(kernel.cpus[0]))))
+    root.add("self", TextLink(volume, lambda: str(kernel.calling().pid)))
+    root.add("thread-self", TextLink(volume, lambda: _thread_self(kernel.calling())))
     root.add("mounts", TextLink(volume, lambda: "self/mounts"))
     kernel.file_tree.mount_proc(root)
     for name, target in STREAM_LINKS.items():

@@ -45,6 +45,11 @@ SEGV_ACCERR = 2
 BUS_ADRALN = 1
 BUS_ADRERR = 2
 TRAP_BRKPT = 1
+CLD_EXITED = 1
+CLD_KILLED = 2
+CLD_DUMPED = 3
+
+CORE_DUMPED = 0x80  # in a wait status
 
 NAMES = {value: name for name, value in list(globals().items()) if name.startswith("SIG") and "_" not in name}
 SIGRTMIN = 32  # from here on signals have numbers, not names, and queue
@@ -149,6 +154,10 @@ class SignalState:
     stack: AlternateStack = field(default_factory=AlternateStack)
     pending: list[SignalInfo] = field(default_factory=list)
     restore_mask: int | None = None  # rt_sigsuspend, pselect: what the handler's return brings back
+
+    def forked(self) -> SignalState:
+        """A child's: nothing is pending."""
+        return SignalState(self.blocked, dict(self.actions), self.stack)
 
     def action(self, signal: int) -> SignalAction:
         return self.actions.get(signal, DEFAULT_ACTION)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from emulator.arch.architecture import SignalDelivery
 from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
 from emulator.linux.signal import (
+    CORE_DUMPED,
     NAMES,
     SA_NODEFER,
     SA_ONSTACK,
@@ -27,8 +28,6 @@ from emulator.linux.signal import (
     default_action,
 )
 from emulator.linux.task import Task
-
-CORE_DUMPED = 0x80  # in the wait status
 
 
 @dataclass(frozen=True, slots=True)

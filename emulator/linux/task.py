@@ -1,11 +1,13 @@
-"""Task: a Linux thread."""
+"""Task: a Linux thread, and Process: what threads of one process share."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
-from emulator._native import PhysicalMemory
+from emulator._native import PhysicalMemory, RegisterState
 from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
@@ -16,7 +18,8 @@ from emulator.linux.limits import Limits
 from emulator.linux.mm import MemoryMap
 from emulator.linux.random import Random
 from emulator.linux.signal import SignalInfo, SignalState
-from emulator.linux.timers import Timers
+from emulator.linux.timers import Timer, Timers
+from emulator.linux.waiting import Sleep, WaitQueue, Wake
 
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 
@@ -49,6 +52,34 @@ class Credentials:
     groups: tuple[int, ...] = ()
 
 
+class SchedulerServices(Protocol):
+    """What system calls ask of the scheduler (a ``Scheduler``)."""
+
+    def wake(self, task: Task, reason: Wake) -> bool: ...
+
+    def interrupt(self, task: Task) -> None: ...
+
+    def yield_(self, task: Task) -> None: ...
+
+    def set_affinity(self, task: Task, mask: int) -> None: ...
+
+    def stop(self, task: Task) -> None: ...
+
+    def go_on(self, task: Task) -> None: ...
+
+
+class LifecycleServices(Protocol):
+    """What system calls ask of who makes and ends tasks (a ``Lifecycle``)."""
+
+    def clone(self, parent: Task, request: CloneRequest) -> Task: ...
+
+    def end_thread(self, task: Task, status: int) -> None: ...
+
+    def end_process(self, process: Process, status: int) -> None: ...
+
+    def reap(self, child: Process) -> None: ...
+
+
 class KernelServices(Protocol):
     """What a task asks of its kernel (a ``Kernel``)."""
 
@@ -61,11 +92,17 @@ class KernelServices(Protocol):
     @property
     def random(self) -> Random: ...
     @property
-    def timers(self) -> Timers: ...
+    def timers(self) -> Timers:
+        """Of the CPU for which the machine works at the moment."""
+
     @property
     def tasks(self) -> dict[int, Task]: ...
     @property
     def cpus(self) -> list[Cpu]: ...
+    @property
+    def scheduler(self) -> SchedulerServices: ...
+    @property
+    def lifecycle(self) -> LifecycleServices: ...
 
     def name_once(self, message: str) -> None:
         """A one-line diagnostic for the user, unless the same was given before."""
@@ -80,33 +117,111 @@ class KernelServices(Protocol):
     def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
         """Replace the task's program; raises LinuxError while the old one can still go on."""
 
-    def sleep_until(self, task: Task, elapsed_ns: int | None) -> bool:
-        """Idle until the machine's clock shows `elapsed_ns` (None: for ever); False if a signal came first."""
+
+@dataclass(frozen=True, slots=True)
+class CloneRequest:
+    """What clone(2) is asked for."""
+
+    flags: int  # CLONE_*, without the signal
+    exit_signal: int = 0
+    stack_pointer: int = 0  # 0: the parent's
+    parent_tid: int = 0  # addresses
+    child_tid: int = 0
+    tls: int = 0
+
+
+class TaskState(Enum):
+    """What a task does."""
+
+    RUNNABLE = "R"  # it executes, or waits for a CPU
+    SLEEPING = "S"
+    STOPPED = "T"  # by a signal
+    ZOMBIE = "Z"  # it has ended
+
+
+@dataclass(slots=True)
+class Call:
+    """A system call that sleeps."""
+
+    generator: Generator[Sleep, Wake, int | None]
+    number: int
+    first_argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU time and faults of what has ended (struct rusage)."""
+
+    user_ns: int = 0
+    system_ns: int = 0
+    minor_faults: int = 0
+    major_faults: int = 0
+    largest_pages: int = 0  # resident
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.user_ns + other.user_ns,
+            self.system_ns + other.system_ns,
+            self.minor_faults + other.minor_faults,
+            self.major_faults + other.major_faults,
+            max(self.largest_pages, other.largest_pages),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """Threads that are one process: Linux's signal_struct."""
+
+    pid: int
+    parent: Process | None  # None: nobody whom the guest could see
+    orphan_ppid: int = 1  # what it calls its parent then: init, who reaps
+    pgid: int = 0
+    sid: int = 0
+    exit_signal: int = 0  # that its parent gets at its end
+    children: dict[int, Process] = field(default_factory=dict)  # by pid, in the order of their making; ended ones, too
+    threads: list[Task] = field(default_factory=list)  # that have not ended, by tid
+    leader: Task | None = None  # the thread whose tid is the pid, also when it has ended
+    limits: Limits = field(default_factory=Limits)
+    executable: str = ""  # guest path, as /proc/PID/exe shows it
+    exit_status: int | None = None  # wait status word, once it has ended
+    stopped: bool = False
+    interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
+    posix_timers: dict[int, PosixTimer] = field(default_factory=dict)  # by timer_t
+    cpu_timers: list[IntervalTimer] = field(default_factory=list)  # those of them that measure CPU time
+    ended_usage: Usage = field(default_factory=Usage)  # of threads that have ended
+    waited_usage: Usage = field(default_factory=Usage)  # of children that have been waited for
+    child_ended: WaitQueue = field(default_factory=WaitQueue)
+    mm_released: WaitQueue = field(default_factory=WaitQueue)  # that it was made in: its parent waits after vfork
+
+    @property
+    def ppid(self) -> int:
+        return self.parent.pid if self.parent is not None else self.orphan_ppid
+
+    def usage(self) -> Usage:
+        """Of all its threads, until now or until their end."""
+        usage = self.ended_usage
+        for thread in self.threads:
+            usage += thread.usage()
+        return usage
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One thread of one process. Registers are in the core while it runs; `cpu` is where."""
+    """One thread of one process. Registers are in the core while it runs, and may stay there; `cpu` is where."""
 
     tid: int
-    pid: int  # thread group
-    ppid: int
+    process: Process
     comm: str
     mm: MemoryMap
     files: FileTable
     fs: FileContext
     kernel: KernelServices
-    cpu: Cpu
+    cpu: Cpu  # on which it runs or ran last
     start_time_ns: int = 0  # elapsed_ns of the machine's clock
-    start_busy_ns: int = 0
     system_cycles: int = 0  # that the kernel has worked for it
-    pgid: int = 0
-    sid: int = 0
     exit_code: int | None = None  # wait status word, once it has ended
     signals: SignalState = field(default_factory=SignalState)
     credentials: Credentials = field(default_factory=Credentials)
-    limits: Limits = field(default_factory=Limits)
-    executable: str = ""  # guest path, as /proc/PID/exe shows it
     clear_child_tid: int = 0  # address zeroed when the thread ends
     robust_list: tuple[int, int] = (0, 0)  # address, length
     parent_death_signal: int = 0
@@ -118,8 +233,56 @@ class Task:
     policy: int = 0  # SCHED_OTHER
     priority: int = 0
     nice: int = 0
-    interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
-    posix_timers: dict[int, PosixTimer] = field(default_factory=dict)  # by timer_t
+    # what the scheduler and the kernel note of it
+    state: TaskState = TaskState.RUNNABLE
+    registers: RegisterState | None = None  # as they were when another task came onto its core
+    cycles_used: int = 0  # on CPUs, until it last left one
+    running_since: int | None = None  # cycle of its CPU, while it is on one
+    ready_at: int = 0  # cycle before which it may not go on: that of its waker, or of its birth
+    call: Call | None = None  # in which it sleeps
+    sleep: Sleep | None = None
+    sleep_timer: Timer | None = None
+    woken_by: Wake | None = None  # until the call has heard of it
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def ppid(self) -> int:
+        return self.process.ppid
+
+    @property
+    def pgid(self) -> int:
+        return self.process.pgid
+
+    @pgid.setter
+    def pgid(self, group: int) -> None:
+        self.process.pgid = group
+
+    @property
+    def sid(self) -> int:
+        return self.process.sid
+
+    @sid.setter
+    def sid(self, session: int) -> None:
+        self.process.sid = session
+
+    @property
+    def limits(self) -> Limits:
+        return self.process.limits
+
+    @property
+    def executable(self) -> str:
+        return self.process.executable
+
+    @property
+    def interval_timers(self) -> dict[int, IntervalTimer]:
+        return self.process.interval_timers
+
+    @property
+    def posix_timers(self) -> dict[int, PosixTimer]:
+        return self.process.posix_timers
 
     @property
     def clock(self) -> Clock:
@@ -129,16 +292,26 @@ class Task:
     def architecture(self) -> Architecture:
         return self.kernel.architecture
 
+    def wake(self, reason: Wake) -> bool:
+        return self.kernel.scheduler.wake(self, reason)
+
     def cpu_ns(self) -> int:
-        """CPU time. The only running task has used all that its CPU executed since it started."""
-        return self.kernel.clock.busy_ns() - self.start_busy_ns
+        """CPU time: of all stretches that it has been on a CPU."""
+        cycles = self.cycles_used
+        if self.running_since is not None:
+            cycles += self.cpu.core.cycles - self.running_since
+        return self.kernel.clock.at(cycles)
 
     def system_ns(self) -> int:
         """... and of that, what the kernel took."""
-        return self.kernel.clock.ns_of(self.system_cycles)
+        return self.kernel.clock.at(self.system_cycles)
 
     def user_ns(self) -> int:
         return self.cpu_ns() - self.system_ns()
+
+    def usage(self) -> Usage:
+        mm = self.mm
+        return Usage(self.user_ns(), self.system_ns(), mm.minor_faults, mm.major_faults, mm.resident_pages())
 
     def __hash__(self) -> int:
         return self.tid

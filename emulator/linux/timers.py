@@ -1,4 +1,4 @@
-"""Timers: what shall happen at an exact cycle, or when the machine's clock has reached a time."""
+"""Timers: what shall happen at an exact cycle of one CPU, whether it executes or idles."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from itertools import count
 
 from emulator.clock import Clock
 
-FOREVER = (1 << 63) - 1  # cycles
+FOREVER = (1 << 55) - 1  # cycles: what the pipelines count up to, 139 days at 3 GHz (native/timing/out_of_order.hpp)
 FEW = 64  # entries that are not worth a clean-up
 
 
 class Timer:
     """One pending call. `cancel` may be called at any time, also after it fired."""
 
-    __slots__ = ("callback", "when")
+    __slots__ = ("callback", "wakes", "when")
 
-    def __init__(self, when: int, callback: Callable[[], None] | None) -> None:
+    def __init__(self, when: int, callback: Callable[[], None] | None, wakes: bool) -> None:
         self.when = when
         self.callback = callback
+        self.wakes = wakes  # whether a machine in which all sleep has something to wait for
 
     @property
     def pending(self) -> bool:
@@ -33,74 +34,56 @@ Entry = tuple[int, int, Timer]  # when, order of adding
 
 
 class Timers:
-    """Two queues: by cycle, which idle time does not touch, and by elapsed time, which idling brings nearer."""
+    """The timers of one CPU. `on_earlier` hears when the next one has become another."""
 
-    def __init__(self, clock: Clock, cycles: Callable[[], int]) -> None:
+    def __init__(self, clock: Clock, cycles: Callable[[], int], on_earlier: Callable[[], None] | None = None) -> None:
         self._clock = clock
         self._cycles = cycles
-        self._by_cycle: list[Entry] = []
-        self._by_time: list[Entry] = []
-        self._clean_at = FEW  # entries of both queues
+        self._on_earlier = on_earlier
+        self._queue: list[Entry] = []
+        self._clean_at = FEW  # entries
         self._order = count()  # equal times fire in the order in which they were added
 
-    def at_cycle(self, cycle: int, callback: Callable[[], None]) -> Timer:
-        timer = Timer(cycle, callback)
-        self._push(self._by_cycle, timer)
+    def at_cycle(self, cycle: int, callback: Callable[[], None], *, wakes: bool = False) -> Timer:
+        """One that merely observes (`wakes` is false) does not keep a machine going in which all sleep."""
+        timer = Timer(min(cycle, FOREVER), callback, wakes)
+        queue = self._queue
+        heapq.heappush(queue, (timer.when, next(self._order), timer))
+        if len(queue) > self._clean_at:
+            self._clean()
+        if self._on_earlier is not None and self._queue[0][2] is timer:
+            self._on_earlier()
         return timer
 
     def at_time(self, elapsed_ns: int, callback: Callable[[], None]) -> Timer:
-        """`elapsed_ns` of the machine's clock."""
-        timer = Timer(elapsed_ns, callback)
-        self._push(self._by_time, timer)
-        return timer
+        """At `elapsed_ns` of the machine's clock."""
+        return self.at_cycle(self._clock.cycle_at(elapsed_ns), callback, wakes=True)
 
-    def _push(self, queue: list[Entry], timer: Timer) -> None:
+    def _clean(self) -> None:
         """Cancelled timers leave when they are due; where they are many, at once: alarm(2) may be called for ever."""
-        heapq.heappush(queue, (timer.when, next(self._order), timer))
-        if len(self._by_cycle) + len(self._by_time) > self._clean_at:
-            for entries in (self._by_cycle, self._by_time):
-                entries[:] = [entry for entry in entries if entry[2].pending]
-                heapq.heapify(entries)
-            self._clean_at = max(FEW, 2 * (len(self._by_cycle) + len(self._by_time)))
+        self._queue[:] = [entry for entry in self._queue if entry[2].pending]
+        heapq.heapify(self._queue)
+        self._clean_at = max(FEW, 2 * len(self._queue))
 
     def next_cycle(self) -> int:
-        """The cycle at which the next timer is due, if the machine does not idle before."""
-        if not self._by_cycle and not self._by_time:
-            return FOREVER
-        cycle = FOREVER
-        if (timer := _first(self._by_cycle)) is not None:
-            cycle = timer.when
-        if (timer := _first(self._by_time)) is not None:
-            cycle = min(cycle, self._clock.cycle_at(timer.when))
-        return cycle
+        """The cycle at which the next timer is due."""
+        queue = self._queue
+        while queue:
+            timer = queue[0][2]
+            if timer.callback is not None:
+                return timer.when
+            heapq.heappop(queue)
+        return FOREVER
 
-    def next_time(self) -> int | None:
-        """When (elapsed_ns) the next timer by time is due; None without one."""
-        timer = _first(self._by_time)
-        return None if timer is None else timer.when
+    def will_wake(self) -> bool:
+        """Whether one is pending that may wake somebody."""
+        return any(timer.wakes and timer.pending and timer.when < FOREVER for _, _, timer in self._queue)
 
     def fire_due(self) -> None:
         """Call whatever is due now."""
-        now_cycle = self._cycles()
-        while (timer := _first(self._by_cycle)) is not None and timer.when <= now_cycle:
-            heapq.heappop(self._by_cycle)
-            _call(timer)
-        now_ns = self._clock.elapsed_ns()
-        while (timer := _first(self._by_time)) is not None and timer.when <= now_ns:
-            heapq.heappop(self._by_time)
-            _call(timer)
-
-
-def _first(queue: list[Entry]) -> Timer | None:
-    while queue:
-        timer = queue[0][2]
-        if timer.pending:
-            return timer
-        heapq.heappop(queue)
-    return None
-
-
-def _call(timer: Timer) -> None:
-    callback, timer.callback = timer.callback, None
-    if callback is not None:
-        callback()
+        now = self._cycles()
+        while self.next_cycle() <= now:
+            timer = heapq.heappop(self._queue)[2]
+            callback, timer.callback = timer.callback, None
+            assert callback is not None, "next_cycle leaves a pending timer in front"
+            callback()

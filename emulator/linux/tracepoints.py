@@ -55,7 +55,14 @@ class Tracepoints:
         self.page_fault: Tracepoint[[Task, int, bool | None, bool]] = Tracepoint()
         """(task, address, major or None where the access failed, by user mode rather than in the kernel's own copy)"""
         self.sched_in: Tracepoint[[Task, Cpu]] = Tracepoint()
-        self.sched_out: Tracepoint[[Task, Cpu]] = Tracepoint()
+        self.sched_out: Tracepoint[[Task, Cpu, Task | None]] = Tracepoint()
+        """(task, CPU, who comes next if that is known)"""
+        self.sched_switch: Tracepoint[[Cpu, Task | None, Task | None, bool]] = Tracepoint()
+        """(CPU, who leaves, who comes, whether the former could have gone on); None: nobody, the CPU idles"""
+        self.sched_wakeup: Tracepoint[[Task, Cpu]] = Tracepoint()
+        """(task, the CPU on which it will run)"""
+        self.sched_migrate_task: Tracepoint[[Task, Cpu, Cpu]] = Tracepoint()
+        """(task, the CPU that it was on, the one that it comes to)"""
         self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()
         """(task, number, six arguments)"""
         self.sys_exit: Tracepoint[[Task, int, int]] = Tracepoint()

@@ -1,30 +1,101 @@
-"""Waiting: a task waits until something is ready. Only timers can change anything while the only task waits."""
+"""Waiting: what a system call that sleeps waits for, and what wakes it.
+
+A call that may sleep is a generator: it yields a Sleep and gets back a Wake when its task runs again. Its locals are
+what a kernel stack holds: nothing is executed twice. Nothing but the scheduler resumes one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias, TypeVar
 
+from emulator.clock import Clock
 from emulator.linux.errors import ERESTARTNOHAND, ERESTARTSYS, LinuxError
-from emulator.linux.task import Task
+
+
+class Wake(Enum):
+    """Why a sleeper goes on."""
+
+    READY = 0  # somebody woke a queue that it waits on: it looks again
+    TIMEOUT = 1
+    SIGNAL = 2  # one that is not blocked
+
+
+class Sleeper(Protocol):
+    """Who waits (a ``Task``)."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def wake(self, reason: Wake) -> bool:
+        """Whether it slept until now."""
+
+
+class WaitQueue:
+    """Who waits for one thing, in the order in which they began to."""
+
+    __slots__ = ("_sleepers",)
+
+    def __init__(self) -> None:
+        self._sleepers: dict[Sleeper, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._sleepers)
+
+    def add(self, sleeper: Sleeper) -> None:
+        self._sleepers[sleeper] = None
+
+    def remove(self, sleeper: Sleeper) -> None:
+        self._sleepers.pop(sleeper, None)
+
+    def wake(self, most: int | None = None) -> int:
+        """Wake the first `most` of them, or all; how many."""
+        woken = 0
+        for sleeper in list(self._sleepers):
+            if woken == most:
+                break
+            woken += sleeper.wake(Wake.READY)
+        return woken
+
+
+@dataclass(slots=True)
+class Sleep:
+    """What a call yields: until one of `queues` is woken, the clock shows `until_ns` (elapsed), or a signal comes."""
+
+    queues: tuple[WaitQueue, ...]
+    until_ns: int | None
+    what: str  # for the user, if nothing can end it
+    interruptible: bool = True
+
+
+T = TypeVar("T")
+Sleeping: TypeAlias = Generator[Sleep, Wake, T]
 
 
 def wait_until(
-    task: Task, ready: Callable[[], bool], what: str, until_ns: int | None = None, *, restart: bool = True
-) -> bool:
-    """Idle until `ready()`; False if `until_ns` of the machine's clock came first.
+    task: Sleeper,
+    ready: Callable[[], bool],
+    queues: Callable[[], tuple[WaitQueue, ...]],
+    what: str,
+    until_ns: int | None = None,
+    *,
+    restart: bool = True,
+) -> Sleeping[bool]:
+    """Sleep on `queues()` until `ready()`; False if `until_ns` of the machine's clock came first.
 
-    A signal breaks it off: with `restart` the syscall starts again after a handler with SA_RESTART. What nothing can
-    end is named to the user and ends the task.
+    A signal breaks it off: with `restart` the syscall starts again after a handler with SA_RESTART.
     """
-    kernel = task.kernel
     while not ready():
-        if until_ns is not None and kernel.clock.elapsed_ns() >= until_ns:
+        if until_ns is not None and task.clock.elapsed_ns() >= until_ns:
             return False
-        due_ns = kernel.timers.next_time()
-        if until_ns is not None and (due_ns is None or due_ns > until_ns):
-            due_ns = until_ns
-        if due_ns is None:
-            kernel.name_once(f"{what} waits for what nobody can bring")
-        if not kernel.sleep_until(task, due_ns):
+        wake = yield Sleep(queues(), until_ns, what)
+        if wake is Wake.SIGNAL:
             raise LinuxError(ERESTARTSYS if restart else ERESTARTNOHAND, f"{what}: a signal came")
     return True
+
+
+def sleep_until(until_ns: int | None, what: str) -> Sleeping[bool]:
+    """Sleep until the clock shows `until_ns` (None: for ever); False if a signal came first."""
+    return (yield Sleep((), until_ns, what)) is Wake.TIMEOUT

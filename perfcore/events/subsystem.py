@@ -217,7 +217,7 @@ class PerfEvents:
             self._cpus[cpu.number].task_in(context)
         self._sideband.switch(task, cpu, out=False)
 
-    def _sched_out(self, task: Task, cpu: Cpu) -> None:
+    def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
         self._sideband.switch(task, cpu, out=True)
         context = self._contexts.get(task)
         if context is not None and context.running_on is not None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from emulator.linux.errors import E2BIG, EBADF, EINVAL, EMFILE, ESRCH, LinuxError
 from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping
 from perfcore.abi.attr import AttrTooBig, PerfEventAttr, attr_size
 from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.event import PerfEvent
@@ -107,7 +108,7 @@ def _with_perf_events(row: Syscall | None, perf_events: PerfEvents) -> Syscall:
         PR_TASK_PERF_EVENTS_DISABLE: PerfEvent.disable,
     }
 
-    def prctl(task: Task, option: ULong, a: ULong, b: ULong, c: ULong, d: ULong) -> int | None:
+    def prctl(task: Task, option: ULong, a: ULong, b: ULong, c: ULong, d: ULong) -> int | Sleeping[int] | None:
         order = orders.get(option & 0xFFFF_FFFF)
         if order is not None:
             for event in perf_events.owned_by(task):

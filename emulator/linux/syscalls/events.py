@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.event_files import EventCounter, EventPoll
@@ -23,7 +24,7 @@ from emulator.linux.signal import SIGSET_SIZE, UNBLOCKABLE
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import wait_until
+from emulator.linux.waiting import Sleeping, WaitQueue, wait_until
 
 POLLFD = struct.Struct("<ihh")
 
@@ -38,7 +39,23 @@ def _poll_bits(task: Task, descriptor: int, wanted: int) -> int:
     return ready & (wanted | POLLERR | POLLHUP)
 
 
-def _wait(task: Task, ready: Callable[[], bool], timeout_ns: int | None, mask: int | None, what: str) -> int:
+def _queues(task: Task, descriptors: Iterable[int]) -> tuple[WaitQueue, ...]:
+    """What to sleep on for these descriptors; those that are not open cannot change."""
+    queues: list[WaitQueue] = []
+    for descriptor in descriptors:
+        with suppress(LinuxError):
+            queues.extend(task.files.get(descriptor).wait_queues())
+    return tuple(queues)
+
+
+def _wait(
+    task: Task,
+    ready: Callable[[], bool],
+    queues: Callable[[], tuple[WaitQueue, ...]],
+    timeout_ns: int | None,
+    mask: int | None,
+    what: str,
+) -> Sleeping[int]:
     """Wait under another signal mask, if there is one; the time that was left of the timeout."""
     clock, signals = task.clock, task.signals
     until_ns = None if timeout_ns is None else clock.elapsed_ns() + timeout_ns
@@ -46,7 +63,7 @@ def _wait(task: Task, ready: Callable[[], bool], timeout_ns: int | None, mask: i
     if mask is not None:
         signals.blocked = mask & ~UNBLOCKABLE
     try:
-        wait_until(task, ready, what, until_ns, restart=False)
+        yield from wait_until(task, ready, queues, what, until_ns, restart=False)
     except LinuxError:
         if mask is not None:
             signals.restore_mask = old  # the handler runs under the call's mask, and then the old one is back
@@ -55,7 +72,7 @@ def _wait(task: Task, ready: Callable[[], bool], timeout_ns: int | None, mask: i
     return 0 if until_ns is None else max(0, until_ns - clock.elapsed_ns())
 
 
-def _poll(task: Task, address: int, count: int, timeout_ns: int | None, mask: int | None) -> tuple[int, int]:
+def _poll(task: Task, address: int, count: int, timeout_ns: int | None, mask: int | None) -> Sleeping[tuple[int, int]]:
     """How many are ready, and what is left of the timeout."""
     if count > task.files.limit:
         raise LinuxError(EINVAL, f"{count} descriptors; the limit is {task.files.limit}")
@@ -66,16 +83,20 @@ def _poll(task: Task, address: int, count: int, timeout_ns: int | None, mask: in
         answers[:] = [0 if fd < 0 else _poll_bits(task, fd, events & 0xFFFF) for fd, events, _ in watched]
         return any(answers)
 
-    left_ns = _wait(task, look, timeout_ns, mask, "poll")
+    def queues() -> tuple[WaitQueue, ...]:
+        return _queues(task, (fd for fd, _, _ in watched if fd >= 0))
+
+    left_ns = yield from _wait(task, look, queues, timeout_ns, mask, "poll")
     for index, answer in enumerate(answers):
         task.mm.write(address + POLLFD.size * index + 6, struct.pack("<H", answer))
     return sum(answer != 0 for answer in answers), left_ns
 
 
 @syscall(x86_64=7)
-def poll(task: Task, descriptors: Address, count: UInt, timeout_ms: int) -> int:
+def poll(task: Task, descriptors: Address, count: UInt, timeout_ms: int) -> Sleeping[int]:
     """poll(2)"""
-    return _poll(task, descriptors, count, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)[0]
+    ready, _ = yield from _poll(task, descriptors, count, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)
+    return ready
 
 
 def _timeout_ns(task: Task, address: int, per_second: int) -> int | None:
@@ -103,10 +124,12 @@ def _mask(task: Task, address: int, size: int) -> int | None:
 
 
 @syscall(aarch64=73, x86_64=271)
-def ppoll(task: Task, descriptors: Address, count: UInt, timeout: Address, mask: Address, mask_size: Size) -> int:
+def ppoll(
+    task: Task, descriptors: Address, count: UInt, timeout: Address, mask: Address, mask_size: Size
+) -> Sleeping[int]:
     """ppoll(2)"""
     timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
-    ready, left_ns = _poll(task, descriptors, count, timeout_ns, _mask(task, mask, mask_size))
+    ready, left_ns = yield from _poll(task, descriptors, count, timeout_ns, _mask(task, mask, mask_size))
     _write_timeout(task, timeout, left_ns, NANOSECONDS)
     return ready
 
@@ -126,7 +149,7 @@ def _members(bits: int) -> list[int]:
 
 def _select(
     task: Task, count: int, sets: tuple[int, int, int], timeout_ns: int | None, mask: int | None
-) -> tuple[int, int]:
+) -> Sleeping[tuple[int, int]]:
     """How many bits are set in the answer, and what is left of the timeout."""
     if count < 0:
         raise LinuxError(EINVAL, f"{count} descriptors")
@@ -145,7 +168,10 @@ def _select(
             answers[index] = sum(1 << descriptor for descriptor in ready)
         return any(answers)
 
-    left_ns = _wait(task, look, timeout_ns, mask, "select")
+    def queues() -> tuple[WaitQueue, ...]:
+        return _queues(task, sorted({descriptor for members in watched for descriptor in members}))
+
+    left_ns = yield from _wait(task, look, queues, timeout_ns, mask, "select")
     for address, answer in zip(sets, answers, strict=True):
         if address and size:
             task.mm.write(address, answer.to_bytes(size, "little"))
@@ -153,10 +179,12 @@ def _select(
 
 
 @syscall(x86_64=23)
-def select(task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address) -> int:
+def select(
+    task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address
+) -> Sleeping[int]:
     """select(2): struct timeval, which tells what was left"""
     timeout_ns = _timeout_ns(task, timeout, 1_000_000)
-    ready, left_ns = _select(task, count, (reading, writing, exceptional), timeout_ns, None)
+    ready, left_ns = yield from _select(task, count, (reading, writing, exceptional), timeout_ns, None)
     _write_timeout(task, timeout, left_ns, 1_000_000)
     return ready
 
@@ -164,12 +192,12 @@ def select(task: Task, count: int, reading: Address, writing: Address, exception
 @syscall(aarch64=72, x86_64=270)
 def pselect6(
     task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address, mask: Address
-) -> int:
+) -> Sleeping[int]:
     """pselect6(2): the last argument points to the mask's address and size"""
     timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
     mask_address, mask_size = struct.unpack("<2Q", task.mm.read(mask, 16)) if mask else (0, 0)
     blocked = _mask(task, mask_address, mask_size)
-    ready, left_ns = _select(task, count, (reading, writing, exceptional), timeout_ns, blocked)
+    ready, left_ns = yield from _select(task, count, (reading, writing, exceptional), timeout_ns, blocked)
     _write_timeout(task, timeout, left_ns, NANOSECONDS)
     return ready
 
@@ -224,11 +252,13 @@ def epoll_ctl(task: Task, instance: int, operation: int, descriptor: int, event:
     return 0
 
 
-def _epoll_wait(task: Task, instance: int, events: int, limit: int, timeout_ns: int | None, mask: int | None) -> int:
+def _epoll_wait(
+    task: Task, instance: int, events: int, limit: int, timeout_ns: int | None, mask: int | None
+) -> Sleeping[int]:
     if limit <= 0:
         raise LinuxError(EINVAL, f"room for {limit} events")
     watcher = _event_poll(task, instance)
-    _wait(task, watcher.ready, timeout_ns, mask, "epoll_wait")
+    yield from _wait(task, watcher.ready, watcher.wait_queues, timeout_ns, mask, "epoll_wait")
     layout = _event_layout(task)
     told = watcher.take(limit)
     if told:
@@ -237,7 +267,7 @@ def _epoll_wait(task: Task, instance: int, events: int, limit: int, timeout_ns: 
 
 
 @syscall(x86_64=232)
-def epoll_wait(task: Task, instance: int, events: Address, limit: int, timeout_ms: int) -> int:
+def epoll_wait(task: Task, instance: int, events: Address, limit: int, timeout_ms: int) -> Sleeping[int]:
     """epoll_wait(2)"""
     return _epoll_wait(task, instance, events, limit, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)
 
@@ -245,7 +275,7 @@ def epoll_wait(task: Task, instance: int, events: Address, limit: int, timeout_m
 @syscall(aarch64=22, x86_64=281)
 def epoll_pwait(
     task: Task, instance: int, events: Address, limit: int, timeout_ms: int, mask: Address, mask_size: Size
-) -> int:
+) -> Sleeping[int]:
     """epoll_pwait(2)"""
     timeout_ns = timeout_ms * 1_000_000 if timeout_ms >= 0 else None
     return _epoll_wait(task, instance, events, limit, timeout_ns, _mask(task, mask, mask_size))
@@ -254,7 +284,7 @@ def epoll_pwait(
 @syscall(aarch64=441, x86_64=441)
 def epoll_pwait2(
     task: Task, instance: int, events: Address, limit: int, timeout: Address, mask: Address, mask_size: Size
-) -> int:
+) -> Sleeping[int]:
     """epoll_pwait2(2)"""
     timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
     return _epoll_wait(task, instance, events, limit, timeout_ns, _mask(task, mask, mask_size))

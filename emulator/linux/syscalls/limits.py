@@ -10,7 +10,7 @@ from emulator.linux.errors import EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.limits import MAX_OPEN_FILES, RLIM_NLIMITS, RLIMIT_NOFILE
 from emulator.linux.structures import Timeval
 from emulator.linux.syscalls.table import In, OptionalIn, Out, UInt, syscall
-from emulator.linux.task import Task
+from emulator.linux.task import Task, Usage
 
 RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD = 0, -1, 1
 
@@ -41,6 +41,11 @@ class Rusage:
     maximum_resident_kib: int
     minor_faults: int
     major_faults: int
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        pages = usage.largest_pages
+        return cls(usage.user_ns, usage.system_ns, 4 * pages, usage.minor_faults, usage.major_faults)
 
     def pack(self) -> bytes:
         return (
@@ -97,11 +102,10 @@ def setrlimit(task: Task, resource: UInt, limit: In[Rlimit]) -> int:
 def getrusage(task: Task, who: int, usage: Out[Rusage]) -> int:
     if who not in (RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD):
         raise LinuxError(EINVAL, f"who {who}")
-    mm = task.mm
-    nobody = who == RUSAGE_CHILDREN
-    usage.write(
-        Rusage(0, 0, 0, 0, 0)
-        if nobody
-        else Rusage(task.user_ns(), task.system_ns(), mm.resident_pages() * 4, mm.minor_faults, mm.major_faults)
-    )
+    used = {
+        RUSAGE_SELF: task.process.usage,
+        RUSAGE_CHILDREN: lambda: task.process.waited_usage,
+        RUSAGE_THREAD: task.usage,
+    }[who]()
+    usage.write(Rusage.of(used))
     return 0

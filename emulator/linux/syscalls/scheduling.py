@@ -30,6 +30,7 @@ def _find(task: Task, pid: int) -> Task:
 
 @syscall(aarch64=124, x86_64=24)
 def sched_yield(task: Task) -> int:
+    task.kernel.scheduler.yield_(task)
     return 0
 
 
@@ -51,7 +52,7 @@ def sched_setaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
     allowed = wanted & ((1 << len(task.kernel.cpus)) - 1)
     if not allowed:
         raise LinuxError(EINVAL, f"mask {wanted:#x} holds no CPU of this machine")
-    found.affinity = allowed
+    task.kernel.scheduler.set_affinity(found, allowed)
     return 0
 
 

@@ -28,6 +28,7 @@ from emulator.linux.signal_delivery import return_from_handler, stack_flags
 from emulator.linux.structures import U64, Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, syscall
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping, sleep_until
 
 ACTION = struct.Struct("<QQQQ")  # struct kernel_sigaction: handler, flags, restorer, mask
 SIGINFO_SIZE = 128
@@ -93,21 +94,21 @@ def rt_sigpending(task: Task, result: Address, size: Size) -> int:
 
 
 @syscall(aarch64=133, x86_64=130)
-def rt_sigsuspend(task: Task, mask: OptionalIn[U64], size: Size) -> int:
+def rt_sigsuspend(task: Task, mask: OptionalIn[U64], size: Size) -> Sleeping[int]:
     _check_set_size(size)
     if mask is None:
         raise LinuxError(EFAULT, "no mask")
     signals = task.signals
     signals.restore_mask = signals.blocked
     signals.blocked = mask.value & ~UNBLOCKABLE
-    task.kernel.sleep_until(task, None)
+    yield from sleep_until(None, f"{task.comm}'s rt_sigsuspend")
     raise LinuxError(ERESTARTNOHAND, "a signal came")
 
 
 @syscall(aarch64=137, x86_64=128)
 def rt_sigtimedwait(
     task: Task, wanted: OptionalIn[U64], info: Address, timeout: OptionalIn[Timespec], size: Size
-) -> int:
+) -> Sleeping[int]:
     _check_set_size(size)
     if wanted is None:
         raise LinuxError(EFAULT, "no set")
@@ -118,7 +119,7 @@ def rt_sigtimedwait(
     if taken is None:
         blocked = signals.blocked
         signals.blocked &= ~mask
-        came = not task.kernel.sleep_until(task, until)
+        came = not (yield from sleep_until(until, f"{task.comm}'s rt_sigtimedwait"))
         signals.blocked = blocked
         taken = signals.take(mask)
         if taken is None:

@@ -4,7 +4,8 @@
     def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int: ...
 
 A handler returns its result (0 or positive), raises LinuxError, or returns None when it has set the registers itself
-(rt_sigreturn, execve, exit). Annotations decode the arguments, once per call, by a decoder made at the first call:
+(rt_sigreturn, execve, exit). One that may sleep is a generator of Sleeps (emulator/linux/waiting.py),
+or gives one back. Annotations decode the arguments, once per call, by a decoder made at the first call:
 
 - ``int``: C int (32 bits, signed): descriptors, flags, ids; ``UInt``: unsigned 32 bits
 - ``Long``: 64 bits, signed (offsets); ``ULong``, ``Size``, ``Address``: 64 bits, unsigned
@@ -26,8 +27,9 @@ from emulator.linux.errors import ENAMETOOLONG, LinuxError
 from emulator.linux.mm import MemoryMap
 from emulator.linux.paths import PATH_MAX
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping
 
-Handler = Callable[..., int | None]
+Handler = Callable[..., int | Sleeping[int] | None]
 Decoder = Callable[[Task, int], object]
 
 
@@ -155,7 +157,7 @@ class Syscall:
     def number(self, isa: str) -> int | None:
         return self.aarch64 if isa == "aarch64" else self.x86_64
 
-    def compile(self) -> Callable[[Task, tuple[int, ...]], int | None]:
+    def compile(self) -> Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]:
         """A function of the task and the six argument registers."""
         hints = get_type_hints(self.handler, include_extras=True)
         hints.pop("return", None)

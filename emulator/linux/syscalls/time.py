@@ -13,6 +13,7 @@ from emulator.linux.signal import NSIG, SI_KERNEL, SI_TIMER, SIGALRM, SIGPROF, S
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
 from emulator.linux.task import PosixTimer, Task
+from emulator.linux.waiting import Sleeping, sleep_until
 
 # uapi/linux/time.h
 CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW = range(5)
@@ -39,6 +40,7 @@ CLOCKS: dict[int, Callable[[Task], int]] = {
     CLOCK_BOOTTIME_ALARM: lambda task: task.clock.monotonic_ns(),
     CLOCK_TAI: lambda task: task.clock.realtime_ns(),
 }
+WALL_CLOCKS = frozenset(CLOCKS) - {CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID}
 CPU_CLOCKS = (CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID)
 COARSE_CLOCKS = (CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE)
 SETTABLE_CLOCKS = (CLOCK_REALTIME,)
@@ -64,7 +66,8 @@ def _now(task: Task, clock: int) -> int:
 
 @syscall(aarch64=113, x86_64=228)
 def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int:
-    tp.write(Timespec.from_ns(_now(task, clock)))
+    ahead = task.clock.ahead_ns() if clock in WALL_CLOCKS else 0
+    tp.write(Timespec.from_ns(_now(task, clock) + ahead))
     return 0
 
 
@@ -87,7 +90,7 @@ def clock_settime(task: Task, clock: int, tp: In[Timespec]) -> int:
 @syscall(aarch64=169, x86_64=96)
 def gettimeofday(task: Task, tv: Out[Timeval], tz: Address) -> int:
     if tv:
-        tv.write(Timeval.from_ns(task.clock.realtime_ns()))
+        tv.write(Timeval.from_ns(task.clock.ahead_ns() + task.clock.realtime_ns()))
     if tz:
         task.mm.write(tz, bytes(8))  # UTC
     return 0
@@ -100,7 +103,7 @@ def settimeofday(task: Task, tv: Address, tz: Address) -> int:
 
 @syscall(x86_64=201)
 def time(task: Task, result: Out[U64]) -> int:
-    seconds = task.clock.realtime_ns() // NANOSECONDS
+    seconds = (task.clock.ahead_ns() + task.clock.realtime_ns()) // NANOSECONDS
     if result:
         result.write(U64(seconds))
     return seconds
@@ -110,26 +113,28 @@ def time(task: Task, result: Out[U64]) -> int:
 
 
 @syscall(aarch64=101, x86_64=35)
-def nanosleep(task: Task, request: In[Timespec], remaining: Out[Timespec]) -> int:
+def nanosleep(task: Task, request: In[Timespec], remaining: Out[Timespec]) -> Sleeping[int]:
     return _sleep(task, task.clock.elapsed_ns() + request.ns(), remaining)
 
 
 @syscall(aarch64=115, x86_64=230)
-def clock_nanosleep(task: Task, clock: int, flags: int, request: In[Timespec], remaining: Out[Timespec]) -> int:
+def clock_nanosleep(
+    task: Task, clock: int, flags: int, request: In[Timespec], remaining: Out[Timespec]
+) -> Sleeping[int]:
     if clock not in SLEEPING_CLOCKS:
         code = EOPNOTSUPP if clock in CLOCKS and clock != CLOCK_THREAD_CPUTIME_ID else EINVAL
         raise LinuxError(code, f"clock {clock} is not one that can be slept on")
     now = task.clock.elapsed_ns()
     if flags & TIMER_ABSTIME:
         wake = now + request.ns() - _now(task, clock)
-        if not task.kernel.sleep_until(task, wake):
+        if not (yield from sleep_until(wake, f"{task.comm}'s clock_nanosleep")):
             raise LinuxError(ERESTARTNOHAND, "a signal came first")
         return 0
-    return _sleep(task, now + request.ns(), remaining)
+    return (yield from _sleep(task, now + request.ns(), remaining))
 
 
-def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec]) -> int:
-    if task.kernel.sleep_until(task, wake_ns):
+def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec]) -> Sleeping[int]:
+    if (yield from sleep_until(wake_ns, f"{task.comm}'s nanosleep")):
         return 0
     if remaining:
         remaining.write(Timespec.from_ns(max(wake_ns - task.clock.elapsed_ns(), 0)))
@@ -137,8 +142,8 @@ def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec]) -> int:
 
 
 @syscall(x86_64=34)
-def pause(task: Task) -> int:
-    task.kernel.sleep_until(task, None)
+def pause(task: Task) -> Sleeping[int]:
+    yield from sleep_until(None, f"{task.comm}'s pause")
     raise LinuxError(ERESTARTNOHAND, "a signal came")
 
 
@@ -157,6 +162,8 @@ def _interval_timer(task: Task, which: int) -> IntervalTimer:
         timer = task.interval_timers[which] = IntervalTimer(
             task.kernel.timers, task.clock, lambda: task.kernel.send_signal(task, info), cpu_ns
         )
+        if cpu_ns is not None:
+            task.process.cpu_timers.append(timer)
     return timer
 
 
@@ -223,6 +230,8 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
     cpu_ns = task.cpu_ns if clock in CPU_CLOCKS or clock < 0 else None
     timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns)
     posix_timer = task.posix_timers[number] = PosixTimer(clock, timer)
+    if cpu_ns is not None:
+        task.process.cpu_timers.append(timer)
     timer_id.write(U32(number))
     return 0
 
@@ -265,8 +274,11 @@ def timer_getoverrun(task: Task, number: int) -> int:
 
 @syscall(aarch64=111, x86_64=226)
 def timer_delete(task: Task, number: int) -> int:
-    _posix_timer(task, number).timer.cancel()
+    timer = _posix_timer(task, number).timer
+    timer.cancel()
     del task.posix_timers[number]
+    if timer in task.process.cpu_timers:
+        task.process.cpu_timers.remove(timer)
     return 0
 
 
@@ -274,5 +286,7 @@ def timer_delete(task: Task, number: int) -> int:
 def times(task: Task, buffer: Address) -> int:
     tick_ns = NANOSECONDS // TICKS_PER_SECOND
     if buffer:
-        task.mm.write(buffer, struct.pack("<4Q", task.user_ns() // tick_ns, task.system_ns() // tick_ns, 0, 0))
+        own, children = task.process.usage(), task.process.waited_usage
+        spent = own.user_ns, own.system_ns, children.user_ns, children.system_ns
+        task.mm.write(buffer, struct.pack("<4Q", *(ns // tick_ns for ns in spent)))
     return task.clock.monotonic_ns() // tick_ns

@@ -98,7 +98,7 @@ class SoftwareDriver:
             kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
             self._occurred(kind, task.cpu, not user, address)
 
-    def _sched_out(self, task: Task, cpu: Cpu) -> None:
+    def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
         if self._active:
             self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
         self._last_cpu[task] = cpu.number

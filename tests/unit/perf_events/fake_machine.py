@@ -200,7 +200,7 @@ class FakeMachine:
     def switch_to(self, task):
         """Another task runs, or (None) nobody."""
         if self._current is not None:
-            self.tracepoints.sched_out.fire(self._current, self.cpu)
+            self.tracepoints.sched_out.fire(self._current, self.cpu, task)
         self._current = task
         if task is not None:
             self.tracepoints.sched_in.fire(task, self.cpu)

@@ -1,0 +1,338 @@
+"""Lifecycle: how processes and threads come to be, change their program, and end."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from emulator.core_file import KernelCosts
+from emulator.cpu import Cpu
+from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
+from emulator.linux.file import FileTable
+from emulator.linux.file_tree import FileTree
+from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_STACK
+from emulator.linux.loader import Executable, Loader
+from emulator.linux.mapping import Mapping
+from emulator.linux.mm import MemoryMap
+from emulator.linux.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
+from emulator.linux.scheduler import Scheduler
+from emulator.linux.signal import (
+    CLD_DUMPED,
+    CLD_EXITED,
+    CLD_KILLED,
+    CORE_DUMPED,
+    SA_NOCLDWAIT,
+    SIG_IGN,
+    SIGCHLD,
+    SIGKILL,
+    SignalInfo,
+)
+from emulator.linux.task import CloneRequest, FileContext, KernelServices, Process, Task
+from emulator.linux.tracepoints import Tracepoints
+
+FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
+INIT_PID = 1  # whom orphans call their parent: nobody sees it, and it waits for them at once
+COMM_BEFORE_EXEC = "perfemu-exec"
+
+# uapi/linux/sched.h
+CLONE_VM = 0x0000_0100
+CLONE_VFORK = 0x0000_4000
+CLONE_SETTLS = 0x0008_0000
+CLONE_PARENT_SETTID = 0x0010_0000
+CLONE_CHILD_CLEARTID = 0x0020_0000
+CLONE_CHILD_SETTID = 0x0100_0000
+
+
+class Kernel(KernelServices, Protocol):
+    """What making and ending tasks needs (a ``Kernel``)."""
+
+    exit_status: int | None  # wait status word of the first process, which is the machine's
+
+    @property
+    def costs(self) -> KernelCosts: ...
+    @property
+    def file_tree(self) -> FileTree: ...
+    @property
+    def tracepoints(self) -> Tracepoints: ...
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    def current(self, cpu: Cpu) -> Task | None: ...
+
+    def work(self, task: Task, cycles: int) -> None:
+        """The kernel works for a task."""
+
+
+class Lifecycle:
+    """Makes and ends the tasks of one kernel. `most_tasks`: so many there may be, ended ones included."""
+
+    def __init__(self, kernel: Kernel, loader: Loader, most_tasks: int) -> None:
+        self._kernel = kernel
+        self._loader = loader
+        self._most_tasks = most_tasks
+        self._first: Task | None = None
+        self._last_tid = FIRST_PID
+
+    @property
+    def first(self) -> Task:
+        """The main thread of the machine's first process."""
+        assert self._first is not None, "the machine has no process yet"
+        return self._first
+
+    # ---- the first process
+
+    def prepare(self, program: Program) -> Task:
+        """The first process before its execve: an identity and files, and no memory. `start` calls this if need be."""
+        if self._first is not None:
+            return self._first
+        kernel = self._kernel
+        files = FileTable()
+        for number, descriptor in enumerate((program.stdin, program.stdout, program.stderr)):
+            if descriptor >= 0:
+                files.install_at(number, kernel.file_tree.standard_stream(descriptor, program.interactive))
+        kernel.file_tree.allow_writing(program.cwd)
+        process = Process(FIRST_PID, None, orphan_ppid=FIRST_PID - 1, pgid=FIRST_PID, sid=FIRST_PID - 1)
+        task = Task(
+            tid=FIRST_PID,
+            process=process,
+            comm=COMM_BEFORE_EXEC,
+            mm=self._loader.new_memory_map(),
+            files=files,
+            fs=FileContext(kernel.file_tree, program.cwd),
+            kernel=kernel,
+            cpu=kernel.cpus[0],
+            start_time_ns=kernel.clock.elapsed_ns(),
+            affinity=(1 << len(kernel.cpus)) - 1,
+        )
+        process.leader = task
+        process.threads.append(task)
+        files.limit = task.limits.soft(RLIMIT_NOFILE)
+        kernel.tasks[task.tid] = self._first = task
+        kernel.scheduler.begin(task)
+        return task
+
+    def start(self, program: Program) -> None:
+        """Make the first process and stop it at its first instruction. Raises ProgramError."""
+        task = self.prepare(program)
+        argv = tuple(_encode(argument) for argument in program.argv)
+        environment = tuple(_encode(f"{name}={value}") for name, value in program.environment)
+        try:
+            executable = self._loader.prepare(task, self._kernel.file_tree, program.path, program.cwd, argv)
+            self._replace(task, executable, environment, program.path)
+        except LinuxError as error:
+            status = NOT_FOUND if error.code == ENOENT else NOT_EXECUTABLE
+            raise ProgramError(error.why or f"{program.path}: {error.name}", status) from None
+        except MemoryError:
+            raise ProgramError(f"{program.path}: does not fit the machine's memory", NOT_EXECUTABLE) from None
+        self._kernel.scheduler.start(task)
+
+    # ---- execve
+
+    def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
+        """execve(2): raises LinuxError while the old program can go on; then there is no way back."""
+        executable = self._loader.prepare(task, self._kernel.file_tree, path, task.fs.cwd, tuple(argv))
+        try:
+            self._replace(task, executable, tuple(environment), path)
+        except (LinuxError, MemoryError) as error:
+            self._kernel.name_once(f"{path}: execve failed when the old program was gone: {error}")
+            self.end_process(task.process, SIGKILL)
+
+    def _replace(self, task: Task, executable: Executable, environment: tuple[bytes, ...], path: str) -> None:
+        """The point of no return of execve."""
+        kernel = self._kernel
+        old, new = task.mm, self._loader.new_memory_map()
+        new.stack_limit = task.limits.soft(RLIMIT_STACK)
+        new.minor_faults, new.major_faults = old.minor_faults, old.major_faults
+        self._watch(task.cpu, new)
+        task.mm = new
+        old.release()
+        task.process.mm_released.wake()
+        task.process.executable = executable.content.identity.path
+        kernel.tracepoints.task_exec.fire(task)
+        kernel.rename(task, path.rpartition("/")[2], by_exec=True)
+        ids = task.credentials.uid, task.credentials.gid
+        loaded = self._loader.load(executable, new, environment, path, ids)
+        task.signals.reset_for_exec()
+        task.files.close_on_exec()
+        task.clear_child_tid = 0
+        task.robust_list = 0, 0
+        task.cpu.set_address_space(new.space)
+        kernel.architecture.start_program(task.cpu.core, loaded.entry, loaded.stack_pointer)
+
+    def _watch(self, cpu: Cpu, mm: MemoryMap) -> None:
+        """Turn what the memory map tells into tracepoints, of whichever task the machine works for."""
+        kernel = self._kernel
+        mapped, faulted = kernel.tracepoints.mmap, kernel.tracepoints.page_fault
+        scheduler = kernel.scheduler
+
+        def on_map(mapping: Mapping) -> None:
+            task = scheduler.executing.current
+            if mapped and task is not None:
+                mapped.fire(task, mapping)
+
+        def on_fault(address: int, major: bool | None, user: bool) -> None:
+            task = scheduler.executing.current
+            if task is None:
+                return
+            kernel.work(task, kernel.costs.fault)
+            if faulted:
+                faulted.fire(task, address, major, user)
+
+        mm.on_map, mm.on_fault = on_map, on_fault
+
+    # ---- clone
+
+    def clone(self, parent: Task, request: CloneRequest) -> Task:
+        """A new process with one thread, which goes on where the parent's system call returns 0. Raises LinuxError.
+
+        With CLONE_VM both share the memory, as vfork(2) does until the child's exec.
+        """
+        kernel = self._kernel
+        if len(kernel.tasks) >= self._most_tasks:
+            raise LinuxError(EAGAIN, f"{len(kernel.tasks)} tasks: the machine has as many as it may")
+        if request.flags & CLONE_VM:
+            mm = parent.mm
+            mm.retain()
+        else:
+            mm = parent.mm.fork()
+            self._watch(parent.cpu, mm)
+        self._last_tid += 1
+        tid = self._last_tid
+        maker = parent.process
+        process = Process(tid, maker, pgid=maker.pgid, sid=maker.sid, exit_signal=request.exit_signal)
+        process.limits = maker.limits.copy()
+        process.executable = maker.executable
+        child = Task(
+            tid=tid,
+            process=process,
+            comm=parent.comm,
+            mm=mm,
+            files=parent.files.copy(),
+            fs=FileContext(parent.fs.system, parent.fs.cwd, parent.fs.umask),
+            kernel=kernel,
+            cpu=parent.cpu,
+            start_time_ns=kernel.clock.elapsed_ns(),
+            signals=parent.signals.forked(),
+            credentials=parent.credentials,
+            dumpable=parent.dumpable,
+            no_new_privileges=parent.no_new_privileges,
+            timer_slack_ns=parent.timer_slack_ns,
+            personality=parent.personality,
+            affinity=parent.affinity,
+            policy=parent.policy,
+            priority=parent.priority,
+            nice=parent.nice,
+        )
+        process.leader = child
+        process.threads.append(child)
+        maker.children[tid] = process
+        kernel.tasks[tid] = child
+        self._take_registers(parent, child, request)
+        if request.flags & CLONE_PARENT_SETTID:
+            parent.mm.write(request.parent_tid, tid.to_bytes(4, "little"))
+        if request.flags & CLONE_CHILD_SETTID:
+            mm.write(request.child_tid, tid.to_bytes(4, "little"))
+        if request.flags & CLONE_CHILD_CLEARTID:
+            child.clear_child_tid = request.child_tid
+        kernel.tracepoints.task_fork.fire(parent, child)
+        kernel.scheduler.add(child)
+        return child
+
+    def _take_registers(self, parent: Task, child: Task, request: CloneRequest) -> None:
+        """The child's are the parent's with the result 0, and a stack and thread pointer of its own if it is given."""
+        core, architecture = parent.cpu.core, self._kernel.architecture
+        own = core.save_state()
+        architecture.set_syscall_result(core, 0)
+        if request.stack_pointer:
+            core.write_register(architecture.sp, request.stack_pointer)
+        if request.flags & CLONE_SETTLS:
+            core.write_register(architecture.thread_pointer, request.tls)
+        child.registers = core.save_state()
+        core.restore_state(own)
+
+    # ---- the end
+
+    def end_thread(self, task: Task, status: int) -> None:
+        """exit(2): one thread ends; with the last one its process does."""
+        process = task.process
+        if len(process.threads) == 1:
+            self.end_process(process, status)
+        else:
+            self._end_task(task, status)
+
+    def _end_task(self, task: Task, status: int) -> None:
+        if task.exit_code is not None:
+            return
+        kernel = self._kernel
+        task.exit_code = status
+        call, task.call = task.call, None
+        kernel.tracepoints.task_exit.fire(task)
+        task.process.ended_usage += task.usage()
+        task.process.threads.remove(task)
+        kernel.scheduler.remove(task)
+        if call is not None:
+            call.generator.close()
+        task.mm.release()
+        task.process.mm_released.wake()
+        task.files.release()
+        if task is not task.process.leader:
+            del kernel.tasks[task.tid]
+
+    def end_process(self, process: Process, status: int) -> None:
+        """All threads end, in the order of their tids; the process stays a zombie until its parent waits for it."""
+        if process.exit_status is not None:
+            return
+        process.exit_status = status
+        for timer in (*process.interval_timers.values(), *(row.timer for row in process.posix_timers.values())):
+            timer.cancel()
+        for thread in list(process.threads):
+            self._end_task(thread, status)
+        for child in list(process.children.values()):
+            child.parent = None
+            if child.exit_status is not None:
+                self._forget(child)
+        process.children.clear()
+        if process is self.first.process:
+            self._kernel.exit_status = status
+            self._end_all()
+        elif process.parent is None:
+            self._forget(process)
+        else:
+            self._tell_parent(process, process.parent)
+
+    def _end_all(self) -> None:
+        """The machine ends with its first process, and what still runs with it."""
+        for task in list(self._kernel.tasks.values()):
+            self.end_process(task.process, SIGKILL)
+
+    def _tell_parent(self, process: Process, parent: Process) -> None:
+        """SIGCHLD with what happened; a parent that does not want to know has nobody to wait for."""
+        status, leader = process.exit_status, parent.leader
+        assert status is not None, "it has ended"
+        assert leader is not None, "every process has a main thread"
+        action = leader.signals.action(SIGCHLD)
+        nobody_waits = process.exit_signal == SIGCHLD and (
+            action.handler == SIG_IGN or bool(action.flags & SA_NOCLDWAIT)
+        )
+        if process.exit_signal and parent.exit_status is None:
+            signal = status & 0x7F
+            code = CLD_EXITED if not signal else CLD_DUMPED if status & CORE_DUMPED else CLD_KILLED
+            value = signal or status >> 8
+            self._kernel.send_signal(leader, SignalInfo(process.exit_signal, code, pid=process.pid, value=value))
+        parent.child_ended.wake()
+        if nobody_waits:
+            self.reap(process)
+
+    def reap(self, child: Process) -> None:
+        """An ended child has been waited for: nothing of it is left but what it used."""
+        parent = child.parent
+        assert parent is not None, "only a parent waits"
+        parent.waited_usage += child.ended_usage + child.waited_usage
+        del parent.children[child.pid]
+        self._forget(child)
+
+    def _forget(self, process: Process) -> None:
+        self._kernel.tasks.pop(process.pid, None)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,429 @@
+"""Scheduler: which task executes on which CPU, and for how long. The machine as a simulation of discrete events.
+
+Time is cycles, which every CPU counts from the machine's beginning, also while it idles. Next is the CPU whose time is
+lowest: a busy one's own, an idle one's first timer; the lowest number where they are equal. It executes a *turn*: to
+its next timer, to the end of its task's slice where others wait, and no more than a quantum where another CPU is busy,
+so that no two are further apart than that. With one busy CPU there are no turns but what timers make.
+
+Each CPU has a queue, first come, first served. A task that wakes comes to the end of the queue of the CPU that it ran
+on last, or to the lowest idle one that it may run on; a CPU that becomes idle takes from the longest queue. Nothing
+happens before its cause: a task made ready by a CPU that is ahead waits until its own CPU has come so far.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from emulator.clock import Clock
+from emulator.cpu import Cpu
+from emulator.linux.task import Task, TaskState
+from emulator.linux.timers import FOREVER, Timers
+from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.waiting import Sleep, Wake
+
+SLICE_NS = 3_000_000  # of a task with nice 0 while others wait (sched_base_slice_ns on a small machine)
+# kernel/sched/core.c, sched_prio_to_weight: the share of a task by its nice value, -20 to 19
+WEIGHTS = (
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+    9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
+    1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
+    110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+)  # fmt: skip
+
+Turn = tuple[Cpu, int]  # that CPU executes until that cycle
+
+
+class Host(Protocol):
+    """The kernel, as the scheduler calls it."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the machine's first process has."""
+
+    def work_switch(self, task: Task) -> None:
+        """The kernel takes the time of a switch, for `task`."""
+
+    def resume(self, task: Task) -> None:
+        """The call in which `task` slept goes on; `task.woken_by` says why."""
+
+    def return_to_user(self, task: Task) -> None:
+        """Signals may be pending."""
+
+    def nothing_left(self) -> None:
+        """All sleep, and there is nothing that could wake one of them: ends the machine's first process."""
+
+
+class RunQueue:
+    """One CPU's share of the tasks."""
+
+    def __init__(self, cpu: Cpu, timers: Timers) -> None:
+        self.cpu = cpu
+        self.timers = timers
+        self.current: Task | None = None
+        self.departing = False  # the current task sleeps, or has to go elsewhere
+        self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
+        self.waiting: deque[Task] = deque()
+        self.slice_end = 0  # cycle
+
+    def cycles(self) -> int:
+        return self.cpu.core.cycles
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and (self.current is None or self.departing)
+
+    def next_event(self) -> int | None:
+        """The cycle at which this CPU has something to do; None where nothing is in sight."""
+        now = self.cpu.core.cycles
+        if self.current is not None:
+            return now
+        due = self.timers.next_cycle()
+        if self.waiting:
+            due = min(due, self.waiting[0].ready_at)
+        return max(now, due) if due < FOREVER else None
+
+
+class Scheduler:
+    """The run queues of all CPUs. `attention` asks for a decision before anything executes."""
+
+    def __init__(
+        self, host: Host, cpus: Sequence[Cpu], clock: Clock, tracepoints: Tracepoints, quantum_cycles: int
+    ) -> None:
+        self._host = host
+        self._clock = clock
+        self._tracepoints = tracepoints
+        self._quantum_cycles = quantum_cycles
+        self._slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
+        self.queues = [RunQueue(cpu, Timers(clock, _cycles_of(cpu), self._note)) for cpu in cpus]
+        self.executing = self.queues[0]  # for which the machine works at the moment
+        clock.cycles = self.executing.cycles
+        self.attention = True
+        self._turn: Turn = cpus[0], 0
+
+    def _note(self) -> None:
+        self.attention = True
+
+    def current(self, cpu: Cpu) -> Task | None:
+        """The task of that CPU; None while it idles."""
+        return self.queues[cpu.number].current
+
+    # ---- turns
+
+    def next_turn(self) -> Turn | None:
+        """Who executes next, and until when; None when the machine's first process has ended."""
+        return self._decide() if self.attention else self._turn
+
+    def _decide(self) -> Turn | None:
+        """Let happen what is due, until there is a task that can execute."""
+        queue = self.executing
+        if queue.cpu.core.owes_exit:  # the exit on which an interrupt fell comes first
+            return queue.cpu, queue.cpu.core.cycles
+        while not self._host.ended:
+            self.attention = False
+            next_queue = self._next_queue()
+            if next_queue is None:
+                self._host.nothing_left()
+                continue
+            self._execute_for(next_queue)
+            until = self._advance(next_queue)
+            if until is not None:
+                self._turn = next_queue.cpu, until
+                return self._turn
+        return None
+
+    def _next_queue(self) -> RunQueue | None:
+        found: RunQueue | None = None
+        earliest = 0
+        for queue in self.queues:
+            at = queue.next_event()
+            if at is not None and (found is None or at < earliest):
+                found, earliest = queue, at
+        if found is not None and found.current is None and not found.waiting and not self._can_go_on():
+            return None
+        return found
+
+    def _can_go_on(self) -> bool:
+        """Whether any task can, now or when a timer has woken it."""
+        return any(queue.current is not None or queue.waiting or queue.timers.will_wake() for queue in self.queues)
+
+    def _execute_for(self, queue: RunQueue) -> None:
+        if queue is not self.executing:
+            self.executing = queue
+            self._clock.cycles = queue.cycles
+
+    def _advance(self, queue: RunQueue) -> int | None:
+        """One thing that this CPU has to do; if that is to execute, until which cycle."""
+        core = queue.cpu.core
+        now = core.cycles
+        timers = queue.timers
+        if timers.next_cycle() <= now:
+            timers.fire_due()
+            return None
+        task = queue.current
+        if task is None:
+            self._idle(queue, now)
+            return None
+        if queue.departing or self._slice_is_over(queue, now):
+            self._switch(queue, task)
+            return None
+        if task.call is not None:
+            self._host.resume(task)
+            return None
+        if task.signals.pending:
+            self._host.return_to_user(task)
+            if queue.current is not task or queue.departing or core.cycles != now:
+                return None
+        return self._turn_end(queue, now)
+
+    def _idle(self, queue: RunQueue, now: int) -> None:
+        """To the next timer or ready task; a task that is ready comes onto the CPU."""
+        until = queue.timers.next_cycle()
+        if queue.waiting:
+            if queue.waiting[0].ready_at <= now:
+                self._come(queue, queue.waiting.popleft())
+                return
+            until = min(until, queue.waiting[0].ready_at)
+        queue.cpu.idle(until - now)
+
+    def _turn_end(self, queue: RunQueue, now: int) -> int:
+        until = queue.timers.next_cycle()
+        if queue.waiting:
+            until = min(until, max(queue.slice_end, queue.waiting[0].ready_at))
+        for other in self.queues:
+            if other is queue or (at := other.next_event()) is None:
+                continue
+            if other.current is not None or other.waiting:
+                until = min(until, now + self._quantum_cycles)
+                self.attention = True  # the next turn may be another's
+            else:
+                until = min(until, at if at > now else now + self._quantum_cycles)
+        return until
+
+    def _slice_is_over(self, queue: RunQueue, now: int) -> bool:
+        return bool(queue.waiting) and now >= queue.slice_end and queue.waiting[0].ready_at <= now
+
+    # ---- switches
+
+    def _switch(self, queue: RunQueue, task: Task) -> None:
+        """The current task leaves its CPU, and the next one comes."""
+        self._host.work_switch(task)
+        if not queue.departing:
+            task.ready_at = queue.cpu.core.cycles
+            queue.waiting.append(task)
+        following = self._pick(queue)
+        self._leave(queue, task, following, preempted=not queue.departing)
+        if following is not None:
+            self._come(queue, following)
+
+    def _pick(self, queue: RunQueue) -> Task | None:
+        """Who comes next: the first of the queue, if it is ready, or for an empty one the first of the longest."""
+        if queue.waiting:
+            return queue.waiting.popleft() if queue.waiting[0].ready_at <= queue.cpu.core.cycles else None
+        for other in sorted(self.queues, key=lambda other: -len(other.waiting)):
+            for task in other.waiting:
+                if other is not queue and task.affinity >> queue.cpu.number & 1:
+                    other.waiting.remove(task)
+                    if task.ready_at <= queue.cpu.core.cycles:
+                        return task
+                    queue.waiting.append(task)
+                    return None
+        return None
+
+    def _leave(self, queue: RunQueue, task: Task, following: Task | None, *, preempted: bool = False) -> None:
+        assert task.running_since is not None, "a task that leaves a CPU has been on one"
+        task.cycles_used += queue.cpu.core.cycles - task.running_since
+        task.running_since = None
+        for timer in task.process.cpu_timers:
+            timer.suspend()
+        tracepoints = self._tracepoints
+        if tracepoints.sched_switch:
+            tracepoints.sched_switch.fire(queue.cpu, task, following, preempted)
+        tracepoints.sched_out.fire(task, queue.cpu, following)
+        queue.current = None
+        queue.departing = False
+
+    def _come(self, queue: RunQueue, task: Task) -> None:
+        cpu = queue.cpu
+        if task.cpu is not cpu:
+            self._tracepoints.sched_migrate_task.fire(task, task.cpu, cpu)
+            task.cpu = cpu
+        if queue.loaded is not task:
+            self._load(queue, task)
+        queue.current = task
+        task.running_since = cpu.core.cycles
+        for timer in task.process.cpu_timers:
+            timer.resume(queue.timers)
+        queue.slice_end = task.running_since + self._slice(task)
+        self._tracepoints.sched_in.fire(task, cpu)
+
+    def _load(self, queue: RunQueue, task: Task) -> None:
+        """Bring the registers of `task` into the core; they may be in another one."""
+        for other in self.queues:
+            if other is queue or other.loaded is task:
+                self._unload(other)
+        cpu = queue.cpu
+        if cpu.space is not task.mm.space:
+            cpu.set_address_space(task.mm.space)
+        assert task.registers is not None, f"task {task.tid} has no registers"
+        cpu.core.restore_state(task.registers)
+        queue.loaded = task
+
+    def _unload(self, queue: RunQueue) -> None:
+        task = queue.loaded
+        if task is None:
+            return
+        if task.registers is None:
+            task.registers = queue.cpu.core.save_state()
+        else:
+            queue.cpu.core.save_state_into(task.registers)
+        queue.loaded = None
+
+    def _slice(self, task: Task) -> int:
+        return self._slice_cycles * WEIGHTS[task.nice + 20] // WEIGHTS[20]
+
+    # ---- tasks
+
+    def begin(self, task: Task) -> None:
+        """The machine's first task is on the first CPU from the beginning; `start` tells that it runs."""
+        queue = self.queues[0]
+        queue.current = queue.loaded = task
+        task.running_since = queue.cpu.core.cycles
+        self.attention = True
+
+    def start(self, task: Task) -> None:
+        queue = self.queues[task.cpu.number]
+        queue.slice_end = queue.cpu.core.cycles + self._slice(task)
+        self._tracepoints.sched_in.fire(task, task.cpu)
+
+    def add(self, task: Task) -> None:
+        """A new task, whose registers are in `task.registers`."""
+        task.state = TaskState.RUNNABLE
+        queue = self._place(task)
+        task.cpu = queue.cpu
+        self._append(queue, task)
+
+    def remove(self, task: Task) -> None:
+        """A task has ended, wherever it was."""
+        for queue in self.queues:
+            if queue.current is task:
+                self._leave(queue, task, None)
+            if task in queue.waiting:
+                queue.waiting.remove(task)
+            if queue.loaded is task:
+                queue.loaded = None
+        self._end_sleep(task)
+        task.state = TaskState.ZOMBIE
+        task.registers = None
+        self.attention = True
+
+    def sleep(self, task: Task, sleep: Sleep) -> None:
+        """The current task of its CPU begins to sleep; before the next turn it leaves."""
+        queue = self.queues[task.cpu.number]
+        assert queue.current is task, f"task {task.tid} is on no CPU, and cannot begin to sleep"
+        queue.departing = self.attention = True
+        task.state = TaskState.SLEEPING
+        task.sleep = sleep
+        for waited in sleep.queues:
+            waited.add(task)
+        if sleep.until_ns is not None:
+            task.sleep_timer = queue.timers.at_time(sleep.until_ns, lambda: _time_out(task))
+        if sleep.interruptible and task.signals.deliverable():
+            self.wake(task, Wake.SIGNAL)
+
+    def _end_sleep(self, task: Task) -> None:
+        if task.sleep is not None:
+            for waited in task.sleep.queues:
+                waited.remove(task)
+            task.sleep = None
+        if task.sleep_timer is not None:
+            task.sleep_timer.cancel()
+            task.sleep_timer = None
+
+    def wake(self, task: Task, reason: Wake) -> bool:
+        """Whether it slept until now. The first reason counts."""
+        if task.sleep is None:
+            return False
+        self._end_sleep(task)
+        task.woken_by = reason
+        if task.process.stopped:
+            task.state = TaskState.STOPPED
+            return True
+        self._make_ready(task)
+        return True
+
+    def _make_ready(self, task: Task) -> None:
+        task.state = TaskState.RUNNABLE
+        queue = self._place(task)
+        tracepoints = self._tracepoints
+        if tracepoints.sched_wakeup:
+            tracepoints.sched_wakeup.fire(task, queue.cpu)
+        self._append(queue, task)
+
+    def _append(self, queue: RunQueue, task: Task) -> None:
+        task.ready_at = self.executing.cpu.core.cycles
+        queue.waiting.append(task)
+        self.attention = True
+
+    def _place(self, task: Task) -> RunQueue:
+        """The last CPU if that is idle, else the lowest idle one, else the last; of those that are allowed."""
+        last = self.queues[task.cpu.number]
+        if len(self.queues) == 1:
+            return last
+        allowed = [queue for queue in self.queues if task.affinity >> queue.cpu.number & 1]
+        if last in allowed and last.is_idle:
+            return last
+        return next((queue for queue in allowed if queue.is_idle), last if last in allowed else allowed[0])
+
+    def interrupt(self, task: Task) -> None:
+        """A signal has come: it ends a sleep, or is delivered before the task executes on."""
+        sleep = task.sleep
+        if sleep is not None and sleep.interruptible and task.signals.deliverable():
+            self.wake(task, Wake.SIGNAL)
+        self.attention = True
+
+    def yield_(self, task: Task) -> None:
+        """The current task lets the others of its CPU go first."""
+        self.queues[task.cpu.number].slice_end = 0
+        self.attention = True
+
+    def set_affinity(self, task: Task, mask: int) -> None:
+        """`mask` has at least one CPU. A task on another one leaves that."""
+        task.affinity = mask
+        queue = self.queues[task.cpu.number]
+        if mask >> queue.cpu.number & 1:
+            return
+        if queue.current is task and not queue.departing:
+            queue.departing = True
+            self._append(self._place(task), task)
+        for other in self.queues:
+            if task in other.waiting and not mask >> other.cpu.number & 1:
+                other.waiting.remove(task)
+                self._append(self._place(task), task)
+
+    def stop(self, task: Task) -> None:
+        """Its process is stopped: it leaves its CPU; asleep, it goes on sleeping, and stops when it wakes."""
+        if task.state is not TaskState.RUNNABLE:
+            return
+        task.state = TaskState.STOPPED
+        for queue in self.queues:
+            if queue.current is task:
+                queue.departing = True
+            if task in queue.waiting:
+                queue.waiting.remove(task)
+        self.attention = True
+
+    def go_on(self, task: Task) -> None:
+        """Its process is no longer stopped."""
+        if task.state is TaskState.STOPPED:
+            self._make_ready(task)
+
+
+def _cycles_of(cpu: Cpu) -> Callable[[], int]:
+    core = cpu.core
+    return lambda: core.cycles
+
+
+def _time_out(task: Task) -> None:
+    task.wake(Wake.TIMEOUT)

@@ -95,7 +95,7 @@ class Scheduler:
         self._clock = clock
         self._tracepoints = tracepoints
         self._quantum_cycles = quantum_cycles
-        self._slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
+        self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
         self.queues = [RunQueue(cpu, Timers(clock, _cycles_of(cpu), self._note)) for cpu in cpus]
         self.executing = self.queues[0]  # for which the machine works at the moment
         clock.cycles = self.executing.cycles
@@ -281,7 +281,7 @@ class Scheduler:
         queue.loaded = None
 
     def _slice(self, task: Task) -> int:
-        return self._slice_cycles * WEIGHTS[task.nice + 20] // WEIGHTS[20]
+        return self.slice_cycles * WEIGHTS[task.nice + 20] // WEIGHTS[20]
 
     # ---- tasks
 

@@ -211,7 +211,7 @@ def run_pieces(isa: str, seed: int, directory: Path) -> dict[ExitReason, int]:
                 machine.cpus[0].deliver_interrupts()
                 continue
             if reason is ExitReason.FAULT:
-                if kernel.current(machine.cpus[0]).mm.fault(core.fault_address, core.fault_access) is None:
+                if kernel.running(machine.cpus[0]).mm.fault(core.fault_address, core.fault_access) is None:
                     continue
                 break
             if reason is ExitReason.EXCEPTION:
@@ -315,14 +315,13 @@ def run_syscalls(isa: str, seed: int, directory: Path, log: list[str]) -> int:
         for count in range(CALLS_PER_RUN):
             if kernel.exit_status is not None:
                 return count
-            _fill(kernel.current(cpu), arguments, rng)
+            _fill(kernel.running(cpu), arguments, rng)
             values = [rng.choice(numbers), *(arguments.any() for _ in range(6))]
             log.append(" ".join(f"{value:#x}" for value in values))
             for register, value in zip(SYSCALL_REGISTERS[isa], values, strict=True):
                 cpu.core.write_register(register, value)
             kernel.handle_syscall(cpu)
-            if kernel.next_deadline() <= cpu.core.cycles:
-                kernel.handle_deadline(cpu)
+            kernel.scheduler.next_turn()  # somebody sleeps until his time has come; timers fire
         return CALLS_PER_RUN
     finally:
         os.close(nowhere)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from calls import result_of
 from emulator.arch import architecture
 from emulator.clock import Clock
 from emulator.linux.errors import EFAULT, LinuxError
@@ -19,6 +20,7 @@ from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.random import Random
 from emulator.linux.signal import SignalInfo, SignalState
 from emulator.linux.syscalls import table
+from emulator.linux.waiting import Sleep, Wake
 
 
 class NoPages:
@@ -69,7 +71,7 @@ class Kernel:
     messages: list[str]
     clock: Clock
     signals: list[SignalInfo] = field(default_factory=list)
-    timers: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(next_time=lambda: None))
+    cycles: int = 0  # ns
 
     def name_once(self, message: str) -> None:
         if message not in self.messages:
@@ -78,11 +80,13 @@ class Kernel:
     def send_signal(self, task: object, info: SignalInfo) -> None:
         self.signals.append(info)
 
-    def sleep_until(self, task: object, elapsed_ns: int | None) -> bool:
-        if elapsed_ns is None:
-            return False
-        self.clock.sleep(elapsed_ns - self.clock.elapsed_ns())
-        return True
+    def sleep(self, sleep: Sleep) -> Wake:
+        """Nobody else is there: a timeout passes, and where there is none the task is ended."""
+        if sleep.until_ns is None:
+            self.name_once(f"{sleep.what} waits for what nobody can bring")
+            return Wake.SIGNAL
+        self.cycles = sleep.until_ns
+        return Wake.TIMEOUT
 
 
 @dataclass(slots=True)
@@ -142,7 +146,7 @@ def make_guest(tmp_path):
         for name in ("cwd", "tmp", "elsewhere"):
             (tmp_path / name).mkdir(exist_ok=True)
         messages: list[str] = []
-        clock = Clock(lambda: 0, 1_000_000_000)
+        clock = Clock(lambda: kernel.cycles, 1_000_000_000)
         kernel = Kernel(messages, clock)
         arch = architecture(isa)
         tree = FileTree(
@@ -192,7 +196,7 @@ class Program:
         """The result, or a negative errno."""
         padded = tuple(argument & (1 << 64) - 1 for argument in arguments) + (0,) * (6 - len(arguments))
         try:
-            return self._calls[name](self.guest.task, padded)
+            return result_of(self._calls[name](self.guest.task, padded), self.guest.task.kernel.sleep)
         except LinuxError as error:
             return -error.code
 

@@ -24,7 +24,7 @@ class Machine:
         self.architecture = guest.task.architecture
         self.clock = guest.task.clock
         self.memory = SimpleNamespace(size_bytes=4 << 30)
-        self.cpus = [SimpleNamespace(number=0)]
+        self.cpus = [SimpleNamespace(number=0, idle_cycles=0, core=SimpleNamespace(cycles=0))]
         self.random = Random(1)
         self.file_tree = guest.tree
         self.comms: list[str] = []
@@ -58,7 +58,7 @@ class Machine:
         mm.auxiliary_vector = bytes(16)
         self.tasks = {1000: task}
 
-    def current(self, cpu: object) -> object:
+    def calling(self) -> object:
         return self.guest.task
 
     def rename(self, task: object, comm: str, by_exec: bool = False) -> None:

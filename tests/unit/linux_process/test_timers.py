@@ -1,4 +1,4 @@
-"""Timers: exact cycles, times that idling brings nearer, and periods."""
+"""Timers: exact cycles, times, and periods."""
 
 from __future__ import annotations
 
@@ -48,16 +48,27 @@ def test_a_cancelled_timer_is_as_if_it_had_never_been() -> None:
     assert hand.timers.next_cycle() == 20
 
 
-def test_idling_brings_times_nearer_but_not_cycles() -> None:
+def test_times_are_cycles() -> None:
     hand = Hand()
     hand.timers.at_time(100, lambda: hand.fires("time"))
     hand.timers.at_cycle(150, lambda: hand.fires("cycle"))
-    assert hand.timers.next_cycle() == 150  # 100 ns are 200 cycles
-    hand.clock.sleep(60)
-    assert hand.timers.next_cycle() == 80  # 40 ns are left
-    hand.cycles = 80
+    assert hand.timers.next_cycle() == 150
+    hand.cycles = 199  # 100 ns are 200 cycles
     hand.timers.fire_due()
-    assert hand.fired == ["time"]
+    assert hand.fired == ["cycle"]
+    hand.cycles = 200
+    hand.timers.fire_due()
+    assert hand.fired == ["cycle", "time"]
+
+
+def test_who_merely_observes_wakes_nobody() -> None:
+    hand = Hand()
+    hand.timers.at_cycle(10, lambda: hand.fires("observer"))
+    assert not hand.timers.will_wake()
+    timer = hand.timers.at_time(100, lambda: hand.fires("waker"))
+    assert hand.timers.will_wake()
+    timer.cancel()
+    assert not hand.timers.will_wake()
 
 
 def test_a_callback_may_set_the_next_timer() -> None:
@@ -90,12 +101,20 @@ def test_an_interval_timer_keeps_its_rhythm() -> None:
     assert hand.timers.next_cycle() == FOREVER
 
 
-def test_a_cpu_time_timer_does_not_advance_in_idle_time() -> None:
+def test_a_cpu_time_timer_rests_while_its_task_is_on_no_cpu() -> None:
     hand = Hand()
-    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"), hand.clock.busy_ns)
+    away = 0
+    timer = IntervalTimer(
+        hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.at(hand.cycles - away)
+    )
     timer.set(50, 0)
-    hand.clock.sleep(1_000_000)
-    assert hand.timers.next_cycle() == 100
+    hand.cycles = 40
+    timer.suspend()
+    assert hand.timers.next_cycle() == FOREVER
+    assert timer.remaining_ns() == 30
+    hand.cycles, away = 1_000_040, 1_000_000
+    timer.resume(hand.timers)
+    assert hand.timers.next_cycle() == 1_000_100
 
 
 def test_a_user_time_timer_waits_while_the_kernel_works() -> None:
@@ -103,7 +122,7 @@ def test_a_user_time_timer_waits_while_the_kernel_works() -> None:
     hand = Hand()
     kernel_cycles = 0
     timer = IntervalTimer(
-        hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.ns_of(hand.cycles - kernel_cycles)
+        hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.at(hand.cycles - kernel_cycles)
     )
     timer.set(50, 0)
     hand.cycles, kernel_cycles = 100, 60

@@ -96,11 +96,12 @@ class FakeBank:
 class FakeCore:
     def __init__(self):
         self.cycles = 0
+        self.idle_cycles = 0
         self.frames = []
 
     @property
     def pc(self):
-        return CODE + 4 * self.cycles
+        return CODE + 4 * (self.cycles - self.idle_cycles)
 
     @property
     def last_retired_pc(self):
@@ -196,6 +197,11 @@ class FakeMachine:
             if self.bank.overflowed() & self.bank.armed:
                 self.cpu.deliver_interrupts()
         self.timers.fire_due()
+
+    def idle(self, cycles):
+        """Time passes, and nothing is executed."""
+        self.cpu.core.cycles += cycles
+        self.cpu.core.idle_cycles += cycles
 
     def switch_to(self, task):
         """Another task runs, or (None) nobody."""

@@ -139,7 +139,7 @@ def test_an_event_of_a_task_counts_and_ages_only_while_the_task_runs():
     on_cpu = machine.open(INSTRUCTIONS.copy(read_format=TIMES), task=None, cpu=0)
     machine.run(100)
     machine.switch_to(None)
-    machine.clock.sleep(5000)
+    machine.idle(5000)
     machine.switch_to(machine.task)
     machine.run(11)
     assert struct.unpack("<3Q", event.read()) == (111, 111, 111)

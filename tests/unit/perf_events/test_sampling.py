@@ -204,7 +204,7 @@ def test_a_clock_event_keeps_the_rest_of_its_period_while_its_task_is_away():
     event = record(machine, CPU_CLOCK.copy(sample_period=100_000))
     machine.run(40_000)
     machine.switch_to(None)
-    machine.clock.sleep(1_000_000)
+    machine.idle(1_000_000)
     machine.switch_to(machine.task)
     machine.run(60_000)
     assert [sample.ip for sample in samples(event)] == [CODE + 400_000]

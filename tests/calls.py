@@ -1,0 +1,27 @@
+"""System calls without a scheduler: what a handler gives back, and for one that sleeps what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from emulator.linux.waiting import Sleep, Sleeping, Wake
+
+
+def result_of(given: int | Sleeping[int] | None, answer: Callable[[Sleep], Wake]) -> int | None:
+    """The result of a call; whenever it sleeps, `answer` says what wakes it. Raises LinuxError as the call does."""
+    if not isinstance(given, Generator):
+        return given
+    try:
+        sleep = next(given)
+        while sleep.interruptible:
+            sleep = given.send(answer(sleep))
+    except StopIteration as stop:
+        result: int | None = stop.value
+        return result
+    given.close()  # for ever, as nobody is there
+    return None
+
+
+def interrupted(sleep: Sleep) -> Wake:
+    """A signal comes at once."""
+    return Wake.SIGNAL

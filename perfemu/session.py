@@ -190,7 +190,8 @@ class Session:
             with interruption or Interruption():
                 return Ending(machine.run())
         finally:
-            self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, task.user_ns(), task.system_ns())
+            used = task.process.usage() + task.process.waited_usage
+            self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, used.user_ns, used.system_ns)
 
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""

@@ -1,4 +1,4 @@
-// The registers of a task that is not on a core: all that the engine keeps of them, floating point and vectors included.
+// The registers of a task that is not on a core: all that the engine keeps of them, vectors included.
 #pragma once
 
 #include <unicorn/unicorn.h>

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,12 @@ from guests import ISAS
 # Four times: fork; the n-th child counts down from 20,000 and exits with n. Then four times: wait4(-1, &status), add up
 # the exit statuses, which are the parent's own in the end.
 FORKS = {
-    "aarch64": "130080d2200280d2010080d2881b80d2010000d4800200b4730600917f1200f121ffff54140080d2950080d200008092e14300d1"
-    "020080d2030080d2882080d2010000d4e1035fb8217c08539402018bb50600f1c1feff54e00314aac80b80d2010000d401c489d2210400f1"
-    "e1ffff5460060091c80b80d2010000d4",
-    "x86_64": "31dbb8390000000f0585c07441ffc383fb0475ee4531e441bd0400000048c7c7ffffffff488d7424f031d24531d2b83d0000000f05"
-    "8b4424f0c1e8084101c441ffcd75d94489e7b8e70000000f05b9204e0000ffc975fc8d7b01b8e70000000f05",
+    "aarch64": "130080d2200280d2010080d2881b80d2010000d4800200b4730600917f1200f121ffff54140080d2950080d200008092"
+    "e14300d1020080d2030080d2882080d2010000d4e1035fb8217c08539402018bb50600f1c1feff54e00314aac80b80d2"
+    "010000d401c489d2210400f1e1ffff5460060091c80b80d2010000d4",
+    "x86_64": "31dbb8390000000f0585c07441ffc383fb0475ee4531e441bd0400000048c7c7ffffffff488d7424f031d24531d2b83d"
+    "0000000f058b4424f0c1e8084101c441ffcd75d94489e7b8e70000000f05b9204e0000ffc975fc8d7b01b8e70000000f"
+    "05",
 }
 # AArch64: 1, 8 a fork, 2, 11 a wait, 3 to exit; a child 2 + 40,000 + 3.
 # x86-64: 1, 7 a fork, 2, 11 a wait, 3; a child 3 + 40,000 + 3.
@@ -63,21 +66,27 @@ def test_four_cpus_do_in_a_quarter_of_the_time_what_one_does(isa: str, tmp_path:
     assert 40_000 < times[4] < 42_000
 
 
+Told = list[tuple[object, ...]]
+
+
+def _note_switch(told: Told, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
+    told.append((cpu.number, cpu.core.cycles, previous and previous.tid, following and following.tid, preempted))
+
+
+def _note_migration(told: Told, task: Task, old: Cpu, new: Cpu) -> None:
+    told.append((task.tid, old.number, new.number))
+
+
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_switches_and_migrations_are_told_and_two_runs_are_alike(cpus: int, tmp_path: Path) -> None:
     runs = []
     for _ in range(2):
         machine = forking_machine("aarch64", tmp_path, cpus)
-        told: list[tuple[object, ...]] = []
+        told: Told = []
         tracepoints = machine.kernel.tracepoints
 
-        def switch(cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool, told=told) -> None:  # type: ignore[no-untyped-def]
-            told.append(
-                (cpu.number, cpu.core.cycles, previous and previous.tid, following and following.tid, preempted)
-            )
-
-        tracepoints.sched_switch.subscribe(switch)
-        tracepoints.sched_migrate_task.subscribe(lambda task, old, new, told=told: told.append((task.tid, new.number)))
+        tracepoints.sched_switch.subscribe(partial(_note_switch, told))
+        tracepoints.sched_migrate_task.subscribe(partial(_note_migration, told))
         machine.run()
         runs.append(told)
     assert runs[0] == runs[1]
@@ -96,4 +105,4 @@ def test_what_waits_gets_the_cpu_when_a_slice_is_over(isa: str, tmp_path: Path) 
     machine.run()
     assert instructions(machine) == INSTRUCTIONS[isa]
     assert 12 <= len(preempted) <= 17
-    assert all(later - earlier == 10_000 for earlier, later in zip(preempted[1:10], preempted[2:10], strict=False))
+    assert all(later - earlier == 10_000 for earlier, later in pairwise(preempted[1:10]))

@@ -58,9 +58,9 @@ class Host(Protocol):
 class RunQueue:
     """One CPU's share of the tasks."""
 
-    def __init__(self, cpu: Cpu, timers: Timers) -> None:
+    def __init__(self, cpu: Cpu, clock: Clock, on_earlier: Callable[[], None]) -> None:
         self.cpu = cpu
-        self.timers = timers
+        self.timers = Timers(clock, self.cycles, on_earlier)
         self.current: Task | None = None
         self.departing = False  # the current task sleeps, or has to go elsewhere
         self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
@@ -96,7 +96,7 @@ class Scheduler:
         self._tracepoints = tracepoints
         self._quantum_cycles = quantum_cycles
         self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
-        self.queues = [RunQueue(cpu, Timers(clock, _cycles_of(cpu), self._note)) for cpu in cpus]
+        self.queues = [RunQueue(cpu, clock, self._note) for cpu in cpus]
         self.executing = self.queues[0]  # for which the machine works at the moment
         clock.cycles = self.executing.cycles
         self.attention = True
@@ -418,11 +418,6 @@ class Scheduler:
         """Its process is no longer stopped."""
         if task.state is TaskState.STOPPED:
             self._make_ready(task)
-
-
-def _cycles_of(cpu: Cpu) -> Callable[[], int]:
-    core = cpu.core
-    return lambda: core.cycles
 
 
 def _time_out(task: Task) -> None:

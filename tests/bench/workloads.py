@@ -97,12 +97,13 @@ def _run_raw(machine: Machine, cpu: Cpu) -> int:
         ExitReason.FAULT: kernel.handle_fault,
         ExitReason.EXCEPTION: kernel.handle_exception,
     }
-    while (status := kernel.exit_status) is None:
-        reason = cpu.core.run(kernel.next_deadline())
+    while (turn := kernel.scheduler.next_turn()) is not None:
+        reason = cpu.core.run(turn[1])
         if reason == ExitReason.EXCEPTION and _answer_mrs(machine, cpu):
             continue
         answers[reason](cpu)
-    return status
+    assert kernel.exit_status is not None, "the machine ends with its first process"
+    return kernel.exit_status
 
 
 def _answer_mrs(machine: Machine, cpu: Cpu) -> bool:
@@ -110,7 +111,7 @@ def _answer_mrs(machine: Machine, cpu: Cpu) -> bool:
     core = cpu.core
     if machine.config.isa != "aarch64" or core.exception != ExceptionKind.UNDEFINED:
         return False
-    word = int.from_bytes(machine.kernel.current(cpu).mm.read(core.pc, 4), "little")
+    word = int.from_bytes(machine.kernel.running(cpu).mm.read(core.pc, 4), "little")
     if word & 0xFFF00000 != 0xD5300000:
         return False
     core.write_register(word & 31, cpu.system_registers.read(SysReg.from_encoding(word >> 5 & 0x7FFF | 1 << 15)))

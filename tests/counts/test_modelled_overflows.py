@@ -61,8 +61,8 @@ def run(program: str, isa: str, core_name: str, watched: Probe | None = None, pe
         ExitReason.FAULT: kernel.handle_fault,
         ExitReason.EXCEPTION: kernel.handle_exception,
     }
-    while (status := kernel.exit_status) is None:
-        deadline = core.cycles + until if until else kernel.next_deadline()
+    while (turn := kernel.scheduler.next_turn()) is not None:
+        deadline = core.cycles + until if until else turn[1]
         reason = ExitReason(core.run(deadline))
         if reason is ExitReason.OVERFLOW:
             assert watched is not None
@@ -77,7 +77,8 @@ def run(program: str, isa: str, core_name: str, watched: Probe | None = None, pe
         else:
             answers[reason](cpu)
     totals = {probe.name: core.total(probe) for probe in Probe}
-    return Run(status, totals, core.cycles, overflows)
+    assert kernel.exit_status is not None
+    return Run(kernel.exit_status, totals, core.cycles, overflows)
 
 
 @cache

@@ -12,14 +12,13 @@ happens before its cause: a task made ready by a CPU that is ahead waits until i
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.run_queue import RunQueue
 from emulator.linux.task import Task, TaskState
-from emulator.linux.timers import FOREVER, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.waiting import Sleep, Wake
 
@@ -53,36 +52,6 @@ class Host(Protocol):
 
     def nothing_left(self) -> None:
         """All sleep, and there is nothing that could wake one of them: ends the machine's first process."""
-
-
-class RunQueue:
-    """One CPU's share of the tasks."""
-
-    def __init__(self, cpu: Cpu, clock: Clock, on_earlier: Callable[[], None]) -> None:
-        self.cpu = cpu
-        self.timers = Timers(clock, self.cycles, on_earlier)
-        self.current: Task | None = None
-        self.departing = False  # the current task sleeps, or has to go elsewhere
-        self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
-        self.waiting: deque[Task] = deque()
-        self.slice_end = 0  # cycle
-
-    def cycles(self) -> int:
-        return self.cpu.core.cycles
-
-    @property
-    def is_idle(self) -> bool:
-        return not self.waiting and (self.current is None or self.departing)
-
-    def next_event(self) -> int | None:
-        """The cycle at which this CPU has something to do; None where nothing is in sight."""
-        now = self.cpu.core.cycles
-        if self.current is not None:
-            return now
-        due = self.timers.next_cycle()
-        if self.waiting:
-            due = min(due, self.waiting[0].ready_at)
-        return max(now, due) if due < FOREVER else None
 
 
 class Scheduler:

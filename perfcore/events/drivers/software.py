@@ -101,7 +101,8 @@ class SoftwareDriver:
     def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
         if self._active:
             self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
-        self._last_cpu[task] = cpu.number
+        if task.exit_code is None:
+            self._last_cpu[task] = cpu.number
 
     def _sched_in(self, task: Task, cpu: Cpu) -> None:
         if self._last_cpu.pop(task, cpu.number) != cpu.number:

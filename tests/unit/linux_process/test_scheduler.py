@@ -1,0 +1,283 @@
+"""The scheduler on CPUs whose cycles the test moves: who executes where, when, and how long."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from emulator.clock import Clock
+from emulator.linux.scheduler import Scheduler
+from emulator.linux.signal import SIGUSR1, SignalInfo, SignalState
+from emulator.linux.task import TaskState
+from emulator.linux.timers import FOREVER
+from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.waiting import Sleep, WaitQueue, Wake
+
+
+class Core:
+    """Cycles, and registers that are the number of who put them there."""
+
+    def __init__(self) -> None:
+        self.cycles = 0
+        self.owes_exit = False
+        self.registers = 0
+
+    def elapse(self, cycles: int) -> None:
+        self.cycles += cycles
+
+    def save_state(self):
+        return SimpleNamespace(value=self.registers)
+
+    def save_state_into(self, state) -> None:
+        state.value = self.registers
+
+    def restore_state(self, state) -> None:
+        self.registers = state.value
+
+
+class Cpu:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.core = Core()
+        self.space = None
+        self.idle_cycles = 0
+
+    def set_address_space(self, space) -> None:
+        self.space = space
+
+    def idle(self, cycles: int) -> None:
+        self.core.elapse(cycles)
+        self.idle_cycles += cycles
+
+
+class Machine:
+    """The kernel, too: a call that sleeps is over when it has been woken."""
+
+    def __init__(self, cpus: int, tasks: int) -> None:
+        self.cpus = [Cpu(number) for number in range(cpus)]
+        self.tracepoints = Tracepoints()
+        self.ended = False
+        self.resumed: list[tuple[int, Wake, int]] = []
+        clock = Clock(lambda: 0, 1_000_000_000)
+        self.scheduler = Scheduler(self, self.cpus, clock, self.tracepoints, 1000)  # type: ignore[arg-type]
+        self.scheduler.slice_cycles = 10_000
+        self.tasks = [self.task(number) for number in range(tasks)]
+        self.scheduler.begin(self.tasks[0])
+        self.scheduler.start(self.tasks[0])
+        self.cpus[0].core.registers = 0
+        for task in self.tasks[1:]:
+            task.registers = SimpleNamespace(value=task.tid)
+            self.scheduler.add(task)
+
+    def task(self, number: int) -> SimpleNamespace:
+        task = Task(
+            tid=number,
+            cpu=self.cpus[0],
+            affinity=(1 << len(self.cpus)) - 1,
+            nice=0,
+            mm=SimpleNamespace(space=object()),
+            process=SimpleNamespace(cpu_timers=[], stopped=False),
+            signals=SignalState(),
+            state=TaskState.RUNNABLE,
+            registers=None,
+            cycles_used=0,
+            running_since=None,
+            ready_at=0,
+            call=None,
+            sleep=None,
+            sleep_timer=None,
+            woken_by=None,
+        )
+        task.wake = lambda reason: self.scheduler.wake(task, reason)
+        return task
+
+    # what the scheduler asks
+
+    def work_switch(self, task) -> None:
+        self.scheduler.executing.cpu.core.elapse(100)
+
+    def resume(self, task) -> None:
+        self.resumed.append((task.tid, task.woken_by, task.cpu.core.cycles))
+        task.call = task.woken_by = None
+
+    def return_to_user(self, task) -> None:
+        task.signals.pending.clear()
+
+    def nothing_left(self) -> None:
+        self.ended = True
+
+    # what the test does
+
+    def turn(self) -> tuple[int, int, int]:
+        """(CPU, task, cycles that it may execute); it does execute them."""
+        turn = self.scheduler.next_turn()
+        assert turn is not None
+        cpu, until = turn
+        task = self.scheduler.current(cpu)
+        assert task is not None
+        assert cpu.core.registers == task.tid
+        assert cpu.space is None or cpu.space is task.mm.space
+        length = until - cpu.core.cycles
+        if until < FOREVER:
+            cpu.core.cycles = until
+            self.scheduler.attention = True  # a DEADLINE
+        return cpu.number, task.tid, length
+
+    def sleep(self, task, *queues: WaitQueue, until_ns: int | None = None) -> None:
+        task.call = object()
+        self.scheduler.sleep(task, Sleep(queues, until_ns, "a test"))
+
+
+class Task(SimpleNamespace):
+    def __hash__(self) -> int:
+        return int(self.tid)
+
+
+def test_one_task_executes_without_turns() -> None:
+    machine = Machine(1, 1)
+    assert machine.turn() == (0, 0, FOREVER)
+    assert not machine.scheduler.attention
+
+
+def test_tasks_of_one_cpu_take_turns_in_slices() -> None:
+    machine = Machine(1, 3)
+    turns = [machine.turn() for _ in range(4)]
+    assert turns == [(0, 0, 10_000), (0, 1, 10_000), (0, 2, 10_000), (0, 0, 10_000)]
+    assert machine.cpus[0].core.cycles == 4 * 10_000 + 3 * 100  # of the switches
+    assert machine.tasks[0].cycles_used == 10_000 + 100  # who leaves pays
+
+
+def test_a_slice_is_as_long_as_nice_says() -> None:
+    machine = Machine(1, 2)
+    machine.tasks[1].nice = 5
+    machine.turn()
+    assert machine.turn() == (0, 1, 10_000 * 335 // 1024)
+
+
+def test_busy_cpus_are_never_further_apart_than_a_quantum() -> None:
+    machine = Machine(3, 3)
+    for _ in range(50):
+        assert machine.turn()[2] <= 1000
+        cycles = [cpu.core.cycles for cpu in machine.cpus]
+        assert max(cycles) - min(cycles) <= 1000
+    assert [task.cpu.number for task in machine.tasks] == [0, 1, 2]
+
+
+def test_sleepers_wake_in_their_order_and_not_before_their_time() -> None:
+    machine = Machine(1, 3)
+    queue = WaitQueue()
+    machine.sleep(machine.tasks[0], queue, until_ns=5000)
+    assert machine.turn()[1] == 1
+    machine.sleep(machine.tasks[1], queue)
+    assert machine.turn()[1] == 2
+    assert len(queue) == 1  # the first one's time has come
+    assert queue.wake() == 1
+    machine.sleep(machine.tasks[2], queue, until_ns=1_000_000)
+    assert [machine.turn()[1] for _ in range(2)] == [0, 1]
+    assert [(tid, reason) for tid, reason, _ in machine.resumed] == [(0, Wake.TIMEOUT), (1, Wake.READY)]
+
+
+def test_idle_time_passes_without_being_executed() -> None:
+    machine = Machine(1, 1)
+    machine.sleep(machine.tasks[0], until_ns=70_000)
+    assert machine.turn()[1] == 0
+    assert machine.resumed == [(0, Wake.TIMEOUT, 70_000)]
+    assert machine.cpus[0].idle_cycles == 70_000 - 100
+    assert machine.tasks[0].cycles_used == 100
+
+
+def test_what_all_sleep_for_and_nobody_can_bring_ends_the_machine() -> None:
+    machine = Machine(2, 2)
+    machine.scheduler.queues[1].timers.at_cycle(10**6, lambda: None)  # who merely observes brings nothing
+    machine.sleep(machine.tasks[0], WaitQueue())
+    assert machine.turn()[1] == 1
+    machine.sleep(machine.tasks[1], WaitQueue())
+    assert machine.scheduler.next_turn() is None
+    assert machine.ended
+
+
+def test_nothing_happens_before_its_cause() -> None:
+    """CPU 1 has been idle from cycle 0; at 7,000 CPU 0 wakes the task there, which does not go on before."""
+    machine = Machine(2, 2)
+    queue = WaitQueue()
+    machine.turn()
+    machine.turn()
+    machine.sleep(machine.tasks[1], queue)
+    cpu, _ = machine.scheduler.next_turn() or (None, 0)
+    assert cpu is machine.cpus[0]
+    cpu.core.cycles = 7000
+    queue.wake()
+    machine.scheduler.next_turn()
+    machine.cpus[0].core.cycles = 8000
+    machine.scheduler.attention = True
+    assert machine.turn()[:2] == (1, 1)
+    assert machine.resumed == [(1, Wake.READY, 7000)]
+
+
+def test_an_idle_cpu_takes_from_the_longest_queue_and_registers_come_along() -> None:
+    """Task 1 found CPU 1 idle; all others are on CPU 0, as they were made there."""
+    machine = Machine(2, 4)
+    told: list[tuple[int, int]] = []
+    machine.tracepoints.sched_migrate_task.subscribe(lambda task, old, new: told.append((task.tid, new.number)))
+    assert [machine.turn()[:2] for _ in range(2)] == [(0, 0), (1, 1)]
+    machine.sleep(machine.tasks[1], WaitQueue())
+    for _ in range(60):
+        machine.turn()
+    assert told == [(2, 1)]
+    assert all(machine.tasks[number].cycles_used for number in (0, 3))  # they take turns on CPU 0
+
+
+def test_affinity_moves_a_task_at_once() -> None:
+    machine = Machine(2, 1)
+    machine.turn()
+    machine.scheduler.set_affinity(machine.tasks[0], 0b10)
+    assert machine.turn()[:2] == (1, 0)
+
+
+def test_who_yields_goes_to_the_end_of_the_queue() -> None:
+    machine = Machine(1, 2)
+    machine.scheduler.next_turn()
+    machine.scheduler.yield_(machine.tasks[0])
+    assert machine.turn()[1] == 1
+
+
+def test_a_signal_ends_a_sleep_unless_it_is_blocked() -> None:
+    machine = Machine(1, 2)
+    task = machine.tasks[0]
+    machine.sleep(task, WaitQueue())
+    machine.scheduler.next_turn()
+    task.signals.blocked = 1 << (SIGUSR1 - 1)
+    task.signals.pending.append(SignalInfo(SIGUSR1))
+    machine.scheduler.interrupt(task)
+    assert task.state is TaskState.SLEEPING
+    task.signals.blocked = 0
+    machine.scheduler.interrupt(task)
+    assert (task.state, task.woken_by) == (TaskState.RUNNABLE, Wake.SIGNAL)
+
+
+def test_a_stopped_task_neither_executes_nor_forgets_that_it_was_woken() -> None:
+    machine = Machine(1, 2)
+    queue = WaitQueue()
+    machine.sleep(machine.tasks[0], queue)
+    assert machine.turn()[1] == 1
+    machine.tasks[0].process.stopped = True
+    queue.wake()
+    assert machine.turn()[1] == 1
+    machine.tasks[0].process.stopped = False
+    machine.scheduler.go_on(machine.tasks[0])
+    machine.scheduler.yield_(machine.tasks[1])
+    assert machine.turn()[1] == 0
+    assert machine.resumed[0][:2] == (0, Wake.READY)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_an_owed_exit_comes_before_everything(busy: bool) -> None:
+    machine = Machine(1, 2 if busy else 1)
+    machine.scheduler.next_turn()
+    core = machine.cpus[0].core
+    core.owes_exit = True
+    core.cycles = 50_000  # the slice is over
+    machine.scheduler.attention = True
+    assert machine.scheduler.next_turn() == (machine.cpus[0], 50_000)
+    assert machine.scheduler.current(machine.cpus[0]) is machine.tasks[0]

@@ -12,6 +12,7 @@ from emulator.linux.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLR
 from emulator.linux.mapping import PROT_WRITE
 from emulator.linux.signal import SI_KERNEL, SIGIO, SignalInfo
 from emulator.linux.task import Task
+from emulator.linux.waiting import WaitQueue
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent
@@ -82,6 +83,10 @@ class PerfEventFile(File):
         ready = event.ring_buffer.poll_ready
         event.ring_buffer.poll_ready = False
         return POLLIN if ready else 0
+
+    def wait_queues(self) -> tuple[WaitQueue, ...]:
+        buffer = self.event.ring_buffer
+        return (self.changed,) if buffer is None else (self.changed, buffer.readers)
 
     # ioctl
 

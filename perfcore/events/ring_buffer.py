@@ -11,6 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol
 
+from emulator.linux.waiting import WaitQueue
 from perfcore.abi import mmap_page
 from perfcore.abi.mmap_page import Capability
 
@@ -58,6 +59,7 @@ class RingBuffer:
         self.lost = 0  # records that found no room since the last PERF_RECORD_LOST
         self.poll_ready = False  # POLLIN is due
         self.on_wakeup: Callable[[], None] | None = None  # called at once, between two guest instructions
+        self.readers = WaitQueue()  # of the guest
         self._head = 0
         self._wakeup = 0  # bytes: the reader is woken when the head is `watermark` beyond
         self._samples = 0  # since the last wakeup by attr.wakeup_events
@@ -113,11 +115,16 @@ class RingBuffer:
                 woken = True
         _write_u64(self.page, _HEAD, head)
         if woken:
-            self.poll_ready = True
-            if self.on_wakeup is not None:
-                self.on_wakeup()
+            self.wake()
             return Written.WAKEUP
         return Written.STORED
+
+    def wake(self) -> None:
+        """There is something to read, or will never be."""
+        self.poll_ready = True
+        if self.on_wakeup is not None:
+            self.on_wakeup()
+        self.readers.wake()
 
     def drain(self) -> bytes:
         """Take all records that are there, and move data_tail behind them."""

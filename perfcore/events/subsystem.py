@@ -286,3 +286,4 @@ class PerfEvents:
                 parent.children.remove(event)
             elif event.ring_buffer is not None:
                 event.ring_buffer.poll_ready = True
+                event.ring_buffer.readers.wake()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Protocol
 
 from emulator.core_file import KernelCosts
@@ -197,6 +198,11 @@ class Lifecycle:
             self._watch(parent.cpu, mm)
         self._last_tid += 1
         tid = self._last_tid
+        try:
+            _write_tids(parent.mm, mm, request, tid)
+        except MemoryError:
+            mm.release()
+            raise
         maker = parent.process
         process = Process(tid, maker, pgid=maker.pgid, sid=maker.sid, exit_signal=request.exit_signal)
         process.limits = maker.limits.copy()
@@ -227,10 +233,6 @@ class Lifecycle:
         maker.children[tid] = process
         kernel.tasks[tid] = child
         self._take_registers(parent, child, request)
-        if request.flags & CLONE_PARENT_SETTID:
-            parent.mm.write(request.parent_tid, tid.to_bytes(4, "little"))
-        if request.flags & CLONE_CHILD_SETTID:
-            mm.write(request.child_tid, tid.to_bytes(4, "little"))
         if request.flags & CLONE_CHILD_CLEARTID:
             child.clear_child_tid = request.child_tid
         kernel.tracepoints.task_fork.fire(parent, child)
@@ -332,6 +334,17 @@ class Lifecycle:
 
     def _forget(self, process: Process) -> None:
         self._kernel.tasks.pop(process.pid, None)
+
+
+def _write_tids(parent: MemoryMap, child: MemoryMap, request: CloneRequest, tid: int) -> None:
+    """As in Linux, nobody hears of an address that cannot be written."""
+    for flag, mm, address in (
+        (CLONE_PARENT_SETTID, parent, request.parent_tid),
+        (CLONE_CHILD_SETTID, child, request.child_tid),
+    ):
+        if request.flags & flag:
+            with suppress(LinuxError):
+                mm.write(address, tid.to_bytes(4, "little"))
 
 
 def _encode(text: str) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from emulator import clock
 from emulator.arch.cpuid import Leaf, cpuid
-from emulator.linux import kernel
+from emulator.linux import lifecycle
 from emulator.linux.program import Program
 from emulator.linux.syscalls import identity
 from emulator.linux.syscalls.at import tree
@@ -59,7 +59,7 @@ def make_machine(config: MachineConfig, run: QemuRun, monkeypatch: pytest.Monkey
     """A machine that places programs where `run` had them, at that time."""
     if run.time_s:
         monkeypatch.setattr(clock, "REALTIME_AT_BOOT_NS", run.time_s * 1_000_000_000)
-    monkeypatch.setattr(kernel, "FIRST_PID", run.pid)
+    monkeypatch.setattr(lifecycle, "FIRST_PID", run.pid)
     monkeypatch.setattr(identity, "HOST_NAME", os.uname().nodename)
     monkeypatch.setattr(identity, "free_bytes", _as_free_as_the_host)
     machine = Machine(config)
@@ -86,7 +86,7 @@ def start(machine: Machine, program: Program) -> None:
     """Start `program` as qemu does."""
     machine.start(program)
     (task,) = machine.kernel.tasks.values()
-    task.ppid = os.getpid()
+    task.process.orphan_ppid = os.getpid()
     task.credentials = Credentials(os.getuid(), os.getgid(), ())
     superblock = tree(task).superblock
     superblock.host_uid = superblock.host_gid = -1  # owners are shown as they are

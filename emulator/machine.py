@@ -11,6 +11,11 @@ from emulator.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program
+from emulator.run_limits import RunLimits
+
+MEMORY_BYTES = 4 << 30
+QUANTUM_CYCLES = 1000
+MOST_TASKS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +24,16 @@ class MachineConfig:
 
     isa: str  # "aarch64" or "x86_64"
     core: CoreFile = field(default_factory=lambda: load_core("ideal"))
-    memory_bytes: int = 4 << 30
+    memory_bytes: int = MEMORY_BYTES
     seed: int = 0x9E3779B97F4A7C15  # of every random byte that a guest gets
     sysroot: str | None = None  # looked up before the plain path, as qemu-user's -L
     writable_paths: tuple[str, ...] = field(default=())  # besides the current directory and /tmp
     cpus: int = 1
-    quantum: int = 1000  # cycles by which busy CPUs may be apart
-    most_tasks: int = 4096  # processes and threads that there may be at once
+    quantum: int = QUANTUM_CYCLES  # cycles by which busy CPUs may be apart
+    schedule_seed: int | None = None  # None: the interleaving that is documented; else one drawn by this
+    most_tasks: int = MOST_TASKS  # processes and threads that there may be at once
+    most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
+    most_ns: int | None = None  # of its own time
 
 
 class Machine:
@@ -40,6 +48,12 @@ class Machine:
         core = self.cpus[0].core
         self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock)
+        self.limits = RunLimits(
+            self.kernel,
+            config.most_instructions,
+            config.most_ns,
+            most_per_cycle=1 if config.core.model is None else None,
+        )
 
     def start(self, program: Program) -> None:
         """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""

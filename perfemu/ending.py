@@ -7,6 +7,7 @@ import signal
 from dataclasses import dataclass
 
 _UNREMARKABLE = (signal.SIGINT, signal.SIGPIPE)  # shells end these programs without a word
+STOPPED = 124  # exit status of a program that a limit ended, as timeout(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,7 @@ class Ending:
     """A wait status word (wait(2)) in plain terms."""
 
     wait_status: int
+    stopped: str | None = None  # by which limit, if one ended it
 
     @property
     def signal(self) -> int | None:
@@ -22,13 +24,17 @@ class Ending:
 
     @property
     def exit_status(self) -> int:
-        """As a shell's ``$?``: 128 + n for signal n."""
+        """As a shell's ``$?``: 128 + n for signal n; 124 if a limit ended the program."""
+        if self.stopped is not None:
+            return STOPPED
         number = self.signal
         return os.WEXITSTATUS(self.wait_status) if number is None else 128 + number
 
     @property
     def message(self) -> str | None:
         """``Segmentation fault``, where the shell would say so."""
+        if self.stopped is not None:
+            return f"stopped: {self.stopped}"
         number = self.signal
         if number is None or number in _UNREMARKABLE:
             return None

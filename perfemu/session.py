@@ -15,8 +15,8 @@ from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program, ProgramError, identify
 from emulator.linux.task import Task
-from emulator.machine import Machine, MachineConfig
-from emulator.probes import Probe
+from emulator.machine import MEMORY_BYTES, MOST_TASKS, QUANTUM_CYCLES, Machine, MachineConfig
+from emulator.run_limits import executed
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
@@ -61,6 +61,13 @@ class GuestSettings:
     stdout: int = 1
     stderr: int = 2
     interactive: bool = False  # emulator.linux.program.Program.interactive
+    cpus: int = 1
+    quantum: int = QUANTUM_CYCLES  # cycles, emulator.machine.MachineConfig.quantum
+    schedule_seed: int | None = None
+    memory_bytes: int = MEMORY_BYTES
+    most_tasks: int = MOST_TASKS
+    most_instructions: int | None = None
+    most_ns: int | None = None  # of simulated time
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,13 @@ class Session:
             core=self.core,
             sysroot=settings.sysroot,
             writable_paths=settings.writable_paths,
+            cpus=settings.cpus,
+            quantum=settings.quantum,
+            schedule_seed=settings.schedule_seed,
+            memory_bytes=settings.memory_bytes,
+            most_tasks=settings.most_tasks,
+            most_instructions=settings.most_instructions,
+            most_ns=settings.most_ns,
         )
         try:
             machine = Machine(config)
@@ -188,18 +202,18 @@ class Session:
             raise PerfemuError(problem.message, problem.exit_status) from None
         try:
             with interruption or Interruption():
-                return Ending(machine.run())
+                return Ending(machine.run(), machine.kernel.stopped)
         finally:
             used = task.process.usage() + task.process.waited_usage
             self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, used.user_ns, used.system_ns)
 
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""
-        return self.machine.cpus[0].core.total(Probe.INST_RETIRED)
+        return executed(self.machine.cpus)
 
     def progress(self) -> int:
         """How many the guest had executed a moment ago; may be asked at any time."""
-        return self.machine.cpus[0].core.progress
+        return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 
 def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver]:

@@ -13,6 +13,7 @@ from emulator.clock import Clock
 from emulator.core_file import CoreFile, KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
 from emulator.linux import procfs, sysfs
+from emulator.linux.choices import Choices
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
 from emulator.linux.file import Caller, File
@@ -55,6 +56,8 @@ class Configuration(Protocol):
     @property
     def quantum(self) -> int: ...
     @property
+    def schedule_seed(self) -> int | None: ...
+    @property
     def most_tasks(self) -> int: ...
 
 
@@ -71,9 +74,11 @@ class Kernel:
         self.costs = config.core.kernel
         self._takes_time = config.core.model is not None or self.costs != KernelCosts()
         self.system_cycles = 0  # that all tasks together have used
-        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum)
+        choices = Choices(config.schedule_seed)
+        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices)
         self.tasks: dict[int, Task] = {}
         self.exit_status: int | None = None  # wait status word of the first process
+        self.stopped: str | None = None  # why the machine was stopped before that had ended by itself
         self.messages: Callable[[str], None] = _to_stderr
         self._said: set[str] = set()
         self.page_cache = PageCache(memory)
@@ -156,6 +161,11 @@ class Kernel:
     def exit_group(self, task: Task, status: int) -> None:
         """End the task's process with a wait status word."""
         self.lifecycle.end_process(task.process, status)
+
+    def stop(self, why: str) -> None:
+        """A limit has been reached: the machine's first process ends, and what else runs."""
+        self.stopped = why
+        self.exit_group(self.lifecycle.first, SIGKILL)
 
     def rename(self, task: Task, comm: str, by_exec: bool = False) -> None:
         task.comm = comm.encode("utf-8", "surrogateescape")[:COMM_LENGTH].decode("utf-8", "surrogateescape")

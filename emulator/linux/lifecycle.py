@@ -189,6 +189,7 @@ class Lifecycle:
         """
         kernel = self._kernel
         if len(kernel.tasks) >= self._most_tasks:
+            kernel.name_once(f"{parent.comm}: no task more than {self._most_tasks} (--max-tasks): EAGAIN")
             raise LinuxError(EAGAIN, f"{len(kernel.tasks)} tasks: the machine has as many as it may")
         if request.flags & CLONE_VM:
             mm = parent.mm

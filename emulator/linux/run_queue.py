@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.policies import rank
 from emulator.linux.task import Task
 from emulator.linux.timers import FOREVER, Timers
 
@@ -25,6 +26,15 @@ class RunQueue:
 
     def cycles(self) -> int:
         return self.cpu.core.cycles
+
+    def insert(self, task: Task, *, first: bool = False) -> None:
+        """Behind all of its rank and of higher ones, or before those of its rank."""
+        waiting, own = self.waiting, rank(task)
+        if not first and (not waiting or rank(waiting[-1]) >= own):
+            waiting.append(task)
+            return
+        place = sum(rank(other) > own or (not first and rank(other) == own) for other in waiting)
+        waiting.insert(place, task)
 
     @property
     def is_idle(self) -> bool:

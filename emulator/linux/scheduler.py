@@ -5,9 +5,10 @@ lowest: a busy one's own, an idle one's first timer; the lowest number where the
 its next timer, to the end of its task's slice where others wait, and no more than a quantum where another CPU is busy,
 so that no two are further apart than that. With one busy CPU there are no turns but what timers make.
 
-Each CPU has a queue, first come, first served. A task that wakes comes to the end of the queue of the CPU that it ran
-on last, or to the lowest idle one that it may run on; a CPU that becomes idle takes from the longest queue. Nothing
-happens before its cause: a task made ready by a CPU that is ahead waits until its own CPU has come so far.
+Each CPU has a queue, first come, first served, after those of higher real-time priority. A task that wakes comes to
+the end of the queue of the CPU that it ran on last, or to the lowest idle one that it may run on; a CPU that becomes
+idle takes from the longest queue. Nothing happens before its cause: a task made ready by a CPU that is ahead waits
+until its own CPU has come so far. With a seed, lengths, ties and idle CPUs are drawn (``Choices``).
 """
 
 from __future__ import annotations
@@ -17,19 +18,13 @@ from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.choices import Choices
+from emulator.linux.policies import ROUND_ROBIN_NS, SLICE_NS, rank, slice_cycles
 from emulator.linux.run_queue import RunQueue
 from emulator.linux.task import Task, TaskState
+from emulator.linux.timers import FOREVER
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.waiting import Sleep, Wake
-
-SLICE_NS = 3_000_000  # of a task with nice 0 while others wait (sched_base_slice_ns on a small machine)
-# kernel/sched/core.c, sched_prio_to_weight: the share of a task by its nice value, -20 to 19
-WEIGHTS = (
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
-    9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
-    1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
-    110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
-)  # fmt: skip
 
 Turn = tuple[Cpu, int]  # that CPU executes until that cycle
 
@@ -58,13 +53,21 @@ class Scheduler:
     """The run queues of all CPUs. `attention` asks for a decision before anything executes."""
 
     def __init__(
-        self, host: Host, cpus: Sequence[Cpu], clock: Clock, tracepoints: Tracepoints, quantum_cycles: int
+        self,
+        host: Host,
+        cpus: Sequence[Cpu],
+        clock: Clock,
+        tracepoints: Tracepoints,
+        quantum_cycles: int,
+        choices: Choices,
     ) -> None:
         self._host = host
         self._clock = clock
         self._tracepoints = tracepoints
         self._quantum_cycles = quantum_cycles
+        self._choices = choices
         self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
+        self._round_robin_cycles = clock.cycle_at(ROUND_ROBIN_NS)
         self.queues = [RunQueue(cpu, clock, self._note) for cpu in cpus]
         self.executing = self.queues[0]  # for which the machine works at the moment
         clock.cycles = self.executing.cycles
@@ -103,12 +106,17 @@ class Scheduler:
         return None
 
     def _next_queue(self) -> RunQueue | None:
-        found: RunQueue | None = None
+        first: list[RunQueue] = []
         earliest = 0
         for queue in self.queues:
             at = queue.next_event()
-            if at is not None and (found is None or at < earliest):
-                found, earliest = queue, at
+            if at is None or (first and at > earliest):
+                continue
+            if first and at == earliest:
+                first.append(queue)
+            else:
+                first, earliest = [queue], at
+        found = self._choices.one(first) if first else None
         if found is not None and found.current is None and not found.waiting and not self._can_go_on():
             return None
         return found
@@ -159,19 +167,28 @@ class Scheduler:
     def _turn_end(self, queue: RunQueue, now: int) -> int:
         until = queue.timers.next_cycle()
         if queue.waiting:
-            until = min(until, max(queue.slice_end, queue.waiting[0].ready_at))
+            until = min(until, self._gives_way_at(queue))
         for other in self.queues:
             if other is queue or (at := other.next_event()) is None:
                 continue
             if other.current is not None or other.waiting:
-                until = min(until, now + self._quantum_cycles)
+                until = min(until, now + self._choices.length(self._quantum_cycles))
                 self.attention = True  # the next turn may be another's
             else:
                 until = min(until, at if at > now else now + self._quantum_cycles)
         return until
 
     def _slice_is_over(self, queue: RunQueue, now: int) -> bool:
-        return bool(queue.waiting) and now >= queue.slice_end and queue.waiting[0].ready_at <= now
+        return bool(queue.waiting) and now >= self._gives_way_at(queue)
+
+    def _gives_way_at(self, queue: RunQueue) -> int:
+        """The cycle at which the first of those who wait takes the CPU from the current task."""
+        first, current = queue.waiting[0], queue.current
+        assert current is not None, "nobody waits for an idle CPU longer than until it looks"
+        above = rank(first) - rank(current)
+        if above < 0:
+            return FOREVER
+        return first.ready_at if above else max(queue.slice_end, first.ready_at)
 
     # ---- switches
 
@@ -179,8 +196,8 @@ class Scheduler:
         """The current task leaves its CPU, and the next one comes."""
         self._host.work_switch(task)
         if not queue.departing:
-            task.ready_at = queue.cpu.core.cycles
-            queue.waiting.append(task)
+            task.ready_at = now = queue.cpu.core.cycles
+            queue.insert(task, first=now < queue.slice_end)  # who is driven away comes again before its equals
         following = self._pick(queue)
         self._leave(queue, task, following, preempted=not queue.departing)
         if following is not None:
@@ -196,7 +213,7 @@ class Scheduler:
                     other.waiting.remove(task)
                     if task.ready_at <= queue.cpu.core.cycles:
                         return task
-                    queue.waiting.append(task)
+                    queue.insert(task)
                     return None
         return None
 
@@ -250,7 +267,8 @@ class Scheduler:
         queue.loaded = None
 
     def _slice(self, task: Task) -> int:
-        return self.slice_cycles * WEIGHTS[task.nice + 20] // WEIGHTS[20]
+        cycles = slice_cycles(task, self.slice_cycles, self._round_robin_cycles)
+        return FOREVER if cycles is None else self._choices.length(cycles)
 
     # ---- tasks
 
@@ -332,7 +350,7 @@ class Scheduler:
 
     def _append(self, queue: RunQueue, task: Task) -> None:
         task.ready_at = self.executing.cpu.core.cycles
-        queue.waiting.append(task)
+        queue.insert(task)
         self.attention = True
 
     def _place(self, task: Task) -> RunQueue:
@@ -343,7 +361,10 @@ class Scheduler:
         allowed = [queue for queue in self.queues if task.affinity >> queue.cpu.number & 1]
         if last in allowed and last.is_idle:
             return last
-        return next((queue for queue in allowed if queue.is_idle), last if last in allowed else allowed[0])
+        idle = [queue for queue in allowed if queue.is_idle]
+        if idle:
+            return self._choices.one(idle)
+        return last if last in allowed else allowed[0]
 
     def interrupt(self, task: Task) -> None:
         """A signal has come: it ends a sleep, or is delivered before the task executes on."""
@@ -355,6 +376,16 @@ class Scheduler:
     def yield_(self, task: Task) -> None:
         """The current task lets the others of its CPU go first."""
         self.queues[task.cpu.number].slice_end = 0
+        self.attention = True
+
+    def reclassify(self, task: Task) -> None:
+        """Its policy, priority or nice value have changed."""
+        for queue in self.queues:
+            if task in queue.waiting:
+                queue.waiting.remove(task)
+                queue.insert(task)
+            if queue.current is task:
+                queue.slice_end = queue.cpu.core.cycles + self._slice(task)
         self.attention = True
 
     def set_affinity(self, task: Task, mask: int) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+from decimal import Decimal, InvalidOperation
 
+from emulator.machine import MEMORY_BYTES, MOST_TASKS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
 from perfemu.cores import core, default_cores
@@ -12,6 +15,11 @@ from perfemu.ending import Ending
 from perfemu.environment import guest_environment
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.session import GuestSettings
+
+MOST_CPUS = 64  # that a mask of a word has room for
+LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
+_SIZE = re.compile(r"(\d{1,12})([kKmMgG]?)i?[bB]?")
+_SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
 
 
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +32,83 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
         "--env", metavar="NAME[=VALUE]", action="append", default=[], help="add a variable; without VALUE, yours"
     )
     group.add_argument("--inherit-env", action="store_true", help="give the guest all of your environment")
+    add_machine_options(parser)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="[--] PROGRAM [ARGS]", help="what to run")
+
+
+def add_machine_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("CPUs and limits")
+    group.add_argument(
+        "--cpus",
+        metavar="N",
+        type=_cpus,
+        default=1,
+        help=f"simulated CPUs, each with its core and PMU: 1 to {MOST_CPUS} [1]",
+    )
+    group.add_argument(
+        "--quantum",
+        metavar="CYCLES",
+        type=positive_int,
+        default=QUANTUM_CYCLES,
+        help=f"by which busy CPUs may be apart: less is finer, and slower [{QUANTUM_CYCLES}]",
+    )
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        type=_seed,
+        help="schedule otherwise: another N, another interleaving, the same each time",
+    )
+    group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after S seconds of simulated time")
+    group.add_argument("--max-instructions", metavar="N", type=positive_int, help="stop after N instructions")
+    group.add_argument(
+        "--max-tasks",
+        metavar="N",
+        type=positive_int,
+        default=MOST_TASKS,
+        help=f"processes and threads at once [{MOST_TASKS}]",
+    )
+    group.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=_memory,
+        default=MEMORY_BYTES,
+        help="of the machine: 512M, 8G [4G]",
+    )
+
+
+def _cpus(text: str) -> int:
+    number = positive_int(text)
+    if number > MOST_CPUS:
+        raise argparse.ArgumentTypeError(f"{number} is more than {MOST_CPUS}")
+    return number
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+
+
+def _seconds(text: str) -> int:
+    """Seconds, as ns."""
+    try:
+        nanoseconds = round(Decimal(text) * 1_000_000_000)
+    except (InvalidOperation, ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds") from None
+    if not 0 < nanoseconds < 1 << 62:
+        raise argparse.ArgumentTypeError(f"{text} is no time that could pass")
+    return nanoseconds
+
+
+def _memory(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size: 512M, 8G")
+    size = int(match[1]) << _SIZE_SHIFTS[match[2].upper()]
+    if not LEAST_MEMORY <= size <= MOST_MEMORY:
+        raise argparse.ArgumentTypeError(f"{text} is not within {LEAST_MEMORY >> 20}M..{MOST_MEMORY >> 30}G")
+    return size & -4096
 
 
 def add_core_options(parser: argparse._ActionsContainer, meaning: str = "core to run on") -> None:
@@ -78,6 +162,13 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
+        cpus=options.cpus,
+        quantum=options.quantum,
+        schedule_seed=options.seed,
+        memory_bytes=options.memory,
+        most_tasks=options.max_tasks,
+        most_instructions=options.max_instructions,
+        most_ns=options.timeout,
     )
 
 

@@ -35,7 +35,6 @@ EXAMPLES = """\
 _NOT_YET = {
     "-I, --interval-print": "counts at intervals",
     "--interval-count": "counts at intervals",
-    "--timeout": "an end after a time",
     "-D, --delay": "a start after a time",
     "-a, --all-cpus": "all CPUs",
     "-A, --no-aggr": "counts per CPU",

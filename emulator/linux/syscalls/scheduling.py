@@ -1,22 +1,27 @@
-"""Scheduling: CPUs, policies and priorities as one task on an idle machine has them."""
+"""Scheduling: CPUs, policies and priorities of tasks."""
 
 from __future__ import annotations
 
 import struct
+from enum import IntEnum
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, EPERM, ESRCH, LinuxError
+from emulator.linux.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
 from emulator.linux.structures import U32, Timespec
 from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
 from emulator.linux.task import Task
 
-SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE = 0, 1, 2, 3, 5, 6
-REAL_TIME = (SCHED_FIFO, SCHED_RR)
-POLICIES = (SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE)
 CPU_MASK_BYTES = 8  # as a kernel for up to 64 CPUs has it
-PRIO_PROCESS, PRIO_PGRP, PRIO_USER = range(3)
 ATTR_SIZE = 56  # struct sched_attr, version 1
 ATTR_MIN_SIZE = 48
-ROUND_ROBIN_NS = 100_000_000
+
+
+class PriorityOf(IntEnum):
+    """PRIO_* of getpriority(2)."""
+
+    PROCESS = 0
+    GROUP = 1
+    USER = 2
 
 
 def _find(task: Task, pid: int) -> Task:
@@ -70,18 +75,25 @@ def sched_getscheduler(task: Task, pid: int) -> int:
     return _find(task, pid).policy
 
 
+RESET_ON_FORK = 0x4000_0000  # SCHED_RESET_ON_FORK in a policy
+FLAG_RESET_ON_FORK, FLAG_KEEP_POLICY, FLAG_KEEP_PARAMS = 1, 8, 16  # SCHED_FLAG_* of sched_attr
+KNOWN_FLAGS = FLAG_RESET_ON_FORK | FLAG_KEEP_POLICY | FLAG_KEEP_PARAMS
+MOST_NICE, LEAST_NICE = -20, 19
+
+
 def _set_policy(task: Task, policy: int, priority: int) -> int:
     if policy not in POLICIES or policy == SCHED_DEADLINE:
         raise LinuxError(EINVAL, f"policy {policy}")
     if (policy in REAL_TIME) != (1 <= priority <= 99) or (policy not in REAL_TIME and priority):
         raise LinuxError(EINVAL, f"priority {priority} with policy {policy}")
     task.policy, task.priority = policy, priority
+    task.kernel.scheduler.reclassify(task)
     return 0
 
 
-@syscall(aarch64=119, x86_64=144, support=Support.ACCEPTED, note="one task runs, whatever its policy")
+@syscall(aarch64=119, x86_64=144)
 def sched_setscheduler(task: Task, pid: int, policy: int, parameters: In[U32]) -> int:
-    return _set_policy(_find(task, pid), policy & ~0x4000_0000, parameters.value)  # SCHED_RESET_ON_FORK
+    return _set_policy(_find(task, pid), policy & ~RESET_ON_FORK, parameters.value)
 
 
 @syscall(aarch64=121, x86_64=143)
@@ -90,7 +102,7 @@ def sched_getparam(task: Task, pid: int, parameters: Out[U32]) -> int:
     return 0
 
 
-@syscall(aarch64=118, x86_64=142, support=Support.ACCEPTED, note="one task runs, whatever its priority")
+@syscall(aarch64=118, x86_64=142)
 def sched_setparam(task: Task, pid: int, parameters: In[U32]) -> int:
     found = _find(task, pid)
     return _set_policy(found, found.policy, parameters.value)
@@ -107,16 +119,22 @@ def sched_getattr(task: Task, pid: int, attribute: Address, size: UInt, flags: U
     return 0
 
 
-@syscall(aarch64=274, x86_64=314, support=Support.ACCEPTED, note="one task runs, whatever its policy")
+@syscall(aarch64=274, x86_64=314)
 def sched_setattr(task: Task, pid: int, attribute: Address, flags: UInt) -> int:
     size = task.mm.read_u32(attribute) or ATTR_MIN_SIZE
     if size < ATTR_MIN_SIZE or size > 4096:
         raise LinuxError(E2BIG, f"sched_attr of {size} bytes")
-    _, policy, _, nice, priority = struct.unpack("<IIQiI", task.mm.read(attribute, 24))
+    _, policy, given_flags, nice, priority = struct.unpack("<IIQiI", task.mm.read(attribute, 24))
+    if flags or given_flags & ~KNOWN_FLAGS:
+        raise LinuxError(EINVAL, f"sched_attr with flags {flags or given_flags:#x}")
     found = _find(task, pid)
-    _set_policy(found, policy, priority)
-    found.nice = max(-20, min(nice, 19))
-    return 0
+    if given_flags & FLAG_KEEP_POLICY:
+        policy = found.policy
+    if given_flags & FLAG_KEEP_PARAMS:
+        nice, priority = found.nice, found.priority
+    if policy not in REAL_TIME:
+        found.nice = max(MOST_NICE, min(nice, LEAST_NICE))
+    return _set_policy(found, policy, priority)
 
 
 def _priority_range(policy: int) -> tuple[int, int]:
@@ -142,24 +160,34 @@ def sched_rr_get_interval(task: Task, pid: int, interval: Out[Timespec]) -> int:
     return 0
 
 
-def _nice_target(task: Task, which: int, who: int) -> Task:
-    if which not in (PRIO_PROCESS, PRIO_PGRP, PRIO_USER):
-        raise LinuxError(EINVAL, f"which {which}")
-    own = {PRIO_PROCESS: task.pid, PRIO_PGRP: task.pgid, PRIO_USER: task.credentials.uid}[which]
-    if who not in (0, own):
+def _nice_targets(task: Task, which: int, who: int) -> list[Task]:
+    """The threads that getpriority(2) is about: 0 is the caller's own thread, group or user."""
+    tasks = [other for other in task.kernel.tasks.values() if other.exit_code is None]
+    match which:
+        case PriorityOf.PROCESS:  # a thread
+            found = [other for other in tasks if other.tid == (who or task.tid)]
+        case PriorityOf.GROUP:
+            found = [other for other in tasks if other.pgid == (who or task.pgid)]
+        case PriorityOf.USER:
+            found = [other for other in tasks if other.credentials.uid == (who or task.credentials.uid)]
+        case _:
+            raise LinuxError(EINVAL, f"which {which}")
+    if not found:
         raise LinuxError(ESRCH, f"nobody is {who}")
-    return task
+    return found
 
 
 @syscall(aarch64=141, x86_64=140)
 def getpriority(task: Task, which: int, who: int) -> int:
     """The system call gives 20 less the nice value, so that no result looks like an error."""
-    return 20 - _nice_target(task, which, who).nice
+    return max(20 - other.nice for other in _nice_targets(task, which, who))
 
 
 @syscall(aarch64=140, x86_64=141)
 def setpriority(task: Task, which: int, who: int, nice: int) -> int:
-    _nice_target(task, which, who).nice = max(-20, min(nice, 19))
+    for other in _nice_targets(task, which, who):
+        other.nice = max(MOST_NICE, min(nice, LEAST_NICE))
+        task.kernel.scheduler.reclassify(other)
     return 0
 
 

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.clock import Clock
+from emulator.linux.choices import Choices
+from emulator.linux.policies import SCHED_FIFO, SCHED_RR
 from emulator.linux.scheduler import Scheduler
 from emulator.linux.signal import SIGUSR1, SignalInfo, SignalState
 from emulator.linux.task import TaskState
@@ -54,13 +56,13 @@ class Cpu:
 class Machine:
     """The kernel, too: a call that sleeps is over when it has been woken."""
 
-    def __init__(self, cpus: int, tasks: int) -> None:
+    def __init__(self, cpus: int, tasks: int, seed: int | None = None) -> None:
         self.cpus = [Cpu(number) for number in range(cpus)]
         self.tracepoints = Tracepoints()
         self.ended = False
         self.resumed: list[tuple[int, Wake, int]] = []
         clock = Clock(lambda: 0, 1_000_000_000)
-        self.scheduler = Scheduler(self, self.cpus, clock, self.tracepoints, 1000)  # type: ignore[arg-type]
+        self.scheduler = Scheduler(self, self.cpus, clock, self.tracepoints, 1000, Choices(seed))  # type: ignore[arg-type]
         self.scheduler.slice_cycles = 10_000
         self.tasks = [self.task(number) for number in range(tasks)]
         self.scheduler.begin(self.tasks[0])
@@ -76,6 +78,8 @@ class Machine:
             cpu=self.cpus[0],
             affinity=(1 << len(self.cpus)) - 1,
             nice=0,
+            policy=0,
+            priority=0,
             mm=SimpleNamespace(space=object()),
             process=SimpleNamespace(cpu_timers=[], stopped=False),
             signals=SignalState(),
@@ -213,6 +217,47 @@ def test_nothing_happens_before_its_cause() -> None:
     machine.scheduler.attention = True
     assert machine.turn()[:2] == (1, 1)
     assert machine.resumed == [(1, Wake.READY, 7000)]
+
+
+def test_who_has_a_higher_real_time_priority_takes_the_cpu_at_once() -> None:
+    """Task 0 goes on before task 1, in whose favour it did not give way."""
+    machine = Machine(1, 3)
+    queue = WaitQueue()
+    machine.tasks[2].policy, machine.tasks[2].priority = SCHED_FIFO, 10
+    machine.scheduler.reclassify(machine.tasks[2])
+    assert machine.turn()[1] == 2
+    machine.sleep(machine.tasks[2], queue)
+    assert machine.turn()[1] == 0
+    machine.scheduler.executing.slice_end = machine.cpus[0].core.cycles + 5000
+    queue.wake()
+    assert [machine.turn()[1:] for _ in range(2)] == [(2, FOREVER - machine.cpus[0].core.cycles)] * 2
+    machine.sleep(machine.tasks[2], queue)
+    assert machine.turn()[1] == 0
+
+
+def test_equal_priorities_wait_for_each_other_and_round_robin_gives_way() -> None:
+    machine = Machine(1, 3)
+    for task in machine.tasks:
+        task.policy, task.priority = SCHED_FIFO, 1
+        machine.scheduler.reclassify(task)
+    assert machine.turn()[1:] == (0, FOREVER)
+    machine.tasks[0].policy = SCHED_RR
+    machine.scheduler.reclassify(machine.tasks[0])
+    assert machine.turn()[1:] == (0, 100_000_000)
+    assert machine.turn()[1] == 1
+
+
+def _history(seed: int | None) -> list[tuple[int, int, int]]:
+    machine = Machine(2, 3, seed)
+    return [machine.turn() for _ in range(100)]
+
+
+def test_a_seed_is_another_interleaving_that_can_be_had_again() -> None:
+    histories = [_history(seed) for seed in (None, 1, 2)]
+    assert histories == [_history(seed) for seed in (None, 1, 2)]
+    assert histories[0] != histories[1] != histories[2] != histories[0]
+    assert all(length <= 1000 for history in histories for _, _, length in history)
+    assert all(length >= 500 for _, _, length in histories[1][:9])
 
 
 def test_an_idle_cpu_takes_from_the_longest_queue_and_registers_come_along() -> None:

@@ -1,0 +1,62 @@
+"""RunLimits: what a machine may execute at most, in instructions and in its own time. It stops between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from emulator.clock import Clock
+from emulator.cpu import Cpu
+from emulator.linux.timers import Timer
+from emulator.probes import Probe
+
+MOST_PER_CYCLE = 16  # instructions that any modelled core may retire in one
+
+
+class Kernel(Protocol):
+    """What stops (a ``Kernel``)."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def cpus(self) -> list[Cpu]: ...
+
+    def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer: ...
+
+    def stop(self, why: str) -> None:
+        """End the machine's first process, and with it the machine."""
+
+
+def executed(cpus: Sequence[Cpu]) -> int:
+    """Instructions of all CPUs. Not while one executes."""
+    return sum(cpu.core.total(Probe.INST_RETIRED) for cpu in cpus)
+
+
+class RunLimits:
+    """Timers that look whether a limit has been reached; no guest can tell that they are there.
+
+    With one CPU the last instruction is the one that was asked for, on a modelled core a few later, and with several
+    CPUs up to a quantum of each.
+    """
+
+    def __init__(
+        self, kernel: Kernel, most_instructions: int | None, most_ns: int | None, most_per_cycle: int | None
+    ) -> None:
+        self._kernel = kernel
+        self._most_per_cycle = most_per_cycle or MOST_PER_CYCLE
+        if most_ns is not None:
+            why = f"{most_ns / 1e9:g} s of simulated time are over (--timeout)"
+            kernel.add_timer(kernel.clock.cycle_at(most_ns), lambda: kernel.stop(why), kernel.cpus[0])
+        if most_instructions is not None:
+            self._look_again(most_instructions)
+
+    def _look_again(self, most: int) -> None:
+        """When it could have been reached."""
+        cpus = self._kernel.cpus
+        left = most - executed(cpus)
+        if left <= 0:
+            self._kernel.stop(f"{most:,} instructions have been executed (--max-instructions)")
+            return
+        first = cpus[0]
+        at = first.core.cycles + max(left // (self._most_per_cycle * len(cpus)), 1)
+        self._kernel.add_timer(at, lambda: self._look_again(most), first)

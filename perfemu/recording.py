@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, TextIO
 
 from emulator.linux.errors import LinuxError
@@ -27,7 +27,6 @@ from perfemu.session import GuestSettings, Session, cannot_know
 
 DEFAULT_EVENTS = ("cycles",)
 RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
-_CPU = 0  # inherited events have a buffer per CPU; there is one
 
 BuildIdOf = Callable[[str], bytes]
 
@@ -45,12 +44,13 @@ class Recorded:
 
 
 class _Drain:
-    """Moves whole records from the ring buffer to the file. Runs between two guest instructions, when half is full."""
+    """Moves whole records from all ring buffers to the file. Runs between two guest instructions, when half of one is
+    full."""
 
-    def __init__(self, buffer: RingBuffer, writer: PerfDataWriter, interruption: Interruption) -> None:
+    def __init__(self, buffers: Sequence[RingBuffer], writer: PerfDataWriter, interruption: Interruption) -> None:
         self.samples = 0
         self.wakeups = 0
-        self._buffer = buffer
+        self._buffers = buffers
         self._writer = writer
         self._interruption = interruption
 
@@ -62,7 +62,8 @@ class _Drain:
             self._interruption.release()
 
     def now(self) -> None:
-        records = self._buffer.drain()
+        """CPU after CPU: readers sort the records of a round by time."""
+        records = b"".join(buffer.drain() for buffer in self._buffers)
         if records:
             self.wakeups += 1
             self.samples += _count_samples(records)
@@ -80,15 +81,20 @@ def _count_samples(records: bytes) -> int:
     return count
 
 
-def open_sampling(session: Session, specs: Sequence[EventSpec], attrs: Sequence[PerfEventAttr]) -> list[PerfEvent]:
-    """One event per spec; PerfemuError if one is not supported, for a profile without it would mislead."""
+def open_sampling(
+    session: Session, specs: Sequence[EventSpec], attrs: Sequence[PerfEventAttr], cpu: int
+) -> list[PerfEvent]:
+    """One event per spec, which counts the program on `cpu`.
+
+    PerfemuError if one is not supported, for a profile without it would mislead.
+    """
     opened: list[PerfEvent] = []
     leader: PerfEvent | None = None
     for spec, attr in zip(specs, attrs, strict=True):
         if spec.counts_no_user_mode:
             raise PerfemuError(f"the {spec.name} event is not supported: only user mode is executed")
         try:
-            event = session.open(attr, _CPU, leader=None if spec.leads else leader)
+            event = session.open(attr, cpu, leader=None if spec.leads else leader)
         except LinuxError as error:
             reason = f": {error.why}" if error.why else ""
             what = "is not supported" if cannot_know(error) else "cannot be opened"
@@ -97,6 +103,12 @@ def open_sampling(session: Session, specs: Sequence[EventSpec], attrs: Sequence[
             leader = event
         opened.append(event)
     return opened
+
+
+def _never_counted(on_cpus: Sequence[PerfEvent]) -> bool:
+    """Whether an event, which has been opened on each CPU, was on the PMU of none."""
+    values = [event.read_values() for event in on_cpus]
+    return any(value.enabled for value in values) and not any(value.running for value in values)
 
 
 def _groups(specs: Sequence[EventSpec]) -> tuple[EventGroup, ...]:
@@ -121,20 +133,23 @@ def record(
     """
     session = Session(settings)
     specs = [user_mode_only(spec) for spec in session.parse(events)]
-    attrs = record_attrs(specs, sampling)
-    opened = open_sampling(session, specs, attrs)
-    buffer = RingBuffer.allocate(RING_BUFFER_PAGES)
-    for event in opened:
-        event.attach_buffer(buffer)
+    attrs = record_attrs(specs, sampling if settings.cpus == 1 else replace(sampling, cpu=True))
+    opened = [open_sampling(session, specs, attrs, cpu) for cpu in range(settings.cpus)]
+    buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in opened]  # as perf: inherited events have one per CPU
+    for buffer, events_of_cpu in zip(buffers, opened, strict=True):
+        for event in events_of_cpu:
+            event.attach_buffer(buffer)
     features = machine_features(session.machine, command_line, session.pmu_types)
     features.groups = _groups(specs)
     described = [
-        EventDescription(attr, (event.id,), spec.name) for attr, event, spec in zip(attrs, opened, specs, strict=True)
+        EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
+        for attr, spec, on_cpus in zip(attrs, specs, zip(*opened, strict=True), strict=True)
     ]
     with Interruption() as interruption:
         writer = _writer(output, described, features)
-        drain = _Drain(buffer, writer, interruption)
-        buffer.on_wakeup = drain
+        drain = _Drain(buffers, writer, interruption)
+        for buffer in buffers:
+            buffer.on_wakeup = drain
         ending, interrupted_by = None, None
         try:
             if progress is None:
@@ -153,9 +168,8 @@ def record(
             features.build_ids = _build_ids(writer.mapped_files, build_id_of)
         writer.close()
         size_bytes = os.path.getsize(output) if isinstance(output, str) else writer.data_bytes
-        values = [event.read_values() for event in opened]
         never_counted = tuple(
-            spec.name for spec, value in zip(specs, values, strict=True) if value.enabled and not value.running
+            spec.name for spec, on_cpus in zip(specs, zip(*opened, strict=True), strict=True) if _never_counted(on_cpus)
         )
         return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, never_counted)
 

@@ -25,7 +25,7 @@ class PerfEventContext:
         self.events: list[PerfEvent] = []  # all, in order of opening
         self.running_on: CpuContext | None = None
         self._time = 0
-        self._since = 0
+        self._since = 0  # by the clock of the CPU that it is on
 
     @property
     def task(self) -> Task | None:
@@ -34,10 +34,10 @@ class PerfEventContext:
     def time(self) -> int:
         if self.running_on is None:
             return self._time
-        return self._time + self._clock.monotonic_ns() - self._since
+        return self._time + self._clock.at(self.running_on.cpu.core.cycles) - self._since
 
     def start_time(self, cpu: CpuContext) -> None:
-        self._since = self._clock.monotonic_ns()
+        self._since = self._clock.at(cpu.cpu.core.cycles)
         self.running_on = cpu
 
     def stop_time(self) -> None:

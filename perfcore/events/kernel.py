@@ -33,5 +33,5 @@ class Linux(Protocol):
     def current(self, cpu: Cpu) -> Task | None:
         """The task that runs on `cpu`."""
 
-    def add_timer(self, cycle: int, callback: Callable[[], None]) -> Timer:
-        """Call `callback` at exactly that cycle."""
+    def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer:
+        """Call `callback` at exactly that cycle of `cpu` (None: of the one that executes)."""

@@ -1,39 +1,46 @@
 """Tick: the scheduler's tick, as far as events need it: frequencies are adjusted, and throttled events go on.
 
-It exists only while an event needs it, and falls on multiples of TICK_NS of guest time. The guest sees nothing of it.
+Each CPU's exists only while an event there needs it, and falls on multiples of TICK_NS of guest time. The guest sees
+nothing of it.
 """
 
 from __future__ import annotations
 
-from perfcore.events.event import EventState, PerfEvent
+from emulator.cpu import Cpu
+from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.settings import TICK_NS
 
 
 class Tick:
-    """perf_event_task_tick, for all CPUs at once."""
+    """perf_event_task_tick of every CPU."""
 
     def __init__(self, kernel: Linux) -> None:
         self._kernel = kernel
-        self._events: dict[PerfEvent, None] = {}  # in the order in which they asked
-        self._armed = False
+        self._events: dict[int, dict[PerfEvent, None]] = {}  # by CPU, in the order in which they asked
+        self._armed: set[int] = set()  # CPUs
 
     def want(self, event: PerfEvent) -> None:
-        self._events[event] = None
-        if not self._armed:
-            self._arm()
+        """At the next tick of the CPU that `event` is on."""
+        cpu = event.on_cpu
+        assert cpu is not None, "who needs a tick is on a CPU"
+        self._events.setdefault(cpu.number, {})[event] = None
+        if cpu.number not in self._armed:
+            self._arm(cpu)
 
-    def _arm(self) -> None:
+    def _arm(self, cpu: Cpu) -> None:
         clock = self._kernel.clock
-        next_ns = (clock.elapsed_ns() // TICK_NS + 1) * TICK_NS
-        self._kernel.add_timer(clock.cycle_at(next_ns), self._fire)
-        self._armed = True
+        next_ns = (clock.at(cpu.core.cycles) // TICK_NS + 1) * TICK_NS
+        self._kernel.add_timer(clock.cycle_at(next_ns), lambda: self._fire(cpu), cpu)
+        self._armed.add(cpu.number)
 
-    def _fire(self) -> None:
-        self._armed = False
-        for event in list(self._events):
-            event.tick()
-            if event.state != EventState.ACTIVE or not event.wants_tick:
-                del self._events[event]
-        if self._events and not self._armed:
-            self._arm()
+    def _fire(self, cpu: Cpu) -> None:
+        self._armed.discard(cpu.number)
+        events = self._events[cpu.number]
+        for event in list(events):
+            if event.on_cpu is cpu:
+                event.tick()
+            if event.on_cpu is not cpu or not event.wants_tick:
+                del events[event]
+        if events and cpu.number not in self._armed:
+            self._arm(cpu)

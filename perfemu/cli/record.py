@@ -47,7 +47,6 @@ _NOT_YET = {
     "-n, --no-samples": "no samples",
     "-N, --no-buildid-cache": "the build-id cache: nothing is put there",
     "-R, --raw-samples": "raw data",
-    "-s, --stat": "counts per thread",
     "-v, --verbose": "more words",
     "--filter": "event filters",
     "--max-size": "a limit of the file's size",
@@ -73,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--call-graph", metavar="fp", type=_call_graph, help="the same")
     parser.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
+    parser.add_argument("-s", "--stat", action="store_true", help="record the counts of each task at its end")
+    parser.add_argument("--sample-cpu", action="store_true", help="record the CPU of each sample; always, if several")
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
     add_guest_options(parser)
@@ -103,6 +104,8 @@ def run(options: argparse.Namespace) -> int:
         period=options.count,
         callchains=options.callchains or options.call_graph is not None,
         inherit=not options.no_inherit,
+        cpu=options.sample_cpu,
+        per_thread_counts=options.stat,
     )
     settings = guest_settings(options)
     output: str | BinaryIO = options.output

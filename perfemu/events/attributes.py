@@ -21,6 +21,8 @@ class Sampling:
     period: int | None = None  # instead of the frequency
     callchains: bool = False
     inherit: bool = True
+    cpu: bool = False  # which one, in each sample
+    per_thread_counts: bool = False  # a READ record at the end of each task but the first
 
 
 def _base_attr(spec: EventSpec) -> PerfEventAttr:
@@ -92,6 +94,10 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
             sample_type |= SampleType.PERIOD if sampling.period is None else 0
     if sampling.callchains:
         sample_type |= SampleType.CALLCHAIN
+    if sampling.cpu:
+        sample_type |= SampleType.CPU
+    if sampling.per_thread_counts:
+        read_format |= ReadFormat.TOTAL_TIME_ENABLED | ReadFormat.TOTAL_TIME_RUNNING
     if frequency is not None:
         sample_type |= SampleType.PERIOD
     flag = int(tracking)
@@ -101,6 +107,7 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         sample_type=sample_type,
         read_format=read_format,
         inherit=int(sampling.inherit and not spec.modifiers.sample_read),
+        inherit_stat=int(sampling.per_thread_counts),
         sample_id_all=1,
         mmap=flag,
         comm=flag,

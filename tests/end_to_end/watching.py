@@ -47,7 +47,7 @@ class Watch:
         buffer = RingBuffer.allocate(PAGES)
         taken: list[int] = []
         buffer.on_wakeup = lambda: taken.append(len(buffer.drain()))
-        for event in open_sampling(session, specs, attrs):
+        for event in open_sampling(session, specs, attrs, 0):
             event.attach_buffer(buffer)
         return lambda: sum(taken) + len(buffer.drain())
 

@@ -56,7 +56,7 @@ class ClockDriver:
         if event.is_sampling:
             left = hw.period_left
             hw.period_left = 0
-            hw.expiry = self._kernel.clock.elapsed_ns() + (left or max(hw.sample_period, SHORTEST_PERIOD_NS))
+            hw.expiry = self._elapsed_ns(event) + (left or max(hw.sample_period, SHORTEST_PERIOD_NS))
             self._set_timer(event)
 
     def stop(self, event: PerfEvent, update: bool = True) -> None:
@@ -68,7 +68,7 @@ class ClockDriver:
         timer = self._timers.pop(event, None)
         if timer is not None:
             timer.cancel()
-            hw.period_left = max(hw.expiry - self._kernel.clock.elapsed_ns(), SHORTEST_PERIOD_NS)
+            hw.period_left = max(hw.expiry - self._elapsed_ns(event), SHORTEST_PERIOD_NS)
 
     def read(self, event: PerfEvent) -> None:
         hw = event.hw
@@ -87,11 +87,16 @@ class ClockDriver:
         """ns of this clock."""
         if self._config == SoftwareId.TASK_CLOCK:
             return event.context.time()
-        return self._kernel.clock.monotonic_ns()
+        return self._elapsed_ns(event)
+
+    def _elapsed_ns(self, event: PerfEvent) -> int:
+        """By the clock of the CPU that it is on."""
+        assert event.on_cpu is not None, "a clock that is not stopped is on a CPU"
+        return self._kernel.clock.at(event.on_cpu.core.cycles)
 
     def _set_timer(self, event: PerfEvent) -> None:
         cycle = self._kernel.clock.cycle_at(event.hw.expiry)
-        self._timers[event] = self._kernel.add_timer(cycle, partial(self._expired, event))
+        self._timers[event] = self._kernel.add_timer(cycle, partial(self._expired, event), event.on_cpu)
 
     def _expired(self, event: PerfEvent) -> None:
         """perf_swevent_hrtimer. If idle time has passed several periods at once: one sample (hrtimer_forward_now)."""
@@ -110,7 +115,7 @@ class ClockDriver:
             del self._timers[event]
             return
         period = max(hw.sample_period, SHORTEST_PERIOD_NS)
-        passed = self._kernel.clock.elapsed_ns() - hw.expiry
+        passed = self._elapsed_ns(event) - hw.expiry
         hw.expiry += (passed // period + 1) * period
         self._set_timer(event)
 

@@ -176,7 +176,7 @@ class FakeMachine:
     def current(self, cpu):
         return self._current
 
-    def add_timer(self, cycle, callback):
+    def add_timer(self, cycle, callback, cpu=None):
         return self.timers.at_cycle(cycle, callback)
 
     def open(self, attr, group=None, task="current", cpu=-1, owner=None, flags=0):

@@ -1,0 +1,109 @@
+"""stat and record follow a program's children, on one CPU and on several: every instruction is counted once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from end_to_end.assembled import program
+from end_to_end.command import perfemu
+from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
+from guests import ISAS
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import PerfType, ReadFormat
+from perfcore.events.event import PerfEvent
+from perfemu.api import record, report, stat
+from perfemu.session import GuestSettings, Session
+from real_perf import RealPerf
+
+CHILD = {"aarch64": 40_005, "x86_64": 40_006}  # instructions of each of the four
+SCHEDULES = [
+    (),
+    ("--cpus", "4"),
+    ("--cpus", "4", "--quantum", "77"),
+    ("--cpus", "3", "--seed", "1"),
+    ("--seed", "2"),
+]
+
+
+@pytest.fixture(params=ISAS)
+def forks(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    return request.param, program(tmp_path / "forks", request.param, FORKS[request.param])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=" ".join)
+def test_stat_counts_children_unless_it_shall_not(forks: tuple[str, Path], schedule: tuple[str, ...]) -> None:
+    isa, path = forks
+    counts = []
+    for options in ((), ("-i",)):
+        done = perfemu("stat", "-x,", "-e", "instructions", *options, *schedule, path)
+        assert done.returncode == 1 + 2 + 3 + 4
+        counts.append(int(done.stderr.split(b",")[0]))
+    assert counts == [INSTRUCTIONS[isa], INSTRUCTIONS[isa] - 4 * CHILD[isa]]
+
+
+def counts_by_task(path: Path, slice_cycles: int, cpus: int = 1) -> dict[int, int]:
+    """What each task has executed by its own event, inherited from the first one's."""
+    session = Session(GuestSettings((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
+    session.machine.kernel.scheduler.slice_cycles = slice_cycles
+    attr = PerfEventAttr(type=PerfType.HARDWARE, config=1, inherit=1, read_format=ReadFormat.TOTAL_TIME_RUNNING)
+    event = session.open(attr)
+    copies: dict[int, PerfEvent] = {}
+    session.machine.kernel.tracepoints.task_fork.subscribe(
+        lambda parent, child: copies.update({child.tid: event.children[-1]})
+    )
+    session.run()
+    counts = {tid: copy.count() for tid, copy in copies.items()}
+    return {1000: event.count() - sum(counts.values()), **counts}
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_counts_of_tasks_do_not_depend_on_how_they_were_scheduled(forks: tuple[str, Path], cpus: int) -> None:
+    isa, path = forks
+    expected = {1000: INSTRUCTIONS[isa] - 4 * CHILD[isa], **dict.fromkeys(range(1001, 1005), CHILD[isa])}
+    for slice_cycles in (3_000_000, 1234, 77):
+        assert counts_by_task(path, slice_cycles, cpus) == expected
+
+
+def test_samples_say_which_task_and_which_cpu(forks: tuple[str, Path], tmp_path: Path) -> None:
+    isa, path = forks
+    done = perfemu("record", "-q", "-e", "instructions", "-c", "1000", "--cpus", "4", "-o", tmp_path / "data", path)
+    assert done.returncode == 10, done.stderr
+    rows = report(tmp_path / "data", sort=("comm", "tid", "cpu")).events[0]
+    assert {row.keys["comm"] for row in rows} == {"forks"}
+    samples = Counter({(row.keys["tid"].split(":")[0], row.keys["cpu"]): row.samples for row in rows})
+    assert sum(samples.values()) == sum(count // 1000 for count in (82, *[CHILD[isa]] * 4))
+    assert sorted(samples.values()) == [40] * 4
+    assert {cpu for _, cpu in samples} == {"000", "001", "002", "003"}
+
+
+def test_two_recordings_of_four_cpus_are_alike(forks: tuple[str, Path], tmp_path: Path) -> None:
+    recordings = []
+    for seed in ("1", "1", "2"):
+        options = ("-q", "-s", "-e", "instructions", "-F", "997", "--cpus", "4", "--seed", seed)
+        perfemu("record", *options, "-o", tmp_path / "data", forks[1])
+        recordings.append((tmp_path / "data").read_bytes())
+        (tmp_path / "data").unlink()
+    assert recordings[0] == recordings[1] != recordings[2]
+
+
+def test_perf_reads_counts_of_tasks(forks: tuple[str, Path], tmp_path: Path) -> None:
+    isa, path = forks
+    data = tmp_path / "data"
+    perfemu("record", "-q", "-s", "-e", "instructions", "-c", "1000", "--cpus", "4", "-o", data, path)
+    lines = (
+        RealPerf(tmp_path).run("report", "--stdio", "--no-inline", "-T", "--sort", "pid,cpu", "-i", data).splitlines()
+    )
+    rows = [line.split() for line in lines if line and not line.startswith("#")]
+    assert [row for row in rows if len(row) == 3 and row[0] == row[1]] == [
+        [str(tid), str(tid), str(CHILD[isa])] for tid in range(1001, 1005)
+    ]
+
+
+def test_python_counts_children_too(forks: tuple[str, Path], tmp_path: Path) -> None:
+    isa, path = forks
+    assert stat([path], ["instructions"], core="ideal")["instructions"] == INSTRUCTIONS[isa]
+    recording = record([path], ["instructions"], core="ideal", period=1000, output=tmp_path / "data")
+    assert len({sample.tid for _, sample in recording.samples()}) == 4

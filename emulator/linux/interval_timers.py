@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from emulator.clock import Clock
 from emulator.linux.timers import Timer, Timers
 
 
 class IntervalTimer:
-    """A timer on elapsed time, or on a CPU time of a task, which `cpu_ns` reads; that one rests while the task does."""
+    """A timer on elapsed time, or on a CPU time, which `cpu_ns` reads: of a process, or of `thread` alone.
+
+    One of CPU time rests while none of the threads is on a CPU; it comes as much earlier as there are more.
+    """
 
     def __init__(
-        self, timers: Timers, clock: Clock, fires: Callable[[], None], cpu_ns: Callable[[], int] | None = None
+        self,
+        timers: Timers,
+        clock: Clock,
+        fires: Callable[[], None],
+        cpu_ns: Callable[[], int] | None = None,
+        thread: Hashable | None = None,
     ) -> None:
         self._timers = timers
         self._clock = clock
         self._fires = fires
         self._cpu_ns = cpu_ns
+        self._thread = thread
+        self._running: dict[Hashable, Timers] = {}  # threads that use the CPU time; of which CPU
         self._timer: Timer | None = None
         self._armed = False
         self._due_ns = 0
@@ -40,20 +50,29 @@ class IntervalTimer:
         self.set(max(due_ns - self.now_ns(), 1), interval_ns)
 
     def cancel(self) -> None:
-        self.suspend()
+        self._stop()
         self._armed = False
         self.interval_ns = 0
 
-    def suspend(self) -> None:
-        """The task whose CPU time it measures leaves its CPU."""
+    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
 
-    def resume(self, timers: Timers) -> None:
+    def suspend(self, thread: Hashable) -> None:
+        """A thread whose CPU time it measures leaves its CPU."""
+        if self._running.pop(thread, None) is not None:
+            self._arm_again()
+
+    def resume(self, thread: Hashable, timers: Timers) -> None:
         """... and comes onto the one whose timers these are."""
-        self._timers = timers
-        if self._armed and self._timer is None:
+        if self._thread in (None, thread):
+            self._running[thread] = timers
+            self._arm_again()
+
+    def _arm_again(self) -> None:
+        self._stop()
+        if self._armed:
             self._arm(self._due_ns)
 
     def remaining_ns(self) -> int:
@@ -66,8 +85,11 @@ class IntervalTimer:
         self._due_ns = due_ns
         self._armed = True
         if self._cpu_ns is not None:
-            cycle = self._clock.cycle_at(self._clock.elapsed_ns() + due_ns - self._cpu_ns())
-            self._timer = self._timers.at_cycle(cycle, self._expire)
+            for timers in self._running.values():
+                left_ns = max(due_ns - self._cpu_ns(), 0) // len(self._running)
+                cycle = self._clock.cycle_at(self._clock.elapsed_ns() + max(left_ns, 1))
+                self._timer = timers.at_cycle(cycle, self._expire)
+                return
         else:
             self._timer = self._timers.at_time(due_ns, self._expire)
 

@@ -19,17 +19,17 @@ from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
 from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import FileTree
 from emulator.linux.lifecycle import Lifecycle
-from emulator.linux.limits import RLIMIT_SIGPENDING
 from emulator.linux.loader import Loader
 from emulator.linux.page_cache import PageCache
 from emulator.linux.program import Program
 from emulator.linux.random import Random
 from emulator.linux.scheduler import Scheduler
-from emulator.linux.signal import SI_KERNEL, SIGKILL, SIGRTMIN, SignalInfo
-from emulator.linux.signal_delivery import Interrupted, deliver, force, is_restart
+from emulator.linux.signal import SI_KERNEL, SIGKILL, Interrupted, SignalInfo
+from emulator.linux.signal_delivery import deliver, force, is_restart
+from emulator.linux.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
-from emulator.linux.task import COMM_LENGTH, Call, Task
+from emulator.linux.task import COMM_LENGTH, Call, Process, Task, TaskState
 from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.waiting import Sleeping
@@ -219,6 +219,8 @@ class Kernel:
 
     def _finish(self, task: Task, number: int, first_argument: int, result: int | None) -> None:
         """A call is over: its result, and on the way back to user mode the signals."""
+        if task.exit_code is not None:
+            return  # it has killed itself
         tracepoints = self.tracepoints
         if tracepoints.sys_exit:
             tracepoints.sys_exit.fire(task, number, 0 if result is None else result)
@@ -228,7 +230,8 @@ class Kernel:
                 interrupted = Interrupted(-result, number, first_argument)
             else:
                 self.architecture.set_syscall_result(task.cpu.core, result)
-        if task.signals.pending or interrupted is not None:
+        signals = task.signals
+        if interrupted is not None or signals.pending or signals.shared.pending:
             deliver(task, interrupted)
 
     def _compile(self, number: int) -> Handler:
@@ -252,7 +255,7 @@ class Kernel:
         Where the core owes an exit, the interrupt fell on a system call or an exception, which comes first.
         """
         task = self.current(cpu)
-        if task is not None and task.signals.pending and not cpu.core.owes_exit:
+        if task is not None and task.signals.due and not cpu.core.owes_exit:
             deliver(task)
 
     def handle_fault(self, cpu: Cpu) -> None:
@@ -267,7 +270,7 @@ class Kernel:
             signal, code = failure
             trap, error = self.architecture.fault_syndrome(access, task.mm.space.lookup(address) is not None)
             force(task, SignalInfo(signal, code, address, trap_number=trap, error_code=error))
-        if task.signals.pending:
+        if task.signals.due:
             deliver(task)
 
     def _out_of_memory(self, task: Task) -> None:
@@ -301,11 +304,13 @@ class Kernel:
 
     # ---- signals
 
-    def send_signal(self, task: Task, info: SignalInfo) -> None:
-        """Make a signal pending; it is delivered on the way back to user mode. One that queues may find no room."""
-        if info.signal < SIGRTMIN or len(task.signals.pending) < task.limits.soft(RLIMIT_SIGPENDING):
-            task.signals.post(info)
-            self.scheduler.interrupt(task)
+    def send_signal(self, task: Task, info: SignalInfo) -> bool:
+        """To a thread; it is delivered on the way back to user mode. False: one that queues found no room."""
+        return send_to_thread(task, info)
+
+    def signal_process(self, process: Process, info: SignalInfo) -> bool:
+        """To the first thread of a process that does not block it."""
+        return send_to_process(process, info)
 
     # ---- what the scheduler asks
 
@@ -345,6 +350,8 @@ class Kernel:
         for task in self.tasks.values():
             if task.sleep is not None:
                 self.name_once(f"{task.sleep.what} waits for what nobody can bring")
+            elif task.state is TaskState.STOPPED:
+                self.name_once(f"{task.comm} is stopped, and nobody lets it go on")
         first = self.lifecycle.first
         self.name_once(f"{first.comm}: killed: it waits, and nothing is left that could wake it")
         self.exit_group(first, SIGKILL)

@@ -25,8 +25,8 @@ from emulator.linux.signal import (
     SIG_IGN,
     SIGCHLD,
     SIGKILL,
-    SignalInfo,
 )
+from emulator.linux.signal_sending import child_info
 from emulator.linux.task import CloneRequest, FileContext, KernelServices, Process, Task
 from emulator.linux.tracepoints import Tracepoints
 
@@ -153,6 +153,8 @@ class Lifecycle:
         ids = task.credentials.uid, task.credentials.gid
         loaded = self._loader.load(executable, new, environment, path, ids)
         task.signals.reset_for_exec()
+        for number in list(task.posix_timers):
+            task.process.delete_timer(number)
         task.files.close_on_exec()
         task.clear_child_tid = 0
         task.robust_list = 0, 0
@@ -319,8 +321,7 @@ class Lifecycle:
         if process.exit_signal and parent.exit_status is None:
             signal = status & 0x7F
             code = CLD_EXITED if not signal else CLD_DUMPED if status & CORE_DUMPED else CLD_KILLED
-            value = signal or status >> 8
-            self._kernel.send_signal(leader, SignalInfo(process.exit_signal, code, pid=process.pid, value=value))
+            self._kernel.signal_process(parent, child_info(process, process.exit_signal, code, signal or status >> 8))
         parent.child_ended.wake()
         if nobody_waits:
             self.reap(process)

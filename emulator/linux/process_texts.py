@@ -8,7 +8,7 @@ from emulator.linux.errors import LinuxError
 from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, Mapping
 from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE
-from emulator.linux.signal import SIG_IGN, bit
+from emulator.linux.signal import SIG_IGN, bit, mask_of
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 from emulator.linux.task import Task
 
@@ -110,9 +110,9 @@ def status(task: Task) -> str:
         ("VmExe", f"{text:8} kB"),
         ("VmSwap", f"{0:8} kB"),
         ("Threads", sum(other.pid == task.pid for other in task.kernel.tasks.values())),
-        ("SigQ", f"{len(task.signals.pending)}/31192"),
-        ("SigPnd", f"{0:016x}"),
-        ("ShdPnd", f"{task.signals.pending_mask():016x}"),
+        ("SigQ", f"{len(task.signals.pending) + len(task.signals.shared.pending)}/31192"),
+        ("SigPnd", f"{mask_of(task.signals.pending):016x}"),
+        ("ShdPnd", f"{mask_of(task.signals.shared.pending):016x}"),
         ("SigBlk", f"{task.signals.blocked:016x}"),
         ("SigIgn", f"{ignored:016x}"),
         ("SigCgt", f"{caught:016x}"),

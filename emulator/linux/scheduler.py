@@ -22,7 +22,7 @@ from emulator.linux.choices import Choices
 from emulator.linux.policies import ROUND_ROBIN_NS, SLICE_NS, rank, slice_cycles
 from emulator.linux.run_queue import RunQueue
 from emulator.linux.task import Task, TaskState
-from emulator.linux.timers import FOREVER
+from emulator.linux.timers import FOREVER, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.waiting import Sleep, Wake
 
@@ -80,6 +80,9 @@ class Scheduler:
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
         return self.queues[cpu.number].current
+
+    def timers_of(self, cpu: Cpu) -> Timers:
+        return self.queues[cpu.number].timers
 
     # ---- turns
 
@@ -148,7 +151,7 @@ class Scheduler:
         if task.call is not None:
             self._host.resume(task)
             return None
-        if task.signals.pending:
+        if task.signals.due:
             self._host.return_to_user(task)
             if queue.current is not task or queue.departing or core.cycles != now:
                 return None
@@ -222,7 +225,7 @@ class Scheduler:
         task.cycles_used += queue.cpu.core.cycles - task.running_since
         task.running_since = None
         for timer in task.process.cpu_timers:
-            timer.suspend()
+            timer.suspend(task)
         tracepoints = self._tracepoints
         if tracepoints.sched_switch:
             tracepoints.sched_switch.fire(queue.cpu, task, following, preempted)
@@ -240,7 +243,7 @@ class Scheduler:
         queue.current = task
         task.running_since = cpu.core.cycles
         for timer in task.process.cpu_timers:
-            timer.resume(queue.timers)
+            timer.resume(task, queue.timers)
         queue.slice_end = task.running_since + self._slice(task)
         self._tracepoints.sched_in.fire(task, cpu)
 

@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass, field
 from enum import Enum
 
+from emulator.linux.waiting import WaitQueue
+
 # uapi/asm-generic/signal.h; the same on both ISAs
 SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1 = range(1, 11)
 SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP = range(11, 21)
@@ -36,6 +38,7 @@ STACK_T = struct.Struct("<Qi4xQ")  # stack_t: address, flags, size
 # si_code
 SI_USER = 0
 SI_KERNEL = 0x80
+SI_QUEUE = -1
 SI_TIMER = -2
 SI_TKILL = -6
 ILL_ILLOPC = 1
@@ -48,6 +51,8 @@ TRAP_BRKPT = 1
 CLD_EXITED = 1
 CLD_KILLED = 2
 CLD_DUMPED = 3
+CLD_STOPPED = 5
+CLD_CONTINUED = 6
 
 CORE_DUMPED = 0x80  # in a wait status
 
@@ -85,12 +90,16 @@ def bit(signal: int) -> int:
 
 
 UNBLOCKABLE = bit(SIGKILL) | bit(SIGSTOP)
+STOPS = bit(SIGSTOP) | bit(SIGTSTP) | bit(SIGTTIN) | bit(SIGTTOU)
 SYNCHRONOUS = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGFPE) | bit(SIGSYS)
+
+
+_LOW_64 = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class SignalInfo:
-    """siginfo_t. `address` for faults (si_addr), `pid`/`uid` for kill, `value` for timers."""
+    """siginfo_t. `address` for faults (si_addr), `pid`/`uid` for kill, `value` for timers, a child's exit code."""
 
     signal: int
     code: int = SI_KERNEL
@@ -102,6 +111,9 @@ class SignalInfo:
     overrun: int = 0  # how often the timer expired again while this was pending
     trap_number: int = 0  # what the signal frame shows of a fault
     error_code: int = 0
+    user_ticks: int = 0  # of a child, in 1/100 s
+    system_ticks: int = 0
+    raw: bytes = b""  # what rt_sigqueueinfo's caller filled in
 
     @property
     def is_fault(self) -> bool:
@@ -109,6 +121,8 @@ class SignalInfo:
 
     def pack(self) -> bytes:
         """128 bytes, uapi/asm-generic/siginfo.h on a 64-bit machine."""
+        if self.raw:
+            return self.raw
         head = self.signal.to_bytes(4, "little") + bytes(4) + self.code.to_bytes(4, "little", signed=True) + bytes(4)
         if self.is_fault:
             body = self.address.to_bytes(8, "little")
@@ -116,7 +130,7 @@ class SignalInfo:
             numbers = self.timer_id.to_bytes(4, "little") + self.overrun.to_bytes(4, "little")
             body = numbers + self.value.to_bytes(8, "little")
         else:
-            body = self.pid.to_bytes(4, "little") + self.uid.to_bytes(4, "little") + self.value.to_bytes(8, "little")
+            body = struct.pack("<IIQQQ", self.pid, self.uid, self.value & _LOW_64, self.user_ticks, self.system_ticks)
         return (head + body).ljust(128, b"\0")
 
 
@@ -145,62 +159,107 @@ class AlternateStack:
 DEFAULT_ACTION = SignalAction()
 
 
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """A syscall that a signal broke off, while it is not decided whether it starts again."""
+
+    code: int  # ERESTARTSYS or ERESTARTNOHAND
+    number: int
+    first_argument: int
+
+
+@dataclass(slots=True)
+class SharedSignals:
+    """What is sent to a process while all its threads block it."""
+
+    pending: list[SignalInfo] = field(default_factory=list)
+    arrived: WaitQueue = field(default_factory=WaitQueue)  # something may be pending: for signalfd
+
+
 @dataclass(slots=True)
 class SignalState:
-    """One task's signals. (Process-wide and per-thread pending sets become two when threads come.)"""
+    """One thread's signals. Threads of one process have the same `actions` and `shared`."""
 
     blocked: int = 0
     actions: dict[int, SignalAction] = field(default_factory=dict)
     stack: AlternateStack = field(default_factory=AlternateStack)
-    pending: list[SignalInfo] = field(default_factory=list)
+    pending: list[SignalInfo] = field(default_factory=list)  # for this thread, or for a process that chose it
+    shared: SharedSignals = field(default_factory=SharedSignals)
+    awaited: int = 0  # rt_sigtimedwait: what ends it, though it be blocked
     restore_mask: int | None = None  # rt_sigsuspend, pselect: what the handler's return brings back
+    interrupted: Interrupted | None = None  # a call that waits for its stopped process to go on
 
     def forked(self) -> SignalState:
-        """A child's: nothing is pending."""
+        """Of the thread of a new process: nothing is pending."""
         return SignalState(self.blocked, dict(self.actions), self.stack)
+
+    def of_thread(self) -> SignalState:
+        """Of another thread of the same process (CLONE_SIGHAND, CLONE_THREAD)."""
+        return SignalState(self.blocked, self.actions, shared=self.shared)
 
     def action(self, signal: int) -> SignalAction:
         return self.actions.get(signal, DEFAULT_ACTION)
 
     def ignored(self, signal: int) -> bool:
+        """Whether it does nothing. SIGCONT has done it by default when it is sent."""
         handler = self.action(signal).handler
-        return handler == SIG_IGN or (handler == SIG_DFL and default_action(signal) is Default.IGNORE)
+        if handler == SIG_DFL:
+            return default_action(signal) in (Default.IGNORE, Default.CONTINUE)
+        return handler == SIG_IGN
 
-    def pending_mask(self) -> int:
-        mask = 0
-        for info in self.pending:
-            mask |= bit(info.signal)
-        return mask
+    def kept_away(self, signal: int) -> bool:
+        """Whether it stays pending: blocked, or for rt_sigtimedwait."""
+        return bool((self.blocked | self.awaited) & bit(signal))
+
+    def wants(self, signal: int) -> bool:
+        """Whether it would disturb this thread."""
+        return not self.blocked & ~self.awaited & bit(signal)
 
     def post(self, info: SignalInfo) -> None:
-        """Make a signal pending. A standard one that is pending already, or ignored, is dropped."""
-        if self.ignored(info.signal) and not self.blocked & bit(info.signal):
+        """Make a signal pending for this thread. A standard one that is pending already, or ignored, is dropped."""
+        if self.ignored(info.signal) and not self.kept_away(info.signal):
             return
-        if info.signal < SIGRTMIN and any(other.signal == info.signal for other in self.pending):
-            return
-        self.pending.append(info)
+        post(self.pending, info)
 
-    def pending_of_timer(self, timer_id: int) -> SignalInfo | None:
-        """The signal of a POSIX timer, of which at most one is pending."""
-        return next((info for info in self.pending if info.code == SI_TIMER and info.timer_id == timer_id), None)
+    def pending_mask(self) -> int:
+        return mask_of(self.pending) | mask_of(self.shared.pending)
 
-    def replace(self, pending: SignalInfo, info: SignalInfo) -> None:
-        self.pending[self.pending.index(pending)] = info
+    @property
+    def due(self) -> bool:
+        """Whether something is to be looked at before the thread executes on."""
+        return bool(self.pending or self.shared.pending or self.interrupted is not None)
 
     def deliverable(self) -> bool:
-        return bool(self.pending) and bool(self.pending_mask() & ~self.blocked)
+        return self.due and bool(self.pending_mask() & ~(self.blocked & ~self.awaited))
 
     def take(self, allowed: int | None = None) -> SignalInfo | None:
-        """Take the next signal to deliver: faults first, then the lowest number. `allowed`: sigtimedwait's set."""
+        """Take the next signal to deliver: the thread's own before the process's, faults first, then the lowest number.
+
+        `allowed`: the set of rt_sigtimedwait or of a signalfd.
+        """
         mask = ~self.blocked if allowed is None else allowed
-        candidates = [info for info in self.pending if bit(info.signal) & mask]
-        if not candidates:
-            return None
-        info = min(candidates, key=lambda info: (not bit(info.signal) & SYNCHRONOUS, info.signal))
-        self.pending.remove(info)
-        return info
+        for queue in (self.pending, self.shared.pending):
+            candidates = [info for info in queue if bit(info.signal) & mask]
+            if candidates:
+                info = min(candidates, key=lambda info: (not bit(info.signal) & SYNCHRONOUS, info.signal))
+                queue.remove(info)
+                return info
+        return None
 
     def reset_for_exec(self) -> None:
         """execve: handlers become default, ignored stays ignored, the alternate stack goes."""
         self.actions = {signal: action for signal, action in self.actions.items() if action.handler == SIG_IGN}
         self.stack = AlternateStack()
+
+
+def post(pending: list[SignalInfo], info: SignalInfo) -> None:
+    """A standard signal is pending once, those from SIGRTMIN queue."""
+    if info.signal >= SIGRTMIN or all(other.signal != info.signal for other in pending):
+        pending.append(info)
+
+
+def mask_of(pending: list[SignalInfo]) -> int:
+    mask = 0
+    for info in pending:
+        mask |= bit(info.signal)
+    return mask

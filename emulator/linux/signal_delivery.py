@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from emulator.arch.architecture import SignalDelivery
 from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
 from emulator.linux.signal import (
     CORE_DUMPED,
-    NAMES,
     SA_NODEFER,
     SA_ONSTACK,
     SA_RESETHAND,
@@ -22,21 +19,14 @@ from emulator.linux.signal import (
     UNBLOCKABLE,
     AlternateStack,
     Default,
+    Interrupted,
     SignalAction,
     SignalInfo,
     bit,
     default_action,
 )
+from emulator.linux.signal_sending import stop
 from emulator.linux.task import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted:
-    """A syscall that a signal broke off, while it is not decided whether it starts again."""
-
-    code: int  # ERESTARTSYS or ERESTARTNOHAND
-    number: int
-    first_argument: int
 
 
 def force(task: Task, info: SignalInfo) -> None:
@@ -49,9 +39,21 @@ def force(task: Task, info: SignalInfo) -> None:
 
 
 def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
-    """Act on everything that is pending and not blocked, until the task has a handler to run or nothing is left."""
+    """Act on everything that is pending and not blocked. Each handler gets a frame; the last one's runs first.
+
+    Where that stops the process, the rest waits until it goes on.
+    """
     signals = task.signals
-    while task.exit_code is None and (info := signals.take()) is not None:
+    if interrupted is None:
+        interrupted = signals.interrupted
+    signals.interrupted = None
+    while task.exit_code is None:
+        if task.process.stopped:
+            signals.interrupted = interrupted
+            return
+        info = signals.take()
+        if info is None:
+            break
         action = signals.action(info.signal)
         if action.handler == SIG_IGN:
             continue
@@ -62,8 +64,9 @@ def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
             _restart(task, interrupted, handler_runs=True, restart=bool(action.flags & SA_RESTART))
             interrupted = None
         _enter_handler(task, info, action)
+    if task.exit_code is not None:
         return
-    if interrupted is not None and task.exit_code is None:
+    if interrupted is not None:
         _restart(task, interrupted, handler_runs=False, restart=True)
     if signals.restore_mask is not None:
         signals.blocked, signals.restore_mask = signals.restore_mask, None
@@ -86,8 +89,7 @@ def _act_by_default(task: Task, info: SignalInfo) -> None:
     if action in (Default.IGNORE, Default.CONTINUE):
         return
     if action is Default.STOP:
-        name = NAMES.get(info.signal, str(info.signal))
-        task.kernel.name_once(f"{task.comm}: {name} would stop it; stopping is not modelled, it goes on")
+        stop(task.process, info.signal)
         return
     task.kernel.exit_group(task, info.signal | (CORE_DUMPED if action is Default.CORE else 0))
 
@@ -120,7 +122,6 @@ def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
         if info.signal == SIGSEGV:
             signals.actions.pop(SIGSEGV, None)
         force(task, SignalInfo(SIGSEGV, SI_KERNEL))
-        deliver(task)
         return
     if stack.flags & SS_AUTODISARM:
         signals.stack = AlternateStack()

@@ -69,6 +69,8 @@ class SchedulerServices(Protocol):
 
     def go_on(self, task: Task) -> None: ...
 
+    def timers_of(self, cpu: Cpu) -> Timers: ...
+
 
 class LifecycleServices(Protocol):
     """What system calls ask of who makes and ends tasks (a ``Lifecycle``)."""
@@ -111,7 +113,14 @@ class KernelServices(Protocol):
 
     def rename(self, task: Task, comm: str, by_exec: bool = False) -> None: ...
 
-    def send_signal(self, task: Task, info: SignalInfo) -> None: ...
+    def send_signal(self, task: Task, info: SignalInfo) -> bool:
+        """To a thread; False where a signal that queues finds no room."""
+
+    def signal_process(self, process: Process, info: SignalInfo) -> bool:
+        """To the first thread of a process that does not block it."""
+
+    def calling(self) -> Task:
+        """The task for which the machine works at the moment: it made the system call."""
 
     def exit_group(self, task: Task, status: int) -> None:
         """End the task's process with a wait status word."""
@@ -187,6 +196,8 @@ class Process:
     executable: str = ""  # guest path, as /proc/PID/exe shows it
     exit_status: int | None = None  # wait status word, once it has ended
     stopped: bool = False
+    stop_told: int | None = None  # the signal that stopped it, until its parent has waited for that
+    continue_told: bool = False  # whether it has gone on, until its parent has waited for that
     interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
     posix_timers: dict[int, PosixTimer] = field(default_factory=dict)  # by timer_t
     cpu_timers: list[IntervalTimer] = field(default_factory=list)  # those of them that measure CPU time
@@ -198,6 +209,28 @@ class Process:
     @property
     def ppid(self) -> int:
         return self.parent.pid if self.parent is not None else self.orphan_ppid
+
+    def cpu_ns(self) -> int:
+        """CPU time of all its threads."""
+        ended = self.ended_usage
+        return ended.user_ns + ended.system_ns + sum(thread.cpu_ns() for thread in self.threads)
+
+    def user_ns(self) -> int:
+        return self.ended_usage.user_ns + sum(thread.user_ns() for thread in self.threads)
+
+    def measure(self, timer: IntervalTimer) -> None:
+        """The timer runs while threads do, those that do so now included."""
+        self.cpu_timers.append(timer)
+        for thread in self.threads:
+            if thread.running_since is not None:
+                timer.resume(thread, thread.kernel.scheduler.timers_of(thread.cpu))
+
+    def delete_timer(self, number: int) -> None:
+        """timer_delete(2); execve does so with all."""
+        timer = self.posix_timers.pop(number).timer
+        timer.cancel()
+        if timer in self.cpu_timers:
+            self.cpu_timers.remove(timer)
 
     def usage(self) -> Usage:
         """Of all its threads, until now or until their end."""

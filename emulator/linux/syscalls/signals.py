@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
-from emulator.linux.limits import RLIMIT_SIGPENDING
+from emulator.linux.file import O_CLOEXEC, O_NONBLOCK
 from emulator.linux.signal import (
     NSIG,
     SI_TKILL,
@@ -25,9 +25,11 @@ from emulator.linux.signal import (
     bit,
 )
 from emulator.linux.signal_delivery import return_from_handler, stack_flags
+from emulator.linux.signal_files import SignalFile
+from emulator.linux.signal_sending import forget_ignored
 from emulator.linux.structures import U64, Timespec
-from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, syscall
-from emulator.linux.task import Task
+from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, UInt, syscall
+from emulator.linux.task import Process, Task
 from emulator.linux.waiting import Sleeping, sleep_until
 
 ACTION = struct.Struct("<QQQQ")  # struct kernel_sigaction: handler, flags, restorer, mask
@@ -53,7 +55,7 @@ def rt_sigaction(task: Task, signal: int, new: Address, old: Address, size: Size
     if action is not None:
         signals.actions[signal] = action
         if signals.ignored(signal):
-            signals.pending = [info for info in signals.pending if info.signal != signal]
+            forget_ignored(task.process, signal)
     if old:
         task.mm.write(old, ACTION.pack(before.handler, before.flags, before.restorer, before.mask))
     return 0
@@ -117,10 +119,9 @@ def rt_sigtimedwait(
     until = None if timeout is None else task.clock.elapsed_ns() + timeout.ns()
     taken = signals.take(mask)
     if taken is None:
-        blocked = signals.blocked
-        signals.blocked &= ~mask
+        signals.awaited = mask
         came = not (yield from sleep_until(until, f"{task.comm}'s rt_sigtimedwait"))
-        signals.blocked = blocked
+        signals.awaited = 0
         taken = signals.take(mask)
         if taken is None:
             raise LinuxError(EINTR if came else EAGAIN, "no signal of the set came")
@@ -158,27 +159,55 @@ def _check_signal(signal: int) -> None:
         raise LinuxError(EINVAL, f"signal {signal} is not in 0..{NSIG}")
 
 
+def _user_info(task: Task, signal: int, code: int) -> SignalInfo:
+    return SignalInfo(signal, code, pid=task.pid, uid=task.credentials.uid)
+
+
+def _process(task: Task, pid: int) -> Process:
+    """Also one that has ended, until its parent has waited for it."""
+    found = task.kernel.tasks.get(pid)
+    if found is None or found.pid != pid:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    return found.process
+
+
 @syscall(aarch64=129, x86_64=62)
 def kill(task: Task, pid: int, signal: int) -> int:
-    """-1 means all others but init: there are none."""
-    own = pid in (task.pid, 0, -task.pgid)
-    if not own:
-        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    """-1 means all others but init, 0 the own group, other negative numbers a group."""
     _check_signal(signal)
+    if pid > 0:
+        targets = [_process(task, pid)]
+    else:
+        others = [other.process for other in task.kernel.tasks.values() if other is other.process.leader]
+        if pid == -1:
+            targets = [process for process in others if process is not task.process]
+        else:
+            group = -pid or task.pgid
+            targets = [process for process in others if process.pgid == group]
+        if not targets:
+            raise LinuxError(ESRCH, f"kill of {pid}: there is nobody")
     if signal:
-        task.kernel.send_signal(task, SignalInfo(signal, SI_USER, pid=task.pid, uid=task.credentials.uid))
+        info = _user_info(task, signal, SI_USER)
+        for process in targets:
+            task.kernel.signal_process(process, info)
     return 0
+
+
+def _thread(task: Task, pid: int, tid: int) -> Task:
+    """`pid` -1: of any process."""
+    target = task.kernel.tasks.get(tid)
+    if target is None or pid not in (-1, target.pid) or target.exit_code is not None:
+        raise LinuxError(ESRCH, f"thread {tid} does not exist")
+    return target
 
 
 def _send_to_thread(task: Task, pid: int, tid: int, signal: int) -> int:
     if tid <= 0 or pid == 0 or pid < -1:
         raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
-    target = task.kernel.tasks.get(tid)
-    if target is None or pid not in (-1, target.pid):
-        raise LinuxError(ESRCH, f"thread {tid} does not exist")
+    target = _thread(task, pid, tid)
     _check_signal(signal)
-    if signal:
-        task.kernel.send_signal(target, SignalInfo(signal, SI_TKILL, pid=task.pid, uid=task.credentials.uid))
+    if signal and not task.kernel.send_signal(target, _user_info(task, signal, SI_TKILL)):
+        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
     return 0
 
 
@@ -194,28 +223,63 @@ def tgkill(task: Task, pid: int, tid: int, signal: int) -> int:
     return _send_to_thread(task, pid, tid, signal)
 
 
-def _queue(task: Task, pid: int, signal: int, info: int) -> int:
-    data = task.mm.read(info, SIGINFO_SIZE)
+def _given_info(task: Task, pid: int, signal: int, address: int) -> SignalInfo:
+    """What the caller filled in; only to itself it may look like the kernel's or like kill(2)'s."""
+    data = bytearray(task.mm.read(address, SIGINFO_SIZE))
+    data[0:4] = (signal & 0xFFFF_FFFF).to_bytes(4, "little")
     code = int.from_bytes(data[8:12], "little", signed=True)
-    sender, uid = struct.unpack_from("<ii", data, 16)
-    (value,) = struct.unpack_from("<Q", data, 24)
-    if pid != task.pid:
-        raise LinuxError(ESRCH, f"process {pid} does not exist")
-    _check_signal(signal)
-    if len(task.signals.pending) >= task.limits.soft(RLIMIT_SIGPENDING):
-        raise LinuxError(EAGAIN, f"{len(task.signals.pending)} signals are pending: RLIMIT_SIGPENDING is reached")
-    if signal:
-        task.kernel.send_signal(task, SignalInfo(signal, code, pid=sender, uid=uid, value=value))
-    return 0
+    if (code >= 0 or code == SI_TKILL) and pid != task.pid:
+        raise LinuxError(EPERM, f"a signal with code {code} to another process")
+    return SignalInfo(signal, code, raw=bytes(data))
 
 
 @syscall(aarch64=138, x86_64=129)
 def rt_sigqueueinfo(task: Task, pid: int, signal: int, info: Address) -> int:
-    return _queue(task, pid, signal, info)
+    given = _given_info(task, pid, signal, info)
+    process = _process(task, pid)
+    _check_signal(signal)
+    if signal and not task.kernel.signal_process(process, given):
+        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
+    return 0
 
 
 @syscall(aarch64=240, x86_64=297)
 def rt_tgsigqueueinfo(task: Task, pid: int, tid: int, signal: int, info: Address) -> int:
     if pid <= 0 or tid <= 0:
         raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
-    return _queue(task, pid if tid == task.tid else -1, signal, info)
+    given = _given_info(task, pid, signal, info)
+    target = _thread(task, pid, tid)
+    _check_signal(signal)
+    if signal and not task.kernel.send_signal(target, given):
+        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
+    return 0
+
+
+# ---- signalfd
+
+
+@syscall(aarch64=74, x86_64=289)
+def signalfd4(task: Task, descriptor: int, mask: OptionalIn[U64], size: Size, flags: UInt) -> int:
+    if flags & ~(O_CLOEXEC | O_NONBLOCK):
+        raise LinuxError(EINVAL, f"signalfd flags {flags:#x}")
+    return _signalfd(task, descriptor, mask, size, flags)
+
+
+@syscall(x86_64=282)
+def signalfd(task: Task, descriptor: int, mask: OptionalIn[U64], size: Size) -> int:
+    return _signalfd(task, descriptor, mask, size, 0)
+
+
+def _signalfd(task: Task, descriptor: int, mask: U64 | None, size: int, flags: int) -> int:
+    _check_set_size(size)
+    if mask is None:
+        raise LinuxError(EFAULT, "no set")
+    wanted = mask.value & ~UNBLOCKABLE
+    if descriptor == -1:
+        file = SignalFile(task.kernel.calling, flags & O_NONBLOCK, wanted)
+        return task.files.install(file, bool(flags & O_CLOEXEC))
+    existing = task.files.get(descriptor)
+    if not isinstance(existing, SignalFile):
+        raise LinuxError(EINVAL, f"descriptor {descriptor} is no signalfd")
+    existing.change(wanted)
+    return descriptor

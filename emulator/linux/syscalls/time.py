@@ -10,15 +10,17 @@ from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERES
 from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.limits import RLIMIT_SIGPENDING
 from emulator.linux.signal import NSIG, SI_KERNEL, SI_TIMER, SIGALRM, SIGPROF, SIGVTALRM, SignalInfo
+from emulator.linux.signal_sending import pending_of_timer
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
-from emulator.linux.task import PosixTimer, Task
+from emulator.linux.task import PosixTimer, Process, Task
 from emulator.linux.waiting import Sleeping, sleep_until
 
 # uapi/linux/time.h
 CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW = range(5)
 CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM = range(5, 10)
 CLOCK_TAI = 11
+CPUCLOCK_KIND, CPUCLOCK_USER, CPUCLOCK_FD, CPUCLOCK_PER_THREAD = 3, 1, 3, 4  # of negative clocks
 TIMER_ABSTIME = 1
 COARSE_NS = 4_000_000  # a tick at CONFIG_HZ=250
 
@@ -30,7 +32,7 @@ def _coarse(ns: int) -> int:
 CLOCKS: dict[int, Callable[[Task], int]] = {
     CLOCK_REALTIME: lambda task: task.clock.realtime_ns(),
     CLOCK_MONOTONIC: lambda task: task.clock.monotonic_ns(),
-    CLOCK_PROCESS_CPUTIME_ID: lambda task: task.cpu_ns(),
+    CLOCK_PROCESS_CPUTIME_ID: lambda task: task.process.cpu_ns(),
     CLOCK_THREAD_CPUTIME_ID: lambda task: task.cpu_ns(),
     CLOCK_MONOTONIC_RAW: lambda task: task.clock.monotonic_ns(),
     CLOCK_REALTIME_COARSE: lambda task: _coarse(task.clock.realtime_ns()),
@@ -59,9 +61,26 @@ def _now(task: Task, clock: int) -> int:
     read = CLOCKS.get(clock)
     if read is not None:
         return read(task)
-    if clock < 0 and clock & 7 in (2, 6) and ~clock >> 3 in (0, task.pid):
-        return task.cpu_ns()
-    raise LinuxError(EINVAL, f"clock {clock} is not one of {sorted(CLOCKS)}")
+    return _cpu_clock(task, clock)[0]()
+
+
+def _cpu_clock(task: Task, clock: int) -> tuple[Callable[[], int], Task | None]:
+    """What reads a CPU clock, and the thread if it is of one (kernel/time/posix-cpu-timers.c)."""
+    if clock == CLOCK_PROCESS_CPUTIME_ID:
+        return task.process.cpu_ns, None
+    if clock == CLOCK_THREAD_CPUTIME_ID:
+        return task.cpu_ns, task
+    kind = clock & CPUCLOCK_KIND
+    if clock >= 0 or kind == CPUCLOCK_FD:
+        raise LinuxError(EINVAL, f"clock {clock} is not one of {sorted(CLOCKS)}")
+    number = ~clock >> 3
+    target = task.kernel.tasks.get(number) if number else task
+    of_thread = bool(clock & CPUCLOCK_PER_THREAD)
+    if target is None or (of_thread and target.process is not task.process):
+        raise LinuxError(EINVAL, f"clock {clock}: there is no {number}")
+    if of_thread:
+        return target.user_ns if kind == CPUCLOCK_USER else target.cpu_ns, target
+    return target.process.user_ns if kind == CPUCLOCK_USER else target.process.cpu_ns, None
 
 
 @syscall(aarch64=113, x86_64=228)
@@ -157,14 +176,19 @@ def _interval_timer(task: Task, which: int) -> IntervalTimer:
         raise LinuxError(EINVAL, f"interval timer {which} is not one of {sorted(ITIMER_SIGNALS)}")
     timer = task.interval_timers.get(which)
     if timer is None:
-        info = SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL)
-        cpu_ns = {0: None, 1: task.user_ns, 2: task.cpu_ns}[which]
+        process, info = task.process, SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL)
+        cpu_ns = {0: None, 1: process.user_ns, 2: process.cpu_ns}[which]
         timer = task.interval_timers[which] = IntervalTimer(
-            task.kernel.timers, task.clock, lambda: task.kernel.send_signal(task, info), cpu_ns
+            task.kernel.timers, task.clock, lambda: _signal(process, info), cpu_ns
         )
         if cpu_ns is not None:
-            task.process.cpu_timers.append(timer)
+            process.measure(timer)
     return timer
+
+
+def _signal(process: Process, info: SignalInfo) -> None:
+    if process.threads:
+        process.threads[0].kernel.signal_process(process, info)
 
 
 @syscall(aarch64=102, x86_64=36)
@@ -204,34 +228,45 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
     if len(task.posix_timers) >= task.limits.soft(RLIMIT_SIGPENDING):
         raise LinuxError(EAGAIN, f"{len(task.posix_timers)} timers: RLIMIT_SIGPENDING is reached")
     number = next(number for number in range(len(task.posix_timers) + 1) if number not in task.posix_timers)
-    value, signal, notify = number, SIGALRM, SIGEV_SIGNAL
+    value, signal, notify, thread_id = number, SIGALRM, SIGEV_SIGNAL, 0
     if event:
         data = task.mm.read(event, SIGEVENT_SIZE)
         value = int.from_bytes(data[0:8], "little")
         signal = int.from_bytes(data[8:12], "little")
         notify = int.from_bytes(data[12:16], "little")
+        thread_id = int.from_bytes(data[16:20], "little")
     if notify not in (SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID) or not (
         notify == SIGEV_NONE or 1 <= signal <= NSIG
     ):
         raise LinuxError(EINVAL, f"notification {notify} by signal {signal}")
+    process, thread = task.process, None
+    if notify == SIGEV_THREAD_ID:
+        thread = task.kernel.tasks.get(thread_id)
+        if thread is None or thread.process is not process:
+            raise LinuxError(EINVAL, f"thread {thread_id} is none of this process")
     info = SignalInfo(signal, SI_TIMER, value=value, timer_id=number)
 
     def fire() -> None:
         if notify == SIGEV_NONE:
             return
-        pending = task.signals.pending_of_timer(number)
+        pending = pending_of_timer(process, number)
         if pending is not None:
+            queue, index = pending
             posix_timer.overruns = min(posix_timer.overruns + 1 + timer.missed, INT_MAX)
-            task.signals.replace(pending, replace(pending, overrun=posix_timer.overruns))
+            queue[index] = replace(queue[index], overrun=posix_timer.overruns)
+            return
+        posix_timer.overruns_before, posix_timer.overruns = posix_timer.overruns, min(timer.missed, INT_MAX)
+        sent = replace(info, overrun=posix_timer.overruns)
+        if thread is None:
+            _signal(process, sent)
         else:
-            posix_timer.overruns_before, posix_timer.overruns = posix_timer.overruns, min(timer.missed, INT_MAX)
-            task.kernel.send_signal(task, replace(info, overrun=posix_timer.overruns))
+            thread.kernel.send_signal(thread, sent)
 
-    cpu_ns = task.cpu_ns if clock in CPU_CLOCKS or clock < 0 else None
-    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns)
+    cpu_ns, measured = _cpu_clock(task, clock) if clock in CPU_CLOCKS or clock < 0 else (None, None)
+    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns, measured)
     posix_timer = task.posix_timers[number] = PosixTimer(clock, timer)
     if cpu_ns is not None:
-        task.process.cpu_timers.append(timer)
+        process.measure(timer)
     timer_id.write(U32(number))
     return 0
 
@@ -269,16 +304,13 @@ def timer_gettime(task: Task, number: int, value: Out[Itimerspec]) -> int:
 def timer_getoverrun(task: Task, number: int) -> int:
     """Of the last signal that was delivered."""
     timer = _posix_timer(task, number)
-    return timer.overruns if task.signals.pending_of_timer(number) is None else timer.overruns_before
+    return timer.overruns if pending_of_timer(task.process, number) is None else timer.overruns_before
 
 
 @syscall(aarch64=111, x86_64=226)
 def timer_delete(task: Task, number: int) -> int:
-    timer = _posix_timer(task, number).timer
-    timer.cancel()
-    del task.posix_timers[number]
-    if timer in task.process.cpu_timers:
-        task.process.cpu_timers.remove(timer)
+    _posix_timer(task, number)
+    task.process.delete_timer(number)
     return 0
 
 

@@ -192,7 +192,7 @@ def test_pending_signals_have_a_limit(task: Task, call: Call) -> None:
     results = [call("rt_sigqueueinfo", task.pid, 40, AT) for _ in range(11)]
     assert results == [0] * 10 + [-EAGAIN]
     assert call("kill", task.pid, 40) == 0
-    assert len(task.signals.pending) == 10
+    assert len(task.signals.shared.pending) == 10
 
 
 def test_posix_timers_have_a_limit(task: Task, call: Call) -> None:

@@ -107,14 +107,29 @@ def test_a_cpu_time_timer_rests_while_its_task_is_on_no_cpu() -> None:
     timer = IntervalTimer(
         hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.at(hand.cycles - away)
     )
+    timer.resume("thread", hand.timers)
     timer.set(50, 0)
     hand.cycles = 40
-    timer.suspend()
+    timer.suspend("thread")
     assert hand.timers.next_cycle() == FOREVER
     assert timer.remaining_ns() == 30
     hand.cycles, away = 1_000_040, 1_000_000
-    timer.resume(hand.timers)
+    timer.resume("thread", hand.timers)
     assert hand.timers.next_cycle() == 1_000_100
+
+
+def test_two_threads_use_up_a_cpu_time_twice_as_fast() -> None:
+    """100 ns are 200 cycles of one thread, or 100 of two; a timer of one thread does not hear of the other."""
+    hand = Hand()
+    for of, cycle in ((None, 100), ("first", 200)):
+        timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: 0, of)
+        for thread in ("first", "second"):
+            timer.resume(thread, hand.timers)
+        timer.set(100, 0)
+        assert hand.timers.next_cycle() == cycle
+        timer.suspend("second")
+        assert hand.timers.next_cycle() == 200
+        timer.cancel()
 
 
 def test_a_user_time_timer_waits_while_the_kernel_works() -> None:
@@ -124,6 +139,7 @@ def test_a_user_time_timer_waits_while_the_kernel_works() -> None:
     timer = IntervalTimer(
         hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.at(hand.cycles - kernel_cycles)
     )
+    timer.resume("thread", hand.timers)
     timer.set(50, 0)
     hand.cycles, kernel_cycles = 100, 60
     hand.timers.fire_due()

@@ -1,0 +1,61 @@
+"""Timers as files: timerfd."""
+
+from __future__ import annotations
+
+from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.file import O_CLOEXEC, O_NONBLOCK
+from emulator.linux.structures import Itimerspec
+from emulator.linux.syscalls.table import In, Out, UInt, syscall
+from emulator.linux.syscalls.time import (
+    CLOCK_BOOTTIME,
+    CLOCK_BOOTTIME_ALARM,
+    CLOCK_MONOTONIC,
+    CLOCK_REALTIME,
+    CLOCK_REALTIME_ALARM,
+    CLOCKS,
+)
+from emulator.linux.task import Task
+from emulator.linux.timer_files import TimerFile
+
+TIMER_CLOCKS = (CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM)
+TFD_TIMER_ABSTIME = 1
+TFD_TIMER_CANCEL_ON_SET = 2  # never happens: nobody sets the clock
+
+
+@syscall(aarch64=85, x86_64=283)
+def timerfd_create(task: Task, clock: int, flags: UInt) -> int:
+    if flags & ~(O_CLOEXEC | O_NONBLOCK) or clock not in TIMER_CLOCKS:
+        raise LinuxError(EINVAL, f"a timerfd of clock {clock} with flags {flags:#x}")
+    kernel = task.kernel
+    file = TimerFile(task.clock, clock, lambda: kernel.timers, flags & O_NONBLOCK)
+    return task.files.install(file, bool(flags & O_CLOEXEC))
+
+
+def _timer(task: Task, descriptor: int) -> TimerFile:
+    file = task.files.get(descriptor)
+    if not isinstance(file, TimerFile):
+        raise LinuxError(EINVAL, f"descriptor {descriptor} is no timerfd")
+    return file
+
+
+@syscall(aarch64=86, x86_64=286)
+def timerfd_settime(task: Task, descriptor: int, flags: int, new: In[Itimerspec], old: Out[Itimerspec]) -> int:
+    if flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET):
+        raise LinuxError(EINVAL, f"timerfd flags {flags:#x}")
+    file = _timer(task, descriptor)
+    before = Itimerspec(file.interval_ns, file.remaining_ns())
+    due_ns = None
+    if new.value_ns:
+        start_ns = CLOCKS[file.clock_id](task) if flags & TFD_TIMER_ABSTIME else 0
+        due_ns = task.clock.elapsed_ns() + new.value_ns - start_ns
+    file.set(due_ns, new.interval_ns)
+    if old:
+        old.write(before)
+    return 0
+
+
+@syscall(aarch64=87, x86_64=287)
+def timerfd_gettime(task: Task, descriptor: int, value: Out[Itimerspec]) -> int:
+    file = _timer(task, descriptor)
+    value.write(Itimerspec(file.interval_ns, file.remaining_ns()))
+    return 0

@@ -155,6 +155,11 @@ class FileTable:
         if self._users == 0:
             self.close_all()
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several tasks have these descriptors."""
+        return self._users > 1
+
     def copy(self) -> FileTable:
         """fork: the same open files under the same descriptors."""
         copy = FileTable(self.limit)

@@ -18,6 +18,7 @@ from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
 from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import FileTree
+from emulator.linux.futexes import Futexes
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
 from emulator.linux.page_cache import PageCache
@@ -77,6 +78,7 @@ class Kernel:
         choices = Choices(config.schedule_seed)
         self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices)
         self.tasks: dict[int, Task] = {}
+        self.futexes = Futexes()
         self.exit_status: int | None = None  # wait status word of the first process
         self.stopped: str | None = None  # why the machine was stopped before that had ended by itself
         self.messages: Callable[[str], None] = _to_stderr

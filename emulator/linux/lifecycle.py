@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Protocol
 
 from emulator.core_file import KernelCosts
 from emulator.cpu import Cpu
+from emulator.linux.cloning import CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
 from emulator.linux.file import FileTable
 from emulator.linux.file_tree import FileTree
@@ -22,9 +22,11 @@ from emulator.linux.signal import (
     CLD_KILLED,
     CORE_DUMPED,
     SA_NOCLDWAIT,
+    SI_USER,
     SIG_IGN,
     SIGCHLD,
     SIGKILL,
+    SignalInfo,
 )
 from emulator.linux.signal_sending import child_info
 from emulator.linux.task import CloneRequest, FileContext, KernelServices, Process, Task
@@ -33,14 +35,6 @@ from emulator.linux.tracepoints import Tracepoints
 FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
 INIT_PID = 1  # whom orphans call their parent: nobody sees it, and it waits for them at once
 COMM_BEFORE_EXEC = "perfemu-exec"
-
-# uapi/linux/sched.h
-CLONE_VM = 0x0000_0100
-CLONE_VFORK = 0x0000_4000
-CLONE_SETTLS = 0x0008_0000
-CLONE_PARENT_SETTID = 0x0010_0000
-CLONE_CHILD_CLEARTID = 0x0020_0000
-CLONE_CHILD_SETTID = 0x0100_0000
 
 
 class Kernel(KernelServices, Protocol):
@@ -139,15 +133,16 @@ class Lifecycle:
 
     def _replace(self, task: Task, executable: Executable, environment: tuple[bytes, ...], path: str) -> None:
         """The point of no return of execve."""
-        kernel = self._kernel
-        old, new = task.mm, self._loader.new_memory_map()
+        kernel, process = self._kernel, task.process
+        self._end_other_threads(task)
+        new = self._loader.new_memory_map()
         new.stack_limit = task.limits.soft(RLIMIT_STACK)
-        new.minor_faults, new.major_faults = old.minor_faults, old.major_faults
-        self._watch(task.cpu, new)
+        self._watch(new)
+        self._release_memory(task)
         task.mm = new
-        old.release()
-        task.process.mm_released.wake()
-        task.process.executable = executable.content.identity.path
+        process.mm_released.wake()
+        process.executable = executable.content.identity.path
+        process.has_executed = True
         kernel.tracepoints.task_exec.fire(task)
         kernel.rename(task, path.rpartition("/")[2], by_exec=True)
         ids = task.credentials.uid, task.credentials.gid
@@ -155,13 +150,36 @@ class Lifecycle:
         task.signals.reset_for_exec()
         for number in list(task.posix_timers):
             task.process.delete_timer(number)
+        self.unshare_files(task)
         task.files.close_on_exec()
-        task.clear_child_tid = 0
-        task.robust_list = 0, 0
         task.cpu.set_address_space(new.space)
         kernel.architecture.start_program(task.cpu.core, loaded.entry, loaded.stack_pointer)
 
-    def _watch(self, cpu: Cpu, mm: MemoryMap) -> None:
+    def _end_other_threads(self, task: Task) -> None:
+        """Of all threads this one stays, as the main thread with the process's number (de_thread)."""
+        process = task.process
+        for thread in list(process.threads):
+            if thread is not task:
+                self._end_task(thread, SIGKILL)
+        if process.leader is not task:
+            del self._kernel.tasks[task.tid]
+            task.tid = process.pid
+            self._kernel.tasks[task.tid] = process.leader = task
+
+    def unshare_files(self, task: Task) -> None:
+        """Descriptors of its own, where other tasks have them, too."""
+        shared = task.files
+        if shared.is_shared:
+            task.files = shared.copy()
+            shared.release()
+
+    def _release_memory(self, task: Task) -> None:
+        """mm_release: what others wait for in memory that the task leaves."""
+        self._kernel.futexes.forget(task)
+        self._kernel.futexes.clear_tid(task)
+        task.mm.release()
+
+    def _watch(self, mm: MemoryMap) -> None:
         """Turn what the memory map tells into tracepoints, of whichever task the machine works for."""
         kernel = self._kernel
         mapped, faulted = kernel.tracepoints.mmap, kernel.tracepoints.page_fault
@@ -180,79 +198,41 @@ class Lifecycle:
             if faulted:
                 faulted.fire(task, address, major, user)
 
-        mm.on_map, mm.on_fault = on_map, on_fault
+        def on_page(major: bool) -> None:
+            task = scheduler.executing.current
+            if task is not None:
+                task.major_faults += major
+                task.minor_faults += not major
+
+        mm.on_map, mm.on_fault, mm.on_page = on_map, on_fault, on_page
 
     # ---- clone
 
     def clone(self, parent: Task, request: CloneRequest) -> Task:
-        """A new process with one thread, which goes on where the parent's system call returns 0. Raises LinuxError.
-
-        With CLONE_VM both share the memory, as vfork(2) does until the child's exec.
-        """
+        """A new thread or process, which goes on where the parent's system call returns 0. Raises LinuxError."""
         kernel = self._kernel
         if len(kernel.tasks) >= self._most_tasks:
             kernel.name_once(f"{parent.comm}: no task more than {self._most_tasks} (--max-tasks): EAGAIN")
             raise LinuxError(EAGAIN, f"{len(kernel.tasks)} tasks: the machine has as many as it may")
-        if request.flags & CLONE_VM:
+        if not request.flags & CLONE_VM:
+            mm = parent.mm.fork()
+            self._watch(mm)
+        else:
             mm = parent.mm
             mm.retain()
-        else:
-            mm = parent.mm.fork()
-            self._watch(parent.cpu, mm)
         self._last_tid += 1
-        tid = self._last_tid
         try:
-            _write_tids(parent.mm, mm, request, tid)
+            write_tids(parent.mm, mm, request, self._last_tid)
         except MemoryError:
             mm.release()
             raise
-        maker = parent.process
-        process = Process(tid, maker, pgid=maker.pgid, sid=maker.sid, exit_signal=request.exit_signal)
-        process.limits = maker.limits.copy()
-        process.executable = maker.executable
-        child = Task(
-            tid=tid,
-            process=process,
-            comm=parent.comm,
-            mm=mm,
-            files=parent.files.copy(),
-            fs=FileContext(parent.fs.system, parent.fs.cwd, parent.fs.umask),
-            kernel=kernel,
-            cpu=parent.cpu,
-            start_time_ns=kernel.clock.elapsed_ns(),
-            signals=parent.signals.forked(),
-            credentials=parent.credentials,
-            dumpable=parent.dumpable,
-            no_new_privileges=parent.no_new_privileges,
-            timer_slack_ns=parent.timer_slack_ns,
-            personality=parent.personality,
-            affinity=parent.affinity,
-            policy=parent.policy,
-            priority=parent.priority,
-            nice=parent.nice,
-        )
-        process.leader = child
-        process.threads.append(child)
-        maker.children[tid] = process
-        kernel.tasks[tid] = child
-        self._take_registers(parent, child, request)
-        if request.flags & CLONE_CHILD_CLEARTID:
-            child.clear_child_tid = request.child_tid
+        child = new_task(parent, request, self._last_tid, mm)
+        child.process.threads.append(child)
+        kernel.tasks[child.tid] = child
+        child.registers = child_registers(parent, request)
         kernel.tracepoints.task_fork.fire(parent, child)
         kernel.scheduler.add(child)
         return child
-
-    def _take_registers(self, parent: Task, child: Task, request: CloneRequest) -> None:
-        """The child's are the parent's with the result 0, and a stack and thread pointer of its own if it is given."""
-        core, architecture = parent.cpu.core, self._kernel.architecture
-        own = core.save_state()
-        architecture.set_syscall_result(core, 0)
-        if request.stack_pointer:
-            core.write_register(architecture.sp, request.stack_pointer)
-        if request.flags & CLONE_SETTLS:
-            core.write_register(architecture.thread_pointer, request.tls)
-        child.registers = core.save_state()
-        core.restore_state(own)
 
     # ---- the end
 
@@ -260,7 +240,9 @@ class Lifecycle:
         """exit(2): one thread ends; with the last one its process does."""
         process = task.process
         if len(process.threads) == 1:
-            self.end_process(process, status)
+            leader = process.leader
+            assert leader is not None, "every process has a main thread"
+            self.end_process(process, status if leader.exit_code is None else leader.exit_code)
         else:
             self._end_task(task, status)
 
@@ -276,7 +258,7 @@ class Lifecycle:
         kernel.scheduler.remove(task)
         if call is not None:
             call.generator.close()
-        task.mm.release()
+        self._release_memory(task)
         task.process.mm_released.wake()
         task.files.release()
         if task is not task.process.leader:
@@ -291,11 +273,7 @@ class Lifecycle:
             timer.cancel()
         for thread in list(process.threads):
             self._end_task(thread, status)
-        for child in list(process.children.values()):
-            child.parent = None
-            if child.exit_status is not None:
-                self._forget(child)
-        process.children.clear()
+        self._leave_children(process)
         if process is self.first.process:
             self._kernel.exit_status = status
             self._end_all()
@@ -303,6 +281,28 @@ class Lifecycle:
             self._forget(process)
         else:
             self._tell_parent(process, process.parent)
+
+    def _leave_children(self, process: Process) -> None:
+        """Children go to the nearest subreaper above, or to init; who wanted to hear of their parent's end does."""
+        above = process.parent
+        while above is not None and (not above.is_subreaper or above.exit_status is not None):
+            above = above.parent
+        children = list(process.children.values())
+        process.children.clear()
+        for child in children:
+            child.parent = above
+            leader = child.leader
+            if child.exit_status is None:
+                if above is not None:
+                    above.children[child.pid] = child
+                if leader is not None and leader.parent_death_signal:
+                    info = SignalInfo(leader.parent_death_signal, SI_USER, pid=process.pid)
+                    self._kernel.signal_process(child, info)
+            elif above is None:
+                self._forget(child)
+            else:
+                above.children[child.pid] = child
+                self._tell_parent(child, above)
 
     def _end_all(self) -> None:
         """The machine ends with its first process, and what still runs with it."""
@@ -336,17 +336,6 @@ class Lifecycle:
 
     def _forget(self, process: Process) -> None:
         self._kernel.tasks.pop(process.pid, None)
-
-
-def _write_tids(parent: MemoryMap, child: MemoryMap, request: CloneRequest, tid: int) -> None:
-    """As in Linux, nobody hears of an address that cannot be written."""
-    for flag, mm, address in (
-        (CLONE_PARENT_SETTID, parent, request.parent_tid),
-        (CLONE_CHILD_SETTID, child, request.child_tid),
-    ):
-        if request.flags & flag:
-            with suppress(LinuxError):
-                mm.write(address, tid.to_bytes(4, "little"))
 
 
 def _encode(text: str) -> bytes:

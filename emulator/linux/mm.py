@@ -77,6 +77,7 @@ class MemoryMap:
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
         self.on_map: Callable[[Mapping], None] | None = None
         self.on_fault: Callable[[int, bool | None, bool], None] | None = None  # as the tracepoint page_fault
+        self.on_page: Callable[[bool], None] | None = None  # one has come; whether that was a major fault
         self.minor_faults = 0
         self.major_faults = 0
         self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
@@ -86,6 +87,7 @@ class MemoryMap:
         self.environment_start = self.environment_end = 0
         self.code_start = self.code_end = self.data_start = self.data_end = 0
         self.auxiliary_vector = b""
+        self.barriers = 0  # MEMBARRIER_CMD_REGISTER_* that have been called
         self.signal_trampoline = 0  # the kernel's own code that calls rt_sigreturn
 
     # ---- processes
@@ -118,6 +120,7 @@ class MemoryMap:
         child.data_start, child.data_end = self.data_start, self.data_end
         child.auxiliary_vector = self.auxiliary_vector
         child.signal_trampoline = self.signal_trampoline
+        child.barriers = self.barriers
         return child
 
     def _share(self, mapping: Mapping) -> None:
@@ -398,6 +401,8 @@ class MemoryMap:
             self.major_faults += 1
         else:
             self.minor_faults += 1
+        if self.on_page is not None:
+            self.on_page(major)
         return major
 
     def _grow_stack(self, address: int) -> Mapping | None:

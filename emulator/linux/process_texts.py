@@ -69,7 +69,7 @@ def stat(task: Task) -> str:
     start = ticks(task.clock.monotonic_ns() - task.clock.elapsed_ns() + task.start_time_ns)
     fields: list[object] = [
         task.pid, f"({task.comm})", "R", task.ppid, task.pgid, task.sid, 0, -1, 0x400000,
-        mm.minor_faults, 0, mm.major_faults, 0, ticks(task.user_ns()), ticks(task.system_ns()), 0, 0,
+        task.minor_faults, 0, task.major_faults, 0, ticks(task.user_ns()), ticks(task.system_ns()), 0, 0,
         20, 0, 1, 0, start,
         _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.code_start, mm.code_end, mm.stack_start,
         0, 0, 0, task.signals.blocked & 0x7FFFFFFF, ignored & 0x7FFFFFFF, caught & 0x7FFFFFFF, 0, 0, 0, 17,

@@ -235,6 +235,9 @@ class Scheduler:
 
     def _come(self, queue: RunQueue, task: Task) -> None:
         cpu = queue.cpu
+        last = self.queues[task.cpu.number]
+        if last.current is task:  # woken before its CPU has come to let it go
+            self._leave(last, task, None)
         if task.cpu is not cpu:
             self._tracepoints.sched_migrate_task.fire(task, task.cpu, cpu)
             task.cpu = cpu

@@ -13,6 +13,7 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.file import FileTable
 from emulator.linux.file_tree import FileTree
+from emulator.linux.futexes import Futexes
 from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.limits import Limits
 from emulator.linux.mm import MemoryMap
@@ -83,6 +84,8 @@ class LifecycleServices(Protocol):
 
     def reap(self, child: Process) -> None: ...
 
+    def unshare_files(self, task: Task) -> None: ...
+
 
 class KernelServices(Protocol):
     """What a task asks of its kernel (a ``Kernel``)."""
@@ -107,6 +110,8 @@ class KernelServices(Protocol):
     def scheduler(self) -> SchedulerServices: ...
     @property
     def lifecycle(self) -> LifecycleServices: ...
+    @property
+    def futexes(self) -> Futexes: ...
 
     def name_once(self, message: str) -> None:
         """A one-line diagnostic for the user, unless the same was given before."""
@@ -194,6 +199,8 @@ class Process:
     leader: Task | None = None  # the thread whose tid is the pid, also when it has ended
     limits: Limits = field(default_factory=Limits)
     executable: str = ""  # guest path, as /proc/PID/exe shows it
+    has_executed: bool = False  # since its fork: its parent can no longer move it to another group
+    is_subreaper: bool = False  # PR_SET_CHILD_SUBREAPER: the parent of its descendants whose own has ended
     exit_status: int | None = None  # wait status word, once it has ended
     stopped: bool = False
     stop_told: int | None = None  # the signal that stopped it, until its parent has waited for that
@@ -252,6 +259,7 @@ class Task:
     fs: FileContext
     kernel: KernelServices
     cpu: Cpu  # on which it runs or ran last
+    birth_tid: int = field(init=False)
     start_time_ns: int = 0  # elapsed_ns of the machine's clock
     system_cycles: int = 0  # that the kernel has worked for it
     exit_code: int | None = None  # wait status word, once it has ended
@@ -272,6 +280,8 @@ class Task:
     state: TaskState = TaskState.RUNNABLE
     registers: RegisterState | None = None  # as they were when another task came onto its core
     cycles_used: int = 0  # on CPUs, until it last left one
+    minor_faults: int = 0
+    major_faults: int = 0
     running_since: int | None = None  # cycle of its CPU, while it is on one
     ready_at: int = 0  # cycle before which it may not go on: that of its waker, or of its birth
     call: Call | None = None  # in which it sleeps
@@ -330,6 +340,9 @@ class Task:
     def wake(self, reason: Wake) -> bool:
         return self.kernel.scheduler.wake(self, reason)
 
+    def __post_init__(self) -> None:
+        self.birth_tid = self.tid
+
     def cpu_ns(self) -> int:
         """CPU time: of all stretches that it has been on a CPU."""
         cycles = self.cycles_used
@@ -345,8 +358,8 @@ class Task:
         return self.cpu_ns() - self.system_ns()
 
     def usage(self) -> Usage:
-        mm = self.mm
-        return Usage(self.user_ns(), self.system_ns(), mm.minor_faults, mm.major_faults, mm.resident_pages())
+        return Usage(self.user_ns(), self.system_ns(), self.minor_faults, self.major_faults, self.mm.resident_pages())
 
     def __hash__(self) -> int:
-        return self.tid
+        """No address of the host: what is hashed shall not depend on those. execve may change the tid."""
+        return self.birth_tid

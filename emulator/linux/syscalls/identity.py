@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
-from emulator.linux.errors import EFAULT, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import EACCES, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS, U32
 from emulator.linux.syscalls.input_output import MAX_BYTES
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
-from emulator.linux.task import Credentials, Task
+from emulator.linux.task import Credentials, Process, Task
 
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4
@@ -58,22 +59,38 @@ def getsid(task: Task, pid: int) -> int:
     return _process(task, pid).sid
 
 
+def _processes(task: Task) -> Iterator[Process]:
+    """All there are, ended ones included."""
+    return (other.process for other in task.kernel.tasks.values() if other.tid == other.pid)
+
+
 @syscall(aarch64=157, x86_64=112)
 def setsid(task: Task) -> int:
-    if task.pgid == task.pid:
-        raise LinuxError(EPERM, "a process group leader cannot begin a session")
+    if any(process.pgid == task.pid for process in _processes(task)):
+        raise LinuxError(EPERM, f"{task.pid} is a process group already")
     task.sid = task.pgid = task.pid
     return task.sid
 
 
 @syscall(aarch64=154, x86_64=109)
 def setpgid(task: Task, pid: int, group: int) -> int:
+    """Of the caller, or of a child that has not executed another program; within the session."""
     if group < 0:
         raise LinuxError(EINVAL, f"process group {group}")
-    target = _process(task, pid)
-    if target.sid == target.pid or group not in (0, target.pid):
-        raise LinuxError(EPERM, f"process group {group}")
-    target.pgid = target.pid
+    own = task.process
+    target = own if pid in (0, own.pid) else own.children.get(pid)
+    if target is None:
+        raise LinuxError(ESRCH, f"process {pid} is neither the caller nor a child")
+    if target is not own and target.has_executed:
+        raise LinuxError(EACCES, f"process {pid} has another program")
+    if target.sid != own.sid or target.sid == target.pid:
+        raise LinuxError(EPERM, f"process {pid} leads a session, or is in another one")
+    group = group or target.pid
+    if group != target.pid and not any(
+        process.pgid == group and process.sid == own.sid for process in _processes(task)
+    ):
+        raise LinuxError(EPERM, f"there is no process group {group} in the session")
+    target.pgid = group
     return 0
 
 

@@ -8,7 +8,6 @@ from emulator.linux.errors import (
     EFAULT,
     EINVAL,
     ENOMEM,
-    ENOSYS,
     EOPNOTSUPP,
     EOVERFLOW,
     LinuxError,
@@ -272,8 +271,3 @@ def mlockall(task: Task, flags: int) -> int:
 @syscall(aarch64=231, x86_64=152, support=Support.ACCEPTED, note="pages never leave the machine's memory")
 def munlockall(task: Task) -> int:
     return 0
-
-
-@syscall(aarch64=283, x86_64=324, support=Support.REFUSED, note="as a kernel without it; there is one thread")
-def membarrier(task: Task, command: int, flags: int, cpu: int) -> int:
-    raise LinuxError(ENOSYS, "membarrier")

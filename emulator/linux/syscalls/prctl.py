@@ -78,6 +78,11 @@ def _has_capability(task: Task, capability: int, _: int) -> int:
     return 1
 
 
+def _set_subreaper(task: Task, value: int, _: int) -> int:
+    task.process.is_subreaper = value != 0
+    return 0
+
+
 def _set_timer_slack(task: Task, ns: int, _: int) -> int:
     task.timer_slack_ns = ns or 50_000
     return 0
@@ -122,8 +127,8 @@ PRCTL: dict[int, PrctlHandler] = {
     PR_GET_SECUREBITS: _zero,
     PR_SET_TIMERSLACK: _set_timer_slack,
     PR_GET_TIMERSLACK: lambda task, _, __: task.timer_slack_ns,
-    PR_SET_CHILD_SUBREAPER: _zero,  # there are no children
-    PR_GET_CHILD_SUBREAPER: _write_u32(lambda task: 0),
+    PR_SET_CHILD_SUBREAPER: _set_subreaper,
+    PR_GET_CHILD_SUBREAPER: _write_u32(lambda task: int(task.process.is_subreaper)),
     PR_SET_NO_NEW_PRIVS: _set_no_new_privileges,
     PR_GET_NO_NEW_PRIVS: lambda task, _, __: int(task.no_new_privileges),
     PR_GET_TID_ADDRESS: _get_tid_address,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, ESRCH, LinuxError
 from emulator.linux.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
 from emulator.linux.structures import U32, Timespec
 from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
@@ -189,13 +189,6 @@ def setpriority(task: Task, which: int, who: int, nice: int) -> int:
         other.nice = max(MOST_NICE, min(nice, LEAST_NICE))
         task.kernel.scheduler.reclassify(other)
     return 0
-
-
-@syscall(aarch64=97, x86_64=272, support=Support.REFUSED, note="there are no namespaces: EPERM")
-def unshare(task: Task, flags: int) -> int:
-    if flags == 0:
-        return 0
-    raise LinuxError(EPERM, f"unshare {flags:#x}")
 
 
 # ---- NUMA: a kernel without CONFIG_NUMA has none of these

@@ -50,7 +50,7 @@ class Machine:
             Mapping(0x7FFF_F7FF_D000, 0x7FFF_F7FF_E000, PROT_READ, MAP_PRIVATE),
         ]
         mm.resident_pages = lambda: 3
-        mm.minor_faults, mm.major_faults = 5, 1
+        task.minor_faults, task.major_faults = 5, 1
         mm.code_start, mm.code_end = 0x40_0000, 0x40_0800
         mm.data_start = mm.data_end = mm.brk_start = mm.stack_start = 0
         mm.write(0x1000, b"program\0-x\0A=1\0")

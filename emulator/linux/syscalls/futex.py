@@ -1,0 +1,171 @@
+"""futex(2): by command, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
+from emulator.linux.futexes import ALL_BITS, Futexes, Key
+from emulator.linux.structures import Timespec
+from emulator.linux.syscalls.table import Address, Support, UInt, syscall
+from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping
+
+# uapi/linux/futex.h
+FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP = 0, 1, 3, 4, 5
+FUTEX_LOCK_PI, FUTEX_UNLOCK_PI, FUTEX_TRYLOCK_PI = 6, 7, 8
+FUTEX_WAIT_BITSET, FUTEX_WAKE_BITSET, FUTEX_LOCK_PI2 = 9, 10, 13
+FUTEX_PRIVATE, FUTEX_CLOCK_REALTIME = 128, 256
+FUTEX_COMMAND = 0x7F
+FUTEX_OP_SHIFT = 8  # in the operation: the argument is a bit's number
+FUTEX_OPERATIONS: tuple[Callable[[int, int], int], ...] = (  # FUTEX_OP_SET, ADD, OR, ANDN, XOR
+    lambda old, argument: argument,
+    lambda old, argument: old + argument,
+    lambda old, argument: old | argument,
+    lambda old, argument: old & ~argument,
+    lambda old, argument: old ^ argument,
+)
+FUTEX_COMPARISONS: tuple[Callable[[int, int], bool], ...] = (  # FUTEX_OP_CMP_EQ, NE, LT, LE, GT, GE
+    lambda old, argument: old == argument,
+    lambda old, argument: old != argument,
+    lambda old, argument: old < argument,
+    lambda old, argument: old <= argument,
+    lambda old, argument: old > argument,
+    lambda old, argument: old >= argument,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of one call."""
+
+    task: Task
+    address: int
+    operation: int
+    value: int
+    fourth: int  # the timeout's address, or a number
+    other: int  # address
+    last: int
+
+    @property
+    def private(self) -> bool:
+        return bool(self.operation & FUTEX_PRIVATE)
+
+    @property
+    def futexes(self) -> Futexes:
+        return self.task.kernel.futexes
+
+    def key(self) -> Key:
+        return Futexes.key(self.task.mm, self.address, self.private)
+
+    def other_key(self) -> Key:
+        return Futexes.key(self.task.mm, self.other, self.private)
+
+    def until_ns(self, *, absolute: bool, realtime: bool) -> int | None:
+        """When the wait ends, on the machine's clock."""
+        if not self.fourth:
+            return None
+        ns = Timespec.unpack(self.task.mm.read(self.fourth, Timespec.SIZE)).ns()
+        clock = self.task.clock
+        if not absolute:
+            return clock.elapsed_ns() + ns
+        return clock.elapsed_ns() + ns - (clock.realtime_ns() if realtime else clock.monotonic_ns())
+
+
+Answer = int | Sleeping[int]
+
+
+def _wait(request: Request, bitset: int, absolute: bool) -> Answer:
+    if not bitset:
+        raise LinuxError(EINVAL, "a futex wait for no bit")
+    until_ns = request.until_ns(absolute=absolute, realtime=bool(request.operation & FUTEX_CLOCK_REALTIME))
+    key = request.key()
+    return request.futexes.wait(request.task, key, request.value, request.address, bitset, until_ns)
+
+
+def _wake(request: Request, bitset: int) -> Answer:
+    if not bitset:
+        raise LinuxError(EINVAL, "a futex wake of no bit")
+    return request.futexes.wake(request.key(), _signed(request.value), bitset)
+
+
+def _requeue(request: Request) -> Answer:
+    most_woken, most_moved = _signed(request.value), _signed(request.fourth)
+    if most_woken < 0 or most_moved < 0:
+        raise LinuxError(EINVAL, f"a futex requeue of {most_woken} and {most_moved}")
+    key, target = request.key(), request.other_key()
+    compared = request.operation & FUTEX_COMMAND == FUTEX_CMP_REQUEUE
+    if compared and request.task.mm.read_u32(request.address) != request.last:
+        raise LinuxError(EAGAIN, "the futex has changed")
+    return request.futexes.requeue(key, target, most_woken, most_moved)
+
+
+def _wake_op(request: Request) -> Answer:
+    """Change the word at `other`, and wake who waits there too, if it was such. futex_atomic_op_inuser."""
+    key, other_key, encoded, mm = request.key(), request.other_key(), request.last, request.task.mm
+    operation, comparison = encoded >> 28, encoded >> 24 & 0xF
+    argument, compared = _signed(encoded >> 12 & 0xFFF, 12), _signed(encoded & 0xFFF, 12)
+    if operation & FUTEX_OP_SHIFT:
+        operation, argument = operation & ~FUTEX_OP_SHIFT, 1 << (argument & 31)
+    if operation >= len(FUTEX_OPERATIONS):
+        raise LinuxError(ENOSYS, f"FUTEX_WAKE_OP {operation}")
+    old = mm.read_u32(request.other)
+    mm.write(request.other, (FUTEX_OPERATIONS[operation](old, argument) & 0xFFFF_FFFF).to_bytes(4, "little"))
+    if comparison >= len(FUTEX_COMPARISONS):
+        raise LinuxError(ENOSYS, f"FUTEX_WAKE_OP with comparison {comparison}")
+    woken = request.futexes.wake(key, _signed(request.value))
+    if FUTEX_COMPARISONS[comparison](_signed(old), compared):
+        woken += request.futexes.wake(other_key, _signed(request.fourth))
+    return woken
+
+
+def _lock(request: Request) -> Answer:
+    """LOCK_PI's deadline is of CLOCK_REALTIME, LOCK_PI2's of the clock that the operation says."""
+    command = request.operation & FUTEX_COMMAND
+    wait = command != FUTEX_TRYLOCK_PI
+    realtime = command == FUTEX_LOCK_PI or bool(request.operation & FUTEX_CLOCK_REALTIME)
+    until_ns = request.until_ns(absolute=True, realtime=realtime) if wait else None
+    exists = request.task.kernel.tasks.__contains__
+    return request.futexes.lock(request.task, request.key(), request.address, until_ns, exists, wait=wait)
+
+
+COMMANDS: dict[int, Callable[[Request], Answer]] = {
+    FUTEX_WAIT: lambda request: _wait(request, ALL_BITS, absolute=False),
+    FUTEX_WAIT_BITSET: lambda request: _wait(request, request.last, absolute=True),
+    FUTEX_WAKE: lambda request: _wake(request, ALL_BITS),
+    FUTEX_WAKE_BITSET: lambda request: _wake(request, request.last),
+    FUTEX_REQUEUE: _requeue,
+    FUTEX_CMP_REQUEUE: _requeue,
+    FUTEX_WAKE_OP: _wake_op,
+    FUTEX_LOCK_PI: _lock,
+    FUTEX_LOCK_PI2: _lock,
+    FUTEX_TRYLOCK_PI: _lock,
+    FUTEX_UNLOCK_PI: lambda request: request.futexes.unlock(request.task, request.key(), request.address),
+}
+# Of those the ones in which FUTEX_CLOCK_REALTIME means something
+TIMED = (FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2)
+
+
+def _signed(value: int, bits: int = 32) -> int:
+    half = 1 << bits - 1
+    return (value & (1 << bits) - 1 ^ half) - half
+
+
+@syscall(
+    aarch64=98,
+    x86_64=202,
+    support=Support.PARTIAL,
+    note="owners inherit no priority; no requeueing to words that tell their owner",
+)
+def futex(
+    task: Task, address: Address, operation: int, value: UInt, timeout: Address, other: Address, v3: UInt
+) -> int | Sleeping[int]:
+    command = operation & FUTEX_COMMAND
+    call = COMMANDS.get(command)
+    if call is None:
+        task.kernel.name_once(f"futex operation {command} is not modelled: ENOSYS")
+        raise LinuxError(ENOSYS, f"futex operation {command}")
+    if operation & FUTEX_CLOCK_REALTIME and command not in TIMED:
+        raise LinuxError(ENOSYS, f"futex operation {command} on CLOCK_REALTIME")
+    return call(Request(task, address, operation, value, timeout, other, v3))

@@ -1,0 +1,166 @@
+"""Waiting for children: wait4(2), waitid(2). kernel/exit.c"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from emulator.linux.errors import ECHILD, EINVAL, ENOSYS, ESRCH, LinuxError
+from emulator.linux.signal import (
+    CLD_CONTINUED,
+    CLD_DUMPED,
+    CLD_EXITED,
+    CLD_KILLED,
+    CLD_STOPPED,
+    CORE_DUMPED,
+    SIGCHLD,
+    SIGCONT,
+    SignalInfo,
+)
+from emulator.linux.structures import U32
+from emulator.linux.syscalls.limits import Rusage
+from emulator.linux.syscalls.table import Address, Out, Support, UInt, syscall
+from emulator.linux.task import Process, Task, Usage
+from emulator.linux.waiting import Sleeping, wait_until
+
+# uapi/linux/wait.h
+WNOHANG, WSTOPPED, WEXITED, WCONTINUED, WNOWAIT = 1, 2, 4, 8, 0x0100_0000  # WUNTRACED is WSTOPPED
+WNOTHREAD, WALL, WCLONE = 0x2000_0000, 0x4000_0000, 0x8000_0000
+WAIT4_OPTIONS = WNOHANG | WSTOPPED | WCONTINUED | WNOTHREAD | WALL | WCLONE
+WAITID_OPTIONS = WAIT4_OPTIONS | WEXITED | WNOWAIT
+P_ALL, P_PID, P_PGID, P_PIDFD = range(4)
+CONTINUED_STATUS = 0xFFFF
+STOPPED_STATUS = 0x7F  # in the low byte, with the signal above
+SIGINFO_BYTES = 32  # of the 128, up to si_status and its padding: waitid writes no more
+
+Wanted = Callable[[Process], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What there is to tell of a child."""
+
+    child: Process
+    code: int  # CLD_*
+    status: int  # wait status word
+    used: Usage
+
+    @property
+    def value(self) -> int:
+        """si_status: the exit status, or the signal."""
+        if self.code == CLD_EXITED:
+            return self.status >> 8
+        if self.code == CLD_STOPPED:
+            return self.status >> 8 & 0xFF
+        return SIGCONT if self.code == CLD_CONTINUED else self.status & 0x7F
+
+
+def _event(child: Process, options: int) -> Event | None:
+    """What this child has to tell of which `options` speak."""
+    status = child.exit_status
+    if status is not None:
+        if not options & WEXITED:
+            return None
+        code = CLD_EXITED if not status & 0x7F else CLD_DUMPED if status & CORE_DUMPED else CLD_KILLED
+        return Event(child, code, status, child.ended_usage + child.waited_usage)
+    if options & WSTOPPED and child.stop_told is not None:
+        return Event(child, CLD_STOPPED, child.stop_told << 8 | STOPPED_STATUS, child.usage() + child.waited_usage)
+    if options & WCONTINUED and child.continue_told:
+        return Event(child, CLD_CONTINUED, CONTINUED_STATUS, child.usage() + child.waited_usage)
+    return None
+
+
+def _consume(task: Task, event: Event) -> None:
+    """It has been told: not again."""
+    if event.code == CLD_STOPPED:
+        event.child.stop_told = None
+    elif event.code == CLD_CONTINUED:
+        event.child.continue_told = False
+    else:
+        task.kernel.lifecycle.reap(event.child)
+
+
+def _wait(task: Task, wanted: Wanted, options: int, what: str) -> Sleeping[Event | None]:
+    """The first child of those that has something to tell; None if none has, and WNOHANG. ECHILD if there are none."""
+
+    def find() -> Event | None:
+        there = False
+        for child in task.process.children.values():
+            if not wanted(child) or (not options & WALL and (child.exit_signal != SIGCHLD) != bool(options & WCLONE)):
+                continue
+            there = there or child.exit_status is None or bool(options & WEXITED)
+            event = _event(child, options)
+            if event is not None:
+                return event
+        if not there:
+            raise LinuxError(ECHILD, "there is no such child")
+        return None
+
+    event = find()
+    if event is None and not options & WNOHANG:
+        yield from wait_until(task, lambda: find() is not None, lambda: (task.process.child_ended,), what)
+        event = find()
+    if event is not None and not options & WNOWAIT:
+        _consume(task, event)
+    return event
+
+
+def _of_group(group: int) -> Wanted:
+    return lambda child: child.pgid == group
+
+
+def _of_pid(pid: int) -> Wanted:
+    return lambda child: child.pid == pid
+
+
+def _anybody(child: Process) -> bool:
+    return True
+
+
+def _wanted_by_wait4(task: Task, pid: int) -> Wanted:
+    if pid > 0:
+        return _of_pid(pid)
+    return _anybody if pid == -1 else _of_group(-pid or task.pgid)
+
+
+@syscall(aarch64=260, x86_64=61)
+def wait4(task: Task, pid: int, status: Out[U32], options: UInt, usage: Out[Rusage]) -> Sleeping[int]:
+    if options & ~WAIT4_OPTIONS:
+        raise LinuxError(EINVAL, f"wait4 options {options:#x}")
+    if pid == -(1 << 31):
+        raise LinuxError(ESRCH, "no process group has that number")
+    event = yield from _wait(task, _wanted_by_wait4(task, pid), options | WEXITED, "wait4")
+    if event is None:
+        return 0
+    if status:
+        status.write(U32(event.status))
+    if usage:
+        usage.write(Rusage.of(event.used))
+    return event.child.pid
+
+
+def _wanted_by_waitid(task: Task, kind: int, number: int) -> Wanted:
+    if kind == P_ALL:
+        return _anybody
+    if kind == P_PIDFD:
+        task.kernel.name_once("waitid for a pidfd is not modelled: ENOSYS")
+        raise LinuxError(ENOSYS, "pidfds")
+    if kind not in (P_PID, P_PGID) or number < (1 if kind == P_PID else 0):
+        raise LinuxError(EINVAL, f"waitid for {kind}, {number}")
+    return _of_pid(number) if kind == P_PID else _of_group(number or task.pgid)
+
+
+@syscall(aarch64=95, x86_64=247, support=Support.PARTIAL, note="not for pidfds: ENOSYS, named")
+def waitid(task: Task, kind: int, number: int, info: Address, options: UInt, usage: Out[Rusage]) -> Sleeping[int]:
+    if options & ~WAITID_OPTIONS or not options & (WEXITED | WSTOPPED | WCONTINUED):
+        raise LinuxError(EINVAL, f"waitid options {options:#x}")
+    event = yield from _wait(task, _wanted_by_waitid(task, kind, number), options, "waitid")
+    if event is not None and usage:
+        usage.write(Rusage.of(event.used))
+    if info:
+        told = bytes(SIGINFO_BYTES)
+        if event is not None:
+            uid = event.child.leader.credentials.uid if event.child.leader is not None else 0
+            told = SignalInfo(SIGCHLD, event.code, pid=event.child.pid, uid=uid, value=event.value).pack()
+        task.mm.write(info, told[:SIGINFO_BYTES])
+    return 0

@@ -114,7 +114,7 @@ class PageCache:
             count = min(PAGE_SIZE - start, len(data) - position)
             frame = cached.frames.get(page)
             if frame is not None:
-                self._memory.view(frame)[start : start + count] = data[position : position + count]
+                self._memory.write(frame, start, data[position : position + count])
             position += count
 
     def truncated(self, identity: MappedFile, size: int) -> None:
@@ -125,7 +125,7 @@ class PageCache:
         for page, frame in cached.frames.items():
             kept = max(0, size - page * PAGE_SIZE)
             if kept < PAGE_SIZE:
-                self._memory.view(frame)[kept:] = bytes(PAGE_SIZE - kept)
+                self._memory.write(frame, kept, bytes(PAGE_SIZE - kept))
 
     def flush(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> None:
         """Write dirty pages to the file, cut at its size. Who unmaps the last of them clears `dirty`."""

@@ -19,12 +19,30 @@ static nb::object read(const AddressSpace& space, uint64_t address, uint64_t siz
     return done == size ? bytes : nb::int_(address + done);
 }
 
+// The bytes of a Python object, for as long as this exists.
+class BytesOf {
+  public:
+    explicit BytesOf(nb::handle data) {
+        if (PyObject_GetBuffer(data.ptr(), &buffer_, PyBUF_SIMPLE)) throw nb::python_error();
+    }
+    ~BytesOf() { PyBuffer_Release(&buffer_); }
+    BytesOf(const BytesOf&) = delete;
+    BytesOf& operator=(const BytesOf&) = delete;
+
+    std::span<const uint8_t> span() const {
+        return {static_cast<const uint8_t*>(buffer_.buf), static_cast<size_t>(buffer_.len)};
+    }
+
+  private:
+    Py_buffer buffer_;
+};
+
 static uint64_t write(AddressSpace& space, uint64_t address, nb::handle data) {
-    Py_buffer buffer;
-    if (PyObject_GetBuffer(data.ptr(), &buffer, PyBUF_SIMPLE)) throw nb::python_error();
-    uint64_t done = space.write(address, {static_cast<const uint8_t*>(buffer.buf), static_cast<size_t>(buffer.len)});
-    PyBuffer_Release(&buffer);
-    return done;
+    return space.write(address, BytesOf(data).span());
+}
+
+static void write_frame(PhysicalMemory& memory, Frame frame, uint64_t offset, nb::handle data) {
+    memory.write(frame, offset, BytesOf(data).span());
 }
 
 static nb::object read_string(const AddressSpace& space, uint64_t address, uint64_t limit) {
@@ -64,6 +82,7 @@ void bind_memory(nb::module_& module) {
         .def("retain", &PhysicalMemory::retain, nb::arg("frame"), nb::arg("count") = 1)
         .def("release", &PhysicalMemory::release, nb::arg("frame"), nb::arg("count") = 1)
         .def("references", &PhysicalMemory::references, nb::arg("frame"))
+        .def("write", &write_frame, nb::arg("frame"), nb::arg("offset"), nb::arg("data"))
         .def("view", &view, nb::arg("frame"), nb::arg("count") = 1, nb::keep_alive<0, 1>());
 
     nb::class_<AddressSpace>(module, "AddressSpace")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "address/slice_code.hpp"
+#include "memory.hpp"
 #include "probes.hpp"
 
 namespace perfemu {
@@ -67,6 +68,14 @@ struct DropModelledBlock {
     void operator()(ModelledBlock*) const;
 };
 
+// Where a block's bytes lie, and those behind it that were looked at, too.
+struct BlockFrames {
+    static constexpr Frame NONE = ~Frame{0};  // not present
+
+    Frame first = NONE, last = NONE;
+    bool operator==(const BlockFrames&) const = default;
+};
+
 struct alignas(64) Block {
     // What every run touches, on one cache line.
     uint64_t tag;                // of address and size, see BlockTable
@@ -83,6 +92,7 @@ struct alignas(64) Block {
     uint64_t address;
     uint64_t end;  // address behind the last instruction
     uint32_t size;
+    BlockFrames frames{};
     bool special = false;     // needs a look before every run: starts with a trap or a REP, or its code may change
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;

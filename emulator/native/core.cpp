@@ -69,17 +69,21 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
     if (isa_->engine_arch() == UC_ARCH_X86)
         hook(UC_HOOK_INSN, reinterpret_cast<void*>(&Core::on_syscall), UC_X86_INS_SYSCALL);
     isa_->enter_user_mode(engine_);
+    memory_->add_core();
     if (model_) model_->addresses = Addresses::make(engine_, *isa_);
 }
 
-Core::~Core() { uc_close(engine_); }
+Core::~Core() {
+    uc_close(engine_);
+    memory_->remove_core();
+}
 
 void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
     if (&space->memory() != memory_.get()) throw std::invalid_argument("the address space is over other memory");
-    if (space_ && space_ != space) drop_blocks();
     space_ = std::move(space);
-    seen_space_code_ = space_->code_generation();
+    if (blocks_.use_slots_of(*space_)) unlink_successors();
     seen_space_generation_ = space_->generation();
+    seen_watch_generation_ = memory_->watch_generation();
     if (model_) model_->addresses->set_address_space(*space_);
     uc_ctl_flush_tlb(engine_);
 }
@@ -133,7 +137,10 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
     uint8_t protection = page->protection;
     // The engine watches stores only where it may also execute.
     if (protection & WRITE && core.memory_->executable(page->frame)) {
-        if (core.memory_->mark_changeable(page->frame)) core.forget_blocks();
+        if (core.memory_->mark_changeable(page->frame)) {
+            core.forget_blocks();
+            if (core.memory_->has_several_cores()) core.memory_->code_changed();
+        }
         protection |= EXECUTE;
     }
     entry->paddr = uint64_t{page->frame} << PAGE_SHIFT;
@@ -152,15 +159,12 @@ void Core::exit(Exit reason) {
 
 // Makes the engine forget what it should not remember of page tables and code.
 void Core::refresh_translations() {
-    if (seen_space_generation_ != space_->generation()) {
+    if (seen_space_generation_ != space_->generation() || seen_watch_generation_ != memory_->watch_generation()) {
         seen_space_generation_ = space_->generation();
+        seen_watch_generation_ = memory_->watch_generation();
         uc_ctl_flush_tlb(engine_);
     }
-    if (seen_space_code_ != space_->code_generation()) {
-        seen_space_code_ = space_->code_generation();
-        if (model_) model_->addresses->forget_calls();
-        drop_blocks();
-    }
+    if (blocks_.use_slots_of(*space_)) unlink_successors();
     if (seen_code_generation_ != memory_->code_generation()) {
         seen_code_generation_ = memory_->code_generation();
         drop_blocks();

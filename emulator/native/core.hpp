@@ -113,6 +113,7 @@ class Core final : public Totals {
     void uncount_from(uint64_t pc);
     Block& block_at(uint64_t address, uint32_t size);
     std::unique_ptr<Block> decode(uint64_t address, uint32_t size);
+    BlockFrames frames_of(uint64_t address, uint32_t size) const;
     bool unchanged(const Block& block) const;
     bool changeable(const Page& page) const;
     void note_interrupted_store(uint64_t address, const Block& next);
@@ -120,6 +121,7 @@ class Core final : public Totals {
     void set_cost(Block& block) const;
     void forget_blocks();
     void drop_blocks();
+    void unlink_successors();
     static bool needs_stepping_inside(const Block& block);
 
     // Budget
@@ -190,7 +192,12 @@ class Core final : public Totals {
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     bool blocks_stale_ = false;
+    bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it
     std::vector<Block*> ran_;  // blocks with runs since the last fold
+    // With models a block points to its successor, as it is in the space that executes. Blocks that ran before the last
+    // fold, but in this space; too many to be worth a list: all blocks may point somewhere.
+    std::vector<Block*> linked_;
+    bool all_linked_ = false;
 
     uint32_t planned_instructions_ = 0;  // what the low half of the budget started with
     uint64_t retired_ = 0;               // without what has been taken from the budget
@@ -225,7 +232,7 @@ class Core final : public Totals {
     Op trapped_;
 
     uint64_t seen_space_generation_ = 0;
-    uint64_t seen_space_code_ = 0;
+    uint64_t seen_watch_generation_ = 0;
     uint64_t seen_code_generation_ = 0;
     uint64_t fills_until_flush_;
     uint64_t flushes_ = 0;

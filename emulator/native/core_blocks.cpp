@@ -30,6 +30,12 @@ void Core::consider(uint64_t address, uint32_t size) {
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
     if (std::exchange(blocks_stale_, false)) drop_blocks();
     Block& block = block_at(address, size);
+    if (std::exchange(translation_stale_, false)) {
+        uc_ctl_remove_cache(engine_, address, address + 1);
+        forget_departure();
+        redispatch(address);
+        return;
+    }
     if (stepping_) {
         consider_step(block);
         return;
@@ -129,12 +135,15 @@ void Core::uncount_from(uint64_t pc) {
 }
 
 Block& Core::block_at(uint64_t address, uint32_t size) {
-    Block* block = blocks_.find(address, size);
+    Block* block = blocks_.cached(address);
+    if (block->tag != BlockTable::tag(address, size)) block = blocks_.find(address, size, frames_of(address, size));
     if (!block) return blocks_.insert(decode(address, size));
     if (!block->changeable || unchanged(*block)) return *block;
     if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
     fold();
+    // Of stores elsewhere the engine has not heard; whose this was, nobody knows.
+    translation_stale_ = memory_->has_several_cores();
     blocks_.replace(*block, std::move(*decode(address, size)));
     return *block;
 }
@@ -145,6 +154,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     block->bytes.resize(size);
     if (space_->read(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
+    block->frames = frames_of(address, size);
     block->ops = isa_->decode(address, block->bytes);
     if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
     for (const Op& op : block->ops)
@@ -167,6 +177,17 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     return block;
 }
 
+// Of the page where it starts, and of that where an instruction behind it may end: a compare looks so far.
+BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
+    auto frame = [this](uint64_t at) {
+        const Page* page = space_->lookup(at);
+        return page ? page->frame : BlockFrames::NONE;
+    };
+    const uint64_t behind = address + size + LONGEST_INSTRUCTION - 1;
+    const Frame first = frame(address);
+    return {first, (address ^ behind) & ~PAGE_MASK ? frame(behind) : first};
+}
+
 // The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.
 void Core::forget_blocks() {
     blocks_stale_ = true;
@@ -179,8 +200,24 @@ void Core::drop_blocks() {
     repeat_ = nullptr;
     fold();
     ran_.clear();
+    linked_.clear();
+    all_linked_ = false;
     blocks_.clear();
     if (model_) model_->addresses->forget_code();
+}
+
+// In another address space, or after a change of this one, what comes behind a block may be another.
+void Core::unlink_successors() {
+    previous_ = &none_;
+    repeat_ = nullptr;
+    none_.successor = BlockTable::nothing();
+    if (!model_) return;
+    auto unlink = [](Block& block) { block.successor = BlockTable::nothing(); };
+    if (all_linked_) blocks_.each(unlink);
+    for (Block* block : linked_) unlink(*block);
+    for (Block* block : ran_) unlink(*block);
+    linked_.clear();
+    all_linked_ = false;
 }
 
 bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }

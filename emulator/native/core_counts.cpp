@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 40;
+constexpr size_t MOST_LINKED = 1 << 14;  // blocks are a few thousand, but come again after each fold
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
 
@@ -82,6 +83,11 @@ void Core::fold() {
         }
         block->runs = 0;
         block->departures = 0;
+    }
+    if (model_ && !all_linked_) {
+        linked_.insert(linked_.end(), ran_.begin(), ran_.end());
+        all_linked_ = linked_.size() > MOST_LINKED;
+        if (all_linked_) linked_.clear();
     }
     ran_.clear();
     // It may still depart.

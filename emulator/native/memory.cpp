@@ -75,8 +75,16 @@ void PhysicalMemory::forget(Frame frame) {
     }
 }
 
+void PhysicalMemory::write(Frame frame, uint64_t offset, std::span<const uint8_t> data) {
+    check(frame, 1);
+    if (offset > PAGE_SIZE || data.size() > PAGE_SIZE - offset)
+        throw std::out_of_range("a write that goes beyond its frame");
+    if (holds_code(frame)) code_changed();
+    std::memcpy(host(frame) + offset, data.data(), data.size());
+}
+
 AddressSpace::AddressSpace(std::shared_ptr<PhysicalMemory> memory)
-    : memory_(std::move(memory)), root_(std::make_unique<Root>()) {}
+    : memory_(std::move(memory)), root_(std::make_unique<Root>()), id_(memory_->new_space_id()) {}
 
 AddressSpace::~AddressSpace() { unmap(0, 1ull << (ADDRESS_BITS - PAGE_SHIFT)); }
 
@@ -156,10 +164,7 @@ void AddressSpace::map(uint64_t address, Frame frame, uint64_t count, uint8_t pr
             generation_++;
         }
         page = Page{.frame = static_cast<Frame>(frame + i), .protection = protection, .present = true};
-        if (protection & EXECUTE && !memory_->executable(page.frame)) {
-            memory_->mark_executable(page.frame);
-            generation_++;  // translations of its other mappings must be made anew, watched
-        }
+        if (protection & EXECUTE) memory_->mark_executable(page.frame);
     }
 }
 

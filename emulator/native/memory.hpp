@@ -48,7 +48,12 @@ class PhysicalMemory {
     void code_changed() { code_generation_++; }
 
     // Some mapping may execute this frame: stores to it through any other mapping must be watched.
-    void mark_executable(Frame frame) { frames_[frame].executable = true; }
+    void mark_executable(Frame frame) {
+        if (!frames_[frame].executable) watch_generation_++;
+        frames_[frame].executable = true;
+    }
+    // Grows whenever the engines' translations of data addresses must be made anew, watched.
+    uint64_t watch_generation() const { return watch_generation_; }
     bool executable(Frame frame) const { return frames_[frame].executable; }
     // Code in this frame may change by the guest's stores: it is both executable and, somewhere, written.
     // True if blocks may have been decoded from it as if it could not change.
@@ -58,6 +63,14 @@ class PhysicalMemory {
         return frames_[frame].holds_code;
     }
     bool changeable(Frame frame) const { return frames_[frame].changeable; }
+
+    // Into one frame, which may hold code.
+    void write(Frame frame, uint64_t offset, std::span<const uint8_t> data);
+    uint64_t new_space_id() { return spaces_++; }
+    // Engines that have translations of this memory. What one writes, the others must hear of if there are several.
+    void add_core() { cores_++; }
+    void remove_core() { cores_--; }
+    bool has_several_cores() const { return cores_ > 1; }
 
   private:
     struct FrameState {
@@ -74,6 +87,9 @@ class PhysicalMemory {
     std::map<Frame, uint32_t> free_;  // runs of frames that were in use before: first frame, length
     uint64_t used_frames_ = 0;
     uint64_t code_generation_ = 0;
+    uint64_t watch_generation_ = 0;
+    uint64_t spaces_ = 0;
+    unsigned cores_ = 0;
 };
 
 struct Page {
@@ -108,6 +124,8 @@ class AddressSpace {
     uint64_t write(uint64_t address, std::span<const uint8_t> data);
 
     PhysicalMemory& memory() const { return *memory_; }
+    // No other space over this memory has it, nor ever will.
+    uint64_t id() const { return id_; }
     // Grows whenever a cached translation may have become wrong (not when a page merely became present).
     uint64_t generation() const { return generation_; }
     // Grows whenever other code, or none, may be at an address that has been fetched from.
@@ -136,6 +154,7 @@ class AddressSpace {
 
     std::shared_ptr<PhysicalMemory> memory_;
     std::unique_ptr<Root> root_;
+    uint64_t id_;
     uint64_t generation_ = 0;
     uint64_t code_generation_ = 0;
 };

@@ -65,11 +65,14 @@ void Addresses::set_address_space(const AddressSpace& space) {
     space_ = &space;
     pages_.fill({});
     seen_generation_ = space.generation();
-    forget_calls();
+    retranslating_ = 0;
+    wanted_ = {};
+    if (!every_instruction_calls_) call_range_.set_nowhere();
 }
 
-void Addresses::forget_calls() {
-    for (auto& entry : called_) entry.second = {};
+Addresses::TranslatedAt Addresses::translated_at(uint64_t address) const {
+    const Page* page = space_->lookup(address);
+    return {address, page ? page->frame : BlockFrames::NONE};
 }
 
 // --- making slices ---
@@ -185,7 +188,7 @@ void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
     more.steps = first.steps;
     slice.one_segment_ = more.segments.size() == 1;
     slice.plain_ = slice.one_segment_ && first.steps.empty() && first.registers.empty();
-    more.called = slice.one_segment_ ? nullptr : &called_[more.address];
+    more.called = slice.one_segment_ ? nullptr : &called_[translated_at(more.address)];
     if (!guesses) more.bytes = {};
 }
 
@@ -274,7 +277,7 @@ bool Addresses::enter_segments(AddressSlice& slice, uint64_t* found) {
 bool Addresses::remake(AddressSlice& slice, uint64_t* found) {
     remade_slices_++;
     fill(slice, {.loads_behind_stores = true, .every_op_alone = every_instruction_calls_});
-    called_[slice.more_->address] = {};
+    called_[translated_at(slice.more_->address)] = {};
     return enter_computed(slice, found);
 }
 
@@ -354,7 +357,7 @@ void Addresses::retranslate(const AddressSlice::More& slice) {
         return;
     }
     retranslations_++;
-    called_[address] = {};
+    called_[translated_at(address)] = {};
     retranslating_ = address;
     wanted_ = {slice.segments[1].pc, slice.segments.back().pc};
     call_range_.set(wanted_.first, wanted_.last);
@@ -367,7 +370,7 @@ void Addresses::on_translation(uc_engine*, uc_tb* block, uc_tb*, void* user) {
     Addresses& self = *static_cast<Addresses*>(user);
     if (self.every_instruction_calls_) return;
     self.announces_ = true;
-    auto called = self.called_.find(block->pc);
+    auto called = self.called_.find(self.translated_at(block->pc));
     if (called == self.called_.end()) return;
     called->second = {};
     if (self.retranslating_ != block->pc || self.wanted_.none()) return;

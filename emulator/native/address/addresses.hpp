@@ -162,8 +162,6 @@ class Addresses {
     Addresses& operator=(const Addresses&) = delete;
 
     void set_address_space(const AddressSpace& space);
-    // What is known of translations is by virtual address: now there may be others.
-    void forget_calls();
     void compile(AddressSlice& slice, uint64_t address, std::span<const uint8_t> bytes);
 
     // The engine is about to run the block. Writes into `found` the address of each site; those that the entry's
@@ -191,7 +189,10 @@ class Addresses {
         pages_.fill({});
     }
     // No slice exists any more.
-    void forget_code() { code_.clear(); }
+    void forget_code() {
+        code_.clear();
+        called_.clear();
+    }
     // Whether `found` is complete as soon as `enter` returns true. May become false in `enter`.
     bool known_at_entry(const AddressSlice& slice) const { return slice.one_segment_; }
     // Whether the addresses of the instructions before `last` have been found, of the block that was entered last. If
@@ -257,7 +258,20 @@ class Addresses {
     unsigned next_segment_ = 1;
     unsigned found_ops_ = 0;
 
-    std::unordered_map<uint64_t, CalledOps> called_;  // by the address of blocks with several segments
+    // A translation is of an address, and of the frame that this is in. One that crosses into another page is there
+    // once for each frame that page has: they go by turns, and are made anew each time.
+    struct TranslatedAt {
+        uint64_t address;
+        Frame frame;
+        bool operator==(const TranslatedAt&) const = default;
+    };
+    struct HashOfTranslatedAt {
+        size_t operator()(const TranslatedAt& at) const {
+            return std::hash<uint64_t>()(at.address ^ uint64_t{at.frame} << 32);
+        }
+    };
+    TranslatedAt translated_at(uint64_t address) const;
+    std::unordered_map<TranslatedAt, CalledOps, HashOfTranslatedAt> called_;  // of blocks with several segments
     CalledOps wanted_;                                // to be in the next translation ...
     uint64_t retranslating_ = 0;                      // ... of the block at this address
     unsigned futile_ = 0;                             // attempts at it

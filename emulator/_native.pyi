@@ -115,6 +115,17 @@ class Core:
         """The registers, to be restored here or on another core. Not while an exit is owed."""
     def save_state_into(self, state: RegisterState) -> None: ...
     def restore_state(self, state: RegisterState) -> None: ...
+    @property
+    def exclusive_open(self) -> bool:
+        """Whether the last exclusive load still waits for its store (AArch64's local monitor). False on x86.
+
+        Saved registers have it closed, and so has the core that they are restored to.
+        """
+    def close_exclusive(self) -> None:
+        """As an exception return does: a store that follows fails."""
+    @property
+    def decoded_blocks(self) -> int:
+        """How many blocks this core has decoded: each once, as long as its frames hold the same code."""
     # what the last exit was about
     @property
     def pc(self) -> int: ...

@@ -140,6 +140,9 @@ void bind_core(nb::module_& module) {
             "save_state_into", [](const Core& core, RegisterState& state) { state.save(core); }, nb::arg("state"))
         .def(
             "restore_state", [](Core& core, const RegisterState& state) { state.restore(core); }, nb::arg("state"))
+        .def_prop_ro("exclusive_open", &exclusive_open)
+        .def("close_exclusive", &close_exclusive)
+        .def_prop_ro("decoded_blocks", &Core::decoded_blocks)
         .def_prop_ro("elides_exit_checks", &Core::elides_exit_checks)
         .def_prop_ro("pc", &Core::pc)
         .def_prop_ro("last_retired_pc", &Core::last_retired_pc)

@@ -94,6 +94,7 @@ class Core final : public Totals {
     void start_trace();
     std::vector<TracedAccess> take_trace();
     const char* address_way() const;
+    uint64_t decoded_blocks() const { return decoded_blocks_; }
 
   private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
@@ -191,6 +192,7 @@ class Core final : public Totals {
     Block none_{.tag = 0, .cost = 0, .successor = BlockTable::nothing(), .address = 0, .end = 0, .size = 0};
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
+    uint64_t decoded_blocks_ = 0;
     bool blocks_stale_ = false;
     bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it
     std::vector<Block*> ran_;  // blocks with runs since the last fold

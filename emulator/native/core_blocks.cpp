@@ -149,6 +149,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
 }
 
 std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
+    decoded_blocks_++;
     auto block = std::make_unique<Block>(Block{
         .tag = BlockTable::tag(address, size), .cost = 0, .address = address, .end = address + size, .size = size});
     block->bytes.resize(size);

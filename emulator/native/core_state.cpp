@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "exclusive_monitor.hpp"
+
 namespace perfemu {
 
 static void check(uc_err error, const char* call) {
@@ -23,11 +25,28 @@ void RegisterState::check(const Core& core) const {
 void RegisterState::save(const Core& core) {
     check(core);
     perfemu::check(uc_context_save(core.engine(), context_), "uc_context_save");
+    if (arch_ != UC_ARCH_ARM64) return;
+    open_ = monitor_open(context_);
+    if (open_) close_monitor(context_);
 }
 
 void RegisterState::restore(Core& core) const {
     check(core);
     perfemu::check(uc_context_restore(core.engine(), context_), "uc_context_restore");
+}
+
+bool exclusive_open(const Core& core) {
+    if (core.isa().engine_arch() != UC_ARCH_ARM64) return false;
+    RegisterState state(core);
+    state.save(core);
+    return state.exclusive_open();
+}
+
+void close_exclusive(Core& core) {
+    if (core.isa().engine_arch() != UC_ARCH_ARM64) return;
+    RegisterState state(core);
+    state.save(core);
+    if (state.exclusive_open()) state.restore(core);
 }
 
 }  // namespace perfemu

@@ -15,15 +15,22 @@ class RegisterState {
     RegisterState(const RegisterState&) = delete;
     RegisterState& operator=(const RegisterState&) = delete;
 
-    // Only between runs. A core that owes an exit has no registers of its own to give away or to lose: throws then.
+    // Only between runs; what is saved has no open exclusive monitor. A core that owes an exit has no registers of its own to give away or to lose: throws then.
     void save(const Core& core);
     void restore(Core& core) const;
+    bool exclusive_open() const { return open_; }
 
   private:
     void check(const Core& core) const;
 
     uc_context* context_ = nullptr;
     uc_arch arch_;
+    bool open_ = false;  // was, when it was saved
 };
+
+// Whether the last exclusive load waits for its store: AArch64's local monitor. Never on x86.
+bool exclusive_open(const Core& core);
+// As an exception return does.
+void close_exclusive(Core& core);
 
 }  // namespace perfemu

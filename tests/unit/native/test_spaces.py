@@ -1,4 +1,4 @@
-"""Several address spaces on one core, and several cores on one memory: each executes, and counts, what it has mapped."""
+"""Several address spaces on one core, and several cores on one memory: each executes and counts what it has mapped."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class Core final : public Totals {
     uint64_t decoded_blocks_ = 0;
     bool blocks_stale_ = false;
     bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it
-    std::vector<Block*> ran_;  // blocks with runs since the last fold
+    std::vector<Block*> ran_;         // blocks with runs since the last fold
     // With models a block points to its successor, as it is in the space that executes. Blocks that ran before the last
     // fold, but in this space; too many to be worth a list: all blocks may point somewhere.
     std::vector<Block*> linked_;

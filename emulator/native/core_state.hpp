@@ -15,7 +15,8 @@ class RegisterState {
     RegisterState(const RegisterState&) = delete;
     RegisterState& operator=(const RegisterState&) = delete;
 
-    // Only between runs; what is saved has no open exclusive monitor. A core that owes an exit has no registers of its own to give away or to lose: throws then.
+    // Only between runs; what is saved has no open exclusive monitor. A core that owes an exit has no registers of its
+    // own to give away or to lose: throws then.
     void save(const Core& core);
     void restore(Core& core) const;
     bool exclusive_open() const { return open_; }

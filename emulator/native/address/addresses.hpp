@@ -272,10 +272,10 @@ class Addresses {
     };
     TranslatedAt translated_at(uint64_t address) const;
     std::unordered_map<TranslatedAt, CalledOps, HashOfTranslatedAt> called_;  // of blocks with several segments
-    CalledOps wanted_;                                // to be in the next translation ...
-    uint64_t retranslating_ = 0;                      // ... of the block at this address
-    unsigned futile_ = 0;                             // attempts at it
-    bool announces_ = false;                          // the engine has announced a translation
+    CalledOps wanted_;                                                        // to be in the next translation ...
+    uint64_t retranslating_ = 0;                                              // ... of the block at this address
+    unsigned futile_ = 0;                                                     // attempts at it
+    bool announces_ = false;                                                  // the engine has announced a translation
 
     // Pages that were read last.
     static constexpr size_t CACHED_PAGES = 64;

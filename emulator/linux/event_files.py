@@ -54,8 +54,14 @@ class Interest:
     file: File
     events: int
     data: int
-    seen: int = 0  # EPOLLET: the readiness that has been told
+    seen: int = 0  # EPOLLET: the readiness that has been told,
+    wakes: int = -1  # and how often the file had changed then
     disabled: bool = False  # EPOLLONESHOT, after it was told
+
+
+def _wakes(file: File) -> int:
+    """How often anything of a file has changed that somebody could wait for."""
+    return sum(queue.wakes for queue in file.wait_queues())
 
 
 class EventPoll(File):
@@ -63,40 +69,45 @@ class EventPoll(File):
 
     def __init__(self) -> None:
         super().__init__(O_RDWR, "anon_inode:[eventpoll]")
-        self._interests: dict[int, Interest] = {}
+        self._interests: dict[tuple[int, File], Interest] = {}
 
     def _forget_closed(self) -> None:
-        for descriptor in [number for number, interest in self._interests.items() if not interest.file.is_open]:
-            del self._interests[descriptor]
+        for key in [key for key in self._interests if not key[1].is_open]:
+            del self._interests[key]
+
+    def _watches(self, other: EventPoll) -> bool:
+        """Whether this instance, or one that it watches, watches `other`."""
+        return any(
+            file is other or (isinstance(file, EventPoll) and file._watches(other)) for _, file in self._interests
+        )
 
     def add(self, descriptor: int, file: File, events: int, data: int) -> None:
         self._forget_closed()
         if file is self:
             raise LinuxError(EINVAL, "an epoll instance cannot watch itself")
-        if isinstance(file, EventPoll):
-            raise LinuxError(ELOOP, "epoll instances that watch each other are not modelled")
+        if isinstance(file, EventPoll) and file._watches(self):
+            raise LinuxError(ELOOP, "epoll instances that watch each other")
         if isinstance(file, OpenFile | OpenDirectory):
             raise LinuxError(EPERM, f"{file.path} is always ready and cannot be watched")
-        if descriptor in self._interests:
+        if (descriptor, file) in self._interests:
             raise LinuxError(EEXIST, f"descriptor {descriptor} is watched already")
-        self._interests[descriptor] = Interest(file, events, data)
+        self._interests[descriptor, file] = Interest(file, events, data)
         self.changed.wake()
 
-    def modify(self, descriptor: int, events: int, data: int) -> None:
-        interest = self._existing(descriptor)
-        self._interests[descriptor] = Interest(interest.file, events, data)
+    def modify(self, descriptor: int, file: File, events: int, data: int) -> None:
+        self._check_watched(descriptor, file)
+        self._interests[descriptor, file] = Interest(file, events, data)
         self.changed.wake()
 
-    def remove(self, descriptor: int) -> None:
-        self._existing(descriptor)
-        del self._interests[descriptor]
+    def remove(self, descriptor: int, file: File) -> None:
+        self._check_watched(descriptor, file)
+        del self._interests[descriptor, file]
 
-    def _existing(self, descriptor: int) -> Interest:
+    def _check_watched(self, descriptor: int, file: File) -> None:
+        """An interest is in an open file by the name of a descriptor, which may name another one by now."""
         self._forget_closed()
-        interest = self._interests.get(descriptor)
-        if interest is None:
+        if (descriptor, file) not in self._interests:
             raise LinuxError(ENOENT, f"descriptor {descriptor} is not watched")
-        return interest
 
     def _readiness(self, interest: Interest) -> int:
         if interest.disabled:
@@ -104,7 +115,7 @@ class EventPoll(File):
         now = interest.file.poll() & (interest.events & EPOLL_READINESS | POLLERR | POLLHUP)
         if interest.events & EPOLLET:
             interest.seen &= now
-            return now if now & ~interest.seen else 0
+            return now if now & ~interest.seen or (now and interest.wakes != _wakes(interest.file)) else 0
         return now
 
     def ready(self) -> bool:
@@ -121,7 +132,7 @@ class EventPoll(File):
             events = self._readiness(interest)
             if events:
                 told.append((events, interest.data))
-                interest.seen = events
+                interest.seen, interest.wakes = events, _wakes(interest.file)
                 interest.disabled = bool(interest.events & EPOLLONESHOT)
         return told
 

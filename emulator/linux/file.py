@@ -34,6 +34,7 @@ POLLHUP = 0x010
 POLLNVAL = 0x020
 POLLRDNORM = 0x040
 POLLWRNORM = 0x100
+POLLRDHUP = 0x2000
 
 
 class Caller(Protocol):
@@ -56,6 +57,8 @@ class File:
     maps_as_anonymous = False  # mmap of it gives memory that is zero at first: /dev/zero
     signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
     signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
+    read_timeout_ns: int | None = None  # SO_RCVTIMEO: how long a read waits
+    write_timeout_ns: int | None = None
 
     def __init__(self, flags: int = O_RDONLY, path: str = "") -> None:
         self.flags = flags  # O_ACCMODE and status flags; fcntl(F_SETFL) changes them

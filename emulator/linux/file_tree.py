@@ -48,7 +48,7 @@ from emulator.linux.file import (
     File,
 )
 from emulator.linux.host_files import HostDirectory, HostRegular, HostTree, kernel_devices
-from emulator.linux.memory_files import MemoryDirectory, MemoryRegular
+from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular
 from emulator.linux.nodes import (
     MEMORY_DEVICE,
     MEMORY_STATISTICS,
@@ -62,8 +62,10 @@ from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, PathFil
 from emulator.linux.overlay import OverlayDirectory
 from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry, Found, Paths
-from emulator.linux.pipes import Pipe, PipeEnd
+from emulator.linux.pipes import Fifo, Pipe, PipeEnd
 from emulator.linux.random import Random
+from emulator.linux.socket_names import SocketNames
+from emulator.linux.sockets import Socket, SocketFile
 from emulator.linux.standard_streams import StandardStream
 from emulator.linux.virtual_files import (
     FileNode,
@@ -77,8 +79,6 @@ from emulator.linux.virtual_files import (
 MEMORY_LIMIT_BYTES = 1 << 30  # of all files kept in memory
 O_TMPFILE_BIT = 0o20000000  # __O_TMPFILE: O_TMPFILE is this and O_DIRECTORY
 KEPT_FLAGS = ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)  # what fcntl(F_GETFL) shows later
-
-NAMES_IN_MEMORY = (file_mode.S_IFIFO, file_mode.S_IFSOCK)
 
 T = TypeVar("T")
 
@@ -103,6 +103,7 @@ class FileTree:
         self.open_flags = open_flags
         self.superblock = Superblock(now, MemoryBudget(MEMORY_LIMIT_BYTES, message), owner, os.geteuid(), os.getegid())
         self.contents = Contents(pages)
+        self.sockets = SocketNames()
         self.tree = HostTree(self.superblock, kernel_devices())
         self.root = HostDirectory(self.tree, "/", False)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
@@ -317,10 +318,22 @@ class FileTree:
         directory = found.directory
         if file_mode.S_IFMT(mode) in (0, file_mode.S_IFREG):
             self._change(found.path, lambda: directory.create(found.name, mode & 0o7777) and None)
-        elif file_mode.S_IFMT(mode) in NAMES_IN_MEMORY and isinstance(directory, MemoryDirectory):
-            directory.create_special(found.name, mode)
+        elif file_mode.S_ISFIFO(mode):
+            self._add_special(found, Fifo(self.superblock, mode & 0o7777))
+        elif file_mode.S_ISSOCK(mode):
+            self._add_special(found, SocketFile(self.superblock, mode & 0o7777))
         else:
-            raise LinuxError(EPERM, f"{found.path}: only FIFOs below /tmp and regular files can be made by mknod")
+            raise LinuxError(EPERM, f"{found.path}: devices cannot be made by mknod")
+
+    def _add_special(self, found: Found, node: MemoryNode) -> None:
+        self._change(found.path, lambda: found.directory.add_special(found.name, node.charged()))
+
+    def bind_socket(self, start: Dentry, path: str, permissions: int, socket: Socket) -> None:
+        """bind(2) of a local socket to a path."""
+        found = self._new_name(start, path)
+        node = SocketFile(self.superblock, permissions)
+        self._add_special(found, node)
+        node.socket = socket
 
     def link(self, source: Dentry, start: Dentry, path: str) -> None:
         if isinstance(source.node, Directory):

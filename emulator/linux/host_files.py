@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EBUSY, EINVAL, ENOENT, EOPNOTSUPP, EROFS, EXDEV, LinuxError, host_errors
 from emulator.linux.host_body import HostBody, changed, check_permissions, host_attributes, set_host_times
+from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import Directory, Node, Regular, Superblock, Symlink, check_rename
 
 # fmt: off
@@ -266,6 +267,15 @@ class HostDirectory(HostNode, Directory):
         changed(self.superblock, os.lstat(path))
         self._changed()
 
+    def add_special(self, name: str, node: Node) -> None:
+        """It has a name in the machine; the host's directory does not get one."""
+        self.check_writable()
+        self.tree.mounts[self._below(name)] = node
+
+    def _special(self, name: str) -> Node | None:
+        node = self.tree.mounts.get(self._below(name))
+        return node if isinstance(node, MemoryNode) and not isinstance(node, Directory) else None
+
     def link(self, name: str, node: Node) -> None:
         self.check_writable()
         if not isinstance(node, HostNode) or not node.may_write:
@@ -278,6 +288,9 @@ class HostDirectory(HostNode, Directory):
     def remove(self, name: str) -> None:
         self.check_writable()
         path = self._below(name)
+        if self._special(name) is not None:
+            del self.tree.mounts[path]
+            return
         with host_errors:
             status = os.lstat(path)
             os.unlink(path)
@@ -302,6 +315,10 @@ class HostDirectory(HostNode, Directory):
         if exchange:
             raise LinuxError(EINVAL, "RENAME_EXCHANGE is not modelled on the host's file systems")
         source_path, target_path = self._below(name), target._below(target_name)
+        special = self._special(name)
+        if special is not None or target._special(target_name) is not None:
+            self._rename_special(name, target, target_name)
+            return
         self._check_unmounted(source_path)
         self._check_unmounted(target_path)
         source, replaced = self.lookup(name), target.lookup(target_name)
@@ -315,6 +332,22 @@ class HostDirectory(HostNode, Directory):
             self._forget(status)
         self._changed()
         target._changed()
+
+    def _rename_special(self, name: str, target: HostDirectory, target_name: str) -> None:
+        """One of the two is a FIFO or socket of the machine's."""
+        source, replaced = self.lookup(name), target.lookup(target_name)
+        if source is None:
+            raise LinuxError(ENOENT, name)
+        if source is replaced:
+            return
+        check_rename(source, replaced)
+        if replaced is not None:
+            target.remove(target_name)
+        if self._special(name) is None:
+            self.rename(name, target, target_name, exchange=False)
+        else:
+            del self.tree.mounts[self._below(name)]
+            target.add_special(target_name, source)
 
     def _check_unmounted(self, path: str) -> None:
         """A tree that begins at or below `path` must stay where the policy put it."""

@@ -173,16 +173,6 @@ class MemorySymlink(MemoryNode, Symlink):
         raise LinuxError(EOPNOTSUPP, "a symbolic link has no permissions")
 
 
-class MemorySpecial(MemoryNode):
-    """A FIFO or socket that the guest made with mknod: a name with attributes; it cannot be opened."""
-
-    __slots__ = ()
-
-    @property
-    def file_type(self) -> int:
-        return file_mode.S_IFMT(self.mode)
-
-
 class MemoryDirectory(MemoryNode, Directory):
     """A directory in memory. `children` are the names that memory holds."""
 
@@ -252,9 +242,9 @@ class MemoryDirectory(MemoryNode, Directory):
         self._check_new(name)
         self.put(name, MemorySymlink(self.superblock, target).charged())
 
-    def create_special(self, name: str, mode: int) -> None:
+    def add_special(self, name: str, node: Node) -> None:
         self._check_new(name)
-        self.put(name, MemorySpecial(self.superblock, mode).charged())
+        self.put(name, node)
 
     def link(self, name: str, node: Node) -> None:
         if not isinstance(node, MemoryNode):

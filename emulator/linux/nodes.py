@@ -218,6 +218,10 @@ class Directory(Node):
     def create_symlink(self, name: str, target: str) -> None:
         raise self.refusal(name)
 
+    def add_special(self, name: str, node: Node) -> None:
+        """A FIFO or socket of the machine's; its name is not in use."""
+        raise self.refusal(name)
+
     def link(self, name: str, node: Node) -> None:
         """A hard link to `node`. EXDEV if another file system keeps it."""
         raise self.refusal(name)

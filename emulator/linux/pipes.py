@@ -5,8 +5,20 @@ from __future__ import annotations
 import stat as file_mode
 
 from emulator.linux.attributes import Attributes, FileSystemStatistics
-from emulator.linux.errors import EAGAIN, ENOTTY, EPIPE, LinuxError
-from emulator.linux.file import O_NONBLOCK, O_RDONLY, O_WRONLY, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller
+from emulator.linux.errors import EAGAIN, ENOTTY, ENXIO, EPIPE, LinuxError
+from emulator.linux.file import (
+    O_ACCMODE,
+    O_NONBLOCK,
+    O_RDONLY,
+    O_RDWR,
+    O_WRONLY,
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLOUT,
+    Caller,
+)
+from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
 from emulator.linux.open_files import FIONREAD, NodeFile
 from emulator.linux.paths import Dentry
@@ -20,16 +32,29 @@ ATOMIC_BYTES = 4096  # PIPE_BUF
 class Pipe(Node):
     """The buffer between a reading and a writing end."""
 
-    __slots__ = ("_number", "capacity", "changed", "data", "made_ns", "readers", "superblock", "writers")
+    __slots__ = (
+        "_number",
+        "arrived",
+        "capacity",
+        "data",
+        "freed",
+        "made_ns",
+        "readers",
+        "readers_ever",
+        "superblock",
+        "writers",
+        "writers_ever",
+    )
     statistics = PIPE_STATISTICS
 
     def __init__(self, superblock: Superblock) -> None:
         self.superblock = superblock
         self.capacity = CAPACITY_BYTES
-        self.changed = WaitQueue()  # of either end
+        self.arrived = WaitQueue()  # for readers: there is data, or no writer
+        self.freed = WaitQueue()  # for writers
         self.data = bytearray()
-        self.readers = 0
-        self.writers = 0
+        self.readers = self.readers_ever = 0
+        self.writers = self.writers_ever = 0
         self._number = superblock.inodes.new()
         self.made_ns = superblock.now()
 
@@ -52,8 +77,33 @@ class Pipe(Node):
 
     def open_file(self, task: Caller, flags: int, path: str) -> PipeEnd:
         """/proc/self/fd/N of a pipe: another description of the same end."""
-        kind = ReadEnd if flags & 3 == O_RDONLY else WriteEnd
-        return kind(self, flags)
+        return ENDS[flags & O_ACCMODE](self, flags)
+
+
+class Fifo(MemoryNode):
+    """A pipe with a name (fifo(7)). The buffer lasts from the first open to the last close."""
+
+    __slots__ = ("_pipe",)
+
+    def __init__(self, superblock: Superblock, permissions: int) -> None:
+        super().__init__(superblock, file_mode.S_IFIFO | permissions)
+        self._pipe: Pipe | None = None
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFIFO
+
+    def open_file(self, task: Caller, flags: int, path: str) -> PipeEnd:
+        """An end, at once. Whether the open has to wait for the other one is `PipeEnd.waits_for_other_end`."""
+        pipe = self._pipe
+        if pipe is None or not pipe.readers + pipe.writers:
+            pipe = self._pipe = Pipe(self.superblock)
+        if flags & O_ACCMODE == O_WRONLY and flags & O_NONBLOCK and not pipe.readers:
+            raise LinuxError(ENXIO, f"{path}: nobody reads")
+        end = ENDS[flags & O_ACCMODE](pipe, flags)
+        end.path = path
+        end.dentry = Dentry(self, "", None)
+        return end
 
 
 class PipeEnd(NodeFile):
@@ -64,9 +114,13 @@ class PipeEnd(NodeFile):
         self.pipe = pipe
         self.dentry = Dentry(pipe, "", None)
 
-    @property
-    def changed(self) -> WaitQueue:
-        return self.pipe.changed
+    def waits_for_other_end(self) -> bool:
+        """Whether open(2) of this end of a FIFO waits until somebody opens the other one."""
+        return False
+
+    def came(self) -> int:
+        """How often the other end has been opened."""
+        return 0
 
     def statistics(self) -> FileSystemStatistics:
         return PIPE_STATISTICS
@@ -83,26 +137,33 @@ class ReadEnd(PipeEnd):
 
     def __init__(self, pipe: Pipe, flags: int) -> None:
         super().__init__(pipe, flags)
+        self._writers_before = pipe.writers_ever if not pipe.writers else -1
         pipe.readers += 1
+        pipe.readers_ever += 1
+        pipe.freed.wake()
+
+    @property
+    def changed(self) -> WaitQueue:
+        return self.pipe.arrived
+
+    def waits_for_other_end(self) -> bool:
+        return not self.pipe.writers and not self.flags & O_NONBLOCK
+
+    def came(self) -> int:
+        return self.pipe.writers_ever
 
     def read(self, task: Caller, size: int) -> bytes:
-        pipe = self.pipe
-        if not pipe.data and size:
-            if not pipe.writers:
-                return b""
-            raise LinuxError(EAGAIN, f"{self.path} is empty")
-        data = bytes(pipe.data[:size])
-        del pipe.data[:size]
-        pipe.superblock.budget.take(-len(data))
-        pipe.changed.wake()
-        return data
+        return read_pipe(self.pipe, size, self.path)
 
     def poll(self) -> int:
-        return (POLLIN if self.pipe.data else 0) | (0 if self.pipe.writers else POLLHUP)
+        """No hang-up before the first writer (pipe_poll(), fs/pipe.c)."""
+        pipe = self.pipe
+        hung_up = not pipe.writers and pipe.writers_ever != self._writers_before
+        return (POLLIN if pipe.data else 0) | (POLLHUP if hung_up else 0)
 
     def close(self) -> None:
         self.pipe.readers -= 1
-        self.pipe.changed.wake()
+        self.pipe.freed.wake()
 
 
 class WriteEnd(PipeEnd):
@@ -111,19 +172,21 @@ class WriteEnd(PipeEnd):
     def __init__(self, pipe: Pipe, flags: int) -> None:
         super().__init__(pipe, flags)
         pipe.writers += 1
+        pipe.writers_ever += 1
+        pipe.arrived.wake()
+
+    @property
+    def changed(self) -> WaitQueue:
+        return self.pipe.freed
+
+    def waits_for_other_end(self) -> bool:
+        return not self.pipe.readers
+
+    def came(self) -> int:
+        return self.pipe.readers_ever
 
     def write(self, task: Caller, data: bytes) -> int:
-        pipe = self.pipe
-        if not pipe.readers:
-            raise LinuxError(EPIPE, f"{self.path}: the reading end is closed")
-        room = pipe.capacity - len(pipe.data)
-        if room < len(data) and (room == 0 or len(data) <= ATOMIC_BYTES):
-            raise LinuxError(EAGAIN, f"{self.path}: no room for {len(data)} bytes")
-        taken = data[:room]
-        pipe.superblock.budget.take(len(taken))
-        pipe.data += taken
-        pipe.changed.wake()
-        return len(taken)
+        return write_pipe(self.pipe, data, self.path)
 
     def poll(self) -> int:
         room = self.pipe.capacity - len(self.pipe.data)
@@ -131,4 +194,64 @@ class WriteEnd(PipeEnd):
 
     def close(self) -> None:
         self.pipe.writers -= 1
-        self.pipe.changed.wake()
+        self.pipe.arrived.wake()
+
+
+class BothEnds(PipeEnd):
+    """A FIFO opened with O_RDWR: it never waits for another end, and never sees one go."""
+
+    def __init__(self, pipe: Pipe, flags: int) -> None:
+        super().__init__(pipe, flags)
+        pipe.readers += 1
+        pipe.writers += 1
+        pipe.readers_ever += 1
+        pipe.writers_ever += 1
+        pipe.arrived.wake()
+        pipe.freed.wake()
+
+    def wait_queues(self) -> tuple[WaitQueue, ...]:
+        return self.pipe.arrived, self.pipe.freed
+
+    def read(self, task: Caller, size: int) -> bytes:
+        return read_pipe(self.pipe, size, self.path)
+
+    def write(self, task: Caller, data: bytes) -> int:
+        return write_pipe(self.pipe, data, self.path)
+
+    def poll(self) -> int:
+        pipe = self.pipe
+        return (POLLIN if pipe.data else 0) | (POLLOUT if pipe.capacity - len(pipe.data) >= ATOMIC_BYTES else 0)
+
+    def close(self) -> None:
+        self.pipe.readers -= 1
+        self.pipe.writers -= 1
+        self.pipe.arrived.wake()
+        self.pipe.freed.wake()
+
+
+ENDS: dict[int, type[PipeEnd]] = {O_RDONLY: ReadEnd, O_WRONLY: WriteEnd, O_RDWR: BothEnds}
+
+
+def read_pipe(pipe: Pipe, size: int, path: str) -> bytes:
+    if not pipe.data and size:
+        if not pipe.writers:
+            return b""
+        raise LinuxError(EAGAIN, f"{path} is empty")
+    data = bytes(pipe.data[:size])
+    del pipe.data[:size]
+    pipe.superblock.budget.take(-len(data))
+    pipe.freed.wake()
+    return data
+
+
+def write_pipe(pipe: Pipe, data: bytes, path: str) -> int:
+    if not pipe.readers:
+        raise LinuxError(EPIPE, f"{path}: the reading end is closed")
+    room = pipe.capacity - len(pipe.data)
+    if room < len(data) and (room <= 0 or len(data) <= ATOMIC_BYTES):
+        raise LinuxError(EAGAIN, f"{path}: no room for {len(data)} bytes")
+    taken = data[:room]
+    pipe.superblock.budget.take(len(taken))
+    pipe.data += taken
+    pipe.arrived.wake()
+    return len(taken)

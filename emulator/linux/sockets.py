@@ -1,15 +1,28 @@
-"""Sockets: a local socket that finds nobody to talk to. C libraries ask for a name service through one, and go on."""
+"""Sockets: what all kinds have in common, and the inode of one. There is no network beyond the machine's loopback.
+
+What would have to wait is EAGAIN, as for pipes; waiting is the system call's. A transfer takes no time but the calls'.
+"""
 
 from __future__ import annotations
 
 import stat as file_mode
 
 from emulator.linux.attributes import Attributes
-from emulator.linux.errors import ENOTCONN, LinuxError
-from emulator.linux.file import O_RDWR, POLLHUP, POLLOUT, Caller
+from emulator.linux.errors import EAGAIN, EDESTADDRREQ, EINVAL, EOPNOTSUPP, LinuxError
+from emulator.linux.file import O_RDWR, Caller
+from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import PIPE_DEVICE, Node, Superblock
-from emulator.linux.open_files import NodeFile
+from emulator.linux.open_files import FIONREAD, NodeFile
 from emulator.linux.paths import Dentry
+from emulator.linux.socket_addresses import AF_UNIX, ANY_HOST, Address, InetAddress, UnixAddress, check_own, unnamed
+from emulator.linux.socket_messages import Credentials, Inbox, Message
+from emulator.linux.socket_names import SocketNames
+
+SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET = 1, 2, 5  # linux/net.h
+SOL_SOCKET = 1
+SO_REUSEADDR, SO_REUSEPORT = 2, 15  # asm-generic/socket.h
+SHUT_RD, SHUT_WR, SHUT_RDWR = 0, 1, 2
+TIOCOUTQ = 0x5411  # asm-generic/ioctls.h
 
 
 class SocketNode(Node):
@@ -30,19 +43,159 @@ class SocketNode(Node):
         return Attributes(self._number, file_mode.S_IFSOCK | 0o777, uid=owner, gid=owner, device=PIPE_DEVICE)
 
 
-class LocalSocket(NodeFile):
-    """An AF_UNIX socket without a peer."""
+class Socket(NodeFile):
+    """An open socket."""
 
-    def __init__(self, superblock: Superblock, flags: int) -> None:
+    def __init__(
+        self, names: SocketNames, superblock: Superblock, family: int, kind: int, flags: int, credentials: Credentials
+    ) -> None:
         node = SocketNode(superblock)
         super().__init__(O_RDWR | flags, f"socket:[{node.inode}]")
         self.dentry = Dentry(node, "", None)
+        self.names = names
+        self.superblock = superblock
+        self.family = family
+        self.kind = kind
+        self.inbox = Inbox(superblock.budget, kind == SOCK_STREAM)
+        self.name: Address = unnamed(family)
+        self.credentials = credentials  # of who made it
+        self.options: dict[tuple[int, int], int] = {}  # by level and option: what setsockopt has set
+        self.error = 0  # SO_ERROR: the next call's
+        self.read_shut = False
+        self.write_shut = False
+
+    # ---- names
+
+    @property
+    def is_bound(self) -> bool:
+        return self.name != unnamed(self.family)
+
+    @property
+    def shares_address(self) -> bool:
+        return bool(self.options.get((SOL_SOCKET, SO_REUSEADDR)))
+
+    @property
+    def shares_port(self) -> bool:
+        return bool(self.options.get((SOL_SOCKET, SO_REUSEPORT)))
+
+    def rank(self, to: InetAddress, sender: InetAddress | None) -> int:
+        name = self.name
+        assert isinstance(name, InetAddress), "only those have ports"
+        return 2 if name.host == to.host else 1 if name.host == ANY_HOST else 0
+
+    def bind(self, address: Address) -> None:
+        """bind(2) but for paths, which the file tree knows: `bound_to_path`."""
+        if self.is_bound:
+            raise LinuxError(EINVAL, f"{self.path} has the name {self.name}")
+        if isinstance(address, InetAddress):
+            check_own(address)
+            self.name = self.names.bind_port(address, self)
+            return
+        name = address.name or self.names.new_abstract()
+        self.names.bind_abstract(name, self)
+        self.name = UnixAddress(name)
+
+    def bound_to_path(self, address: UnixAddress) -> None:
+        self.name = address
+
+    @property
+    def peer_name(self) -> Address:
+        """ENOTCONN without a peer."""
+        raise NotImplementedError
+
+    @property
+    def peer_credentials(self) -> Credentials:
+        """SO_PEERCRED"""
+        return Credentials()
+
+    # ---- what a kind of socket does
+
+    def connect(self, address: Address, target: Socket | None) -> None:
+        """To whom: `target` has that address, if anybody has. EAGAIN where it has to wait."""
+        raise NotImplementedError
+
+    def disconnect(self) -> None:
+        """connect(2) to AF_UNSPEC."""
+        raise LinuxError(EINVAL, f"{self.path} stays connected")
+
+    def listen(self, backlog: int) -> None:
+        raise LinuxError(EOPNOTSUPP, f"{self.path} cannot listen")
+
+    def accept(self, flags: int) -> Socket:
+        raise LinuxError(EOPNOTSUPP, f"{self.path} cannot accept")
+
+    def send(self, message: Message, address: Address | None = None, target: Socket | None = None) -> int:
+        """How many bytes went; EAGAIN if none could. `target` has `address`, or nobody has."""
+        raise NotImplementedError
+
+    def receive(self, size: int, *, peek: bool = False) -> Message:
+        """At most `size` bytes; empty at the end. Whoever receives files holds them. EAGAIN if nothing is there."""
+        raise NotImplementedError
+
+    def shutdown(self, how: int) -> None:
+        raise NotImplementedError
+
+    # ---- as a file
 
     def read(self, task: Caller, size: int) -> bytes:
-        raise LinuxError(ENOTCONN, self.path)
+        if not size and self.kind == SOCK_STREAM:
+            return b""
+        message = self.receive(size)
+        message.release_files()
+        return message.data
 
     def write(self, task: Caller, data: bytes) -> int:
-        raise LinuxError(ENOTCONN, self.path)
+        return self.send(Message(data, self.credentials_of(task)))
 
-    def poll(self) -> int:
-        return POLLOUT | POLLHUP
+    def credentials_of(self, task: Caller) -> Credentials:
+        return Credentials(task.pid, self.superblock.owner, self.superblock.owner)
+
+    def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        if request in (FIONREAD, TIOCOUTQ):
+            count = self.inbox.waiting_bytes() if request == FIONREAD else self.unread_by_peer()
+            task.mm.write(argument, count.to_bytes(4, "little"))
+            return 0
+        return super().ioctl(task, request, argument)
+
+    def unread_by_peer(self) -> int:
+        """Bytes sent that are not read; TCP's are acknowledged at once."""
+        return 0
+
+    def close(self) -> None:
+        if self.is_bound:
+            self.names.release(self, self.name)
+        self.inbox.clear()
+
+    def raise_error(self) -> None:
+        """What happened since the last call is this one's failure."""
+        if self.error:
+            code, self.error = self.error, 0
+            raise LinuxError(code, f"{self.path} ({self.name})")
+
+    def no_message(self) -> LinuxError:
+        return LinuxError(EAGAIN, f"{self.path} has nothing to read")
+
+    def no_destination(self) -> LinuxError:
+        return LinuxError(EDESTADDRREQ, f"{self.path} is not connected, and no address is given")
+
+
+class SocketFile(MemoryNode):
+    """A path that a local socket has. It stays when the socket is closed; then nobody answers."""
+
+    __slots__ = ("socket",)
+
+    def __init__(self, superblock: Superblock, permissions: int) -> None:
+        super().__init__(superblock, file_mode.S_IFSOCK | permissions)
+        self.socket: Socket | None = None
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFSOCK
+
+    def answers(self) -> Socket | None:
+        """Who does."""
+        return self.socket if self.socket is not None and self.socket.is_open else None
+
+
+def is_local(socket: Socket) -> bool:
+    return socket.family == AF_UNIX

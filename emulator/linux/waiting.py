@@ -36,10 +36,11 @@ class Sleeper(Protocol):
 class WaitQueue:
     """Who waits for one thing, in the order in which they began to."""
 
-    __slots__ = ("_sleepers",)
+    __slots__ = ("_sleepers", "wakes")
 
     def __init__(self) -> None:
         self._sleepers: dict[Sleeper, None] = {}
+        self.wakes = 0  # how often anybody was to be woken: EPOLLET tells each time once
 
     def __len__(self) -> int:
         return len(self._sleepers)
@@ -52,6 +53,7 @@ class WaitQueue:
 
     def wake(self, most: int | None = None) -> int:
         """Wake the first `most` of them, or all; how many."""
+        self.wakes += 1
         woken = 0
         for sleeper in list(self._sleepers):
             if woken == most:

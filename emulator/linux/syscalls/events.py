@@ -239,7 +239,7 @@ def epoll_ctl(task: Task, instance: int, operation: int, descriptor: int, event:
     file = task.files.get(descriptor)
     watcher = _event_poll(task, instance)
     if operation == EPOLL_CTL_DEL:
-        watcher.remove(descriptor)
+        watcher.remove(descriptor, file)
         return 0
     if operation not in (EPOLL_CTL_ADD, EPOLL_CTL_MOD):
         raise LinuxError(EINVAL, f"epoll_ctl operation {operation} is not one of 1..3")
@@ -248,7 +248,7 @@ def epoll_ctl(task: Task, instance: int, operation: int, descriptor: int, event:
     if operation == EPOLL_CTL_ADD:
         watcher.add(descriptor, file, events, data)
     else:
-        watcher.modify(descriptor, events, data)
+        watcher.modify(descriptor, file, events, data)
     return 0
 
 

@@ -8,27 +8,42 @@ from typing import ClassVar
 from emulator.linux.errors import E2BIG, EINVAL, EXDEV, LinuxError
 from emulator.linux.file import O_CLOEXEC, O_CREAT, O_TRUNC, O_WRONLY
 from emulator.linux.file_tree import O_TMPFILE_BIT
+from emulator.linux.pipes import PipeEnd
 from emulator.linux.syscalls.at import AT_FDCWD, new_mode, start, tree
 from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, syscall
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping, wait_until
 
 
 @syscall(aarch64=56, x86_64=257)
-def openat(task: Task, descriptor: int, path: Path, flags: int, mode: UInt) -> int:
+def openat(task: Task, descriptor: int, path: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
     """openat(2)"""
     permissions = new_mode(task, mode) if flags & (O_CREAT | O_TMPFILE_BIT) else 0
     file = tree(task).open_at(task, start(task, descriptor, path), path, flags, permissions)
+    if isinstance(file, PipeEnd) and file.waits_for_other_end():
+        return _open_later(task, file, flags)
     return task.files.install(file, bool(flags & O_CLOEXEC))
 
 
+def _open_later(task: Task, end: PipeEnd, flags: int) -> Sleeping[int]:
+    """fifo(7): one end waits for the other, also for one that has gone again by the time it wakes."""
+    before = end.came()
+    end.retain()
+    try:
+        yield from wait_until(task, lambda: end.came() != before, end.wait_queues, f"an open of {end.path}")
+        return task.files.install(end, bool(flags & O_CLOEXEC))
+    finally:
+        end.release()
+
+
 @syscall(x86_64=2)
-def open(task: Task, path: Path, flags: int, mode: UInt) -> int:
+def open(task: Task, path: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
     """open(2)"""
     return openat(task, AT_FDCWD, path, flags, mode)
 
 
 @syscall(x86_64=85)
-def creat(task: Task, path: Path, mode: UInt) -> int:
+def creat(task: Task, path: Path, mode: UInt) -> int | Sleeping[int]:
     """creat(2)"""
     return openat(task, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode)
 
@@ -48,7 +63,7 @@ class OpenHow:
 
 
 @syscall(aarch64=437, x86_64=437, support=Support.PARTIAL, note="the RESOLVE_* restrictions are refused with EXDEV")
-def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -> int:
+def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -> int | Sleeping[int]:
     """openat2(2)"""
     if size < OpenHow.SIZE:
         raise LinuxError(EINVAL, f"struct open_how has at least {OpenHow.SIZE} bytes, not {size}")

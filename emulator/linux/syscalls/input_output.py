@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EOPNOTSUPP, EPIPE, LinuxError
 from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
+from emulator.linux.open_files import SEEK_CUR
 from emulator.linux.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
 from emulator.linux.task import Task
@@ -43,7 +45,11 @@ def _waits(file: File, error: LinuxError) -> bool:
 
 def _readable_again(task: Task, file: File) -> Sleeping[bool]:
     ready = POLLIN | POLLERR | POLLHUP
-    return wait_until(task, lambda: bool(file.poll() & ready), file.wait_queues, f"a read of {file.path}")
+    until_ns = None if file.read_timeout_ns is None else task.clock.elapsed_ns() + file.read_timeout_ns
+    what = f"a read of {file.path}"
+    if not (yield from wait_until(task, lambda: bool(file.poll() & ready), file.wait_queues, what, until_ns)):
+        raise LinuxError(EAGAIN, f"{what}: the timeout is over")
+    return True
 
 
 def read_file(task: Task, file: File, size: int) -> Sleeping[bytes]:
@@ -71,12 +77,13 @@ def _write_now(task: Task, file: File, data: bytes) -> int:
 
 def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]:
     """When `done` bytes have been written. An error after the first byte is the next call's, a signal's end, too."""
-    ready = POLLOUT | POLLERR
+    ready = POLLOUT | POLLERR | POLLHUP
+    what = f"a write of {file.path}"
     while done < len(data) and not file.flags & O_NONBLOCK:
+        until_ns = None if file.write_timeout_ns is None else task.clock.elapsed_ns() + file.write_timeout_ns
         try:
-            yield from wait_until(
-                task, lambda: bool(file.poll() & ready), file.wait_queues, f"a write of {file.path}"
-            )  # fmt: skip
+            if not (yield from wait_until(task, lambda: bool(file.poll() & ready), file.wait_queues, what, until_ns)):
+                raise LinuxError(EAGAIN, f"{what}: the timeout is over")
             done += _write_now(task, file, data[done:])
         except LinuxError:
             if done:
@@ -311,14 +318,30 @@ def copy(
             data = source.read_at(task, source_at + done, wanted)
         if not data:
             break
-        if target_at is None:
-            yield from write_file(task, target, data)
-        else:
-            target.write_at(task, target_at + done, data)
-        done += len(data)
+        try:
+            if target_at is None:
+                written = yield from write_file(task, target, data)
+            else:
+                written = target.write_at(task, target_at + done, data)
+        except LinuxError:
+            _give_back(source, source_at, len(data))
+            if done:
+                break
+            raise
+        done += written
+        if written < len(data):
+            _give_back(source, source_at, len(data) - written)
+            break
         if len(data) < wanted:
             break
     return done
+
+
+def _give_back(source: File, source_at: int | None, count: int) -> None:
+    """What the target had no room for is read again."""
+    if source_at is None:
+        with suppress(LinuxError):  # a pipe's bytes are gone
+            source.seek(-count, SEEK_CUR)
 
 
 def _offset(task: Task, address: int) -> int | None:

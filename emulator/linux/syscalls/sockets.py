@@ -1,115 +1,318 @@
-"""Sockets: the machine has no network and no other process, and says so as a kernel without the rest would."""
+"""Sockets: making, naming, connecting, options. The machine's processes talk to each other, and to nobody else."""
 
 from __future__ import annotations
 
-import os
 import stat as file_mode
+import struct
 
-from emulator.linux.errors import EAFNOSUPPORT, ECONNREFUSED, EINVAL, ENOTCONN, ENOTSOCK, EOPNOTSUPP, LinuxError
+from emulator.linux import socket_options
+from emulator.linux.datagram_sockets import DatagramSocket, pair
+from emulator.linux.errors import (
+    EADDRINUSE,
+    EAFNOSUPPORT,
+    EAGAIN,
+    ECONNREFUSED,
+    EEXIST,
+    EINVAL,
+    ENETUNREACH,
+    ENOTSOCK,
+    EOPNOTSUPP,
+    EPROTONOSUPPORT,
+    ESOCKTNOSUPPORT,
+    LinuxError,
+)
 from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, File
-from emulator.linux.sockets import LocalSocket
-from emulator.linux.syscalls.at import AT_FDCWD, find, tree
-from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
+from emulator.linux.socket_addresses import (
+    AF_INET,
+    AF_UNIX,
+    AF_UNSPEC,
+    FAMILIES,
+    UnixAddress,
+    destination,
+    parse,
+)
+from emulator.linux.socket_addresses import Address as SocketAddress
+from emulator.linux.socket_messages import Credentials
+from emulator.linux.sockets import SHUT_RDWR, SOCK_DGRAM, SOCK_SEQPACKET, SOCK_STREAM, Socket, SocketFile
+from emulator.linux.stream_sockets import StreamSocket, join
+from emulator.linux.syscalls.at import AT_FDCWD, find, new_mode, start, tree
+from emulator.linux.syscalls.table import Address, Support, UInt, syscall
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping, wait_until
 
-AF_UNIX = 1  # linux/socket.h
-FAMILIES = {AF_UNIX: "AF_UNIX", 2: "AF_INET", 10: "AF_INET6", 16: "AF_NETLINK", 17: "AF_PACKET"}
-SOCKET_TYPES = range(1, 6)  # linux/net.h: SOCK_STREAM .. SOCK_SEQPACKET
-ADDRESS_BYTES = 110  # struct sockaddr_un: a family of 2 bytes and a path
+# family, type, protocol -> the kind of socket that it is
+KINDS: dict[tuple[int, int, int], type[StreamSocket] | type[DatagramSocket]] = {
+    (AF_UNIX, SOCK_STREAM, 0): StreamSocket,
+    (AF_UNIX, SOCK_SEQPACKET, 0): StreamSocket,
+    (AF_UNIX, SOCK_DGRAM, 0): DatagramSocket,
+    (AF_INET, SOCK_STREAM, 0): StreamSocket,
+    (AF_INET, SOCK_STREAM, socket_options.IPPROTO_TCP): StreamSocket,
+    (AF_INET, SOCK_DGRAM, 0): DatagramSocket,
+    (AF_INET, SOCK_DGRAM, socket_options.IPPROTO_UDP): DatagramSocket,
+}
+SOCKET_TYPES = range(1, 7)  # linux/net.h: SOCK_STREAM .. SOCK_DCCP
+MOST_ADDRESS_BYTES = 128  # struct sockaddr_storage
+FEW_FAMILIES = "AF_UNIX and AF_INET; other families are EAFNOSUPPORT, named once"
+LOOPBACK_ONLY = "within the machine: other hosts are ENETUNREACH, named once"
+FLAGS = O_CLOEXEC | O_NONBLOCK  # SOCK_CLOEXEC, SOCK_NONBLOCK
 
-LOCAL_ONLY = "AF_UNIX only, and there is nobody to connect to; other families are EAFNOSUPPORT, named once"
-NO_PEER = "a local socket has no peer here"
 
-
-def _socket(task: Task, descriptor: int) -> LocalSocket:
+def socket_at(task: Task, descriptor: int) -> Socket:
     file: File = task.files.get(descriptor)
-    if not isinstance(file, LocalSocket):
+    if not isinstance(file, Socket):
         raise LinuxError(ENOTSOCK, f"descriptor {descriptor} is not a socket")
     return file
 
 
-def _check_family(task: Task, family: int) -> None:
-    if family != AF_UNIX:
+def _new(task: Task, family: int, kind: int, protocol: int) -> StreamSocket | DatagramSocket:
+    if family not in (AF_UNIX, AF_INET):
         name = FAMILIES.get(family, f"address family {family}")
         task.kernel.name_once(f"sockets of {name} are not modelled (EAFNOSUPPORT)")
         raise LinuxError(EAFNOSUPPORT, name)
+    flags, kind = kind & FLAGS, kind & ~FLAGS
+    if kind not in SOCKET_TYPES:
+        raise LinuxError(EINVAL, f"socket type {kind:#x}")
+    if family == AF_UNIX and protocol == AF_UNIX:
+        protocol = 0
+    made = KINDS.get((family, kind, protocol))
+    if made is None:
+        task.kernel.name_once(f"sockets of {FAMILIES[family]}, type {kind}, protocol {protocol} are not modelled")
+        known = any(key[:2] == (family, kind) for key in KINDS)
+        raise LinuxError(EPROTONOSUPPORT if known else ESOCKTNOSUPPORT, f"socket type {kind}, protocol {protocol}")
+    files = tree(task)
+    credentials = Credentials(task.pid, task.credentials.uid, task.credentials.gid)
+    return made(files.sockets, files.superblock, family, kind, flags & O_NONBLOCK, credentials)
 
 
-@syscall(aarch64=198, x86_64=41, support=Support.PARTIAL, note=LOCAL_ONLY)
+@syscall(aarch64=198, x86_64=41, support=Support.PARTIAL, note=FEW_FAMILIES)
 def socket(task: Task, family: int, kind: UInt, protocol: int) -> int:
     """socket(2). SOCK_CLOEXEC and SOCK_NONBLOCK are O_CLOEXEC and O_NONBLOCK."""
-    _check_family(task, family)
-    if kind & ~(O_CLOEXEC | O_NONBLOCK) not in SOCKET_TYPES:
-        raise LinuxError(EINVAL, f"socket type {kind:#x}")
-    file = LocalSocket(tree(task).superblock, kind & O_NONBLOCK)
-    return task.files.install(file, bool(kind & O_CLOEXEC))
+    return task.files.install(_new(task, family, kind, protocol), bool(kind & O_CLOEXEC))
 
 
-@syscall(aarch64=203, x86_64=42, support=Support.PARTIAL, note=LOCAL_ONLY)
-def connect(task: Task, descriptor: int, address: Address, size: UInt) -> int:
-    """connect(2). A path that is a socket belongs to a process of the host, which is not there: ECONNREFUSED."""
-    _socket(task, descriptor)
-    if not 2 < size <= ADDRESS_BYTES:
-        raise LinuxError(EINVAL, f"an address of {size} bytes")
-    data = task.mm.read(address, size)
-    _check_family(task, int.from_bytes(data[:2], "little"))
-    path = os.fsdecode(data[2:].split(b"\0")[0])
-    if path:
-        dentry = find(task, AT_FDCWD, path)
-        if file_mode.S_ISSOCK(dentry.node.file_type):
-            task.kernel.name_once(f"{dentry.path}: a socket of the host is no part of this machine (ECONNREFUSED)")
-    raise LinuxError(ECONNREFUSED, path or "an abstract address")
-
-
-@syscall(aarch64=199, x86_64=53, support=Support.REFUSED, note="no pairs of sockets: EOPNOTSUPP, named once")
+@syscall(aarch64=199, x86_64=53)
 def socketpair(task: Task, family: int, kind: UInt, protocol: int, descriptors: Address) -> int:
     """socketpair(2)"""
-    _check_family(task, family)
-    task.kernel.name_once("socketpair is not modelled (EOPNOTSUPP)")
-    raise LinuxError(EOPNOTSUPP, "socketpair")
+    one, other = _new(task, family, kind, protocol), _new(task, family, kind, protocol)
+    if family != AF_UNIX:
+        raise LinuxError(EOPNOTSUPP, f"pairs of {FAMILIES[family]}")
+    if isinstance(one, StreamSocket) and isinstance(other, StreamSocket):
+        join(one, other)
+    elif isinstance(one, DatagramSocket) and isinstance(other, DatagramSocket):
+        pair(one, other)
+    cloexec = bool(kind & O_CLOEXEC)
+    first = task.files.install(one, cloexec)
+    second = task.files.install(other, cloexec)
+    task.mm.write(descriptors, struct.pack("<ii", first, second))
+    return 0
 
 
-def _no_peer(task: Task, descriptor: int) -> int:
-    raise LinuxError(ENOTCONN, f"{_socket(task, descriptor).path} is not connected")
+# ---- addresses
 
 
-@syscall(aarch64=205, x86_64=52, support=Support.REFUSED, note=NO_PEER)
-def getpeername(task: Task, descriptor: int) -> int:
+def read_address(task: Task, socket: Socket, address: int, size: int) -> SocketAddress:
+    if not 0 <= size <= MOST_ADDRESS_BYTES:
+        raise LinuxError(EINVAL, f"an address of {size} bytes")
+    return parse(socket.family, task.mm.read(address, size) if size else b"")
+
+
+def write_address(task: Task, value: SocketAddress | None, address: int, size_at: int) -> None:
+    """As much as there is room for, and how long it is in full. None: no address at all."""
+    packed = b"" if value is None else value.pack()
+    room = int.from_bytes(task.mm.read(size_at, 4), "little", signed=True)
+    if room < 0:
+        raise LinuxError(EINVAL, f"room for {room} bytes of an address")
+    if packed[:room]:
+        task.mm.write(address, packed[:room])
+    task.mm.write(size_at, len(packed).to_bytes(4, "little"))
+
+
+def target_of(task: Task, socket: Socket, address: SocketAddress) -> Socket | None:
+    """Who has the address; None if nobody does. A path must exist."""
+    names = tree(task).sockets
+    if isinstance(address, UnixAddress):
+        path = address.path
+        if path is None:
+            named = names.abstract(address.name)
+            return named if isinstance(named, Socket) else None
+        dentry = find(task, AT_FDCWD, path)
+        if isinstance(dentry.node, SocketFile):
+            return dentry.node.answers()
+        if file_mode.S_ISSOCK(dentry.node.file_type):
+            task.kernel.name_once(f"{dentry.path}: a socket of the host is no part of this machine (ECONNREFUSED)")
+        raise LinuxError(ECONNREFUSED, f"{path} is no socket of this machine")
+    try:
+        named = names.at_port(socket.kind, destination(address), None)
+    except LinuxError as error:
+        if error.code == ENETUNREACH:
+            task.kernel.name_once(f"{address}: the machine has no network but its own 127.0.0.0/8 (ENETUNREACH)")
+        raise
+    return named if isinstance(named, Socket) else None
+
+
+@syscall(aarch64=200, x86_64=49)
+def bind(task: Task, descriptor: int, address: Address, size: int) -> int:
+    """bind(2)"""
+    socket = socket_at(task, descriptor)
+    name = read_address(task, socket, address, size)
+    if not isinstance(name, UnixAddress) or name.path is None:
+        socket.bind(name)
+        return 0
+    if socket.is_bound:
+        raise LinuxError(EINVAL, f"{socket.path} has the name {socket.name}")
+    try:
+        tree(task).bind_socket(start(task, AT_FDCWD, name.path), name.path, new_mode(task, 0o777), socket)
+    except LinuxError as error:
+        if error.code == EEXIST:
+            raise LinuxError(EADDRINUSE, name.path) from None
+        raise
+    socket.bound_to_path(name)
+    return 0
+
+
+@syscall(aarch64=204, x86_64=51)
+def getsockname(task: Task, descriptor: int, address: Address, size_at: Address) -> int:
+    """getsockname(2)"""
+    write_address(task, socket_at(task, descriptor).name, address, size_at)
+    return 0
+
+
+@syscall(aarch64=205, x86_64=52)
+def getpeername(task: Task, descriptor: int, address: Address, size_at: Address) -> int:
     """getpeername(2)"""
-    return _no_peer(task, descriptor)
+    write_address(task, socket_at(task, descriptor).peer_name, address, size_at)
+    return 0
 
 
-@syscall(aarch64=206, x86_64=44, support=Support.REFUSED, note=NO_PEER)
-def sendto(task: Task, descriptor: int, data: Address, size: Size) -> int:
-    """sendto(2), send(3)"""
-    return _no_peer(task, descriptor)
+# ---- connections
 
 
-@syscall(aarch64=207, x86_64=45, support=Support.REFUSED, note=NO_PEER)
-def recvfrom(task: Task, descriptor: int, data: Address, size: Size) -> int:
-    """recvfrom(2), recv(3)"""
-    return _no_peer(task, descriptor)
+@syscall(aarch64=203, x86_64=42, support=Support.PARTIAL, note=LOOPBACK_ONLY)
+def connect(task: Task, descriptor: int, address: Address, size: int) -> int | Sleeping[int]:
+    """connect(2)"""
+    socket = socket_at(task, descriptor)
+    if size >= 2 and isinstance(socket, DatagramSocket):
+        family = int.from_bytes(task.mm.read(address, 2), "little")
+        if family == AF_UNSPEC:
+            socket.disconnect()
+            return 0
+    name = read_address(task, socket, address, size)
+    target = target_of(task, socket, name)
+    try:
+        socket.connect(name, target)
+    except LinuxError as error:
+        if error.code == EAGAIN and isinstance(target, StreamSocket) and not socket.flags & O_NONBLOCK:
+            return _connect_later(task, socket, name, target)
+        raise
+    return 0
 
 
-@syscall(aarch64=210, x86_64=48, support=Support.REFUSED, note=NO_PEER)
+def _connect_later(task: Task, socket: Socket, name: SocketAddress, target: StreamSocket) -> Sleeping[int]:
+    """Too many others wait to be accepted."""
+    while True:
+        yield from wait_until(
+            task, lambda: target.has_room_for_client, lambda: (target.accepted,), f"a connect of {socket.path}"
+        )
+        try:
+            socket.connect(name, target)
+        except LinuxError as error:
+            if error.code != EAGAIN:
+                raise
+        else:
+            return 0
+
+
+@syscall(aarch64=201, x86_64=50)
+def listen(task: Task, descriptor: int, backlog: int) -> int:
+    """listen(2)"""
+    socket_at(task, descriptor).listen(backlog)
+    return 0
+
+
+@syscall(aarch64=242, x86_64=288)
+def accept4(task: Task, descriptor: int, address: Address, size_at: Address, flags: UInt) -> int | Sleeping[int]:
+    """accept4(2)"""
+    if flags & ~FLAGS:
+        raise LinuxError(EINVAL, f"accept4 flags {flags:#x}")
+    socket = socket_at(task, descriptor)
+    try:
+        server = socket.accept(flags & O_NONBLOCK)
+    except LinuxError as error:
+        if error.code == EAGAIN and not socket.flags & O_NONBLOCK:
+            return _accept_later(task, socket, address, size_at, flags)
+        raise
+    return _accepted(task, server, address, size_at, flags)
+
+
+def _accept_later(task: Task, socket: Socket, address: int, size_at: int, flags: int) -> Sleeping[int]:
+    until_ns = None if socket.read_timeout_ns is None else task.clock.elapsed_ns() + socket.read_timeout_ns
+    while True:
+        yield from wait_until(
+            task, lambda: bool(socket.poll()), socket.wait_queues, f"an accept of {socket.path}", until_ns
+        )
+        try:
+            server = socket.accept(flags & O_NONBLOCK)
+        except LinuxError as error:
+            if error.code != EAGAIN or (until_ns is not None and task.clock.elapsed_ns() >= until_ns):
+                raise
+        else:
+            return _accepted(task, server, address, size_at, flags)
+
+
+def _accepted(task: Task, server: Socket, address: int, size_at: int, flags: int) -> int:
+    if address:
+        write_address(task, server.peer_name, address, size_at)
+    return task.files.install(server, bool(flags & O_CLOEXEC))
+
+
+@syscall(aarch64=202, x86_64=43)
+def accept(task: Task, descriptor: int, address: Address, size_at: Address) -> int | Sleeping[int]:
+    """accept(2)"""
+    return accept4(task, descriptor, address, size_at, 0)
+
+
+@syscall(aarch64=210, x86_64=48)
 def shutdown(task: Task, descriptor: int, how: int) -> int:
     """shutdown(2)"""
-    return _no_peer(task, descriptor)
+    socket = socket_at(task, descriptor)
+    if not 0 <= how <= SHUT_RDWR:
+        raise LinuxError(EINVAL, f"shutdown how {how}")
+    socket.shutdown(how)
+    return 0
 
 
-def _no_option(task: Task, descriptor: int, level: int, option: int) -> int:
-    path = _socket(task, descriptor).path
-    task.kernel.name_once(f"socket option {level}:{option} is not modelled (EOPNOTSUPP)")
-    raise LinuxError(EOPNOTSUPP, f"{path}: option {level}:{option}")
+# ---- options
+
+SOME_OPTIONS = "the usual ones of sockets, TCP and IP; others are ENOPROTOOPT, named once"
+MOST_OPTION_BYTES = 4096
 
 
-@syscall(aarch64=208, x86_64=54, support=Support.REFUSED, note="no options: EOPNOTSUPP, named once")
-def setsockopt(task: Task, descriptor: int, level: int, option: int) -> int:
+def _name_unknown(task: Task, level: int, option: int) -> None:
+    if not socket_options.is_known(level, option):
+        task.kernel.name_once(f"socket option {level}:{option} is not modelled (ENOPROTOOPT)")
+
+
+@syscall(aarch64=208, x86_64=54, support=Support.PARTIAL, note=SOME_OPTIONS)
+def setsockopt(task: Task, descriptor: int, level: int, option: int, value: Address, size: int) -> int:
     """setsockopt(2)"""
-    return _no_option(task, descriptor, level, option)
+    socket = socket_at(task, descriptor)
+    if not 0 <= size <= MOST_OPTION_BYTES:
+        raise LinuxError(EINVAL, f"an option of {size} bytes")
+    _name_unknown(task, level, option)
+    socket_options.store(socket, level, option, task.mm.read(value, size) if size else b"")
+    return 0
 
 
-@syscall(aarch64=209, x86_64=55, support=Support.REFUSED, note="no options: EOPNOTSUPP, named once")
-def getsockopt(task: Task, descriptor: int, level: int, option: int) -> int:
+@syscall(aarch64=209, x86_64=55, support=Support.PARTIAL, note=SOME_OPTIONS)
+def getsockopt(task: Task, descriptor: int, level: int, option: int, value: Address, size_at: Address) -> int:
     """getsockopt(2)"""
-    return _no_option(task, descriptor, level, option)
+    socket = socket_at(task, descriptor)
+    room = int.from_bytes(task.mm.read(size_at, 4), "little", signed=True)
+    if room < 0:
+        raise LinuxError(EINVAL, f"room for {room} bytes of an option")
+    _name_unknown(task, level, option)
+    data = socket_options.get(socket, level, option)[:room]
+    if data:
+        task.mm.write(value, data)
+    task.mm.write(size_at, len(data).to_bytes(4, "little"))
+    return 0

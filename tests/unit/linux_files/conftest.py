@@ -20,6 +20,7 @@ from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.random import Random
 from emulator.linux.signal import SignalInfo, SignalState
 from emulator.linux.syscalls import table
+from emulator.linux.task import Credentials
 from emulator.linux.waiting import Sleep, Wake
 
 
@@ -169,6 +170,7 @@ def make_guest(tmp_path):
             clock=clock,
             architecture=arch,
             signals=SignalState(),
+            credentials=Credentials(),
         )
         return Guest(tmp_path, tree, task, messages)
 

@@ -1,0 +1,346 @@
+"""Messages: send, recv and their relatives, with addresses, open files (SCM_RIGHTS) and credentials beside the data."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from emulator.linux.errors import (
+    EAGAIN,
+    EINVAL,
+    EMSGSIZE,
+    EOPNOTSUPP,
+    EPIPE,
+    LinuxError,
+)
+from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT
+from emulator.linux.signal import SIGPIPE, SignalInfo
+from emulator.linux.socket_addresses import AF_UNIX
+from emulator.linux.socket_addresses import Address as SocketAddress
+from emulator.linux.socket_messages import Message
+from emulator.linux.socket_options import SO_PASSCRED
+from emulator.linux.sockets import SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, vectors
+from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
+from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
+from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping, WaitQueue, wait_until
+
+# linux/socket.h
+MSG_OOB, MSG_PEEK, MSG_DONTROUTE, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_EOR, MSG_WAITALL = (
+    1, 2, 4, 8, 0x20, 0x40, 0x80, 0x100,
+)  # fmt: skip
+MSG_CONFIRM, MSG_ERRQUEUE, MSG_NOSIGNAL, MSG_MORE, MSG_WAITFORONE, MSG_CMSG_CLOEXEC = (
+    0x800, 0x2000, 0x4000, 0x8000, 0x10000, 0x4000_0000,
+)  # fmt: skip
+SEND_FLAGS = MSG_DONTROUTE | MSG_DONTWAIT | MSG_EOR | MSG_CONFIRM | MSG_NOSIGNAL | MSG_MORE
+RECEIVE_FLAGS = MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_WAITFORONE
+SCM_RIGHTS, SCM_CREDENTIALS = 1, 2
+MOST_FILES = 253  # SCM_MAX_FD
+MOST_CONTROL_BYTES = 1 << 16
+NO_URGENT_DATA = "no urgent data, no error queue: MSG_OOB and other flags are EOPNOTSUPP"
+
+CONTROL_HEADER = struct.Struct("<Qii")  # struct cmsghdr
+MESSAGE_HEADER = struct.Struct("<QI4xQQQQi4x")  # struct msghdr (user_msghdr)
+MULTIPLE_BYTES = MESSAGE_HEADER.size + 8  # struct mmsghdr
+
+
+@dataclass(slots=True)
+class Header:
+    """struct msghdr"""
+
+    address: int  # where it is in user memory
+    name: int
+    name_size: int
+    vector: int
+    vector_count: int
+    control: int
+    control_size: int
+    flags: int
+
+    @classmethod
+    def read(cls, task: Task, address: int) -> Header:
+        header = cls(address, *MESSAGE_HEADER.unpack(task.mm.read(address, MESSAGE_HEADER.size)))
+        if header.vector_count > MAX_VECTORS:
+            raise LinuxError(EMSGSIZE, f"{header.vector_count} vectors; at most {MAX_VECTORS}")
+        return header
+
+
+# ---- sending
+
+
+def _check_flags(task: Task, flags: int, known: int) -> None:
+    if flags & ~known:
+        task.kernel.name_once(f"message flags {flags & ~known:#x} are not modelled (EOPNOTSUPP)")
+        raise LinuxError(EOPNOTSUPP, f"flags {flags & ~known:#x}")
+
+
+def _send(task: Task, socket: Socket, message: Message, address: SocketAddress | None, flags: int) -> Sleeping[int]:
+    target = None if address is None else target_of(task, socket, address)
+    waits = not (socket.flags | (O_NONBLOCK if flags & MSG_DONTWAIT else 0)) & O_NONBLOCK
+    until_ns = None if socket.write_timeout_ns is None else task.clock.elapsed_ns() + socket.write_timeout_ns
+    data = message.data
+    done = 0
+
+    def queues() -> tuple[WaitQueue, ...]:
+        return socket.wait_queues() if target is None else (*socket.wait_queues(), target.changed)
+
+    def ready() -> bool:
+        if target is not None:
+            return not target.is_open or target.inbox.room > 0
+        return bool(socket.poll() & (POLLOUT | POLLERR | POLLHUP))
+
+    while True:
+        try:
+            message.data = data[done:]
+            done += socket.send(message, address, target)
+            message.files = ()
+            if done == len(data) or not waits:
+                return done
+        except LinuxError as error:
+            if done and not (error.code == EAGAIN and waits):
+                return done
+            if error.code == EPIPE and not flags & MSG_NOSIGNAL:
+                task.kernel.send_signal(task, SignalInfo(SIGPIPE))
+            if error.code != EAGAIN or not waits:
+                raise
+        try:
+            if not (yield from wait_until(task, ready, queues, f"a send of {socket.path}", until_ns)):
+                raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
+        except LinuxError:
+            if done:
+                return done
+            raise
+
+
+def _control_messages(data: bytes) -> list[tuple[int, int, bytes]]:
+    """(level, type, contents) of each struct cmsghdr."""
+    found = []
+    at = 0
+    while at + CONTROL_HEADER.size <= len(data):
+        length, level, kind = CONTROL_HEADER.unpack_from(data, at)
+        if not CONTROL_HEADER.size <= length <= len(data) - at:
+            raise LinuxError(EINVAL, f"a control message of {length} bytes in {len(data) - at}")
+        found.append((level, kind, data[at + CONTROL_HEADER.size : at + length]))
+        at += -(-length // 8) * 8
+    return found
+
+
+def _with_control(task: Task, socket: Socket, data: bytes, control: bytes) -> Message:
+    message = Message(data, socket.credentials_of(task))
+    for level, kind, contents in _control_messages(control):
+        if level != SOL_SOCKET or kind not in (SCM_RIGHTS, SCM_CREDENTIALS):
+            task.kernel.name_once(f"control messages {level}:{kind} are not modelled (EINVAL)")
+            raise LinuxError(EINVAL, f"control message {level}:{kind}")
+        if kind == SCM_RIGHTS and socket.family == AF_UNIX:
+            descriptors = struct.unpack(f"<{len(contents) // 4}i", contents[: len(contents) // 4 * 4])
+            if len(descriptors) + len(message.files) > MOST_FILES:
+                raise LinuxError(EINVAL, f"{len(descriptors)} files in one message; at most {MOST_FILES}")
+            message.files += tuple(task.files.get(descriptor) for descriptor in descriptors)
+    return message
+
+
+def _send_message(task: Task, socket: Socket, header: Header, flags: int) -> Sleeping[int]:
+    if header.control_size > MOST_CONTROL_BYTES:
+        raise LinuxError(EINVAL, f"{header.control_size} bytes of control messages")
+    address = read_address(task, socket, header.name, header.name_size) if header.name and header.name_size else None
+    pieces = vectors(task, header.vector, header.vector_count)
+    data = b"".join([task.mm.read(base, length) for base, length in pieces if length])
+    control = task.mm.read(header.control, header.control_size) if header.control_size else b""
+    return (yield from _send(task, socket, _with_control(task, socket, data, control), address, flags))
+
+
+@syscall(aarch64=206, x86_64=44, support=Support.PARTIAL, note=NO_URGENT_DATA)
+def sendto(
+    task: Task, descriptor: int, data: Address, size: Size, flags: UInt, address: Address, address_size: int
+) -> Sleeping[int]:
+    """sendto(2), send(3)"""
+    socket = socket_at(task, descriptor)
+    _check_flags(task, flags, SEND_FLAGS)
+    name = read_address(task, socket, address, address_size) if address else None
+    size = min(size, MAX_BYTES)
+    message = Message(task.mm.read(data, size) if size else b"", socket.credentials_of(task))
+    return _send(task, socket, message, name, flags)
+
+
+@syscall(aarch64=211, x86_64=46, support=Support.PARTIAL, note=NO_URGENT_DATA)
+def sendmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleeping[int]:
+    """sendmsg(2)"""
+    socket = socket_at(task, descriptor)
+    _check_flags(task, flags, SEND_FLAGS)
+    return _send_message(task, socket, Header.read(task, header), flags)
+
+
+@syscall(aarch64=269, x86_64=307, support=Support.PARTIAL, note=NO_URGENT_DATA)
+def sendmmsg(task: Task, descriptor: int, headers: Address, count: UInt, flags: UInt) -> Sleeping[int]:
+    """sendmmsg(2): an error after the first message is the next call's"""
+    socket = socket_at(task, descriptor)
+    _check_flags(task, flags, SEND_FLAGS)
+    done = 0
+    for at in range(headers, headers + min(count, MAX_VECTORS) * MULTIPLE_BYTES, MULTIPLE_BYTES):
+        try:
+            sent = yield from _send_message(task, socket, Header.read(task, at), flags)
+        except LinuxError:
+            if done:
+                break
+            raise
+        task.mm.write(at + MESSAGE_HEADER.size, sent.to_bytes(4, "little"))
+        done += 1
+    return done
+
+
+# ---- receiving
+
+
+def _receive(task: Task, socket: Socket, size: int, flags: int) -> Sleeping[Message]:
+    """One message; with MSG_WAITALL of a stream as many as fill `size`."""
+    waits = not (socket.flags | (O_NONBLOCK if flags & MSG_DONTWAIT else 0)) & O_NONBLOCK
+    until_ns = None if socket.read_timeout_ns is None else task.clock.elapsed_ns() + socket.read_timeout_ns
+    peek = bool(flags & MSG_PEEK)
+    whole: Message | None = None
+
+    def ready() -> bool:
+        return bool(socket.poll() & (POLLIN | POLLERR | POLLHUP))
+
+    while True:
+        try:
+            message = socket.receive(size - (len(whole.data) if whole is not None else 0), peek=peek)
+            if whole is None:
+                whole = message
+            else:
+                whole.data += message.data
+                whole.files += message.files
+            wants_more = flags & MSG_WAITALL and not peek and socket.kind == SOCK_STREAM and message.data
+            if not wants_more or whole.files or len(whole.data) >= size:
+                return whole
+            continue
+        except LinuxError as error:
+            if error.code != EAGAIN or not waits:
+                if whole is not None:
+                    return whole
+                raise
+        try:
+            if not (yield from wait_until(task, ready, socket.wait_queues, f"a receive of {socket.path}", until_ns)):
+                raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
+        except LinuxError:
+            if whole is not None:
+                return whole
+            raise
+
+
+def _scatter(task: Task, pieces: list[tuple[int, int]], data: bytes) -> None:
+    at = 0
+    for base, length in pieces:
+        if at < len(data):
+            task.mm.write(base, data[at : at + length])
+        at += length
+
+
+def _length(socket: Socket, message: Message, flags: int) -> int:
+    """What the call returns: with MSG_TRUNC how long a message was in full."""
+    return message.length if flags & MSG_TRUNC and socket.kind != SOCK_STREAM else len(message.data)
+
+
+@syscall(aarch64=207, x86_64=45, support=Support.PARTIAL, note=NO_URGENT_DATA)
+def recvfrom(
+    task: Task, descriptor: int, data: Address, size: Size, flags: UInt, address: Address, size_at: Address
+) -> Sleeping[int]:
+    """recvfrom(2), recv(3)"""
+    socket = socket_at(task, descriptor)
+    if flags & MSG_ERRQUEUE:
+        raise LinuxError(EAGAIN, f"{socket.path} has no error queue")
+    _check_flags(task, flags, RECEIVE_FLAGS)
+    message = yield from _receive(task, socket, min(size, MAX_BYTES), flags)
+    message.release_files()
+    if message.data:
+        task.mm.write(data, message.data)
+    if address:
+        write_address(task, message.sender, address, size_at)
+    return _length(socket, message, flags)
+
+
+def _control(task: Task, socket: Socket, message: Message, room: int, cloexec: bool) -> tuple[bytes, int]:
+    """The control messages that fit, and MSG_CTRUNC if not all do. The files get their descriptors here."""
+    packed = b""
+    flags = 0
+    if socket.options.get((SOL_SOCKET, SO_PASSCRED)):
+        sender = message.credentials
+        contents = struct.pack("<III", sender.pid, sender.uid, sender.gid)
+        if CONTROL_HEADER.size + len(contents) <= room:
+            packed += CONTROL_HEADER.pack(CONTROL_HEADER.size + len(contents), SOL_SOCKET, SCM_CREDENTIALS) + contents
+            packed += bytes(-len(packed) % 8)
+        else:
+            flags |= MSG_CTRUNC
+    if message.files:
+        fitting = max(0, room - len(packed) - CONTROL_HEADER.size) // 4
+        if fitting < len(message.files):
+            flags |= MSG_CTRUNC
+        descriptors: list[int] = []
+        for file in message.files[:fitting]:
+            try:
+                descriptors.append(task.files.install(file, cloexec))
+            except LinuxError:  # too many are open
+                flags |= MSG_CTRUNC
+                break
+        if descriptors:
+            contents = struct.pack(f"<{len(descriptors)}i", *descriptors)
+            packed += CONTROL_HEADER.pack(CONTROL_HEADER.size + len(contents), SOL_SOCKET, SCM_RIGHTS) + contents
+            packed += bytes(min(-len(packed) % 8, room - len(packed)))
+    return packed, flags
+
+
+def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> Sleeping[int]:
+    pieces = vectors(task, header.vector, header.vector_count)
+    size = sum(length for _, length in pieces)
+    message = yield from _receive(task, socket, size, flags)
+    try:
+        _scatter(task, pieces, message.data)
+        control, told = _control(task, socket, message, header.control_size, bool(flags & MSG_CMSG_CLOEXEC))
+    finally:
+        message.release_files()
+    if control:
+        task.mm.write(header.control, control)
+    if socket.kind != SOCK_STREAM and message.length > size:
+        told |= MSG_TRUNC
+    if header.name:
+        name = b"" if message.sender is None else message.sender.pack()
+        if name[: header.name_size]:
+            task.mm.write(header.name, name[: header.name_size])
+        task.mm.write(header.address + 8, len(name).to_bytes(4, "little"))
+    task.mm.write(header.address + 40, struct.pack("<Qi", len(control), told | flags & MSG_CMSG_CLOEXEC))
+    return _length(socket, message, flags)
+
+
+@syscall(aarch64=212, x86_64=47, support=Support.PARTIAL, note=NO_URGENT_DATA)
+def recvmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleeping[int]:
+    """recvmsg(2)"""
+    socket = socket_at(task, descriptor)
+    if flags & MSG_ERRQUEUE:
+        raise LinuxError(EAGAIN, f"{socket.path} has no error queue")
+    _check_flags(task, flags, RECEIVE_FLAGS)
+    return (yield from _receive_message(task, socket, Header.read(task, header), flags))
+
+
+@syscall(aarch64=243, x86_64=299, support=Support.PARTIAL, note="no timeout: EINVAL; " + NO_URGENT_DATA)
+def recvmmsg(
+    task: Task, descriptor: int, headers: Address, count: UInt, flags: UInt, timeout: Address
+) -> Sleeping[int]:
+    """recvmmsg(2)"""
+    socket = socket_at(task, descriptor)
+    _check_flags(task, flags, RECEIVE_FLAGS)
+    if timeout:
+        task.kernel.name_once("the timeout of recvmmsg is not modelled (EINVAL)")
+        raise LinuxError(EINVAL, "a timeout of recvmmsg")
+    done = 0
+    for at in range(headers, headers + min(count, MAX_VECTORS) * MULTIPLE_BYTES, MULTIPLE_BYTES):
+        try:
+            received = yield from _receive_message(task, socket, Header.read(task, at), flags)
+        except LinuxError:
+            if done:
+                break
+            raise
+        task.mm.write(at + MESSAGE_HEADER.size, received.to_bytes(4, "little"))
+        done += 1
+        if flags & MSG_WAITFORONE:
+            flags |= MSG_DONTWAIT
+    return done

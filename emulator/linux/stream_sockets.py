@@ -95,8 +95,6 @@ class StreamSocket(Socket):
         if not is_local(self):
             assert isinstance(address, InetAddress), "parsed for this family"
             address = destination(address)
-            if not self.is_bound:
-                self.bind(InetAddress(LOOPBACK_HOST))
         if target is not None and target.kind != self.kind:
             raise LinuxError(EPROTOTYPE, f"{address} is of another type")
         later = bool(self.flags & O_NONBLOCK) and not is_local(self)
@@ -108,6 +106,8 @@ class StreamSocket(Socket):
             raise LinuxError(ECONNREFUSED, f"nobody listens at {address}")
         if not target.has_room_for_client and not later:
             raise LinuxError(EAGAIN, f"{len(target._backlog)} wait at {address}")
+        if not is_local(self) and not self.is_bound:
+            self.bind(InetAddress(LOOPBACK_HOST))
         target._take_client(self, address)
         if later:
             self._in_progress = True

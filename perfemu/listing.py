@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, PerfType
+from perfcore.abi.tracepoints import TRACEPOINTS
 from perfcore.events.drivers.software import NOTES
 from perfemu.events.names import CACHE_EVENTS, CLOCKS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
 from pmu.event import Event, Support
 from pmu.model import GENERIC_HARDWARE_EVENTS, PmuModel
 
-KINDS = {"hw": "Hardware event", "sw": "Software event", "cache": "Hardware cache event", "pmu": "Kernel PMU event"}
+KINDS = {
+    "hw": "Hardware event",
+    "sw": "Software event",
+    "cache": "Hardware cache event",
+    "pmu": "Kernel PMU event",
+    "tracepoint": "Tracepoint event",
+}
 _CLOCK_NOTE = "guest time while the task runs; sampled by timers"
 
 
@@ -41,6 +48,8 @@ def software_events() -> Iterator[Listed]:
         note = next((note for number, note in NOTES.items() if number == generic.config), None)
         if note is not None:
             yield Listed(generic.names, "sw", Support.EXACT, note)
+    for name in TRACEPOINTS:
+        yield Listed((name,), "tracepoint", Support.EXACT, "can be counted, not sampled")
 
 
 def _generic(generic: GenericEvent, kind: str, event: Event | None) -> Listed:

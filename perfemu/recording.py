@@ -10,7 +10,7 @@ from typing import BinaryIO, TextIO
 
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import RecordType
+from perfcore.abi.constants import PerfType, RecordType
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
@@ -93,6 +93,8 @@ def open_sampling(
     for spec, attr in zip(specs, attrs, strict=True):
         if spec.counts_no_user_mode:
             raise PerfemuError(f"the {spec.name} event is not supported: only user mode is executed")
+        if spec.type == PerfType.TRACEPOINT:
+            raise PerfemuError(f"the {spec.base_name} event can be counted, not sampled: its raw data is not modelled")
         try:
             event = session.open(attr, cpu, leader=None if spec.leads else leader)
         except LinuxError as error:

@@ -25,6 +25,7 @@ from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.software import SoftwareDriver
+from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent, PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
@@ -218,7 +219,7 @@ class Session:
 
 def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver]:
     """All event sources of one subsystem, in the order in which they are asked."""
-    return [hardware, *software_clocks(kernel), SoftwareDriver(kernel)]
+    return [hardware, *software_clocks(kernel), SoftwareDriver(kernel), TracepointDriver(kernel)]
 
 
 def _measuring_counters(model: PmuModel, asked: int | None) -> int:

@@ -114,6 +114,11 @@ class Kernel:
         """Of the CPU for which the machine works at the moment."""
         return self.scheduler.executing.timers
 
+    @property
+    def executing_cpu(self) -> Cpu:
+        """For which the machine works at the moment."""
+        return self.scheduler.executing.cpu
+
     def install_syscall(self, row: table.Syscall) -> None:
         """Put `row` in place of what this kernel has for its number: a call that another room's object answers."""
         number = row.number(self.architecture.isa)

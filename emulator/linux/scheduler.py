@@ -198,8 +198,11 @@ class Scheduler:
     def _switch(self, queue: RunQueue, task: Task) -> None:
         """The current task leaves its CPU, and the next one comes."""
         self._host.work_switch(task)
+        now = queue.cpu.core.cycles
+        if task.ready_at >= FOREVER:  # it is already in a queue
+            task.ready_at = max(task.ready_at - FOREVER, now)
         if not queue.departing:
-            task.ready_at = now = queue.cpu.core.cycles
+            task.ready_at = now
             queue.insert(task, first=now < queue.slice_end)  # who is driven away comes again before its equals
         following = self._pick(queue)
         self._leave(queue, task, following, preempted=not queue.departing)
@@ -235,12 +238,8 @@ class Scheduler:
 
     def _come(self, queue: RunQueue, task: Task) -> None:
         cpu = queue.cpu
-        last = self.queues[task.cpu.number]
-        if last.current is task:  # woken before its CPU has come to let it go
-            self._leave(last, task, None)
-        if task.cpu is not cpu:
-            self._tracepoints.sched_migrate_task.fire(task, task.cpu, cpu)
-            task.cpu = cpu
+        assert task.running_since is None, f"task {task.tid} is still on a CPU"
+        before, task.cpu = task.cpu, cpu
         if queue.loaded is not task:
             self._load(queue, task)
         queue.current = task
@@ -249,6 +248,8 @@ class Scheduler:
             timer.resume(task, queue.timers)
         queue.slice_end = task.running_since + self._slice(task)
         self._tracepoints.sched_in.fire(task, cpu)
+        if before is not cpu:
+            self._tracepoints.sched_migrate_task.fire(task, before, cpu)
 
     def _load(self, queue: RunQueue, task: Task) -> None:
         """Bring the registers of `task` into the core; they may be in another one."""
@@ -356,6 +357,8 @@ class Scheduler:
 
     def _append(self, queue: RunQueue, task: Task) -> None:
         task.ready_at = self.executing.cpu.core.cycles
+        if task.running_since is not None:  # on a CPU that it has yet to leave: until then it comes onto no other
+            task.ready_at += FOREVER
         queue.insert(task)
         self.attention = True
 
@@ -365,7 +368,7 @@ class Scheduler:
         if len(self.queues) == 1:
             return last
         allowed = [queue for queue in self.queues if task.affinity >> queue.cpu.number & 1]
-        if last in allowed and last.is_idle:
+        if last in allowed and (last.is_idle or last.current is task):
             return last
         idle = [queue for queue in allowed if queue.is_idle]
         if idle:

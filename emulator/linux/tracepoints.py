@@ -62,7 +62,7 @@ class Tracepoints:
         self.sched_wakeup: Tracepoint[[Task, Cpu]] = Tracepoint()
         """(task, the CPU on which it will run)"""
         self.sched_migrate_task: Tracepoint[[Task, Cpu, Cpu]] = Tracepoint()
-        """(task, the CPU that it was on, the one that it comes to)"""
+        """(task, the CPU that it was on, the one that it has just come to)"""
         self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()
         """(task, number, six arguments)"""
         self.sys_exit: Tracepoint[[Task, int, int]] = Tracepoint()

@@ -30,6 +30,10 @@ class Linux(Protocol):
     @property
     def tracepoints(self) -> Tracepoints: ...
 
+    @property
+    def executing_cpu(self) -> Cpu:
+        """For which the machine works at the moment."""
+
     def current(self, cpu: Cpu) -> Task | None:
         """The task that runs on `cpu`."""
 

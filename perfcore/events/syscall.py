@@ -45,7 +45,7 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
         kernel.file_tree.register_text(path, text)
 
 
-NOTE = "no tracepoints, breakpoints, probes, cgroups, AUX buffers, branch records; no multiplexing"
+NOTE = "a few tracepoints, which only count; no breakpoints, probes, cgroups, AUX, branch records; no multiplexing"
 
 
 class PerfEventOpen:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
+from perfcore.abi.tracepoints import TRACEPOINTS
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PmuDriver
 from perfcore.events.settings import TICK_NS, Settings
 
 DEVICES = "/sys/bus/event_source/devices"
+TRACEFS = "/sys/kernel/tracing"
 
 Text = str | Callable[[], str | bytes]
 
@@ -21,6 +23,9 @@ def sysfs_files(drivers: Sequence[PmuDriver]) -> Iterator[tuple[str, Text]]:
     for driver in drivers:
         if isinstance(driver, HardwareDriver):
             yield from _device_files(driver)
+    yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
+    for name, number in TRACEPOINTS.items():
+        yield f"{TRACEFS}/events/{name.replace(':', '/')}/id", f"{number}\n"
 
 
 def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfcore.abi.constants import PerfType
+from perfcore.abi.tracepoints import TRACEPOINTS
 from perfemu.errors import EventSyntaxError
 from perfemu.events.names import CLOCKS, generic_event, printed_names
 from perfemu.events.spec import MODIFIER_LETTERS, EventSpec, Modifiers, parse_modifiers
@@ -16,6 +17,7 @@ from pmu.model import PmuModel
 
 _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
 _MODIFIERS = re.compile(rf"[{MODIFIER_LETTERS}]+\Z")
+_TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifiers>\w*))?\Z")
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
 _GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
 _TOOL_EVENTS = ("duration_time", "user_time", "system_time")
@@ -69,10 +71,18 @@ class _Parser:
             letters = match["modifiers"].removeprefix(":")
         elif "/" in text:
             raise EventSyntaxError(f"'{text}': a PMU's event is written pmu/term=value,.../")
+        elif tracepoint := _TRACEPOINT.match(text):
+            name, letters = tracepoint["name"], tracepoint["modifiers"] or ""
+            spec = EventSpec(name, PerfType.TRACEPOINT, self._tracepoint(name), self._groups)
         else:
             name, _, letters = text.partition(":")
             spec = self._named(name, letters, text)
         return replace(spec, modifiers=_merged_modifiers(letters, group_modifiers, text))
+
+    def _tracepoint(self, name: str) -> int:
+        if name not in TRACEPOINTS:
+            raise EventSyntaxError(f"no tracepoint '{name}'; there are {', '.join(TRACEPOINTS)}")
+        return TRACEPOINTS[name]
 
     def _named(self, name: str, letters: str, text: str) -> EventSpec:
         """`name` alone: generic, raw or a vendor's."""
@@ -97,8 +107,6 @@ class _Parser:
             raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
         if name == "mem":
             raise EventSyntaxError(f"'{text}': breakpoint events are not modelled yet")
-        if letters and not _MODIFIERS.match(letters):
-            raise EventSyntaxError(f"'{text}': tracepoint events are not modelled yet")
         raise EventSyntaxError(f"unknown event '{name}'{self._suggestions(name)}")
 
     def _with_terms(self, pmu: str, terms: str, text: str) -> EventSpec:

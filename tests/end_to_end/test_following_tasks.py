@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from end_to_end.assembled import program
-from end_to_end.command import perfemu
+from end_to_end.command import complaint, perfemu
 from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
 from guests import ISAS
 from perfcore.abi.attr import PerfEventAttr
@@ -18,6 +18,7 @@ from perfemu.api import record, report, stat
 from perfemu.session import GuestSettings, Session
 from real_perf import RealPerf
 
+SET_AFFINITY = "31ffbe080000004889e2b8cb0000000f05"  # edi = 0, esi = 8, rdx = rsp, eax = 203; syscall
 CHILD = {"aarch64": 40_005, "x86_64": 40_006}  # instructions of each of the four
 SCHEDULES = [
     (),
@@ -107,3 +108,32 @@ def test_python_counts_children_too(forks: tuple[str, Path], tmp_path: Path) -> 
     assert stat([path], ["instructions"], core="ideal")["instructions"] == INSTRUCTIONS[isa]
     recording = record([path], ["instructions"], core="ideal", period=1000, output=tmp_path / "data")
     assert len({sample.tid for _, sample in recording.samples()}) == 4
+
+
+@pytest.mark.parametrize("cpus", ["1", "4"])
+def test_what_tasks_do_is_counted_as_tracepoints(forks: tuple[str, Path], cpus: str) -> None:
+    """System calls: the first task's four forks, four waits and its end, and each child's end."""
+    events = ("sched:sched_process_fork", "sched:sched_process_exec", "sched:sched_process_exit")
+    events += ("raw_syscalls:sys_enter", "sched:sched_switch", "context-switches", "sched:sched_switch:u")
+    done = perfemu("stat", "-x,", "-e", ",".join(events), "--cpus", cpus, forks[1])
+    rows = [line.split(",") for line in done.stderr.decode().splitlines()]
+    counts = {row[2]: int(row[0]) for row in rows}
+    assert [counts[event] for event in events[:4]] == [4, 1, 5, 13]
+    assert counts["sched:sched_switch"] == counts["context-switches"] > 0
+    assert counts["sched:sched_switch:u"] == 0  # the kernel does it
+
+
+def test_a_migration_is_counted_for_who_comes_to_another_cpu(tmp_path: Path) -> None:
+    """sched_setaffinity(0, 8, &mask) with CPU 1 alone, then with CPU 0 alone; exit(0)."""
+    code = "6a02" + SET_AFFINITY + "6a01" + SET_AFFINITY + "31ffb83c0000000f05"  # push mask; ...; exit
+    path = program(tmp_path / "moves", "x86_64", code)
+    for cpus, expected in (("1", [0, 0]), ("2", [2, 2])):
+        events = "cpu-migrations,sched:sched_migrate_task"
+        done = perfemu("stat", "-x,", "-e", events, "--cpus", cpus, path)
+        assert [int(line.split(",")[0]) for line in done.stderr.decode().splitlines()] == expected
+
+
+def test_tracepoints_can_be_counted_and_not_sampled(tmp_path: Path) -> None:
+    done = perfemu("record", "-o", tmp_path / "data", "-e", "sched:sched_switch", "/bin/true")
+    assert complaint(done) == "the sched:sched_switch event can be counted, not sampled: its raw data is not modelled"
+    assert not (tmp_path / "data").exists()

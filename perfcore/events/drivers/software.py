@@ -36,10 +36,9 @@ class SoftwareDriver:
     def __init__(self, kernel: Linux) -> None:
         self._tracepoints = kernel.tracepoints
         self._active: dict[int, list[PerfEvent]] = {}  # by config
-        self._last_cpu: dict[Task, int] = {}  # where a task ran last, while migrations are counted
         self._hears_faults = False
         kernel.tracepoints.sched_out.subscribe(self._sched_out)
-        kernel.tracepoints.sched_in.subscribe(self._sched_in)
+        kernel.tracepoints.sched_migrate_task.subscribe(self._migrated)
 
     def event_init(self, event: PerfEvent) -> None:
         attr = event.attr
@@ -49,11 +48,7 @@ class SoftwareDriver:
             raise LinuxError(EOPNOTSUPP, "software events have no branch records")
 
     def add(self, event: PerfEvent, cpu: Cpu) -> bool:
-        hw = event.hw
-        hw.stopped = False
-        if event.is_sampling:
-            hw.last_period = hw.sample_period
-            _next_period(event)
+        start_software_period(event)
         self._active.setdefault(event.attr.config, []).append(event)
         self._listen()
         return True
@@ -101,12 +96,9 @@ class SoftwareDriver:
     def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
         if self._active:
             self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
-        if task.exit_code is None:
-            self._last_cpu[task] = cpu.number
 
-    def _sched_in(self, task: Task, cpu: Cpu) -> None:
-        if self._last_cpu.pop(task, cpu.number) != cpu.number:
-            self._occurred(SoftwareId.CPU_MIGRATIONS, cpu, in_kernel=True)
+    def _migrated(self, task: Task, old: Cpu, new: Cpu) -> None:
+        self._occurred(SoftwareId.CPU_MIGRATIONS, new, in_kernel=True)
 
     def _occurred(self, config: SoftwareId, cpu: Cpu, in_kernel: bool, addr: int = 0) -> None:
         for event in tuple(self._active.get(config, ())):
@@ -114,6 +106,14 @@ class SoftwareDriver:
             excluded = attr.exclude_kernel if in_kernel else attr.exclude_user
             if event.on_cpu is cpu and not excluded and not event.hw.stopped:
                 count_occurrence(event, cpu, addr)
+
+
+def start_software_period(event: PerfEvent) -> None:
+    """`event` is put on: its period goes on."""
+    event.hw.stopped = False
+    if event.is_sampling:
+        event.hw.last_period = event.hw.sample_period
+        _next_period(event)
 
 
 def _next_period(event: PerfEvent) -> int:

@@ -280,6 +280,21 @@ def test_affinity_moves_a_task_at_once() -> None:
     assert machine.turn()[:2] == (1, 0)
 
 
+def test_who_is_moved_leaves_before_it_comes_to_another_cpu() -> None:
+    """CPU 0 is ahead: CPU 1 would have had time for the task before that has left."""
+    machine = Machine(2, 2)
+    machine.turn()
+    machine.turn()
+    machine.sleep(machine.tasks[1], WaitQueue())
+    cpu, _ = machine.scheduler.next_turn() or (None, 0)
+    assert cpu is machine.cpus[0]
+    cpu.core.cycles = 5000
+    machine.scheduler.set_affinity(machine.tasks[0], 0b10)
+    assert machine.turn()[:2] == (1, 0)
+    assert machine.tasks[0].running_since == 5000 + 100  # of the switch
+    assert machine.tasks[0].cycles_used == 5000 + 100
+
+
 def test_who_yields_goes_to_the_end_of_the_queue() -> None:
     machine = Machine(1, 2)
     machine.scheduler.next_turn()

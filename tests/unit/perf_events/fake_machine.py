@@ -173,6 +173,10 @@ class FakeMachine:
         self.drivers = [driver(self.cpus, [self.pmu]), SoftwareDriver(self), *software_clocks(self)]
         self.perf = PerfEvents(self, self.drivers, settings or Settings())
 
+    @property
+    def executing_cpu(self):
+        return self.cpu
+
     def current(self, cpu):
         return self._current
 

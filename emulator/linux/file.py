@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Protocol
 
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ENOTTY, ESPIPE, LinuxError
+from emulator.linux.locks import FileLocks
 from emulator.linux.mapping import FileContent
 from emulator.linux.mm import MemoryMap
 from emulator.linux.waiting import WaitQueue
@@ -64,6 +66,7 @@ class File:
         self.flags = flags  # O_ACCMODE and status flags; fcntl(F_SETFL) changes them
         self.path = path  # what /proc/self/fd shows
         self._references = 0
+        self.locked: set[FileLocks] = set()  # in which this description owns locks
         self._changed: WaitQueue | None = None
 
     # lifetime: descriptors and device mappings hold references
@@ -74,7 +77,13 @@ class File:
         assert self._references > 0, f"{self.path}: released more often than retained"
         self._references -= 1
         if self._references == 0:
+            for locks in self.locked:
+                locks.drop(self)
             self.close()
+
+    def lock_key(self) -> Hashable:
+        """Which file it is to those who lock files: all opens of an inode are one."""
+        return self
 
     @property
     def is_open(self) -> bool:
@@ -147,6 +156,7 @@ class FileTable:
         self._lowest_free = 0  # all below are in use
         self._cloexec: set[int] = set()
         self._users = 1  # tasks
+        self.locked: dict[Hashable, FileLocks] = {}  # files of which the process owns locks, by File.lock_key
 
     def retain(self) -> None:
         """One more task has these descriptors."""
@@ -212,6 +222,10 @@ class FileTable:
             raise LinuxError(EBADF, f"descriptor {descriptor} is not open")
         self._cloexec.discard(descriptor)
         self._lowest_free = min(self._lowest_free, descriptor)
+        if self.locked:  # fcntl(2): whichever descriptor of the file is closed
+            locks = self.locked.pop(file.lock_key(), None)
+            if locks is not None:
+                locks.drop(self)
         file.release()
 
     def dup(self, descriptor: int, lowest: int = 0, cloexec: bool = False) -> int:

@@ -48,6 +48,7 @@ from emulator.linux.file import (
     File,
 )
 from emulator.linux.host_files import HostDirectory, HostRegular, HostTree, kernel_devices
+from emulator.linux.locks import Locks
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular
 from emulator.linux.nodes import (
     MEMORY_DEVICE,
@@ -104,6 +105,7 @@ class FileTree:
         self.superblock = Superblock(now, MemoryBudget(MEMORY_LIMIT_BYTES, message), owner, os.geteuid(), os.getegid())
         self.contents = Contents(pages)
         self.sockets = SocketNames()
+        self.locks = Locks()
         self.tree = HostTree(self.superblock, kernel_devices())
         self.root = HostDirectory(self.tree, "/", False)
         self.proc = VirtualDirectory(proc_volume(self.superblock))

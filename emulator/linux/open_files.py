@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
 from emulator.linux.errors import EBADF, EFBIG, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
@@ -30,6 +32,9 @@ class NodeFile(File):
 
     def attributes(self) -> Attributes:
         return self._node.attributes()
+
+    def lock_key(self) -> Hashable:
+        return self.attributes().inode
 
     def statistics(self) -> FileSystemStatistics:
         return self._node.statistics

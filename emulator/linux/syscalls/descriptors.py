@@ -1,4 +1,4 @@
-"""Descriptors: duplicates, fcntl, pipes, memory files, locks."""
+"""Descriptors: duplicates, fcntl, pipes, memory files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBL
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
 from emulator.linux.signal import NSIG
+from emulator.linux.syscalls import locks
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, syscall
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping
 
 
 @syscall(aarch64=23, x86_64=32)
@@ -42,11 +44,10 @@ F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
 F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX = 8, 9, 10, 11, 15, 16
 F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 1031, 1032, 1033, 1034
 FD_CLOEXEC = 1
-F_RDLCK, F_WRLCK, F_UNLCK = range(3)
 F_SEAL_SEAL = 1
 SETTABLE = O_APPEND | O_NONBLOCK | O_ASYNC | O_NOATIME  # by F_SETFL
 
-Command = Callable[[Task, int, File, int], int]  # task, descriptor, what it has open, third argument
+Command = Callable[[Task, int, File, int], int | Sleeping[int]]  # task, descriptor, what it has open, third argument
 
 
 def _duplicate(task: Task, descriptor: int, file: File, argument: int) -> int:
@@ -122,25 +123,6 @@ def _get_signal(task: Task, descriptor: int, file: File, argument: int) -> int:
     return file.signal
 
 
-def _query_lock(task: Task, descriptor: int, file: File, argument: int) -> int:
-    """Nobody else has a lock: struct flock comes back with l_type F_UNLCK."""
-    kind = struct.unpack("<h", task.mm.read(argument, 2))[0]
-    if kind not in (F_RDLCK, F_WRLCK):
-        raise LinuxError(EINVAL, f"lock type {kind}")
-    task.mm.write(argument, struct.pack("<h", F_UNLCK))
-    return 0
-
-
-def _lock(task: Task, descriptor: int, file: File, argument: int) -> int:
-    """The only process gets every lock."""
-    kind = struct.unpack("<h", task.mm.read(argument, 2))[0]
-    if kind not in (F_RDLCK, F_WRLCK, F_UNLCK):
-        raise LinuxError(EINVAL, f"lock type {kind}")
-    if (kind == F_RDLCK and not file.readable) or (kind == F_WRLCK and not file.writable):
-        raise LinuxError(EBADF, f"{file.path} is not open for what lock type {kind} needs")
-    return 0
-
-
 def _get_pipe_size(task: Task, descriptor: int, file: File, argument: int) -> int:
     if not isinstance(file, PipeEnd):
         raise LinuxError(EBADF, f"{file.path} is not a pipe of the guest's")
@@ -180,12 +162,12 @@ COMMANDS: dict[int, Command] = {
     F_SETFD: _set_descriptor_flags,
     F_GETFL: _get_flags,
     F_SETFL: _set_flags,
-    F_GETLK: _query_lock,
-    F_OFD_GETLK: _query_lock,
-    F_SETLK: _lock,
-    F_SETLKW: _lock,
-    F_OFD_SETLK: _lock,
-    F_OFD_SETLKW: _lock,
+    F_GETLK: locks.query,
+    F_OFD_GETLK: locks.query_open_file,
+    F_SETLK: locks.take,
+    F_SETLKW: locks.wait,
+    F_OFD_SETLK: locks.take_for_open_file,
+    F_OFD_SETLKW: locks.wait_for_open_file,
     F_GETPIPE_SZ: _get_pipe_size,
     F_SETPIPE_SZ: _set_pipe_size,
     F_GET_SEALS: _get_seals,
@@ -194,25 +176,13 @@ COMMANDS: dict[int, Command] = {
 
 
 @syscall(aarch64=25, x86_64=72, support=Support.PARTIAL, note="leases, notifications and hints are EINVAL")
-def fcntl(task: Task, descriptor: int, command: UInt, argument: ULong) -> int:
+def fcntl(task: Task, descriptor: int, command: UInt, argument: ULong) -> int | Sleeping[int]:
     """fcntl(2)"""
     file = task.files.get(descriptor)
     run = COMMANDS.get(command)
     if run is None:
         raise LinuxError(EINVAL, f"fcntl command {command} is not modelled")
     return run(task, descriptor, file, argument)
-
-
-LOCK_SH, LOCK_EX, LOCK_NB, LOCK_UN = 1, 2, 4, 8  # uapi/asm-generic/fcntl.h
-
-
-@syscall(aarch64=32, x86_64=73, support=Support.ACCEPTED, note="the only process of the machine gets every lock")
-def flock(task: Task, descriptor: int, operation: UInt) -> int:
-    """flock(2)"""
-    task.files.get(descriptor)
-    if operation & ~LOCK_NB not in (LOCK_SH, LOCK_EX, LOCK_UN):
-        raise LinuxError(EINVAL, f"flock operation {operation:#x}")
-    return 0
 
 
 @syscall(aarch64=59, x86_64=293)

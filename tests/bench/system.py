@@ -1,0 +1,83 @@
+"""What Linux costs on the ideal core: system calls, switches, forks. Microseconds of CPU for each, both ISAs.
+
+Of every row the program (system.c) does none, and then many; the difference is what they cost.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from workloads import ISAS, cpu_seconds
+
+import require
+from perfemu.session import GuestSettings, Session
+
+COMPILERS = {
+    "x86_64": ("gcc", "gcc"),
+    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`each` so many of what is measured are in one of the program's times."""
+
+    name: str
+    times: int
+    each: int
+    goal_us: float
+    what: str
+
+
+ROWS = (
+    Row("getppid", 100_000, 1, 8, "getppid in a tight loop"),
+    Row("write", 50_000, 1, 20, "a write of one byte to /dev/null"),
+    Row("futex", 10_000, 2, 25, "a hand-off between two threads by futex"),
+    Row("switch", 10_000, 2, 25, "a switch of processes, with a write and a read of a pipe"),
+    Row("yield", 10_000, 2, 25, "a switch of processes by sched_yield"),
+    Row("fork", 50, 1, 5000, "fork, exit and wait4 of a process of 100 MB"),
+    Row("mappings", 5, 2000, 25, "mmap or munmap, 1,000 mappings at once"),
+)
+
+
+def build(isa: str, directory: Path) -> Path:
+    program = directory / f"system.{isa}"
+    source = Path(__file__).with_name("system.c")
+    compiler = require.command(*COMPILERS[isa])
+    subprocess.run([compiler, "-O1", "-w", "-static", "-pthread", str(source), "-o", str(program)], check=True)
+    return program
+
+
+def execute(program: Path, name: str, times: int) -> None:
+    with open(os.devnull, "r+b") as nowhere:
+        number = nowhere.fileno()
+        settings = GuestSettings((str(program), name, str(times)), core="ideal", stdin=number, stdout=number)
+        ending = Session(settings).run()
+    if ending.exit_status != 0:
+        raise SystemExit(f"{program} {name} ended with status {ending.exit_status}")
+
+
+def cost_us(program: Path, row: Row, repeats: int) -> float:
+    """Of one, median."""
+    costs = []
+    for _ in range(repeats):
+        none = cpu_seconds(partial(execute, program, row.name, 0))
+        many = cpu_seconds(partial(execute, program, row.name, row.times))
+        costs.append((many - none) / (row.times * row.each) * 1e6)
+    return median(costs)
+
+
+def run(repeats: int, only: set[str]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        for isa in ISAS:
+            program = build(isa, Path(directory))
+            for row in ROWS:
+                if not only or row.name in only:
+                    cost = cost_us(program, row, repeats)
+                    print(f"system: {isa:7} {row.name:8} {cost:8.2f} us (goal: below {row.goal_us:g}): {row.what}")

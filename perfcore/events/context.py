@@ -20,16 +20,38 @@ class PerfEventContext:
 
     def __init__(self, clock: Clock, task: Task | None = None) -> None:
         self._clock = clock
-        self._task = task
+        self.task = task  # that it counts now: equal contexts change places
+        self._generation = 0  # counts changes
+        self._clone_of: tuple[PerfEventContext, int] | None = None  # as it was in that generation
         self.groups: list[PerfEvent] = []  # leaders
         self.events: list[PerfEvent] = []  # all, in order of opening
         self.running_on: CpuContext | None = None
         self._time = 0
         self._since = 0  # by the clock of the CPU that it is on
 
+    def changed(self) -> None:
+        """It is no longer like any other one."""
+        self._generation += 1
+        self._clone_of = None
+
+    def become_clone_of(self, context: PerfEventContext) -> None:
+        """All events have been inherited from `context`."""
+        self._clone_of = context._origin()
+
+    def _origin(self) -> tuple[PerfEventContext, int]:
+        return self._clone_of or (self, self._generation)
+
+    def is_like(self, other: PerfEventContext) -> bool:
+        """Whether it makes no difference which of both counts a task, since both come to one sum (context_equiv)."""
+        return (self._clone_of is not None or other._clone_of is not None) and self._origin() == other._origin()
+
     @property
-    def task(self) -> Task | None:
-        return self._task
+    def only_sums_matter(self) -> bool:
+        """Whether nobody asks what a single task did: by samples, READ records, or the counter itself."""
+        return not any(
+            event.is_sampling or event.attr.pinned or event.attr.inherit_stat or event.user_page is not None
+            for event in self.events
+        )
 
     def time(self) -> int:
         if self.running_on is None:
@@ -47,6 +69,7 @@ class PerfEventContext:
     def add(self, event: PerfEvent) -> None:
         """Take in a new event and, if it is enabled, put it on its PMU (perf_install_in_context)."""
         event.context = self
+        self.changed()
         event.joined()
         self.events.append(event)
         if event.is_leader:
@@ -72,6 +95,7 @@ class PerfEventContext:
         """Siblings of a leader that goes become leaders of their own (perf_group_detach)."""
         if event not in self.events:
             return  # removed before: remove_on_exec
+        self.changed()
         cpu = self.running_on
         if cpu is not None:
             cpu.event_sched_out(event)

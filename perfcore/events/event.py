@@ -80,6 +80,9 @@ class EventContext(Protocol):
     def enabled(self, event: PerfEvent) -> None:
         """`event` has become INACTIVE: put it on its PMU if it can go."""
 
+    def changed(self) -> None:
+        """It is no longer like the contexts that were inherited from it, nor like the one it was inherited from."""
+
     def take_off(self, event: PerfEvent) -> None:
         """Take `event`, and its group if it leads one, off the PMU."""
 

@@ -179,6 +179,7 @@ class PerfEventFile(File):
         buffer = RingBuffer(memory.view(first, pages), watermark, overwrite=not protection & PROT_WRITE)
         event.attach_buffer(buffer)
         event.user_page = buffer.page
+        event.context.changed()
         event.driver.event_mapped(event)
         event.update_page()
         return first

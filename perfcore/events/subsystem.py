@@ -33,13 +33,12 @@ class PerfEvents:
         self.drivers = tuple(drivers)
         self.settings = settings or Settings()
         self._next_id = 1
+        self._hears_switches = self._tells_switches = False
         self._tick = Tick(kernel)
         self._cpus = {cpu.number: CpuContext(cpu, kernel.clock, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
         self._sideband = Sideband(self._events_of, kernel.clock.monotonic_ns)
         tracepoints = kernel.tracepoints
-        tracepoints.sched_in.subscribe(self._sched_in)
-        tracepoints.sched_out.subscribe(self._sched_out)
         tracepoints.task_fork.subscribe(self._task_fork)
         tracepoints.task_exit.subscribe(self._task_exit)
         tracepoints.task_exec.subscribe(self._task_exec)
@@ -128,6 +127,11 @@ class PerfEvents:
         event.driver = self._driver_of(event)
         check_callchain(attr, self.settings)
         self._next_id += 1
+        self._tells_switches |= bool(attr.context_switch)
+        if not self._hears_switches:
+            self._hears_switches = True
+            self.kernel.tracepoints.sched_in.subscribe(self._sched_in)
+            self.kernel.tracepoints.sched_out.subscribe(self._sched_out)
         return event
 
     def _driver_of(self, event: PerfEvent) -> PmuDriver:
@@ -215,13 +219,27 @@ class PerfEvents:
         context = self._contexts.get(task)
         if context is not None and context.running_on is None:
             self._cpus[cpu.number].task_in(context)
-        self._sideband.switch(task, cpu, out=False)
+        if self._tells_switches:
+            self._sideband.switch(task, cpu, out=False)
 
     def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
-        self._sideband.switch(task, cpu, out=True)
+        if self._tells_switches:
+            self._sideband.switch(task, cpu, out=True)
         context = self._contexts.get(task)
-        if context is not None and context.running_on is not None:
-            context.running_on.task_out()
+        if context is None or context.running_on is None:
+            return
+        if following is not None and self._change_places(context, task, following):
+            return
+        context.running_on.task_out()
+
+    def _change_places(self, context: PerfEventContext, task: Task, following: Task) -> bool:
+        """perf_event_context_sched_out: equal contexts change their tasks, and no counter is touched."""
+        other = self._contexts.get(following)
+        if other is None or other.running_on is not None or not context.is_like(other):
+            return False
+        context.task, other.task = following, task
+        self._contexts[task], self._contexts[following] = other, context
+        return True
 
     def _task_exec(self, task: Task) -> None:
         """perf_event_exec: enable_on_exec once, remove_on_exec."""
@@ -229,6 +247,8 @@ class PerfEvents:
         if context is None:
             return
         for event in list(context.events):
+            if event.attr.remove_on_exec or event.attr.enable_on_exec:
+                context.changed()
             if event.attr.remove_on_exec:
                 context.remove(event)
                 event.set_state(EventState.EXIT)
@@ -244,6 +264,8 @@ class PerfEvents:
             for leader in list(context.groups):
                 for event in leader.group():
                     self._inherit(event, child, copies)
+            if copies and len(copies) == len(context.events) and context.only_sums_matter:
+                self._contexts[child].become_clone_of(context)
         self._sideband.fork(parent, child)
 
     def _inherit(self, event: PerfEvent, child: Task, copies: dict[PerfEvent, PerfEvent]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ def counts_by_task(path: Path, slice_cycles: int, cpus: int = 1) -> dict[int, in
     """What each task has executed by its own event, inherited from the first one's."""
     session = Session(GuestSettings((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
     session.machine.kernel.scheduler.slice_cycles = slice_cycles
-    attr = PerfEventAttr(type=PerfType.HARDWARE, config=1, inherit=1, read_format=ReadFormat.TOTAL_TIME_RUNNING)
+    attr = PerfEventAttr(
+        type=PerfType.HARDWARE, config=1, inherit=1, inherit_stat=1, read_format=ReadFormat.TOTAL_TIME_RUNNING
+    )
     event = session.open(attr)
     copies: dict[int, PerfEvent] = {}
     session.machine.kernel.tracepoints.task_fork.subscribe(
@@ -137,3 +140,31 @@ def test_tracepoints_can_be_counted_and_not_sampled(tmp_path: Path) -> None:
     done = perfemu("record", "-o", tmp_path / "data", "-e", "sched:sched_switch", "/bin/true")
     assert complaint(done) == "the sched:sched_switch event can be counted, not sampled: its raw data is not modelled"
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("cpus", [1, 3])
+def test_equal_contexts_that_change_places_come_to_the_same_sums(forks: tuple[str, Path], cpus: int) -> None:
+    """perf stat's events, with contexts that are exchanged at a switch and (inherit_stat) with such as are not."""
+    readings = []
+    for inherit_stat in (0, 1):
+        session = Session(GuestSettings((str(forks[1]),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
+        session.machine.kernel.scheduler.slice_cycles = 1234
+        attrs = [
+            PerfEventAttr(type=kind, config=config, inherit=1, inherit_stat=inherit_stat, disabled=1, enable_on_exec=1)
+            for kind, config in ((PerfType.HARDWARE, 1), (PerfType.SOFTWARE, 1), (PerfType.SOFTWARE, 3))
+        ]
+        events = [session.open(attr) for attr in attrs]
+        moved: list[object] = []
+        tracepoints = session.machine.kernel.tracepoints
+        tracepoints.sched_in.subscribe(partial(_note_owner, moved, events[0]))
+        session.run()
+        readings.append(
+            [(values.value, values.enabled, values.running) for event in events for values in [event.read_values()]]
+        )
+        assert (len(set(moved)) > 1) == (not inherit_stat)
+    assert readings[0] == readings[1]
+    assert readings[0][0][0] == INSTRUCTIONS[forks[0]]
+
+
+def _note_owner(owners: list[object], event: PerfEvent, *_: object) -> None:
+    owners.append(event.context.task)

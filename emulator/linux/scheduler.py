@@ -109,6 +109,8 @@ class Scheduler:
         return None
 
     def _next_queue(self) -> RunQueue | None:
+        if len(self.queues) == 1 and self.executing.current is not None:
+            return self.executing
         first: list[RunQueue] = []
         earliest = 0
         for queue in self.queues:

@@ -22,7 +22,7 @@ static void writes(long times) {
 }
 
 // Two processes hand a byte to and fro: two switches each time.
-static void switches(long times) {
+static void pipes(long times) {
     int to[2], from[2];
     char byte = 0;
     if (pipe(to) || pipe(from)) exit(1);
@@ -40,7 +40,7 @@ static void switches(long times) {
     wait(NULL);
 }
 
-static void yields(long times) {
+static void switches(long times) {
     pid_t child = fork();
     for (long i = 0; i < times; i++) sched_yield();
     if (!child) _exit(0);
@@ -95,7 +95,7 @@ static const struct {
     const char *name;
     void (*run)(long times);
 } ROWS[] = {
-    {"getppid", getppids}, {"write", writes}, {"switch", switches}, {"yield", yields},
+    {"getppid", getppids}, {"write", writes}, {"pipe", pipes}, {"switch", switches},
     {"futex", futexes},    {"fork", forks},   {"mappings", mappings},
 };
 

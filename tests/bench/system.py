@@ -39,8 +39,8 @@ ROWS = (
     Row("getppid", 100_000, 1, 8, "getppid in a tight loop"),
     Row("write", 50_000, 1, 20, "a write of one byte to /dev/null"),
     Row("futex", 10_000, 2, 25, "a hand-off between two threads by futex"),
-    Row("switch", 10_000, 2, 25, "a switch of processes, with a write and a read of a pipe"),
-    Row("yield", 10_000, 2, 25, "a switch of processes by sched_yield"),
+    Row("pipe", 10_000, 2, 45, "a byte through a pipe to another process: a write, a switch, a read"),
+    Row("switch", 10_000, 2, 25, "a switch of processes by sched_yield"),
     Row("fork", 50, 1, 5000, "fork, exit and wait4 of a process of 100 MB"),
     Row("mappings", 5, 2000, 25, "mmap or munmap, 1,000 mappings at once"),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+import require
 from end_to_end.assembled import program
 from end_to_end.command import complaint, perfemu
 from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
@@ -59,6 +61,7 @@ def counts_by_task(path: Path, slice_cycles: int, cpus: int = 1) -> dict[int, in
         lambda parent, child: copies.update({child.tid: event.children[-1]})
     )
     session.run()
+    assert event.count() == session.instructions()
     counts = {tid: copy.count() for tid, copy in copies.items()}
     return {1000: event.count() - sum(counts.values()), **counts}
 
@@ -69,6 +72,39 @@ def test_counts_of_tasks_do_not_depend_on_how_they_were_scheduled(forks: tuple[s
     expected = {1000: INSTRUCTIONS[isa] - 4 * CHILD[isa], **dict.fromkeys(range(1001, 1005), CHILD[isa])}
     for slice_cycles in (3_000_000, 1234, 77):
         assert counts_by_task(path, slice_cycles, cpus) == expected
+
+
+THREADS = """
+#include <pthread.h>
+static void *work(void *times) {
+    volatile long x = 0;
+    for (long i = 0; i < (long)times * 1000; i++) x += i;
+    return 0;
+}
+int main(void) {
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++) pthread_create(threads + i, 0, work, (void *)(i + 1));
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_counts_of_threads_without_races_do_not_depend_on_how_they_were_scheduled(isa: str, tmp_path: Path) -> None:
+    """The first thread waits for the others, or finds that they have ended: its counts may differ."""
+    compiler = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}[isa]
+    package = {"x86_64": "gcc", "aarch64": "gcc-aarch64-linux-gnu"}[isa]
+    path = tmp_path / "threads"
+    command = [require.command(compiler, package), "-O1", "-static", "-pthread", "-x", "c", "-", "-o", str(path)]
+    subprocess.run(command, input=THREADS, text=True, check=True)
+    runs = [counts_by_task(path, slice_cycles, cpus) for slice_cycles in (3_000_000, 1234) for cpus in (1, 4)]
+    workers = [{tid: count for tid, count in run.items() if tid != 1000} for run in runs]
+    assert workers == workers[:1] * 4
+    assert sorted(workers[0]) == [1001, 1002, 1003, 1004]
+    loop = workers[0][1002] - workers[0][1001]  # of 1000 times
+    assert [workers[0][tid] - workers[0][1001] for tid in workers[0]] == [0, loop, 2 * loop, 3 * loop]
+    assert loop % 1000 == 0
 
 
 def test_samples_say_which_task_and_which_cpu(forks: tuple[str, Path], tmp_path: Path) -> None:

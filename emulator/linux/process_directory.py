@@ -13,7 +13,7 @@ from emulator.linux.nodes import Node
 from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry, MagicLink
 from emulator.linux.process_texts import PROCESS_LINKS, PROCESS_TEXTS
-from emulator.linux.task import Task
+from emulator.linux.task import Process, Task
 from emulator.linux.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
 
 T = TypeVar("T")
@@ -110,8 +110,37 @@ def process_directory(volume: Volume, task: Task, *, with_tasks: bool = True) ->
     directory.add("fd", DescriptorDirectory(volume, task))
     directory.add("fdinfo", DescriptorInfoDirectory(volume, task))
     if with_tasks:
-        directory.add(f"task/{task.tid}", process_directory(volume, task, with_tasks=False))
+        directory.add("task", ThreadsDirectory(volume, task.process))
     return directory
+
+
+class ThreadsDirectory(VirtualDirectory):
+    """/proc/PID/task"""
+
+    __slots__ = ("_directories", "_process")
+
+    def __init__(self, volume: Volume, process: Process) -> None:
+        super().__init__(volume)
+        self._process = process
+        self._directories: dict[int, tuple[Task, VirtualDirectory]] = {}
+
+    def lookup(self, name: str) -> Node | None:
+        thread = next((thread for thread in self._process.threads if str(thread.tid) == name), None)
+        if thread is None:
+            return None
+        known = self._directories.get(thread.tid)
+        if known is None or known[0] is not thread:  # execve of a thread gives it the main thread's number
+            known = self._directories[thread.tid] = thread, process_directory(self.volume, thread, with_tasks=False)
+        return known[1]
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        names = [str(thread.tid) for thread in self._process.threads]
+        nodes = [(name, self.lookup(name)) for name in names]
+        return [
+            DirectoryEntry(node.inode, node.file_type, name.encode())
+            for name, node in nodes
+            if isinstance(node, VirtualDirectory)
+        ]
 
 
 def _bound(function: Callable[[Task], T], task: Task) -> Callable[[], T]:

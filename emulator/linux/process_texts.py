@@ -10,9 +10,15 @@ from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, 
 from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE
 from emulator.linux.signal import SIG_IGN, bit, mask_of
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
-from emulator.linux.task import Task
+from emulator.linux.task import Task, TaskState
 
 KIB = 1024
+STATE_NAMES = {  # fs/proc/array.c, task_state_array
+    TaskState.RUNNABLE: "running",
+    TaskState.SLEEPING: "sleeping",
+    TaskState.STOPPED: "stopped",
+    TaskState.ZOMBIE: "zombie",
+}
 
 
 def maps(task: Task) -> str:
@@ -68,9 +74,9 @@ def stat(task: Task) -> str:
     # the clock of a process starts at boot: 100 s before the machine's first instruction
     start = ticks(task.clock.monotonic_ns() - task.clock.elapsed_ns() + task.start_time_ns)
     fields: list[object] = [
-        task.pid, f"({task.comm})", "R", task.ppid, task.pgid, task.sid, 0, -1, 0x400000,
+        task.pid, f"({task.comm})", task.state.value, task.ppid, task.pgid, task.sid, 0, -1, 0x400000,
         task.minor_faults, 0, task.major_faults, 0, ticks(task.user_ns()), ticks(task.system_ns()), 0, 0,
-        20, 0, 1, 0, start,
+        20 + task.nice, task.nice, len(task.process.threads), 0, start,
         _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.code_start, mm.code_end, mm.stack_start,
         0, 0, 0, task.signals.blocked & 0x7FFFFFFF, ignored & 0x7FFFFFFF, caught & 0x7FFFFFFF, 0, 0, 0, 17,
         task.cpu.number, 0, 0, 0, 0, 0, mm.data_start, mm.data_end, mm.brk_start, mm.argument_start,
@@ -90,7 +96,7 @@ def status(task: Task) -> str:
     rows: list[tuple[str, object]] = [
         ("Name", task.comm),
         ("Umask", f"{task.fs.umask:04o}"),
-        ("State", "R (running)"),
+        ("State", f"{task.state.value} ({STATE_NAMES[task.state]})"),
         ("Tgid", task.pid),
         ("Ngid", 0),
         ("Pid", task.tid),
@@ -109,7 +115,7 @@ def status(task: Task) -> str:
         ("VmStk", f"{stack:8} kB"),
         ("VmExe", f"{text:8} kB"),
         ("VmSwap", f"{0:8} kB"),
-        ("Threads", sum(other.pid == task.pid for other in task.kernel.tasks.values())),
+        ("Threads", len(task.process.threads)),
         ("SigQ", f"{len(task.signals.pending) + len(task.signals.shared.pending)}/31192"),
         ("SigPnd", f"{mask_of(task.signals.pending):016x}"),
         ("ShdPnd", f"{mask_of(task.signals.shared.pending):016x}"),

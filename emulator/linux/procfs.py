@@ -132,7 +132,7 @@ class ProcessRoot(VirtualDirectory):
     def __init__(self, volume: Volume, kernel: Kernel) -> None:
         super().__init__(volume)
         self._kernel = kernel
-        self._processes: dict[int, VirtualDirectory] = {}
+        self._processes: dict[int, tuple[Task, VirtualDirectory]] = {}
 
     def lookup(self, name: str) -> Node | None:
         node = super().lookup(name)
@@ -141,10 +141,10 @@ class ProcessRoot(VirtualDirectory):
         task = self._kernel.tasks.get(int(name))
         if task is None or task.exit_code is not None:
             return None
-        directory = self._processes.get(task.tid)
-        if directory is None:
-            directory = self._processes[task.tid] = process_directory(self.volume, task)
-        return directory
+        known = self._processes.get(task.tid)
+        if known is None or known[0] is not task:  # execve of a thread gives it the main thread's number
+            known = self._processes[task.tid] = task, process_directory(self.volume, task)
+        return known[1]
 
     def entries(self) -> Iterable[DirectoryEntry]:
         entries = list(super().entries())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from emulator.arch.architecture import SignalDelivery
 from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
+from emulator.linux.limits import RLIMIT_CORE
 from emulator.linux.signal import (
-    CORE_DUMPED,
     SA_NODEFER,
     SA_ONSTACK,
     SA_RESETHAND,
@@ -91,7 +91,9 @@ def _act_by_default(task: Task, info: SignalInfo) -> None:
     if action is Default.STOP:
         stop(task.process, info.signal)
         return
-    task.kernel.exit_group(task, info.signal | (CORE_DUMPED if action is Default.CORE else 0))
+    if action is Default.CORE and task.limits.soft(RLIMIT_CORE):
+        task.kernel.name_once(f"{task.comm}: signal {info.signal} ends it, and no core file is written")
+    task.kernel.exit_group(task, info.signal)
 
 
 def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:

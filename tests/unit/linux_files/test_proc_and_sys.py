@@ -12,6 +12,7 @@ from emulator.linux.file import O_RDWR, O_WRONLY, File
 from emulator.linux.limits import Limits
 from emulator.linux.mapping import MAP_PRIVATE, PROT_EXEC, PROT_READ, PROT_WRITE, MappedFile, Mapping
 from emulator.linux.random import Random
+from emulator.linux.task import TaskState
 
 TEXT = MappedFile("/bin/program", 8, 1, 1001)
 
@@ -36,6 +37,8 @@ class Machine:
         task.kernel.cpus = self.cpus
         task.kernel.rename = self.rename
         task.exit_code = None
+        task.state, task.nice = TaskState.RUNNABLE, 0
+        task.process = SimpleNamespace(threads=[task])
         task.start_time_ns = 0
         task.user_ns = lambda: 250_000_000
         task.system_ns = lambda: 40_000_000

@@ -1,6 +1,7 @@
 /* What threads and processes may expect of each other, as checks that print "ok" or "FAILED" with their name. Run by
    test_thread_checks.py on both ISAs; it must pass on a real Linux, too. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -410,6 +411,57 @@ static void programs(const char *path) {
     check("... or says why not", posix_spawn(&spawned, "/nowhere", NULL, NULL, arguments, environment) == ENOENT);
 }
 
+static int count_tasks(void) {
+    int found = 0;
+    DIR *directory = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        found += entry->d_name[0] != '.';
+    closedir(directory);
+    return found;
+}
+
+static char state_of(pid_t tid) {
+    char path[50], state = '?';
+    snprintf(path, sizeof path, "/proc/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    if (file != NULL)
+        fscanf(file, "%*d (%*[^)]) %c", &state), fclose(file);
+    return state;
+}
+
+static void *sleep_on(void *tid) {
+    *(pid_t *)tid = gettid();
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void process_files(void) {
+    pthread_t thread;
+    pid_t volatile tid = 0;
+    int before = count_tasks();
+    pthread_create(&thread, NULL, sleep_on, (void *)&tid);
+    usleep(200000);
+    check("/proc/self/task has a directory for each thread", before == 1 && count_tasks() == 2);
+    check("a thread that sleeps says so", state_of(tid) == 'S' && state_of(getpid()) == 'R');
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+    usleep(200000);
+    check("... and has no directory when it has ended", count_tasks() == 1);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    kill(child, SIGSTOP);
+    int status;
+    check("a stopped child is told", waitpid(child, &status, WUNTRACED) == child && status == (SIGSTOP << 8 | 0x7f));
+    check("... once", waitpid(child, &status, WUNTRACED | WNOHANG) == 0 && state_of(child) == 'T');
+    kill(child, SIGCONT);
+    check("a child that goes on is told", waitpid(child, &status, WCONTINUED) == child && WIFCONTINUED(status));
+    kill(child, SIGSEGV);
+    check("a fatal signal without a core file", status_of(child) == SIGSEGV);
+}
+
 static void barriers(void) {
     int known = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     if (known < 0)  /* qemu-user on a kernel without */
@@ -427,6 +479,7 @@ int main(int count, char **arguments) {
         return atoi(arguments[1]) == getpid() && getpid() == gettid() ? 33 : 1;
     setvbuf(stdout, NULL, _IONBF, 0);
     alarm(50);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     threads();
     more_threads();
     owned_mutexes(PTHREAD_PRIO_NONE, "plain");
@@ -436,6 +489,7 @@ int main(int count, char **arguments) {
     groups();
     orphans();
     programs(arguments[0]);
+    process_files();
     barriers();
     printf("%s\n", failures ? "FAILED" : "passed");
     return failures != 0;

@@ -190,6 +190,9 @@ OPTIONS: dict[tuple[int, int], Option] = dict(
 )
 
 
+LEVELS = (SOL_SOCKET, IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP)
+
+
 def _is_connected(socket: Socket) -> bool:
     return isinstance(socket, StreamSocket) and socket.state is State.CONNECTED
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from emulator.linux.file import O_NONBLOCK
+from emulator.linux.errors import ENOTTY, LinuxError
+from emulator.linux.file import O_ASYNC, O_NONBLOCK, File
+from emulator.linux.pipes import PipeEnd
+from emulator.linux.sockets import Socket
 from emulator.linux.syscalls.table import UInt, ULong, syscall
 from emulator.linux.task import Task
 
 # uapi/asm-generic/ioctls.h
-FIONBIO, FIONCLEX, FIOCLEX = 0x5421, 0x5450, 0x5451
+FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC = 0x5421, 0x5450, 0x5451, 0x5452
+# uapi/asm-generic/sockios.h
+FIOSETOWN, SIOCSPGRP, FIOGETOWN, SIOCGPGRP = 0x8901, 0x8902, 0x8903, 0x8904
+SOCKET_REQUESTS = range(0x8900, 0x8A00)  # SIOC*: interfaces, routes, time stamps
 
 
 @syscall(aarch64=29, x86_64=16)
@@ -21,4 +27,23 @@ def ioctl(task: Task, descriptor: int, request: UInt, argument: ULong) -> int:
         wanted = any(task.mm.read(argument, 4))
         file.flags = file.flags | O_NONBLOCK if wanted else file.flags & ~O_NONBLOCK
         return 0
+    if request == FIOASYNC or (isinstance(file, Socket) and request in SOCKET_REQUESTS):
+        return _of_socket(task, file, request, argument)
     return file.ioctl(task, request, argument)
+
+
+def _of_socket(task: Task, file: File, request: int, argument: int) -> int:
+    """Who is to get SIGIO, and whether. Sockets and pipes do not send it."""
+    if request == FIOASYNC:
+        wanted = any(task.mm.read(argument, 4))
+        if wanted and isinstance(file, Socket | PipeEnd):
+            task.kernel.name_once("SIGIO of sockets and pipes (FIOASYNC) is not modelled: none is sent")
+        file.flags = file.flags | O_ASYNC if wanted else file.flags & ~O_ASYNC
+    elif request in (FIOSETOWN, SIOCSPGRP):
+        file.signal_owner = int.from_bytes(task.mm.read(argument, 4), "little", signed=True)
+    elif request in (FIOGETOWN, SIOCGPGRP):
+        task.mm.write(argument, file.signal_owner.to_bytes(4, "little", signed=True))
+    else:
+        task.kernel.name_once(f"ioctl {request:#x} of sockets is not modelled (ENOTTY)")
+        raise LinuxError(ENOTTY, f"{file.path}: ioctl {request:#x}")
+    return 0

@@ -288,7 +288,8 @@ MOST_OPTION_BYTES = 4096
 
 
 def _name_unknown(task: Task, level: int, option: int) -> None:
-    if not socket_options.is_known(level, option):
+    """What Linux would know. Options of IPv6, say, are ENOPROTOOPT there, too, for these families."""
+    if level in socket_options.LEVELS and not socket_options.is_known(level, option):
         task.kernel.name_once(f"socket option {level}:{option} is not modelled (ENOPROTOOPT)")
 
 

@@ -18,6 +18,7 @@ from emulator.linux.pipes import MOST_CAPACITY_BYTES
 from emulator.linux.process_directory import process_directory
 from emulator.linux.process_texts import KIB, ticks
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
+from emulator.linux.stream_sockets import MOST_BACKLOG
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.task import KernelServices, Task
 from emulator.linux.virtual_files import TextLink, VirtualDirectory, Volume
@@ -110,6 +111,7 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "sys/kernel/randomize_va_space": lambda kernel: "0\n",
     "sys/kernel/threads-max": lambda kernel: "62384\n",
     "sys/kernel/version": lambda kernel: f"{VERSION}\n",
+    "sys/net/core/somaxconn": lambda kernel: f"{MOST_BACKLOG}\n",
     "sys/vm/max_map_count": lambda kernel: f"{MAX_MAPPINGS}\n",
     "sys/vm/mmap_min_addr": lambda kernel: f"{kernel.architecture.layout.mmap_bottom}\n",
     "sys/vm/overcommit_memory": lambda kernel: "0\n",

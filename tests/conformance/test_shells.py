@@ -23,6 +23,7 @@ SCRIPTS = {
     "substitution": 'x=$(seq 3 | wc -l); echo "$x lines"',
     "background": "sleep 0.2 & sleep 0.1 & wait; echo both",
     "end_of_pipe": "seq 100000 | head -1; echo $?",
+    "fifo": "mkfifo p; seq 3 > p & cat p; wait; test -p p && echo fifo; rm p; test -e p || echo gone",
     "full_pipe": "seq 30000 | (sleep 0.01; wc -l)",
     "trap": "trap 'echo child' CHLD; /bin/true; trap - CHLD; echo end",
 }
@@ -47,7 +48,9 @@ def test_a_script_does_what_it_does_on_the_host(name: str, isa: str, tmp_path: P
     tree = require.debian_tree(ARCHITECTURES[isa], "dash", "coreutils", "sed")
     shell = require.command("dash", package="dash")
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-    host = subprocess.run([shell, "-c", SCRIPTS[name]], env=environment, capture_output=True, check=False, timeout=60)
+    host = subprocess.run(
+        [shell, "-c", SCRIPTS[name]], env=environment, cwd=tmp_path, capture_output=True, check=False, timeout=60
+    )
     for cpus in (1, 4):
         first = run(tree, isa, SCRIPTS[name], tmp_path, cpus)
         assert first[:2] == (host.stdout, host.returncode)

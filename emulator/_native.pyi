@@ -87,16 +87,27 @@ class CounterBank:
 class RegisterState:
     """The registers of a task that is not on a core, vectors included. Any core of the same ISA may restore them."""
 
+class SharedCaches:
+    """What cores of one model have in common: the last caches, memory, and who holds which line (MESI)."""
+
+    def __init__(self, model: ModelTables, cores: int) -> None:
+        """For so many cores, all of which must live as long as one of them runs. ValueError: not more than 64."""
+
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
 
     def __init__(
-        self, isa: str, memory: PhysicalMemory, counting: bool = True, model: ModelTables | None = None
+        self,
+        isa: str,
+        memory: PhysicalMemory,
+        counting: bool = True,
+        model: ModelTables | None = None,
+        shared: SharedCaches | None = None,
     ) -> None:
         """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick.
 
         `model`: a core file's tables, as emulator.core_file gives them; then time, caches, TLBs and branches are
-        modelled for the whole run. Without, one instruction is one cycle.
+        modelled for the whole run. Without, one instruction is one cycle. `shared`: with other cores of that model.
         """
     @property
     def elides_exit_checks(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol
 
-from emulator._native import AddressSpace, Core, PhysicalMemory
+from emulator._native import AddressSpace, Core, PhysicalMemory, SharedCaches
 from emulator.core_layers import Tables
 from emulator.sysregs import SystemRegisters
 
@@ -58,11 +58,21 @@ class InterruptSource(Protocol):
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
 
-    def __init__(self, number: int, isa: str, memory: PhysicalMemory, model: Tables | None = None) -> None:
-        """`model`: a core file's tables, if there is more to time than one cycle an instruction."""
+    def __init__(
+        self,
+        number: int,
+        isa: str,
+        memory: PhysicalMemory,
+        model: Tables | None = None,
+        shared: SharedCaches | None = None,
+    ) -> None:
+        """`model`: a core file's tables, if there is more to time than one cycle an instruction.
+
+        `shared`: the caches that it has in common with other CPUs.
+        """
         self.number = number
         self.isa = isa
-        self.core = Core(isa, memory, model=model)
+        self.core = Core(isa, memory, model=model, shared=shared)
         self.space: AddressSpace | None = None  # in which the core executes
         self.idle_cycles = 0  # that have passed without being executed
         self.system_registers = SystemRegisters()

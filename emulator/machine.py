@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from emulator._native import PhysicalMemory
+from emulator._native import PhysicalMemory, SharedCaches
 from emulator.clock import Clock
 from emulator.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
@@ -44,7 +44,9 @@ class Machine:
         self.memory = PhysicalMemory(config.memory_bytes)
         if config.cpus < 1 or config.quantum < 1:
             raise ValueError(f"{config.cpus} CPUs in turns of {config.quantum} cycles: there must be at least one")
-        self.cpus = [Cpu(number, config.isa, self.memory, config.core.model) for number in range(config.cpus)]
+        model = config.core.model
+        shared = SharedCaches(model, config.cpus) if model is not None and config.cpus > 1 else None
+        self.cpus = [Cpu(number, config.isa, self.memory, model, shared) for number in range(config.cpus)]
         core = self.cpus[0].core
         self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock)

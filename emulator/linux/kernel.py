@@ -307,7 +307,7 @@ class Kernel:
 
     def handle_deadline(self, cpu: Cpu) -> None:
         """Something is due: the scheduler knows what."""
-        self.scheduler.attention = True
+        self.scheduler.end_turn()
 
     # ---- signals
 

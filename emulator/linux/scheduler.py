@@ -26,6 +26,8 @@ from emulator.linux.timers import FOREVER, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.waiting import Sleep, Wake
 
+MOST_EXTENDED_CYCLES = 64  # of a turn that ends between an exclusive load and its store
+
 Turn = tuple[Cpu, int]  # that CPU executes until that cycle
 
 
@@ -73,6 +75,8 @@ class Scheduler:
         clock.cycles = self.executing.cycles
         self.attention = True
         self._turn: Turn = cpus[0], 0
+        self._turn_ended = False
+        self._extended_cycles = 0  # by which the present turn has been extended
 
     def _note(self) -> None:
         self.attention = True
@@ -95,6 +99,12 @@ class Scheduler:
         queue = self.executing
         if queue.cpu.core.owes_exit:  # the exit on which an interrupt fell comes first
             return queue.cpu, queue.cpu.core.cycles
+        if self._turn_ended:
+            self._turn_ended = False
+            if queue.timers.next_cycle() <= queue.cpu.core.cycles:
+                queue.timers.fire_due()
+            if self._ends_within_exclusive(queue):
+                return queue.cpu, queue.cpu.core.cycles + 1
         while not self._host.ended:
             self.attention = False
             next_queue = self._next_queue()
@@ -107,6 +117,28 @@ class Scheduler:
                 self._turn = next_queue.cpu, until
                 return self._turn
         return None
+
+    def end_turn(self) -> None:
+        """The CPU that executes has come to the cycle that was given to it."""
+        self._turn_ended = self.attention = True
+
+    def _ends_within_exclusive(self, queue: RunQueue) -> bool:
+        """Whether its task would lose the CPU to others between an exclusive load and its store.
+
+        It goes on to the store then, so that no exclusive pair fails, or succeeds, because a turn ended inside it: what
+        programs without data races execute does not depend on where turns end. A monitor that is left open is closed.
+        """
+        task = queue.current
+        alone = len(self.queues) == 1 and not queue.waiting
+        if task is None or alone or queue.departing or task.signals.pending or not queue.cpu.core.exclusive_open:
+            self._extended_cycles = 0
+            return False
+        self._extended_cycles += 1
+        if self._extended_cycles <= MOST_EXTENDED_CYCLES:
+            return True
+        self._extended_cycles = 0
+        queue.cpu.core.close_exclusive()
+        return False
 
     def _next_queue(self) -> RunQueue | None:
         if len(self.queues) == 1 and self.executing.current is not None:

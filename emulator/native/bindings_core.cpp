@@ -116,16 +116,24 @@ void bind_core(nb::module_& module) {
     bind_counters(module);
 
     nb::class_<RegisterState>(module, "RegisterState");
+    nb::class_<SharedMemory>(module, "SharedCaches")
+        .def(
+            "__init__",
+            [](SharedMemory* shared, nb::dict model, unsigned cores) {
+                new (shared) SharedMemory(config_of(model), cores);
+            },
+            nb::arg("model"), nb::arg("cores"));
 
     nb::class_<Core>(module, "Core")
         .def(
             "__init__",
             [](Core* core, std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting,
-               std::optional<nb::dict> model) {
+               std::optional<nb::dict> model, std::shared_ptr<SharedMemory> shared) {
                 Config config = model ? config_of(*model) : Config();
-                new (core) Core(isa, std::move(memory), counting, model ? &config : nullptr);
+                new (core) Core(isa, std::move(memory), counting, model ? &config : nullptr, std::move(shared));
             },
-            nb::arg("isa"), nb::arg("memory"), nb::arg("counting") = true, nb::arg("model") = nb::none())
+            nb::arg("isa"), nb::arg("memory"), nb::arg("counting") = true, nb::arg("model") = nb::none(),
+            nb::arg("shared") = nb::none())
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def("run", &run, nb::arg("until_cycle"))

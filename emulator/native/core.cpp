@@ -44,7 +44,8 @@ void check(uc_err error, const char* call) {
 
 }  // namespace
 
-Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model)
+Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model,
+           std::shared_ptr<SharedMemory> shared)
     : isa_(Isa::make(isa)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
     if (isa_->engine_arch() == UC_ARCH_X86) guard_translator();
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
@@ -61,7 +62,7 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
         hooks_.push_back(handle);
     };
     if (counting) elides_exit_checks_ = elide_exit_checks(engine_);
-    if (counting && model) model_ = std::make_unique<Model>(*model, isa, totals_.data());
+    if (counting && model) model_ = std::make_unique<Model>(*model, isa, totals_.data(), std::move(shared));
     auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
     if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), 0);
     hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0);

@@ -33,6 +33,7 @@ enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVI
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 
+class SharedMemory;
 struct Model;
 struct ModelledBlock;
 struct TracedAccess;
@@ -43,8 +44,9 @@ inline constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES)
 class Core final : public Totals {
   public:
     // Without `counting` the engine runs bare: the yardstick for what counting costs. `model`: a core file's tables, or
-    // null where nothing but instructions is to be counted.
-    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model);
+    // null where nothing but instructions is to be counted. `shared`: what other cores of that model have, too.
+    Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model,
+         std::shared_ptr<SharedMemory> shared = nullptr);
     ~Core() override;
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;

@@ -47,10 +47,10 @@ uint64_t most_cycles(const Config& config) {
 
 }  // namespace
 
-Model::Model(const Config& config, std::string_view isa, uint64_t* totals)
-    : memory(config, std::make_shared<SharedMemory>(config), totals), branches(config, totals),
-      pipeline(Pipeline::make(config, memory, branches, totals)), decoder(TimedDecoder::make(isa)),
-      cycles_of_an_instruction(most_cycles(config)) {}
+Model::Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared)
+    : memory(config, shared ? std::move(shared) : std::make_shared<SharedMemory>(config), totals),
+      branches(config, totals), pipeline(Pipeline::make(config, memory, branches, totals)),
+      decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config)) {}
 
 void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);

@@ -62,7 +62,8 @@ struct TracedAccess {
 };
 
 struct Model {
-    Model(const Config& config, std::string_view isa, uint64_t* totals);
+    // `shared`: with other cores; null where there is none.
+    Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared);
 
     MemorySystem memory;
     BranchUnit branches;

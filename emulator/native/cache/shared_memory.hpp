@@ -21,6 +21,8 @@ class SharedMemory {
     static constexpr unsigned MAXIMUM_CORES = 64;
 
     explicit SharedMemory(const Config& config, unsigned cores = 1);
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
 
     // Called by MemorySystem's constructor; returns the core's number.
     unsigned join(MemorySystem* core);

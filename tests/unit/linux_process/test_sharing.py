@@ -1,0 +1,84 @@
+"""Threads on two CPUs that write to the same line: it goes back and forth, and nothing that they count gets lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import require
+from emulator.core_file import load_core
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+from emulator.probes import Probe
+from guests import ISAS
+
+SOURCE = Path(__file__).with_name("sharing.c")
+COMPILERS = {
+    "x86_64": ("gcc", "gcc"),
+    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+}
+CORES = {"x86_64": "skylake", "aarch64": "neoverse-n1"}
+TIMES = 3000  # sharing.c
+
+
+@pytest.fixture(scope="module", params=ISAS)
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    isa: str = request.param
+    program = tmp_path_factory.mktemp(isa) / "sharing"
+    compiler = require.command(*COMPILERS[isa])
+    subprocess.run([compiler, "-O1", "-static", "-pthread", str(SOURCE), "-o", str(program)], check=True)
+    return isa, program
+
+
+def run(built: tuple[str, Path], *arguments: str, core: str = "ideal", cpus: int = 2, quantum: int = 1000) -> Machine:
+    isa, program = built
+    machine = Machine(MachineConfig(isa, core=load_core(core), cpus=cpus, quantum=quantum))
+    argv = (str(program), *arguments)
+    machine.start(Program(str(program), argv, (), str(program.parent), stdin=-1, stdout=-1, stderr=-1))
+    assert os.waitstatus_to_exitcode(machine.run()) == 0
+    return machine
+
+
+def total(machine: Machine, probe: Probe) -> int:
+    return sum(cpu.core.total(probe) for cpu in machine.cpus)
+
+
+def cycles(machine: Machine) -> int:
+    return max(cpu.core.cycles for cpu in machine.cpus)
+
+
+def test_false_sharing_is_counted(built: tuple[str, Path]) -> None:
+    near, far = (run(built, distance, core=CORES[built[0]], quantum=100) for distance in ("32", "128"))
+    assert total(near, Probe.INST_RETIRED) == pytest.approx(total(far, Probe.INST_RETIRED), abs=100)
+    for probe in (Probe.INVALIDATED, Probe.SNOOP_HITM, Probe.L1D_REFILL_LOAD):
+        assert total(near, probe) > total(far, probe) + 100
+    again = run(built, "32", core=CORES[built[0]], quantum=100)
+    assert [cpu.core.cycles for cpu in again.cpus] == [cpu.core.cycles for cpu in near.cpus]
+
+
+def test_false_sharing_costs_an_in_order_core_time(built: tuple[str, Path]) -> None:
+    if built[0] != "aarch64":
+        pytest.skip("no x86 core is in order")
+    near, far = (run(built, distance, core="cortex-a55", quantum=100) for distance in ("32", "128"))
+    assert cycles(near) > cycles(far) + 2 * TIMES
+
+
+def test_one_cpu_has_nobody_to_share_with(built: tuple[str, Path]) -> None:
+    machine = run(built, "32", core=CORES[built[0]], cpus=1)
+    assert (total(machine, Probe.SNOOP), total(machine, Probe.INVALIDATED)) == (0, 0)
+
+
+@pytest.mark.parametrize("quantum", [3, 10, 101, 1000])
+def test_no_turn_ends_between_an_exclusive_load_and_its_store(built: tuple[str, Path], quantum: int) -> None:
+    if built[0] != "aarch64":
+        pytest.skip("x86 has no exclusive loads")
+    machine = run(built, quantum=quantum)
+    assert total(machine, Probe.STORE_EXCLUSIVE) - others(built) == 2 * TIMES
+
+
+def others(built: tuple[str, Path]) -> int:
+    """What the C library does of it, starting and ending a thread."""
+    return total(run(built, "32", quantum=1_000_000), Probe.STORE_EXCLUSIVE)

@@ -75,6 +75,7 @@ class Cpu:
         self.core = Core(isa, memory, model=model, shared=shared)
         self.space: AddressSpace | None = None  # in which the core executes
         self.idle_cycles = 0  # that have passed without being executed
+        self.system_cycles = 0  # that the kernel has worked
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
 

@@ -74,7 +74,6 @@ class Kernel:
         self.tracepoints = Tracepoints()
         self.costs = config.core.kernel
         self._takes_time = config.core.model is not None or self.costs != KernelCosts()
-        self.system_cycles = 0  # that all tasks together have used
         choices = Choices(config.schedule_seed)
         self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices)
         self.tasks: dict[int, Task] = {}
@@ -185,7 +184,7 @@ class Kernel:
         if self._takes_time:
             task.cpu.core.elapse(cycles)
             task.system_cycles += cycles
-            self.system_cycles += cycles
+            task.cpu.system_cycles += cycles
 
     def handle_syscall(self, cpu: Cpu) -> None:
         task = self.scheduler.queues[cpu.number].current

@@ -124,8 +124,8 @@ def status(task: Task) -> str:
         ("SigCgt", f"{caught:016x}"),
         ("NoNewPrivs", int(task.no_new_privileges)),
         ("Seccomp", 0),
-        ("Cpus_allowed", f"{(1 << len(task.kernel.cpus)) - 1:x}"),
-        ("Cpus_allowed_list", cpu_list(len(task.kernel.cpus))),
+        ("Cpus_allowed", f"{task.affinity:x}"),
+        ("Cpus_allowed_list", allowed_list(task.affinity)),
         ("Mems_allowed", "1"),
         ("Mems_allowed_list", "0"),
         ("voluntary_ctxt_switches", 0),
@@ -136,7 +136,19 @@ def status(task: Task) -> str:
 
 def cpu_list(count: int) -> str:
     """The kernel's list format of CPUs 0..count-1."""
-    return "0" if count == 1 else f"0-{count - 1}"
+    return allowed_list((1 << count) - 1)
+
+
+def allowed_list(mask: int) -> str:
+    """The same of the CPUs in a mask: 0,2-3."""
+    ranges: list[list[int]] = []
+    for number in range(mask.bit_length()):
+        if mask >> number & 1:
+            if ranges and ranges[-1][1] == number - 1:
+                ranges[-1][1] = number
+            else:
+                ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def _memory_text(task: Task, start: int, end: int) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from emulator.cpu import Cpu
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
@@ -20,7 +21,7 @@ from emulator.linux.process_texts import KIB, ticks
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.stream_sockets import MOST_BACKLOG
 from emulator.linux.structures import NANOSECONDS
-from emulator.linux.task import KernelServices, Task
+from emulator.linux.task import KernelServices, Task, TaskState
 from emulator.linux.virtual_files import TextLink, VirtualDirectory, Volume
 
 BOOT_ID = "5f0c4b1e-7d3a-4c86-9b52-e1a6f08d2c97"  # pinned
@@ -31,9 +32,6 @@ class Kernel(KernelServices, Protocol):
 
     @property
     def file_tree(self) -> FileTree: ...
-
-    @property
-    def system_cycles(self) -> int: ...
 
     def calling(self) -> Task:
         """The task that makes the system call."""
@@ -66,15 +64,31 @@ def uptime(kernel: Kernel) -> str:
     return f"{centiseconds // 100}.{centiseconds % 100:02} {idle // 100}.{idle % 100:02}\n"
 
 
+def cpu_ticks(kernel: Kernel, cpu: Cpu) -> tuple[int, int, int]:
+    """User, system and idle ones, with the machine's time before the program as idle time."""
+    clock = kernel.clock
+    system = ticks(clock.at(cpu.system_cycles))
+    user = ticks(clock.at(cpu.core.cycles - cpu.idle_cycles)) - system
+    return user, system, ticks(clock.monotonic_ns()) - user - system
+
+
 def machine_stat(kernel: Kernel) -> str:
-    """/proc/stat, with the machine's time before the program as idle time."""
-    system = ticks(kernel.clock.at(kernel.system_cycles))
-    user = ticks(kernel.clock.at(sum(cpu.core.cycles - cpu.idle_cycles for cpu in kernel.cpus))) - system
-    idle = ticks(kernel.clock.monotonic_ns()) - user - system
+    """/proc/stat."""
     boot = (kernel.clock.realtime_ns() - kernel.clock.monotonic_ns()) // NANOSECONDS
-    times = f"{user} 0 {system} {idle} 0 0 0 0 0 0"
-    cpus = "".join(f"cpu{cpu.number} {times}\n" for cpu in kernel.cpus)
-    return f"cpu  {times}\n{cpus}intr 0\nctxt 0\nbtime {boot}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
+    times = [cpu_ticks(kernel, cpu) for cpu in kernel.cpus]
+    rows = [("", tuple(map(sum, zip(*times, strict=True)))), *((str(number), row) for number, row in enumerate(times))]
+    cpus = "".join(f"cpu{name or ' '} {row[0]} 0 {row[1]} {row[2]} 0 0 0 0 0 0\n" for name, row in rows)
+    runnable, made = _runnable(kernel), max(kernel.tasks) - min(kernel.tasks) + 1
+    return f"{cpus}intr 0\nctxt 0\nbtime {boot}\nprocesses {made}\nprocs_running {runnable}\nprocs_blocked 0\n"
+
+
+def _runnable(kernel: Kernel) -> int:
+    return sum(task.state is TaskState.RUNNABLE for task in kernel.tasks.values())
+
+
+def loadavg(kernel: Kernel) -> str:
+    """proc(5): the averages are pinned; tasks that can execute, all tasks, the latest that there is."""
+    return f"0.00 0.00 0.00 {_runnable(kernel)}/{len(kernel.tasks)} {max(kernel.tasks)}\n"
 
 
 def _uuid(kernel: Kernel) -> str:
@@ -88,7 +102,7 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
     "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text4\n",
     "kallsyms": lambda kernel: "",  # only user mode is executed
-    "loadavg": lambda kernel: "0.00 0.00 0.00 1/1 1000\n",
+    "loadavg": loadavg,
     "meminfo": meminfo,
     "modules": lambda kernel: "",
     "stat": machine_stat,

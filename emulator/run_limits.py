@@ -7,7 +7,9 @@ from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.task import Task
 from emulator.linux.timers import Timer
+from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
 
 MOST_PER_CYCLE = 16  # instructions that any modelled core may retire in one
@@ -20,6 +22,11 @@ class Kernel(Protocol):
     def clock(self) -> Clock: ...
     @property
     def cpus(self) -> list[Cpu]: ...
+    @property
+    def tracepoints(self) -> Tracepoints: ...
+
+    def current(self, cpu: Cpu) -> Task | None:
+        """The task of that CPU; None while it idles."""
 
     def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer: ...
 
@@ -48,15 +55,26 @@ class RunLimits:
             why = f"{most_ns / 1e9:g} s of simulated time are over (--timeout)"
             kernel.add_timer(kernel.clock.cycle_at(most_ns), lambda: kernel.stop(why), kernel.cpus[0])
         if most_instructions is not None:
-            self._look_again(most_instructions)
+            self._most_instructions = most_instructions
+            self._sleeps = True  # as long as all CPUs idle
+            kernel.tracepoints.sched_in.subscribe(self._sched_in)
 
-    def _look_again(self, most: int) -> None:
-        """When it could have been reached."""
+    def _sched_in(self, task: Task, cpu: Cpu) -> None:
+        if self._sleeps:
+            self._sleeps = False
+            self._kernel.add_timer(cpu.core.cycles, self._look, cpu)
+
+    def _look(self) -> None:
+        """Again when the limit could have been reached."""
+        most = self._most_instructions
         cpus = self._kernel.cpus
         left = most - executed(cpus)
         if left <= 0:
             self._kernel.stop(f"{most:,} instructions have been executed (--max-instructions)")
             return
-        first = cpus[0]
-        at = first.core.cycles + max(left // (self._most_per_cycle * len(cpus)), 1)
-        self._kernel.add_timer(at, lambda: self._look_again(most), first)
+        busy = next((cpu for cpu in cpus if self._kernel.current(cpu) is not None), None)
+        if busy is None:
+            self._sleeps = True
+            return
+        at = busy.core.cycles + max(left // (self._most_per_cycle * len(cpus)), 1)
+        self._kernel.add_timer(at, self._look, busy)

@@ -50,6 +50,13 @@ def test_who_ends_before_the_limits_does_not_feel_them(isa: str, tmp_path: Path)
     assert (done.returncode, done.stderr) == (7, b"")
 
 
+def test_a_limit_costs_nothing_while_all_sleep(tmp_path: Path) -> None:
+    """A sleep of 1000 s, a few instructions before the limit: poll(0, 0, 1000000), and a loop."""
+    path = program(tmp_path / "sleeps", "x86_64", "31ff31f6ba40420f00b8070000000f05" + SPIN["x86_64"])
+    done = perfemu("stat", "-x,", "-e", "instructions", "--max-instructions", "10", path)
+    assert (done.returncode, done.stderr.decode().splitlines()[1].split(",")[0]) == (124, "10")
+
+
 @pytest.mark.parametrize("isa", ISAS)
 def test_a_fork_bomb_finds_no_more_tasks(isa: str, tmp_path: Path) -> None:
     done = perfemu("run", "--max-tasks", "10", "--timeout", "5", program(tmp_path / "forks", isa, FORKS[isa]))

@@ -249,7 +249,7 @@ class Scheduler:
             return queue.waiting.popleft() if queue.waiting[0].ready_at <= queue.cpu.core.cycles else None
         for other in sorted(self.queues, key=lambda other: -len(other.waiting)):
             for task in other.waiting:
-                if other is not queue and task.affinity >> queue.cpu.number & 1:
+                if other is not queue and other.current is not task and task.affinity >> queue.cpu.number & 1:
                     other.waiting.remove(task)
                     if task.ready_at <= queue.cpu.core.cycles:
                         return task
@@ -272,7 +272,9 @@ class Scheduler:
 
     def _come(self, queue: RunQueue, task: Task) -> None:
         cpu = queue.cpu
-        assert task.running_since is None, f"task {task.tid} is still on a CPU"
+        last = self.queues[task.cpu.number]
+        if last.current is task:  # sent here by its affinity before its CPU has come to let it go
+            self._leave(last, task, None)
         before, task.cpu = task.cpu, cpu
         if queue.loaded is not task:
             self._load(queue, task)

@@ -462,6 +462,32 @@ static void process_files(void) {
     check("a fatal signal without a core file", status_of(child) == SIGSEGV);
 }
 
+static void *go_round(void *argument) {
+    int cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    for (int i = 0; i < 40; i++) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET((i * 3 + (long)argument) % cpus, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        if (!CPU_ISSET(sched_getcpu(), &one))
+            return (void *)1;
+    }
+    return NULL;
+}
+
+static void affinity(void) {
+    pthread_t thread[4];
+    long wrong = 0;
+    for (long i = 0; i < 4; i++)
+        pthread_create(&thread[i], NULL, go_round, (void *)i);
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(thread[i], &result);
+        wrong += (long)result;
+    }
+    check("threads are on the CPU that they ask for", wrong == 0);
+}
+
 static void barriers(void) {
     int known = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     if (known < 0)  /* qemu-user on a kernel without */
@@ -490,6 +516,7 @@ int main(int count, char **arguments) {
     orphans();
     programs(arguments[0]);
     process_files();
+    affinity();
     barriers();
     printf("%s\n", failures ? "FAILED" : "passed");
     return failures != 0;

@@ -18,6 +18,8 @@ EVENTFD_LIMIT = (1 << 64) - 2
 class EventCounter(File):
     """eventfd(2)"""
 
+    writes_all = False  # of what is longer than a number the rest is ignored
+
     def __init__(self, value: int, flags: int, semaphore: bool) -> None:
         super().__init__(O_RDWR | flags, "anon_inode:[eventfd]")
         self._value = value
@@ -57,11 +59,6 @@ class Interest:
     seen: int = 0  # EPOLLET: the readiness that has been told,
     wakes: int = -1  # and how often the file had changed then
     disabled: bool = False  # EPOLLONESHOT, after it was told
-
-
-def _wakes(file: File) -> int:
-    """How often anything of a file has changed that somebody could wait for."""
-    return sum(queue.wakes for queue in file.wait_queues())
 
 
 class EventPoll(File):
@@ -115,7 +112,7 @@ class EventPoll(File):
         now = interest.file.poll() & (interest.events & EPOLL_READINESS | POLLERR | POLLHUP)
         if interest.events & EPOLLET:
             interest.seen &= now
-            return now if now & ~interest.seen or (now and interest.wakes != _wakes(interest.file)) else 0
+            return now if now & ~interest.seen or (now and interest.wakes != interest.file.wakes()) else 0
         return now
 
     def ready(self) -> bool:
@@ -132,7 +129,7 @@ class EventPoll(File):
             events = self._readiness(interest)
             if events:
                 told.append((events, interest.data))
-                interest.seen, interest.wakes = events, _wakes(interest.file)
+                interest.seen, interest.wakes = events, interest.file.wakes()
                 interest.disabled = bool(interest.events & EPOLLONESHOT)
         return told
 

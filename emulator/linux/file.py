@@ -57,6 +57,7 @@ class File:
     """
 
     maps_as_anonymous = False  # mmap of it gives memory that is zero at first: /dev/zero
+    writes_all = True  # a write that waits goes on until all is written
     signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
     signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
     read_timeout_ns: int | None = None  # SO_RCVTIMEO: how long a read waits
@@ -129,6 +130,10 @@ class File:
     def wait_queues(self) -> tuple[WaitQueue, ...]:
         """What to sleep on until `poll` may say something else."""
         return (self.changed,)
+
+    def wakes(self) -> int:
+        """How often anything has changed that somebody could wait for."""
+        return sum(queue.wakes for queue in self.wait_queues())
 
     # mmap: a file has content (pages through the page cache), or frames of its own (a device), or neither
     def content(self) -> FileContent | None:

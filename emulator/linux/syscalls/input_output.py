@@ -10,13 +10,13 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EOPNOTSUPP, EPIPE, LinuxError
+from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
 from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
 from emulator.linux.open_files import SEEK_CUR
 from emulator.linux.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, wait_until
+from emulator.linux.waiting import Sleep, Sleeping, Wake, wait_until
 
 MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
 MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
@@ -79,11 +79,16 @@ def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]
     """When `done` bytes have been written. An error after the first byte is the next call's, a signal's end, too."""
     ready = POLLOUT | POLLERR | POLLHUP
     what = f"a write of {file.path}"
-    while done < len(data) and not file.flags & O_NONBLOCK:
+    while done < len(data) and not file.flags & O_NONBLOCK and (file.writes_all or not done):
+        before = file.wakes()  # with room for others there may be none for this one
         until_ns = None if file.write_timeout_ns is None else task.clock.elapsed_ns() + file.write_timeout_ns
         try:
-            if not (yield from wait_until(task, lambda: bool(file.poll() & ready), file.wait_queues, what, until_ns)):
-                raise LinuxError(EAGAIN, f"{what}: the timeout is over")
+            while file.wakes() == before or not file.poll() & ready:
+                wake = yield Sleep(file.wait_queues(), until_ns, what)
+                if wake is Wake.SIGNAL:
+                    raise LinuxError(ERESTARTSYS, f"{what}: a signal came")
+                if wake is Wake.TIMEOUT:
+                    raise LinuxError(EAGAIN, f"{what}: the timeout is over")
             done += _write_now(task, file, data[done:])
         except LinuxError:
             if done:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.linux.errors import (
@@ -13,7 +14,7 @@ from emulator.linux.errors import (
     EPIPE,
     LinuxError,
 )
-from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT
+from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN
 from emulator.linux.signal import SIGPIPE, SignalInfo
 from emulator.linux.socket_addresses import AF_UNIX
 from emulator.linux.socket_addresses import Address as SocketAddress
@@ -85,10 +86,8 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
     def queues() -> tuple[WaitQueue, ...]:
         return socket.wait_queues() if target is None else (*socket.wait_queues(), target.changed)
 
-    def ready() -> bool:
-        if target is not None:
-            return not target.is_open or target.inbox.room > 0
-        return bool(socket.poll() & (POLLOUT | POLLERR | POLLHUP))
+    def wakes() -> int:
+        return sum(queue.wakes for queue in queues())
 
     while True:
         try:
@@ -105,12 +104,25 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
             if error.code != EAGAIN or not waits:
                 raise
         try:
-            if not (yield from wait_until(task, ready, queues, f"a send of {socket.path}", until_ns)):
+            before = wakes()
+            if not (yield from _until_changed(task, wakes, before, queues, f"a send of {socket.path}", until_ns)):
                 raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
         except LinuxError:
             if done:
                 return done
             raise
+
+
+def _until_changed(
+    task: Task,
+    wakes: Callable[[], int],
+    before: int,
+    queues: Callable[[], tuple[WaitQueue, ...]],
+    what: str,
+    until_ns: int | None,
+) -> Sleeping[bool]:
+    """Somebody has made room, or nobody will: there may be too little for this message where `poll` shows some."""
+    return wait_until(task, lambda: wakes() != before, queues, what, until_ns)
 
 
 def _control_messages(data: bytes) -> list[tuple[int, int, bytes]]:

@@ -22,6 +22,7 @@ from emulator.linux.errors import (
     ENOTCONN,
     ENOTSOCK,
     EPIPE,
+    ERESTARTSYS,
 )
 from emulator.linux.signal import SIGPIPE
 
@@ -332,3 +333,20 @@ def test_memory_is_given_back(program):
     receive(program, other, 10)
     program("close", other)
     assert budget.used_bytes == before
+
+
+def test_a_message_waits_for_its_place_not_for_bytes(program):
+    one, other = pair(program, DGRAM)
+    for number in range(11):  # net.unix.max_dgram_qlen is 10
+        assert send(program, one, bytes([number])) == 1
+    assert send(program, one, b"x") == -EAGAIN
+    assert program("sendto", one, BUFFER, 1, 0, 0, 0) == -ERESTARTSYS  # nobody reads: the kernel ends the task
+    assert receive(program, other) == b"\0"
+    assert send(program, one, b"x") == 1
+
+
+def test_a_full_event_counter_is_waited_for_once(program):
+    counter = program("eventfd2", 0, 0)
+    number = program.data(struct.pack("<QQ", (1 << 64) - 2, 1))
+    assert program("write", counter, number, 16) == 8
+    assert program("write", counter, number, 8) == -ERESTARTSYS

@@ -44,6 +44,7 @@ class Machine:
         task.system_ns = lambda: 40_000_000
         task.personality = 0
         task.no_new_privileges = False
+        task.affinity = 1
         task.limits = Limits()
         task.credentials = SimpleNamespace(uid=0, gid=0, groups=())
         mm = task.mm

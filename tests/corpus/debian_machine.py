@@ -16,6 +16,8 @@ import require
 from conformance.corpus import ARCHITECTURES
 from reference import CPU, QEMU
 
+CONFIGURED = "configured-2"  # another number when `_configure` does something else
+MERGED = ("bin", "sbin", "lib", "lib64")  # links to usr/..., since Debian 12 (base-files, usrmerge)
 HOST_ISA = platform.machine()
 BASE = ("base-files", "base-passwd", "coreutils", "dash", "grep", "libc-bin", "netbase", "sed", "tar")
 USERS = Path("usr/share/base-passwd")  # what base-passwd's script copies to /etc
@@ -29,7 +31,7 @@ def machine(isa: str, packages: Sequence[str]) -> Path:
     if HOST_ISA not in ARCHITECTURES:
         require.missing(f"programs run natively for comparison on {' and '.join(ARCHITECTURES)}, not on {HOST_ISA}")
     root = require.debian_tree(ARCHITECTURES[isa], *BASE, *packages)
-    finished = root.with_name(f"{root.name}.configured")
+    finished = root.with_name(f"{root.name}.{CONFIGURED}")
     if not finished.exists():
         with (root.parent.parent / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -69,6 +71,8 @@ def _configure(isa: str, root: Path, packages: Sequence[str]) -> None:
     for name, target in DESCRIPTORS.items():
         (devices / name).unlink(missing_ok=True)
         (devices / name).symlink_to(f"/proc/self/{target}")
+    for name in MERGED:
+        _merge(root / name, root / "usr" / name)
     for name in ("passwd", "group"):
         shutil.copy(root / USERS / f"{name}.master", root / "etc" / name)
     (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
@@ -78,6 +82,25 @@ def _configure(isa: str, root: Path, packages: Sequence[str]) -> None:
         _compile_python(root)
     else:  # what is compiled is the same for every ISA, and much faster to be had on the host's
         _copy_compiled(machine(HOST_ISA, packages) / PYTHON, root / PYTHON)
+
+
+def _merge(directory: Path, into: Path) -> None:
+    """Move what is in `directory` to where it belongs, below usr, and leave a link."""
+    if directory.is_dir() and not directory.is_symlink():
+        _move(directory, into)
+        directory.symlink_to(f"usr/{into.name}")
+
+
+def _move(source: Path, target: Path) -> None:
+    if source.is_dir() and not source.is_symlink():
+        target.mkdir(exist_ok=True)
+        for entry in sorted(source.iterdir()):
+            _move(entry, target / entry.name)
+        source.rmdir()
+    elif source.is_symlink() and target.exists():
+        source.unlink()  # one of the links from the time when both places were needed
+    else:
+        source.replace(target)
 
 
 def _devices(root: Path) -> Path:

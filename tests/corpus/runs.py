@@ -22,7 +22,7 @@ PERFEMU = Path(sys.executable).with_name("perfemu")
 INPUTS = Path(__file__).with_name("inputs")
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": "/",
+    "HOME": "/tmp",
     "LC_ALL": "C",
     "TERM": "dumb",
     "TZ": "UTC",

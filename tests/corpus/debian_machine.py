@@ -16,7 +16,7 @@ import require
 from conformance.corpus import ARCHITECTURES
 from reference import CPU, QEMU
 
-CONFIGURED = "configured-2"  # another number when `_configure` does something else
+CONFIGURED = "configured-3"  # another number when `_configure` does something else
 MERGED = ("bin", "sbin", "lib", "lib64")  # links to usr/..., since Debian 12 (base-files, usrmerge)
 HOST_ISA = platform.machine()
 BASE = ("base-files", "base-passwd", "coreutils", "dash", "grep", "libc-bin", "netbase", "sed", "tar")
@@ -78,10 +78,9 @@ def _configure(isa: str, root: Path, packages: Sequence[str]) -> None:
     (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
     if not (root / PYTHON).is_dir():
         return
-    if isa == HOST_ISA:
-        _compile_python(root)
-    else:  # what is compiled is the same for every ISA, and much faster to be had on the host's
+    if isa != HOST_ISA:  # nearly all that is compiled is the same for every ISA, and much faster to be had on the host's
         _copy_compiled(machine(HOST_ISA, packages) / PYTHON, root / PYTHON)
+    _compile_python(isa, root)
 
 
 def _merge(directory: Path, into: Path) -> None:
@@ -108,11 +107,11 @@ def _devices(root: Path) -> Path:
     return root.with_name(f"{root.name}.dev")
 
 
-def _compile_python(root: Path) -> None:
+def _compile_python(isa: str, root: Path) -> None:
     temporary = debian.cache_directory()
     argv = ["/usr/bin/python3", "-m", "compileall", "-q", "-x", "lib2to3/tests|test/.*bad", f"/{PYTHON}"]
     subprocess.run(
-        command(HOST_ISA, root, temporary, temporary, argv),
+        command(isa, root, temporary, temporary, argv),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},

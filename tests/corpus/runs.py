@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.corpus import write_files
+from conformance.corpus import CHANGED_S, write_files
 from corpus.cases import Case
 from corpus.debian_machine import STATUS, command
 
@@ -83,6 +83,8 @@ def make_files(case: Case, directory: Path) -> None:
         (directory / name).write_text(text.removeprefix("\n"), encoding="utf-8")
     for name in case.inputs:
         shutil.copy(INPUTS / name, directory)
+    for path in (*directory.iterdir(), directory):
+        os.utime(path, (CHANGED_S, CHANGED_S))  # before the guest's time begins
 
 
 def free_ports() -> int:

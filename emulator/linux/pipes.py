@@ -114,6 +114,11 @@ class PipeEnd(NodeFile):
         self.pipe = pipe
         self.dentry = Dentry(pipe, "", None)
 
+    @property
+    def has_name(self) -> bool:
+        """Opening a FIFO waits, and expects a writer; opening /proc/self/fd/N does not (fifo_open(), fs/pipe.c)."""
+        return self.dentry is not None and isinstance(self.dentry.node, Fifo)
+
     def waits_for_other_end(self) -> bool:
         """Whether open(2) of this end of a FIFO waits until somebody opens the other one."""
         return False
@@ -147,7 +152,7 @@ class ReadEnd(PipeEnd):
         return self.pipe.arrived
 
     def waits_for_other_end(self) -> bool:
-        return not self.pipe.writers and not self.flags & O_NONBLOCK
+        return self.has_name and not self.pipe.writers and not self.flags & O_NONBLOCK
 
     def came(self) -> int:
         return self.pipe.writers_ever
@@ -158,7 +163,7 @@ class ReadEnd(PipeEnd):
     def poll(self) -> int:
         """No hang-up before the first writer (pipe_poll(), fs/pipe.c)."""
         pipe = self.pipe
-        hung_up = not pipe.writers and pipe.writers_ever != self._writers_before
+        hung_up = not pipe.writers and (pipe.writers_ever != self._writers_before or not self.has_name)
         return (POLLIN if pipe.data else 0) | (POLLHUP if hung_up else 0)
 
     def close(self) -> None:
@@ -180,7 +185,7 @@ class WriteEnd(PipeEnd):
         return self.pipe.freed
 
     def waits_for_other_end(self) -> bool:
-        return not self.pipe.readers
+        return self.has_name and not self.pipe.readers
 
     def came(self) -> int:
         return self.pipe.readers_ever

@@ -78,7 +78,9 @@ def _configure(isa: str, root: Path, packages: Sequence[str]) -> None:
     (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
     if not (root / PYTHON).is_dir():
         return
-    if isa != HOST_ISA:  # nearly all that is compiled is the same for every ISA, and much faster to be had on the host's
+    if (
+        isa != HOST_ISA
+    ):  # nearly all that is compiled is the same for every ISA, and much faster to be had on the host's
         _copy_compiled(machine(HOST_ISA, packages) / PYTHON, root / PYTHON)
     _compile_python(isa, root)
 

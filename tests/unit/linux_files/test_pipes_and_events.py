@@ -37,6 +37,16 @@ def test_the_end_of_a_pipe_is_when_nobody_can_write(program, pipe):
     assert program("read", reading, BUFFER, 1) == 0
 
 
+def test_a_pipe_without_writers_is_opened_again_at_once(program, pipe):
+    reading, writing = pipe
+    program("write", writing, program.data(b"abc"), 3)
+    program("close", writing)
+    task = program.guest.task
+    again = task.files.get(reading).pipe.open_file(task, 0, "")  # as of /proc/self/fd/N
+    assert not again.waits_for_other_end()
+    assert again.poll() == POLLIN | POLLHUP
+
+
 def test_a_write_that_nobody_can_read_is_sigpipe(program, pipe):
     reading, writing = pipe
     program("close", reading)

@@ -17,7 +17,9 @@ from tests.accuracy.valgrind_start import Run
 
 TOLERANCE = 0.001
 # glibc's start also asks what AVX saves (XGETBV, CPUID 0DH) where the processor has XSAVE: what that may add.
-STARTUP_LINES, STARTUP_REFERENCES = 8, 60
+# And where the stack begins, which is random under valgrind, decides 173 loads: one of forty runs of `zlib` has them
+# fewer (85,789 and not 85,962), and so have we for some lengths of the program's path.
+STARTUP_LINES, STARTUP_REFERENCES = 8, 200
 RANDOM_LINES = 3
 
 

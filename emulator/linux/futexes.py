@@ -92,22 +92,22 @@ class Futexes:
         """FUTEX_WAIT: sleep as long as nobody wakes `key`, if the word is `value` now."""
         if task.mm.read_u32(address) != value:
             raise LinuxError(EAGAIN, "the futex has changed")
-        waiter = Waiter(task, key, bitset)
-        wake = yield from self._sleep(self._queues, waiter, until_ns)
+        return self._sleep(self._queues, Waiter(task, key, bitset), until_ns, EINTR)
+
+    @staticmethod
+    def _sleep(queues: Queues, waiter: Waiter, until_ns: int | None, interrupted: int) -> Sleeping[int]:
+        """Until it is woken: 0. `interrupted`: what a signal makes of a wait that has an end."""
+        queues.setdefault(waiter.key, []).append(waiter)
+        try:
+            wake = yield Sleep((), until_ns, f"{waiter.task.comm}'s futex")
+        finally:
+            if not waiter.woken:
+                _take(queues, waiter)
         if waiter.woken:
             return 0
         if wake is Wake.TIMEOUT:
             raise LinuxError(ETIMEDOUT, "nobody woke it")
-        raise LinuxError(ERESTARTSYS if until_ns is None else EINTR, "a signal came")
-
-    @staticmethod
-    def _sleep(queues: Queues, waiter: Waiter, until_ns: int | None) -> Sleeping[Wake]:
-        queues.setdefault(waiter.key, []).append(waiter)
-        try:
-            return (yield Sleep((), until_ns, f"{waiter.task.comm}'s futex"))
-        finally:
-            if not waiter.woken:
-                _take(queues, waiter)
+        raise LinuxError(ERESTARTSYS if until_ns is None else interrupted, "a signal came")
 
     def wake(self, key: Key, most: int, bitset: int = ALL_BITS) -> int:
         """Wake the first `most` who wait for a bit of `bitset`; how many that were. Below 1 is 1, as in Linux."""
@@ -161,12 +161,7 @@ class Futexes:
             raise LinuxError(ESRCH, f"the owner, task {owner}, does not exist")
         _write_word(mm, address, word | WAITERS)
         waiter = Waiter(task, key, address=address)
-        wake = yield from self._sleep(self._owned, waiter, until_ns)
-        if waiter.woken:
-            return 0
-        if wake is Wake.TIMEOUT:
-            raise LinuxError(ETIMEDOUT, "nobody unlocked it")
-        raise LinuxError(ERESTARTSYS if until_ns is None else ERESTARTNOHAND, "a signal came")
+        return (yield from self._sleep(self._owned, waiter, until_ns, ERESTARTNOHAND))
 
     def unlock(self, task: Thread, key: Key, address: int) -> int:
         """FUTEX_UNLOCK_PI: the word becomes that of the first who waits."""

@@ -17,10 +17,8 @@ from emulator.linux.mm import MemoryMap
 from emulator.linux.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
 from emulator.linux.scheduler import Scheduler
 from emulator.linux.signal import (
-    CLD_DUMPED,
     CLD_EXITED,
     CLD_KILLED,
-    CORE_DUMPED,
     SA_NOCLDWAIT,
     SI_USER,
     SIG_IGN,
@@ -33,7 +31,6 @@ from emulator.linux.task import CloneRequest, FileContext, KernelServices, Proce
 from emulator.linux.tracepoints import Tracepoints
 
 FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
-INIT_PID = 1  # whom orphans call their parent: nobody sees it, and it waits for them at once
 COMM_BEFORE_EXEC = "perfemu-exec"
 
 
@@ -72,6 +69,11 @@ class Lifecycle:
         """The main thread of the machine's first process."""
         assert self._first is not None, "the machine has no process yet"
         return self._first
+
+    @property
+    def last_tid(self) -> int:
+        """The tid of who was made last, who may be gone."""
+        return self._last_tid
 
     # ---- the first process
 
@@ -320,7 +322,7 @@ class Lifecycle:
         )
         if process.exit_signal and parent.exit_status is None:
             signal = status & 0x7F
-            code = CLD_EXITED if not signal else CLD_DUMPED if status & CORE_DUMPED else CLD_KILLED
+            code = CLD_KILLED if signal else CLD_EXITED  # CLD_DUMPED never: no core is written
             self._kernel.signal_process(parent, child_info(process, process.exit_signal, code, signal or status >> 8))
         parent.child_ended.wake()
         if nobody_waits:

@@ -12,6 +12,7 @@ from emulator.cpu import Cpu
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
+from emulator.linux.lifecycle import FIRST_PID
 from emulator.linux.limits import MAX_OPEN_FILES
 from emulator.linux.mm import MAX_MAPPINGS
 from emulator.linux.nodes import Directory, Node
@@ -78,7 +79,7 @@ def machine_stat(kernel: Kernel) -> str:
     times = [cpu_ticks(kernel, cpu) for cpu in kernel.cpus]
     rows = [("", tuple(map(sum, zip(*times, strict=True)))), *((str(number), row) for number, row in enumerate(times))]
     cpus = "".join(f"cpu{name or ' '} {row[0]} 0 {row[1]} {row[2]} 0 0 0 0 0 0\n" for name, row in rows)
-    runnable, made = _runnable(kernel), max(kernel.tasks) - min(kernel.tasks) + 1
+    runnable, made = _runnable(kernel), kernel.lifecycle.last_tid - FIRST_PID + 1
     return f"{cpus}intr 0\nctxt 0\nbtime {boot}\nprocesses {made}\nprocs_running {runnable}\nprocs_blocked 0\n"
 
 
@@ -87,8 +88,8 @@ def _runnable(kernel: Kernel) -> int:
 
 
 def loadavg(kernel: Kernel) -> str:
-    """proc(5): the averages are pinned; tasks that can execute, all tasks, the latest that there is."""
-    return f"0.00 0.00 0.00 {_runnable(kernel)}/{len(kernel.tasks)} {max(kernel.tasks)}\n"
+    """proc(5): the averages are pinned; tasks that can execute, all tasks, the latest made."""
+    return f"0.00 0.00 0.00 {_runnable(kernel)}/{len(kernel.tasks)} {kernel.lifecycle.last_tid}\n"
 
 
 def _uuid(kernel: Kernel) -> str:

@@ -50,11 +50,9 @@ BUS_ADRERR = 2
 TRAP_BRKPT = 1
 CLD_EXITED = 1
 CLD_KILLED = 2
-CLD_DUMPED = 3
 CLD_STOPPED = 5
 CLD_CONTINUED = 6
 
-CORE_DUMPED = 0x80  # in a wait status
 
 NAMES = {value: name for name, value in list(globals().items()) if name.startswith("SIG") and "_" not in name}
 SIGRTMIN = 32  # from here on signals have numbers, not names, and queue

@@ -76,6 +76,9 @@ class SchedulerServices(Protocol):
 class LifecycleServices(Protocol):
     """What system calls ask of who makes and ends tasks (a ``Lifecycle``)."""
 
+    @property
+    def last_tid(self) -> int: ...
+
     def clone(self, parent: Task, request: CloneRequest) -> Task: ...
 
     def end_thread(self, task: Task, status: int) -> None: ...

@@ -195,7 +195,7 @@ def _read_into(task: Task, pieces: list[Piece], read: Callable[[int, int], Sleep
         wanted = sum(length for _, length in portion)
         try:
             data = yield from read(done, wanted)
-            _scatter(task, portion, data)
+            scatter(task, portion, data)
         except LinuxError:
             if done:
                 break
@@ -234,7 +234,8 @@ def _write_at(task: Task, file: File, offset: int, data: bytes) -> Sleeping[int]
     return file.write_at(task, offset, data)
 
 
-def _scatter(task: Task, pieces: list[Piece], data: bytes) -> None:
+def scatter(task: Task, pieces: list[Piece], data: bytes) -> None:
+    """Write as much of `data` as there is into the pieces of user memory, in their order."""
     position = 0
     for base, length in pieces:
         if position >= len(data):

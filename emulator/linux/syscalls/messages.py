@@ -21,7 +21,7 @@ from emulator.linux.socket_addresses import Address as SocketAddress
 from emulator.linux.socket_messages import Message
 from emulator.linux.socket_options import SO_PASSCRED
 from emulator.linux.sockets import SOCK_STREAM, SOL_SOCKET, Socket
-from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, vectors
+from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, scatter, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
 from emulator.linux.task import Task
@@ -67,27 +67,52 @@ class Header:
         return header
 
 
-# ---- sending
-
-
 def _check_flags(task: Task, flags: int, known: int) -> None:
     if flags & ~known:
         task.kernel.name_once(f"message flags {flags & ~known:#x} are not modelled (EOPNOTSUPP)")
         raise LinuxError(EOPNOTSUPP, f"flags {flags & ~known:#x}")
 
 
+def _waits(socket: Socket, flags: int) -> bool:
+    return not (socket.flags & O_NONBLOCK or flags & MSG_DONTWAIT)
+
+
+def _each(task: Task, headers: int, count: int, move: Callable[[Header, int], Sleeping[int]]) -> Sleeping[int]:
+    """Move the messages of an array of struct mmsghdr; how many. `move` has a message's header and its number.
+
+    An error after the first message is the next call's.
+    """
+    for number in range(min(count, MAX_VECTORS)):
+        at = headers + number * MULTIPLE_BYTES
+        try:
+            moved = yield from move(Header.read(task, at), number)
+        except LinuxError:
+            if number:
+                return number
+            raise
+        task.mm.write(at + MESSAGE_HEADER.size, moved.to_bytes(4, "little"))
+    return min(count, MAX_VECTORS)
+
+
+# ---- sending
+
+
 def _send(task: Task, socket: Socket, message: Message, address: SocketAddress | None, flags: int) -> Sleeping[int]:
     target = None if address is None else target_of(task, socket, address)
-    waits = not (socket.flags | (O_NONBLOCK if flags & MSG_DONTWAIT else 0)) & O_NONBLOCK
+    waits = _waits(socket, flags)
     until_ns = None if socket.write_timeout_ns is None else task.clock.elapsed_ns() + socket.write_timeout_ns
     data = message.data
-    done = 0
+    done = before = 0
 
     def queues() -> tuple[WaitQueue, ...]:
         return socket.wait_queues() if target is None else (*socket.wait_queues(), target.changed)
 
     def wakes() -> int:
         return sum(queue.wakes for queue in queues())
+
+    def changed() -> bool:
+        """Somebody has made room, or nobody will: too little for this message may be enough for `poll`."""
+        return wakes() != before
 
     while True:
         try:
@@ -105,24 +130,12 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
                 raise
         try:
             before = wakes()
-            if not (yield from _until_changed(task, wakes, before, queues, f"a send of {socket.path}", until_ns)):
+            if not (yield from wait_until(task, changed, queues, f"a send of {socket.path}", until_ns)):
                 raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
         except LinuxError:
             if done:
                 return done
             raise
-
-
-def _until_changed(
-    task: Task,
-    wakes: Callable[[], int],
-    before: int,
-    queues: Callable[[], tuple[WaitQueue, ...]],
-    what: str,
-    until_ns: int | None,
-) -> Sleeping[bool]:
-    """Somebody has made room, or nobody will: there may be too little for this message where `poll` shows some."""
-    return wait_until(task, lambda: wakes() != before, queues, what, until_ns)
 
 
 def _control_messages(data: bytes) -> list[tuple[int, int, bytes]]:
@@ -185,20 +198,10 @@ def sendmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleepi
 
 @syscall(aarch64=269, x86_64=307, support=Support.PARTIAL, note=NO_URGENT_DATA)
 def sendmmsg(task: Task, descriptor: int, headers: Address, count: UInt, flags: UInt) -> Sleeping[int]:
-    """sendmmsg(2): an error after the first message is the next call's"""
+    """sendmmsg(2)"""
     socket = socket_at(task, descriptor)
     _check_flags(task, flags, SEND_FLAGS)
-    done = 0
-    for at in range(headers, headers + min(count, MAX_VECTORS) * MULTIPLE_BYTES, MULTIPLE_BYTES):
-        try:
-            sent = yield from _send_message(task, socket, Header.read(task, at), flags)
-        except LinuxError:
-            if done:
-                break
-            raise
-        task.mm.write(at + MESSAGE_HEADER.size, sent.to_bytes(4, "little"))
-        done += 1
-    return done
+    return _each(task, headers, count, lambda header, number: _send_message(task, socket, header, flags))
 
 
 # ---- receiving
@@ -206,7 +209,7 @@ def sendmmsg(task: Task, descriptor: int, headers: Address, count: UInt, flags: 
 
 def _receive(task: Task, socket: Socket, size: int, flags: int) -> Sleeping[Message]:
     """One message; with MSG_WAITALL of a stream as many as fill `size`."""
-    waits = not (socket.flags | (O_NONBLOCK if flags & MSG_DONTWAIT else 0)) & O_NONBLOCK
+    waits = _waits(socket, flags)
     until_ns = None if socket.read_timeout_ns is None else task.clock.elapsed_ns() + socket.read_timeout_ns
     peek = bool(flags & MSG_PEEK)
     whole: Message | None = None
@@ -238,14 +241,6 @@ def _receive(task: Task, socket: Socket, size: int, flags: int) -> Sleeping[Mess
             if whole is not None:
                 return whole
             raise
-
-
-def _scatter(task: Task, pieces: list[tuple[int, int]], data: bytes) -> None:
-    at = 0
-    for base, length in pieces:
-        if at < len(data):
-            task.mm.write(base, data[at : at + length])
-        at += length
 
 
 def _length(socket: Socket, message: Message, flags: int) -> int:
@@ -306,7 +301,7 @@ def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> 
     size = sum(length for _, length in pieces)
     message = yield from _receive(task, socket, size, flags)
     try:
-        _scatter(task, pieces, message.data)
+        scatter(task, pieces, message.data)
         control, told = _control(task, socket, message, header.control_size, bool(flags & MSG_CMSG_CLOEXEC))
     finally:
         message.release_files()
@@ -343,16 +338,9 @@ def recvmmsg(
     if timeout:
         task.kernel.name_once("the timeout of recvmmsg is not modelled (EINVAL)")
         raise LinuxError(EINVAL, "a timeout of recvmmsg")
-    done = 0
-    for at in range(headers, headers + min(count, MAX_VECTORS) * MULTIPLE_BYTES, MULTIPLE_BYTES):
-        try:
-            received = yield from _receive_message(task, socket, Header.read(task, at), flags)
-        except LinuxError:
-            if done:
-                break
-            raise
-        task.mm.write(at + MESSAGE_HEADER.size, received.to_bytes(4, "little"))
-        done += 1
-        if flags & MSG_WAITFORONE:
-            flags |= MSG_DONTWAIT
-    return done
+
+    def receive(header: Header, number: int) -> Sleeping[int]:
+        only_there = MSG_DONTWAIT if number and flags & MSG_WAITFORONE else 0
+        return _receive_message(task, socket, header, flags | only_there)
+
+    return _each(task, headers, count, receive)

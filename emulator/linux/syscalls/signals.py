@@ -201,13 +201,19 @@ def _thread(task: Task, pid: int, tid: int) -> Task:
     return target
 
 
+def _queued(room: bool) -> None:
+    """Whether a signal that queues found room."""
+    if not room:
+        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
+
+
 def _send_to_thread(task: Task, pid: int, tid: int, signal: int) -> int:
     if tid <= 0 or pid == 0 or pid < -1:
         raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
     target = _thread(task, pid, tid)
     _check_signal(signal)
-    if signal and not task.kernel.send_signal(target, _user_info(task, signal, SI_TKILL)):
-        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
+    if signal:
+        _queued(task.kernel.send_signal(target, _user_info(task, signal, SI_TKILL)))
     return 0
 
 
@@ -238,8 +244,8 @@ def rt_sigqueueinfo(task: Task, pid: int, signal: int, info: Address) -> int:
     given = _given_info(task, pid, signal, info)
     process = _process(task, pid)
     _check_signal(signal)
-    if signal and not task.kernel.signal_process(process, given):
-        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
+    if signal:
+        _queued(task.kernel.signal_process(process, given))
     return 0
 
 
@@ -250,8 +256,8 @@ def rt_tgsigqueueinfo(task: Task, pid: int, tid: int, signal: int, info: Address
     given = _given_info(task, pid, signal, info)
     target = _thread(task, pid, tid)
     _check_signal(signal)
-    if signal and not task.kernel.send_signal(target, given):
-        raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
+    if signal:
+        _queued(task.kernel.send_signal(target, given))
     return 0
 
 

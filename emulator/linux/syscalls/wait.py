@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from emulator.linux.errors import ECHILD, EINVAL, ENOSYS, ESRCH, LinuxError
 from emulator.linux.signal import (
     CLD_CONTINUED,
-    CLD_DUMPED,
     CLD_EXITED,
     CLD_KILLED,
     CLD_STOPPED,
-    CORE_DUMPED,
     SIGCHLD,
     SIGCONT,
     SignalInfo,
@@ -61,7 +59,7 @@ def _event(child: Process, options: int) -> Event | None:
     if status is not None:
         if not options & WEXITED:
             return None
-        code = CLD_EXITED if not status & 0x7F else CLD_DUMPED if status & CORE_DUMPED else CLD_KILLED
+        code = CLD_KILLED if status & 0x7F else CLD_EXITED
         return Event(child, code, status, child.ended_usage + child.waited_usage)
     if options & WSTOPPED and child.stop_told is not None:
         return Event(child, CLD_STOPPED, child.stop_told << 8 | STOPPED_STATUS, child.usage() + child.waited_usage)

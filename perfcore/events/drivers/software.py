@@ -25,13 +25,33 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
 }
 
 
-class SoftwareDriver:
+class CountedAsTold:
+    """What the drivers of events share that are counted as they happen: there is no counter behind them."""
+
+    is_software = True
+    is_hardware = False
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        event.hw.stopped = False
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        event.hw.stopped = True
+
+    def read(self, event: PerfEvent) -> None:
+        """Counts are always up to date."""
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        """There is no counter to read."""
+
+    def event_unmapped(self, event: PerfEvent) -> None:
+        """There was none."""
+
+
+class SoftwareDriver(CountedAsTold):
     """All of PERF_TYPE_SOFTWARE but the clocks. Make it before the subsystem: a task's last switch counts for it."""
 
     name = "software"
     type = int(PerfType.SOFTWARE)
-    is_software = True
-    is_hardware = False
 
     def __init__(self, kernel: Linux) -> None:
         self._tracepoints = kernel.tracepoints
@@ -57,21 +77,6 @@ class SoftwareDriver:
         event.hw.stopped = True
         self._active[event.attr.config].remove(event)
         self._listen()
-
-    def start(self, event: PerfEvent, reload: bool = False) -> None:
-        event.hw.stopped = False
-
-    def stop(self, event: PerfEvent, update: bool = True) -> None:
-        event.hw.stopped = True
-
-    def read(self, event: PerfEvent) -> None:
-        """Counts are always up to date."""
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        """There is no counter to read."""
-
-    def event_unmapped(self, event: PerfEvent) -> None:
-        """There was none."""
 
     # occurrences
 

@@ -14,7 +14,7 @@ from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.tracepoints import TracepointId
-from perfcore.events.drivers.software import count_occurrence, start_software_period
+from perfcore.events.drivers.software import CountedAsTold, count_occurrence, start_software_period
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
@@ -58,13 +58,11 @@ SOURCES: dict[TracepointId, _Source] = {
 }
 
 
-class TracepointDriver:
+class TracepointDriver(CountedAsTold):
     """PERF_TYPE_TRACEPOINT. Make it before the subsystem: a task's end is an occurrence of its own."""
 
     name = "tracepoint"
     type = int(PerfType.TRACEPOINT)
-    is_software = True
-    is_hardware = False
 
     def __init__(self, kernel: Linux) -> None:
         self._active: dict[int, list[PerfEvent]] = {}  # by config
@@ -97,21 +95,6 @@ class TracepointDriver:
         events.remove(event)
         if not events and SOURCES[number].often:
             SOURCES[number].tracepoint(self._tracepoints).unsubscribe(self._listeners[number])
-
-    def start(self, event: PerfEvent, reload: bool = False) -> None:
-        event.hw.stopped = False
-
-    def stop(self, event: PerfEvent, update: bool = True) -> None:
-        event.hw.stopped = True
-
-    def read(self, event: PerfEvent) -> None:
-        """Counts are always up to date."""
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        """There is no counter to read."""
-
-    def event_unmapped(self, event: PerfEvent) -> None:
-        """There was none."""
 
     def _listener(self, number: TracepointId, which_cpu: WhichCpu) -> Callable[..., None]:
         def listen(*told: object) -> None:

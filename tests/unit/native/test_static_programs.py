@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import platform
 import subprocess
 from pathlib import Path
 
@@ -65,7 +66,8 @@ def run_both(path: Path, arguments: list[str]) -> tuple[bytes, int]:
             pair = next(pair for pair in itertools.zip_longest(mine, expected) if pair[0] != pair[1])
             pytest.fail(f"before system call {number}: {pair}")
     assert tracer.output == reference.output
-    assert machine.tracer.blocks_by_code > accesses / 4
+    if platform.machine() == "x86_64":  # host code is made for no other
+        assert machine.tracer.blocks_by_code > accesses / 4
     return tracer.output, accesses
 
 

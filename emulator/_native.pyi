@@ -174,6 +174,10 @@ class Core:
         """(number, a0..a5) in the ISA's syscall registers: one call per syscall."""
     def read_vector(self, number: int) -> bytes: ...
     def write_vector(self, number: int, value: bytes) -> None: ...
+    def read_x87(self, number: int) -> bytes:
+        """Ten bytes of a physical register (not counted from the stack's top); x86 only."""
+
+    def write_x87(self, number: int, value: bytes) -> None: ...
     # counts
     @property
     def cycles(self) -> int:

@@ -97,6 +97,7 @@ class AArch64:
     thread_pointer = TPIDR_EL0
     result = 0
     syscall_length = 4
+    instruction_alignment = 4
     epoll_event_packed = False
     clone_tls_first = True
     signal_trampoline = SIGNAL_TRAMPOLINE
@@ -117,6 +118,9 @@ class AArch64:
         if access == 4:
             return 0, 0x20 << 26 | 1 << 25 | status  # EC: instruction abort from a lower level
         return 0, 0x24 << 26 | 1 << 25 | (1 << 6 if access == 2 else 0) | status  # data abort; WnR
+
+    def is_address(self, address: int) -> bool:
+        return True
 
     def pack_stat(self, stat: Stat) -> bytes:
         return _STAT.pack(

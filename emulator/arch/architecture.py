@@ -103,6 +103,7 @@ class Architecture(Protocol):
     thread_pointer: int
     result: int  # register of a syscall's result, and of a function's
     syscall_length: int  # bytes of the instruction that enters the kernel
+    instruction_alignment: int  # bytes
     epoll_event_packed: bool
     clone_tls_first: bool  # clone's last two arguments: thread pointer, child's tid (CONFIG_CLONE_BACKWARDS)
 
@@ -114,6 +115,9 @@ class Architecture(Protocol):
 
     def fault_syndrome(self, access: int, present: bool) -> tuple[int, int]:
         """(trap number, error code) that a page fault's signal frame shows. `access`: 1 read, 2 write, 4 fetch."""
+
+    def is_address(self, address: int) -> bool:
+        """Whether a load from it is a page fault at worst."""
 
     def pack_stat(self, stat: Stat) -> bytes: ...
 

@@ -15,12 +15,13 @@ from emulator.linux.signal import SA_RESTORER, STACK_T
 from emulator.sysregs import UndefinedRegister
 
 RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
-RIP, RFLAGS, FS_BASE, GS_BASE, MXCSR, FPCW = range(16, 22)
+RIP, RFLAGS, FS_BASE, GS_BASE, MXCSR, FPCW, FPSW, FPTAG = range(16, 24)
 NAMES = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{number}" for number in range(8, 16)))
 
 INITIAL_RFLAGS = 0x202  # IF and the bit that is always 1
 INITIAL_MXCSR = 0x1F80
 INITIAL_FPCW = 0x37F
+EMPTY_FPTAG = 0xFFFF  # two bits for each register; 3: empty
 USER_FLAGS = 0x50DD5  # what rt_sigreturn restores: FIX_EFLAGS, arch/x86/kernel/signal.c
 RF_TF_DF = 1 << 16 | 1 << 8 | 1 << 10  # cleared when a handler is entered
 USER_CS, USER_SS = 0x33, 0x2B
@@ -64,7 +65,7 @@ class X86_64:
         task_size=0x7FFF_FFFF_F000,
     )
     open_flags = OpenFlags(directory=0o200000, nofollow=0o400000, direct=0o40000, largefile=0o100000)
-    register_names = (*NAMES, "rip", "rflags", "fs_base", "gs_base", "mxcsr", "fpcw")
+    register_names = (*NAMES, "rip", "rflags", "fs_base", "gs_base", "mxcsr", "fpcw", "fpsw", "fptag")
     perf_registers = (  # uapi/asm/perf_regs.h: AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8..R15
         RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, RFLAGS, *([NO_REGISTER] * 6), *range(R8, R15 + 1),
     )  # fmt: skip
@@ -75,6 +76,7 @@ class X86_64:
     thread_pointer = FS_BASE
     result = RAX
     syscall_length = 2
+    instruction_alignment = 1
     epoll_event_packed = True
     clone_tls_first = False
     signal_trampoline = b""  # handlers bring their own restorer
@@ -85,17 +87,18 @@ class X86_64:
     def start_program(self, core: Core, entry: int, stack_pointer: int) -> None:
         for register in (*range(16), FS_BASE, GS_BASE):
             core.write_register(register, 0)
-        for register in range(16):
-            core.write_vector(register, bytes(16))
+        _initial_fpu(core)
         core.write_register(RFLAGS, INITIAL_RFLAGS)
-        core.write_register(MXCSR, INITIAL_MXCSR)
-        core.write_register(FPCW, INITIAL_FPCW)
         core.write_register(RSP, stack_pointer)
         core.write_register(RIP, entry)
 
     def fault_syndrome(self, access: int, present: bool) -> tuple[int, int]:
         user = 4
         return PAGE_FAULT, user | (1 if present else 0) | (2 if access == 2 else 0) | (16 if access == 4 else 0)
+
+    def is_address(self, address: int) -> bool:
+        """Canonical: bits 63 to 47 are the same."""
+        return address >> 47 in (0, 0x1_FFFF)
 
     def pack_stat(self, stat: Stat) -> bytes:
         return _STAT.pack(
@@ -156,6 +159,7 @@ class X86_64:
         data[SIGINFO:FRAME_SIZE] = delivery.info
         write(fpstate, _fxsave(core, registers))
         write(frame, bytes(data))
+        _initial_fpu(core)
         for register, value in (
             (RDI, delivery.signal),
             (RAX, 0),
@@ -220,17 +224,41 @@ _ANSWERS: dict[TrapKind, Callable[[Cpu], None]] = {
 }  # no XGETBV: CPUID does not show OSXSAVE
 
 
+def _initial_fpu(core: Core) -> None:
+    """As execve and the entry of a handler leave it (fpu__clear_user_states)."""
+    for number in range(16):
+        core.write_vector(number, bytes(16))
+    core.write_register(MXCSR, INITIAL_MXCSR)
+    core.write_register(FPCW, INITIAL_FPCW)
+    core.write_register(FPSW, 0)
+    core.write_register(FPTAG, EMPTY_FPTAG)
+
+
 def _fxsave(core: Core, registers: list[int]) -> bytes:
-    """FXSAVE's 512 bytes, without the x87 registers' contents: the core does not show them."""
+    """FXSAVE's 512 bytes, without the address of the last x87 instruction (Intel SDM, FXSAVE)."""
     area = bytearray(FXSAVE_SIZE)
-    struct.pack_into("<H", area, 0, registers[FPCW])
+    status, tags = registers[FPSW], registers[FPTAG]
+    in_use = sum((tags >> 2 * number & 3 != 3) << number for number in range(8))
+    struct.pack_into("<3H", area, 0, registers[FPCW], status, in_use)
     struct.pack_into("<2I", area, 24, registers[MXCSR], 0xFFFF)
+    for number in range(8):
+        area[32 + 16 * number : 42 + 16 * number] = core.read_x87(_physical(status, number))
     area[160:416] = b"".join(core.read_vector(number) for number in range(16))
     return bytes(area)
 
 
 def _fxrstor(core: Core, area: bytes) -> None:
-    core.write_register(FPCW, int.from_bytes(area[0:2], "little"))
+    control, status, in_use = struct.unpack_from("<3H", area, 0)
+    for number in range(8):
+        core.write_x87(_physical(status, number), area[32 + 16 * number : 42 + 16 * number])
+    core.write_register(FPCW, control)
+    core.write_register(FPSW, status)
+    core.write_register(FPTAG, sum((0 if in_use >> number & 1 else 3) << 2 * number for number in range(8)))
     core.write_register(MXCSR, int.from_bytes(area[24:28], "little") & 0xFFFF)
     for number in range(16):
         core.write_vector(number, area[160 + number * 16 : 176 + number * 16])
+
+
+def _physical(status: int, number: int) -> int:
+    """Which register ST(number) is: the status word's TOP counts from it."""
+    return (status >> 11) + number & 7

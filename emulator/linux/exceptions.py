@@ -1,12 +1,16 @@
-"""Which signal a CPU exception becomes, as tables."""
+"""Which signal a CPU exception becomes, as tables, and what its siginfo_t and frame show."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from emulator.arch.architecture import Architecture
 from emulator.cpu import ExceptionKind, TrapKind
 from emulator.linux.signal import (
     BUS_ADRALN,
     FPE_INTDIV,
     ILL_ILLOPC,
+    ILL_ILLOPN,
     SI_KERNEL,
     SIGBUS,
     SIGFPE,
@@ -15,27 +19,72 @@ from emulator.linux.signal import (
     SIGSEGV,
     SIGTRAP,
     TRAP_BRKPT,
+    SignalInfo,
 )
 
-ILL_ILLOPN = 2
 
-# (signal, si_code). arch/x86/kernel/traps.c: int3 and #GP come with SI_KERNEL and no address; arch/arm64/kernel/traps.c
-EXCEPTION_SIGNALS: dict[ExceptionKind, tuple[int, int]] = {
-    ExceptionKind.UNDEFINED: (SIGILL, ILL_ILLOPC),
-    ExceptionKind.BREAKPOINT: (SIGTRAP, TRAP_BRKPT),
-    ExceptionKind.DIVIDE: (SIGFPE, FPE_INTDIV),
-    ExceptionKind.ALIGNMENT: (SIGBUS, BUS_ADRALN),
-    ExceptionKind.PRIVILEGED: (SIGSEGV, SI_KERNEL),
-    ExceptionKind.OVERFLOW: (SIGSEGV, SI_KERNEL),
-    ExceptionKind.INTERNAL: (SIGKILL, SI_KERNEL),
+@dataclass(frozen=True, slots=True)
+class Row:
+    """SI_KERNEL comes without an address; `trap_number` is what an x86 frame shows: the vector."""
+
+    signal: int
+    code: int
+    trap_number: int = 0
+
+    def info(self, pc: int) -> SignalInfo:
+        return SignalInfo(self.signal, self.code, 0 if self.code == SI_KERNEL else pc, trap_number=self.trap_number)
+
+
+X86_INVALID = Row(SIGILL, ILL_ILLOPN, 6)
+X86_PROTECTION = Row(SIGSEGV, SI_KERNEL, 13)
+INTERNAL = Row(SIGKILL, SI_KERNEL)
+
+EXCEPTIONS: dict[str, dict[ExceptionKind, Row]] = {
+    "aarch64": {  # arch/arm64/kernel/traps.c
+        ExceptionKind.UNDEFINED: Row(SIGILL, ILL_ILLOPC),
+        ExceptionKind.BREAKPOINT: Row(SIGTRAP, TRAP_BRKPT),
+        ExceptionKind.DIVIDE: Row(SIGFPE, FPE_INTDIV),
+        ExceptionKind.ALIGNMENT: Row(SIGBUS, BUS_ADRALN),
+        ExceptionKind.PRIVILEGED: Row(SIGSEGV, SI_KERNEL),
+        ExceptionKind.OVERFLOW: Row(SIGSEGV, SI_KERNEL),
+        ExceptionKind.INTERNAL: INTERNAL,
+    },
+    "x86_64": {  # arch/x86/kernel/traps.c
+        ExceptionKind.UNDEFINED: X86_INVALID,
+        ExceptionKind.BREAKPOINT: Row(SIGTRAP, SI_KERNEL, 3),
+        ExceptionKind.DIVIDE: Row(SIGFPE, FPE_INTDIV, 0),
+        ExceptionKind.ALIGNMENT: Row(SIGBUS, BUS_ADRALN, 17),
+        ExceptionKind.PRIVILEGED: X86_PROTECTION,
+        ExceptionKind.OVERFLOW: X86_PROTECTION,
+        ExceptionKind.INTERNAL: INTERNAL,
+    },
 }
 
-REGISTER_SIGNALS: dict[TrapKind, tuple[int, int]] = {
-    TrapKind.MRS: (SIGILL, ILL_ILLOPC),
-    TrapKind.MSR: (SIGILL, ILL_ILLOPC),
-    TrapKind.CPUID: (SIGSEGV, SI_KERNEL),
-    TrapKind.RDTSC: (SIGSEGV, SI_KERNEL),
-    TrapKind.RDTSCP: (SIGSEGV, SI_KERNEL),
-    TrapKind.RDPMC: (SIGSEGV, SI_KERNEL),
-    TrapKind.XGETBV: (SIGILL, ILL_ILLOPN),
+REGISTERS: dict[TrapKind, Row] = {
+    TrapKind.MRS: Row(SIGILL, ILL_ILLOPC),
+    TrapKind.MSR: Row(SIGILL, ILL_ILLOPC),
+    TrapKind.CPUID: X86_PROTECTION,
+    TrapKind.RDTSC: X86_PROTECTION,
+    TrapKind.RDTSCP: X86_PROTECTION,
+    TrapKind.RDPMC: X86_PROTECTION,
+    TrapKind.XGETBV: X86_INVALID,
 }
+
+
+def exception_info(architecture: Architecture, kind: ExceptionKind, pc: int) -> SignalInfo:
+    if kind is ExceptionKind.UNDEFINED and pc % architecture.instruction_alignment:
+        kind = ExceptionKind.ALIGNMENT  # the engine reports a misaligned PC so
+    return EXCEPTIONS[architecture.isa][kind].info(pc)
+
+
+def fault_info(
+    architecture: Architecture, failure: tuple[int, int], address: int, access: int, present: bool
+) -> SignalInfo:
+    """A page fault that nothing could mend; `failure` is what the memory map made of it. `access`: 1, 2, 4 as X86_PF_*.
+
+    An x86 address that is none (not canonical) is a general protection fault, which does not tell it.
+    """
+    if not architecture.is_address(address):
+        return X86_PROTECTION.info(0)
+    trap, error = architecture.fault_syndrome(access, present)
+    return SignalInfo(*failure, address, trap_number=trap, error_code=error)

@@ -15,7 +15,7 @@ from emulator.cpu import Cpu, ExceptionKind, TrapKind
 from emulator.linux import procfs, sysfs
 from emulator.linux.choices import Choices
 from emulator.linux.errors import ENOSYS, LinuxError
-from emulator.linux.exceptions import EXCEPTION_SIGNALS, REGISTER_SIGNALS
+from emulator.linux.exceptions import REGISTERS, exception_info, fault_info
 from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import FileTree
 from emulator.linux.futexes import Futexes
@@ -25,7 +25,7 @@ from emulator.linux.page_cache import PageCache
 from emulator.linux.program import Program
 from emulator.linux.random import Random
 from emulator.linux.scheduler import Scheduler
-from emulator.linux.signal import SI_KERNEL, SIGKILL, Interrupted, SignalInfo
+from emulator.linux.signal import SIGKILL, Interrupted, SignalInfo
 from emulator.linux.signal_delivery import deliver, force, is_restart
 from emulator.linux.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
@@ -273,9 +273,8 @@ class Kernel:
             self._out_of_memory(task)
             return
         if failure is not None:
-            signal, code = failure
-            trap, error = self.architecture.fault_syndrome(access, task.mm.space.lookup(address) is not None)
-            force(task, SignalInfo(signal, code, address, trap_number=trap, error_code=error))
+            present = task.mm.space.lookup(address) is not None
+            force(task, fault_info(self.architecture, failure, address, access, present))
         if task.signals.due:
             deliver(task)
 
@@ -290,18 +289,16 @@ class Kernel:
         except UndefinedRegister:
             task = self.running(cpu)
             self.work(task, self.costs.exception)
-            signal, code = REGISTER_SIGNALS[TrapKind(cpu.core.trapped[0])]
-            force(task, SignalInfo(signal, code, cpu.core.pc if code != SI_KERNEL else 0))
+            force(task, REGISTERS[TrapKind(cpu.core.trapped[0])].info(cpu.core.pc))
             deliver(task)
 
     def handle_exception(self, cpu: Cpu) -> None:
         task = self.running(cpu)
         self.work(task, self.costs.exception)
         kind = ExceptionKind(cpu.core.exception)
-        signal, code = EXCEPTION_SIGNALS[kind]
         if kind is ExceptionKind.INTERNAL:
             self.name_once(f"{task.comm}: the engine stopped at {cpu.core.pc:#x}, nobody knows why: a bug of perfemu")
-        force(task, SignalInfo(signal, code, cpu.core.pc if code != SI_KERNEL else 0))
+        force(task, exception_info(self.architecture, kind, cpu.core.pc))
         deliver(task)
 
     def handle_deadline(self, cpu: Cpu) -> None:

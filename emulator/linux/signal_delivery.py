@@ -114,7 +114,7 @@ def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
         stack=shown,
         stack_pointer=stack.address + stack.size if on_alternate else own,
         trampoline=task.mm.signal_trampoline,
-        fault_address=info.address if info.is_fault else 0,
+        fault_address=info.address if info.error_code else 0,  # of page faults
         trap_number=info.trap_number,
         error_code=info.error_code,
     )

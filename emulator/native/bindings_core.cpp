@@ -60,6 +60,26 @@ static void write_vector(Core& core, unsigned number, nb::bytes value) {
     uc_reg_write(core.engine(), vector_register(core, number), value.c_str());
 }
 
+static int x87_register(const Core& core, unsigned number) {
+    if (core.isa().first_vector() != UC_X86_REG_XMM0 || number >= 8) throw nb::index_error("no such x87 register");
+    return UC_X86_REG_FP0 + static_cast<int>(number);
+}
+
+static constexpr size_t X87_BYTES = 10;
+
+static nb::bytes read_x87(const Core& core, unsigned number) {
+    char value[VECTOR_BYTES] = {};
+    uc_reg_read(core.engine(), x87_register(core, number), value);
+    return nb::bytes(value, X87_BYTES);
+}
+
+static void write_x87(Core& core, unsigned number, nb::bytes value) {
+    if (value.size() != X87_BYTES) throw nb::value_error("an x87 register has 10 bytes");
+    char padded[VECTOR_BYTES] = {};
+    std::memcpy(padded, value.c_str(), X87_BYTES);
+    uc_reg_write(core.engine(), x87_register(core, number), padded);
+}
+
 // Above the probes that a counter adds stand, in Python's mask, those that it takes away.
 static constexpr unsigned LESS_SHIFT = 128;
 
@@ -177,6 +197,8 @@ void bind_core(nb::module_& module) {
         .def("syscall_arguments", &syscall_arguments)
         .def("read_vector", &read_vector, nb::arg("number"))
         .def("write_vector", &write_vector, nb::arg("number"), nb::arg("value"))
+        .def("read_x87", &read_x87, nb::arg("number"))
+        .def("write_x87", &write_x87, nb::arg("number"), nb::arg("value"))
         .def_prop_ro("cycles", &Core::cycles)
         .def("elapse", &Core::elapse, nb::arg("cycles"))
         .def_prop_ro("address_way", &Core::address_way)

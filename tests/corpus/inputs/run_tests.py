@@ -1,12 +1,15 @@
 """Runs the unit tests that are named, and prints what happened without times, addresses and order of output."""
 
+import contextlib
+import os
 import sys
 import unittest
 
 
 def main() -> int:
     result = unittest.TestResult()
-    unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]).run(result)
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]).run(result)
     print(f"{result.testsRun} run, {len(result.skipped)} skipped, {len(result.expectedFailures)} failed as expected")
     for kind, tests in (("failed", result.failures), ("error", result.errors)):
         for test, trace in tests:

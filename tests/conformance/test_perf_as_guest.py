@@ -1,0 +1,103 @@
+"""Debian's unmodified perf as a guest: what it counts is what perfemu counts, what it records is read on the host."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpus.debian_machine import machine
+from guests import DIRECTORY, ISAS
+from real_perf import RealPerf
+
+PERFEMU = Path(sys.executable).with_name("perfemu")
+PERIOD = 10007
+
+
+class Debian:
+    """A Debian machine with perf, and perfemu to run its programs with."""
+
+    def __init__(self, isa: str, directory: Path) -> None:
+        self.isa = isa
+        self._root = machine(isa, ("linux-perf",))
+        self._directory = directory
+
+    def perfemu(self, command: str, *arguments: str, says: str = "") -> str:
+        """The command's standard output. `says` is a part of what must be on standard error; "" allows anything."""
+        options = ("--core", "ideal", "--sysroot", str(self._root))
+        done = subprocess.run(
+            [PERFEMU, command, *options, *arguments],
+            cwd=self._directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == 0, done
+        assert says in done.stderr
+        return done.stdout
+
+    def environment_of_perf(self) -> list[str]:
+        """Options that give a program what perf gives those that it starts: a longer PATH, and variables of its own."""
+        lines = self.perfemu("run", "--", "perf", "stat", "-n", "env").splitlines()
+        assert any(line.startswith("PERF_BUILDID_DIR=") for line in lines)
+        return [f"--env={line}" for line in lines]
+
+
+@pytest.fixture(params=ISAS)
+def debian(request: pytest.FixtureRequest, tmp_path: Path) -> Debian:
+    return Debian(request.param, tmp_path)
+
+
+def counted(separated: str) -> dict[str, str]:
+    """Event -> count, of `stat -x,`."""
+    rows = [line.split(",") for line in separated.splitlines() if "," in line]
+    return {row[2]: row[0] for row in rows}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ("true",),
+        ("env",),
+        ("timeout", "9", "env"),  # its child is counted: inherit. (dash writes its parent's pid, which differs.)
+    ],
+    ids=" ".join,
+)
+def test_it_counts_what_we_count(debian: Debian, tmp_path: Path, program: tuple[str, ...]) -> None:
+    """With equal arguments and environment. Both count from execve's return on (enable_on_exec)."""
+    events = ("-e", "instructions:u,branches:u,cycles:u")
+    debian.perfemu("run", "--", "perf", "stat", "-x,", "-o", "theirs", *events, *program)
+    environment = debian.environment_of_perf()
+    debian.perfemu("stat", *environment, "-x,", "-o", "ours", *events, "--", *program)
+    theirs, ours = (counted((tmp_path / file).read_text()) for file in ("theirs", "ours"))
+    assert theirs == ours
+    assert int(ours["instructions:u"]) > 10_000
+
+
+def test_its_report_says_that_count(debian: Debian, tmp_path: Path) -> None:
+    environment = debian.environment_of_perf()
+    debian.perfemu("stat", *environment, "-x,", "-o", "ours", "-e", "instructions:u", "true")
+    count = counted((tmp_path / "ours").read_text())["instructions:u"]
+    debian.perfemu("run", "--", "perf", "stat", "-e", "instructions:u", "true", says=f" {count}      instructions:u")
+
+
+def test_the_hosts_perf_reads_what_it_records(debian: Debian, tmp_path: Path) -> None:
+    """Samples with callchains: the same ones in the same order as in a file of perfemu record."""
+    program = str(DIRECTORY / "sort" / f"{debian.isa}.elf")
+    recording = ("-g", "-e", "instructions:u", "-c", str(PERIOD))
+    debian.perfemu("run", "--", "perf", "record", *recording, "-o", "theirs", program, says="perf record: Captured and")
+    debian.perfemu("record", *recording, "-o", "ours", "--", program)
+    perf = RealPerf(tmp_path)
+    theirs, ours = (perf.run("script", "-F", "ip,sym", "-i", tmp_path / file) for file in ("theirs", "ours"))
+    assert theirs == ours
+    assert theirs.count("quicksort") > 100
+    reports = [
+        [line for line in perf.report(tmp_path / file, "--sort", "sym") if not line.startswith("#")]
+        for file in ("theirs", "ours")
+    ]
+    assert reports[0] == reports[1]
+    assert any("quicksort" in line for line in reports[0])

@@ -115,6 +115,10 @@ class File:
     def ioctl(self, task: Caller, request: int, argument: int) -> int:
         raise LinuxError(ENOTTY, f"{self.path or type(self).__name__} has no ioctl {request:#x}")
 
+    def details(self) -> str:
+        """What /proc/PID/fdinfo/N says besides position and flags: whole lines."""
+        return ""
+
     def poll(self) -> int:
         """POLL* bits that hold now. A plain file is always ready."""
         return POLLIN | POLLOUT

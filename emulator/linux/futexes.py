@@ -94,6 +94,28 @@ class Futexes:
             raise LinuxError(EAGAIN, "the futex has changed")
         return self._sleep(self._queues, Waiter(task, key, bitset), until_ns, EINTR)
 
+    def wait_any(self, task: Thread, words: list[tuple[Key, int, int]], until_ns: int | None) -> Sleeping[int]:
+        """futex_waitv(2): (key, value, address) each. Which one was woken, the last of several."""
+        waiters: list[Waiter] = []
+        for key, value, address in words:
+            if task.mm.read_u32(address) != value:
+                raise LinuxError(EAGAIN, "a futex has changed")
+            waiters.append(Waiter(task, key))
+        for waiter in waiters:
+            self._queues.setdefault(waiter.key, []).append(waiter)
+        try:
+            wake = yield Sleep((), until_ns, f"{task.comm}'s futexes")
+        finally:
+            for waiter in waiters:
+                if not waiter.woken:
+                    _take(self._queues, waiter)
+        woken = [index for index, waiter in enumerate(waiters) if waiter.woken]
+        if woken:
+            return woken[-1]
+        if wake is Wake.TIMEOUT:
+            raise LinuxError(ETIMEDOUT, "nobody woke them")
+        raise LinuxError(ERESTARTSYS if until_ns is None else EINTR, "a signal came")
+
     @staticmethod
     def _sleep(queues: Queues, waiter: Waiter, until_ns: int | None, interrupted: int) -> Sleeping[int]:
         """Until it is woken: 0. `interrupted`: what a signal makes of a wait that has an end."""

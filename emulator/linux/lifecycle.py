@@ -275,6 +275,7 @@ class Lifecycle:
             timer.cancel()
         for thread in list(process.threads):
             self._end_task(thread, status)
+        process.ended.wake()
         self._leave_children(process)
         if process is self.first.process:
             self._kernel.exit_status = status
@@ -338,6 +339,8 @@ class Lifecycle:
 
     def _forget(self, process: Process) -> None:
         self._kernel.tasks.pop(process.pid, None)
+        process.reaped = True
+        process.ended.wake()
 
 
 def _encode(text: str) -> bytes:

@@ -87,7 +87,8 @@ class DescriptorInfoDirectory(DescriptorDirectory):
             return None
         file = self._task.files.get(int(name))
         position = getattr(file, "position", 0)
-        return TextFile(self.volume, lambda: f"pos:\t{position}\nflags:\t0{file.flags:o}\nmnt_id:\t20\n")
+        head = f"pos:\t{position}\nflags:\t0{file.flags:o}\nmnt_id:\t20\n"
+        return TextFile(self.volume, lambda: head + file.details())
 
     def entries(self) -> Iterable[DirectoryEntry]:
         return [

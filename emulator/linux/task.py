@@ -147,6 +147,7 @@ class CloneRequest:
     parent_tid: int = 0  # addresses
     child_tid: int = 0
     tls: int = 0
+    pidfd: int = 0  # the address where CLONE_PIDFD puts it
 
 
 class TaskState(Enum):
@@ -214,6 +215,8 @@ class Process:
     ended_usage: Usage = field(default_factory=Usage)  # of threads that have ended
     waited_usage: Usage = field(default_factory=Usage)  # of children that have been waited for
     child_ended: WaitQueue = field(default_factory=WaitQueue)
+    ended: WaitQueue = field(default_factory=WaitQueue)  # woken when it ends, and when it has been waited for
+    reaped: bool = False  # nobody will wait for it any more
     mm_released: WaitQueue = field(default_factory=WaitQueue)  # that it was made in: its parent waits after vfork
 
     @property

@@ -93,6 +93,8 @@ def close_range(task: Task, first: UInt, last: UInt, flags: UInt) -> int:
     """close_range(2)"""
     if flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) or first > last:
         raise LinuxError(EINVAL, f"close_range({first}, {last}, {flags:#x})")
+    if flags & CLOSE_RANGE_UNSHARE:
+        task.kernel.lifecycle.unshare_files(task)
     for descriptor in task.files.descriptors():
         if first <= descriptor <= last:
             if flags & CLOSE_RANGE_CLOEXEC:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
 from emulator.linux.futexes import ALL_BITS, Futexes, Key
 from emulator.linux.structures import Timespec
-from emulator.linux.syscalls.table import Address, Support, UInt, syscall
+from emulator.linux.syscalls.table import Address, OptionalIn, Support, UInt, syscall
 from emulator.linux.task import Task
 from emulator.linux.waiting import Sleeping
 
@@ -145,6 +146,36 @@ COMMANDS: dict[int, Callable[[Request], Answer]] = {
 }
 # Of those the ones in which FUTEX_CLOCK_REALTIME means something
 TIMED = (FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2)
+
+
+FUTEX2_SIZE, FUTEX2_32 = 3, 2  # of a word, in its flags; the other sizes are not in Linux either
+MOST_WORDS = 128  # FUTEX_WAITV_MAX
+CLOCK_REALTIME, CLOCK_MONOTONIC = 0, 1
+WAITV = struct.Struct("<QQII")  # struct futex_waitv: value, address, flags, reserved
+
+
+@syscall(aarch64=449, x86_64=449)
+def futex_waitv(
+    task: Task, waiters: Address, count: UInt, flags: UInt, timeout: OptionalIn[Timespec], clock: int
+) -> Sleeping[int]:
+    """futex_waitv(2): wait for several words. The timeout is absolute."""
+    if flags or not 1 <= count <= MOST_WORDS or not waiters:
+        raise LinuxError(EINVAL, f"futex_waitv of {count} words, flags {flags:#x}")
+    until_ns = None
+    if timeout is not None:
+        if clock not in (CLOCK_REALTIME, CLOCK_MONOTONIC):
+            raise LinuxError(EINVAL, f"futex_waitv on clock {clock}")
+        now = task.clock
+        until_ns = timeout.ns() + now.elapsed_ns()
+        until_ns -= now.realtime_ns() if clock == CLOCK_REALTIME else now.monotonic_ns()
+    words = []
+    for value, address, own_flags, reserved in WAITV.iter_unpack(task.mm.read(waiters, count * WAITV.size)):
+        if own_flags & ~(FUTEX2_SIZE | FUTEX_PRIVATE) or own_flags & FUTEX2_SIZE != FUTEX2_32 or reserved:
+            raise LinuxError(EINVAL, f"a futex of flags {own_flags:#x}")
+        if value >> 32:
+            raise LinuxError(EINVAL, f"{value:#x} is more than 32 bits")
+        words.append((Futexes.key(task.mm, address, bool(own_flags & FUTEX_PRIVATE)), value, address))
+    return task.kernel.futexes.wait_any(task, words, until_ns)
 
 
 def _signed(value: int, bits: int = 32) -> int:

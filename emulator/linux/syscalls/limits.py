@@ -75,11 +75,12 @@ def _set_limit(task: Task, resource: int, new: Rlimit) -> None:
 
 @syscall(aarch64=261, x86_64=302)
 def prlimit64(task: Task, pid: int, resource: UInt, new: OptionalIn[Rlimit], old: Out[Rlimit]) -> int:
-    if pid not in (0, task.pid):
+    found = task if pid == 0 else task.kernel.tasks.get(pid)
+    if found is None:
         raise LinuxError(ESRCH, f"process {pid} does not exist")
-    before = _limit(task, resource)
+    before = _limit(found, resource)
     if new is not None:
-        _set_limit(task, resource, new)
+        _set_limit(found, resource, new)
     if old:
         old.write(before)
     return 0

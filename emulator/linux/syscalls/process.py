@@ -9,6 +9,8 @@ from emulator.linux.cloning import (
     CLONE_FILES,
     CLONE_FS,
     CLONE_PARENT,
+    CLONE_PARENT_SETTID,
+    CLONE_PIDFD,
     CLONE_SIGHAND,
     CLONE_SYSVSEM,
     CLONE_THREAD,
@@ -22,6 +24,7 @@ from emulator.linux.errors import E2BIG, EINVAL, ENOENT, EPERM, LinuxError
 from emulator.linux.limits import MAX_ARG_STRLEN, RLIMIT_STACK, argument_limit
 from emulator.linux.signal import NSIG, SIGCHLD
 from emulator.linux.syscalls.at import AT_EMPTY_PATH, AT_FDCWD
+from emulator.linux.syscalls.process_files import install_pidfd
 from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, ULong, syscall
 from emulator.linux.task import CloneRequest, FileContext, Task
 from emulator.linux.waiting import Sleep, Sleeping
@@ -76,7 +79,10 @@ def _strings(task: Task, address: int, limit: int) -> list[bytes]:
 
 def _clone(task: Task, request: CloneRequest) -> int | Sleeping[int]:
     check(task, request)
+    if request.flags & CLONE_PIDFD:
+        task.mm.write(request.pidfd, bytes(4))  # EFAULT as long as there is no child
     child = task.kernel.lifecycle.clone(task, request)
+    install_pidfd(task, child, request.flags, request.pidfd)
     return _until_released(child) if request.flags & CLONE_VFORK else child.tid
 
 
@@ -88,7 +94,7 @@ def _until_released(child: Task) -> Sleeping[int]:
     return child.birth_tid
 
 
-CLONES = "no namespaces, pidfds, control groups or chosen tids; ptrace flags do nothing"
+CLONES = "no namespaces, control groups or chosen tids; ptrace flags do nothing"
 
 
 @syscall(aarch64=220, x86_64=56, support=Support.PARTIAL, note=CLONES)
@@ -97,7 +103,9 @@ def clone(
 ) -> int | Sleeping[int]:
     tls, child_tid = (a3, a4) if task.architecture.clone_tls_first else (a4, a3)
     flags &= 0xFFFF_FFFF
-    return _clone(task, CloneRequest(flags & ~CSIGNAL, flags & CSIGNAL, stack, parent_tid, child_tid, tls))
+    if flags & CLONE_PIDFD and flags & CLONE_PARENT_SETTID:
+        raise LinuxError(EINVAL, "clone(2) has one address for the pidfd and the tid")
+    return _clone(task, CloneRequest(flags & ~CSIGNAL, flags & CSIGNAL, stack, parent_tid, child_tid, tls, parent_tid))
 
 
 CLONE_ARGS = struct.Struct("<11Q")  # struct clone_args
@@ -114,7 +122,7 @@ def clone3(task: Task, arguments: Address, size: Size) -> int | Sleeping[int]:
     if any(data[CLONE_ARGS.size :]):
         raise LinuxError(E2BIG, "clone_args with members that nobody knows")
     fields = CLONE_ARGS.unpack(data[: CLONE_ARGS.size].ljust(CLONE_ARGS.size, b"\0"))
-    flags, _, child_tid, parent_tid, exit_signal, stack, stack_size, tls, tids, tid_count, _ = fields
+    flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, tids, tid_count, _ = fields
     if flags & (CSIGNAL | CLONE_DETACHED) or exit_signal > NSIG or bool(stack) != bool(stack_size):
         raise LinuxError(EINVAL, f"clone3 flags {flags:#x}, signal {exit_signal}, stack {stack:#x}+{stack_size:#x}")
     if flags & (CLONE_THREAD | CLONE_PARENT) and exit_signal:
@@ -122,7 +130,7 @@ def clone3(task: Task, arguments: Address, size: Size) -> int | Sleeping[int]:
     if tids or tid_count:
         task.kernel.name_once("clone3 with chosen tids is not modelled: EINVAL")
         raise LinuxError(EINVAL, "chosen tids")
-    return _clone(task, CloneRequest(flags, exit_signal, stack + stack_size, parent_tid, child_tid, tls))
+    return _clone(task, CloneRequest(flags, exit_signal, stack + stack_size, parent_tid, child_tid, tls, pidfd))
 
 
 @syscall(x86_64=57)

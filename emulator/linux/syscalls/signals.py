@@ -154,7 +154,7 @@ def sigaltstack(task: Task, new: Address, old: Address) -> int:
     return 0
 
 
-def _check_signal(signal: int) -> None:
+def check_signal(signal: int) -> None:
     if not 0 <= signal <= NSIG:
         raise LinuxError(EINVAL, f"signal {signal} is not in 0..{NSIG}")
 
@@ -174,7 +174,7 @@ def _process(task: Task, pid: int) -> Process:
 @syscall(aarch64=129, x86_64=62)
 def kill(task: Task, pid: int, signal: int) -> int:
     """-1 means all others but init, 0 the own group, other negative numbers a group."""
-    _check_signal(signal)
+    check_signal(signal)
     if pid > 0:
         targets = [_process(task, pid)]
     else:
@@ -201,7 +201,7 @@ def _thread(task: Task, pid: int, tid: int) -> Task:
     return target
 
 
-def _queued(room: bool) -> None:
+def queued(room: bool) -> None:
     """Whether a signal that queues found room."""
     if not room:
         raise LinuxError(EAGAIN, "too many signals are pending: RLIMIT_SIGPENDING is reached")
@@ -211,9 +211,9 @@ def _send_to_thread(task: Task, pid: int, tid: int, signal: int) -> int:
     if tid <= 0 or pid == 0 or pid < -1:
         raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
     target = _thread(task, pid, tid)
-    _check_signal(signal)
+    check_signal(signal)
     if signal:
-        _queued(task.kernel.send_signal(target, _user_info(task, signal, SI_TKILL)))
+        queued(task.kernel.send_signal(target, _user_info(task, signal, SI_TKILL)))
     return 0
 
 
@@ -229,7 +229,7 @@ def tgkill(task: Task, pid: int, tid: int, signal: int) -> int:
     return _send_to_thread(task, pid, tid, signal)
 
 
-def _given_info(task: Task, pid: int, signal: int, address: int) -> SignalInfo:
+def given_info(task: Task, pid: int, signal: int, address: int) -> SignalInfo:
     """What the caller filled in; only to itself it may look like the kernel's or like kill(2)'s."""
     data = bytearray(task.mm.read(address, SIGINFO_SIZE))
     data[0:4] = (signal & 0xFFFF_FFFF).to_bytes(4, "little")
@@ -241,11 +241,11 @@ def _given_info(task: Task, pid: int, signal: int, address: int) -> SignalInfo:
 
 @syscall(aarch64=138, x86_64=129)
 def rt_sigqueueinfo(task: Task, pid: int, signal: int, info: Address) -> int:
-    given = _given_info(task, pid, signal, info)
+    given = given_info(task, pid, signal, info)
     process = _process(task, pid)
-    _check_signal(signal)
+    check_signal(signal)
     if signal:
-        _queued(task.kernel.signal_process(process, given))
+        queued(task.kernel.signal_process(process, given))
     return 0
 
 
@@ -253,11 +253,11 @@ def rt_sigqueueinfo(task: Task, pid: int, signal: int, info: Address) -> int:
 def rt_tgsigqueueinfo(task: Task, pid: int, tid: int, signal: int, info: Address) -> int:
     if pid <= 0 or tid <= 0:
         raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
-    given = _given_info(task, pid, signal, info)
+    given = given_info(task, pid, signal, info)
     target = _thread(task, pid, tid)
-    _check_signal(signal)
+    check_signal(signal)
     if signal:
-        _queued(task.kernel.send_signal(target, given))
+        queued(task.kernel.send_signal(target, given))
     return 0
 
 

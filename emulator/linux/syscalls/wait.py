@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from emulator.linux.errors import ECHILD, EINVAL, ENOSYS, ESRCH, LinuxError
+from emulator.linux.errors import EAGAIN, ECHILD, EINVAL, ESRCH, LinuxError
+from emulator.linux.file import O_NONBLOCK
+from emulator.linux.process_files import process_of
 from emulator.linux.signal import (
     CLD_CONTINUED,
     CLD_EXITED,
@@ -17,7 +19,7 @@ from emulator.linux.signal import (
 )
 from emulator.linux.structures import U32
 from emulator.linux.syscalls.limits import Rusage
-from emulator.linux.syscalls.table import Address, Out, Support, UInt, syscall
+from emulator.linux.syscalls.table import Address, Out, UInt, syscall
 from emulator.linux.task import Process, Task, Usage
 from emulator.linux.waiting import Sleeping, wait_until
 
@@ -141,18 +143,24 @@ def _wanted_by_waitid(task: Task, kind: int, number: int) -> Wanted:
     if kind == P_ALL:
         return _anybody
     if kind == P_PIDFD:
-        task.kernel.name_once("waitid for a pidfd is not modelled: ENOSYS")
-        raise LinuxError(ENOSYS, "pidfds")
+        if number < 0:
+            raise LinuxError(EINVAL, f"waitid for pidfd {number}")
+        process = process_of(task.files.get(number))
+        return lambda child: child is process
     if kind not in (P_PID, P_PGID) or number < (1 if kind == P_PID else 0):
         raise LinuxError(EINVAL, f"waitid for {kind}, {number}")
     return _of_pid(number) if kind == P_PID else _of_group(number or task.pgid)
 
 
-@syscall(aarch64=95, x86_64=247, support=Support.PARTIAL, note="not for pidfds: ENOSYS, named")
+@syscall(aarch64=95, x86_64=247)
 def waitid(task: Task, kind: int, number: int, info: Address, options: UInt, usage: Out[Rusage]) -> Sleeping[int]:
     if options & ~WAITID_OPTIONS or not options & (WEXITED | WSTOPPED | WCONTINUED):
         raise LinuxError(EINVAL, f"waitid options {options:#x}")
-    event = yield from _wait(task, _wanted_by_waitid(task, kind, number), options, "waitid")
+    wanted = _wanted_by_waitid(task, kind, number)
+    only_look = kind == P_PIDFD and bool(task.files.get(number).flags & O_NONBLOCK) and not options & WNOHANG
+    event = yield from _wait(task, wanted, options | (WNOHANG if only_look else 0), "waitid")
+    if event is None and only_look:
+        raise LinuxError(EAGAIN, f"the process of pidfd {number} has nothing to tell")
     if event is not None and usage:
         usage.write(Rusage.of(event.used))
     if info:

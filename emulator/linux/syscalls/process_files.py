@@ -1,0 +1,159 @@
+"""pidfds: processes as descriptors, and what one process may do with another's memory and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from emulator.linux.cloning import CLONE_PIDFD
+from emulator.linux.errors import EFAULT, EINVAL, ESRCH, LinuxError
+from emulator.linux.file import O_NONBLOCK
+from emulator.linux.mapping import PAGE_SIZE
+from emulator.linux.process_files import ProcessFile, process_of
+from emulator.linux.signal import SI_USER, SignalInfo
+from emulator.linux.syscalls.input_output import MAX_BYTES, Piece, vectors
+from emulator.linux.syscalls.signals import check_signal, given_info, queued
+from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
+from emulator.linux.task import Task
+
+
+@syscall(aarch64=434, x86_64=434)
+def pidfd_open(task: Task, pid: int, flags: UInt) -> int:
+    """pidfd_open(2): of a process, by its main thread's number."""
+    if flags & ~O_NONBLOCK or pid <= 0:
+        raise LinuxError(EINVAL, f"pidfd_open of {pid}, flags {flags:#x}")
+    found = task.kernel.tasks.get(pid)
+    if found is None:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    if found.pid != pid:
+        raise LinuxError(EINVAL, f"{pid} is a thread of process {found.pid}")
+    return task.files.install(ProcessFile(found.process, flags), cloexec=True)
+
+
+@syscall(aarch64=424, x86_64=424)
+def pidfd_send_signal(task: Task, descriptor: int, signal: int, info: Address, flags: UInt) -> int:
+    """pidfd_send_signal(2)"""
+    if flags:
+        raise LinuxError(EINVAL, f"pidfd_send_signal flags {flags:#x}")
+    process = process_of(task.files.get(descriptor))
+    if info:
+        given = given_info(task, process.pid, signal, info)
+        if int.from_bytes(task.mm.read(info, 4), "little", signed=True) != signal:
+            raise LinuxError(EINVAL, f"the siginfo is not of signal {signal}")
+    else:
+        given = SignalInfo(signal, SI_USER, pid=task.pid, uid=task.credentials.uid)
+    check_signal(signal)
+    if process.reaped:
+        raise LinuxError(ESRCH, f"process {process.pid} has been waited for")
+    if signal:
+        queued(task.kernel.signal_process(process, given))
+    return 0
+
+
+@syscall(aarch64=438, x86_64=438)
+def pidfd_getfd(task: Task, descriptor: int, wanted: int, flags: UInt) -> int:
+    """pidfd_getfd(2): what another process has open; the guest is root and may."""
+    if flags:
+        raise LinuxError(EINVAL, f"pidfd_getfd flags {flags:#x}")
+    process = process_of(task.files.get(descriptor))
+    if not process.threads:
+        raise LinuxError(ESRCH, f"process {process.pid} has ended")
+    return task.files.install(process.threads[0].files.get(wanted), cloexec=True)
+
+
+def install_pidfd(task: Task, child: Task, flags: int, address: int) -> None:
+    """CLONE_PIDFD: the parent gets one of its child."""
+    if flags & CLONE_PIDFD:
+        descriptor = task.files.install(ProcessFile(child.process), cloexec=True)
+        task.mm.write(address, descriptor.to_bytes(4, "little"))
+
+
+# ---- another process's memory
+
+
+def _by_page(pieces: list[Piece]) -> Iterator[Piece]:
+    """The same memory in parts that lie within a page each."""
+    for base, length in pieces:
+        while length:
+            part = min(length, PAGE_SIZE - base % PAGE_SIZE)
+            yield base, part
+            base, length = base + part, length - part
+
+
+def _process_vm(
+    task: Task, pid: int, local: int, local_count: int, remote: int, remote_count: int, flags: int, *, write: bool
+) -> int:
+    """Move page by page until one side is used up or cannot be reached; EFAULT if nothing could be moved."""
+    if flags:
+        raise LinuxError(EINVAL, f"process_vm flags {flags:#x}")
+    own, others = vectors(task, local, local_count), vectors(task, remote, remote_count)
+    found = task.kernel.tasks.get(pid)
+    if found is None or found.exit_code is not None:
+        raise LinuxError(ESRCH, f"process {pid} does not exist")
+    room = min(sum(length for _, length in own), sum(length for _, length in others), MAX_BYTES)
+    pairs = _by_page(own)
+    at, left = 0, 0
+    done = 0
+    for base, length in _by_page(others):
+        length = min(length, room - done)
+        moved = 0
+        while moved < length:
+            if not left:
+                at, left = next(pairs)
+            count = min(left, length - moved)
+            try:
+                if write:
+                    found.mm.write(base + moved, task.mm.read(at, count))
+                else:
+                    task.mm.write(at, found.mm.read(base + moved, count))
+            except LinuxError as error:
+                if done + moved and error.code == EFAULT:
+                    return done + moved
+                raise
+            at, left, moved = at + count, left - count, moved + count
+        done += length
+    return done
+
+
+@syscall(aarch64=270, x86_64=310)
+def process_vm_readv(
+    task: Task, pid: int, local: Address, local_count: int, remote: Address, remote_count: int, flags: ULong
+) -> int:
+    """process_vm_readv(2)"""
+    return _process_vm(task, pid, local, local_count, remote, remote_count, flags, write=False)
+
+
+@syscall(aarch64=271, x86_64=311)
+def process_vm_writev(
+    task: Task, pid: int, local: Address, local_count: int, remote: Address, remote_count: int, flags: ULong
+) -> int:
+    """process_vm_writev(2)"""
+    return _process_vm(task, pid, local, local_count, remote, remote_count, flags, write=True)
+
+
+# ---- kcmp
+
+KCMP_FILE, KCMP_VM, KCMP_FILES, KCMP_FS, KCMP_SIGHAND, KCMP_IO, KCMP_SYSVSEM, KCMP_EPOLL_TFD = range(8)
+DIFFERENT = 3  # without an order, which kcmp(2) allows: it would be that of addresses
+RESOURCES: dict[int, Callable[[Task], object]] = {
+    KCMP_VM: lambda task: task.mm,
+    KCMP_FILES: lambda task: task.files,
+    KCMP_FS: lambda task: task.fs,
+    KCMP_SIGHAND: lambda task: task.signals.actions,
+}
+
+
+@syscall(
+    aarch64=272, x86_64=312, support=Support.PARTIAL, note="not KCMP_IO, KCMP_SYSVSEM, KCMP_EPOLL_TFD: EINVAL; no order"
+)
+def kcmp(task: Task, pid1: int, pid2: int, kind: int, index1: ULong, index2: ULong) -> int:
+    """kcmp(2): whether two tasks have the same open file, memory, descriptors ..."""
+    tasks = [task.kernel.tasks.get(pid) for pid in (pid1, pid2)]
+    one, other = tasks
+    if one is None or other is None:
+        raise LinuxError(ESRCH, f"task {pid2 if one is not None else pid1} does not exist")
+    if kind == KCMP_FILE:
+        files = [one.files.get(index1 & 0xFFFF_FFFF), other.files.get(index2 & 0xFFFF_FFFF)]
+        return 0 if files[0] is files[1] else DIFFERENT
+    if kind not in RESOURCES:
+        raise LinuxError(EINVAL, f"kcmp of {kind}")
+    return 0 if RESOURCES[kind](one) is RESOURCES[kind](other) else DIFFERENT

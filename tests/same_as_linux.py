@@ -1,0 +1,49 @@
+"""Programs that print what system calls answer: the same on this machine, for both ISAs, as natively on this Linux."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import require
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+
+COMPILERS = {
+    "x86_64": ("gcc", "gcc"),
+    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+}
+FLAGS = ("-O1", "-static", "-pthread", "-w")
+TIMEOUT_S = 60
+
+
+def native(source: Path, directory: Path) -> list[str]:
+    """What the program prints here, compiled for this host. Its current directory is `directory`, emptied of it."""
+    program = directory / "native"
+    subprocess.run([require.command("gcc", "gcc"), *FLAGS, "-o", program, source], check=True)
+    done = subprocess.run(
+        [program], cwd=directory, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        timeout=TIMEOUT_S, umask=0o022,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def ours(source: Path, directory: Path, isa: str, cpus: int = 1) -> tuple[list[str], list[str]]:
+    """What it prints on this machine, and what the user is told."""
+    program = directory / "program"
+    subprocess.run([require.command(*COMPILERS[isa]), *FLAGS, "-o", program, source], check=True)
+    working = directory / "ours"
+    working.mkdir()
+    messages: list[str] = []
+    output = directory / "output"
+    with output.open("wb") as out, open(os.devnull, "rb") as null:
+        machine = Machine(MachineConfig(isa=isa, memory_bytes=512 << 20, cpus=cpus))
+        machine.kernel.messages = messages.append
+        descriptors = null.fileno(), out.fileno(), out.fileno()
+        machine.start(Program(str(program), ("program",), (), str(working), *descriptors))
+        status = machine.run()
+    text = output.read_text()
+    assert status == 0, (text, messages)
+    return text.splitlines(), messages

@@ -16,6 +16,7 @@ from emulator.run_limits import RunLimits
 MEMORY_BYTES = 4 << 30
 QUANTUM_CYCLES = 1000
 MOST_TASKS = 4096
+MOST_CPUS = 64  # that a mask of a word has room for
 
 
 @dataclass(frozen=True, slots=True)

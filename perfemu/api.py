@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
+from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
@@ -127,16 +128,20 @@ def run(
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
     cwd: str | os.PathLike[str] | None = None,
+    cpus: int = 1,
+    quantum: int = QUANTUM_CYCLES,
+    seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
 ) -> RunResult:
     """Run a program to its end.
 
     `core` is a name or a core file, None the ISA's default; `core_changes` are as --set takes them: "l1d.size=64KiB".
+    `cpus`, `quantum` (cycles) and `seed` are --cpus, --quantum and --seed.
     `environment` replaces the guest's small default. `input` is its standard input (yours, if not given). With
     `capture` its output is in the result, not on your terminal. Raises PerfemuError if the program cannot be started.
     """
-    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd)
+    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd, cpus, quantum, seed)
     with _Streams(input, capture) as streams:
         session = Session(streams.connect(settings))
         ending = session.run()
@@ -164,6 +169,9 @@ def stat(
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
     cwd: str | os.PathLike[str] | None = None,
+    cpus: int = 1,
+    quantum: int = QUANTUM_CYCLES,
+    seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
 ) -> StatResult:
@@ -173,9 +181,8 @@ def stat(
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
-    settings = replace(
-        _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd), counters=counters
-    )
+    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd, cpus, quantum, seed)
+    settings = replace(settings, counters=counters)
     with _Streams(input, capture) as streams:
         counted = count(
             streams.connect(settings),
@@ -203,6 +210,9 @@ def record(
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
     cwd: str | os.PathLike[str] | None = None,
+    cpus: int = 1,
+    quantum: int = QUANTUM_CYCLES,
+    seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
 ) -> Recording:
@@ -210,9 +220,8 @@ def record(
 
     There is a sample every `period` events, or else `frequency_hz` in a second. For the rest see `run` and `stat`.
     """
-    settings = replace(
-        _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd), counters=counters
-    )
+    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd, cpus, quantum, seed)
+    settings = replace(settings, counters=counters)
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
     path = os.fspath(output)
     with _Streams(input, capture) as streams:
@@ -266,9 +275,16 @@ def _settings(
     environment: Mapping[str, str] | None,
     writable_paths: Iterable[str | os.PathLike[str]],
     cwd: str | os.PathLike[str] | None,
+    cpus: int,
+    quantum: int,
+    seed: int | None,
 ) -> GuestSettings:
     if isinstance(argv, str) or not argv:
         raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
+    if not 1 <= cpus <= MOST_CPUS:
+        raise ValueError(f"cpus={cpus}: 1 to {MOST_CPUS}")
+    if quantum < 1:
+        raise ValueError(f"quantum={quantum}: at least one cycle")
     return GuestSettings(
         argv=tuple(os.fspath(argument) for argument in argv),
         core=None if core is None else os.fspath(core),
@@ -277,6 +293,9 @@ def _settings(
         writable_paths=tuple(os.path.abspath(path) for path in writable_paths),
         environment=DEFAULT_ENVIRONMENT if environment is None else tuple(environment.items()),
         cwd=os.path.abspath(cwd) if cwd is not None else os.getcwd(),
+        cpus=cpus,
+        quantum=quantum,
+        schedule_seed=seed,
     )
 
 

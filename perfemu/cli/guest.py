@@ -7,7 +7,7 @@ import os
 import re
 from decimal import Decimal, InvalidOperation
 
-from emulator.machine import MEMORY_BYTES, MOST_TASKS, QUANTUM_CYCLES
+from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
 from perfemu.cores import core, default_cores
@@ -16,7 +16,6 @@ from perfemu.environment import guest_environment
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.session import GuestSettings
 
-MOST_CPUS = 64  # that a mask of a word has room for
 LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
 _SIZE = re.compile(r"(\d{1,12})([kKmMgG]?)i?[bB]?")
 _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}

@@ -89,3 +89,24 @@ def test_input_output_environment_and_directory(tmp_path: Path) -> None:
     assert recording.sample_count == len(samples) > 0
     assert {sample.period for _, sample in samples} == {1000}
     assert os.path.getsize(recording.path) > 0
+
+
+def test_program_finds_the_cpus_it_was_given(tmp_path: Path) -> None:
+    require.command("nproc", "coreutils")
+    result = perfemu.run(["/usr/bin/nproc"], cpus=3, quantum=100, seed=5, core="ideal", capture=True)
+    assert result.stdout == b"3\n"
+    counted = perfemu.stat(["/usr/bin/nproc"], ["instructions"], cpus=2, core="ideal", capture=True)
+    assert counted.stdout == b"2\n"
+    recording = perfemu.record(
+        ["/usr/bin/nproc"], period=10_000, cpus=4, core="ideal", output=tmp_path / "data", capture=True
+    )
+    assert recording.stdout == b"4\n"
+    assert {sample.cpu for _, sample in recording.samples()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [({"cpus": 0}, "1 to 64"), ({"cpus": 65}, "1 to 64"), ({"quantum": 0}, "one cycle")]
+)
+def test_machine_that_cannot_be_is_refused(wrong: dict[str, int], right: str) -> None:
+    with pytest.raises(ValueError, match=right):
+        perfemu.run([LOOP["x86_64"]], **wrong)  # type: ignore[arg-type]

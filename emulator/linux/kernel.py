@@ -19,8 +19,10 @@ from emulator.linux.exceptions import REGISTERS, exception_info, fault_info
 from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import FileTree
 from emulator.linux.futexes import Futexes
+from emulator.linux.ipc import Ipc
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
+from emulator.linux.mapping import MappedFile
 from emulator.linux.page_cache import PageCache
 from emulator.linux.program import Program
 from emulator.linux.random import Random
@@ -83,6 +85,7 @@ class Kernel:
         self.messages: Callable[[str], None] = _to_stderr
         self._said: set[str] = set()
         self.page_cache = PageCache(memory)
+        self.ipc = Ipc(self.page_cache, self)
         loader = Loader(self.architecture, memory, self.page_cache, self.random, memory.allocate())
         self.file_tree = FileTree(
             now=clock.realtime_ns,
@@ -142,6 +145,11 @@ class Kernel:
     def calling(self) -> Task:
         """The task for which the machine works at the moment: it made the system call."""
         return self.running(self.scheduler.executing.cpu)
+
+    def mappings_of(self, file: MappedFile) -> int:
+        """How many mappings of all processes show a file."""
+        memories = {task.mm for task in self.tasks.values() if task.exit_code is None}
+        return sum(mm.mappings.count(file) for mm in memories)
 
     def name_once(self, message: str) -> None:
         """Say something to the user, if it has not been said. A guest that causes ever new messages is cut off."""

@@ -275,6 +275,7 @@ class Lifecycle:
             timer.cancel()
         for thread in list(process.threads):
             self._end_task(thread, status)
+        self._kernel.ipc.semaphores.undo(process, process.pid)
         process.ended.wake()
         self._leave_children(process)
         if process is self.first.process:

@@ -65,6 +65,10 @@ class MappingList:
         """Whether any mapping is of this file, or of this opening of a device."""
         return (file, holder) in self._uses
 
+    def count(self, file: MappedFile) -> int:
+        """How many mappings show this file."""
+        return self._uses.get((file, None), 0)
+
     def _count(self, mapping: Mapping, change: int) -> None:
         if mapping.file is None:
             return

@@ -37,12 +37,13 @@ from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, 
 MAX_MAPPINGS = 65_530  # vm.max_map_count
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class SharedMemory:
     """What stands behind MAP_SHARED | MAP_ANONYMOUS: pages that are zero at first and live in the page cache."""
 
     identity: MappedFile
     length: int
+    is_kept: bool = False  # also when nobody has mapped it: its owner frees the pages
 
     def size(self) -> int:
         return self.length
@@ -140,7 +141,8 @@ class MemoryMap:
         if cached.sharers:
             return
         if isinstance(content, SharedMemory):
-            self._page_cache.forget(content)
+            if not content.is_kept:
+                self._page_cache.forget(content)
         else:
             cached.dirty.clear()
 

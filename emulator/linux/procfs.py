@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from emulator.cpu import Cpu
+from emulator.linux import message_queues, shared_segments
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
@@ -113,6 +114,16 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "sys/fs/file-max": lambda kernel: "9223372036854775807\n",
     "sys/fs/nr_open": lambda kernel: f"{MAX_OPEN_FILES}\n",
     "sys/fs/pipe-max-size": lambda kernel: f"{MOST_CAPACITY_BYTES}\n",
+    "sys/kernel/msgmax": lambda kernel: f"{message_queues.MOST_MESSAGE_BYTES}\n",
+    "sys/kernel/msgmnb": lambda kernel: f"{message_queues.MOST_QUEUE_BYTES}\n",
+    "sys/kernel/msgmni": lambda kernel: f"{message_queues.MOST_QUEUES}\n",
+    "sys/kernel/sem": lambda kernel: "32000\t1024000000\t500\t32000\n",
+    "sys/kernel/shmall": lambda kernel: f"{shared_segments.MOST_BYTES}\n",
+    "sys/kernel/shmmax": lambda kernel: f"{shared_segments.MOST_BYTES}\n",
+    "sys/kernel/shmmni": lambda kernel: f"{shared_segments.MOST_SEGMENTS}\n",
+    "sysvipc/msg": lambda kernel: kernel.ipc.queues.text(),
+    "sysvipc/sem": lambda kernel: kernel.ipc.semaphores.text(),
+    "sysvipc/shm": lambda kernel: kernel.ipc.segments.text(),
     "sys/kernel/hostname": lambda kernel: f"{HOST_NAME}\n",
     "sys/kernel/kptr_restrict": lambda kernel: "0\n",
     "sys/kernel/nmi_watchdog": lambda kernel: "0\n",

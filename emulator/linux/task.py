@@ -15,6 +15,7 @@ from emulator.linux.file import FileTable
 from emulator.linux.file_tree import FileTree
 from emulator.linux.futexes import Futexes
 from emulator.linux.interval_timers import IntervalTimer
+from emulator.linux.ipc import Ipc
 from emulator.linux.limits import Limits
 from emulator.linux.mm import MemoryMap
 from emulator.linux.random import Random
@@ -115,6 +116,8 @@ class KernelServices(Protocol):
     def lifecycle(self) -> LifecycleServices: ...
     @property
     def futexes(self) -> Futexes: ...
+    @property
+    def ipc(self) -> Ipc: ...
 
     def name_once(self, message: str) -> None:
         """A one-line diagnostic for the user, unless the same was given before."""

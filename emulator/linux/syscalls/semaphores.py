@@ -1,0 +1,135 @@
+"""Semaphores of System V: semget, semop, semtimedop, semctl. ipc/sem.c"""
+
+from __future__ import annotations
+
+import struct
+
+from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, LinuxError
+from emulator.linux.ipc_objects import PERMISSIONS
+from emulator.linux.semaphores import (
+    MOST_IN_ALL,
+    MOST_IN_SET,
+    MOST_KEPT,
+    MOST_OPERATIONS,
+    MOST_SETS,
+    MOST_VALUE,
+    Operation,
+    SemaphoreSet,
+)
+from emulator.linux.structures import Timespec
+from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
+from emulator.linux.syscalls.table import Address, OptionalIn, UInt, ULong, syscall
+from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping
+
+GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL = range(11, 18)  # uapi/linux/sem.h
+SEM_STAT, SEM_INFO, SEM_STAT_ANY = 18, 19, 20
+OPERATION = struct.Struct("<Hhh")  # struct sembuf
+LIMITS = struct.Struct("<10i")  # struct seminfo: map mni mns mnu msl opm ume usz vmx aem
+UNDO_BYTES = 20  # SEMUSZ
+
+
+@syscall(aarch64=190, x86_64=64)
+def semget(task: Task, key: int, count: int, flags: int) -> int:
+    """semget(2)"""
+    sets = task.kernel.ipc.semaphores
+    if not 0 <= count <= MOST_IN_SET:
+        raise LinuxError(EINVAL, f"{count} semaphores")
+
+    def make() -> SemaphoreSet:
+        if not count:
+            raise LinuxError(EINVAL, "no semaphores")
+        if sets.used + count > MOST_KEPT:
+            raise LinuxError(ENOSPC, f"more than {MOST_KEPT} semaphores")
+        return SemaphoreSet(permissions(task, key, flags), [0] * count, now_s(task), lambda: now_s(task))
+
+    def check(found: SemaphoreSet) -> None:
+        if count > len(found.values):
+            raise LinuxError(EINVAL, f"the set has {len(found.values)} semaphores, not {count}")
+
+    return sets.get(key, flags, make, check)
+
+
+@syscall(aarch64=193, x86_64=65)
+def semop(task: Task, number: int, operations: Address, count: UInt) -> int | Sleeping[int]:
+    """semop(2)"""
+    return _operate(task, number, operations, count, None)
+
+
+@syscall(aarch64=192, x86_64=220)
+def semtimedop(
+    task: Task, number: int, operations: Address, count: UInt, timeout: OptionalIn[Timespec]
+) -> int | Sleeping[int]:
+    """semtimedop(2). The timeout is relative."""
+    return _operate(task, number, operations, count, timeout)
+
+
+def _operate(task: Task, number: int, address: int, count: int, timeout: Timespec | None) -> int | Sleeping[int]:
+    if count < 1 or number < 0:
+        raise LinuxError(EINVAL, f"{count} operations on semaphore set {number}")
+    if count > MOST_OPERATIONS:
+        raise LinuxError(E2BIG, f"{count} operations; at most {MOST_OPERATIONS}")
+    operations = [Operation(*each) for each in OPERATION.iter_unpack(task.mm.read(address, count * OPERATION.size))]
+    until_ns = None if timeout is None else task.clock.elapsed_ns() + timeout.ns()
+    found = task.kernel.ipc.semaphores.find(number)
+    return found.operate(task, task.process, task.pid, operations, until_ns)
+
+
+@syscall(aarch64=191, x86_64=66)
+def semctl(task: Task, number: int, index: int, command: int, argument: ULong) -> int:
+    """semctl(2). `argument` is a number or an address (union semun)."""
+    sets = task.kernel.ipc.semaphores
+    if number < 0:
+        raise LinuxError(EINVAL, f"semaphore set {number}")
+    if command in (IPC_INFO, SEM_INFO):
+        kept = (len(sets), sets.used) if command == SEM_INFO else (UNDO_BYTES, MOST_VALUE)
+        limits = MOST_IN_ALL, MOST_SETS, MOST_IN_ALL, MOST_IN_ALL, MOST_IN_SET, MOST_OPERATIONS, MOST_OPERATIONS
+        task.mm.write(argument, LIMITS.pack(*limits, kept[0], MOST_VALUE, kept[1]))
+        return sets.highest_index
+    if command in (SEM_STAT, SEM_STAT_ANY):
+        found = sets.at_index(number)
+        _write_status(task, found, argument)
+        return found.id
+    if command == IPC_STAT:
+        _write_status(task, sets.find(number), argument)
+        return 0
+    if command == IPC_SET:
+        given = task.mm.read(argument, PERMISSIONS.size)
+        found = sets.find(number)
+        found.permissions.change(given)
+        found.changed_s = now_s(task)
+        return 0
+    if command == IPC_RMID:
+        found = sets.find(number)
+        sets.remove(found)
+        found.give_up()
+        return 0
+    if command not in (GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL):
+        raise LinuxError(EINVAL, f"semctl command {command}")
+    return _of_values(task, sets.find(number), index, command, argument)
+
+
+def _write_status(task: Task, found: SemaphoreSet, address: int) -> None:
+    task.mm.write(address, found.status(padded=task.architecture.isa == "x86_64"))
+
+
+def _of_values(task: Task, found: SemaphoreSet, index: int, command: int, argument: int) -> int:
+    count = len(found.values)
+    if command == GETALL:
+        task.mm.write(argument, struct.pack(f"<{count}H", *found.values))
+        return 0
+    if command == SETALL:
+        values = struct.unpack(f"<{count}H", task.mm.read(argument, 2 * count))
+        found.set(dict(enumerate(values)), task.pid)
+        return 0
+    if not 0 <= index < count:
+        raise LinuxError(EINVAL, f"semaphore {index} of {count}")
+    if command == SETVAL:
+        value = (argument & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+        found.set({index: value}, task.pid)
+        return 0
+    if command == GETVAL:
+        return found.values[index]
+    if command == GETPID:
+        return found.pids[index]
+    return found.count_waiting(index, for_zero=command == GETZCNT)

@@ -132,8 +132,9 @@ static void semaphores(void) {
     }
     while (semctl(id, 2, GETNCNT) != 1) usleep(1000);
     SHOW(semctl(id, 2, GETZCNT));
-    SHOW(operate(id, 2, 1, 0));
+    int freed = operate(id, 2, 1, 0);
     waitpid(child, NULL, 0);
+    SHOW(freed);
     semctl(id, 0, GETALL, values);
     printf("%d %d %d\n", values[0], values[1], values[2]);
 
@@ -143,8 +144,9 @@ static void semaphores(void) {
         _exit(0);
     }
     while (semctl(id, 0, GETZCNT) != 1) usleep(1000);
-    SHOW(semctl(id, 0, SETVAL, 0));
+    int zero = semctl(id, 0, SETVAL, 0);
     waitpid(child, NULL, 0);
+    SHOW(zero);
 
     child = fork();
     if (!child) {
@@ -152,8 +154,9 @@ static void semaphores(void) {
         _exit(0);
     }
     while (semctl(id, 0, GETNCNT) != 1) usleep(1000);
-    SHOW(semctl(id, 0, IPC_RMID));
+    int removed = semctl(id, 0, IPC_RMID);
     waitpid(child, NULL, 0);
+    SHOW(removed);
     SHOW(operate(id, 0, 1, 0));
     SHOW(semctl(id, 0, GETVAL));
 }
@@ -203,8 +206,9 @@ static void queues(void) {
         _exit(0);
     }
     usleep(20000);
-    SHOW(msgrcv(id, &in, 9000, 0, 0));
+    int taken = msgrcv(id, &in, 9000, 0, 0);
     waitpid(child, NULL, 0);
+    SHOW(taken);
     SHOW(msgrcv(id, &in, 9000, 0, 0));
     SHOW(msgrcv(id, &in, 9000, 0, 0));
     child = fork();
@@ -215,10 +219,12 @@ static void queues(void) {
     }
     usleep(20000);
     out.type = 9;
-    SHOW(msgsnd(id, &out, 2, 0));
+    int sent = msgsnd(id, &out, 2, 0);
     usleep(20000);
-    SHOW(msgctl(id, IPC_RMID, NULL));
+    int removed = msgctl(id, IPC_RMID, NULL);
     waitpid(child, NULL, 0);
+    SHOW(sent);
+    SHOW(removed);
     SHOW(msgsnd(id, &out, 2, 0));
     SHOW(msgctl(id, IPC_STAT, &of));
     id = msgget(IPC_PRIVATE, 0600);

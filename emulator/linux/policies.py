@@ -1,4 +1,7 @@
-"""Policies: who goes before whom on a CPU, and for how long. sched(7)."""
+"""Policies: who goes before whom on a CPU, and for how long. sched(7).
+
+Tasks without real-time priority share a CPU by *virtual time* (vruntime): the cycles that each has executed, divided by
+its weight. The one with the least goes next."""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ POLICIES = (SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DE
 REAL_TIME = (SCHED_FIFO, SCHED_RR)
 
 SLICE_NS = 3_000_000  # of a task with nice 0 while others wait (sched_base_slice_ns on a small machine)
+# A sleeper's virtual time stays behind that of its CPU, but by no more than this: half of what CFS calls its latency.
+SLEEPER_CREDIT_NS = 3_000_000
+# A task that wakes takes the CPU at once from one that is this far ahead of it (CFS's wakeup_granularity).
+WAKEUP_GRANULARITY_NS = 1_000_000
 ROUND_ROBIN_NS = 100_000_000  # of SCHED_RR (RR_TIMESLICE)
 # kernel/sched/core.c, sched_prio_to_weight: the share of a task by its nice value, -20 to 19
 WEIGHTS = (
@@ -43,5 +50,21 @@ def slice_cycles(task: Scheduled, normal: int, round_robin: int) -> int | None:
         return None
     if task.policy == SCHED_RR:
         return round_robin
-    weight = IDLE_WEIGHT if task.policy == SCHED_IDLE else WEIGHTS[task.nice + 20]
-    return max(normal * weight // NORMAL_WEIGHT, 1)
+    return max(normal * weight(task) // NORMAL_WEIGHT, 1)
+
+
+def weight(task: Scheduled) -> int:
+    """Its share, where one of nice 0 has ``NORMAL_WEIGHT``."""
+    return IDLE_WEIGHT if task.policy == SCHED_IDLE else WEIGHTS[task.nice + 20]
+
+
+def virtual(task: Scheduled, cycles: int) -> int:
+    """By how much its virtual time goes on while it executes `cycles`."""
+    return cycles if task.nice == 0 and task.policy != SCHED_IDLE else cycles * NORMAL_WEIGHT // weight(task)
+
+
+def may_preempt(woken: Scheduled, current: Scheduled) -> bool:
+    """Whether a task that wakes may take the CPU from another at all, both without real-time priority."""
+    if current.policy == SCHED_IDLE and woken.policy != SCHED_IDLE:
+        return True
+    return woken.policy not in (SCHED_BATCH, SCHED_IDLE)

@@ -1,13 +1,19 @@
-"""RunQueue: the tasks of one CPU: the one that it executes, those that wait for it, and its timers."""
+"""RunQueue: the tasks of one CPU: the one that it executes, those that wait for it, and its timers.
+
+Those that wait are in the order in which they will go: higher real-time priorities first, then by virtual time (see
+``policies``), then first come, first served. The queue's own virtual time is the least of its tasks', and never goes
+back. Who comes from sleep or from another CPU starts no more than a sleeper's credit away from it: so nobody lives on
+what it did not use long ago, and no two CPUs' virtual times are compared.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.policies import rank
+from emulator.linux.policies import SCHED_IDLE, SLEEPER_CREDIT_NS, WAKEUP_GRANULARITY_NS, may_preempt, rank, virtual
 from emulator.linux.task import Task
 from emulator.linux.timers import FOREVER, Timers
 
@@ -21,20 +27,77 @@ class RunQueue:
         self.current: Task | None = None
         self.departing = False  # the current task sleeps, or has to go elsewhere
         self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
-        self.waiting: deque[Task] = deque()
+        self.waiting: list[Task] = []
         self.slice_end = 0  # cycle
+        self._virtual_cycles = 0
+        self._credit_cycles = clock.cycle_at(SLEEPER_CREDIT_NS)
+        self._granularity_cycles = clock.cycle_at(WAKEUP_GRANULARITY_NS)
 
     def cycles(self) -> int:
         return self.cpu.core.cycles
 
     def insert(self, task: Task, *, first: bool = False) -> None:
-        """Behind all of its rank and of higher ones, or before those of its rank."""
-        waiting, own = self.waiting, rank(task)
-        if not first and (not waiting or rank(waiting[-1]) >= own):
+        """Behind all that go before it, and its equals; with `first` before those."""
+        waiting, own = self.waiting, _order(task)
+        if not first and (not waiting or _order(waiting[-1]) <= own):
             waiting.append(task)
             return
-        place = sum(rank(other) > own or (not first and rank(other) == own) for other in waiting)
+        place = (bisect_left if first else bisect_right)(waiting, own, key=_order)
         waiting.insert(place, task)
+
+    def arrive(self, task: Task) -> None:
+        """... from sleep, from another CPU, or from nowhere."""
+        now = self._virtual_now()
+        task.virtual_cycles = min(max(task.virtual_cycles, now - self._credit_cycles), now + self._credit_cycles)
+        self.insert(task)
+
+    def welcome(self, task: Task) -> None:
+        """A new one: it has had as much as the current task, mostly its parent."""
+        task.virtual_cycles = self._virtual_now() if self.current is None else self.virtual_time(self.current)
+
+    def _virtual_now(self) -> int:
+        tasks = [self.current] if self.current is not None else []
+        tasks += self.waiting[:1]
+        if tasks and not any(rank(task) for task in tasks):
+            self._virtual_cycles = max(self._virtual_cycles, min(map(self.virtual_time, tasks)))
+        return self._virtual_cycles
+
+    def virtual_time(self, task: Task) -> int:
+        """... of one that waits here, or is current."""
+        if task is not self.current:
+            return task.virtual_cycles
+        return task.virtual_cycles + virtual(task, self.cpu.core.cycles - task.charged_at)
+
+    def charge(self, task: Task) -> None:
+        """The current task pays for what it has executed until now."""
+        task.virtual_cycles = self.virtual_time(task)
+        task.charged_at = self.cpu.core.cycles
+
+    def preempts(self, woken: Task) -> bool:
+        """Whether a task that has just woken takes the CPU before the current one's slice is over."""
+        current = self.current
+        if current is None or rank(current) or rank(woken) or not may_preempt(woken, current):
+            return False
+        if current.policy == SCHED_IDLE != woken.policy:
+            return True
+        ahead = self.virtual_time(current) - woken.virtual_cycles
+        return ahead > virtual(woken, self._granularity_cycles)
+
+    def goes_on(self) -> bool:
+        """Whether the current task, whose slice is over, has still had much less than the others."""
+        current, first = self.current, self.waiting[0]
+        assert current is not None, "an idle CPU has no slice"
+        if rank(current) or rank(first):
+            return False
+        return first.virtual_cycles - self.virtual_time(current) > self._granularity_cycles
+
+    def give_way(self) -> None:
+        """The current task goes behind all of its rank."""
+        current = self.current
+        if current is None or rank(current) or not self.waiting or rank(self.waiting[-1]):
+            return
+        behind = self.waiting[-1].virtual_cycles - self.virtual_time(current)
+        current.virtual_cycles += max(behind, 0)
 
     @property
     def is_idle(self) -> bool:
@@ -49,3 +112,8 @@ class RunQueue:
         if self.waiting:
             due = min(due, self.waiting[0].ready_at)
         return max(now, due) if due < FOREVER else None
+
+
+def _order(task: Task) -> tuple[int, int]:
+    own = rank(task)
+    return (-own, 0) if own else (0, task.virtual_cycles)

@@ -5,10 +5,11 @@ lowest: a busy one's own, an idle one's first timer; the lowest number where the
 its next timer, to the end of its task's slice where others wait, and no more than a quantum where another CPU is busy,
 so that no two are further apart than that. With one busy CPU there are no turns but what timers make.
 
-Each CPU has a queue, first come, first served, after those of higher real-time priority. A task that wakes comes to
-the end of the queue of the CPU that it ran on last, or to the lowest idle one that it may run on; a CPU that becomes
-idle takes from the longest queue. Nothing happens before its cause: a task made ready by a CPU that is ahead waits
-until its own CPU has come so far. With a seed, lengths, ties and idle CPUs are drawn (``Choices``).
+Each CPU has a queue (``RunQueue``): higher real-time priorities first, then who has had least of the CPU. A task that
+wakes comes to the queue of the CPU that it ran on last, or to the lowest idle one that it may run on, and takes the CPU
+at once from one that has had a millisecond more; a CPU that becomes idle takes from the longest queue. Nothing happens
+before its cause: a task made ready by a CPU that is ahead waits until its own CPU has come so far. With a seed, the
+lengths, ties and idle CPUs are drawn (``Choices``).
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ class Scheduler:
         until = queue.timers.next_cycle()
         if queue.waiting:
             if queue.waiting[0].ready_at <= now:
-                self._come(queue, queue.waiting.popleft())
+                self._come(queue, queue.waiting.pop(0))
                 return
             until = min(until, queue.waiting[0].ready_at)
         queue.cpu.idle(until - now)
@@ -216,7 +217,14 @@ class Scheduler:
         return until
 
     def _slice_is_over(self, queue: RunQueue, now: int) -> bool:
-        return bool(queue.waiting) and now >= self._gives_way_at(queue)
+        """Whether the current task has to give way now."""
+        if not queue.waiting or now < self._gives_way_at(queue):
+            return False
+        if queue.goes_on():
+            assert queue.current is not None, "that is who goes on"
+            queue.slice_end = now + self._slice(queue.current)
+            return False
+        return True
 
     def _gives_way_at(self, queue: RunQueue) -> int:
         """The cycle at which the first of those who wait takes the CPU from the current task."""
@@ -235,10 +243,12 @@ class Scheduler:
         now = queue.cpu.core.cycles
         if task.ready_at >= FOREVER:  # it is already in a queue
             task.ready_at = max(task.ready_at - FOREVER, now)
+        else:
+            queue.charge(task)
+        following = self._pick(queue)
         if not queue.departing:
             task.ready_at = now
             queue.insert(task, first=now < queue.slice_end)  # who is driven away comes again before its equals
-        following = self._pick(queue)
         self._leave(queue, task, following, preempted=not queue.departing)
         if following is not None:
             self._come(queue, following)
@@ -246,14 +256,14 @@ class Scheduler:
     def _pick(self, queue: RunQueue) -> Task | None:
         """Who comes next: the first of the queue, if it is ready, or for an empty one the first of the longest."""
         if queue.waiting:
-            return queue.waiting.popleft() if queue.waiting[0].ready_at <= queue.cpu.core.cycles else None
+            return queue.waiting.pop(0) if queue.waiting[0].ready_at <= queue.cpu.core.cycles else None
         for other in sorted(self.queues, key=lambda other: -len(other.waiting)):
             for task in other.waiting:
                 if other is not queue and other.current is not task and task.affinity >> queue.cpu.number & 1:
                     other.waiting.remove(task)
                     if task.ready_at <= queue.cpu.core.cycles:
                         return task
-                    queue.insert(task)
+                    queue.arrive(task)
                     return None
         return None
 
@@ -279,7 +289,7 @@ class Scheduler:
         if queue.loaded is not task:
             self._load(queue, task)
         queue.current = task
-        task.running_since = cpu.core.cycles
+        task.running_since = task.charged_at = cpu.core.cycles
         for timer in task.process.cpu_timers:
             timer.resume(task, queue.timers)
         queue.slice_end = task.running_since + self._slice(task)
@@ -319,7 +329,7 @@ class Scheduler:
         """The machine's first task is on the first CPU from the beginning; `start` tells that it runs."""
         queue = self.queues[0]
         queue.current = queue.loaded = task
-        task.running_since = queue.cpu.core.cycles
+        task.running_since = task.charged_at = queue.cpu.core.cycles
         self.attention = True
 
     def start(self, task: Task) -> None:
@@ -332,6 +342,7 @@ class Scheduler:
         task.state = TaskState.RUNNABLE
         queue = self._place(task)
         task.cpu = queue.cpu
+        queue.welcome(task)
         self._append(queue, task)
 
     def remove(self, task: Task) -> None:
@@ -390,12 +401,15 @@ class Scheduler:
         if tracepoints.sched_wakeup:
             tracepoints.sched_wakeup.fire(task, queue.cpu)
         self._append(queue, task)
+        if queue.preempts(task):
+            queue.slice_end = min(queue.slice_end, task.ready_at)
 
     def _append(self, queue: RunQueue, task: Task) -> None:
         task.ready_at = self.executing.cpu.core.cycles
         if task.running_since is not None:  # on a CPU that it has yet to leave: until then it comes onto no other
             task.ready_at += FOREVER
-        queue.insert(task)
+            self.queues[task.cpu.number].charge(task)
+        queue.arrive(task)
         self.attention = True
 
     def _place(self, task: Task) -> RunQueue:
@@ -420,7 +434,9 @@ class Scheduler:
 
     def yield_(self, task: Task) -> None:
         """The current task lets the others of its CPU go first."""
-        self.queues[task.cpu.number].slice_end = 0
+        queue = self.queues[task.cpu.number]
+        queue.give_way()
+        queue.slice_end = 0
         self.attention = True
 
     def reclassify(self, task: Task) -> None:
@@ -430,6 +446,7 @@ class Scheduler:
                 queue.waiting.remove(task)
                 queue.insert(task)
             if queue.current is task:
+                queue.charge(task)
                 queue.slice_end = queue.cpu.core.cycles + self._slice(task)
         self.attention = True
 

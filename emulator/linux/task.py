@@ -292,6 +292,8 @@ class Task:
     minor_faults: int = 0
     major_faults: int = 0
     running_since: int | None = None  # cycle of its CPU, while it is on one
+    virtual_cycles: int = 0  # vruntime: it decides who of a CPU goes next, see RunQueue
+    charged_at: int = 0  # cycle of its CPU up to which that is told
     ready_at: int = 0  # cycle before which it may not go on: that of its waker, or of its birth
     call: Call | None = None  # in which it sleeps
     sleep: Sleep | None = None

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.clock import Clock
 from emulator.linux.choices import Choices
-from emulator.linux.policies import SCHED_FIFO, SCHED_RR
+from emulator.linux.policies import SCHED_BATCH, SCHED_FIFO, SCHED_IDLE, SCHED_RR
 from emulator.linux.scheduler import Scheduler
 from emulator.linux.signal import SIGUSR1, SignalInfo, SignalState
 from emulator.linux.task import TaskState
@@ -87,6 +87,8 @@ class Machine:
             registers=None,
             cycles_used=0,
             running_since=None,
+            virtual_cycles=0,
+            charged_at=0,
             ready_at=0,
             call=None,
             sleep=None,
@@ -220,14 +222,14 @@ def test_nothing_happens_before_its_cause() -> None:
 
 
 def test_who_has_a_higher_real_time_priority_takes_the_cpu_at_once() -> None:
-    """Task 0 goes on before task 1, in whose favour it did not give way."""
+    """Of the others goes on who has had less: task 0 has had nothing but a switch, when task 1 has to give way."""
     machine = Machine(1, 3)
     queue = WaitQueue()
     machine.tasks[2].policy, machine.tasks[2].priority = SCHED_FIFO, 10
     machine.scheduler.reclassify(machine.tasks[2])
     assert machine.turn()[1] == 2
     machine.sleep(machine.tasks[2], queue)
-    assert machine.turn()[1] == 0
+    assert machine.turn()[1] == 1
     machine.scheduler.executing.slice_end = machine.cpus[0].core.cycles + 5000
     queue.wake()
     assert [machine.turn()[1:] for _ in range(2)] == [(2, FOREVER - machine.cpus[0].core.cycles)] * 2
@@ -341,3 +343,85 @@ def test_an_owed_exit_comes_before_everything(busy: bool) -> None:
     machine.scheduler.attention = True
     assert machine.scheduler.next_turn() == (machine.cpus[0], 50_000)
     assert machine.scheduler.current(machine.cpus[0]) is machine.tasks[0]
+
+
+def _woken_after(machine: Machine, slept: int) -> list[int]:
+    """Task 0 sleeps while task 1 executes for `slept` cycles and then wakes it: who executes, from then on."""
+    queue = WaitQueue()
+    machine.turn()
+    machine.sleep(machine.tasks[0], queue)
+    cpu, _ = machine.scheduler.next_turn() or (None, 0)
+    assert cpu is not None
+    cpu.core.cycles += slept
+    machine.scheduler.executing.slice_end = cpu.core.cycles + machine.scheduler.slice_cycles
+    queue.wake()
+    return [machine.turn()[1] for _ in range(3)]
+
+
+def _with_slices_of(cycles: int, tasks: int) -> Machine:
+    machine = Machine(1, tasks)
+    machine.scheduler.slice_cycles = machine.scheduler.executing.slice_end = cycles
+    return machine
+
+
+def test_who_wakes_takes_the_cpu_from_one_that_has_had_a_millisecond_more() -> None:
+    """At 1 GHz. Task 0 has had a slice of 3 ms and a switch of 100 cycles before it slept."""
+    assert _woken_after(_with_slices_of(3_000_000, 2), 2_900_000) == [1, 0, 1]
+    assert _woken_after(_with_slices_of(10_000, 2), 1_009_000) == [1, 0, 1]
+    assert _woken_after(_with_slices_of(10_000, 2), 1_010_200) == [0, 1, 0]
+
+
+def test_who_has_had_much_less_goes_on_after_its_slice() -> None:
+    """Task 0 wakes 2 ms behind task 1, executes slices until it is 1 ms behind, and then they alternate."""
+    machine = _with_slices_of(10_000, 2)
+    assert _woken_after(machine, 2_010_000)[0] == 0
+    turns = [machine.turn()[1] for _ in range(120)]
+    first = turns.index(1)
+    assert 90 < first < 105
+    assert turns[first : first + 6] == [1, 0] * 3
+
+
+def test_a_long_sleep_gives_no_more_than_three_milliseconds() -> None:
+    machine = _with_slices_of(10_000, 2)
+    _woken_after(machine, 10**9)
+    executed = machine.tasks[0].cycles_used
+    while machine.turn()[1] != 1:
+        pass
+    assert machine.tasks[0].cycles_used - executed < 3_000_000 - 900_000
+
+
+def test_batch_and_idle_tasks_do_not_preempt_and_idle_ones_are_preempted() -> None:
+    machine = _with_slices_of(10_000, 2)
+    machine.tasks[0].policy = SCHED_BATCH
+    assert _woken_after(machine, 2_010_000)[0] == 1
+    machine = _with_slices_of(10_000, 2)
+    machine.tasks[1].policy = SCHED_IDLE
+    assert _woken_after(machine, 5)[0] == 0
+
+
+def test_who_yields_goes_behind_all_others() -> None:
+    machine = Machine(1, 3)
+    order = []
+    for _ in range(6):
+        cpu, _ = machine.scheduler.next_turn() or (None, 0)
+        assert cpu is not None
+        task = machine.scheduler.current(cpu)
+        assert task is not None
+        order.append(task.tid)
+        cpu.core.cycles += 10
+        machine.scheduler.yield_(task)
+    assert order == [0, 1, 2] * 2
+
+
+def test_virtual_times_of_different_cpus_are_not_compared() -> None:
+    """Task 0 has executed for a second alone. On CPU 1 it does not wait that long for task 1, which has had nothing."""
+    machine = Machine(2, 2)
+    machine.turn()
+    machine.turn()
+    machine.tasks[0].virtual_cycles = 10**9
+    machine.tasks[1].affinity = 2
+    machine.scheduler.set_affinity(machine.tasks[0], 2)
+    cycles = machine.cpus[1].core.cycles
+    while machine.turn()[1] != 0:
+        pass
+    assert machine.cpus[1].core.cycles - cycles < 4_000_000

@@ -9,9 +9,12 @@ from emulator.linux.file import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLOUT, Calle
 from emulator.linux.open_files import OpenDirectory, OpenFile
 from emulator.linux.waiting import WaitQueue
 
-EPOLLONESHOT = 1 << 30  # uapi/linux/eventpoll.h
+EPOLLEXCLUSIVE = 1 << 28  # uapi/linux/eventpoll.h: of several instances, one or more are told; here all are
+EPOLLWAKEUP = 1 << 29
+EPOLLONESHOT = 1 << 30
 EPOLLET = 1 << 31
 EPOLL_READINESS = 0x0FFF_FFFF  # the bits that say for what; those above say how
+EXCLUSIVE_OK = POLLIN | POLLOUT | POLLERR | POLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE  # fs/eventpoll.c
 EVENTFD_LIMIT = (1 << 64) - 2
 
 
@@ -80,19 +83,25 @@ class EventPoll(File):
 
     def add(self, descriptor: int, file: File, events: int, data: int) -> None:
         self._forget_closed()
-        if file is self:
-            raise LinuxError(EINVAL, "an epoll instance cannot watch itself")
-        if isinstance(file, EventPoll) and file._watches(self):
-            raise LinuxError(ELOOP, "epoll instances that watch each other")
         if isinstance(file, OpenFile | OpenDirectory):
             raise LinuxError(EPERM, f"{file.path} is always ready and cannot be watched")
+        if file is self:
+            raise LinuxError(EINVAL, "an epoll instance cannot watch itself")
+        if events & EPOLLEXCLUSIVE and (isinstance(file, EventPoll) or events & ~EXCLUSIVE_OK):
+            raise LinuxError(EINVAL, f"EPOLLEXCLUSIVE with events {events:#x}, for {file.path}")
+        if isinstance(file, EventPoll) and file._watches(self):
+            raise LinuxError(ELOOP, "epoll instances that watch each other")
         if (descriptor, file) in self._interests:
             raise LinuxError(EEXIST, f"descriptor {descriptor} is watched already")
         self._interests[descriptor, file] = Interest(file, events, data)
         self.changed.wake()
 
     def modify(self, descriptor: int, file: File, events: int, data: int) -> None:
+        if events & EPOLLEXCLUSIVE:
+            raise LinuxError(EINVAL, "EPOLLEXCLUSIVE is given when a file is added")
         self._check_watched(descriptor, file)
+        if self._interests[descriptor, file].events & EPOLLEXCLUSIVE:
+            raise LinuxError(EINVAL, f"descriptor {descriptor} is watched with EPOLLEXCLUSIVE")
         self._interests[descriptor, file] = Interest(file, events, data)
         self.changed.wake()
 

@@ -143,6 +143,11 @@ class Session:
         return parse_events(events, self.pmu_model, self._kind.type)
 
     @property
+    def program(self) -> Program:
+        """What is to be run."""
+        return self._program
+
+    @property
     def pmu_types(self) -> tuple[tuple[int, str], ...]:
         """(attr.type, sysfs name), ascending: perf.data's PMU_MAPPINGS."""
         return ((PerfType.SOFTWARE, "software"), (self._kind.type, self.pmu_model.sysfs_name))

@@ -132,6 +132,10 @@ class Kernel:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
         self.file_tree.register(path, factory)
 
+    def syscall_row(self, number: int) -> table.Syscall | None:
+        """What answers a call of this number; None if nothing does."""
+        return self._rows.get(number)
+
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
         return self.scheduler.queues[cpu.number].current
@@ -322,6 +326,10 @@ class Kernel:
     def signal_process(self, process: Process, info: SignalInfo) -> bool:
         """To the first thread of a process that does not block it."""
         return send_to_process(process, info)
+
+    def tell_signal(self, task: Task, info: SignalInfo, delivered: bool) -> None:
+        points = self.tracepoints
+        (points.signal_deliver if delivered else points.signal_generate).fire(task, info)
 
     # ---- what the scheduler asks
 

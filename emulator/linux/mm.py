@@ -460,6 +460,31 @@ class MemoryMap:
     def read_u32(self, address: int) -> int:
         return int.from_bytes(self.read(address, 4), "little")
 
+    def peek(self, address: int, size: int) -> bytes | None:
+        """What the process would read there; nothing is brought in and nobody hears of it. None where it may not."""
+        if address + size > self.layout.task_size:
+            return None
+        pieces = []
+        while size > 0:
+            count = min(size, PAGE_SIZE - address % PAGE_SIZE)
+            piece = self._peek_page(address, count)
+            if piece is None:
+                return None
+            pieces.append(piece)
+            address, size = address + count, size - count
+        return b"".join(pieces)
+
+    def _peek_page(self, address: int, count: int) -> bytes | None:
+        mapping = self.mappings.find(address)
+        if mapping is None or not mapping.page_protection & READ:
+            return None
+        if self.space.lookup(address) is not None:
+            data = self.space.read(address, count)
+            return data if isinstance(data, bytes) else None
+        if mapping.content is None:
+            return bytes(count) if mapping.holder is None else None
+        return self._page_cache.peek(mapping.content, mapping.offset + address - mapping.start, count)
+
     def _fault_in(self, address: int, access: int) -> None:
         if address >= self.layout.task_size or self.fault(address, access, user=False) is not None:
             raise LinuxError(EFAULT, f"the process may not {'write' if access == WRITE else 'read'} {address:#x}")

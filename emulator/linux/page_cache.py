@@ -103,6 +103,17 @@ class PageCache:
         start = offset - first * PAGE_SIZE
         return data[start : start + size]
 
+    def peek(self, content: FileContent, offset: int, size: int) -> bytes | None:
+        """`size` bytes of one page as a mapping would show them, without bringing it in; None behind the file's end."""
+        if offset // PAGE_SIZE * PAGE_SIZE >= content.size():
+            return None
+        cached = self._files.get(content.identity)
+        page, start = divmod(offset, PAGE_SIZE)
+        frame = None if cached is None else cached.frames.get(page)
+        if frame is not None:
+            return bytes(self._memory.view(frame)[start : start + size])
+        return content.read_at(offset, size).ljust(size, b"\0")
+
     def written(self, identity: MappedFile, offset: int, data: bytes) -> None:
         """A file was written by write(2): mappings of it must show that. Pages not in memory need nothing."""
         cached = self._files.get(identity)

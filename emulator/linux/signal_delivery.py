@@ -54,6 +54,7 @@ def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
         info = signals.take()
         if info is None:
             break
+        task.kernel.tell_signal(task, info, delivered=True)
         action = signals.action(info.signal)
         if action.handler == SIG_IGN:
             continue

@@ -34,6 +34,7 @@ def send_to_thread(task: Task, info: SignalInfo) -> bool:
     """False where it queues, and there is no room. One that has ended does not hear."""
     if task.exit_code is not None:
         return True
+    task.kernel.tell_signal(task, info, delivered=False)
     if _acts_at_once(task.process, task.signals, info.signal):
         return True
     if not _append(task, task.signals.pending, info):
@@ -49,12 +50,14 @@ def send_to_process(process: Process, info: SignalInfo) -> bool:
         return True
     main = process.threads[0]
     if _acts_at_once(process, main.signals, info.signal):
+        main.kernel.tell_signal(main, info, delivered=False)
         return True
     if info.signal < SIGRTMIN and any(other.signal == info.signal for other in main.signals.shared.pending):
         return True
     for thread in process.threads:
         if thread.signals.wants(info.signal):
             return send_to_thread(thread, info)
+    main.kernel.tell_signal(main, info, delivered=False)
     shared = main.signals.shared
     if not _append(main, shared.pending, info):
         return False

@@ -130,6 +130,9 @@ class KernelServices(Protocol):
     def signal_process(self, process: Process, info: SignalInfo) -> bool:
         """To the first thread of a process that does not block it."""
 
+    def tell_signal(self, task: Task, info: SignalInfo, delivered: bool) -> None:
+        """To whoever wants to hear: a signal was made for a task, or is acted on."""
+
     def calling(self) -> Task:
         """The task for which the machine works at the moment: it made the system call."""
 

@@ -7,6 +7,7 @@ from typing import Generic, ParamSpec
 
 from emulator.cpu import Cpu
 from emulator.linux.mapping import Mapping
+from emulator.linux.signal import SignalInfo
 from emulator.linux.task import Task
 
 P = ParamSpec("P")
@@ -63,6 +64,10 @@ class Tracepoints:
         """(task, the CPU on which it will run)"""
         self.sched_migrate_task: Tracepoint[[Task, Cpu, Cpu]] = Tracepoint()
         """(task, the CPU that it was on, the one that it has just come to)"""
+        self.signal_generate: Tracepoint[[Task, SignalInfo]] = Tracepoint()
+        """(task that is to get it, signal); whatever becomes of it"""
+        self.signal_deliver: Tracepoint[[Task, SignalInfo]] = Tracepoint()
+        """(task, signal that is acted on now, by a handler or by default)"""
         self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()
         """(task, number, six arguments)"""
         self.sys_exit: Tracepoint[[Task, int, int]] = Tracepoint()

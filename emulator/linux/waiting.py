@@ -93,7 +93,7 @@ def wait_until(
         if until_ns is not None and task.clock.elapsed_ns() >= until_ns:
             return False
         wake = yield Sleep(queues(), until_ns, what)
-        if wake is Wake.SIGNAL:
+        if wake is Wake.SIGNAL and not ready():  # as in wait_event_interruptible, what has come counts before a signal
             raise LinuxError(ERESTARTSYS if restart else ERESTARTNOHAND, f"{what}: a signal came")
     return True
 

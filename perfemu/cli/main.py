@@ -54,6 +54,7 @@ COMMANDS = (
     Command("run", "Run a program on the emulated machine, and nothing else", _GUEST_ARGUMENTS),
     Command("stat", "Run a program and count events", _GUEST_ARGUMENTS),
     Command("record", "Run a program and record its profile into perf.data", _GUEST_ARGUMENTS),
+    Command("trace", "Run a program and show its system calls and signals", _GUEST_ARGUMENTS),
     Command("report", "Read perf.data and display the profile"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
@@ -65,7 +66,6 @@ _ONLY_PERFS = {  # commands that people will type
     "evlist": "perf evlist reads our files; perfemu report --header-only says what was recorded",
     "diff": "perf diff reads our files",
     "top": "record, and then report",
-    "trace": "",
     "mem": "",
     "c2c": "",
     "sched": "",

@@ -87,3 +87,10 @@ def syscall_name(isa: str, number: int) -> str:
     names, index = (_THEN, number - COMMON_FIRST) if number >= COMMON_FIRST else (_FIRST[isa], number)
     name = names[index] if index < len(names) else "-"
     return "unknown" if name == "-" else name
+
+
+def syscall_names(isa: str) -> dict[int, str]:
+    """All numbers that have a call, and its name."""
+    last = COMMON_FIRST + len(_THEN)
+    names = {number: syscall_name(isa, number) for number in (*range(len(_FIRST[isa])), *range(COMMON_FIRST, last))}
+    return {number: name for number, name in names.items() if name != "unknown"}

@@ -12,6 +12,8 @@ or gives one back. Annotations decode the arguments, once per call, by a decoder
 - ``Path``: NUL-terminated string in guest memory (EFAULT, ENAMETOOLONG); ``OptionalPath``: None for NULL
 - ``In[T]``: a structure read from guest memory, ``OptionalIn[T]``: None for NULL; T has ``SIZE`` and ``unpack``
 - ``Out[T]``: where a structure goes: ``out.write(value)``; false for NULL; T has ``pack``
+
+`Syscall.parameters` says the same to who shows a call (``perfemu trace``).
 """
 
 from __future__ import annotations
@@ -60,11 +62,25 @@ P = TypeVar("P", bound=Packable, contravariant=True)
 H = TypeVar("H", bound=Handler)
 
 
+class Shown(Enum):
+    """How an argument is read by a human."""
+
+    INT = "int"  # 32 bits, signed
+    UNSIGNED_INT = "unsigned int"
+    LONG = "long"  # 64 bits, signed
+    UNSIGNED_LONG = "unsigned long"
+    ADDRESS = "address"
+    STRING = "string"  # at the address, up to its NUL
+    STRUCTURE = "structure"  # at the address: read by the call
+    RESULT = "result"  # at the address: a structure that the call writes
+
+
 @dataclass(frozen=True, slots=True)
 class Decode:
     """An annotation: how an argument register becomes a value."""
 
     decode: Decoder | None  # None: the register as it is
+    shown: Shown
 
 
 class FromUser:
@@ -90,13 +106,13 @@ def _path(task: Task, raw: int) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
-UInt = Annotated[int, Decode(lambda task, raw: raw & 0xFFFFFFFF)]
-Long = Annotated[int, Decode(_long)]
-ULong = Annotated[int, Decode(None)]
-Size = Annotated[int, Decode(None)]
-Address = Annotated[int, Decode(None)]
-Path = Annotated[str, Decode(_path)]
-OptionalPath = Annotated[str | None, Decode(lambda task, raw: _path(task, raw) if raw else None)]
+UInt = Annotated[int, Decode(lambda task, raw: raw & 0xFFFFFFFF, Shown.UNSIGNED_INT)]
+Long = Annotated[int, Decode(_long, Shown.LONG)]
+ULong = Annotated[int, Decode(None, Shown.UNSIGNED_LONG)]
+Size = Annotated[int, Decode(None, Shown.UNSIGNED_LONG)]
+Address = Annotated[int, Decode(None, Shown.ADDRESS)]
+Path = Annotated[str, Decode(_path, Shown.STRING)]
+OptionalPath = Annotated[str | None, Decode(lambda task, raw: _path(task, raw) if raw else None, Shown.STRING)]
 In = Annotated[T, FromUser(optional=False)]
 OptionalIn = Annotated[T | None, FromUser(optional=True)]
 
@@ -144,6 +160,28 @@ def _decoder(annotation: object, where: str) -> Decoder | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of a call. `structure`: what is read from, or written to, the address in it."""
+
+    name: str
+    shown: Shown
+    structure: type | None = None
+
+
+def _parameter(name: str, annotation: object) -> Parameter:
+    if annotation is int:
+        return Parameter(name, Shown.INT)
+    kind, *marks = get_args(annotation)
+    if get_origin(annotation) is Out:
+        return Parameter(name, Shown.RESULT, kind)
+    for mark in marks:
+        if isinstance(mark, Decode):
+            return Parameter(name, mark.shown)
+    members = [member for member in get_args(kind) if member is not type(None)]
+    return Parameter(name, Shown.STRUCTURE, members[0] if members else kind)
+
+
+@dataclass(frozen=True, slots=True)
 class Syscall:
     """One row."""
 
@@ -157,11 +195,19 @@ class Syscall:
     def number(self, isa: str) -> int | None:
         return self.aarch64 if isa == "aarch64" else self.x86_64
 
-    def compile(self) -> Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]:
-        """A function of the task and the six argument registers."""
+    def _annotations(self) -> dict[str, object]:
         hints = get_type_hints(self.handler, include_extras=True)
         hints.pop("return", None)
         hints.pop("task", None)
+        return hints
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The call's arguments, in the order of their registers."""
+        return tuple(_parameter(name, annotation) for name, annotation in self._annotations().items())
+
+    def compile(self) -> Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]:
+        """A function of the task and the six argument registers."""
+        hints = self._annotations()
         decoders = [_decoder(annotation, f"{self.name}({name})") for name, annotation in hints.items()]
         handler = self.handler
         if len(decoders) > 6:

@@ -1,0 +1,141 @@
+"""perfemu trace: run a program and show its system calls and signals, as strace does, at simulated times."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
+from perfemu.cli.options import add_refused_options, positive_int
+from perfemu.errors import PerfemuError, UsageError
+from perfemu.interruption import die_of
+from perfemu.tracing.run import Wanted, trace
+from perfemu.tracing.stamps import ELAPSED, EPOCH, MICROSECONDS, NO_STAMP, RELATIVE, SECONDS, Stamp
+from perfemu.tracing.summary import SORT_KEYS
+from perfemu.tracing.tracer import Style
+from perfemu.tracing.values import MOST_ITEMS
+
+SUMMARY = "Run a program and show its system calls and signals, with simulated times"
+EXAMPLES = """\
+  perfemu trace ./prog                         each line begins with the seconds since the start
+  perfemu trace -e openat,read -y ./prog       two calls; descriptors with their paths
+  perfemu trace -e trace=%network -e signal=none -o calls.txt ./prog
+  perfemu trace -c ./prog                      how often each is called and fails, and what time passes in it
+  perfemu trace -n -Z ./prog                   calls that fail, with their numbers
+"""
+
+_NOT_YET = {
+    "-p, --attach": "a running process",
+    "-P, --trace-path": "calls by path",
+    "-k, --stack-traces": "stack traces",
+    "-E": "variables: --env",
+    "-u, --user": "another user",
+    "-v, --no-abbrev": "structures in full",
+    "-x, --strings-in-hex": "strings in hex",
+    "-i, --instruction-pointer": "addresses of calls",
+    "--inject": "injected errors",
+    "-D, --daemonize": "another process",
+    "-a, --columns": "another column",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-e",
+        "--expr",
+        metavar="EXPR",
+        action="append",
+        default=[],
+        help="what to show: calls, %%classes or /REGEX with commas between, also as trace=SET; "
+        "signal=SET; status=failed; ! before a set inverts it, all and none are sets",
+    )
+    parser.add_argument("-z", "--successful-only", action="store_true", help="calls that succeed")
+    parser.add_argument("-Z", "--failed-only", action="store_true", help="calls that fail")
+    parser.add_argument("-f", "--follow-forks", action="store_true", help="children and threads, too: always so")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stderr, pid first")
+    parser.add_argument("-c", "--summary-only", action="store_true", help="a table of calls instead of lines")
+    parser.add_argument("-C", "--summary", action="store_true", help="lines and the table")
+    parser.add_argument(
+        "-S", "--summary-sort-by", metavar="KEY", choices=tuple(SORT_KEYS), default="time",
+        help=f"sort the table by {', '.join(SORT_KEYS)} [time]",
+    )  # fmt: skip
+    times = parser.add_argument_group("times, all of them simulated")
+    times.add_argument(
+        "-t", dest="clock", action="count", default=0, help="time of day (UTC); -tt with us, -ttt since 1970"
+    )
+    times.add_argument("-r", "--relative-timestamps", action="store_true", help="since the line before")
+    times.add_argument("--no-timestamps", action="store_true", help="none: as strace without options")
+    times.add_argument("-T", "--syscall-times", action="store_true", help="what passed in each call, at its end")
+    looks = parser.add_argument_group("lines")
+    looks.add_argument(
+        "-s", "--string-limit", metavar="N", type=positive_int, default=MOST_ITEMS,
+        help=f"bytes of a string, items of an array [{MOST_ITEMS}]",
+    )  # fmt: skip
+    looks.add_argument("-y", "--decode-fds", action="store_true", help="descriptors with the paths of their files")
+    looks.add_argument("-n", "--syscall-number", action="store_true", help="numbers of calls")
+    looks.add_argument("-q", "--quiet", action="store_true", help="nothing of tasks that come and end")
+    add_guest_options(parser)
+    add_refused_options(parser, _NOT_YET)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.successful_only and options.failed_only:
+        raise UsageError("trace: -z and -Z exclude each other")
+    settings = replace(guest_settings(options), interactive=True)
+    style = Style(
+        stamp=_stamp(options),
+        durations=options.syscall_times,
+        longest=options.string_limit,
+        names_files=options.decode_fds,
+        numbers=options.syscall_number,
+        always_pid=options.output is not None,
+        quiet=options.quiet,
+    )
+    wanted = Wanted(
+        expressions=options.expr,
+        only_failed=options.failed_only,
+        only_successful=options.successful_only,
+        style=style,
+        lines=not options.summary_only,
+        summary_by=options.summary_sort_by if options.summary_only or options.summary else None,
+    )
+    with _output(options.output) as write:
+        traced = trace(settings, wanted, write)
+    if traced.interrupted_by is not None or traced.ending is None:
+        die_of(traced.interrupted_by or 0)
+    announce_death(settings.argv[0], traced.ending)
+    return traced.ending.exit_status
+
+
+def _stamp(options: argparse.Namespace) -> Stamp:
+    chosen = [options.clock > 0, options.relative_timestamps, options.no_timestamps]
+    if sum(chosen) > 1:
+        raise UsageError("trace: -t, -r and --no-timestamps exclude each other")
+    if options.clock:
+        return (SECONDS, MICROSECONDS, EPOCH)[min(options.clock, 3) - 1]
+    if options.relative_timestamps:
+        return RELATIVE
+    return NO_STAMP if options.no_timestamps else ELAPSED
+
+
+@contextmanager
+def _output(name: str | None) -> Iterator[Callable[[str], object]]:
+    """Where the lines go; opened before the program runs, so that a wrong name is no wasted run."""
+    if name is None:
+        yield sys.stderr.write
+        return
+    if os.path.isdir(name):
+        raise PerfemuError(f"cannot write {name}: it is a directory")
+    try:
+        file = open(name, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
+    except OSError as error:
+        raise PerfemuError(f"cannot write {name}: {error.strerror}") from None
+    try:
+        with file:
+            yield file.write
+    except OSError as error:
+        raise PerfemuError(f"cannot write {name}: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""perfemu trace: system calls and signals as lines of text."""

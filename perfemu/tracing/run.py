@@ -1,0 +1,52 @@
+"""run: what trace does: run a program and write a line for each system call and signal, or a table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from perfemu.ending import Ending
+from perfemu.interruption import Interrupted
+from perfemu.session import GuestSettings, Session
+from perfemu.tracing.selection import parse
+from perfemu.tracing.summary import Summary
+from perfemu.tracing.tracer import Style, Tracer
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be written."""
+
+    expressions: Iterable[str] = ()  # of -e
+    only_failed: bool = False
+    only_successful: bool = False
+    style: Style = field(default_factory=Style)
+    lines: bool = True
+    summary_by: str | None = None  # the key that the table is sorted by; None: no table
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """How it ended; `ending` is None if a signal to us cut it short."""
+
+    ending: Ending | None
+    interrupted_by: int | None = None
+
+
+def trace(settings: GuestSettings, wanted: Wanted, write: Callable[[str], object]) -> Traced:
+    """Run the program of `settings`; text goes to `write`, whole lines at a time."""
+    session = Session(settings)
+    selection = parse(wanted.expressions, failed=wanted.only_failed, successful=wanted.only_successful)
+    summary = Summary() if wanted.summary_by is not None else None
+    program = session.program
+    first = program.path, tuple(program.argv), len(program.environment)
+    tracer = Tracer(session.machine.kernel, write, selection, wanted.style, first, lines=wanted.lines, summary=summary)
+    interrupted_by, ending = None, None
+    try:
+        ending = session.run()
+    except Interrupted as interrupted:
+        interrupted_by = interrupted.number
+    tracer.finish()
+    if summary is not None and wanted.summary_by is not None:
+        write(summary.text(wanted.summary_by))
+    return Traced(ending, interrupted_by)

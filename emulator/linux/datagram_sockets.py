@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.linux.errors import EAGAIN, ECONNREFUSED, EMSGSIZE, ENOTCONN, EPERM, EPIPE, EPROTOTYPE, LinuxError
 from emulator.linux.file import POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.nodes import Superblock
-from emulator.linux.socket_addresses import LOOPBACK_HOST, Address, InetAddress, destination, unnamed
+from emulator.linux.socket_addresses import Address, InetAddress, destination, loopback_of, unnamed
 from emulator.linux.socket_messages import Credentials, Message
 from emulator.linux.socket_names import SocketNames
 from emulator.linux.sockets import SHUT_RD, SHUT_RDWR, SHUT_WR, Socket, is_local
@@ -27,14 +27,14 @@ class DatagramSocket(Socket):
 
     def rank(self, to: InetAddress, sender: InetAddress | None) -> int:
         if self._connected is not None:
-            return 4 if self._connected == sender else 0
+            return 5 if self._connected == sender else 0
         return super().rank(to, sender)
 
     def connect(self, address: Address, target: Socket | None) -> None:
         if isinstance(address, InetAddress):
             address = destination(address)
             if not self.is_bound:
-                self.bind(InetAddress(LOOPBACK_HOST))
+                self.bind(InetAddress(loopback_of(address)))
             self._connected = address
             return
         if target is None:
@@ -98,10 +98,10 @@ class DatagramSocket(Socket):
         if len(message.data) > MOST_UDP_BYTES:
             raise LinuxError(EMSGSIZE, f"a message of {len(message.data)} bytes")
         if not self.is_bound:
-            self.bind(InetAddress())
+            self.bind(self.name)
         name = self.name
         assert isinstance(name, InetAddress), "of this family"
-        message.sender = name if name.host else InetAddress(to.host, name.port)
+        message.sender = InetAddress(to.host, name.port) if name.is_any else name
         receiver = self.names.at_port(self.kind, to, message.sender)
         if isinstance(receiver, DatagramSocket):
             if receiver.inbox.room > 0 and not receiver.read_shut:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from emulator.linux.errors import EADDRINUSE, EADDRNOTAVAIL, LinuxError
-from emulator.linux.socket_addresses import ANY_HOST, InetAddress, UnixAddress
+from emulator.linux.socket_addresses import InetAddress, UnixAddress
 
 FIRST_PORT, LAST_PORT = 32_768, 60_999  # net.ipv4.ip_local_port_range
 AUTOBIND_NAMES = 1 << 20  # unix(7): NUL and five hexadecimal digits
@@ -23,6 +23,10 @@ class Named(Protocol):
     @property
     def shares_port(self) -> bool:
         """SO_REUSEPORT"""
+
+    @property
+    def only_v6(self) -> bool:
+        """IPV6_V6ONLY: bound to ::, it has nothing of IPv4."""
 
     def rank(self, to: InetAddress, sender: InetAddress | None) -> int:
         """How well what `sender` sends to `to` fits it; 0: not at all."""
@@ -78,7 +82,9 @@ class SocketNames:
         return all(
             (other.shares_address and socket.shares_address)
             or (other.shares_port and socket.shares_port)
-            or ANY_HOST != address.host != bound.host != ANY_HOST
+            or not (
+                address.covers(bound.host, only_v6=socket.only_v6) or bound.covers(address.host, only_v6=other.only_v6)
+            )
             for other, bound in self._ports.get((socket.kind, address.port), {}).items()
         )
 

@@ -9,10 +9,19 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from emulator.linux.errors import EDOM, EINVAL, ENOPROTOOPT, LinuxError
-from emulator.linux.socket_addresses import AF_INET, AF_UNIX
+from emulator.linux.errors import EDOM, EINVAL, ENOPROTOOPT, EOPNOTSUPP, LinuxError
+from emulator.linux.socket_addresses import AF_INET, AF_INET6, AF_UNIX
 from emulator.linux.socket_messages import CAPACITY_BYTES
-from emulator.linux.sockets import SO_REUSEADDR, SO_REUSEPORT, SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.sockets import (
+    IPPROTO_IPV6,
+    IPV6_V6ONLY,
+    SO_REUSEADDR,
+    SO_REUSEPORT,
+    SOCK_DGRAM,
+    SOCK_STREAM,
+    SOL_SOCKET,
+    Socket,
+)
 from emulator.linux.stream_sockets import State, StreamSocket
 from emulator.linux.structures import NANOSECONDS
 
@@ -123,6 +132,13 @@ def _set_send_buffer(socket: Socket, data: bytes) -> None:
     socket.options[SOL_SOCKET, SO_SNDBUF] = max(2 * asked, LEAST_CAPACITY_BYTES)
 
 
+def _set_only_v6(socket: Socket, data: bytes) -> None:
+    value = _number(data)
+    if socket.is_bound:
+        raise LinuxError(EINVAL, f"{socket.path} has the name {socket.name}")
+    socket.options[IPPROTO_IPV6, IPV6_V6ONLY] = int(value != 0)
+
+
 def _protocol(socket: Socket) -> int:
     if socket.family == AF_UNIX:
         return 0
@@ -186,11 +202,22 @@ OPTIONS: dict[tuple[int, int], Option] = dict(
         _kept(IPPROTO_IP, 1, "IP_TOS"),
         _kept(IPPROTO_IP, 2, "IP_TTL", 64),
         _kept(IPPROTO_IP, 11, "IP_RECVERR", flag=True),
+        _kept(IPPROTO_IPV6, 16, "IPV6_UNICAST_HOPS", 64),
+        _kept(IPPROTO_IPV6, 25, "IPV6_RECVERR", flag=True),
+        ((IPPROTO_IPV6, IPV6_V6ONLY), Option("IPV6_V6ONLY", lambda socket: _pack(socket.only_v6), _set_only_v6)),
+        _kept(IPPROTO_IPV6, 67, "IPV6_TCLASS"),
+        _kept(IPPROTO_IPV6, 70, "IPV6_AUTOFLOWLABEL", 1, flag=True),
     ]
 )
 
 
-LEVELS = (SOL_SOCKET, IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP)
+LEVELS = (SOL_SOCKET, IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_IPV6)
+FAMILIES_OF = {  # a level, and whose options these are
+    IPPROTO_IP: (AF_INET,),
+    IPPROTO_IPV6: (AF_INET6,),
+    IPPROTO_TCP: (AF_INET, AF_INET6),
+    IPPROTO_UDP: (AF_INET, AF_INET6),
+}
 
 
 def _is_connected(socket: Socket) -> bool:
@@ -199,7 +226,7 @@ def _is_connected(socket: Socket) -> bool:
 
 def _option(socket: Socket, level: int, option: int) -> Option:
     row = OPTIONS.get((level, option))
-    if row is None or (level != SOL_SOCKET and socket.family != AF_INET):
+    if row is None or (level != SOL_SOCKET and socket.family not in FAMILIES_OF[level]):
         raise LinuxError(ENOPROTOOPT, f"socket option {level}:{option}")
     return row
 
@@ -209,6 +236,8 @@ def is_known(level: int, option: int) -> bool:
 
 
 def get(socket: Socket, level: int, option: int) -> bytes:
+    if socket.family == AF_INET and level == IPPROTO_IPV6:  # ip_getsockopt(), net/ipv4/ip_sockglue.c
+        raise LinuxError(EOPNOTSUPP, f"socket option {level}:{option} of a socket of AF_INET")
     row = _option(socket, level, option)
     if row.get is None:
         raise LinuxError(ENOPROTOOPT, f"{row.name} cannot be read")

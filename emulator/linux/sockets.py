@@ -14,13 +14,14 @@ from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import PIPE_DEVICE, Node, Superblock
 from emulator.linux.open_files import FIONREAD, NodeFile
 from emulator.linux.paths import Dentry
-from emulator.linux.socket_addresses import AF_UNIX, ANY_HOST, Address, InetAddress, UnixAddress, check_own, unnamed
+from emulator.linux.socket_addresses import AF_UNIX, Address, InetAddress, UnixAddress, check_own, unnamed
 from emulator.linux.socket_messages import Credentials, Inbox, Message
 from emulator.linux.socket_names import SocketNames
 
 SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET = 1, 2, 5  # linux/net.h
 SOL_SOCKET = 1
 SO_REUSEADDR, SO_REUSEPORT = 2, 15  # asm-generic/socket.h
+IPPROTO_IPV6, IPV6_V6ONLY = 41, 26  # linux/in6.h
 SHUT_RD, SHUT_WR, SHUT_RDWR = 0, 1, 2
 TIOCOUTQ = 0x5411  # asm-generic/ioctls.h
 
@@ -78,10 +79,16 @@ class Socket(NodeFile):
     def shares_port(self) -> bool:
         return bool(self.options.get((SOL_SOCKET, SO_REUSEPORT)))
 
+    @property
+    def only_v6(self) -> bool:
+        return bool(self.options.get((IPPROTO_IPV6, IPV6_V6ONLY)))
+
     def rank(self, to: InetAddress, sender: InetAddress | None) -> int:
         name = self.name
         assert isinstance(name, InetAddress), "only those have ports"
-        return 2 if name.host == to.host else 1 if name.host == ANY_HOST else 0
+        if name.host == to.host:
+            return 3
+        return (2 if name.is_v4 == to.is_v4 else 1) if name.covers(to.host, only_v6=self.only_v6) else 0
 
     def bind(self, address: Address) -> None:
         """bind(2) but for paths, which the file tree knows: `bound_to_path`."""
@@ -89,6 +96,8 @@ class Socket(NodeFile):
             raise LinuxError(EINVAL, f"{self.path} has the name {self.name}")
         if isinstance(address, InetAddress):
             check_own(address)
+            if address.is_v4 and self.only_v6:
+                raise LinuxError(EINVAL, f"{address} for a socket of IPv6 only")
             self.name = self.names.bind_port(address, self)
             return
         name = address.name or self.names.new_abstract()

@@ -17,6 +17,7 @@ from emulator.linux.errors import (
     EINVAL,
     EISCONN,
     EMSGSIZE,
+    ENETUNREACH,
     ENOTCONN,
     EPIPE,
     EPROTOTYPE,
@@ -24,7 +25,7 @@ from emulator.linux.errors import (
 )
 from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.nodes import Superblock
-from emulator.linux.socket_addresses import LOOPBACK_HOST, Address, InetAddress, destination
+from emulator.linux.socket_addresses import Address, InetAddress, destination, loopback_of
 from emulator.linux.socket_messages import Credentials, Message
 from emulator.linux.socket_names import SocketNames
 from emulator.linux.sockets import SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_STREAM, Socket, is_local
@@ -74,7 +75,7 @@ class StreamSocket(Socket):
         if not self.is_bound:
             if is_local(self):
                 raise LinuxError(EINVAL, f"{self.path} has no name to listen at")
-            self.bind(InetAddress())
+            self.bind(self.name)
         self.state = State.LISTENING
         self._most_waiting = min(backlog & 0xFFFF_FFFF, MOST_BACKLOG)
         self.changed.wake()
@@ -95,6 +96,8 @@ class StreamSocket(Socket):
         if not is_local(self):
             assert isinstance(address, InetAddress), "parsed for this family"
             address = destination(address)
+            if address.is_v4 and self.only_v6:
+                raise LinuxError(ENETUNREACH, f"{address} for a socket of IPv6 only")
         if target is not None and target.kind != self.kind:
             raise LinuxError(EPROTOTYPE, f"{address} is of another type")
         later = bool(self.flags & O_NONBLOCK) and not is_local(self)
@@ -107,7 +110,8 @@ class StreamSocket(Socket):
         if not target.has_room_for_client and not later:
             raise LinuxError(EAGAIN, f"{len(target._backlog)} wait at {address}")
         if not is_local(self) and not self.is_bound:
-            self.bind(InetAddress(LOOPBACK_HOST))
+            assert isinstance(address, InetAddress), "parsed for this family"
+            self.bind(InetAddress(loopback_of(address)))
         target._take_client(self, address)
         if later:
             self._in_progress = True
@@ -118,7 +122,7 @@ class StreamSocket(Socket):
         server.options.update(self.options)
         server.inbox.capacity = self.inbox.capacity
         server.name = self.name if is_local(self) else address
-        if isinstance(client.name, InetAddress) and isinstance(address, InetAddress) and not client.name.host:
+        if isinstance(client.name, InetAddress) and isinstance(address, InetAddress) and client.name.is_any:
             client.name = InetAddress(address.host, client.name.port)
         join(client, server)
         self._backlog.append(server)

@@ -262,7 +262,7 @@ def recvfrom(
     if message.data:
         task.mm.write(data, message.data)
     if address:
-        write_address(task, message.sender, address, size_at)
+        write_address(task, socket, message.sender, address, size_at)
     return _length(socket, message, flags)
 
 
@@ -310,7 +310,7 @@ def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> 
     if socket.kind != SOCK_STREAM and message.length > size:
         told |= MSG_TRUNC
     if header.name:
-        name = b"" if message.sender is None else message.sender.pack()
+        name = b"" if message.sender is None else message.sender.pack(socket.family)
         if name[: header.name_size]:
             task.mm.write(header.name, name[: header.name_size])
         task.mm.write(header.address + 8, len(name).to_bytes(4, "little"))

@@ -24,6 +24,7 @@ from emulator.linux.errors import (
 from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, File
 from emulator.linux.socket_addresses import (
     AF_INET,
+    AF_INET6,
     AF_UNIX,
     AF_UNSPEC,
     FAMILIES,
@@ -49,11 +50,16 @@ KINDS: dict[tuple[int, int, int], type[StreamSocket] | type[DatagramSocket]] = {
     (AF_INET, SOCK_STREAM, socket_options.IPPROTO_TCP): StreamSocket,
     (AF_INET, SOCK_DGRAM, 0): DatagramSocket,
     (AF_INET, SOCK_DGRAM, socket_options.IPPROTO_UDP): DatagramSocket,
+    (AF_INET6, SOCK_STREAM, 0): StreamSocket,
+    (AF_INET6, SOCK_STREAM, socket_options.IPPROTO_TCP): StreamSocket,
+    (AF_INET6, SOCK_DGRAM, 0): DatagramSocket,
+    (AF_INET6, SOCK_DGRAM, socket_options.IPPROTO_UDP): DatagramSocket,
 }
 SOCKET_TYPES = range(1, 7)  # linux/net.h: SOCK_STREAM .. SOCK_DCCP
 MOST_ADDRESS_BYTES = 128  # struct sockaddr_storage
-FEW_FAMILIES = "AF_UNIX and AF_INET; other families are EAFNOSUPPORT, named once"
+FEW_FAMILIES = "AF_UNIX, AF_INET and AF_INET6; other families are EAFNOSUPPORT, named once"
 LOOPBACK_ONLY = "within the machine: other hosts are ENETUNREACH, named once"
+NO_NETWORK = "the machine has no network but its own 127.0.0.0/8 and ::1"
 FLAGS = O_CLOEXEC | O_NONBLOCK  # SOCK_CLOEXEC, SOCK_NONBLOCK
 
 
@@ -65,7 +71,7 @@ def socket_at(task: Task, descriptor: int) -> Socket:
 
 
 def _new(task: Task, family: int, kind: int, protocol: int) -> StreamSocket | DatagramSocket:
-    if family not in (AF_UNIX, AF_INET):
+    if family not in (AF_UNIX, AF_INET, AF_INET6):
         name = FAMILIES.get(family, f"address family {family}")
         task.kernel.name_once(f"sockets of {name} are not modelled (EAFNOSUPPORT)")
         raise LinuxError(EAFNOSUPPORT, name)
@@ -116,9 +122,9 @@ def read_address(task: Task, socket: Socket, address: int, size: int) -> SocketA
     return parse(socket.family, task.mm.read(address, size) if size else b"")
 
 
-def write_address(task: Task, value: SocketAddress | None, address: int, size_at: int) -> None:
+def write_address(task: Task, socket: Socket, value: SocketAddress | None, address: int, size_at: int) -> None:
     """As much as there is room for, and how long it is in full. None: no address at all."""
-    packed = b"" if value is None else value.pack()
+    packed = b"" if value is None else value.pack(socket.family)
     room = int.from_bytes(task.mm.read(size_at, 4), "little", signed=True)
     if room < 0:
         raise LinuxError(EINVAL, f"room for {room} bytes of an address")
@@ -145,7 +151,9 @@ def target_of(task: Task, socket: Socket, address: SocketAddress) -> Socket | No
         named = names.at_port(socket.kind, destination(address), None)
     except LinuxError as error:
         if error.code == ENETUNREACH:
-            task.kernel.name_once(f"{address}: the machine has no network but its own 127.0.0.0/8 (ENETUNREACH)")
+            task.kernel.name_once(
+                f"{address}: the machine has no network but its own 127.0.0.0/8 and ::1 (ENETUNREACH)"
+            )
         raise
     return named if isinstance(named, Socket) else None
 
@@ -173,14 +181,16 @@ def bind(task: Task, descriptor: int, address: Address, size: int) -> int:
 @syscall(aarch64=204, x86_64=51)
 def getsockname(task: Task, descriptor: int, address: Address, size_at: Address) -> int:
     """getsockname(2)"""
-    write_address(task, socket_at(task, descriptor).name, address, size_at)
+    socket = socket_at(task, descriptor)
+    write_address(task, socket, socket.name, address, size_at)
     return 0
 
 
 @syscall(aarch64=205, x86_64=52)
 def getpeername(task: Task, descriptor: int, address: Address, size_at: Address) -> int:
     """getpeername(2)"""
-    write_address(task, socket_at(task, descriptor).peer_name, address, size_at)
+    socket = socket_at(task, descriptor)
+    write_address(task, socket, socket.peer_name, address, size_at)
     return 0
 
 
@@ -261,7 +271,7 @@ def _accept_later(task: Task, socket: Socket, address: int, size_at: int, flags:
 
 def _accepted(task: Task, server: Socket, address: int, size_at: int, flags: int) -> int:
     if address:
-        write_address(task, server.peer_name, address, size_at)
+        write_address(task, server, server.peer_name, address, size_at)
     return task.files.install(server, bool(flags & O_CLOEXEC))
 
 

@@ -18,6 +18,7 @@ TOP_TABLES = ("pmu", "pipeline")  # that every core has
 MOST_PORTS = 32
 BTB_WAYS = 4  # without btb_ways; predictor/target_buffer.hpp
 CACHES = ("l1i", "l1d", "l2", "llc")
+MOST_BRAND = 47  # characters
 TLBS = ("itlb", "dtlb", "l2tlb")
 # (inner, outer): the outer makes no sense without one of the inner ones
 _BEHIND = ((("l1d",), "l2"), (("l1d",), "llc"), (("l1d", "l1i"), "memory"), (("itlb", "dtlb"), "l2tlb"))
@@ -91,6 +92,12 @@ def _pmus(data: Data) -> Iterator[Problem]:
     for isa in pmu:
         if isa not in isas:
             yield Problem(("pmu", isa), f"the core executes only {', '.join(isas)}: drop it, or add {isa} to isas")
+
+
+def _identity(data: Data) -> Iterator[Problem]:
+    brand = (_table(data, "identity") or {}).get("brand")
+    if isinstance(brand, str) and not (brand.isascii() and len(brand) <= MOST_BRAND):
+        yield Problem(("identity", "brand"), f"want up to {MOST_BRAND} ASCII characters")
 
 
 def _sets(path: Path, size: int, unit: str, ways: int, of: str) -> Iterator[Problem]:
@@ -246,6 +253,7 @@ def _rows(data: Data) -> Iterator[Problem]:
 _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _required_tables,
     _pmus,
+    _identity,
     _cache_sets,
     _tlb_sets,
     _btb_sets,

@@ -208,6 +208,18 @@ TABLES = (
     ),
     Table("pmu", "the PMU of each ISA", tuple(Key(isa, Kind.TEXT, "a model in pmu/models/") for isa in ISAS)),
     Table(
+        "identity",
+        "what it says of itself; without: a Cortex-A72 r0p3, and GenuineIntel's 6, 94, 3",
+        (
+            Key("midr_el1", Kind.INTEGER, "AArch64", 0, 0xFFFF_FFFF),
+            one_of("vendor", "x86-64: CPUID leaf 0", fixed("GenuineIntel", "AuthenticAMD")),
+            Key("family", Kind.INTEGER, "CPUID leaf 1, base and extended family added up", 6, 0x10E),
+            Key("model", Kind.INTEGER, "CPUID leaf 1, with the extended model", 0, 0xFF),
+            Key("stepping", Kind.INTEGER, "CPUID leaf 1", 0, 15),
+            Key("brand", Kind.TEXT, "CPUID leaves 80000002H to 80000004H: up to 47 characters"),
+        ),
+    ),
+    Table(
         "kernel",
         "simulated cycles of kernel work, shown as sys",
         (

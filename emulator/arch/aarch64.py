@@ -8,6 +8,7 @@ from functools import partial
 
 from emulator._native import Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
+from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
 from emulator.linux.signal import SA_RESTORER, SA_SIGINFO, STACK_T
@@ -31,9 +32,9 @@ HWCAP_BITS = {
 COUNTER_HZ = 100_000_000  # CNTFRQ_EL0: what CNTVCT_EL0 counts in
 
 # ID registers as Linux' trap handler shows them to EL0 (Documentation/arch/arm64/cpu-feature-registers.rst): visible
-# fields as the Cortex-A72 TRM r0p3 gives them, hidden fields at their safe value. Others of the ID space read as zero.
+# fields as the engine executes, whatever core is modelled: the Cortex-A72 TRM r0p3 has them; hidden fields at their
+# safe value. Others of the ID space read as zero. MIDR_EL1 is the modelled core's.
 ID_REGISTERS: dict[SysReg, int] = {
-    SysReg(3, 0, 0, 0, 0): 0x410F_D083,  # MIDR_EL1: Arm, Cortex-A72 r0p3
     SysReg(3, 0, 0, 0, 5): 0x8000_0000,  # MPIDR_EL1
     SysReg(3, 0, 0, 0, 6): 0,  # REVIDR_EL1
     SysReg(3, 0, 0, 4, 0): 0x11,  # ID_AA64PFR0_EL1: EL0 and EL1 AArch64, FP, AdvSIMD
@@ -41,6 +42,7 @@ ID_REGISTERS: dict[SysReg, int] = {
     SysReg(3, 0, 0, 6, 0): 0x11120,  # ID_AA64ISAR0_EL1: AES and PMULL, SHA1, SHA2, CRC32
     SysReg(3, 0, 0, 7, 0): 0xFF00_0000,  # ID_AA64MMFR0_EL1
 }
+MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
 ID_SPACE = [SysReg(3, 0, 0, crm, op2) for crm in range(2, 8) for op2 in range(8)]
 
 CNTFRQ_EL0 = SysReg(3, 3, 14, 0, 0)
@@ -76,11 +78,9 @@ class AArch64:
     elf_machine = 183  # EM_AARCH64
     uname_machine = "aarch64"
     platform = "aarch64"
-    hwcap = sum(1 << bit for bit in HWCAP_BITS.values())
     hwcap2 = 0
     minimum_signal_stack = FRAME_SIZE + 16
     minimum_alternate_stack = 5120
-    cpu_features = tuple(HWCAP_BITS)
     layout = Layout(
         stack_top=1 << 48,
         mmap_top=0xFFFF_F7FF_F000,  # 128 MiB and a page below
@@ -143,8 +143,14 @@ class AArch64:
             0,
         )
 
-    def claim_registers(self, cpu: Cpu, clock: Clock) -> None:
-        registers = {**dict.fromkeys(ID_SPACE, 0), **ID_REGISTERS}
+    def hwcap(self, processor: Processor) -> int:
+        return sum(1 << bit for bit in HWCAP_BITS.values())
+
+    def cpu_features(self, processor: Processor) -> tuple[str, ...]:
+        return tuple(HWCAP_BITS)
+
+    def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
+        registers = {**dict.fromkeys(ID_SPACE, 0), **ID_REGISTERS, MIDR_EL1: processor.midr_el1}
         for register, value in registers.items():
             _claim(cpu, register, partial(int, value))
         _claim(cpu, CNTFRQ_EL0, lambda: COUNTER_HZ)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emulator._native import Core
+from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 
@@ -86,11 +87,9 @@ class Architecture(Protocol):
     elf_machine: int  # e_machine
     uname_machine: str
     platform: str  # AT_PLATFORM
-    hwcap: int  # AT_HWCAP
     hwcap2: int
     minimum_signal_stack: int  # AT_MINSIGSTKSZ, bytes
     minimum_alternate_stack: int  # MINSIGSTKSZ: what sigaltstack takes at least, bytes
-    cpu_features: tuple[str, ...]  # as /proc/cpuinfo names them
     signal_trampoline: bytes  # code that calls rt_sigreturn, where the kernel must provide it
     layout: Layout
     open_flags: OpenFlags
@@ -121,7 +120,13 @@ class Architecture(Protocol):
 
     def pack_stat(self, stat: Stat) -> bytes: ...
 
-    def claim_registers(self, cpu: Cpu, clock: Clock) -> None:
+    def hwcap(self, processor: Processor) -> int:
+        """AT_HWCAP"""
+
+    def cpu_features(self, processor: Processor) -> tuple[str, ...]:
+        """As /proc/cpuinfo names them."""
+
+    def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
         """Answer user mode's reads of ID registers and counters of time."""
 
     def complete_register_access(self, cpu: Cpu) -> None:

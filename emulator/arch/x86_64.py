@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from emulator._native import Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
-from emulator.arch.cpuid import FEATURE_NAMES, LEAVES, cpuid
+from emulator.arch.cpuid import Cpuid, feature_names
+from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
 from emulator.linux.errors import EFAULT, LinuxError
@@ -53,11 +54,9 @@ class X86_64:
     elf_machine = 62  # EM_X86_64
     uname_machine = "x86_64"
     platform = "x86_64"
-    hwcap = LEAVES[1][3]  # CPUID.1:EDX
     hwcap2 = 2  # HWCAP2_FSGSBASE
     minimum_signal_stack = FRAME_SIZE + FXSAVE_SIZE + 64
     minimum_alternate_stack = 2048
-    cpu_features = FEATURE_NAMES
     layout = Layout(
         stack_top=0x7FFF_FFFF_F000,
         mmap_top=0x7FFF_F7FF_F000,  # 128 MiB below
@@ -121,8 +120,14 @@ class X86_64:
             0,
         )
 
-    def claim_registers(self, cpu: Cpu, clock: Clock) -> None:
-        cpu.system_registers.claim_cpuid(cpuid)
+    def hwcap(self, processor: Processor) -> int:
+        return Cpuid(processor, 0)(1, 0)[3]  # EDX
+
+    def cpu_features(self, processor: Processor) -> tuple[str, ...]:
+        return feature_names(processor)
+
+    def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
+        cpu.system_registers.claim_cpuid(Cpuid(processor, cpu.number))
         cpu.system_registers.claim_tsc(lambda: clock.shown_ns() * clock.frequency_hz // 1_000_000_000)
 
     def complete_register_access(self, cpu: Cpu) -> None:

@@ -4,65 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.arch import architecture
-from emulator.arch.aarch64 import ID_REGISTERS
-from emulator.arch.cpuid import BRAND, CACHES, FEATURE_NAMES, LINE_BYTES, SIGNATURE
-from emulator.sysregs import SysReg
+from emulator.arch.aarch64 import COUNTER_HZ
+from emulator.arch.architecture import Architecture
+from emulator.arch.cpuid import AMD, MAX_BASIC
+from emulator.arch.processor import Processor
 
-MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
+Line = tuple[str, str]  # name with its tabs, value
 
 
-def aarch64_cpuinfo(cpus: int, frequency_hz: int) -> str:
+def aarch64_cpuinfo(architecture: Architecture, processor: Processor) -> str:
     """arch/arm64/kernel/cpuinfo.c, c_show"""
-    midr = ID_REGISTERS[MIDR_EL1]
-    features = " ".join(architecture("aarch64").cpu_features)
+    midr = processor.midr_el1
+    features = " ".join(architecture.cpu_features(processor))
     return "".join(
         f"processor\t: {number}\n"
-        "BogoMIPS\t: 100.00\n"
+        f"BogoMIPS\t: {COUNTER_HZ // 500_000}.{COUNTER_HZ // 5_000 % 100:02}\n"
         f"Features\t: {features}\n"
         f"CPU implementer\t: 0x{midr >> 24 & 0xFF:02x}\n"
         "CPU architecture: 8\n"
         f"CPU variant\t: 0x{midr >> 20 & 0xF:x}\n"
         f"CPU part\t: 0x{midr >> 4 & 0xFFF:03x}\n"
         f"CPU revision\t: {midr & 0xF}\n\n"
-        for number in range(cpus)
+        for number in range(processor.cpus)
     )
 
 
-def x86_64_cpuinfo(cpus: int, frequency_hz: int) -> str:
+def x86_64_cpuinfo(architecture: Architecture, processor: Processor) -> str:
     """arch/x86/kernel/cpu/proc.c, show_cpuinfo"""
-    kilohertz = frequency_hz // 1000
-    last_level = [ways * sets * LINE_BYTES for _, level, ways, sets, _ in CACHES][-1]
-    family = SIGNATURE >> 8 & 0xF
-    model = (SIGNATURE >> 16 & 0xF) << 4 | SIGNATURE >> 4 & 0xF
+    features = " ".join(architecture.cpu_features(processor))
     return "".join(
-        f"processor\t: {number}\n"
-        "vendor_id\t: GenuineIntel\n"
-        f"cpu family\t: {family}\n"
-        f"model\t\t: {model}\n"
-        f"model name\t: {BRAND}\n"
-        f"stepping\t: {SIGNATURE & 0xF}\n"
-        f"cpu MHz\t\t: {kilohertz // 1000}.{kilohertz % 1000:03}\n"
-        f"cache size\t: {last_level >> 10} KB\n"
-        "physical id\t: 0\n"
-        f"siblings\t: {cpus}\n"
-        f"core id\t\t: {number}\n"
-        f"cpu cores\t: {cpus}\n"
-        f"apicid\t\t: {number}\n"
-        f"initial apicid\t: {number}\n"
-        "fpu\t\t: yes\n"
-        "fpu_exception\t: yes\n"
-        "cpuid level\t: 13\n"
-        "wp\t\t: yes\n"
-        f"flags\t\t: {' '.join(FEATURE_NAMES)}\n"
-        "bugs\t\t:\n"
-        f"bogomips\t: {2 * kilohertz // 1000}.{2 * kilohertz // 10 % 100:02}\n"
-        f"clflush size\t: {LINE_BYTES}\n"
-        f"cache_alignment\t: {LINE_BYTES}\n"
-        "address sizes\t: 39 bits physical, 48 bits virtual\n"
-        "power management:\n\n"
-        for number in range(cpus)
+        "".join(f"{name}:{value and ' '}{value}\n" for name, value in _x86_64_lines(processor, number, features)) + "\n"
+        for number in range(processor.cpus)
     )
 
 
-CPUINFO: dict[str, Callable[[int, int], str]] = {"aarch64": aarch64_cpuinfo, "x86_64": x86_64_cpuinfo}
+def _x86_64_lines(processor: Processor, number: int, features: str) -> list[Line]:
+    kilohertz = processor.frequency_hz // 1000
+    amd = processor.vendor == AMD
+    last = processor.cache(2) if amd else processor.cache(3) or processor.cache(2)  # cpu/cacheinfo.c, x86_cache_size
+    line = processor.caches[0].line if processor.caches else 64
+    lines: list[Line] = [
+        ("processor\t", str(number)),
+        ("vendor_id\t", processor.vendor),
+        ("cpu family\t", str(processor.family)),
+        ("model\t\t", str(processor.model)),
+        ("model name\t", processor.brand),
+        ("stepping\t", str(processor.stepping)),
+        ("cpu MHz\t\t", f"{kilohertz // 1000}.{kilohertz % 1000:03}"),
+    ]
+    if last is not None:
+        lines.append(("cache size\t", f"{last.size >> 10} KB"))
+    lines += [
+        ("physical id\t", str(0)),
+        ("siblings\t", str(processor.cpus)),
+        ("core id\t\t", str(number)),
+        ("cpu cores\t", str(processor.cpus)),
+        ("apicid\t\t", str(number)),
+        ("initial apicid\t", str(number)),
+        ("fpu\t\t", "yes"),
+        ("fpu_exception\t", "yes"),
+        ("cpuid level\t", str(MAX_BASIC)),
+        ("wp\t\t", "yes"),
+        ("flags\t\t", features),
+        ("bugs\t\t", ""),
+        ("bogomips\t", f"{2 * kilohertz // 1000}.{2 * kilohertz // 10 % 100:02}"),
+    ]
+    if amd and processor.l2tlb.entries:
+        lines.append(("TLB size\t", f"{2 * processor.l2tlb.entries} 4K pages"))  # of data and of code
+    return [
+        *lines,
+        ("clflush size\t", str(line)),
+        ("cache_alignment\t", str(line)),
+        ("address sizes\t", f"{48 if amd else 39} bits physical, 48 bits virtual"),
+        ("power management", ""),
+    ]
+
+
+CPUINFO: dict[str, Callable[[Architecture, Processor], str]] = {
+    "aarch64": aarch64_cpuinfo,
+    "x86_64": x86_64_cpuinfo,
+}

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.arch import architecture
+from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.core_file import CoreFile, KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
@@ -69,6 +70,7 @@ class Kernel:
 
     def __init__(self, config: Configuration, memory: PhysicalMemory, cpus: list[Cpu], clock: Clock) -> None:
         self.architecture = architecture(config.isa)
+        self.processor = Processor.of(config.core, config.isa, len(cpus))
         self.memory = memory
         self.cpus = cpus
         self.clock = clock
@@ -86,7 +88,8 @@ class Kernel:
         self._said: set[str] = set()
         self.page_cache = PageCache(memory)
         self.ipc = Ipc(self.page_cache, self)
-        loader = Loader(self.architecture, memory, self.page_cache, self.random, memory.allocate())
+        hwcap = self.architecture.hwcap(self.processor)
+        loader = Loader(self.architecture, memory, self.page_cache, self.random, memory.allocate(), hwcap)
         self.file_tree = FileTree(
             now=clock.realtime_ns,
             random=self.random,
@@ -100,7 +103,7 @@ class Kernel:
         self._rows = table.by_number(table.load(), config.isa)
         self._calls: dict[int, Handler] = {}  # compiled rows
         for cpu in cpus:
-            self.architecture.claim_registers(cpu, clock)
+            self.architecture.claim_registers(cpu, clock, self.processor)
         procfs.install(self)
         sysfs.install(self)
 

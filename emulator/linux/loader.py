@@ -89,13 +89,20 @@ class Loader:
     """Loads programs for one machine."""
 
     def __init__(
-        self, architecture: Architecture, memory: PhysicalMemory, page_cache: PageCache, random: Random, zero_frame: int
+        self,
+        architecture: Architecture,
+        memory: PhysicalMemory,
+        page_cache: PageCache,
+        random: Random,
+        zero_frame: int,
+        hwcap: int,
     ) -> None:
         self._architecture = architecture
         self._memory = memory
         self._page_cache = page_cache
         self._random = random
         self._zero_frame = zero_frame
+        self._hwcap = hwcap  # AT_HWCAP
         self._trampoline_frame: int | None = None  # one for all: code that every process has
 
     def new_memory_map(self) -> MemoryMap:
@@ -293,7 +300,7 @@ class Loader:
         uid, gid = ids
         vector = (
             (AT_MINSIGSTKSZ, architecture.minimum_signal_stack),
-            (AT_HWCAP, architecture.hwcap),
+            (AT_HWCAP, self._hwcap),
             (AT_PAGESZ, PAGE_SIZE),
             (AT_CLKTCK, TICKS_PER_SECOND),
             (AT_PHDR, _headers_address(elf, bias)),

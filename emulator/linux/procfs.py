@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from emulator.arch.processor import Processor
 from emulator.cpu import Cpu
 from emulator.linux import message_queues, shared_segments
 from emulator.linux.attributes import DirectoryEntry
@@ -34,6 +35,8 @@ class Kernel(KernelServices, Protocol):
 
     @property
     def file_tree(self) -> FileTree: ...
+    @property
+    def processor(self) -> Processor: ...
 
     def calling(self) -> Task:
         """The task that makes the system call."""
@@ -99,7 +102,7 @@ def _uuid(kernel: Kernel) -> str:
 
 
 SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
-    "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](len(kernel.cpus), kernel.clock.frequency_hz),
+    "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](kernel.architecture, kernel.processor),
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
     "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text4\n",

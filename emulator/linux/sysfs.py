@@ -7,14 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.arch.aarch64 import ID_REGISTERS
-from emulator.arch.cpuid import CACHES, LINE_BYTES
-from emulator.linux.cpuinfo import MIDR_EL1
-from emulator.linux.process_texts import cpu_list
-from emulator.linux.procfs import Kernel
+from emulator.arch.processor import CacheDescription
+from emulator.linux.process_texts import allowed_list, cpu_list
+from emulator.linux.procfs import Kernel, free_bytes
 from emulator.linux.virtual_files import VirtualDirectory
 
 Text = Callable[[Kernel, int], str]  # of a CPU by number; rows of the machine ignore the number
+
+
+def cpu_mask(kernel: Kernel, mask: int) -> str:
+    """As %*pb prints it: words of 32 bits, for as many CPUs as there are."""
+    words = range((len(kernel.cpus) - 1) // 32, -1, -1)
+    digits = [8] * len(words)
+    digits[0] = ((len(kernel.cpus) - 1) % 32) // 4 + 1
+    return ",".join(f"{mask >> 32 * word & 0xFFFF_FFFF:0{width}x}" for word, width in zip(words, digits, strict=True))
+
+
+def _alone(kernel: Kernel, number: int) -> int:
+    return 1 << number
+
+
+def _all(kernel: Kernel, number: int) -> int:
+    return (1 << len(kernel.cpus)) - 1
+
+
+def _cpus_rows(name: str, mask: Callable[[Kernel, int], int]) -> dict[str, Text]:
+    return {
+        name: lambda kernel, number: cpu_mask(kernel, mask(kernel, number)),
+        f"{name}_list": lambda kernel, number: allowed_list(mask(kernel, number)),
+    }
+
+
+def _node_meminfo(kernel: Kernel, _: int) -> str:
+    total, free = kernel.memory.size_bytes // 1024, free_bytes(kernel.memory.size_bytes) // 1024
+    rows = (("MemTotal", total), ("MemFree", free), ("MemUsed", total - free))
+    return "\n".join(f"Node 0 {name + ':':<15} {value:8} kB" for name, value in rows)
+
 
 MACHINE_ROWS: dict[str, Text] = {
     "devices/system/cpu/online": lambda kernel, _: cpu_list(len(kernel.cpus)),
@@ -23,12 +51,15 @@ MACHINE_ROWS: dict[str, Text] = {
     "devices/system/cpu/offline": lambda kernel, _: "",
     "devices/system/cpu/isolated": lambda kernel, _: "",
     "devices/system/cpu/kernel_max": lambda kernel, _: "511",
+    "devices/system/cpu/smt/active": lambda kernel, _: "0",
+    "devices/system/cpu/smt/control": lambda kernel, _: "notsupported",
     "devices/system/node/online": lambda kernel, _: "0",
     "devices/system/node/possible": lambda kernel, _: "0",
     "devices/system/node/has_cpu": lambda kernel, _: "0",
     "devices/system/node/has_memory": lambda kernel, _: "0",
     "devices/system/node/node0/cpulist": lambda kernel, _: cpu_list(len(kernel.cpus)),
-    "devices/system/node/node0/cpumap": lambda kernel, _: cpu_mask(len(kernel.cpus)),
+    "devices/system/node/node0/cpumap": lambda kernel, _: cpu_mask(kernel, _all(kernel, 0)),
+    "devices/system/node/node0/meminfo": _node_meminfo,
     "devices/system/node/node0/distance": lambda kernel, _: "10",
     "kernel/mm/transparent_hugepage/enabled": lambda kernel, _: "always madvise [never]",
     "kernel/mm/transparent_hugepage/hpage_pmd_size": lambda kernel, _: "2097152",
@@ -36,51 +67,38 @@ MACHINE_ROWS: dict[str, Text] = {
 
 CPU_ROWS: dict[str, Text] = {  # below devices/system/cpu/cpuN
     "topology/core_id": lambda kernel, number: str(number),
+    "topology/die_id": lambda kernel, number: "0",
     "topology/physical_package_id": lambda kernel, number: "0",
-    "topology/core_cpus": lambda kernel, number: f"{1 << number:x}",
-    "topology/core_cpus_list": lambda kernel, number: str(number),
-    "topology/thread_siblings": lambda kernel, number: f"{1 << number:x}",
-    "topology/thread_siblings_list": lambda kernel, number: str(number),
-    "topology/core_siblings": lambda kernel, number: cpu_mask(len(kernel.cpus)),
-    "topology/core_siblings_list": lambda kernel, number: cpu_list(len(kernel.cpus)),
-    "topology/package_cpus": lambda kernel, number: cpu_mask(len(kernel.cpus)),
-    "topology/package_cpus_list": lambda kernel, number: cpu_list(len(kernel.cpus)),
+    **_cpus_rows("topology/core_cpus", _alone),
+    **_cpus_rows("topology/thread_siblings", _alone),
+    **_cpus_rows("topology/die_cpus", _all),
+    **_cpus_rows("topology/core_siblings", _all),
+    **_cpus_rows("topology/package_cpus", _all),
 }
 
-AARCH64_CPU_ROWS: dict[str, Text] = {
-    "regs/identification/midr_el1": lambda kernel, number: f"0x{ID_REGISTERS[MIDR_EL1]:016x}",
-    "regs/identification/revidr_el1": lambda kernel, number: f"0x{0:016x}",
+ISA_CPU_ROWS: dict[str, dict[str, Text]] = {
+    "aarch64": {
+        "regs/identification/midr_el1": lambda kernel, number: f"0x{kernel.processor.midr_el1:016x}",
+        "regs/identification/revidr_el1": lambda kernel, number: f"0x{0:016x}",
+    },
+    "x86_64": {},
 }
 
-CACHE_TYPES = {1: "Data", 2: "Instruction", 3: "Unified"}  # CPUID leaf 4
 
-
-def cpu_mask(count: int) -> str:
-    return f"{(1 << count) - 1:x}"
-
-
-def _cache_rows() -> dict[str, Text]:
-    """The x86-64 machine's caches as CPUID leaf 4 tells them."""
-    rows: dict[str, Text] = {}
-    for index, (kind, level, ways, sets, _) in enumerate(CACHES):
-        values = {
-            "type": CACHE_TYPES[kind],
-            "level": str(level),
-            "ways_of_associativity": str(ways),
-            "number_of_sets": str(sets),
-            "coherency_line_size": str(LINE_BYTES),
-            "size": f"{ways * sets * LINE_BYTES >> 10}K",
-        }
-        for name, value in values.items():
-            rows[f"cache/index{index}/{name}"] = _fixed(value)
-    return rows
-
-
-def _fixed(value: str) -> Text:
-    return lambda kernel, number: value
-
-
-ISA_CPU_ROWS: dict[str, dict[str, Text]] = {"aarch64": AARCH64_CPU_ROWS, "x86_64": _cache_rows()}
+def _cache_rows(cache: CacheDescription) -> dict[str, Text]:
+    """drivers/base/cacheinfo.c"""
+    return {
+        "type": lambda kernel, number: cache.kind.name,
+        "level": lambda kernel, number: str(cache.level),
+        "id": lambda kernel, number: "0" if cache.shared else str(number),
+        "size": lambda kernel, number: f"{cache.size >> 10}K",
+        "ways_of_associativity": lambda kernel, number: str(cache.ways),
+        "number_of_sets": lambda kernel, number: str(cache.sets),
+        "coherency_line_size": lambda kernel, number: str(cache.line),
+        "physical_line_partition": lambda kernel, number: "1",
+        "shared_cpu_map": lambda kernel, number: cpu_mask(kernel, kernel.processor.sharers(cache, number)),
+        "shared_cpu_list": lambda kernel, number: allowed_list(kernel.processor.sharers(cache, number)),
+    }
 
 
 def install(kernel: Kernel) -> None:
@@ -92,6 +110,10 @@ def install(kernel: Kernel) -> None:
     for cpu in kernel.cpus:
         for path, text in rows.items():
             _add(root, f"devices/system/cpu/cpu{cpu.number}/{path}", text, kernel, cpu.number)
+        for index, cache in enumerate(kernel.processor.caches):
+            for name, text in _cache_rows(cache).items():
+                path = f"devices/system/cpu/cpu{cpu.number}/cache/index{index}/{name}"
+                _add(root, path, text, kernel, cpu.number)
 
 
 def _add(root: VirtualDirectory, path: str, text: Text, kernel: Kernel, number: int) -> None:

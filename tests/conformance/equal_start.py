@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from emulator import clock
-from emulator.arch.cpuid import Leaf, cpuid
+from emulator.arch.cpuid import Cpuid, Leaf
+from emulator.arch.processor import Processor
 from emulator.linux import lifecycle
 from emulator.linux.program import Program
 from emulator.linux.syscalls import identity
@@ -76,10 +77,13 @@ def _as_free_as_the_host(size_bytes: int) -> int:
     return size_bytes * os.sysconf("SC_AVPHYS_PAGES") // os.sysconf("SC_PHYS_PAGES")
 
 
+_CPUID = Cpuid(Processor(), 0)
+
+
 def _cpuid_with_caches(leaf: int, subleaf: int) -> Leaf:
     if leaf == 2:
         return CACHE_DESCRIPTORS
-    return CACHES[subleaf] if leaf == 4 and subleaf < len(CACHES) else cpuid(leaf, subleaf)
+    return CACHES[subleaf] if leaf == 4 and subleaf < len(CACHES) else _CPUID(leaf, subleaf)
 
 
 def start(machine: Machine, program: Program) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from emulator.arch.processor import X86_64_CACHES, Processor
 from emulator.linux import procfs, sysfs
 from emulator.linux.errors import EINVAL, ENOENT, LinuxError
 from emulator.linux.file import O_RDWR, O_WRONLY, File
@@ -26,6 +27,7 @@ class Machine:
         self.clock = guest.task.clock
         self.memory = SimpleNamespace(size_bytes=4 << 30)
         self.cpus = [SimpleNamespace(number=0, idle_cycles=0, core=SimpleNamespace(cycles=0))]
+        self.processor = Processor(1, 1_000_000_000, caches=X86_64_CACHES)
         self.random = Random(1)
         self.file_tree = guest.tree
         self.comms: list[str] = []

@@ -50,7 +50,7 @@ def test_the_stack_holds_arguments_environment_and_the_vector(isa: str, tmp_path
     pairs = dict(zip(words[8::2], words[9::2], strict=False))
     assert pairs[AT_PHDR] == BASE + 64
     assert pairs[AT_ENTRY] == BASE + 0x800
-    assert pairs[AT_HWCAP] == machine.kernel.architecture.hwcap
+    assert pairs[AT_HWCAP] == machine.kernel.architecture.hwcap(machine.kernel.processor)
     assert mm.read_string(pairs[AT_EXECFN], 4096) == str(tmp_path / f"program-{isa}").encode()
     assert mm.read_string(pairs[AT_PLATFORM], 100) == isa.encode()
     assert mm.read(pairs[AT_RANDOM], 16) != bytes(16)

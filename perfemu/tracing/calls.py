@@ -254,6 +254,7 @@ ARGUMENTS: Mapping[str, Mapping[str, Shape]] = {
     "setpriority": {"which": _PRIORITY},
     "rseq": {"length": HEX32, "signature": HEX32},
     "membarrier": {"command": bits_of(constants.MEMBARRIER, "MEMBARRIER_CMD_QUERY")},
+    "perf_event_open": {"attr": structures.PERF_EVENT_ATTR, "group_fd": DESCRIPTOR, "flags": bits_of(constants.PERF)},
     # signals
     "rt_sigaction": {"new": structures.SIGACTION, "old": structures.SIGACTION_OUT},
     "rt_sigprocmask": {

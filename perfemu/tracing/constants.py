@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from perfcore.abi.constants import OpenFlag
+
 Names = Mapping[int, str]
 
 
@@ -163,6 +165,8 @@ MEMBARRIER: Names = {
                "MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ "
                "MEMBARRIER_CMD_GET_REGISTRATIONS"),
 }  # fmt: skip
+
+PERF: Names = {int(flag): f"PERF_FLAG_{flag.name}" for flag in OpenFlag}
 
 # ---- signals
 

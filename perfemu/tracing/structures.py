@@ -10,6 +10,7 @@ from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS
 from emulator.linux.signal import SIGCHLD, SignalInfo
 from emulator.linux.structures import U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.limits import Rlimit, Rusage
+from perfcore.abi.constants import PerfType
 from perfemu.tracing import constants
 from perfemu.tracing.values import (
     Read,
@@ -418,6 +419,20 @@ def _clone_arguments(view: View, data: bytes) -> str:
 
 
 CLONE_ARGUMENTS = structure(64, _clone_arguments)
+
+
+def _perf_event_attr(view: View, data: bytes) -> str:
+    """struct perf_event_attr: what it begins with."""
+    kind, size, config, period, sample_type, read_format, bits = struct.unpack("<II5Q", data)
+    name = f"PERF_TYPE_{PerfType(kind).name}" if kind in set(PerfType) else str(kind)
+    often = f"sample_freq={period}" if bits >> 10 & 1 else f"sample_period={period}"
+    return (
+        f"{{type={name}, size={size}, config={hexadecimal(config)}, {often}, sample_type={hexadecimal(sample_type)}, "
+        f"read_format={hexadecimal(read_format)}, disabled={bits & 1}, inherit={bits >> 1 & 1}, ...}}"
+    )
+
+
+PERF_EVENT_ATTR = structure(48, _perf_event_attr)
 
 
 def _utsname(view: View, data: bytes) -> str:

@@ -119,6 +119,8 @@ class Core:
 
         Looks for host signals every few million instructions, and raises what their handlers raise.
         """
+    def request_return(self) -> None:
+        """A run ends with DEADLINE when it looks for host signals next. Their handlers may call it."""
     @property
     def owes_exit(self) -> bool:
         """An interrupt fell on a SYSCALL or EXCEPTION: the next run returns that; nothing may touch the registers."""

@@ -116,7 +116,7 @@ def count(
             if progress is None:
                 ending = session.run()
             else:
-                with Progress(progress, session.progress):
+                with Progress(progress, session.progress, session.console):
                     ending = session.run()
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number

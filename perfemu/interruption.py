@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import NoReturn
 
+from emulator.linux.console import Console
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _KEPT_IGNORED = (signal.SIGHUP,)  # by nohup(1)
 _Handler = Callable[[int, FrameType | None], object] | int | None
@@ -70,6 +72,20 @@ class Interruption:
             number, self._pending = self._pending, 0
             self._held = True
             raise Interrupted(number)
+
+
+class SignalKeys(Interruption):
+    """While entered, a signal of the user's goes to the guest's foreground, which may handle it. Kept: the last one."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        console.connect()
+        self._console = console
+        self.last: int | None = None
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.last = number
+        self._console.press(number)
 
 
 def die_of(number: int) -> NoReturn:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TextIO
 
+from emulator.linux.console import Console
+
 INTERVAL_S = 0.2
 PATIENCE_S = 1.0  # a run that is shorter shows nothing
 _CLEAR_LINE = "\r\x1b[K"
@@ -26,13 +28,16 @@ def short_count(count: float) -> str:
 class Progress:
     """While entered, shows the line; leaving clears it. Does nothing where `stream` is no terminal.
 
+    On the guest's terminal it stays away from where the guest and the user talk, and goes before the guest writes.
+
     An interval timer's signal handler prints it: that runs in the main thread, where the core looks for signals between
     two blocks, so the count it reads is consistent and the guest's run is not touched.
     """
 
-    def __init__(self, stream: TextIO, instructions: Callable[[], int]) -> None:
+    def __init__(self, stream: TextIO, instructions: Callable[[], int], console: Console) -> None:
         self._stream = stream
         self._instructions = instructions
+        self._console = console
         self._wanted = stream.isatty() and threading.current_thread() is threading.main_thread()
         self._shown = False
         self._start = 0.0
@@ -42,6 +47,7 @@ class Progress:
         if self._wanted:
             self._start = time.monotonic()
             self._last = (self._start, self._instructions())
+            self._console.before_output = self._clear
             signal.signal(signal.SIGALRM, self._tick)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, INTERVAL_S)
         return self
@@ -52,17 +58,20 @@ class Progress:
         if self._wanted:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            if self._shown:
-                self._stream.write(_CLEAR_LINE)
-                self._stream.flush()
+            self._console.before_output = None
+            self._clear()
+
+    def _clear(self) -> None:
+        if self._shown:
+            self._shown = False
+            self._stream.write(_CLEAR_LINE)
+            self._stream.flush()
 
     def _tick(self, number: int, frame: FrameType | None) -> None:
-        if self._instructions() == self._last[1]:
-            return  # the guest waits, for what the user types perhaps: leave the line to it
-        # The cursor goes back to the start of the line: what the guest prints then stands there, and not behind.
-        self._stream.write(f"{_CLEAR_LINE}{self.line(time.monotonic())}\r")
-        self._stream.flush()
-        self._shown = True
+        if self._console.is_free:
+            self._shown = True
+            self._stream.write(f"{_CLEAR_LINE}{self.line(time.monotonic())}\r")
+            self._stream.flush()
 
     def line(self, now: float) -> str:
         """The line at host time `now`, and from then on the speed since `now`."""

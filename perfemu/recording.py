@@ -157,7 +157,7 @@ def record(
             if progress is None:
                 ending = session.run(interruption)
             else:
-                with Progress(progress, session.progress):
+                with Progress(progress, session.progress, session.console):
                     ending = session.run(interruption)
         except Interrupted as interrupted:
             interrupted_by = interrupted.number

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from emulator.core_layers import is_file
 from emulator.cpu import Cpu
+from emulator.linux.console import Console
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program, ProgramError, identify
@@ -216,6 +217,11 @@ class Session:
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""
         return executed(self.machine.cpus)
+
+    @property
+    def console(self) -> Console:
+        """The user's terminal, as the guest has it."""
+        return self.machine.kernel.file_tree.console
 
     def progress(self) -> int:
         """How many the guest had executed a moment ago; may be asked at any time."""

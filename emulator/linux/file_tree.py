@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from emulator.arch.architecture import OpenFlags
 from emulator.linux import devices
+from emulator.linux.console import Console
 from emulator.linux.errors import (
     EACCES,
     EBUSY,
@@ -106,6 +107,7 @@ class FileTree:
         self.contents = Contents(pages)
         self.sockets = SocketNames()
         self.locks = Locks()
+        self.console = Console()
         self.tree = HostTree(self.superblock, kernel_devices())
         self.root = HostDirectory(self.tree, "/", False)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
@@ -163,7 +165,7 @@ class FileTree:
         self.proc = self.tree.mounts["/proc"] = root
 
     def standard_stream(self, host_descriptor: int, interactive: bool = True) -> StandardStream:
-        stream = StandardStream.of_host(self.superblock, host_descriptor, interactive)
+        stream = StandardStream.of_host(self.superblock, self.console, host_descriptor, interactive)
         if stream.is_terminal and self.dev.lookup("tty") is None:
             self.dev.add("tty", devices.DeviceNode(self.dev.volume, lambda task, flags: stream.again(flags), (5, 0)))
         return stream

@@ -21,6 +21,7 @@ from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import FileTree
 from emulator.linux.futexes import Futexes
 from emulator.linux.ipc import Ipc
+from emulator.linux.job_control import KernelJobs
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
 from emulator.linux.mapping import MappedFile
@@ -99,6 +100,7 @@ class Kernel:
             sysroot=config.sysroot,
             writable_paths=config.writable_paths,
         )
+        self.file_tree.console.jobs = KernelJobs(self.tasks, self.scheduler)
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)
         self._rows = table.by_number(table.load(), config.isa)
         self._calls: dict[int, Handler] = {}  # compiled rows

@@ -82,6 +82,8 @@ class Lifecycle:
         if self._first is not None:
             return self._first
         kernel = self._kernel
+        console = kernel.file_tree.console
+        console.foreground, console.session = FIRST_PID, FIRST_PID - 1
         files = FileTable()
         for number, descriptor in enumerate((program.stdin, program.stdout, program.stderr)):
             if descriptor >= 0:

@@ -14,7 +14,8 @@ lengths, ties and idle CPUs are drawn (``Choices``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from emulator.clock import Clock
@@ -77,6 +78,7 @@ class Scheduler:
         self.attention = True
         self._turn: Turn = cpus[0], 0
         self._turn_ended = False
+        self._calls: deque[Callable[[], None]] = deque()  # from outside, for between two turns
         self._extended_cycles = 0  # by which the present turn has been extended
 
     def _note(self) -> None:
@@ -108,6 +110,8 @@ class Scheduler:
                 return queue.cpu, queue.cpu.core.cycles + 1
         while not self._host.ended:
             self.attention = False
+            if self._calls:
+                self.make_calls()
             next_queue = self._next_queue()
             if next_queue is None:
                 self._host.nothing_left()
@@ -118,6 +122,18 @@ class Scheduler:
                 self._turn = next_queue.cpu, until
                 return self._turn
         return None
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Make it between two turns, the present one within some million instructions. Any moment is good to ask."""
+        self._calls.append(call)
+        self.attention = True
+        for queue in self.queues:
+            queue.cpu.core.request_return()
+
+    def make_calls(self) -> None:
+        """Make those that were asked for."""
+        while self._calls:
+            self._calls.popleft()()
 
     def end_turn(self) -> None:
         """The CPU that executes has come to the cycle that was given to it."""

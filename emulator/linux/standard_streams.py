@@ -17,6 +17,7 @@ import termios
 from functools import cache
 
 from emulator.linux.attributes import Attributes, FileSystemStatistics
+from emulator.linux.console import Console
 from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError, host_errors
 from emulator.linux.file import O_ACCMODE, O_RDONLY, O_RDWR, O_WRONLY, POLLIN, POLLOUT, Caller
 from emulator.linux.host_body import host_attributes
@@ -39,6 +40,7 @@ class StandardStream(NodeFile):
     def __init__(
         self,
         superblock: Superblock,
+        console: Console,
         host_descriptor: int,
         flags: int,
         interactive: bool = True,
@@ -46,6 +48,7 @@ class StandardStream(NodeFile):
     ) -> None:
         super().__init__(flags)
         self._superblock = superblock
+        self._console = console
         self._descriptor = host_descriptor
         status = os.fstat(host_descriptor)
         self._kind = file_mode.S_IFMT(status.st_mode)
@@ -69,13 +72,18 @@ class StandardStream(NodeFile):
         return os.readlink(f"/proc/self/fd/{self._descriptor}")
 
     @classmethod
-    def of_host(cls, superblock: Superblock, host_descriptor: int, interactive: bool = True) -> StandardStream:
+    def of_host(
+        cls, superblock: Superblock, console: Console, host_descriptor: int, interactive: bool = True
+    ) -> StandardStream:
         """Flags as the host's descriptor has them: a shell gives a program its terminal for reading and writing."""
         mode = fcntl.fcntl(host_descriptor, fcntl.F_GETFL) & (O_ACCMODE | os.O_APPEND)
-        return cls(superblock, host_descriptor, mode, interactive)
+        return cls(superblock, console, host_descriptor, mode, interactive)
 
     def read(self, task: Caller, size: int) -> bytes:
         if self._interactive:
+            if self.is_terminal:
+                self._console.check_reader(task)
+            self._console.wait_for_input(self._descriptor)
             return self._read_some(size)
         size = min(size, PIPE_BYTES)
         data = b""
@@ -93,6 +101,8 @@ class StandardStream(NodeFile):
                 raise LinuxError.from_host(error) from error
 
     def write(self, task: Caller, data: bytes) -> int:
+        if self.is_terminal:
+            self._console.note_output(data)
         rest = data
         while True:
             try:
@@ -150,9 +160,13 @@ class StandardStream(NodeFile):
         elif request in (TCSETS, TCSETSW, TCSETSF):
             _restore_at_exit(self._descriptor)
             self._host_ioctl(request, task.mm.read(argument, TERMIOS_BYTES))
-        elif request in (TIOCGPGRP, TIOCGSID):
-            task.mm.write(argument, task.pid.to_bytes(4, "little"))  # the guest is in the foreground
-        elif request != TIOCSPGRP:
+        elif request == TIOCGPGRP:
+            task.mm.write(argument, self._console.foreground.to_bytes(4, "little"))
+        elif request == TIOCGSID:
+            task.mm.write(argument, self._console.session.to_bytes(4, "little"))
+        elif request == TIOCSPGRP:
+            self._console.foreground = int.from_bytes(task.mm.read(argument, 4), "little")
+        else:
             raise LinuxError(ENOTTY, f"the terminal's ioctl {request:#x} is not modelled")
         return 0
 
@@ -181,7 +195,7 @@ class StandardStream(NodeFile):
         if allowed != O_RDWR and wanted != allowed:
             asked = {O_RDONLY: "reading", O_WRONLY: "writing"}.get(wanted, "reading and writing")
             raise LinuxError(EACCES, f"{self.path} is not open for {asked}")
-        return StandardStream(self._superblock, self._descriptor, flags, self._interactive, self._inode)
+        return StandardStream(self._superblock, self._console, self._descriptor, flags, self._interactive, self._inode)
 
 
 class StreamNode(Node):

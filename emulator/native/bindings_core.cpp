@@ -21,13 +21,13 @@ static int run(Core& core, uint64_t until_cycle) {
     Exit exit;
     {
         nb::gil_scoped_release unlocked;
-        exit = core.run(until_cycle, [] {
+        exit = core.run(until_cycle, [&core] {
             nb::gil_scoped_acquire locked;
-            return PyErr_CheckSignals() != 0;
+            return PyErr_CheckSignals() != 0 || core.take_return_request();
         });
     }
-    if (exit == Exit::INTERRUPTED) throw nb::python_error();
-    return static_cast<int>(exit);
+    if (exit == Exit::INTERRUPTED && PyErr_Occurred()) throw nb::python_error();
+    return static_cast<int>(exit == Exit::INTERRUPTED ? Exit::DEADLINE : exit);
 }
 
 static std::vector<uint64_t> registers(const Core& core) {
@@ -157,6 +157,7 @@ void bind_core(nb::module_& module) {
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def("run", &run, nb::arg("until_cycle"))
+        .def("request_return", &Core::request_return)
         .def_prop_ro("owes_exit", &Core::owes_exit)
         .def("save_state",
              [](const Core& core) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "block.hpp"
@@ -74,6 +75,10 @@ class Core final : public Totals {
     bool elides_exit_checks() const { return elides_exit_checks_; }
     const Isa& isa() const { return *isa_; }
     uc_engine* engine() const { return engine_; }
+
+    // The present run, or else the next one, ends at its next poll. For who owns `poll`.
+    void request_return() { return_requested_ = true; }
+    bool take_return_request() { return std::exchange(return_requested_, false); }
 
     // Time: cycles in user mode, and those that the kernel took.
     uint64_t cycles() const;
@@ -241,6 +246,7 @@ class Core final : public Totals {
     uint64_t fills_until_flush_;
     uint64_t flushes_ = 0;
     std::atomic<uint64_t> progress_ = 0;
+    bool return_requested_ = false;
     std::vector<uc_hook> hooks_;
 };
 

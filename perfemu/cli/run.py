@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
-from perfemu.interruption import Interrupted, die_of
+from perfemu.interruption import SignalKeys, die_of
 from perfemu.progress import Progress
 from perfemu.session import Session
 
@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     settings = replace(guest_settings(options), interactive=True)
     session = Session(settings)
-    try:
-        with Progress(sys.stderr, session.progress):
-            ending = session.run()
-    except Interrupted as interrupted:
-        die_of(interrupted.number)
+    keys = SignalKeys(session.console)
+    with Progress(sys.stderr, session.progress, session.console):
+        ending = session.run(keys)
     announce_death(settings.argv[0], ending)
+    if keys.last is not None and keys.last == ending.signal:
+        die_of(keys.last)  # so that the user's shell sees it, too
     return ending.exit_status

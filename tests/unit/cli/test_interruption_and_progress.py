@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from emulator.linux.console import Console
 from perfemu.ending import Ending
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.progress import Progress, short_count
@@ -37,7 +38,7 @@ def test_one_signal_is_enough() -> None:
 
 def test_progress_shows_count_and_speed() -> None:
     counts = iter([1_000_000, 61_000_000])
-    progress = Progress(io.StringIO(), lambda: next(counts))
+    progress = Progress(io.StringIO(), lambda: next(counts), Console())
     progress.line(10.0)
     # 60 million more in 2 s: 30 MIPS
     assert progress.line(12.0) == "[ perfemu: 61.0 M instructions, 30 MIPS, 12 s ]"
@@ -45,7 +46,7 @@ def test_progress_shows_count_and_speed() -> None:
 
 def test_no_terminal_no_progress() -> None:
     stream = io.StringIO()
-    with Progress(stream, lambda: 0):
+    with Progress(stream, lambda: 0, Console()):
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert stream.getvalue() == ""
 
@@ -60,3 +61,29 @@ def test_endings_are_the_shells() -> None:
     assert (Ending(11).exit_status, Ending(11).signal, Ending(11).message) == (139, 11, "Segmentation fault")
     assert (Ending(13).exit_status, Ending(13).message) == (141, None)  # SIGPIPE: shells say nothing
     assert Ending(9 | 0x80).exit_status == 137  # with a core dump
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_goes_before_the_guest_writes_and_stays_away_from_dialogues() -> None:
+    console, stream = Console(), Terminal()
+    with Progress(stream, lambda: 5, console):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        os.kill(os.getpid(), signal.SIGALRM)
+        assert stream.getvalue().startswith("\r\x1b[K[ perfemu: 5 instructions")
+        console.note_output(b"a prompt: ")
+        shown = stream.getvalue()
+        assert shown.endswith("]\r\r\x1b[K")
+        os.kill(os.getpid(), signal.SIGALRM)  # the guest's line is not at its end
+        assert stream.getvalue() == shown
+        console.note_output(b"\n")
+        os.kill(os.getpid(), signal.SIGALRM)
+        assert len(stream.getvalue()) > len(shown)
+        console.in_dialogue = True
+        console.note_output(b"")
+        shown = stream.getvalue()
+        os.kill(os.getpid(), signal.SIGALRM)
+    assert stream.getvalue() == shown

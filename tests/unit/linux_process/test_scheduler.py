@@ -24,6 +24,10 @@ class Core:
         self.cycles = 0
         self.owes_exit = False
         self.registers = 0
+        self.returns_requested = 0
+
+    def request_return(self) -> None:
+        self.returns_requested += 1
 
     def elapse(self, cycles: int) -> None:
         self.cycles += cycles
@@ -425,3 +429,16 @@ def test_virtual_times_of_different_cpus_are_not_compared() -> None:
     while machine.turn()[1] != 0:
         pass
     assert machine.cpus[1].core.cycles - cycles < 4_000_000
+
+
+def test_calls_from_outside_are_made_between_two_turns():
+    machine = Machine(cpus=1, tasks=1)
+    machine.turn()
+    calls = []
+    machine.scheduler.call_soon(lambda: calls.append(machine.scheduler.attention))
+    assert calls == []
+    assert machine.cpus[0].core.returns_requested == 1  # the turn would have no end otherwise
+    machine.turn()
+    assert calls == [False]
+    machine.turn()
+    assert calls == [False]

@@ -1,0 +1,91 @@
+"""Console: the user's terminal as the guest's controlling one: who is in its foreground, and what its keys signal.
+
+What the user types is input, as the bytes of a file are: a signal key takes effect between two turns of the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable
+from typing import Protocol
+
+from emulator.linux.errors import ERESTARTSYS, LinuxError
+from emulator.linux.file import Caller
+
+
+class JobControl(Protocol):
+    """What a terminal does to processes."""
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Between two turns of the machine. A host signal's handler may ask for it."""
+
+    def make_calls(self) -> None:
+        """... at once, in a system call."""
+
+    def signal_group(self, group: int, signal: int) -> None:
+        """To the processes of a group, or to the first process where there are none."""
+
+    def check_reader(self, task: Caller, foreground: int) -> None:
+        """Raises LinuxError where the task's group may not read: SIGTTIN has been sent to it, or cannot stop it."""
+
+
+class Console:
+    """One for all standard streams that are terminals."""
+
+    def __init__(self) -> None:
+        self.jobs: JobControl | None = None  # None: nobody is stopped or signalled
+        self.foreground = 0  # the process group that may read, and that signal keys mean
+        self.session = 0
+        self.in_dialogue = False  # whether the guest has read from the user
+        self.at_line_start = True  # whether what the guest wrote last has ended its line
+        self.before_output: Callable[[], None] | None = None  # called before the guest writes
+        self._bell: int | None = None  # an eventfd that ends a wait for keys
+
+    @property
+    def is_free(self) -> bool:
+        """Whether others may write between the guest's lines: nobody sits there and waits for a prompt."""
+        return self.at_line_start and not self.in_dialogue
+
+    # ---- from the user
+
+    def connect(self) -> None:
+        """From now on `press` will be called."""
+        if self._bell is None:
+            self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def press(self, signal: int) -> None:
+        """The user has sent a signal to the foreground. A host signal's handler may call this at any moment."""
+        assert self.jobs is not None, "there is no machine"
+        assert self._bell is not None, "nobody has connected it"
+        jobs = self.jobs
+        jobs.call_soon(lambda: jobs.signal_group(self.foreground, signal))
+        os.eventfd_write(self._bell, 1)
+
+    # ---- from the guest
+
+    def check_reader(self, task: Caller) -> None:
+        """Before it reads the terminal. Raises as `JobControl.check_reader`."""
+        self.in_dialogue = True
+        if self.jobs is not None:
+            self.jobs.check_reader(task, self.foreground)
+
+    def wait_for_input(self, descriptor: int) -> None:
+        """Until a read of the host's terminal, pipe or socket `descriptor` will not wait.
+
+        Raises LinuxError(ERESTARTSYS) where the user sends a signal meanwhile. Returns at once if nobody is connected.
+        """
+        if self.jobs is None or self._bell is None:
+            return
+        ready, _, _ = select.select([descriptor, self._bell], [], [])
+        if self._bell in ready:
+            os.eventfd_read(self._bell)
+            self.jobs.make_calls()
+            raise LinuxError(ERESTARTSYS, "the user has sent a signal")
+
+    def note_output(self, data: bytes) -> None:
+        """The guest is about to write this."""
+        if self.before_output is not None:
+            self.before_output()
+        if data:
+            self.at_line_start = data.endswith(b"\n")

@@ -19,7 +19,7 @@ NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) 
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c)
 
-.PHONY: help demo test lint format guests golden bench corpus silicon wheel venv clean
+.PHONY: help demo test lint format guests golden bench corpus fuzz silicon wheel venv clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -94,6 +94,11 @@ bench: venv  ## speed, as ratios within one run
 
 corpus: venv  ## all of the real programs in tests/corpus, also those that are too slow for every test run
 	CORPUS=all $(BIN)/python -m pytest tests/corpus
+
+SECONDS := 600
+
+fuzz: venv  ## programs that make random system calls, for SECONDS (tests/fuzz says how to repeat what it finds)
+	$(BIN)/python tests/fuzz $(SECONDS)
 
 CORE :=
 

@@ -225,7 +225,7 @@ class Kernel:
         except LinuxError as error:
             result = -error.code
         except MemoryError:
-            self._out_of_memory(task)
+            self.out_of_memory(task)
             return
         self._finish(task, number, arguments[0], result)
 
@@ -287,7 +287,7 @@ class Kernel:
         try:
             failure = task.mm.fault(address, access)
         except MemoryError:
-            self._out_of_memory(task)
+            self.out_of_memory(task)
             return
         if failure is not None:
             present = task.mm.space.lookup(address) is not None
@@ -295,7 +295,8 @@ class Kernel:
         if task.signals.due:
             deliver(task)
 
-    def _out_of_memory(self, task: Task) -> None:
+    def out_of_memory(self, task: Task) -> None:
+        """The machine has no frame left for what `task` does: its process ends."""
         megabytes = self.memory.size_bytes >> 20
         self.name_once(f"{task.comm}: killed: the machine's {megabytes} MiB of memory are used up")
         self.exit_group(task, SIGKILL)
@@ -358,7 +359,7 @@ class Kernel:
         except LinuxError as error:
             result = -error.code
         except MemoryError:
-            self._out_of_memory(task)
+            self.out_of_memory(task)
             return
         else:
             task.call = call

@@ -322,13 +322,19 @@ class MemoryMap:
         return True
 
     def populate(self, address: int, length: int, *, write: bool = False) -> None:
-        """Bring in what a process may touch in the range (MAP_POPULATE, mlock)."""
+        """Bring in what a process may touch in the range (MAP_POPULATE, mlock): no more pages than the machine has.
+
+        Pages of zeros that are only read take no memory of the machine, but of the host's.
+        """
+        left = self._memory.size_bytes >> PAGE_SHIFT
         for piece in self.mappings.overlapping(address, address + length):
             access = piece.page_protection & (READ | WRITE)
             if not access or (write and not access & WRITE):
                 continue
             kind = WRITE if access & WRITE and (write or not piece.shared) else READ
             start, end = max(piece.start, address), min(piece.end, address + length)
+            end = min(end, start + (left << PAGE_SHIFT))
+            left -= (end - start) >> PAGE_SHIFT
             for page in range(start, end, PAGE_SIZE):
                 entry = self.space.lookup(page)
                 there = entry is not None and (kind != WRITE or entry[1] & WRITE)
@@ -423,7 +429,7 @@ class MemoryMap:
     # ---- the kernel's access to user memory (copy_from_user and the like): EFAULT where the process may not
 
     def read(self, address: int, size: int) -> bytes:
-        if address + size > self.layout.task_size:
+        if address < 0 or address + size > self.layout.task_size:
             raise LinuxError(EFAULT, f"read of {size} bytes at {address:#x}")
         read = self.space.read
         while True:
@@ -434,7 +440,7 @@ class MemoryMap:
 
     def write(self, address: int, data: bytes) -> None:
         end = address + len(data)
-        if end > self.layout.task_size:
+        if address < 0 or end > self.layout.task_size:
             raise LinuxError(EFAULT, f"write of {len(data)} bytes at {address:#x}")
         lookup = self.space.lookup
         for page in range(address & -PAGE_SIZE, end, PAGE_SIZE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat as file_mode
 
 from emulator.linux.attributes import Attributes, FileSystemStatistics
-from emulator.linux.errors import EAGAIN, ENOTTY, ENXIO, EPIPE, LinuxError
+from emulator.linux.errors import EAGAIN, EINVAL, ENOTTY, ENXIO, EPIPE, LinuxError
 from emulator.linux.file import (
     O_ACCMODE,
     O_NONBLOCK,
@@ -77,7 +77,7 @@ class Pipe(Node):
 
     def open_file(self, task: Caller, flags: int, path: str) -> PipeEnd:
         """/proc/self/fd/N of a pipe: another description of the same end."""
-        return ENDS[flags & O_ACCMODE](self, flags)
+        return _end(self, flags)
 
 
 class Fifo(MemoryNode):
@@ -100,7 +100,7 @@ class Fifo(MemoryNode):
             pipe = self._pipe = Pipe(self.superblock)
         if flags & O_ACCMODE == O_WRONLY and flags & O_NONBLOCK and not pipe.readers:
             raise LinuxError(ENXIO, f"{path}: nobody reads")
-        end = ENDS[flags & O_ACCMODE](pipe, flags)
+        end = _end(pipe, flags)
         end.path = path
         end.dentry = Dentry(self, "", None)
         return end
@@ -235,6 +235,13 @@ class BothEnds(PipeEnd):
 
 
 ENDS: dict[int, type[PipeEnd]] = {O_RDONLY: ReadEnd, O_WRONLY: WriteEnd, O_RDWR: BothEnds}
+
+
+def _end(pipe: Pipe, flags: int) -> PipeEnd:
+    kind = ENDS.get(flags & O_ACCMODE)
+    if kind is None:  # fifo_open(), fs/pipe.c: access mode 3 opens neither end
+        raise LinuxError(EINVAL, "a pipe is opened for reading, writing or both")
+    return kind(pipe, flags)
 
 
 def read_pipe(pipe: Pipe, size: int, path: str) -> bytes:

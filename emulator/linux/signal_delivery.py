@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.arch.architecture import SignalDelivery
-from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
+from emulator.linux.errors import EFAULT, EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
 from emulator.linux.limits import RLIMIT_CORE
 from emulator.linux.signal import (
     SA_NODEFER,
@@ -27,6 +27,9 @@ from emulator.linux.signal import (
 )
 from emulator.linux.signal_sending import stop
 from emulator.linux.task import Task
+
+ADDRESSES = (1 << 64) - 1
+LEAST_STACK_POINTER = 1 << 14  # bytes: more than any frame takes; nothing is mapped so low (vm.mmap_min_addr)
 
 
 def force(task: Task, info: SignalInfo) -> None:
@@ -113,18 +116,23 @@ def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
         restorer=action.restorer,
         blocked=mask,
         stack=shown,
-        stack_pointer=stack.address + stack.size if on_alternate else own,
+        stack_pointer=stack.address + stack.size & ADDRESSES if on_alternate else own,
         trampoline=task.mm.signal_trampoline,
         fault_address=info.address if info.error_code else 0,  # of page faults
         trap_number=info.trap_number,
         error_code=info.error_code,
     )
     try:
+        if delivery.stack_pointer < LEAST_STACK_POINTER:
+            raise LinuxError(EFAULT, f"no frame fits below {delivery.stack_pointer:#x}")
         architecture.push_signal_frame(core, delivery, task.mm.write)
     except LinuxError:
         if info.signal == SIGSEGV:
             signals.actions.pop(SIGSEGV, None)
         force(task, SignalInfo(SIGSEGV, SI_KERNEL))
+        return
+    except MemoryError:
+        task.kernel.out_of_memory(task)
         return
     if stack.flags & SS_AUTODISARM:
         signals.stack = AlternateStack()

@@ -139,6 +139,9 @@ class KernelServices(Protocol):
     def exit_group(self, task: Task, status: int) -> None:
         """End the task's process with a wait status word."""
 
+    def out_of_memory(self, task: Task) -> None:
+        """The machine has no frame left for what `task` does: its process ends."""
+
     def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
         """Replace the task's program; raises LinuxError while the old one can still go on."""
 

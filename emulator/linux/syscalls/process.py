@@ -125,6 +125,8 @@ def clone3(task: Task, arguments: Address, size: Size) -> int | Sleeping[int]:
     flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, tids, tid_count, _ = fields
     if flags & (CSIGNAL | CLONE_DETACHED) or exit_signal > NSIG or bool(stack) != bool(stack_size):
         raise LinuxError(EINVAL, f"clone3 flags {flags:#x}, signal {exit_signal}, stack {stack:#x}+{stack_size:#x}")
+    if stack + stack_size > task.mm.layout.task_size:  # access_ok() in clone3_stack_valid(), kernel/fork.c
+        raise LinuxError(EINVAL, f"clone3 stack {stack:#x}+{stack_size:#x}")
     if flags & (CLONE_THREAD | CLONE_PARENT) and exit_signal:
         raise LinuxError(EINVAL, f"clone3 flags {flags:#x} with signal {exit_signal}")
     if tids or tid_count:

@@ -1,0 +1,57 @@
+"""make fuzz: programs that make random system calls with random arguments, as guests, for as long as is wanted.
+
+usage: python tests/fuzz [SECONDS] [--seed N] [--isa ISA] [--one] [--in DIR]
+
+Every problem is printed with the command that repeats it, and the status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fuzz.campaign import ISAS, Campaign
+from fuzz.program import RandomProgram
+from fuzz.run import BASE, CALLS, Machine, run_seed
+
+
+def show(isa: str, seed: int, base: Path) -> int:
+    """One program: what it does, and what becomes of it."""
+    print(isa, seed, Machine.of(isa, seed))
+    for number, call in enumerate(RandomProgram(isa, seed, CALLS, "/inside", "/inside/program").calls):
+        print(f"{number:4} {call}")
+    outcome = run_seed(isa, seed, base)
+    print(outcome.problem or outcome)
+    return 1 if outcome.problem else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Random system calls with random arguments, as guests.")
+    parser.add_argument("seconds", type=float, nargs="?", default=60.0, help="how long [60]")
+    parser.add_argument("--seed", type=int, default=0, help="the first program's [0]")
+    parser.add_argument("--isa", choices=ISAS, help="[both, in turns]")
+    parser.add_argument("--one", action="store_true", help="only that seed, shown call by call")
+    parser.add_argument(
+        "--in", type=Path, default=BASE, dest="base", help=f"where programs get their directory [{BASE}]"
+    )
+    options = parser.parse_args()
+    isas = ISAS if options.isa is None else (options.isa,)
+    if options.one:
+        return max(show(isa, options.seed, options.base) for isa in isas)
+    campaign = Campaign(isas, options.seed, options.base)
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        for failure in campaign.next():
+            print(failure, flush=True)
+    print(campaign.summary())
+    print("endings:", ", ".join(f"{count} {ending}" for ending, count in Counter(campaign.endings).most_common(12)))
+    return 1 if campaign.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

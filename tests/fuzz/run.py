@@ -1,0 +1,225 @@
+"""One random program, run in a process of its own: what became of it, and whether that is as it should be."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import tempfile
+import time
+import traceback
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from emulator.linux.task import Task
+from fuzz.host_watch import HostWatch, tree
+from fuzz.program import RandomProgram
+from perfemu.session import GuestSettings, Session
+
+CALLS = 120  # of a program, besides those that prepare it
+MEMORY_BYTES = 64 << 20  # of the machine
+FILE_BYTES = 32 << 20  # of files that it keeps
+MOST_HOST_BYTES = 400 << 20  # of the emulator beyond what it has at its start: both, the engines', Python's
+MOST_FILE_BYTES = 64 << 20  # on the host, of one file
+MOST_TASKS = 12
+MOST_NS = 3_000_000
+MOST_INSTRUCTIONS = 100_000
+HOST_SECONDS = 60  # beyond which a program hangs; of CPU time
+CORES = {
+    "aarch64": ("ideal", "ideal", "ideal", "cortex-a55", "neoverse-n1"),
+    "x86_64": ("ideal", "ideal", "ideal", "zen5", "skylake"),
+}
+BASE = Path(tempfile.gettempdir())
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a program's process reports. `problem` is empty where all is well."""
+
+    problem: str = ""
+    status: int = -1
+    stopped: str | None = None
+    calls: int = 0
+    tasks: int = 1
+    said: list[str] = field(default_factory=list)  # messages
+    kinds: list[int] = field(default_factory=list)  # numbers of the calls that succeeded at least once
+    digest: str = ""  # of all that the guest did and was told, with the times
+    host_bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the seed says of the machine."""
+
+    core: str
+    cpus: int
+    quantum: int
+    schedule_seed: int | None
+
+    @classmethod
+    def of(cls, isa: str, seed: int) -> Machine:
+        rng = random.Random(f"machine {isa} {seed}")
+        quantum = rng.choice((1000, 1000, 77, 20_000))
+        return cls(rng.choice(CORES[isa]), rng.choice((1, 1, 2, 4)), quantum, rng.choice((None, None, seed)))
+
+
+def make_directory(root: Path) -> Path:
+    """`root/inside`, where a guest may write, with links that lead out of it to `root/outside`."""
+    inside, outside = root / "inside", root / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("untouched")
+    (outside / "secret").chmod(0o644)
+    (inside / "file").write_text("content " * 1000)
+    (inside / "file2").write_text("#!/nowhere\n")
+    (inside / "script").write_text("#!./program\n")
+    (inside / "script").chmod(0o755)
+    (inside / "directory" / "y").mkdir(parents=True)
+    (inside / "link").symlink_to("file")
+    (inside / "loop").symlink_to("loop")
+    (inside / "out").symlink_to("../outside")
+    (inside / "escape").symlink_to(str(outside / "secret"))
+    return inside
+
+
+def run_seed(isa: str, seed: int, base: Path = BASE) -> Outcome:
+    """In a child, with directories of its own, which are gone afterwards. Their name is one that a guest may see."""
+    root = base / f"fuzz-{isa}-{seed:08}"
+    _remove(root)
+    root.mkdir(parents=True)
+    try:
+        inside = make_directory(root)
+        before = tree(root / "outside")
+        outcome = _in_child(isa, seed, inside)
+        if not outcome.problem:
+            if tree(root / "outside") != before:
+                outcome.problem = "files have changed outside of where the guest may write"
+            elif sorted(os.listdir(root)) != ["inside", "outside"]:
+                outcome.problem = f"there is {os.listdir(root)} beside the guest's directory"
+        return outcome
+    finally:
+        _remove(root)
+
+
+def _remove(root: Path) -> None:
+    """Also what a guest has made unreadable."""
+    for directory, _, _ in os.walk(root):
+        with contextlib.suppress(OSError):
+            os.chmod(directory, 0o700)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _in_child(isa: str, seed: int, inside: Path) -> Outcome:
+    reading, writing = os.pipe()
+    start = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(reading)
+            status = _child(isa, seed, inside, writing)
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with open(reading, "rb") as report:
+        text = report.read()
+    _, wait_status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(wait_status)
+    try:
+        outcome = Outcome(**json.loads(text))
+    except ValueError:
+        outcome = Outcome(problem=f"the emulator ended with {code}: {text.decode(errors='replace')[-6000:]}")
+    outcome.seconds = time.monotonic() - start
+    return outcome
+
+
+def _child(isa: str, seed: int, inside: Path, writing: int) -> int:
+    """Everything that is the emulator's happens here."""
+    with open(writing, "wb", buffering=0) as report:
+        faulthandler.enable(report)
+        faulthandler.register(signal.SIGXCPU, report, chain=True)
+        resource.setrlimit(resource.RLIMIT_CPU, (HOST_SECONDS, HOST_SECONDS + 5))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE_BYTES, MOST_FILE_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        outcome = Outcome()
+        try:
+            observed = run_program(isa, seed, inside, outcome)
+        except BaseException:
+            outcome.problem = traceback.format_exc()
+        else:
+            outcome.problem = observed
+        report.write(json.dumps(asdict(outcome)).encode())
+    return 0
+
+
+def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
+    """Run it here, and note what it does; what is wrong with that, or nothing."""
+    program = RandomProgram(isa, seed, CALLS, str(inside), str(inside / "program"))
+    path = inside / "program"
+    path.write_bytes(program.elf())
+    path.chmod(0o755)
+    machine = Machine.of(isa, seed)
+    null = os.open(os.devnull, os.O_RDWR)
+    settings = GuestSettings(
+        (str(path),), core=machine.core, cwd=str(inside), stdin=null, stdout=null, stderr=null,
+        cpus=machine.cpus, quantum=machine.quantum, schedule_seed=machine.schedule_seed,
+        memory_bytes=MEMORY_BYTES, most_tasks=MOST_TASKS, most_instructions=MOST_INSTRUCTIONS, most_ns=MOST_NS,
+    )  # fmt: skip
+    session = Session(settings)
+    kernel = session.machine.kernel
+    said = outcome.said
+    kernel.messages = said.append
+    digest = hashlib.sha256()
+    succeeded: set[int] = set()
+
+    def entered(task: Task, number: int, arguments: tuple[int, ...]) -> None:
+        outcome.calls += 1
+        digest.update(f"{task.cpu.core.cycles} {task.cpu.number} {task.tid} {number} {arguments}\n".encode())
+
+    def left(task: Task, number: int, result: int) -> None:
+        if result >= 0:
+            succeeded.add(number)
+        digest.update(f"{task.cpu.core.cycles} {task.tid} {number} {result}\n".encode())
+
+    def forked(parent: Task, child: Task) -> None:
+        outcome.tasks += 1
+
+    tracepoints = kernel.tracepoints
+    tracepoints.sys_enter.subscribe(entered)
+    tracepoints.sys_exit.subscribe(left)
+    tracepoints.task_fork.subscribe(forked)
+    budget = kernel.file_tree.superblock.budget
+    budget.limit_bytes = min(budget.limit_bytes, FILE_BYTES)
+    watch = HostWatch(str(inside))
+    watch.begin()
+    before = _resident_bytes()
+    ending = session.run()
+    outcome.status, outcome.stopped, outcome.kinds = ending.wait_status, ending.stopped, sorted(succeeded)
+    outcome.host_bytes = _peak_bytes() - before
+    outcome.digest = digest.hexdigest()
+    if watch.touched:
+        return f"the host was touched: {watch.touched}"
+    if bugs := [message for message in said if "bug of perfemu" in message]:
+        return f"messages: {bugs}"
+    if len(kernel.tasks) > MOST_TASKS:
+        return f"{len(kernel.tasks)} tasks"
+    if outcome.host_bytes > MOST_HOST_BYTES:
+        return f"{outcome.host_bytes >> 20} MiB of the host's memory"
+    return ""
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _peak_bytes() -> int:
+    """VmHWM of proc(5)'s status, which begins anew in a child."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024

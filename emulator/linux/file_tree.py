@@ -48,6 +48,7 @@ from emulator.linux.file import (
     Caller,
     File,
 )
+from emulator.linux.file_events import FileEvents
 from emulator.linux.host_files import HostDirectory, HostRegular, HostTree, kernel_devices
 from emulator.linux.locks import Locks
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular
@@ -60,6 +61,7 @@ from emulator.linux.nodes import (
     Superblock,
     Symlink,
 )
+from emulator.linux.notifications import IN_ATTRIB, IN_MODIFY
 from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, PathFile
 from emulator.linux.overlay import OverlayDirectory
 from emulator.linux.page_cache import PageCache
@@ -106,6 +108,7 @@ class FileTree:
         self.superblock = Superblock(now, MemoryBudget(MEMORY_LIMIT_BYTES, message), owner, os.geteuid(), os.getegid())
         self.contents = Contents(pages)
         self.sockets = SocketNames()
+        self.events = FileEvents()
         self.locks = Locks()
         self.console = Console()
         self.tree = HostTree(self.superblock, kernel_devices())
@@ -204,7 +207,15 @@ class FileTree:
             raise LinuxError(EACCES, f"{dentry.path} has no execute permission")
         return self._open_node(task, dentry, O_RDONLY)
 
-    def open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int = 0) -> File:
+    def open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int = 0, *, told: bool = True) -> File:
+        """... or to one that a descriptor has open. `told`: who watches the file hears of that."""
+        file = self._open_at(task, start, path, flags, mode)
+        if told and isinstance(file, OpenFile | OpenDirectory):
+            file.events = self.events
+            self.events.opened(file)
+        return file
+
+    def _open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int) -> File:
         only_directory = bool(flags & self.open_flags.directory)
         if flags & O_PATH:
             flags &= O_PATH | self.open_flags.directory | self.open_flags.nofollow
@@ -233,6 +244,7 @@ class FileTree:
         node, body = self._change(found.path, lambda: found.directory.create(found.name, mode))
         file = OpenFile(body, flags & KEPT_FLAGS, found.path, self.contents)
         file.dentry = Dentry(node, found.name, found.above)
+        self.events.created(found)
         return file
 
     def _open_temporary(self, start: Dentry, path: str, flags: int, mode: int) -> File:
@@ -259,6 +271,8 @@ class FileTree:
             body = self._change(path, lambda: node.open(write=write or truncate, truncate=truncate))
             file = OpenFile(body, flags & KEPT_FLAGS, path, self.contents)
             file.dentry = dentry
+            if truncate:
+                self.events.about(file, IN_MODIFY)
             return file
         if isinstance(node, Directory):
             if write or flags & O_TRUNC:
@@ -294,9 +308,10 @@ class FileTree:
                 self.message(f"{path}: the guest may not write here (EROFS); --rw PATH allows it")
             raise
 
-    def change_node(self, dentry: Dentry, change: Callable[[], None]) -> None:
-        """A change of what exists: chmod, utimensat, truncate."""
+    def change_node(self, dentry: Dentry, change: Callable[[], None], event: int = IN_ATTRIB) -> None:
+        """A change of what exists: chmod, utimensat."""
         self._change(dentry.path, change)
+        self.events.about_path(dentry, event)
 
     def _new_name(self, start: Dentry, path: str) -> Found:
         found = self._place(start, path)
@@ -307,6 +322,7 @@ class FileTree:
     def make_directory(self, start: Dentry, path: str, permissions: int) -> None:
         found = self._new_name(start, path)
         self._change(found.path, lambda: found.directory.create_directory(found.name, permissions))
+        self.events.created(found)
 
     def make_symlink(self, start: Dentry, path: str, target: str) -> None:
         if not target:
@@ -315,6 +331,7 @@ class FileTree:
         if found.must_be_directory:
             raise LinuxError(ENOENT, f"{path}: a symbolic link's name does not end in a slash")
         self._change(found.path, lambda: found.directory.create_symlink(found.name, target))
+        self.events.created(found)
 
     def make_node(self, start: Dentry, path: str, mode: int) -> None:
         """mknod(2) of a regular file, FIFO or socket."""
@@ -322,6 +339,7 @@ class FileTree:
         directory = found.directory
         if file_mode.S_IFMT(mode) in (0, file_mode.S_IFREG):
             self._change(found.path, lambda: directory.create(found.name, mode & 0o7777) and None)
+            self.events.created(found)
         elif file_mode.S_ISFIFO(mode):
             self._add_special(found, Fifo(self.superblock, mode & 0o7777))
         elif file_mode.S_ISSOCK(mode):
@@ -331,6 +349,7 @@ class FileTree:
 
     def _add_special(self, found: Found, node: MemoryNode) -> None:
         self._change(found.path, lambda: found.directory.add_special(found.name, node.charged()))
+        self.events.created(found)
 
     def bind_socket(self, start: Dentry, path: str, permissions: int, socket: Socket) -> None:
         """bind(2) of a local socket to a path."""
@@ -344,13 +363,16 @@ class FileTree:
             raise LinuxError(EPERM, f"{source.path}: a directory has one name")
         found = self._new_name(start, path)
         self._change(found.path, lambda: found.directory.link(found.name, source.node))
+        self.events.linked(found, source.node)
 
     def remove(self, start: Dentry, path: str) -> None:
         """unlink(2)"""
         found = self._place(start, path)
         if isinstance(found.node, Directory):
             raise LinuxError(EISDIR, found.path)
+        before = self.events.before([found.node])
         self._change(found.path, lambda: found.directory.remove(found.name))
+        self.events.removed(found, before)
 
     def remove_directory(self, start: Dentry, path: str) -> None:
         """rmdir(2)"""
@@ -360,7 +382,9 @@ class FileTree:
         if not found.name:
             last = path.rstrip("/").rpartition("/")[2]
             raise LinuxError({".": EINVAL, "..": ENOTEMPTY}.get(last, EBUSY), f"{path} names no entry of a directory")
+        before = self.events.before([found.node])
         self._change(found.path, lambda: found.directory.remove_directory(found.name))
+        self.events.removed(found, before, directory=True)
         self._forget_ways()
 
     def rename(
@@ -392,7 +416,10 @@ class FileTree:
         if not target.directory.writable():
             self._change(target.path, lambda: _refuse(target.directory, target.name))
         above, into = found.directory, target.directory
+        replaced = target.dentry.node if target.dentry is not None and not exchange else None
+        before = self.events.before([replaced])
         self._change(found.path, lambda: above.rename(found.name, into, target.name, exchange=exchange))
+        self.events.renamed(found, target, source, before, directory=isinstance(source, Directory))
         self._forget_ways()
 
     def _forget_ways(self) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Hashable
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
 from emulator.linux.errors import EBADF, EFBIG, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
+from emulator.linux.file_events import FileEvents
 from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.nodes import Body, Directory, Node
+from emulator.linux.notifications import IN_ACCESS, IN_MODIFY
 from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry
 
@@ -29,6 +31,12 @@ class NodeFile(File):
     def _node(self) -> Node:
         assert self.dentry is not None, f"{self.path or type(self).__name__} was opened without its node"
         return self.dentry.node
+
+    events: FileEvents | None = None  # who hears what happens to it; set by who opens it
+
+    def close(self) -> None:
+        if self.events is not None:
+            self.events.closed(self)
 
     def attributes(self) -> Attributes:
         return self._node.attributes()
@@ -117,8 +125,12 @@ class OpenFile(NodeFile):
             size = min(size, max(0, self.body.size() - offset))
         mapped = self._mapped()
         if mapped is not None and mapped.writable and self._contents.pages.file(mapped).dirty:
-            return self._contents.pages.read(mapped, offset, size)
-        return self.body.read_at(offset, size)
+            data = self._contents.pages.read(mapped, offset, size)
+        else:
+            data = self.body.read_at(offset, size)
+        if data and self.events is not None:
+            self.events.about(self, IN_ACCESS)
+        return data
 
     def write(self, task: Caller, data: bytes) -> int:
         if self.flags & O_APPEND:
@@ -136,6 +148,8 @@ class OpenFile(NodeFile):
         mapped = self._mapped()
         if mapped is not None:
             self._contents.pages.written(mapped.identity, offset, data[:written])
+        if self.events is not None:
+            self.events.about(self, IN_MODIFY)
         return written
 
     def truncate(self, size: int) -> None:
@@ -144,6 +158,8 @@ class OpenFile(NodeFile):
         mapped = self._mapped()
         if mapped is not None and size < old:
             self._contents.pages.truncated(mapped.identity, size)
+        if self.events is not None:
+            self.events.about(self, IN_MODIFY)
 
     def allocate(self, task: Caller, mode: int, offset: int, size: int) -> None:
         """fallocate(2): space is there anyway; what is left is the size, and the bytes that become zero."""
@@ -236,6 +252,8 @@ class OpenDirectory(NodeFile):
         if not records and self._position < len(names):
             raise LinuxError(EINVAL, f"the next name does not fit into {size} bytes")
         self._position += count
+        if self.events is not None:
+            self.events.about(self, IN_ACCESS)
         return records
 
     def seek(self, offset: int, whence: int) -> int:

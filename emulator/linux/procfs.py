@@ -10,7 +10,7 @@ from typing import Protocol
 
 from emulator.arch.processor import Processor
 from emulator.cpu import Cpu
-from emulator.linux import message_queues, shared_segments
+from emulator.linux import message_queues, notifications, shared_segments
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
@@ -115,6 +115,9 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "uptime": uptime,
     "version": lambda kernel: f"{SYSTEM_NAME} version {RELEASE} (perfemu@{HOST_NAME}) (perfemu) {VERSION}\n",
     "sys/fs/file-max": lambda kernel: "9223372036854775807\n",
+    "sys/fs/inotify/max_queued_events": lambda kernel: f"{notifications.MOST_EVENTS}\n",
+    "sys/fs/inotify/max_user_instances": lambda kernel: f"{notifications.MOST_INSTANCES}\n",
+    "sys/fs/inotify/max_user_watches": lambda kernel: f"{notifications.MOST_WATCHES}\n",
     "sys/fs/nr_open": lambda kernel: f"{MAX_OPEN_FILES}\n",
     "sys/fs/pipe-max-size": lambda kernel: f"{MOST_CAPACITY_BYTES}\n",
     "sys/kernel/msgmax": lambda kernel: f"{message_queues.MOST_MESSAGE_BYTES}\n",

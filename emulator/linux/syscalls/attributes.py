@@ -8,6 +8,7 @@ from emulator.linux.attributes import Attributes, pack_statx
 from emulator.linux.errors import EACCES, EBADF, EINVAL, ENODEV, LinuxError
 from emulator.linux.file import O_PATH, O_WRONLY, File
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS
+from emulator.linux.notifications import IN_ACCESS, IN_ATTRIB, IN_MODIFY
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.paths import Dentry
 from emulator.linux.structures import NANOSECONDS
@@ -209,10 +210,11 @@ def _time_ns(task: Task, seconds: int, nanoseconds: int) -> int | None:
 
 def _set_times(task: Task, descriptor: int, path: str | None, times: tuple[int | None, int | None], flags: int) -> int:
     found = task.files.get(descriptor) if path is None else find_or_open(task, descriptor, path, flags)
+    event = IN_ATTRIB if None not in times else IN_MODIFY if times[0] is None else IN_ACCESS
     if isinstance(found, Dentry):
-        tree(task).change_node(found, lambda: found.node.set_times(*times))
+        tree(task).change_node(found, lambda: found.node.set_times(*times), event)
     elif isinstance(found, NodeFile):
-        tree(task).change_node(opened_dentry(found), lambda: found.set_times(*times))
+        tree(task).change_node(opened_dentry(found), lambda: found.set_times(*times), event)
     else:
         raise LinuxError(EINVAL, f"{found.path} has no times")
     return 0
@@ -277,8 +279,11 @@ def _check_size(size: int) -> None:
 def truncate(task: Task, path: Path, size: Long) -> int:
     """truncate(2)"""
     _check_size(size)
-    file = tree(task).open_at(task, start(task, AT_FDCWD, path), path, O_WRONLY)
-    return _truncate(file, size)
+    file = tree(task).open_at(task, start(task, AT_FDCWD, path), path, O_WRONLY, told=False)
+    result = _truncate(file, size)
+    if isinstance(file, OpenFile):
+        tree(task).events.about(file, IN_MODIFY)
+    return result
 
 
 @syscall(aarch64=46, x86_64=77)

@@ -139,6 +139,11 @@ class File:
         """How often anything has changed that somebody could wait for."""
         return sum(queue.wakes for queue in self.wait_queues())
 
+    @property
+    def seals(self) -> int:
+        """F_SEAL_*: what nobody may do to the file any more."""
+        return 0
+
     # mmap: a file has content (pages through the page cache), or frames of its own (a device), or neither
     def content(self) -> FileContent | None:
         return None

@@ -286,9 +286,10 @@ class FileTree:
         self.message(f"{dentry.path}: a {kind} of the host is no part of this machine (ENXIO)")
         raise LinuxError(ENXIO, f"{dentry.path}: a {kind} of the host")
 
-    def memory_file(self, name: str, flags: int) -> OpenFile:
+    def memory_file(self, name: str, flags: int, seals: int) -> OpenFile:
         """memfd_create(2)"""
         node = MemoryRegular(self.memory, 0o777).charged()
+        node.seals = seals
         node.links = 0
         file = OpenFile(node, flags, f"/memfd:{name} (deleted)", self.contents)
         file.dentry = Dentry(node, f"memfd:{name} (deleted)", self.paths.root)

@@ -72,6 +72,7 @@ class HostBody:
     """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
 
     __slots__ = ("_changed_key", "_may_write", "_superblock", "descriptor", "path")
+    seals = 1  # F_SEAL_SEAL
 
     def __init__(
         self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False

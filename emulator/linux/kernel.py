@@ -25,6 +25,7 @@ from emulator.linux.job_control import KernelJobs
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
 from emulator.linux.mapping import MappedFile
+from emulator.linux.mm import MemoryMap
 from emulator.linux.page_cache import PageCache
 from emulator.linux.program import Program
 from emulator.linux.random import Random
@@ -157,8 +158,15 @@ class Kernel:
 
     def mappings_of(self, file: MappedFile) -> int:
         """How many mappings of all processes show a file."""
-        memories = {task.mm for task in self.tasks.values() if task.exit_code is None}
-        return sum(mm.mappings.count(file) for mm in memories)
+        return sum(mm.mappings.count(file) for mm in self._memories())
+
+    def _memories(self) -> set[MemoryMap]:
+        return {task.mm for task in self.tasks.values() if task.exit_code is None}
+
+    def writes_mapped(self, file: MappedFile) -> bool:
+        """Whether any process has it mapped so that it could write it."""
+        mapped = [mapping for mm in self._memories() for mapping in mm.mappings if mapping.file == file]
+        return any(mapping.shared and mapping.may_write for mapping in mapped)
 
     def name_once(self, message: str) -> None:
         """Say something to the user, if it has not been said. A guest that causes ever new messages is cut off."""

@@ -21,6 +21,7 @@ from emulator.linux.nodes import (
 )
 
 SIZE_LIMIT_BYTES = 1 << 62
+F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_FUTURE_WRITE = 1, 2, 4, 8, 16  # uapi/linux/fcntl.h
 GROWTH_BYTES = 1 << 20  # zeroes that are added at once
 NODE_BYTES = 1024  # what an inode counts besides its contents: so empty files have an end, too
 
@@ -105,11 +106,12 @@ class MemoryNode(Node):
 class MemoryRegular(MemoryNode, Regular):
     """A regular file in memory. It is its own body: every open of it reads and writes the same bytes."""
 
-    __slots__ = ("data",)
+    __slots__ = ("data", "seals")
 
     def __init__(self, superblock: Superblock, permissions: int) -> None:
         super().__init__(superblock, file_mode.S_IFREG | permissions)
         self.data = bytearray()
+        self.seals = F_SEAL_SEAL  # nothing can be added, but to what memfd_create has made so
 
     def __del__(self) -> None:
         super().__del__()

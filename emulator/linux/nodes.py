@@ -109,6 +109,10 @@ class Body(Protocol):
     It lives as long as somebody has it (descriptors, mappings) and frees what it holds when the last one lets go of it.
     """
 
+    @property
+    def seals(self) -> int:
+        """F_SEAL_*: what nobody may do to it any more."""
+
     def read_at(self, offset: int, size: int) -> bytes: ...
     def write_at(self, offset: int, data: bytes) -> int: ...
     def size(self) -> int: ...

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
-from emulator.linux.errors import EBADF, EFBIG, EINVAL, EISDIR, ENOTDIR, ENOTTY, ENXIO, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import (
+    EBADF,
+    EFBIG,
+    EINVAL,
+    EISDIR,
+    ENOTDIR,
+    ENOTTY,
+    ENXIO,
+    EOPNOTSUPP,
+    EPERM,
+    LinuxError,
+)
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.file_events import FileEvents
 from emulator.linux.mapping import FileContent, MappedFile
+from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE
 from emulator.linux.nodes import Body, Directory, Node
 from emulator.linux.notifications import IN_ACCESS, IN_MODIFY
 from emulator.linux.page_cache import PageCache
@@ -144,6 +156,9 @@ class OpenFile(NodeFile):
             offset = self.body.size()
         if not data:
             return 0
+        seals = self.body.seals
+        if seals & ~F_SEAL_SEAL:
+            self._check_seals(seals, offset + len(data), writes=True)
         written = self.body.write_at(offset, data)
         mapped = self._mapped()
         if mapped is not None:
@@ -152,8 +167,24 @@ class OpenFile(NodeFile):
             self.events.about(self, IN_MODIFY)
         return written
 
+    def _check_seals(self, seals: int, end: int, *, writes: bool) -> None:
+        """EPERM for what memfd_create's file has been sealed against."""
+        size = self.body.size()
+        if (
+            (writes and seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+            or (end > size and seals & F_SEAL_GROW)
+            or (end < size and not writes and seals & F_SEAL_SHRINK)
+        ):
+            raise LinuxError(EPERM, f"{self.path} has seals {seals:#x}")
+
+    @property
+    def seals(self) -> int:
+        return self.body.seals
+
     def truncate(self, size: int) -> None:
         old = self.body.size()
+        if self.body.seals & ~F_SEAL_SEAL:
+            self._check_seals(self.body.seals, size, writes=False)
         self.body.truncate(size)
         mapped = self._mapped()
         if mapped is not None and size < old:

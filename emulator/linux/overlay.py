@@ -81,6 +81,7 @@ class LowerBody:
     """An open file of the host below an overlay: follows the file into memory once somebody writes it."""
 
     __slots__ = ("_host", "_node")
+    seals = 1  # F_SEAL_SEAL
 
     def __init__(self, node: OverlayRegular, host: HostBody) -> None:
         self._node = node

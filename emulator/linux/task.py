@@ -17,6 +17,7 @@ from emulator.linux.futexes import Futexes
 from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.ipc import Ipc
 from emulator.linux.limits import Limits
+from emulator.linux.mapping import MappedFile
 from emulator.linux.mm import MemoryMap
 from emulator.linux.random import Random
 from emulator.linux.signal import SignalInfo, SignalState
@@ -118,6 +119,9 @@ class KernelServices(Protocol):
     def futexes(self) -> Futexes: ...
     @property
     def ipc(self) -> Ipc: ...
+
+    def writes_mapped(self, file: MappedFile) -> bool:
+        """Whether any process has it mapped so that it could write it."""
 
     def name_once(self, message: str) -> None:
         """A one-line diagnostic for the user, unless the same was given before."""

@@ -109,6 +109,7 @@ class TextBody:
     """The text as it was at the open."""
 
     __slots__ = ("_data", "_node")
+    seals = 1  # F_SEAL_SEAL
 
     def __init__(self, node: TextFile, data: bytes) -> None:
         self._node = node

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from emulator.linux.errors import EBADF, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import EBADF, EBUSY, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
+from emulator.linux.memory_files import F_SEAL_SEAL, F_SEAL_WRITE, MemoryRegular
 from emulator.linux.open_files import NodeFile, OpenFile
 from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
 from emulator.linux.signal import NSIG
@@ -44,7 +45,7 @@ F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
 F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX = 8, 9, 10, 11, 15, 16
 F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 1031, 1032, 1033, 1034
 FD_CLOEXEC = 1
-F_SEAL_SEAL = 1
+ALL_SEALS = 0x3F  # up to F_SEAL_EXEC
 SETTABLE = O_APPEND | O_NONBLOCK | O_ASYNC | O_NOATIME  # by F_SETFL
 
 Command = Callable[[Task, int, File, int], int | Sleeping[int]]  # task, descriptor, what it has open, third argument
@@ -139,14 +140,28 @@ def _set_pipe_size(task: Task, descriptor: int, file: File, argument: int) -> in
 
 
 def _get_seals(task: Task, descriptor: int, file: File, argument: int) -> int:
-    if not isinstance(file, OpenFile) or not file.path.startswith("/memfd:"):
+    return _sealable(file).seals
+
+
+def _sealable(file: File) -> MemoryRegular:
+    if not isinstance(file, OpenFile) or not isinstance(file.body, MemoryRegular):
         raise LinuxError(EINVAL, f"{file.path} cannot be sealed")
-    return F_SEAL_SEAL
+    return file.body
 
 
 def _add_seals(task: Task, descriptor: int, file: File, argument: int) -> int:
-    _get_seals(task, descriptor, file, argument)
-    raise LinuxError(EPERM, f"{file.path}: file seals are not modelled")
+    if not file.writable:
+        raise LinuxError(EPERM, f"{file.path} is not open for writing")
+    if argument & ~ALL_SEALS:
+        raise LinuxError(EINVAL, f"seals {argument:#x}")
+    node = _sealable(file)
+    if node.seals & F_SEAL_SEAL:
+        raise LinuxError(EPERM, f"{file.path} takes no more seals")
+    content = file.content()
+    if argument & F_SEAL_WRITE and content is not None and task.kernel.writes_mapped(content.identity):
+        raise LinuxError(EBUSY, f"{file.path} is mapped for writing")
+    node.seals |= argument
+    return 0
 
 
 COMMANDS: dict[int, Command] = {
@@ -207,9 +222,10 @@ def pipe(task: Task, descriptors: Address) -> int:
 MFD_CLOEXEC, MFD_ALLOW_SEALING, MFD_HUGETLB, MFD_NOEXEC_SEAL, MFD_EXEC = 1, 2, 4, 8, 16  # uapi/linux/memfd.h
 
 
-@syscall(aarch64=279, x86_64=319, support=Support.PARTIAL, note="no seals, no huge pages")
+@syscall(aarch64=279, x86_64=319, support=Support.PARTIAL, note="no huge pages")
 def memfd_create(task: Task, name: Path, flags: UInt) -> int:
     """memfd_create(2)"""
     if flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC) or len(name) > 249:
         raise LinuxError(EINVAL, f"memfd_create({name[:20]!r}, {flags:#x})")
-    return task.files.install(tree(task).memory_file(name, O_RDWR), bool(flags & MFD_CLOEXEC))
+    seals = 0 if flags & (MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL) else F_SEAL_SEAL
+    return task.files.install(tree(task).memory_file(name, O_RDWR, seals), bool(flags & MFD_CLOEXEC))

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
-from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
-from emulator.linux.open_files import SEEK_CUR
+from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EISDIR, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
+from emulator.linux.file import O_APPEND, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
+from emulator.linux.open_files import SEEK_CUR, OpenDirectory, OpenFile
 from emulator.linux.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
 from emulator.linux.task import Task
@@ -278,27 +278,41 @@ def pwritev(task: Task, descriptor: int, vector: Address, count: int, offset: Lo
     return _write_from(task, pieces, lambda done, data: _write_at(task, file, offset + done, data))
 
 
-RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_NOWAIT = 1, 2, 4, 8  # uapi/linux/fs.h
+RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_NOWAIT, RWF_APPEND = 1, 2, 4, 8, 16  # uapi/linux/fs.h
 HINTS = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT  # nothing here is faster, later or waits
 
 
-@syscall(aarch64=286, x86_64=327, support=Support.PARTIAL, note="flags other than hints are EOPNOTSUPP")
+@syscall(aarch64=286, x86_64=327, support=Support.PARTIAL, note="flags other than hints and RWF_APPEND are EOPNOTSUPP")
 def preadv2(
     task: Task, descriptor: int, vector: Address, count: int, offset: Long, high: Long, flags: UInt
 ) -> Sleeping[int]:
     """preadv2(2)"""
-    if flags & ~HINTS:
+    if flags & ~(HINTS | RWF_APPEND):
         raise LinuxError(EOPNOTSUPP, f"preadv2 flags {flags:#x}")
     return readv(task, descriptor, vector, count) if offset == -1 else preadv(task, descriptor, vector, count, offset)
 
 
-@syscall(aarch64=287, x86_64=328, support=Support.PARTIAL, note="flags other than hints are EOPNOTSUPP")
+def _append(task: Task, descriptor: int, vector: int, count: int, *, moves: bool) -> Sleeping[int]:
+    """RWF_APPEND: to the file's end, wherever that was; the position follows if it was meant."""
+    file = writable(task, descriptor)
+    if not isinstance(file, OpenFile):
+        return (yield from writev(task, descriptor, vector, count))
+    end = file.body.size()
+    done = yield from pwritev(task, descriptor, vector, count, end)
+    if moves:
+        file.position = end + done
+    return done
+
+
+@syscall(aarch64=287, x86_64=328, support=Support.PARTIAL, note="flags other than hints and RWF_APPEND are EOPNOTSUPP")
 def pwritev2(
     task: Task, descriptor: int, vector: Address, count: int, offset: Long, high: Long, flags: UInt
 ) -> Sleeping[int]:
     """pwritev2(2)"""
-    if flags & ~HINTS:
+    if flags & ~(HINTS | RWF_APPEND):
         raise LinuxError(EOPNOTSUPP, f"pwritev2 flags {flags:#x}")
+    if flags & RWF_APPEND:
+        return _append(task, descriptor, vector, count, moves=offset == -1)
     return writev(task, descriptor, vector, count) if offset == -1 else pwritev(task, descriptor, vector, count, offset)
 
 
@@ -350,7 +364,8 @@ def _give_back(source: File, source_at: int | None, count: int) -> None:
             source.seek(-count, SEEK_CUR)
 
 
-def _offset(task: Task, address: int) -> int | None:
+def user_offset(task: Task, address: int) -> int | None:
+    """A file offset in user memory; None where there is none."""
     if not address:
         return None
     offset: int = struct.unpack("<q", task.mm.read(address, 8))[0]
@@ -362,11 +377,27 @@ def _offset(task: Task, address: int) -> int | None:
 @syscall(aarch64=71, x86_64=40)
 def sendfile(task: Task, target: int, source: int, offset: Address, size: Size) -> Sleeping[int]:
     """sendfile(2)"""
-    start = _offset(task, offset)
+    start = user_offset(task, offset)
     done = yield from copy(task, readable(task, source), start, writable(task, target), None, min(size, MAX_BYTES))
     if start is not None:
         task.mm.write(offset, struct.pack("<q", start + done))
     return done
+
+
+def _check_copy(source: File, target: File, source_at: int | None, target_at: int | None, size: int) -> int:
+    """generic_copy_file_checks(): between regular files, not onto itself; how much there is."""
+    if not source.readable or not target.writable or target.flags & O_APPEND:
+        raise LinuxError(EBADF, f"from {source.path} to {target.path}")
+    if isinstance(source, OpenDirectory):
+        raise LinuxError(EISDIR, source.path)
+    if not isinstance(source, OpenFile) or not isinstance(target, OpenFile):
+        raise LinuxError(EINVAL, f"{source.path} and {target.path} are not two regular files")
+    start = source.position if source_at is None else source_at
+    into = target.position if target_at is None else target_at
+    size = max(0, min(size, source.body.size() - start))
+    if source.lock_key() == target.lock_key() and start < into + size and into < start + size:
+        raise LinuxError(EINVAL, f"{size} bytes at {start} to {into} of the same file")
+    return size
 
 
 @syscall(aarch64=285, x86_64=326)
@@ -376,10 +407,10 @@ def copy_file_range(
     """copy_file_range(2)"""
     if flags:
         raise LinuxError(EINVAL, f"copy_file_range flags {flags:#x}: there are none")
-    source_at, target_at = _offset(task, source_offset), _offset(task, target_offset)
-    done = yield from copy(
-        task, readable(task, source), source_at, writable(task, target), target_at, min(size, MAX_BYTES)
-    )
+    source_at, target_at = user_offset(task, source_offset), user_offset(task, target_offset)
+    files = task.files.get(source), task.files.get(target)
+    size = _check_copy(*files, source_at, target_at, size)
+    done = yield from copy(task, files[0], source_at, files[1], target_at, min(size, MAX_BYTES))
     for address, start in ((source_offset, source_at), (target_offset, target_at)):
         if start is not None:
             task.mm.write(address, struct.pack("<q", start + done))

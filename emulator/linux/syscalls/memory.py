@@ -10,6 +10,7 @@ from emulator.linux.errors import (
     ENOMEM,
     EOPNOTSUPP,
     EOVERFLOW,
+    EPERM,
     LinuxError,
 )
 from emulator.linux.file import O_PATH, File
@@ -34,6 +35,7 @@ from emulator.linux.mapping import (
     page_down,
     page_up,
 )
+from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_WRITE
 from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
 from emulator.linux.task import Task
 
@@ -99,9 +101,13 @@ def _map_file(task: Task, file: File, address: int, length: int, protection: int
         raise LinuxError(EACCES, f"{file.path} is not open for writing")
     if not file.readable:
         raise LinuxError(EACCES, f"{file.path} is not open for reading")
+    sealed = shared and bool(file.seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
+    if sealed and protection & PROT_WRITE:
+        raise LinuxError(EPERM, f"{file.path} is sealed against writing")
     content = file.content()
     if content is not None:
-        return task.mm.map(address, length, protection, flags, content, offset, may_write=not shared or file.writable)
+        may_write = not shared or (file.writable and not sealed)
+        return task.mm.map(address, length, protection, flags, content, offset, may_write=may_write)
     frame = file.map_frames(task, length, offset, protection)
     identity = MappedFile(file.path, *DEVICE_MAJOR_MINOR, 1)
     return task.mm.map_device(address, length, protection, flags, frame, identity, offset, file)

@@ -112,6 +112,9 @@ class Mapping:
     def with_protection(self, protection: int) -> Mapping:
         return replace(self, protection=protection)
 
+    def with_flags(self, flags: int) -> Mapping:
+        return replace(self, flags=flags) if flags != self.flags else self
+
     def moved(self, start: int, end: int) -> Mapping:
         """The same bytes at another address."""
         return replace(self, start=start, end=end)

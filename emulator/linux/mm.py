@@ -13,6 +13,7 @@ from emulator.linux.mapping import (
     MAP_FIXED,
     MAP_FIXED_NOREPLACE,
     MAP_GROWSDOWN,
+    MAP_LOCKED,
     MAP_NORESERVE,
     MAP_PRIVATE,
     MAP_SHARED,
@@ -32,9 +33,11 @@ from emulator.linux.mapping import (
 from emulator.linux.mapping_list import STACK_GUARD_GAP, MappingList
 from emulator.linux.page_cache import PageCache
 from emulator.linux.pages import Pages
+from emulator.linux.residency import Residency, measure
 from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
 MAX_MAPPINGS = 65_530  # vm.max_map_count
+KEPT_FLAGS = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_LOCKED | MAP_NORESERVE  # of mmap
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +91,7 @@ class MemoryMap:
         self.environment_start = self.environment_end = 0
         self.code_start = self.code_end = self.data_start = self.data_end = 0
         self.auxiliary_vector = b""
+        self.locks_new = False  # mlockall(MCL_FUTURE)
         self.barriers = 0  # MEMBARRIER_CMD_REGISTER_* that have been called
         self.signal_trampoline = 0  # the kernel's own code that calls rt_sigreturn
 
@@ -108,8 +112,10 @@ class MemoryMap:
         child = MemoryMap(self._memory, self.layout, self._page_cache, self._zero_frame, self.space.fork())
         for mapping in self.mappings:
             if mapping.holder is None:
-                child.mappings.insert(mapping)
+                child.mappings.insert(mapping.with_flags(mapping.flags & ~MAP_LOCKED))  # mlock(2)
                 child._share(mapping)
+                if mapping.shared:  # found again at a fault: vma_needs_copy(), mm/memory.c
+                    child.space.unmap(mapping.start, mapping.length >> PAGE_SHIFT)
             else:  # a device's frames, as those of perf's buffers, are not inherited
                 child.space.unmap(mapping.start, mapping.length >> PAGE_SHIFT)
         child.stack_limit = self.stack_limit
@@ -168,7 +174,7 @@ class MemoryMap:
         self._check_commit(length, protection, flags)
         if content is None and flags & MAP_SHARED:
             content = SharedMemory(MappedFile("/dev/zero (deleted)", 0, 1, self._page_cache.new_inode()), length)
-        kept = flags & (MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_NORESERVE)
+        kept = flags & KEPT_FLAGS | (MAP_LOCKED if self.locks_new else 0)
         file = content.identity if content is not None else None
         end = start + length
         self._install(Mapping(start, end, protection & 7, kept, offset, file, name, content, may_write=may_write))
@@ -308,6 +314,8 @@ class MemoryMap:
     def discard(self, address: int, length: int) -> None:
         """MADV_DONTNEED: pages go; the next touch brings zeroes or the file's bytes."""
         for piece in self.mappings.overlapping(address, address + length):
+            if piece.flags & MAP_LOCKED:
+                raise LinuxError(EINVAL, f"pages at {piece.start:#x} are locked and stay")
             if piece.holder is None:
                 start, end = max(piece.start, address), min(piece.end, address + length)
                 self.space.unmap(start, (end - start) >> PAGE_SHIFT)
@@ -321,15 +329,31 @@ class MemoryMap:
         self._install(mapping.part(mapping.end, end))
         return True
 
-    def populate(self, address: int, length: int, *, write: bool = False) -> None:
+    def lock(self, address: int, length: int, *, locked: bool) -> None:
+        """mlock and munlock: pages never leave the machine's memory, so only the note counts."""
+        self.check_mapped(address, length)
+        end = address + length
+        if self.mappings.would_split(address, end):
+            self._check_room()
+        for piece in self.mappings.carve(address, end):
+            self.mappings.insert(piece.with_flags(piece.flags & ~MAP_LOCKED | (MAP_LOCKED if locked else 0)))
+
+    def lock_all(self, *, locked: bool) -> None:
+        """mlockall and munlockall"""
+        for mapping in list(self.mappings):
+            self.lock(mapping.start, mapping.length, locked=locked)
+
+    def populate(self, address: int, length: int, *, write: bool = False) -> bool:
         """Bring in what a process may touch in the range (MAP_POPULATE, mlock): no more pages than the machine has.
 
-        Pages of zeros that are only read take no memory of the machine, but of the host's.
+        Pages of zeros that are only read take no memory of the machine, but of the host's. Whether it may touch all.
         """
+        complete = True
         left = self._memory.size_bytes >> PAGE_SHIFT
         for piece in self.mappings.overlapping(address, address + length):
             access = piece.page_protection & (READ | WRITE)
             if not access or (write and not access & WRITE):
+                complete = False
                 continue
             kind = WRITE if access & WRITE and (write or not piece.shared) else READ
             start, end = max(piece.start, address), min(piece.end, address + length)
@@ -340,7 +364,9 @@ class MemoryMap:
                 there = entry is not None and (kind != WRITE or entry[1] & WRITE)
                 # As in Linux nobody faulted: the process counts these, and events do not.
                 if not there and not isinstance(self._bring_in(page, kind), bool):
+                    complete = False
                     break  # behind the end of its file nothing more can come
+        return complete
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""
@@ -377,7 +403,7 @@ class MemoryMap:
                 or new - old > self._memory.size_bytes
             ):
                 return self.brk_end
-            flags = MAP_PRIVATE | MAP_ANONYMOUS
+            flags = MAP_PRIVATE | MAP_ANONYMOUS | (MAP_LOCKED if self.locks_new else 0)
             self._install(Mapping(old, new, PROT_READ | PROT_WRITE, flags, name="[heap]"))
         self.brk_end = address
         return address
@@ -494,6 +520,10 @@ class MemoryMap:
     def _fault_in(self, address: int, access: int) -> None:
         if address >= self.layout.task_size or self.fault(address, access, user=False) is not None:
             raise LinuxError(EFAULT, f"the process may not {'write' if access == WRITE else 'read'} {address:#x}")
+
+    def residency(self, mapping: Mapping) -> Residency:
+        """What of one of its mappings is in memory."""
+        return measure(self.space, self._memory, self._page_cache, self._zero_frame, mapping)
 
     def resident_pages(self) -> int:
         space = self.space

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emulator.linux import memory_texts
 from emulator.linux.errors import LinuxError
 from emulator.linux.limits import RLIM_NLIMITS
-from emulator.linux.mapping import PAGE_SIZE, PROT_EXEC, PROT_READ, PROT_WRITE, Mapping
+from emulator.linux.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE
 from emulator.linux.signal import SIG_IGN, bit, mask_of
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
@@ -19,26 +20,6 @@ STATE_NAMES = {  # fs/proc/array.c, task_state_array
     TaskState.STOPPED: "stopped",
     TaskState.ZOMBIE: "zombie",
 }
-
-
-def maps(task: Task) -> str:
-    """proc(5), /proc/PID/maps: as fs/proc/task_mmu.c writes it, names in column 74."""
-    return "".join(_maps_line(mapping) + "\n" for mapping in task.mm.mappings)
-
-
-def _maps_line(mapping: Mapping) -> str:
-    protection = mapping.protection
-    permissions = (
-        ("r" if protection & PROT_READ else "-")
-        + ("w" if protection & PROT_WRITE else "-")
-        + ("x" if protection & PROT_EXEC else "-")
-        + ("s" if mapping.shared else "p")
-    )
-    file = mapping.file
-    major, minor, inode = (file.major, file.minor, file.inode) if file is not None else (0, 0, 0)
-    offset = mapping.offset if file is not None else 0
-    line = f"{mapping.start:08x}-{mapping.end:08x} {permissions} {offset:08x} {major:02x}:{minor:02x} {inode} "
-    return f"{line:<73}{mapping.path}" if mapping.path else line
 
 
 def _pages(task: Task) -> int:
@@ -108,7 +89,7 @@ def status(task: Task) -> str:
         ("Groups", " ".join(str(group) for group in task.credentials.groups) + " "),
         ("VmPeak", f"{size:8} kB"),
         ("VmSize", f"{size:8} kB"),
-        ("VmLck", f"{0:8} kB"),
+        ("VmLck", f"{memory_texts.locked_bytes(task) // KIB:8} kB"),
         ("VmPin", f"{0:8} kB"),
         ("VmHWM", f"{resident:8} kB"),
         ("VmRSS", f"{resident:8} kB"),
@@ -207,6 +188,8 @@ def mountinfo(task: Task) -> str:
     return "".join(lines)
 
 
+ALL_IDS = f"{0:10} {0:10} {0xFFFF_FFFF:10}\n"  # there is one user namespace
+
 PROCESS_TEXTS: dict[str, Callable[[Task], str | bytes]] = {
     "auxv": lambda task: task.mm.auxiliary_vector,
     "cgroup": lambda task: "0::/\n",
@@ -214,15 +197,22 @@ PROCESS_TEXTS: dict[str, Callable[[Task], str | bytes]] = {
     "environ": environ,
     "limits": limits,
     "loginuid": lambda task: "4294967295",
-    "maps": maps,
+    "maps": memory_texts.maps,
     "mountinfo": mountinfo,
     "mounts": mounts,
     "oom_score": lambda task: "0\n",
     "oom_score_adj": lambda task: "0\n",
+    "smaps": memory_texts.smaps,
+    "smaps_rollup": memory_texts.smaps_rollup,
     "personality": lambda task: f"{task.personality:08x}\n",
     "stat": stat,
     "statm": statm,
     "status": status,
+    "coredump_filter": lambda task: "00000033\n",
+    "gid_map": lambda task: ALL_IDS,
+    "setgroups": lambda task: "allow\n",
+    "timerslack_ns": lambda task: f"{task.timer_slack_ns}\n",
+    "uid_map": lambda task: ALL_IDS,
     "wchan": lambda task: "0",
 }
 

@@ -88,7 +88,7 @@ def mmap(
         start = task.mm.map(address, length, protection, flags)
     else:
         start = _map_file(task, file, address, length, protection, flags, offset)
-    if flags & (MAP_POPULATE | MAP_LOCKED):
+    if flags & (MAP_POPULATE | MAP_LOCKED) or task.mm.locks_new:
         task.mm.populate(start, page_up(length))
     return start
 
@@ -238,42 +238,51 @@ def msync(task: Task, address: Address, length: Size, flags: int) -> int:
     return 0
 
 
-def _lock(task: Task, address: int, length: int, *, populate: bool) -> int:
+def _lock(task: Task, address: int, length: int, *, locked: bool, populate: bool = False) -> int:
     start = page_down(address)
     length = page_up(length + address - start)
     _check_range(task, start, length, EINVAL)
     if length:
-        task.mm.check_mapped(start, length)
-        if populate:
-            task.mm.populate(start, length)
+        task.mm.lock(start, length, locked=locked)
+        if populate and not task.mm.populate(start, length):
+            raise LinuxError(ENOMEM, f"not all of {length:#x} bytes at {start:#x} can be touched")
     return 0
 
 
 @syscall(aarch64=228, x86_64=149)
 def mlock(task: Task, address: Address, length: Size) -> int:
     """Pages never leave the machine's memory: locking only brings them in."""
-    return _lock(task, address, length, populate=True)
+    return _lock(task, address, length, locked=True, populate=True)
 
 
 @syscall(aarch64=284, x86_64=325)
 def mlock2(task: Task, address: Address, length: Size, flags: int) -> int:
     if flags & ~MLOCK_ONFAULT:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
-    return _lock(task, address, length, populate=not flags & MLOCK_ONFAULT)
+    return _lock(task, address, length, locked=True, populate=not flags & MLOCK_ONFAULT)
 
 
 @syscall(aarch64=229, x86_64=150)
 def munlock(task: Task, address: Address, length: Size) -> int:
-    return _lock(task, address, length, populate=False)
+    return _lock(task, address, length, locked=False)
 
 
-@syscall(aarch64=230, x86_64=151, support=Support.ACCEPTED, note="pages never leave the machine's memory")
+@syscall(aarch64=230, x86_64=151)
 def mlockall(task: Task, flags: int) -> int:
     if flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) or flags in (0, MCL_ONFAULT):
         raise LinuxError(EINVAL, f"flags {flags:#x}")
+    mm = task.mm
+    mm.locks_new = bool(flags & MCL_FUTURE)
+    if flags & MCL_CURRENT:
+        mm.lock_all(locked=True)
+        if not flags & MCL_ONFAULT:
+            for mapping in list(mm.mappings):
+                mm.populate(mapping.start, mapping.length)
     return 0
 
 
-@syscall(aarch64=231, x86_64=152, support=Support.ACCEPTED, note="pages never leave the machine's memory")
+@syscall(aarch64=231, x86_64=152)
 def munlockall(task: Task) -> int:
+    task.mm.locks_new = False
+    task.mm.lock_all(locked=False)
     return 0

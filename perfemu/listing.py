@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, PerfType
-from perfcore.abi.tracepoints import TRACEPOINTS
+from perfcore.abi.syscall_tracepoints import tracepoints_of
+from perfcore.abi.tracepoints import FIXED_TRACEPOINTS
 from perfcore.events.drivers.software import NOTES
 from perfemu.events.names import CACHE_EVENTS, CLOCKS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
 from pmu.event import Event, Support
@@ -34,9 +35,12 @@ class Listed:
     counts: str = ""  # the PMU's event behind it
 
     def matches(self, pattern: str) -> bool:
-        """Part of a name, or a shell pattern; in any case."""
-        wanted = pattern.lower()
-        return any(wanted in name.lower() or fnmatchcase(name.lower(), wanted) for name in self.names)
+        """Part of a name, or a shell pattern, also of what follows a tracepoint's colon; in any case."""
+        wanted, names = pattern.lower(), [name.lower() for name in self.names]
+        return any(
+            wanted in name or fnmatchcase(name, wanted) or fnmatchcase(name.rpartition(":")[2], wanted)
+            for name in names
+        )
 
 
 def software_events() -> Iterator[Listed]:
@@ -48,8 +52,18 @@ def software_events() -> Iterator[Listed]:
         note = next((note for number, note in NOTES.items() if number == generic.config), None)
         if note is not None:
             yield Listed(generic.names, "sw", Support.EXACT, note)
-    for name in TRACEPOINTS:
-        yield Listed((name,), "tracepoint", Support.EXACT, "can be counted, not sampled")
+    for event in FIXED_TRACEPOINTS:
+        yield Listed((event.full_name,), "tracepoint", Support.EXACT)
+
+
+def system_call_events(isas: Iterable[str]) -> Iterator[Listed]:
+    """Two tracepoints for each call that any of `isas` has."""
+    known = {isa: tracepoints_of(isa) for isa in isas}
+    fixed = {event.full_name for event in FIXED_TRACEPOINTS}
+    for name in sorted({name for events in known.values() for name in events} - fixed):
+        having = [isa for isa, events in known.items() if name in events]
+        note = "" if len(having) == len(known) else f"{having[0]} only"
+        yield Listed((name,), "tracepoint", Support.EXACT, note)
 
 
 def _generic(generic: GenericEvent, kind: str, event: Event | None) -> Listed:

@@ -11,10 +11,12 @@ from typing import BinaryIO, TextIO
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, RecordType
+from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
 from perfcore.perfdata.records import RECORD_HEADER, BuildId
+from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError
@@ -93,8 +95,6 @@ def open_sampling(
     for spec, attr in zip(specs, attrs, strict=True):
         if spec.counts_no_user_mode:
             raise PerfemuError(f"the {spec.name} event is not supported: only user mode is executed")
-        if spec.type == PerfType.TRACEPOINT:
-            raise PerfemuError(f"the {spec.base_name} event can be counted, not sampled: its raw data is not modelled")
         try:
             event = session.open(attr, cpu, leader=None if spec.leads else leader)
         except LinuxError as error:
@@ -111,6 +111,13 @@ def _never_counted(on_cpus: Sequence[PerfEvent]) -> bool:
     """Whether an event, which has been opened on each CPU, was on the PMU of none."""
     values = [event.read_values() for event in on_cpus]
     return any(value.enabled for value in values) and not any(value.running for value in values)
+
+
+def _tracing_data(specs: Sequence[EventSpec], isa: str) -> bytes | None:
+    """What readers need to make something of the samples' raw data."""
+    names = {spec.base_name for spec in specs if spec.type == PerfType.TRACEPOINT}
+    events = [event for event in tracepoints_of(isa).values() if event.full_name in names]
+    return tracing_data(events) if events else None
 
 
 def _groups(specs: Sequence[EventSpec]) -> tuple[EventGroup, ...]:
@@ -143,6 +150,7 @@ def record(
             event.attach_buffer(buffer)
     features = machine_features(session.machine, command_line, session.pmu_types)
     features.groups = _groups(specs)
+    features.tracing_data = _tracing_data(specs, session.isa)
     described = [
         EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
         for attr, spec, on_cpus in zip(attrs, specs, zip(*opened, strict=True), strict=True)

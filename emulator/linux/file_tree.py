@@ -78,6 +78,7 @@ from emulator.linux.virtual_files import (
     dev_volume,
     proc_volume,
     sys_volume,
+    trace_volume,
 )
 
 MEMORY_LIMIT_BYTES = 1 << 30  # of all files kept in memory
@@ -115,6 +116,7 @@ class FileTree:
         self.root = HostDirectory(self.tree, "/", False)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
         self.sys = VirtualDirectory(sys_volume(self.superblock))
+        self.sys.add("kernel/tracing", VirtualDirectory(trace_volume(self.superblock)))
         self.dev = VirtualDirectory(dev_volume(self.superblock))
         devices.fill(self.dev, self.dev.volume, random)
         self.memory = replace(self.superblock, device=MEMORY_DEVICE, statistics=MEMORY_STATISTICS)
@@ -162,6 +164,11 @@ class FileTree:
         """A file of /proc, /sys or /dev with a text."""
         _, top, below = path.split("/", 2)
         {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_text(below, text)
+
+    def register_directory(self, path: str) -> None:
+        """A directory of /proc, /sys or /dev, which may stay empty."""
+        _, top, below = path.split("/", 2)
+        {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].directory(below)
 
     def mount_proc(self, root: VirtualDirectory) -> None:
         """Processes are not this file's business: whoever knows them brings the root of /proc."""

@@ -8,7 +8,7 @@ from emulator.linux import memory_texts
 from emulator.linux.errors import LinuxError
 from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mapping import PAGE_SIZE, PROT_WRITE
-from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE
+from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE, TRACE_DEVICE
 from emulator.linux.signal import SIG_IGN, bit, mask_of
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 from emulator.linux.task import Task, TaskState
@@ -169,6 +169,7 @@ MOUNTS = (  # device, source, place, type, options
     (HOST_DEVICE, "/dev/root", "/", "ext4", "rw,relatime"),
     (PROC_DEVICE, "proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
     (SYS_DEVICE, "sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime"),
+    (TRACE_DEVICE, "tracefs", "/sys/kernel/tracing", "tracefs", "rw,nosuid,nodev,noexec,relatime"),
     (DEV_DEVICE, "devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
     (MEMORY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
 )
@@ -182,8 +183,11 @@ def mounts(task: Task) -> str:
 def mountinfo(task: Task) -> str:
     """proc(5): ID, parent's ID, device, root, mount point, options, type, source, options of the file system."""
     lines = []
-    for number, ((major, minor), source, place, kind, options) in enumerate(MOUNTS, FIRST_MOUNT):
-        parent = 1 if number == FIRST_MOUNT else FIRST_MOUNT
+    numbers = {place: number for number, (_, _, place, _, _) in enumerate(MOUNTS, FIRST_MOUNT)}
+    for (major, minor), source, place, kind, options in MOUNTS:
+        number = numbers[place]
+        parent = max((numbers[other] for other in numbers if place.startswith(f"{other}/")), default=FIRST_MOUNT)
+        parent = parent if place != "/" else 1
         lines.append(f"{number} {parent} {major}:{minor} / {place} {options} - {kind} {source} {options}\n")
     return "".join(lines)
 

@@ -17,6 +17,8 @@ from emulator.linux.nodes import (
     PROC_STATISTICS,
     SYS_DEVICE,
     SYS_STATISTICS,
+    TRACE_DEVICE,
+    TRACE_STATISTICS,
     Body,
     Directory,
     Node,
@@ -56,6 +58,10 @@ def proc_volume(superblock: Superblock) -> Volume:
 
 def sys_volume(superblock: Superblock) -> Volume:
     return Volume(superblock, SYS_DEVICE, SYS_STATISTICS)
+
+
+def trace_volume(superblock: Superblock) -> Volume:
+    return Volume(superblock, TRACE_DEVICE, TRACE_STATISTICS)
 
 
 def dev_volume(superblock: Superblock) -> Volume:
@@ -219,7 +225,7 @@ class VirtualDirectory(VirtualNode, Directory):
                 continue
             child = here.children.get(name)
             if child is None:
-                child = here.children[name] = VirtualDirectory(self.volume)
+                child = here.children[name] = VirtualDirectory(here.volume)
             if not isinstance(child, VirtualDirectory):
                 raise LinuxError(ENOTDIR, f"{path}: {name} is not a virtual directory")
             here = child
@@ -228,4 +234,5 @@ class VirtualDirectory(VirtualNode, Directory):
     def add_text(self, path: str, text: str | Text, store: Store | None = None) -> None:
         """A file with a fixed text or one that a function makes."""
         make = (lambda: text) if isinstance(text, str) else text
-        self.add(path, TextFile(self.volume, make, store))
+        directory = self.directory(path.rpartition("/")[0])
+        self.add(path, TextFile(directory.volume, make, store))

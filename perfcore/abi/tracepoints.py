@@ -1,30 +1,265 @@
-"""Kernel tracepoints that can be events: attr.config is the id that tracefs shows. Linux's ids differ by its build."""
+"""Kernel tracepoints that can be events: what each tells, as fields, and how tracefs describes that to a reader.
+
+attr.config is the id that tracefs shows. Linux's ids differ by its build; these are our own, and stay.
+"""
 
 from __future__ import annotations
 
-from enum import IntEnum
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+Value = int | str | tuple[int, ...]
+"""Of a field: a number, a string, or an array's numbers."""
+
+COMM_BYTES = 16  # TASK_COMM_LEN
+_LOCATION = "__data_loc char[]"  # a string behind the fixed part: its offset, and above 16 bits its length with the NUL
 
 
-class TracepointId(IntEnum):
-    """The names are those below /sys/kernel/tracing/events."""
+class _Type(NamedTuple):
+    """A C type, for both ISAs."""
 
-    SYS_EXIT = 348
-    SYS_ENTER = 349
-    SCHED_PROCESS_EXEC = 303
-    SCHED_PROCESS_FORK = 304
-    SCHED_PROCESS_EXIT = 308
-    SCHED_MIGRATE_TASK = 310
-    SCHED_SWITCH = 311
-    SCHED_WAKEUP = 313
+    code: str  # of struct
+    size: int  # bytes
+    signed: bool
 
 
-TRACEPOINTS: dict[str, TracepointId] = {
-    "raw_syscalls:sys_enter": TracepointId.SYS_ENTER,
-    "raw_syscalls:sys_exit": TracepointId.SYS_EXIT,
-    "sched:sched_migrate_task": TracepointId.SCHED_MIGRATE_TASK,
-    "sched:sched_process_exec": TracepointId.SCHED_PROCESS_EXEC,
-    "sched:sched_process_exit": TracepointId.SCHED_PROCESS_EXIT,
-    "sched:sched_process_fork": TracepointId.SCHED_PROCESS_FORK,
-    "sched:sched_switch": TracepointId.SCHED_SWITCH,
-    "sched:sched_wakeup": TracepointId.SCHED_WAKEUP,
+_TYPES = {
+    "unsigned short": _Type("H", 2, False),
+    "unsigned char": _Type("B", 1, False),
+    "char": _Type("s", 1, False),
+    "int": _Type("i", 4, True),
+    "pid_t": _Type("i", 4, True),
+    "long": _Type("q", 8, True),
+    "unsigned long": _Type("Q", 8, False),
+    _LOCATION: _Type("I", 4, False),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of what a tracepoint tells."""
+
+    type: str  # a key of _TYPES
+    name: str
+    length: int = 0  # of an array; 0: it is none
+
+    @property
+    def size(self) -> int:
+        return _TYPES[self.type].size * (self.length or 1)
+
+    def line(self, offset: int) -> str:
+        """As tracefs has it."""
+        declared = f"{self.type} {self.name}" + (f"[{self.length}]" if self.length else "")
+        signed = int(_TYPES[self.type].signed)
+        return f"\tfield:{declared};\toffset:{offset};\tsize:{self.size};\tsigned:{signed};\n"
+
+
+def _comm(name: str) -> Field:
+    return Field("char", name, COMM_BYTES)
+
+
+_COMMON = (  # struct trace_entry
+    Field("unsigned short", "common_type"),
+    Field("unsigned char", "common_flags"),
+    Field("unsigned char", "common_preempt_count"),
+    Field("int", "common_pid"),
+)
+
+
+@dataclass(frozen=True)
+class TracepointEvent:
+    """One tracepoint. `print_format` is C, over REC: what a reader makes of the fields."""
+
+    id: int
+    system: str
+    name: str
+    fields: tuple[Field, ...]
+    print_format: str
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.system}:{self.name}"
+
+    @cached_property
+    def _offsets(self) -> tuple[int, ...]:
+        """Of the common fields and the event's own, each aligned as C does."""
+        offsets, end = [], 0
+        for field in (*_COMMON, *self.fields):
+            alignment = _TYPES[field.type].size
+            end = -(-end // alignment) * alignment
+            offsets.append(end)
+            end += field.size
+        return tuple(offsets)
+
+    @cached_property
+    def _layout(self) -> struct.Struct:
+        layout, end = "<", 0
+        for field, offset in zip((*_COMMON, *self.fields), self._offsets, strict=True):
+            layout += f"{offset - end}x{field.length or ''}{_TYPES[field.type].code}"
+            end = offset + field.size
+        return struct.Struct(layout)
+
+    @property
+    def text(self) -> str:
+        """The tracepoint's file `format`."""
+        lines = [field.line(offset) for field, offset in zip((*_COMMON, *self.fields), self._offsets, strict=True)]
+        common, own = "".join(lines[: len(_COMMON)]), "".join(lines[len(_COMMON) :])
+        return f"name: {self.name}\nID: {self.id}\nformat:\n{common}\n{own}\nprint fmt: {self.print_format}\n"
+
+    def pack(self, tid: int, values: Sequence[Value]) -> bytes:
+        """The raw data of an occurrence in thread `tid`; `values` are the fields' in order."""
+        packed: list[int | bytes] = [self.id, 0, 0, tid]
+        behind = b""
+        for field, value in zip(self.fields, values, strict=True):
+            if not isinstance(value, str):
+                packed += (value,) if isinstance(value, int) else value
+                continue
+            data = value.encode("utf-8", "surrogateescape")
+            if field.type == _LOCATION:
+                packed.append(self._layout.size + len(behind) | len(data) + 1 << 16)
+                behind += data + b"\0"
+            else:
+                packed.append(data)
+        return self._layout.pack(*packed) + behind
+
+
+# include/linux/sched.h: what a state's bits mean, and the bit of a task that could have gone on (TASK_REPORT_MAX)
+TASK_STATES = {0x01: "S", 0x02: "D", 0x04: "T", 0x08: "t", 0x10: "X", 0x20: "Z", 0x40: "P", 0x80: "I"}
+TASK_PREEMPTED = 0x100
+
+
+def _prints(text: str, *names: str) -> str:
+    return ", ".join((f'"{text}"', *(f"REC->{name}" for name in names)))
+
+
+def _switch_prints() -> str:
+    states = ", ".join(f'{{ {bit:#x}, "{letter}" }}' for bit, letter in TASK_STATES.items())
+    bits = f"(REC->prev_state & {TASK_PREEMPTED - 1:#x})"
+    state = f'{bits} ? __print_flags{bits[:-1]}, "|", {states}) : "R"'
+    preempted = f'REC->prev_state & {TASK_PREEMPTED:#x} ? "+" : ""'
+    left = "prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s%s"
+    values = ("REC->prev_comm", "REC->prev_pid", "REC->prev_prio", state, preempted)
+    text = f'"{left} ==> next_comm=%s next_pid=%d next_prio=%d"'
+    return ", ".join((text, *values, "REC->next_comm", "REC->next_pid", "REC->next_prio"))
+
+
+SYS_ENTER = TracepointEvent(
+    349,
+    "raw_syscalls",
+    "sys_enter",
+    (Field("long", "id"), Field("unsigned long", "args", 6)),
+    _prints("NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)", "id", *(f"args[{index}]" for index in range(6))),
+)
+SYS_EXIT = TracepointEvent(
+    348,
+    "raw_syscalls",
+    "sys_exit",
+    (Field("long", "id"), Field("long", "ret")),
+    _prints("NR %ld = %ld", "id", "ret"),
+)
+SCHED_MIGRATE_TASK = TracepointEvent(
+    310,
+    "sched",
+    "sched_migrate_task",
+    (_comm("comm"), Field("pid_t", "pid"), Field("int", "prio"), Field("int", "orig_cpu"), Field("int", "dest_cpu")),
+    _prints("comm=%s pid=%d prio=%d orig_cpu=%d dest_cpu=%d", "comm", "pid", "prio", "orig_cpu", "dest_cpu"),
+)
+SCHED_PROCESS_EXEC = TracepointEvent(
+    303,
+    "sched",
+    "sched_process_exec",
+    (Field(_LOCATION, "filename"), Field("pid_t", "pid"), Field("pid_t", "old_pid")),
+    '"filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid',
+)
+SCHED_PROCESS_EXIT = TracepointEvent(
+    308,
+    "sched",
+    "sched_process_exit",
+    (_comm("comm"), Field("pid_t", "pid"), Field("int", "prio")),
+    _prints("comm=%s pid=%d prio=%d", "comm", "pid", "prio"),
+)
+SCHED_PROCESS_FORK = TracepointEvent(
+    304,
+    "sched",
+    "sched_process_fork",
+    (_comm("parent_comm"), Field("pid_t", "parent_pid"), _comm("child_comm"), Field("pid_t", "child_pid")),
+    _prints("comm=%s pid=%d child_comm=%s child_pid=%d", "parent_comm", "parent_pid", "child_comm", "child_pid"),
+)
+SCHED_SWITCH = TracepointEvent(
+    311,
+    "sched",
+    "sched_switch",
+    (
+        _comm("prev_comm"),
+        Field("pid_t", "prev_pid"),
+        Field("int", "prev_prio"),
+        Field("long", "prev_state"),
+        _comm("next_comm"),
+        Field("pid_t", "next_pid"),
+        Field("int", "next_prio"),
+    ),
+    _switch_prints(),
+)
+SCHED_WAKEUP = TracepointEvent(
+    313,
+    "sched",
+    "sched_wakeup",
+    (_comm("comm"), Field("pid_t", "pid"), Field("int", "prio"), Field("int", "target_cpu")),
+    _prints("comm=%s pid=%d prio=%d target_cpu=%03d", "comm", "pid", "prio", "target_cpu"),
+)
+
+FIXED_TRACEPOINTS = (  # on every ISA
+    SYS_ENTER,
+    SYS_EXIT,
+    SCHED_MIGRATE_TASK,
+    SCHED_PROCESS_EXEC,
+    SCHED_PROCESS_EXIT,
+    SCHED_PROCESS_FORK,
+    SCHED_SWITCH,
+    SCHED_WAKEUP,
+)
+
+_FIRST_SYSCALL_ID = 1000  # sys_enter of call 0; its sys_exit is next, then call 1
+_NOT_A_FIELD = re.compile(r"\W")
+
+
+def enter_event(call: str, number: int, arguments: Sequence[str]) -> TracepointEvent:
+    """syscalls:sys_enter_CALL."""
+    names = [_NOT_A_FIELD.sub("_", name) for name in arguments]
+    text = ", ".join(f"{name}: 0x%08lx" for name in names)
+    values = "".join(f", ((unsigned long)(REC->{name}))" for name in names)
+    fields = (Field("int", "__syscall_nr"), *(Field("unsigned long", name) for name in names))
+    name = f"sys_enter_{call}"
+    return TracepointEvent(_FIRST_SYSCALL_ID + 2 * number, "syscalls", name, fields, f'"{text}"{values}')
+
+
+def exit_event(call: str, number: int) -> TracepointEvent:
+    """syscalls:sys_exit_CALL."""
+    fields = (Field("int", "__syscall_nr"), Field("long", "ret"))
+    name = f"sys_exit_{call}"
+    return TracepointEvent(_FIRST_SYSCALL_ID + 2 * number + 1, "syscalls", name, fields, '"0x%lx", REC->ret')
+
+
+def syscall_of(id: int) -> tuple[int, bool]:
+    """The number behind an id of `enter_event` or `exit_event`, and whether it is of the end."""
+    number, exits = divmod(id - _FIRST_SYSCALL_ID, 2)
+    return number, bool(exits)
+
+
+# What kernel/trace/ring_buffer.c says of its pages and events: no reader needs it of us, and each wants it.
+HEADER_PAGE = (
+    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
+)
+HEADER_EVENT = (
+    "# compressed entry header\n"
+    "\ttype_len    :    5 bits\n\ttime_delta  :   27 bits\n\tarray       :   32 bits\n"
+    "\n\tpadding     : type == 29\n\ttime_extend : type == 30\n\ttime_stamp : type == 31\n"
+    "\tdata max type_len  == 28\n"
+)

@@ -347,10 +347,11 @@ class PerfEvent:
 
     # overflow; kernel/events/core.c, __perf_event_overflow
 
-    def overflow(self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0) -> bool:
+    def overflow(self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0, raw: bytes = b"") -> bool:
         """A period is over: account, adjust, write the sample, wake up. True: the driver shall stop the event.
 
-        Only called for sampling events. `period` is the one that ended; `addr` is PERF_SAMPLE_ADDR.
+        Only called for sampling events. `period` is the one that ended; `addr` is PERF_SAMPLE_ADDR, `raw`
+        PERF_SAMPLE_RAW.
         """
         stop = self._account_interrupt(period, throttle) if self._accounts else False
         reason = POLL_IN
@@ -364,7 +365,7 @@ class PerfEvent:
         if buffer is not None:
             attr = self.attr
             wakeup_events = 0 if attr.watermark else attr.wakeup_events
-            if not buffer.write(self.output.sample(cpu, period, addr), opened, wakeup_events):
+            if not buffer.write(self.output.sample(cpu, period, addr, raw), opened, wakeup_events):
                 opened.lost_samples += 1
         if reason == POLL_HUP:
             if self.driver.is_hardware:

@@ -198,11 +198,12 @@ class EventOutput:
         self._id_prepares = tuple(row.prepare(event, kernel) for row in SAMPLE_ID_PREPARATIONS if row.bit & wanted)
         self._encode_id = sample_id_encoder(wanted) if attr.sample_id_all else None
 
-    def sample(self, cpu: Cpu, period: int, addr: int = 0) -> bytes:
+    def sample(self, cpu: Cpu, period: int, addr: int = 0, raw: bytes = b"") -> bytes:
         """PERF_RECORD_SAMPLE of the present state of `cpu`."""
         sample = self._sample
         sample.period = period
         sample.addr = addr
+        sample.raw = raw
         for prepare in self._prepares:
             prepare(sample, cpu)
         return self._encode(sample)

@@ -15,7 +15,7 @@ from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, event_file, read_attr_bytes
 from perfcore.events.subsystem import PerfEvents
-from perfcore.events.sysfs import sysctl_files, sysfs_files
+from perfcore.events.sysfs import FTRACE_EVENTS, sysctl_files, sysfs_files
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
@@ -24,6 +24,7 @@ _SIZE_OFFSET = 4  # of perf_event_attr.size
 
 class FileTree(Protocol):
     def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None: ...
+    def register_directory(self, path: str) -> None: ...
 
 
 class HostingKernel(GuestKernel, Protocol):
@@ -41,11 +42,13 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     kernel.install_syscall(Syscall("perf_event_open", opening.open, 241, 298, Support.PARTIAL, NOTE))
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
     kernel.install_syscall(_with_perf_events(prctl, perf_events))
-    for path, text in (*sysfs_files(perf_events.drivers), *sysctl_files(kernel.architecture.isa, perf_events.settings)):
+    isa = kernel.architecture.isa
+    kernel.file_tree.register_directory(FTRACE_EVENTS)
+    for path, text in (*sysfs_files(perf_events.drivers, isa), *sysctl_files(isa, perf_events.settings)):
         kernel.file_tree.register_text(path, text)
 
 
-NOTE = "a few tracepoints, which only count; no breakpoints, probes, cgroups, AUX, branch records; no multiplexing"
+NOTE = "tracepoints of sched and system calls; no breakpoints, probes, cgroups, AUX, branch records; no multiplexing"
 
 
 class PerfEventOpen:

@@ -6,26 +6,38 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
-from perfcore.abi.tracepoints import TRACEPOINTS
+from perfcore.abi.syscall_tracepoints import tracepoints_of
+from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PmuDriver
 from perfcore.events.settings import TICK_NS, Settings
 
 DEVICES = "/sys/bus/event_source/devices"
 TRACEFS = "/sys/kernel/tracing"
+FTRACE_EVENTS = f"{TRACEFS}/events/ftrace"  # of tracers themselves: there are none, but perf looks here
 
 Text = str | Callable[[], str | bytes]
 
 
-def sysfs_files(drivers: Sequence[PmuDriver]) -> Iterator[tuple[str, Text]]:
-    """(path, text) of every file of the drivers' devices."""
+def sysfs_files(drivers: Sequence[PmuDriver], isa: str) -> Iterator[tuple[str, Text]]:
+    """(path, text) of every file of the drivers' devices, and of tracefs."""
     yield f"{DEVICES}/software/type", f"{PerfType.SOFTWARE}\n"
     for driver in drivers:
         if isinstance(driver, HardwareDriver):
             yield from _device_files(driver)
     yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
-    for name, number in TRACEPOINTS.items():
-        yield f"{TRACEFS}/events/{name.replace(':', '/')}/id", f"{number}\n"
+    yield f"{TRACEFS}/events/header_page", HEADER_PAGE
+    yield f"{TRACEFS}/events/header_event", HEADER_EVENT
+    yield f"{TRACEFS}/printk_formats", ""
+    yield f"{TRACEFS}/saved_cmdlines", ""
+    for event in tracepoints_of(isa).values():
+        directory = f"{TRACEFS}/events/{event.system}/{event.name}"
+        yield f"{directory}/id", f"{event.id}\n"
+        yield f"{directory}/format", partial(_format, event)
+
+
+def _format(event: TracepointEvent) -> str:
+    return event.text
 
 
 def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:

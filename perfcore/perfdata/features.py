@@ -49,6 +49,7 @@ class Features:
     so are the flags BRANCH_STACK and STAT, with no bytes.
     """
 
+    tracing_data: bytes | None = None  # perfcore.perfdata.tracing_data
     hostname: str | None = None
     os_release: str | None = None
     version: str | None = None  # of perf, as `perf version` prints it without its first two words
@@ -215,6 +216,7 @@ class FeatureCodec:
 
 
 FEATURE_CODECS = (
+    FeatureCodec(Feature.TRACING_DATA, "tracing_data", bytes, lambda cursor: cursor.take(cursor.left())),
     FeatureCodec(Feature.BUILD_ID, "build_ids", _pack_build_ids, _unpack_build_ids),
     FeatureCodec(Feature.HOSTNAME, "hostname", _pack_string, _Cursor.string),
     FeatureCodec(Feature.OSRELEASE, "os_release", _pack_string, _Cursor.string),

@@ -29,6 +29,10 @@ from perfcore.perfdata.samples import SampleDecoder, sample_field_offset, sample
 
 _BLOCK_BYTES = 1 << 18  # read at once
 _ATTR_SIZE_LIMIT = 4096  # bytes, the kernel's own limit on attr.size
+_BEFORE_PAYLOAD = {  # records whose payload stands behind them: where they say how long it is
+    int(UserRecord.AUXTRACE): slice(8, 16),
+    int(UserRecord.HEADER_TRACING_DATA): slice(8, 12),
+}
 _FILE_USER = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
 
 
@@ -212,10 +216,11 @@ class PerfDataFile:
             left -= size
             if kind >= _FILE_USER:
                 self._take_user_record(record)
-                if kind == UserRecord.AUXTRACE:
-                    payload = int.from_bytes(record.data[8:16], "little")
+                if kind in _BEFORE_PAYLOAD:
+                    payload = int.from_bytes(record.data[_BEFORE_PAYLOAD[kind]], "little")
                     if payload > left:
-                        raise self._error(f"AUXTRACE at {record.offset:#x}: {payload} bytes, only {left} are left")
+                        name = UserRecord(kind).name
+                        raise self._error(f"{name} at {record.offset:#x}: {payload} bytes, only {left} are left")
                     block, position = self._skip(block, position, payload), 0
                     offset += payload
                     left -= payload
@@ -237,7 +242,7 @@ class PerfDataFile:
             size -= len(block) - position
             block, position = self._file.read(min(_BLOCK_BYTES, size)), 0
             if not block:
-                raise self._error("the file ends in AUX data")
+                raise self._error("the file ends in a record's payload")
         return block[position + size :]
 
     def _take_user_record(self, record: RawRecord) -> None:

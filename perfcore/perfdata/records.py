@@ -73,6 +73,13 @@ def pack_header_feature(feature: int, blob: bytes) -> bytes:
     return pack_record(UserRecord.HEADER_FEATURE, struct.pack("<Q", feature) + blob)
 
 
+def pack_tracing_data(blob: bytes) -> bytes:
+    """PERF_RECORD_HEADER_TRACING_DATA: the blob stands behind the record, and only the record says how long it is."""
+    size = len(blob) + 7 & ~7
+    record = RECORD_HEADER.pack(UserRecord.HEADER_TRACING_DATA, 0, RECORD_HEADER_SIZE + 4) + struct.pack("<I", size)
+    return record + blob.ljust(size, b"\0")
+
+
 def pack_event_name(identifier: int, name: str) -> bytes:
     """PERF_RECORD_EVENT_UPDATE with the name of a pipe's event."""
     text = name.encode("utf-8", "surrogateescape") + b"\0"

@@ -28,6 +28,7 @@ from perfcore.perfdata.records import (
     pack_event_name,
     pack_header_attr,
     pack_header_feature,
+    pack_tracing_data,
 )
 from perfcore.perfdata.samples import sample_field_offset
 
@@ -104,6 +105,8 @@ class PerfDataWriter:
         for feature, blob in self.features.pack().items():
             if feature not in _NOT_IN_A_PIPE and feature not in _UNKNOWN_UNTIL_THE_END:
                 self._file.write(pack_header_feature(feature, blob))
+        if self.features.tracing_data is not None:
+            self._file.write(pack_tracing_data(self.features.tracing_data))
         self._file.flush()
 
     def write(self, records: bytes) -> None:

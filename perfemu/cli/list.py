@@ -12,7 +12,7 @@ from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
 from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.listing import KINDS, Listed, events_of, software_events
+from perfemu.listing import KINDS, Listed, events_of, software_events, system_call_events
 
 SUMMARY = "List the events that a core's PMU can count, and the cores"
 EXAMPLES = """\
@@ -44,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
     if _CORES in patterns:
         return _list_cores(options, [pattern for pattern in patterns if pattern != _CORES])
     heading = ("\nList of events (to be used in -e; hardware events count user mode):", "")
-    shown = _print_events(software_events(), patterns, options.details, heading)
+    isas = [isa for isa, _ in _chosen(options)]
+    same_on_all_cores = (*software_events(), *system_call_events(isas))
+    shown = _print_events(same_on_all_cores, patterns, options.details, heading)
     for isa, chosen in _chosen(options):
         model = pmu_of(chosen, isa)
         title = (*(() if shown else heading), f"{isa}, core {chosen.title}, PMU {model.sysfs_name}:", "")

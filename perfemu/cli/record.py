@@ -102,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
     sampling = Sampling(
         frequency_hz=None if options.count is not None else options.freq or _FREQUENCY_HZ,
         period=options.count,
+        rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,
         inherit=not options.no_inherit,
         cpu=options.sample_cpu,

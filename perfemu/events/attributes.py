@@ -19,6 +19,7 @@ class Sampling:
 
     frequency_hz: int | None = 4000
     period: int | None = None  # instead of the frequency
+    rate_asked: bool = False  # one of them by the user: otherwise tracepoints sample each occurrence
     callchains: bool = False
     inherit: bool = True
     cpu: bool = False  # which one, in each sample
@@ -65,7 +66,7 @@ def user_mode_only(spec: EventSpec) -> EventSpec:
     """`spec` as record opens it. A software event of user mode says so: else readers want the kernel's symbols."""
     in_kernel = spec.type == PerfType.SOFTWARE and spec.config in HAPPEN_IN_KERNEL
     asked = any(letter in spec.modifiers.text for letter in "ukh")
-    if spec.is_hardware or in_kernel or asked:
+    if spec.is_hardware or in_kernel or asked or spec.type == PerfType.TRACEPOINT:
         return spec
     return replace(spec, modifiers=parse_modifiers(spec.modifiers.text + "u"))
 
@@ -86,6 +87,10 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
     period, frequency = spec.period, spec.frequency
     if period is None and frequency is None:
         period, frequency = sampling.period, sampling.frequency_hz if sampling.period is None else None
+    if spec.type == PerfType.TRACEPOINT:
+        sample_type |= SampleType.CPU | SampleType.PERIOD | SampleType.RAW
+        if not sampling.rate_asked:
+            period, frequency = 1, None
     if spec.modifiers.sample_read:
         sample_type |= SampleType.READ
         read_format |= ReadFormat.GROUP

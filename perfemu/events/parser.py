@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perfcore.abi.constants import PerfType
-from perfcore.abi.tracepoints import TRACEPOINTS
+from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfemu.errors import EventSyntaxError
 from perfemu.events.names import CLOCKS, generic_event, printed_names
 from perfemu.events.spec import MODIFIER_LETTERS, EventSpec, Modifiers, parse_modifiers
@@ -18,6 +19,7 @@ from pmu.model import PmuModel
 _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
 _MODIFIERS = re.compile(rf"[{MODIFIER_LETTERS}]+\Z")
 _TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifiers>\w*))?\Z")
+_TRACEPOINTS = re.compile(r"(?P<pattern>[a-z*?][\w*?]*:[\w*?]*[*?][\w*?]*)(?P<modifiers>:\w*)?\Z")  # a shell pattern
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
 _GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
 _TOOL_EVENTS = ("duration_time", "user_time", "system_time")
@@ -51,8 +53,11 @@ class _Parser:
         for text in texts:
             for item in split_events(text):
                 group = _GROUP.match(item)
+                pattern = _TRACEPOINTS.match(item)
                 if group is not None:
                     specs += self._group(group["events"], (group["modifiers"] or ":")[1:], item)
+                elif pattern is not None:
+                    specs += self._tracepoints(pattern["pattern"], pattern["modifiers"] or "")
                 else:
                     specs.append(self._event(item))
                 self._groups += 1
@@ -80,9 +85,21 @@ class _Parser:
         return replace(spec, modifiers=_merged_modifiers(letters, group_modifiers, text))
 
     def _tracepoint(self, name: str) -> int:
-        if name not in TRACEPOINTS:
-            raise EventSyntaxError(f"no tracepoint '{name}'; there are {', '.join(TRACEPOINTS)}")
-        return TRACEPOINTS[name]
+        known = tracepoints_of(self._pmu.isa)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=NEAR_NAMES, cutoff=0.6)
+            there = f", did you mean {_or(near)}?" if near else " (perfemu list tracepoint names them all)"
+            raise EventSyntaxError(f"no tracepoint '{name}'{there}")
+        return known[name].id
+
+    def _tracepoints(self, pattern: str, modifiers: str) -> Iterator[EventSpec]:
+        """All whose names match, each for itself."""
+        names = fnmatch.filter(tracepoints_of(self._pmu.isa), pattern)
+        if not names:
+            raise EventSyntaxError(f"no tracepoint matches '{pattern}' (perfemu list tracepoint names them all)")
+        for name in names:
+            yield self._event(name + modifiers)
+            self._groups += 1
 
     def _named(self, name: str, letters: str, text: str) -> EventSpec:
         """`name` alone: generic, raw or a vendor's."""

@@ -101,3 +101,16 @@ def test_the_hosts_perf_reads_what_it_records(debian: Debian, tmp_path: Path) ->
     ]
     assert reports[0] == reports[1]
     assert any("quicksort" in line for line in reports[0])
+
+
+def test_the_hosts_perf_prints_tracepoints_that_it_records(debian: Debian, tmp_path: Path) -> None:
+    """It takes their formats from our tracefs."""
+    events = ("-e", "sched:sched_process_exec", "-e", "syscalls:sys_enter_write")
+    debian.perfemu("run", "--", "perf", "record", *events, "-o", "theirs", "echo", "word", says="perf record: Captured")
+    lines = RealPerf(tmp_path).run("script", "-F", "trace:comm,event,trace", "-i", tmp_path / "theirs").splitlines()
+    executed, written = (line.split(maxsplit=2) for line in lines)
+    assert executed[1] == "sched:sched_process_exec:"
+    assert "/usr/bin/echo pid=" in executed[2]
+    assert written[:2] == ["echo", "syscalls:sys_enter_write:"]
+    assert written[2].startswith("fd: 0x00000001, buf: 0x")
+    assert written[2].endswith(f"count: {len('word') + 1:#010x}")

@@ -11,7 +11,7 @@ import pytest
 
 import require
 from end_to_end.assembled import program
-from end_to_end.command import complaint, perfemu
+from end_to_end.command import perfemu
 from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
 from guests import ISAS
 from perfcore.abi.attr import PerfEventAttr
@@ -170,12 +170,6 @@ def test_a_migration_is_counted_for_who_comes_to_another_cpu(tmp_path: Path) -> 
         events = "cpu-migrations,sched:sched_migrate_task"
         done = perfemu("stat", "-x,", "-e", events, "--cpus", cpus, path)
         assert [int(line.split(",")[0]) for line in done.stderr.decode().splitlines()] == expected
-
-
-def test_tracepoints_can_be_counted_and_not_sampled(tmp_path: Path) -> None:
-    done = perfemu("record", "-o", tmp_path / "data", "-e", "sched:sched_switch", "/bin/true")
-    assert complaint(done) == "the sched:sched_switch event can be counted, not sampled: its raw data is not modelled"
-    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize("cpus", [1, 3])

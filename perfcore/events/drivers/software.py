@@ -133,30 +133,30 @@ def _next_period(event: PerfEvent) -> int:
     return over
 
 
-def count_occurrence(event: PerfEvent, cpu: Cpu, addr: int = 0) -> None:
+def count_occurrence(event: PerfEvent, cpu: Cpu, addr: int = 0, raw: bytes = b"") -> None:
     """One more, and a sample if a period is over. perf_swevent_event.
 
     As in Linux, an event with a fixed period whose samples have PERF_SAMPLE_PERIOD gives one for each occurrence.
     """
     event.counted += 1
-    if not event.is_sampling or not cpu.core.pc:  # the first exec: there is no instruction yet to point at
+    if not event.is_sampling or not (raw or cpu.core.pc):  # the first exec: there is no instruction yet to point at
         return
     hw = event.hw
     attr = event.attr
     if not attr.freq and (attr.sample_type & SampleType.PERIOD or hw.sample_period == 1):
         hw.last_period = hw.sample_period
-        _report(event, cpu, 1, 1, addr)
+        _report(event, cpu, 1, 1, addr, raw)
         return
     hw.period_left += 1
     if hw.period_left >= 0:
         period = hw.last_period
-        _report(event, cpu, _next_period(event), period, addr)
+        _report(event, cpu, _next_period(event), period, addr, raw)
 
 
-def _report(event: PerfEvent, cpu: Cpu, overflows: int, period: int, addr: int) -> None:
+def _report(event: PerfEvent, cpu: Cpu, overflows: int, period: int, addr: int, raw: bytes) -> None:
     """perf_swevent_overflow: the first of several is not held against the event."""
     if event.hw.throttled:
         return
     for number in range(overflows):
-        if event.overflow(cpu, period, throttle=number > 0, addr=addr):
+        if event.overflow(cpu, period, throttle=number > 0, addr=addr, raw=raw):
             break

@@ -1,4 +1,4 @@
-"""The driver of tracepoint events: what the kernel does, counted as it is told. As perf_tracepoint in core.c.
+"""The driver of tracepoint events: what the kernel does, as it is told. As perf_tracepoint in core.c.
 
 An occurrence is of the task that executes where it happens, as in Linux: a wakeup is the waker's. A migration is of
 the task that comes to another CPU. Nobody listens to what happens often while nobody counts it.
@@ -11,21 +11,46 @@ from typing import Any, NamedTuple
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.policies import REAL_TIME
+from emulator.linux.task import Task, TaskState
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType
-from perfcore.abi.tracepoints import TracepointId
+from perfcore.abi.syscall_tracepoints import tracepoints_of
+from perfcore.abi.tracepoints import (
+    SCHED_MIGRATE_TASK,
+    SCHED_PROCESS_EXEC,
+    SCHED_PROCESS_EXIT,
+    SCHED_PROCESS_FORK,
+    SCHED_SWITCH,
+    SCHED_WAKEUP,
+    SYS_ENTER,
+    SYS_EXIT,
+    TASK_PREEMPTED,
+    TracepointEvent,
+    Value,
+    syscall_of,
+)
 from perfcore.events.drivers.software import CountedAsTold, count_occurrence, start_software_period
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
+Told = Callable[..., tuple[Value, ...]]
+"""From what a tracepoint tells to the values of the event's fields."""
 WhichCpu = Callable[..., Cpu | None]
+
+MOST_REAL_TIME_PRIORITY = 99  # include/linux/sched/prio.h: real-time priorities are 0..98 the other way round
+NORMAL_PRIORITY = 120  # of nice 0
+IDLE = ("swapper", 0, NORMAL_PRIORITY)  # the idle task's name, pid and priority
+_SLEEPING, _STOPPED, _DEAD, _ZOMBIE = 0x01, 0x04, 0x10, 0x20
+_STATES = {TaskState.RUNNABLE: 0, TaskState.SLEEPING: _SLEEPING, TaskState.STOPPED: _STOPPED}
 
 
 class _Source(NamedTuple):
-    """Where an event's occurrences are heard, and on which CPU they are, by what is told there; None: not this one."""
+    """Where an event's occurrences are heard, on which CPU they are (None: not this one), and what they tell."""
 
     tracepoint: Callable[[Tracepoints], Tracepoint[Any]]
     which_cpu: Callable[[Linux], WhichCpu]
+    told: Told
     often: bool = True
 
 
@@ -46,16 +71,68 @@ def _that_switches(linux: Linux) -> WhichCpu:
     return lambda cpu, *_: cpu
 
 
-SOURCES: dict[TracepointId, _Source] = {
-    TracepointId.SYS_ENTER: _Source(lambda points: points.sys_enter, _of_the_task),
-    TracepointId.SYS_EXIT: _Source(lambda points: points.sys_exit, _of_the_task),
-    TracepointId.SCHED_PROCESS_EXEC: _Source(lambda points: points.task_comm, _of_who_execs, often=False),
-    TracepointId.SCHED_PROCESS_EXIT: _Source(lambda points: points.task_exit, _of_the_task, often=False),
-    TracepointId.SCHED_PROCESS_FORK: _Source(lambda points: points.task_fork, _of_the_task, often=False),
-    TracepointId.SCHED_MIGRATE_TASK: _Source(lambda points: points.sched_migrate_task, _of_the_task, often=False),
-    TracepointId.SCHED_SWITCH: _Source(lambda points: points.sched_switch, _that_switches),
-    TracepointId.SCHED_WAKEUP: _Source(lambda points: points.sched_wakeup, _that_executes),
+def _priority(task: Task) -> int:
+    """task_struct.prio."""
+    if task.policy in REAL_TIME:
+        return MOST_REAL_TIME_PRIORITY - task.priority
+    return NORMAL_PRIORITY + task.nice
+
+
+def _state(task: Task) -> int:
+    """Why it leaves its CPU, if it could not go on."""
+    if task.exit_code is not None:
+        return _ZOMBIE if task is task.process.leader else _DEAD
+    return _STATES[task.state]
+
+
+def _who(task: Task | None) -> tuple[str, int, int]:
+    return IDLE if task is None else (task.comm, task.tid, _priority(task))
+
+
+def _switch(cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> tuple[Value, ...]:
+    state = TASK_PREEMPTED if preempted else 0 if previous is None else _state(previous)
+    return (*_who(previous), state, *_who(following))
+
+
+SOURCES: dict[int, _Source] = {
+    SYS_ENTER.id: _Source(lambda points: points.sys_enter, _of_the_task, lambda _, number, args: (number, args)),
+    SYS_EXIT.id: _Source(lambda points: points.sys_exit, _of_the_task, lambda _, number, result: (number, result)),
+    SCHED_PROCESS_EXEC.id: _Source(
+        lambda points: points.task_comm,
+        _of_who_execs,
+        lambda task, _: (task.process.executable, task.tid, task.tid),
+        often=False,
+    ),
+    SCHED_PROCESS_EXIT.id: _Source(lambda points: points.task_exit, _of_the_task, _who, often=False),
+    SCHED_PROCESS_FORK.id: _Source(
+        lambda points: points.task_fork,
+        _of_the_task,
+        lambda parent, child: (parent.comm, parent.tid, child.comm, child.tid),
+        often=False,
+    ),
+    SCHED_MIGRATE_TASK.id: _Source(
+        lambda points: points.sched_migrate_task,
+        _of_the_task,
+        lambda task, old, new: (*_who(task), old.number, new.number),
+        often=False,
+    ),
+    SCHED_SWITCH.id: _Source(lambda points: points.sched_switch, _that_switches, _switch),
+    SCHED_WAKEUP.id: _Source(
+        lambda points: points.sched_wakeup, _that_executes, lambda task, cpu: (*_who(task), cpu.number)
+    ),
 }
+
+
+def _source_of_syscall(id: int) -> _Source:
+    """Of syscalls:sys_enter_* and syscalls:sys_exit_*: those of one number."""
+    wanted, exits = syscall_of(id)
+
+    def which_cpu(linux: Linux) -> WhichCpu:
+        return lambda task, number, *_: task.cpu if number == wanted else None
+
+    if exits:
+        return _Source(lambda points: points.sys_exit, which_cpu, lambda _, number, result: (number, result))
+    return _Source(lambda points: points.sys_enter, which_cpu, lambda _, number, arguments: (number, *arguments))
 
 
 class TracepointDriver(CountedAsTold):
@@ -65,42 +142,64 @@ class TracepointDriver(CountedAsTold):
     type = int(PerfType.TRACEPOINT)
 
     def __init__(self, kernel: Linux) -> None:
+        self._kernel = kernel
+        self._known = {event.id: event for event in tracepoints_of(kernel.architecture.isa).values()}
         self._active: dict[int, list[PerfEvent]] = {}  # by config
         self._tracepoints = kernel.tracepoints
-        self._listeners = {number: self._listener(number, row.which_cpu(kernel)) for number, row in SOURCES.items()}
-        for number, row in SOURCES.items():
-            if not row.often:
-                row.tracepoint(kernel.tracepoints).subscribe(self._listeners[number])
+        self._sources = dict(SOURCES)
+        self._listeners: dict[int, Callable[..., None]] = {}
+        for number, source in SOURCES.items():
+            if not source.often:
+                source.tracepoint(kernel.tracepoints).subscribe(self._listener(number))
 
     def event_init(self, event: PerfEvent) -> None:
         attr = event.attr
-        if attr.type != PerfType.TRACEPOINT or attr.config not in SOURCES:
+        if attr.type != PerfType.TRACEPOINT or attr.config not in self._known:
             raise LinuxError(ENOENT, f"type {attr.type} config {attr.config} is no tracepoint")
-        if event.is_sampling and attr.sample_type & (SampleType.RAW | SampleType.BRANCH_STACK):
-            raise LinuxError(EOPNOTSUPP, "what a tracepoint tells (PERF_SAMPLE_RAW) is not modelled: it can be counted")
+        if attr.sample_type & SampleType.BRANCH_STACK:
+            raise LinuxError(EOPNOTSUPP, "tracepoints have no branch records")
 
     def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         start_software_period(event)
-        number = TracepointId(event.attr.config)
+        number = event.attr.config
         events = self._active.setdefault(number, [])
-        if not events and SOURCES[number].often:
-            SOURCES[number].tracepoint(self._tracepoints).subscribe(self._listeners[number])
+        if not events:
+            listener = self._listener(number)
+            if self._sources[number].often:
+                self._sources[number].tracepoint(self._tracepoints).subscribe(listener)
         events.append(event)
         return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True
-        number = TracepointId(event.attr.config)
+        number = event.attr.config
         events = self._active[number]
         events.remove(event)
-        if not events and SOURCES[number].often:
-            SOURCES[number].tracepoint(self._tracepoints).unsubscribe(self._listeners[number])
+        if not events and self._sources[number].often:
+            self._sources[number].tracepoint(self._tracepoints).unsubscribe(self._listeners[number])
 
-    def _listener(self, number: TracepointId, which_cpu: WhichCpu) -> Callable[..., None]:
+    def _listener(self, number: int) -> Callable[..., None]:
+        listener = self._listeners.get(number)
+        if listener is None:
+            source = self._sources.setdefault(number, _source_of_syscall(number))
+            listener = self._listeners[number] = self._make_listener(number, self._known[number], source)
+        return listener
+
+    def _make_listener(self, number: int, described: TracepointEvent, source: _Source) -> Callable[..., None]:
+        which_cpu = source.which_cpu(self._kernel)
+        fields = len(described.fields)
+
         def listen(*told: object) -> None:
-            cpu = which_cpu(*told)
-            for event in tuple(self._active.get(number, ())):
-                if event.on_cpu is cpu and cpu is not None and not event.attr.exclude_kernel and not event.hw.stopped:
-                    count_occurrence(event, cpu)
+            events = self._active.get(number)
+            cpu = which_cpu(*told) if events else None
+            if not events or cpu is None:
+                return
+            raw = None
+            for event in tuple(events):
+                if event.on_cpu is cpu and not event.attr.exclude_kernel and not event.hw.stopped:
+                    if raw is None and event.attr.sample_type & SampleType.RAW:
+                        task = self._kernel.current(cpu)
+                        raw = described.pack(0 if task is None else task.tid, source.told(*told)[:fields])
+                    count_occurrence(event, cpu, raw=raw or b"")
 
         return listen

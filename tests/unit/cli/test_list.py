@@ -9,7 +9,7 @@ from emulator.core_layers import names
 from guests import DIRECTORY, ISAS
 from perfemu.cli.main import main
 from perfemu.events.parser import parse_events
-from perfemu.listing import events_of, software_events
+from perfemu.listing import events_of, software_events, system_call_events
 from perfemu.statistics.counts import Absence
 from pmu.model import model
 
@@ -18,7 +18,7 @@ MODELS = {"aarch64": "armv8_pmuv3", "x86_64": "intel_arch_perfmon"}
 
 @pytest.mark.parametrize("isa", ISAS)
 def test_every_listed_name_is_an_event(isa: str) -> None:
-    listed = [*software_events(), *events_of(model(MODELS[isa]))]
+    listed = [*software_events(), *system_call_events([isa]), *events_of(model(MODELS[isa]))]
     for event in listed:
         configs = {parse_events([name], model(MODELS[isa]))[0].config for name in event.names}
         assert len(configs) == 1, event.names

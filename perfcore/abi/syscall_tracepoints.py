@@ -1,0 +1,41 @@
+"""The tracepoints of an ISA: those that every ISA has, and two for each of its system calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from emulator.linux.syscalls.table import Syscall, load
+from perfcore.abi.syscall_arguments import CLONE_ARGUMENTS, SYSCALL_ARGUMENTS
+from perfcore.abi.tracepoints import FIXED_TRACEPOINTS, TracepointEvent, enter_event, exit_event
+
+# Where SYSCALL_DEFINE has another name than the call.
+_DEFINED_AS = {
+    "fstat": "newfstat",
+    "lstat": "newlstat",
+    "sendfile": "sendfile64",
+    "stat": "newstat",
+    "umount2": "umount",
+    "uname": "newuname",
+}
+
+
+def _arguments(row: Syscall, isa: str) -> tuple[str, ...]:
+    """As Linux names them; where we do not know, the parameters of its handler behind the task."""
+    names = CLONE_ARGUMENTS[isa] if row.name == "clone" else SYSCALL_ARGUMENTS.get(row.name)
+    if names is not None:
+        return names
+    code = row.handler.__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+@cache
+def tracepoints_of(isa: str) -> Mapping[str, TracepointEvent]:
+    """By full name, in alphabetical order."""
+    events = list(FIXED_TRACEPOINTS)
+    for row in load():
+        number = row.number(isa)
+        if number is not None:
+            name = _DEFINED_AS.get(row.name, row.name)
+            events += (enter_event(name, number, _arguments(row, isa)), exit_event(name, number))
+    return {event.full_name: event for event in sorted(events, key=lambda event: event.full_name)}

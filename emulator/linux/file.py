@@ -60,6 +60,7 @@ class File:
     writes_all = True  # a write that waits goes on until all is written
     signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
     signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
+    silence_ends = False  # a read that has waited that long gives nothing, rather than EAGAIN: a terminal's VTIME
     read_timeout_ns: int | None = None  # SO_RCVTIMEO: how long a read waits
     write_timeout_ns: int | None = None
 

@@ -112,6 +112,7 @@ class FileTree:
         self.events = FileEvents()
         self.locks = Locks()
         self.console = Console()
+        self.user_terminal: StandardStream | None = None  # the first of the standard streams that is one
         self.tree = HostTree(self.superblock, kernel_devices())
         self.root = HostDirectory(self.tree, "/", False)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
@@ -176,8 +177,8 @@ class FileTree:
 
     def standard_stream(self, host_descriptor: int, interactive: bool = True) -> StandardStream:
         stream = StandardStream.of_host(self.superblock, self.console, host_descriptor, interactive)
-        if stream.is_terminal and self.dev.lookup("tty") is None:
-            self.dev.add("tty", devices.DeviceNode(self.dev.volume, lambda task, flags: stream.again(flags), (5, 0)))
+        if stream.is_terminal and self.user_terminal is None:
+            self.user_terminal = stream
         return stream
 
     # ---- paths
@@ -288,7 +289,9 @@ class FileTree:
         if isinstance(node, Symlink):
             raise LinuxError(ELOOP, f"{dentry.path} is a symbolic link")
         if isinstance(node, OpensItself):
-            return node.open_file(task, flags & KEPT_FLAGS, dentry.path)
+            opened = node.open_file(task, flags & (KEPT_FLAGS | O_NOCTTY), dentry.path)
+            opened.flags &= KEPT_FLAGS
+            return opened
         kind = {file_mode.S_IFIFO: "FIFO", file_mode.S_IFSOCK: "socket"}.get(node.file_type, "device")
         self.message(f"{dentry.path}: a {kind} of the host is no part of this machine (ENXIO)")
         raise LinuxError(ENXIO, f"{dentry.path}: a {kind} of the host")

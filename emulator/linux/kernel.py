@@ -36,6 +36,7 @@ from emulator.linux.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.task import COMM_LENGTH, Call, Process, Task, TaskState
+from emulator.linux.terminals import Terminals
 from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.waiting import Sleeping
@@ -107,6 +108,7 @@ class Kernel:
         self._calls: dict[int, Handler] = {}  # compiled rows
         for cpu in cpus:
             self.architecture.claim_registers(cpu, clock, self.processor)
+        self.terminals = Terminals(self)
         procfs.install(self)
         sysfs.install(self)
 

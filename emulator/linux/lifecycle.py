@@ -28,6 +28,7 @@ from emulator.linux.signal import (
 )
 from emulator.linux.signal_sending import child_info
 from emulator.linux.task import CloneRequest, FileContext, KernelServices, Process, Task
+from emulator.linux.terminals import Terminals
 from emulator.linux.tracepoints import Tracepoints
 
 FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
@@ -47,6 +48,8 @@ class Kernel(KernelServices, Protocol):
     def tracepoints(self) -> Tracepoints: ...
     @property
     def scheduler(self) -> Scheduler: ...
+    @property
+    def terminals(self) -> Terminals: ...
 
     def current(self, cpu: Cpu) -> Task | None: ...
 
@@ -279,6 +282,8 @@ class Lifecycle:
             self._end_task(thread, status)
         self._kernel.ipc.semaphores.undo(process, process.pid)
         process.ended.wake()
+        if process.sid == process.pid:
+            self._kernel.terminals.session_ends(process.sid)
         self._leave_children(process)
         if process is self.first.process:
             self._kernel.exit_status = status

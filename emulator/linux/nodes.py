@@ -23,12 +23,14 @@ SYS_DEVICE = (0, 20)
 DEV_DEVICE = (0, 5)
 TRACE_DEVICE = (0, 11)
 PIPE_DEVICE = (0, 12)
+DEVPTS_DEVICE = (0, 22)
 
 HOST_STATISTICS = FileSystemStatistics(0xEF53, block_count=1 << 26, free_blocks=1 << 25)  # EXT4_SUPER_MAGIC
 MEMORY_STATISTICS = FileSystemStatistics(0x01021994, block_count=1 << 18, free_blocks=1 << 17)  # TMPFS_MAGIC
 PROC_STATISTICS = FileSystemStatistics(0x9FA0)  # PROC_SUPER_MAGIC
 SYS_STATISTICS = FileSystemStatistics(0x62656572)  # SYSFS_MAGIC
 TRACE_STATISTICS = FileSystemStatistics(0x74726163)  # TRACEFS_MAGIC
+DEVPTS_STATISTICS = FileSystemStatistics(0x1CD1)  # DEVPTS_SUPER_MAGIC
 PIPE_STATISTICS = FileSystemStatistics(0x50495045)  # PIPEFS_MAGIC
 
 DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system

@@ -54,8 +54,9 @@ def stat(task: Task) -> str:
     ignored, caught = _handled(task)
     # the clock of a process starts at boot: 100 s before the machine's first instruction
     start = ticks(task.clock.monotonic_ns() - task.clock.elapsed_ns() + task.start_time_ns)
+    terminal = task.kernel.terminals.told_of(task.process)
     fields: list[object] = [
-        task.pid, f"({task.comm})", task.state.value, task.ppid, task.pgid, task.sid, 0, -1, 0x400000,
+        task.pid, f"({task.comm})", task.state.value, task.ppid, task.pgid, task.sid, *terminal, 0x400000,
         task.minor_faults, 0, task.major_faults, 0, ticks(task.user_ns()), ticks(task.system_ns()), 0, 0,
         20 + task.nice, task.nice, len(task.process.threads), 0, start,
         _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.code_start, mm.code_end, mm.stack_start,

@@ -92,6 +92,13 @@ class LifecycleServices(Protocol):
     def unshare_files(self, task: Task) -> None: ...
 
 
+class TerminalServices(Protocol):
+    """What is asked of the machine's terminals (a ``Terminals``)."""
+
+    def told_of(self, process: Process) -> tuple[int, int]:
+        """The device number of its terminal, and the group in the foreground of that, as /proc/PID/stat says it."""
+
+
 class KernelServices(Protocol):
     """What a task asks of its kernel (a ``Kernel``)."""
 
@@ -115,6 +122,8 @@ class KernelServices(Protocol):
     def scheduler(self) -> SchedulerServices: ...
     @property
     def lifecycle(self) -> LifecycleServices: ...
+    @property
+    def terminals(self) -> TerminalServices: ...
     @property
     def futexes(self) -> Futexes: ...
     @property

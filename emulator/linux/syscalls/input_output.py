@@ -44,12 +44,15 @@ def _waits(file: File, error: LinuxError) -> bool:
 
 
 def _readable_again(task: Task, file: File) -> Sleeping[bool]:
+    """Whether there is anything to come; else the read is over."""
     ready = POLLIN | POLLERR | POLLHUP
     until_ns = None if file.read_timeout_ns is None else task.clock.elapsed_ns() + file.read_timeout_ns
     what = f"a read of {file.path}"
-    if not (yield from wait_until(task, lambda: bool(file.poll() & ready), file.wait_queues, what, until_ns)):
-        raise LinuxError(EAGAIN, f"{what}: the timeout is over")
-    return True
+    if (yield from wait_until(task, lambda: bool(file.poll() & ready), file.wait_queues, what, until_ns)):
+        return True
+    if file.silence_ends:
+        return False
+    raise LinuxError(EAGAIN, f"{what}: the timeout is over")
 
 
 def read_file(task: Task, file: File, size: int) -> Sleeping[bytes]:
@@ -60,7 +63,8 @@ def read_file(task: Task, file: File, size: int) -> Sleeping[bytes]:
         except LinuxError as error:
             if not _waits(file, error):
                 raise
-        yield from _readable_again(task, file)
+        if not (yield from _readable_again(task, file)):
+            return b""
 
 
 def _write_now(task: Task, file: File, data: bytes) -> int:
@@ -120,8 +124,9 @@ def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Slee
 
 
 def _read_later(task: Task, file: File, buffer: int, size: int) -> Sleeping[int]:
-    yield from _readable_again(task, file)
-    data = yield from read_file(task, file, size)
+    data = b""
+    if (yield from _readable_again(task, file)):
+        data = yield from read_file(task, file, size)
     if data:
         task.mm.write(buffer, data)
     return len(data)

@@ -1,4 +1,4 @@
-"""A program that makes some 350 file syscalls prints the same under Linux (or qemu-user on it) and on this machine."""
+"""Programs that make hundreds of file syscalls print the same under Linux (or qemu-user on it) and on this machine."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ import require
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 
-SOURCE = Path(__file__).parent / "file_calls.c"
+HERE = Path(__file__).parent
 COMPILERS = {
     "x86_64": ("gcc", "gcc"),
     "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
 }
 
 
-@pytest.fixture(params=sorted(COMPILERS))
-def compiled(request, tmp_path) -> tuple[str, Path]:
-    """(isa, program)"""
-    isa = request.param
+def compiled(isa: str, name: str, directory: Path) -> Path:
     compiler = require.command(*COMPILERS[isa])
-    program = tmp_path / "file_calls"
-    subprocess.run([compiler, "-O1", "-static", "-o", program, SOURCE], check=True)
-    return isa, program
+    program = directory / name
+    subprocess.run([compiler, "-O1", "-static", "-o", program, HERE / f"{name}.c"], check=True)
+    return program
 
 
 def under_linux(isa: str, program: Path, directory: Path) -> list[str]:
@@ -59,8 +56,9 @@ def under_us(isa: str, program: Path, directory: Path) -> tuple[list[str], list[
     return output.read_text().splitlines(), messages
 
 
-def test_file_syscalls_answer_as_linux_does(compiled, tmp_path):
-    isa, program = compiled
+@pytest.mark.parametrize("isa", sorted(COMPILERS))
+def test_file_syscalls_answer_as_linux_does(isa, tmp_path):
+    program = compiled(isa, "file_calls", tmp_path)
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.mkdir()
     ours.mkdir()
@@ -71,3 +69,18 @@ def test_file_syscalls_answer_as_linux_does(compiled, tmp_path):
     assert messages == []
     assert not Path("/tmp/file-calls").exists()
     assert sorted(path.name for path in ours.rglob("*")) == sorted(path.name for path in theirs.rglob("*"))
+
+
+@pytest.mark.parametrize("isa", sorted(COMPILERS))
+def test_terminals_do_as_linux_s_do(isa, tmp_path):
+    """Line editing, echo, modes, windows, packets, controlling terminals, job control, hanging up."""
+    if not os.path.exists("/dev/ptmx"):
+        require.missing("the host has no pseudo-terminals: /dev/ptmx")
+    program = compiled(isa, "terminal_calls", tmp_path)
+    directory = tmp_path / "here"
+    directory.mkdir()
+    expected = under_linux(isa, program, directory)
+    got, messages = under_us(isa, program, directory)
+    assert len(expected) > 300
+    assert got == expected
+    assert messages == []

@@ -73,6 +73,7 @@ class Kernel:
     clock: Clock
     signals: list[SignalInfo] = field(default_factory=list)
     cycles: int = 0  # ns
+    terminals: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(told_of=lambda process: (0, -1)))
 
     def name_once(self, message: str) -> None:
         if message not in self.messages:

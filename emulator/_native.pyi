@@ -92,6 +92,12 @@ class SharedCaches:
 
     def __init__(self, model: ModelTables, cores: int) -> None:
         """For so many cores, all of which must live as long as one of them runs. ValueError: not more than 64."""
+    @property
+    def returns(self) -> int:
+        """How often a line has come back to a core that others had taken it from."""
+    @property
+    def coherence_latency(self) -> int:
+        """Cycles until another core's cache answers."""
 
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""

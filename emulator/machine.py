@@ -50,7 +50,7 @@ class Machine:
         self.cpus = [Cpu(number, config.isa, self.memory, model, shared) for number in range(config.cpus)]
         core = self.cpus[0].core
         self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
-        self.kernel = Kernel(config, self.memory, self.cpus, self.clock)
+        self.kernel = Kernel(config, self.memory, self.cpus, self.clock, shared)
         self.limits = RunLimits(
             self.kernel,
             config.most_instructions,

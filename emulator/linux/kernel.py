@@ -39,6 +39,7 @@ from emulator.linux.task import COMM_LENGTH, Call, Process, Task, TaskState
 from emulator.linux.terminals import Terminals
 from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.turns import Caches
 from emulator.linux.waiting import Sleeping
 from emulator.sysregs import UndefinedRegister
 
@@ -71,7 +72,14 @@ class Configuration(Protocol):
 class Kernel:
     """One Linux on the CPUs and the RAM of one machine."""
 
-    def __init__(self, config: Configuration, memory: PhysicalMemory, cpus: list[Cpu], clock: Clock) -> None:
+    def __init__(
+        self,
+        config: Configuration,
+        memory: PhysicalMemory,
+        cpus: list[Cpu],
+        clock: Clock,
+        caches: Caches | None = None,  # that the CPUs share
+    ) -> None:
         self.architecture = architecture(config.isa)
         self.processor = Processor.of(config.core, config.isa, len(cpus))
         self.memory = memory
@@ -82,7 +90,7 @@ class Kernel:
         self.costs = config.core.kernel
         self._takes_time = config.core.model is not None or self.costs != KernelCosts()
         choices = Choices(config.schedule_seed)
-        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices)
+        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices, caches)
         self.tasks: dict[int, Task] = {}
         self.futexes = Futexes()
         self.exit_status: int | None = None  # wait status word of the first process

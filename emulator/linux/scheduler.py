@@ -3,7 +3,8 @@
 Time is cycles, which every CPU counts from the machine's beginning, also while it idles. Next is the CPU whose time is
 lowest: a busy one's own, an idle one's first timer; the lowest number where they are equal. It executes a *turn*: to
 its next timer, to the end of its task's slice where others wait, and no more than a quantum where another CPU is busy,
-so that no two are further apart than that. With one busy CPU there are no turns but what timers make.
+so that no two are further apart than that, and less where they fight for memory (``Turns``). With one busy CPU there
+are no turns but what timers make.
 
 Each CPU has a queue (``RunQueue``): higher real-time priorities first, then who has had least of the CPU. A task that
 wakes comes to the queue of the CPU that it ran on last, or to the lowest idle one that it may run on, and takes the CPU
@@ -26,6 +27,7 @@ from emulator.linux.run_queue import RunQueue
 from emulator.linux.task import Task, TaskState
 from emulator.linux.timers import FOREVER, Timers
 from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.turns import Caches, Turns
 from emulator.linux.waiting import Sleep, Wake
 
 MOST_EXTENDED_CYCLES = 64  # of a turn that ends between an exclusive load and its store
@@ -64,11 +66,12 @@ class Scheduler:
         tracepoints: Tracepoints,
         quantum_cycles: int,
         choices: Choices,
+        caches: Caches | None = None,
     ) -> None:
         self._host = host
         self._clock = clock
         self._tracepoints = tracepoints
-        self._quantum_cycles = quantum_cycles
+        self._turns = Turns(quantum_cycles, caches)
         self._choices = choices
         self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
         self._round_robin_cycles = clock.cycle_at(ROUND_ROBIN_NS)
@@ -222,14 +225,17 @@ class Scheduler:
         until = queue.timers.next_cycle()
         if queue.waiting:
             until = min(until, self._gives_way_at(queue))
+        if len(self.queues) == 1:
+            return until
+        quantum = self._turns.next_cycles()
         for other in self.queues:
             if other is queue or (at := other.next_event()) is None:
                 continue
             if other.current is not None or other.waiting:
-                until = min(until, now + self._choices.length(self._quantum_cycles))
+                until = min(until, now + self._choices.length(quantum))
                 self.attention = True  # the next turn may be another's
             else:
-                until = min(until, at if at > now else now + self._quantum_cycles)
+                until = min(until, at if at > now else now + quantum)
         return until
 
     def _slice_is_over(self, queue: RunQueue, now: int) -> bool:

@@ -142,7 +142,9 @@ void bind_core(nb::module_& module) {
             [](SharedMemory* shared, nb::dict model, unsigned cores) {
                 new (shared) SharedMemory(config_of(model), cores);
             },
-            nb::arg("model"), nb::arg("cores"));
+            nb::arg("model"), nb::arg("cores"))
+        .def_prop_ro("returns", &SharedMemory::returns)
+        .def_prop_ro("coherence_latency", &SharedMemory::coherence_latency);
 
     nb::class_<Core>(module, "Core")
         .def(

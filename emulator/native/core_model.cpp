@@ -38,6 +38,7 @@ uint64_t all_cycles(const Config& config) {
 }
 
 // The most that one instruction takes: it may miss everywhere, twice if it crosses a line, and be the slowest of all.
+// Besides it waits for other cores.
 uint64_t most_cycles(const Config& config) {
     uint64_t slowest = 0;
     if (config.has_table("ops"))
@@ -50,7 +51,7 @@ uint64_t most_cycles(const Config& config) {
 Model::Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared)
     : memory(config, shared ? std::move(shared) : std::make_shared<SharedMemory>(config), totals),
       branches(config, totals), pipeline(Pipeline::make(config, memory, branches, totals)),
-      decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config)) {}
+      decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config) + 2 * memory.longest_handover()) {}
 
 void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);

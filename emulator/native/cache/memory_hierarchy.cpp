@@ -70,7 +70,7 @@ MemorySystem::Arrival MemorySystem::obtain_among_cores(unsigned depth, uint64_t 
         if (demanded) count(answer.modified ? Probe::FETCHED_HITM : Probe::FETCHED_HIT);
         if (demanded && cache) count(cache->access[static_cast<unsigned>(request)]);
         if (slot != TagArray::NOWHERE) cache->use(slot, ++cache->clock);
-        arrival = {cycle + coherence_latency_, answer.modified && to_write ? DIRTY : uint8_t{0}};
+        arrival = {shared_->hand_over(core_, line, cycle), answer.modified && to_write ? DIRTY : uint8_t{0}};
     } else {
         arrival = obtain_from(depth, line, request, pc, cycle, answer.others != 0);
     }
@@ -180,7 +180,7 @@ void MemorySystem::forget_if_gone(uint64_t line) {
 
 // A store to a line that other cores may share. Returns when it is this core's alone.
 uint64_t MemorySystem::claim(uint64_t line, uint64_t cycle) {
-    shared_->ask(core_, line, true, cycle);
+    const bool held = shared_->ask(core_, line, true, cycle).others != 0;
     auto own = [&](Cache* cache) {
         uint32_t slot = cache ? cache->find(line) : TagArray::NOWHERE;
         if (slot != TagArray::NOWHERE) cache->flags[slot] &= static_cast<uint8_t>(~SHARED);
@@ -188,7 +188,7 @@ uint64_t MemorySystem::claim(uint64_t line, uint64_t cycle) {
     own(l1i_.get());
     own(l1d_.get());
     for (auto& level : private_) own(level.get());
-    return cycle + coherence_latency_;
+    return held ? shared_->hand_over(core_, line, cycle) : cycle + shared_->coherence_latency();
 }
 
 }  // namespace perfemu

@@ -84,7 +84,6 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     newest_pages_.assign(newest_pages_mask_ + 1, NO_LINE);
     fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));
     coherent_ = shared_->coherent();
-    coherence_latency_ = shared_->coherence_latency();
     core_ = shared_->join(this);
     plain_ = l1d_ && l1d_->prefetchers.empty() && l1d_->only_last_use() && !l1d_->misses.limited() && write_allocate_ &&
              write_policy_ != WritePolicy::THROUGH && !coherent_ && !outer_.empty() &&

@@ -106,6 +106,8 @@ class MemorySystem {
     // Of hits; 0 where there is no such cache.
     uint64_t data_latency() const { return data_latency_; }
     uint64_t fetch_latency() const { return fetch_latency_; }
+    // The longest that an access waits for a line that others take, too.
+    uint64_t longest_handover() const { return coherent_ ? shared_->longest_handover() : 0; }
 
     // What SharedMemory does to this core's private caches. Both return whether the line was dirty.
     // The line goes. `written_back`: towards memory, which counts as such; else another core gets it as it is.
@@ -261,7 +263,6 @@ class MemorySystem {
     bool plain_ = false;
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers
-    uint64_t coherence_latency_ = 0;
     std::unique_ptr<Cache> l1i_, l1d_;
     std::vector<std::unique_ptr<OuterCache>> private_;
     std::vector<OuterCache*> outer_;  // private ones, then those of shared_

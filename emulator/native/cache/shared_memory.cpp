@@ -1,5 +1,6 @@
 #include "cache/shared_memory.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "cache/memory_system.hpp"
@@ -76,7 +77,8 @@ SharedMemory::Answer SharedMemory::ask(unsigned core, uint64_t line, bool to_wri
             cores_[other]->count(Probe::INVALIDATED);
             answer.modified |= dirty;
         });
-        holders = {self, static_cast<int>(core)};
+        holders.cores = self;
+        holders.owner = static_cast<int>(core);
     } else {
         if (answer.owned) {
             MemorySystem& owner = *cores_[static_cast<unsigned>(holders.owner)];
@@ -90,6 +92,22 @@ SharedMemory::Answer SharedMemory::ask(unsigned core, uint64_t line, bool to_wri
         holders.cores |= self;
     }
     return answer;
+}
+
+uint64_t SharedMemory::hand_over(unsigned core, uint64_t line, uint64_t cycle) {
+    Holders& holders = holders_[line];
+    auto own = std::ranges::find(holders.handed, core, &Handed::core);
+    uint64_t start = cycle;
+    if (own == holders.handed.end()) {
+        holders.handed.push_back({core, 0, 0});
+        own = holders.handed.end() - 1;
+    } else {
+        returns_ += holders.handovers != own->number;
+        start = std::max(start, own->arrival + (holders.handovers - own->number) * coherence_latency_);
+        start = std::min(start, cycle + MOST_HANDOVERS * coherence_latency_);
+    }
+    *own = {core, start + coherence_latency_, ++holders.handovers};
+    return own->arrival;
 }
 
 void SharedMemory::ask_sharer(uint64_t others) {

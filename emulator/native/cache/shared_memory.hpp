@@ -44,6 +44,14 @@ class SharedMemory {
     Answer ask(unsigned core, uint64_t line, bool to_write, uint64_t cycle);
     // A clean copy is taken from the lowest of `others`, for want of any below.
     void ask_sharer(uint64_t others);
+    // The line comes to `core`, which wanted it in `cycle`, from another one, or from now on it is the core's alone:
+    // when it is there. A line is in one place at a time: it does not come back before those who took it meanwhile have
+    // had it. Their clocks do not matter, which may be a turn ahead, but how often it changed hands.
+    uint64_t hand_over(unsigned core, uint64_t line, uint64_t cycle);
+    // The longest that hand_over lets a core wait.
+    uint64_t longest_handover() const { return (MOST_HANDOVERS + 1) * coherence_latency_; }
+    // How often a line has come back to a core that others had taken it from.
+    uint64_t returns() const { return returns_; }
     // None of the core's private caches has the line any more.
     void forget(unsigned core, uint64_t line);
     // An inclusive shared cache loses the line. Returns whether some core had written it.
@@ -52,9 +60,19 @@ class SharedMemory {
   private:
     static constexpr int NOBODY = -1;
 
+    static constexpr uint64_t MOST_HANDOVERS = 32;  // that a core waits for
+
+    // When a core last was handed the line, and how often it had changed hands by then.
+    struct Handed {
+        unsigned core;
+        uint64_t arrival;
+        uint64_t number;
+    };
     struct Holders {
         uint64_t cores = 0;  // mask
         int owner = NOBODY;  // the one that may write it: E or M
+        uint64_t handovers = 0;
+        std::vector<Handed> handed;  // by core, in the order of their first time
     };
 
     unsigned core_limit_;
@@ -64,6 +82,7 @@ class SharedMemory {
     bool snoops_all_ = false;
     uint64_t latency_ = 0;
     uint64_t coherence_latency_ = 0;
+    uint64_t returns_ = 0;
     MemoryChannel channel_;
     std::unordered_map<uint64_t, Holders> holders_;  // by line; looked up, never walked
 };

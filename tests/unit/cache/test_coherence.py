@@ -78,6 +78,30 @@ def test_stores_in_turn_hand_the_line_on_without_memory():
         assert Probe.DRAM_WRITE not in streams.counts(memory, core)
 
 
+def test_line_comes_back_no_sooner_than_others_have_had_it():
+    """Each store wants it at once; the clocks of cores need not agree, so each waits by its own for the others."""
+    memory = MemorySystem(CONFIG, cores=3)
+    # Core 0 at 0 from memory. Core 1 is handed it for the first time: 60 after it asks, and so is core 2.
+    assert memory.store(0, 0, 8, cycle=0) == 200
+    assert memory.store(1, 0, 8, cycle=0) == 60
+    assert memory.store(2, 0, 8, cycle=1000) == 1060
+    # Core 1 had it at 60; core 2 has had it since, for 60; then it takes 60 to come back.
+    assert memory.store(1, 0, 8, cycle=61) == 60 + 60 + 60
+    # Core 2 had it at 1060; core 1 once since. Later it is as if nobody had fought for it.
+    assert memory.store(2, 0, 8, cycle=1061) == 1060 + 60 + 60
+    assert memory.store(1, 0, 8, cycle=5000) == 5060
+    # At once again and again: core 2 asks at 1200, but each time it comes back two handovers later than the last.
+    arrival = 1180
+    for _ in range(5):
+        memory.store(1, 0, 8, cycle=9000)
+        arrival += 120
+        assert memory.store(2, 0, 8, cycle=1200) == arrival
+    for _ in range(100):
+        memory.store(1, 0, 8, cycle=9000)
+        longest = memory.store(2, 0, 8, cycle=1200)
+    assert longest == 1200 + 33 * 60  # never longer: what one instruction takes has a bound
+
+
 @pytest.mark.parametrize(("distance", "handed_on"), [(8, True), (LINE, False)])
 def test_false_sharing(distance, handed_on):
     """Two cores count in variables of their own: in one line they take it from each other at every turn."""

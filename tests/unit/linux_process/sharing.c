@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { TIMES = 3000 };
+enum { TIMES = 20000 };
 
 static _Alignas(256) unsigned char memory[512];
 static uint64_t distance;

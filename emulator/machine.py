@@ -9,6 +9,7 @@ from emulator._native import PhysicalMemory, SharedCaches
 from emulator.clock import Clock
 from emulator.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
+from emulator.linux.binds import Bind
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program
 from emulator.run_limits import RunLimits
@@ -29,6 +30,8 @@ class MachineConfig:
     seed: int = 0x9E3779B97F4A7C15  # of every random byte that a guest gets
     sysroot: str | None = None  # looked up before the plain path, as qemu-user's -L
     writable_paths: tuple[str, ...] = field(default=())  # besides the current directory and /tmp
+    binds: tuple[Bind, ...] = ()  # the host's files at the guest's paths
+    isolated: bool = False  # nothing of the host is there but what is bound
     cpus: int = 1
     quantum: int = QUANTUM_CYCLES  # cycles by which busy CPUs may be apart
     schedule_seed: int | None = None  # None: the interleaving that is documented; else one drawn by this

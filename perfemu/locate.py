@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfemu.errors import PerfemuError
+from perfemu.namespace import Namespace, resolve
 
 NOT_EXECUTABLE_STATUS = 126  # as the shell's
 NOT_FOUND_STATUS = 127
-_LINKS_LIMIT = 40  # MAXSYMLINKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,17 @@ class Located:
     host_path: str
 
 
-def locate(name: str, search: Sequence[str], sysroot: str | None = None) -> Located:
+def locate(name: str, search: Sequence[str], space: Namespace | None = None, directory: str = "/") -> Located:
     """`name` with a slash is a path; without, it is looked for in the `search` directories.
 
-    Raises PerfemuError with the shell's exit status.
+    `directory` is the guest's current one. Raises PerfemuError with the shell's exit status.
     """
+    space = Namespace() if space is None else space
     if not name:
         raise PerfemuError("the program's name is empty", NOT_FOUND_STATUS)
     candidates = [name] if "/" in name else [f"{directory.rstrip('/')}/{name}" for directory in search]
     unfit = None
-    for found in _existing(candidates, sysroot):
+    for found in _existing(candidates, space, directory):
         try:
             _check_executable(found.host_path, found.guest_path)
         except PerfemuError as problem:
@@ -40,17 +41,12 @@ def locate(name: str, search: Sequence[str], sysroot: str | None = None) -> Loca
         return found
     if unfit is not None:
         raise unfit
-    if "/" in name:
+    if "/" in name and space.is_plain:
         _explain_way(name)
     what = "no such file" if "/" in name else f"not found in {':'.join(search)}"
-    where = f" (nor below {sysroot})" if sysroot else ""
+    where = f" (nor below {space.sysroot})" if space.sysroot else ""
+    where += " (where --bind and --isolate leave something)" if not space.is_plain else ""
     raise PerfemuError(f"{name}: {what}{where}", NOT_FOUND_STATUS)
-
-
-def on_host(path: str, sysroot: str | None) -> str:
-    """Where on the host the guest's `path` is, or would be."""
-    below = resolve(path, sysroot) if sysroot is not None and path.startswith("/") else None
-    return path if below is None else below
 
 
 def _explain_way(path: str) -> None:
@@ -64,41 +60,19 @@ def _explain_way(path: str) -> None:
         raise PerfemuError(f"{path}: {reason}", NOT_EXECUTABLE_STATUS) from None
 
 
-def _existing(candidates: Iterable[str], sysroot: str | None) -> Iterable[Located]:
+def _existing(candidates: Iterable[str], space: Namespace, directory: str) -> Iterable[Located]:
     candidates = list(candidates)
-    if sysroot is not None:
+    if space.sysroot is not None:
         for candidate in candidates:
-            host_path = resolve(candidate, sysroot) if candidate.startswith("/") else None
-            if host_path is not None:
-                yield Located(candidate, host_path)
+            below = space.below_sysroot(candidate) if candidate.startswith("/") else None
+            if below is not None:
+                yield Located(candidate, below)
     for candidate in candidates:
-        if os.path.exists(candidate):
-            yield Located(candidate, candidate)
-
-
-def resolve(path: str, sysroot: str) -> str | None:
-    """The host path of the guest's `path` below `sysroot`, its absolute links kept inside; None if there is none."""
-    pending = [part for part in path.split("/") if part not in ("", ".")][::-1]
-    here: list[str] = []
-    links = 0
-    while pending:
-        part = pending.pop()
-        if part == "..":
-            here = here[:-1]
-            continue
-        host_path = os.path.join(sysroot, *here, part)
-        if os.path.islink(host_path):
-            links += 1
-            if links > _LINKS_LIMIT:
-                return None
-            target = os.readlink(host_path)
-            if target.startswith("/"):
-                here = []
-            pending += [part for part in target.split("/") if part not in ("", ".")][::-1]
-        else:
-            here.append(part)
-    found = os.path.join(sysroot, *here)
-    return found if os.path.exists(found) else None
+        if space.is_plain:
+            if os.path.exists(candidate):
+                yield Located(candidate, candidate)
+        elif (found := resolve(f"{directory}/{candidate}" if candidate[:1] != "/" else candidate, space)) is not None:
+            yield Located(candidate, found)
 
 
 def _check_executable(host_path: str, shown: str) -> None:

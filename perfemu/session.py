@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from emulator.core_layers import is_file
 from emulator.cpu import Cpu
+from emulator.linux.binds import Bind
 from emulator.linux.console import Console
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.kernel import Kernel
@@ -39,7 +40,8 @@ from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
 from perfemu.host_limits import raise_descriptor_limit
 from perfemu.interruption import Interruption
-from perfemu.locate import locate, on_host
+from perfemu.locate import locate
+from perfemu.namespace import Namespace
 from perfemu.statistics.counts import RunTimes
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
@@ -55,6 +57,8 @@ class GuestSettings:
     core: str | None = None  # a name or a file; None: the default for the program's ISA
     core_changes: tuple[str, ...] = ()  # KEY=VALUE, as --set takes them
     sysroot: str | None = None  # absolute
+    binds: tuple[Bind, ...] = ()  # as a Namespace has them
+    isolated: bool = False  # nothing of the host is there but what is bound
     writable_paths: tuple[str, ...] = ()  # absolute
     environment: tuple[tuple[str, str], ...] = DEFAULT_ENVIRONMENT
     counters: int | None = None  # event counters of the measuring PMU; None: all that the architecture can have
@@ -70,6 +74,11 @@ class GuestSettings:
     most_tasks: int = MOST_TASKS
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
+
+    @property
+    def space(self) -> Namespace:
+        """What of the host is where."""
+        return Namespace(self.sysroot, self.binds, self.isolated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +124,9 @@ class Session:
     def __init__(self, settings: GuestSettings) -> None:
         """Find the program. Nothing is built yet, so that a wrong event is reported at once."""
         self.settings = settings
-        located = locate(settings.argv[0], search_path(settings.environment), settings.sysroot)
+        located = locate(settings.argv[0], search_path(settings.environment), settings.space, settings.cwd)
         try:
-            self.isa = identify(located.host_path, lambda path: on_host(path, settings.sysroot))
+            self.isa = identify(located.host_path, lambda path: settings.space.on_host(path) or path)
         except ProgramError as problem:
             raise PerfemuError(problem.message, problem.exit_status) from None
         self.core = core_for(settings.core, self.isa, settings.core_changes)
@@ -167,6 +176,8 @@ class Session:
             isa=self.isa,
             core=self.core,
             sysroot=settings.sysroot,
+            binds=settings.binds,
+            isolated=settings.isolated,
             writable_paths=settings.writable_paths,
             cpus=settings.cpus,
             quantum=settings.quantum,
@@ -178,6 +189,8 @@ class Session:
         )
         try:
             machine = Machine(config)
+        except LinuxError as problem:
+            raise UsageError(f"--bind: {problem.why}") from None
         except ValueError as problem:  # what the models see, and the core file's schema does not
             name = settings.core if settings.core is not None and is_file(settings.core) else f"core {self.core.name}"
             raise UsageError(f"{', '.join((name, *self.core.changes))}: {problem}") from None

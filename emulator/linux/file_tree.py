@@ -2,10 +2,13 @@
 
 | where | what the guest has |
 |---|---|
+| what `--bind` names | the host's, to read, or to write as well |
 | the current directory at the start, and what `--rw` names | the host's files, to read and to write |
 | /tmp | the host's, with every change kept in memory |
 | /proc, /sys, /dev | the machine's own |
 | everything else | the host's files, to read; a write is EROFS, and each path is named once |
+
+With `--isolate`, or a bind at `/`, everything else is not there, and /tmp is empty at the start.
 
 The deepest of these that holds a file decides, by the file's real path: symbolic links and `..` have been resolved.
 """
@@ -20,6 +23,7 @@ from typing import TypeVar
 
 from emulator.arch.architecture import OpenFlags
 from emulator.linux import devices
+from emulator.linux.binds import Bind, by_depth, empty_root, mount, node_of
 from emulator.linux.console import Console
 from emulator.linux.errors import (
     EACCES,
@@ -57,6 +61,7 @@ from emulator.linux.nodes import (
     MEMORY_STATISTICS,
     Directory,
     MemoryBudget,
+    Node,
     Regular,
     Superblock,
     Symlink,
@@ -101,9 +106,15 @@ class FileTree:
         open_flags: OpenFlags,
         sysroot: str | None = None,
         writable_paths: Iterable[str] = (),
+        binds: Iterable[Bind] = (),
+        isolated: bool = False,
         owner: int = 0,
         overlay_path: str = "/tmp",
     ) -> None:
+        """Raises LinuxError for a bind that cannot be."""
+        binds = by_depth(binds)
+        at_root = next((bind for bind in binds if bind.guest == "/"), None)
+        self.isolated = isolated or at_root is not None
         self.message = message
         self.open_flags = open_flags
         self.superblock = Superblock(now, MemoryBudget(MEMORY_LIMIT_BYTES, message), owner, os.geteuid(), os.getegid())
@@ -113,8 +124,12 @@ class FileTree:
         self.locks = Locks()
         self.console = Console()
         self.user_terminal: StandardStream | None = None  # the first of the standard streams that is one
-        self.tree = HostTree(self.superblock, kernel_devices())
-        self.root = HostDirectory(self.tree, "/", False)
+        self.superblock.confined = self.isolated and any(bind.writable for bind in binds)
+        hidden_devices = kernel_devices()
+        self.tree = HostTree(self.superblock, hidden_devices)
+        self.root: Directory = HostDirectory(self.tree, "/", False)
+        if self.isolated:
+            self.root = empty_root(self.superblock) if at_root is None else _root_of(at_root, self.superblock)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
         self.sys = VirtualDirectory(sys_volume(self.superblock))
         self.sys.add("kernel/tracing", VirtualDirectory(trace_volume(self.superblock)))
@@ -122,19 +137,34 @@ class FileTree:
         devices.fill(self.dev, self.dev.volume, random)
         self.memory = replace(self.superblock, device=MEMORY_DEVICE, statistics=MEMORY_STATISTICS)
         self.dev.add("shm", MemoryDirectory(self.memory, 0o1777))
-        self.tree.mounts.update({"/proc": self.proc, "/sys": self.sys, "/dev": self.dev})
+        for name, node in (("proc", self.proc), ("sys", self.sys), ("dev", self.dev)):
+            self.root.mount(name, node)
+        self._bound: list[Node] = []
         overlay_path = os.path.realpath(overlay_path)
-        if os.path.isdir(overlay_path):
+        if self.isolated:
+            self.root.mount("tmp", OverlayDirectory(self.tree, None, 0o1777))
+        elif os.path.isdir(overlay_path):
             self.tree.mounts[overlay_path] = OverlayDirectory.over(self.tree, overlay_path, os.lstat(overlay_path))
+        for bind in binds:
+            if bind is not at_root:
+                bound = node_of(bind, self.superblock, hidden_devices)
+                mount(self.root, bind.guest, bound)
+                self._bound.append(bound)
         self._sysroot = os.path.realpath(sysroot) if sysroot is not None else None
         self._look_again()
         for path in writable_paths:
             self.allow_writing(path)
 
     def allow_writing(self, path: str) -> None:
-        """The guest may write `path` of the host and all below it. LinuxError if it does not exist."""
+        """The guest may write `path` of the host and all below it. LinuxError if it does not exist.
+
+        Where something is bound, the bind has said so; and in isolation nothing else is there.
+        """
+        if self.isolated or self._is_bound(path):
+            return
         real = os.path.realpath(path)
         if real == "/":
+            assert isinstance(self.root, HostDirectory), "it is the host's"
             self.root.may_write = True
             return
         if real.split("/")[1] in ("proc", "sys", "dev"):
@@ -146,6 +176,13 @@ class FileTree:
         else:
             raise LinuxError(ENOENT, f"{path} is neither a file nor a directory that the guest could write")
         self._look_again()
+
+    def _is_bound(self, path: str) -> bool:
+        """Whether a bind decides what the guest finds there."""
+        here = self.paths.find(self.paths.root, path, use_sysroot=False).dentry if self._bound else None
+        while here is not None and not any(here.node is node for node in self._bound):
+            here = here.above
+        return here is not None
 
     def _look_again(self) -> None:
         """Ways that have been walked may lead through another tree now."""
@@ -173,7 +210,8 @@ class FileTree:
 
     def mount_proc(self, root: VirtualDirectory) -> None:
         """Processes are not this file's business: whoever knows them brings the root of /proc."""
-        self.proc = self.tree.mounts["/proc"] = root
+        self.proc = root
+        self.root.mount("proc", root)
 
     def standard_stream(self, host_descriptor: int, interactive: bool = True) -> StandardStream:
         stream = StandardStream.of_host(self.superblock, self.console, host_descriptor, interactive)
@@ -316,7 +354,8 @@ class FileTree:
             return change()
         except LinuxError as error:
             if error.code == EROFS:
-                self.message(f"{path}: the guest may not write here (EROFS); --rw PATH allows it")
+                option = "--bind HOST:GUEST:rw" if self.isolated else "--rw PATH"
+                self.message(f"{path}: the guest may not write here (EROFS); {option} allows it")
             raise
 
     def change_node(self, dentry: Dentry, change: Callable[[], None], event: int = IN_ATTRIB) -> None:
@@ -436,6 +475,13 @@ class FileTree:
     def _forget_ways(self) -> None:
         self.paths.forget()
         self._current = ("/", self.paths.root)
+
+
+def _root_of(bind: Bind, superblock: Superblock) -> Directory:
+    root = node_of(bind, superblock, kernel_devices())
+    if not isinstance(root, Directory):
+        raise LinuxError(ENOTDIR, f"{bind.host} is not a directory: it cannot be the root")
+    return root
 
 
 def _refuse(directory: Directory, name: str) -> None:

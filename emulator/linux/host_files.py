@@ -60,14 +60,22 @@ class HostNode(Node):
     def host_path(self) -> str | None:
         return self.path
 
+    @property
+    def readable_path(self) -> str:
+        """The path, for looking and reading: where that is not free, it has been seen to lead where it did."""
+        if self.superblock.confined:
+            self._check_firm()
+        return self.path
+
     def attributes(self) -> Attributes:
+        path = self.readable_path
         with host_errors:
-            return host_attributes(self.superblock, os.lstat(self.path), self.path)
+            return host_attributes(self.superblock, os.lstat(path), path)
 
     def permits(self, wanted: int) -> bool:
         if wanted & os.W_OK and not self.may_write:
             raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
-        return os.access(self.path, wanted)
+        return os.access(self.readable_path, wanted)
 
     def set_mode(self, permissions: int) -> None:
         self.check_writable()
@@ -85,6 +93,9 @@ class HostNode(Node):
         """The policy allows it, and the path still leads to where the policy was asked about."""
         if not self.may_write:
             raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
+        self._check_firm()
+
+    def _check_firm(self) -> None:
         if os.path.realpath(self._firm_path()) != self._firm_path():
             raise LinuxError(ENOENT, f"{self.path} has been moved away while it was open")
 
@@ -106,7 +117,7 @@ class HostRegular(HostNode, Regular):
         if write or truncate:
             self.check_writable()
         flags = (os.O_RDWR if write or truncate else os.O_RDONLY) | (os.O_TRUNC if truncate else 0)
-        return HostBody(self.superblock, self.path, flags, may_write=self.may_write)
+        return HostBody(self.superblock, self.readable_path, flags, may_write=self.may_write)
 
 
 class HostSymlink(HostNode, Symlink):
@@ -118,8 +129,9 @@ class HostSymlink(HostNode, Symlink):
         return os.path.dirname(self.path)
 
     def target(self) -> str:
+        path = self.readable_path
         with host_errors:
-            return os.readlink(self.path)
+            return os.readlink(path)
 
     def permits(self, wanted: int) -> bool:
         return True
@@ -228,13 +240,18 @@ class HostDirectory(HostNode, Directory):
         return f"{self.path}/{name}" if self.path != "/" else "/" + name
 
     def lookup(self, name: str) -> Node | None:
+        if self.superblock.confined:
+            self._check_firm()
         return self.tree.node(self._below(name), self.may_write)
 
     def writable(self) -> bool:
         return self.may_write
 
     def entries(self) -> Iterable[DirectoryEntry]:
-        return listing(self.superblock, self.tree.mounted(self.path), self.tree.names(self.path))
+        return listing(self.superblock, self.tree.mounted(self.path), self.tree.names(self.readable_path))
+
+    def mount(self, name: str, node: Node) -> None:
+        self.tree.mounts[self._below(name)] = node
 
     def create(self, name: str, permissions: int) -> tuple[HostRegular, HostBody]:
         """EEXIST if the host has something there, a dangling symbolic link too."""
@@ -291,6 +308,9 @@ class HostDirectory(HostNode, Directory):
         if self._special(name) is not None:
             del self.tree.mounts[path]
             return
+        mounted = self.tree.mounts.get(path)
+        if mounted is not None and mounted.host_path != path:
+            raise LinuxError(EBUSY, f"{path}: another file is bound here")
         with host_errors:
             status = os.lstat(path)
             os.unlink(path)
@@ -309,7 +329,7 @@ class HostDirectory(HostNode, Directory):
 
     def rename(self, name: str, target: Directory, target_name: str, *, exchange: bool) -> None:
         self.check_writable()
-        if not isinstance(target, HostDirectory) or not target.may_write:
+        if not isinstance(target, HostDirectory) or not target.may_write or target.tree is not self.tree:
             raise LinuxError(EXDEV, f"{name} cannot be moved to where the guest may not write the host's files")
         target.check_writable()
         if exchange:

@@ -14,6 +14,7 @@ from emulator.clock import Clock
 from emulator.core_file import CoreFile, KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
 from emulator.linux import procfs, sysfs
+from emulator.linux.binds import Bind
 from emulator.linux.choices import Choices
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.exceptions import REGISTERS, exception_info, fault_info
@@ -62,6 +63,10 @@ class Configuration(Protocol):
     @property
     def writable_paths(self) -> tuple[str, ...]: ...
     @property
+    def binds(self) -> tuple[Bind, ...]: ...
+    @property
+    def isolated(self) -> bool: ...
+    @property
     def quantum(self) -> int: ...
     @property
     def schedule_seed(self) -> int | None: ...
@@ -109,6 +114,8 @@ class Kernel:
             open_flags=self.architecture.open_flags,
             sysroot=config.sysroot,
             writable_paths=config.writable_paths,
+            binds=config.binds,
+            isolated=config.isolated,
         )
         self.file_tree.console.jobs = KernelJobs(self.tasks, self.scheduler)
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)

@@ -99,6 +99,7 @@ class Superblock:
     changed_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # host's device, inode -> guest's last change
     device: tuple[int, int] = HOST_DEVICE
     statistics: FileSystemStatistics = HOST_STATISTICS
+    confined: bool = False  # what the guest may read is not all that the user may, and the guest can change the host's
 
     def shown_uid(self, uid: int) -> int:
         return self.owner if uid == self.host_uid else uid
@@ -249,6 +250,10 @@ class Directory(Node):
     def temporary(self, permissions: int) -> Regular:
         """O_TMPFILE: a file without a name."""
         raise self.refusal("O_TMPFILE")
+
+    def mount(self, name: str, node: Node) -> None:
+        """Another tree begins at `name`, whether or not there is such a name. Before the guest starts."""
+        raise self.refusal(name)
 
 
 def check_rename(source: Node, target: Node | None) -> None:

@@ -19,6 +19,7 @@ from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegul
 from emulator.linux.nodes import Body, Node, Superblock
 
 COPY_BYTES = 1 << 20
+MEMORY = "memory"  # where mounts in directories are noted that are in memory alone: no path
 
 
 def _adopt(node: MemoryNode, status: os.stat_result) -> None:
@@ -188,6 +189,12 @@ class OverlayDirectory(MemoryDirectory):
         if self.lower is not None:
             self.hidden.add(name)
         super().drop(name)
+
+    def mount(self, name: str, node: Node) -> None:
+        path = f"{self.lower}/{name}" if self.lower is not None else f"{MEMORY}/{self.inode}/{name}"
+        self.tree.mounts[path] = node
+        if self.lower is None:
+            self.children[name] = node
 
     def check_removable(self, name: str, node: Node) -> None:
         if any(node is mounted for mounted in self.tree.mounts.values()):

@@ -209,6 +209,9 @@ class VirtualDirectory(VirtualNode, Directory):
     def refusal(self, name: str) -> LinuxError:
         return LinuxError(EACCES, f"{name}: the names here are the kernel's")
 
+    def mount(self, name: str, node: Node) -> None:
+        self.children[name] = node
+
     def add(self, path: str, node: Node) -> None:
         """Put `node` at `path` below this directory, making the directories on the way."""
         above, _, name = path.rpartition("/")

@@ -14,6 +14,7 @@ from perfemu.cores import core, default_cores
 from perfemu.ending import Ending
 from perfemu.environment import guest_environment
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.namespace import Namespace, make_namespace, parse_bind
 from perfemu.session import GuestSettings
 
 LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
@@ -26,6 +27,16 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("machine and guest")
     add_core_options(group)
     group.add_argument("--sysroot", metavar="DIR", help="look paths up below DIR first, then as they are")
+    group.add_argument(
+        "--bind",
+        metavar="HOST[:GUEST][:rw]",
+        action="append",
+        default=[],
+        help="show a file or directory of the host at the guest's path, to read; with :rw to write, too",
+    )
+    group.add_argument(
+        "--isolate", action="store_true", help="show nothing of the host but what is bound; so does a bind at /"
+    )
     group.add_argument("--rw", metavar="PATH", action="append", default=[], help="let the guest write below PATH, too")
     group.add_argument(
         "--env", metavar="NAME[=VALUE]", action="append", default=[], help="add a variable; without VALUE, yours"
@@ -148,16 +159,20 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
     for path in options.rw:
         if not os.path.exists(path):
             raise UsageError(f"--rw {path}: no such file or directory")
+    space = _namespace(options)
+    directory = _current_directory()
     stdin, stdout, stderr = options.descriptors
     return GuestSettings(
         argv=tuple(program),
         core=options.core,
         core_changes=tuple(options.set),
-        sysroot=None if options.sysroot is None else os.path.abspath(options.sysroot),
+        sysroot=space.sysroot,
+        binds=space.binds,
+        isolated=space.isolated,
         writable_paths=tuple(os.path.abspath(path) for path in options.rw),
         environment=guest_environment(options.env, os.environ, options.inherit_env),
         counters=getattr(options, "counters", None),
-        cwd=_current_directory(),
+        cwd=directory if space.is_plain else space.guest_directory(directory),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -169,6 +184,15 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
     )
+
+
+def _namespace(options: argparse.Namespace) -> Namespace:
+    binds = [parse_bind(text) for text in options.bind]
+    isolated = options.isolate or any(bind.guest == "/" for bind in binds)
+    if isolated and options.rw:
+        raise UsageError(f"--rw {options.rw[0]}: only what is bound is there; --bind {options.rw[0]}:rw")
+    sysroot = None if options.sysroot is None else os.path.abspath(options.sysroot)
+    return make_namespace(sysroot, binds, isolated)
 
 
 def _current_directory() -> str:

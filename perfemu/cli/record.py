@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
         sampling,
         output,
         command_line=("perfemu", *options.command_line),
-        build_id_of=build_id_of,
+        build_id_of=lambda path: build_id_of(settings.space.on_host(path) or ""),
         progress=sys.stderr,
     )
     if recorded.ending is not None:

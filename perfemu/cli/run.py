@@ -16,6 +16,7 @@ EXAMPLES = """\
   perfemu run ./prog arg
   perfemu run --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option
   perfemu run --env DEBUG=1 --rw /var/tmp ./prog
+  perfemu run --bind ~/debian:/ --bind .:/work:rw -- bash    a system of its own, and your files in it
 """
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from perfemu.environment import DEFAULT_ENVIRONMENT, guest_environment, search_path
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.locate import locate, on_host, resolve
+from perfemu.locate import locate
+from perfemu.namespace import Namespace
 from perfemu.session import GuestSettings, Session
 from unit.linux_process.elf_builder import EM_AARCH64, elf
 
@@ -49,7 +50,7 @@ def test_a_name_is_looked_for_in_order_and_below_the_sysroot_first(tmp_path: Pat
     search = [str(tmp_path / "empty"), str(tmp_path / "bin")]
     assert locate("tool", search).host_path == str(plain)
     inside = executable(tmp_path / "root" / str(tmp_path / "bin" / "tool").lstrip("/"))
-    found = locate("tool", search, str(tmp_path / "root"))
+    found = locate("tool", search, Namespace(str(tmp_path / "root")))
     assert (found.guest_path, found.host_path) == (str(plain), str(inside))
 
 
@@ -59,10 +60,11 @@ def test_a_sysroots_absolute_links_stay_inside(tmp_path: Path) -> None:
     (tmp_path / "usr" / "bin" / "alias").symlink_to("/etc/alternatives/alias")
     (tmp_path / "etc" / "alternatives").mkdir(parents=True)
     (tmp_path / "etc" / "alternatives" / "alias").symlink_to("../../bin/real")
-    assert resolve("/bin/alias", str(tmp_path)) == str(real)
+    space = Namespace(str(tmp_path))
+    assert space.below_sysroot("/bin/alias") == str(real)
     (tmp_path / "loop").symlink_to("/loop")
-    assert resolve("/loop", str(tmp_path)) is None
-    assert resolve("/missing", str(tmp_path)) is None
+    assert space.below_sysroot("/loop") is None
+    assert space.below_sysroot("/missing") is None
 
 
 def test_a_scripts_interpreter_below_the_sysroot_tells_the_isa(tmp_path: Path) -> None:
@@ -72,8 +74,8 @@ def test_a_scripts_interpreter_below_the_sysroot_tells_the_isa(tmp_path: Path) -
     script = executable(tmp_path / "script")
     script.write_text("#!/bin/sh\n")
     assert Session(GuestSettings((str(script),), sysroot=str(tmp_path / "root"))).isa == "aarch64"
-    assert on_host("/bin/sh", str(tmp_path / "root")) == str(interpreter)
-    assert on_host("/bin/sh", str(tmp_path)) == on_host("/bin/sh", None) == "/bin/sh"
+    assert Namespace(str(tmp_path / "root")).on_host("/bin/sh") == str(interpreter)
+    assert Namespace(str(tmp_path)).on_host("/bin/sh") == Namespace().on_host("/bin/sh") == "/bin/sh"
 
 
 def test_what_cannot_run_has_the_shells_status(tmp_path: Path) -> None:

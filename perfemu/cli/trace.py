@@ -105,9 +105,9 @@ def run(options: argparse.Namespace) -> int:
     )
     with _output(options.output) as write:
         traced = trace(settings, wanted, write)
-    if traced.interrupted_by is not None or traced.ending is None:
-        die_of(traced.interrupted_by or 0)
     announce_death(settings.argv[0], traced.ending)
+    if traced.last_key is not None and traced.last_key == traced.ending.signal:
+        die_of(traced.last_key)
     return traced.ending.exit_status
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from perfemu.ending import Ending
-from perfemu.interruption import Interrupted
+from perfemu.interruption import SignalKeys
 from perfemu.session import GuestSettings, Session
 from perfemu.tracing.selection import parse
 from perfemu.tracing.summary import Summary
@@ -27,10 +27,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """How it ended; `ending` is None if a signal to us cut it short."""
+    """How it ended, and the last signal that the user has sent, which the guest may have handled."""
 
-    ending: Ending | None
-    interrupted_by: int | None = None
+    ending: Ending
+    last_key: int | None = None
 
 
 def trace(settings: GuestSettings, wanted: Wanted, write: Callable[[str], object]) -> Traced:
@@ -41,12 +41,9 @@ def trace(settings: GuestSettings, wanted: Wanted, write: Callable[[str], object
     program = session.program
     first = program.path, tuple(program.argv), len(program.environment)
     tracer = Tracer(session.machine.kernel, write, selection, wanted.style, first, lines=wanted.lines, summary=summary)
-    interrupted_by, ending = None, None
-    try:
-        ending = session.run()
-    except Interrupted as interrupted:
-        interrupted_by = interrupted.number
+    keys = SignalKeys(session.console)
+    ending = session.run(keys)
     tracer.finish()
     if summary is not None and wanted.summary_by is not None:
         write(summary.text(wanted.summary_by))
-    return Traced(ending, interrupted_by)
+    return Traced(ending, keys.last)

@@ -42,6 +42,10 @@ class Console:
         self.before_output: Callable[[], None] | None = None  # called before the guest writes
         self._bell: int | None = None  # an eventfd that ends a wait for keys
 
+    def __del__(self) -> None:
+        if self._bell is not None:
+            os.close(self._bell)
+
     @property
     def is_free(self) -> bool:
         """Whether others may write between the guest's lines: nobody sits there and waits for a prompt."""

@@ -4,7 +4,8 @@ The walk never hands the host a path that has a symbolic link or `..` in it, so 
 alone: symbolic links (the host's too) lead through the guest's tree, and `..` of the root is the root.
 
 A `--sysroot` works as qemu-user's -L: an absolute path is looked up below the sysroot first (with its absolute symbolic
-links inside it, too), then as it stands. What is found below the sysroot has the host's path as its path.
+links inside it, too), then as it stands, and so is a path relative to a directory of the sysroot. What is found below
+the sysroot has the host's path as its path.
 """
 
 from __future__ import annotations
@@ -103,19 +104,42 @@ class _Walk:
         self.followed = 0
 
     def find(self, start: Dentry, path: str, follow_last: bool) -> Found:
-        if not path.startswith("/"):
-            return self._steps(start, self.root, path, follow_last)
-        if self.sysroot is not None:
-            followed = self.followed
-            try:
-                found = self._from_root(self.sysroot, path, follow_last)
-                if found.dentry is not None:
-                    return found
-            except LinuxError as error:
-                if error.code not in (ENOENT, ENOTDIR):
-                    raise
-            self.followed = followed
-        return self._from_root(self.root, path, follow_last)
+        if path.startswith("/"):
+            if self.sysroot is not None and (found := self._existing(self.sysroot, path, follow_last)) is not None:
+                return found
+            return self._from_root(self.root, path, follow_last)
+        if self.sysroot is not None and (above := self._below_sysroot(start)) is not None:
+            found = self._existing(start, path, follow_last) or self._existing(self.root, above + path, follow_last)
+            if found is not None:
+                return found
+        return self._steps(start, self.root, path, follow_last)
+
+    def _existing(self, start: Dentry, path: str, follow_last: bool) -> Found | None:
+        """What is at a path, if anything is."""
+        followed = self.followed
+        try:
+            if path.startswith("/"):
+                found = self._from_root(start, path, follow_last)
+            else:
+                found = self._steps(start, self.root, path, follow_last)
+            if found.dentry is not None:
+                return found
+        except LinuxError as error:
+            if error.code not in (ENOENT, ENOTDIR):
+                raise
+        self.followed = followed
+        return None
+
+    def _below_sysroot(self, start: Dentry) -> str | None:
+        """The path of a directory of the sysroot as it would be without one, with a slash at its end."""
+        names = []
+        here: Dentry | None = start
+        while here is not self.sysroot:
+            if here is None:
+                return None
+            names.append(here.name)
+            here = here.above
+        return "".join(f"/{name}" for name in reversed(names)) + "/"
 
     def _from_root(self, root: Dentry, path: str, follow_last: bool) -> Found:
         """An absolute path. The way to its directory, if no link was on it, is walked once."""

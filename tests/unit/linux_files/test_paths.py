@@ -108,6 +108,20 @@ def test_a_relative_path_begins_where_the_guest_is(rooted):
     assert rooted.read("libc.so") == b"mine"
 
 
+def test_from_a_directory_of_the_sysroot_the_hosts_files_are_reached_too(rooted):
+    """As rsync does: from / one directory after the other."""
+    top = rooted.tree.find(rooted.start(), "/")
+    assert rooted.tree.find(top, "lib/libc.so").path == f"{rooted.host}/root/lib/libc.so"
+    here = top
+    for name in str(rooted.elsewhere).strip("/").split("/"):
+        here = rooted.tree.find(here, name)
+    assert here.path == str(rooted.elsewhere)
+    assert rooted.tree.find(top, "dev/null").path == "/dev/null"
+    library = rooted.tree.find(rooted.start(), "/lib")
+    with fails(ENOENT):
+        rooted.tree.find(library, "only-here")
+
+
 def test_the_machines_own_directories_are_not_the_sysroots(rooted):
     rooted.write(rooted.tmp / "x", b"1")
     assert rooted.tree.find(rooted.start(), "/dev/null").path == "/dev/null"

@@ -28,7 +28,7 @@ void PhysicalMemory::check(Frame frame, uint32_t count) const {
 }
 
 Frame PhysicalMemory::allocate(uint32_t count) {
-    if (count == 0) throw std::bad_alloc();
+    if (count == 0 || used_frames_ + table_frames_ + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
     for (auto run = free_.begin(); run != free_.end(); ++run) {
         auto [first, length] = *run;
         if (length < count) continue;
@@ -44,6 +44,11 @@ Frame PhysicalMemory::allocate(uint32_t count) {
     frames_.resize(first + count, FrameState{.references = 1});
     used_frames_ += count;
     return first;
+}
+
+void PhysicalMemory::take_table() {
+    if (used_frames_ + table_frames_ >= size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
+    table_frames_++;
 }
 
 void PhysicalMemory::retain(Frame frame, uint32_t count) {
@@ -86,7 +91,10 @@ void PhysicalMemory::write(Frame frame, uint64_t offset, std::span<const uint8_t
 AddressSpace::AddressSpace(std::shared_ptr<PhysicalMemory> memory)
     : memory_(std::move(memory)), root_(std::make_unique<Root>()), id_(memory_->new_space_id()) {}
 
-AddressSpace::~AddressSpace() { unmap(0, 1ull << (ADDRESS_BITS - PAGE_SHIFT)); }
+AddressSpace::~AddressSpace() {
+    unmap(0, 1ull << (ADDRESS_BITS - PAGE_SHIFT));
+    memory_->give_tables(tables_);
+}
 
 const AddressSpace::Leaf* AddressSpace::find_leaf(uint64_t address) const {
     if (address >> ADDRESS_BITS) return nullptr;
@@ -100,21 +108,29 @@ AddressSpace::Leaf& AddressSpace::make_leaf(uint64_t address) {
     auto& upper = (*root_)[index(address, 3)];
     if (!upper) upper = std::make_unique<Upper>();
     auto& middle = (*upper)[index(address, 2)];
-    if (!middle) middle = std::make_unique<Middle>();
+    if (!middle) {
+        memory_->take_table();
+        tables_++;
+        middle = std::make_unique<Middle>();
+    }
     auto& leaf = (*middle)[index(address, 1)];
-    if (!leaf) leaf = std::make_unique<Leaf>();
+    if (!leaf) {
+        memory_->take_table();
+        tables_++;
+        leaf = std::make_unique<Leaf>();
+    }
     return *leaf;
 }
 
 const Page* AddressSpace::lookup(uint64_t address) const {
     const Leaf* leaf = find_leaf(address);
     if (!leaf) return nullptr;
-    const Page& page = (*leaf)[index(address, 0)];
+    const Page& page = leaf->pages[index(address, 0)];
     return page.present ? &page : nullptr;
 }
 
 template <typename Visit>
-void AddressSpace::each_present(uint64_t address, uint64_t count, Visit visit) const {
+void AddressSpace::each_leaf(uint64_t address, uint64_t count, Visit visit) const {
     static constexpr uint64_t LEAF_BYTES = PAGE_SIZE * ENTRIES;
     static constexpr uint64_t MIDDLE_BYTES = LEAF_BYTES * ENTRIES;
     static constexpr uint64_t UPPER_BYTES = MIDDLE_BYTES * ENTRIES;
@@ -134,15 +150,19 @@ void AddressSpace::each_present(uint64_t address, uint64_t count, Visit visit) c
             address = past(address, MIDDLE_BYTES);
             continue;
         }
-        Leaf* leaf = (*middle)[index(address, 1)].get();
-        if (!leaf) {
-            address = past(address, LEAF_BYTES);
-            continue;
-        }
+        std::unique_ptr<Leaf>& leaf = (*middle)[index(address, 1)];
         uint64_t leaf_end = std::min(end, past(address, LEAF_BYTES));
-        for (; address < leaf_end; address += PAGE_SIZE)
-            if (Page& page = (*leaf)[index(address, 0)]; page.present) visit(address, page);
+        if (leaf) visit(leaf, address, leaf_end);
+        address = leaf_end;
     }
+}
+
+template <typename Visit>
+void AddressSpace::each_present(uint64_t address, uint64_t count, Visit visit) const {
+    each_leaf(address, count, [&](std::unique_ptr<Leaf>& leaf, uint64_t at, uint64_t end) {
+        for (; at < end; at += PAGE_SIZE)
+            if (Page& page = leaf->pages[index(at, 0)]; page.present) visit(at, page);
+    });
 }
 
 void AddressSpace::drop(Page& page) {
@@ -155,13 +175,18 @@ void AddressSpace::map(uint64_t address, Frame frame, uint64_t count, uint8_t pr
     if (address & PAGE_MASK) throw std::invalid_argument("address is not a multiple of 4096");
     if (address >> ADDRESS_BITS || (address + count * PAGE_SIZE - 1) >> ADDRESS_BITS)
         throw std::out_of_range("address beyond 48 bits");
+    for (uint64_t i = 0; i < count; i += ENTRIES - index(address + i * PAGE_SIZE, 0))
+        make_leaf(address + i * PAGE_SIZE);
     memory_->retain(frame, count);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = address + i * PAGE_SIZE;
-        Page& page = make_leaf(at)[index(at, 0)];
+        Leaf& leaf = make_leaf(at);
+        Page& page = leaf.pages[index(at, 0)];
         if (page.present) {
             drop(page);
             generation_++;
+        } else {
+            leaf.present++;
         }
         page = Page{.frame = static_cast<Frame>(frame + i), .protection = protection, .present = true};
         if (protection & EXECUTE) memory_->mark_executable(page.frame);
@@ -170,9 +195,18 @@ void AddressSpace::map(uint64_t address, Frame frame, uint64_t count, uint8_t pr
 
 uint64_t AddressSpace::unmap(uint64_t address, uint64_t count) {
     uint64_t dropped = 0;
-    each_present(address, count, [&](uint64_t, Page& page) {
-        drop(page);
-        dropped++;
+    each_leaf(address, count, [&](std::unique_ptr<Leaf>& leaf, uint64_t at, uint64_t end) {
+        for (; at < end; at += PAGE_SIZE) {
+            Page& page = leaf->pages[index(at, 0)];
+            if (!page.present) continue;
+            drop(page);
+            leaf->present--;
+            dropped++;
+        }
+        if (leaf->present) return;
+        leaf.reset();
+        tables_--;
+        memory_->give_tables(1);
     });
     if (dropped) generation_++;
     return dropped;
@@ -196,12 +230,14 @@ std::vector<uint64_t> AddressSpace::present(uint64_t address, uint64_t count) co
 
 std::shared_ptr<AddressSpace> AddressSpace::fork() {
     auto child = std::make_shared<AddressSpace>(memory_);
+    generation_++;
     each_present(0, uint64_t{1} << (ADDRESS_BITS - PAGE_SHIFT), [&](uint64_t address, Page& page) {
+        Leaf& leaf = child->make_leaf(address);
         page.protection &= ~WRITE;
         memory_->retain(page.frame, 1);
-        child->make_leaf(address)[index(address, 0)] = page;
+        leaf.pages[index(address, 0)] = page;
+        leaf.present++;
     });
-    generation_++;
     return child;
 }
 

@@ -64,6 +64,10 @@ class PhysicalMemory {
     }
     bool changeable(Frame frame) const { return frames_[frame].changeable; }
 
+    // Page tables take frames, too, though not these ones: one that has no room throws std::bad_alloc.
+    void take_table();
+    void give_tables(uint64_t count) { table_frames_ -= count; }
+
     // Into one frame, which may hold code.
     void write(Frame frame, uint64_t offset, std::span<const uint8_t> data);
     uint64_t new_space_id() { return spaces_++; }
@@ -86,6 +90,7 @@ class PhysicalMemory {
     std::vector<FrameState> frames_;
     std::map<Frame, uint32_t> free_;  // runs of frames that were in use before: first frame, length
     uint64_t used_frames_ = 0;
+    uint64_t table_frames_ = 0;
     uint64_t code_generation_ = 0;
     uint64_t watch_generation_ = 0;
     uint64_t spaces_ = 0;
@@ -135,7 +140,10 @@ class AddressSpace {
     static constexpr unsigned LEVEL_BITS = 9;
     static constexpr unsigned ENTRIES = 1 << LEVEL_BITS;
     static constexpr unsigned ADDRESS_BITS = 48;
-    using Leaf = std::array<Page, ENTRIES>;
+    struct Leaf {
+        std::array<Page, ENTRIES> pages;
+        unsigned present = 0;  // of them
+    };
     template <typename Child>
     using Table = std::array<std::unique_ptr<Child>, ENTRIES>;
     using Middle = Table<Leaf>;
@@ -148,6 +156,9 @@ class AddressSpace {
     const Leaf* find_leaf(uint64_t address) const;
     Leaf& make_leaf(uint64_t address);
     void drop(Page& page);
+    // Calls `visit(leaf, address, end)` for each leaf of the range that there is, with the part of the range in it.
+    template <typename Visit>
+    void each_leaf(uint64_t address, uint64_t count, Visit visit) const;
     // Calls `visit(address, page)` for each present page in the range, skipping absent tables.
     template <typename Visit>
     void each_present(uint64_t address, uint64_t count, Visit visit) const;
@@ -155,6 +166,7 @@ class AddressSpace {
     std::shared_ptr<PhysicalMemory> memory_;
     std::unique_ptr<Root> root_;
     uint64_t id_;
+    uint64_t tables_ = 0;  // taken of the memory's frames
     uint64_t generation_ = 0;
     uint64_t code_generation_ = 0;
 };

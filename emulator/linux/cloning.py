@@ -64,12 +64,13 @@ def check(task: Task, request: CloneRequest) -> None:
 def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Task:
     """The new one, in its process, whose memory is `mm`; it has no registers yet, and nobody has heard of it."""
     flags = request.flags
+    files = parent.files if flags & CLONE_FILES else parent.files.copy()  # ENOMEM, before anything has been made
     child = Task(
         tid=tid,
         process=parent.process if flags & CLONE_THREAD else _new_process(parent, request, tid),
         comm=parent.comm,
         mm=mm,
-        files=parent.files if flags & CLONE_FILES else parent.files.copy(),
+        files=files,
         fs=parent.fs if flags & CLONE_FS else FileContext(parent.fs.system, parent.fs.cwd, parent.fs.umask),
         kernel=parent.kernel,
         cpu=parent.cpu,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
@@ -52,6 +53,10 @@ class EventCounter(File):
         return (POLLIN if self._value else 0) | (POLLOUT if self._value < EVENTFD_LIMIT else 0)
 
 
+MOST_NESTED = 4  # fs/eventpoll.c, EP_MAX_NESTS
+MOST_WAYS = 1000  # from an instance to those that it watches, and they watch; and so upward
+
+
 @dataclass(slots=True)
 class Interest:
     """One file that an epoll instance watches."""
@@ -70,30 +75,50 @@ class EventPoll(File):
     def __init__(self) -> None:
         super().__init__(O_RDWR, "anon_inode:[eventpoll]")
         self._interests: dict[tuple[int, File], Interest] = {}
+        self._descriptors: dict[File, list[int]] = {}  # by which each of the files is watched
 
-    def _forget_closed(self) -> None:
-        for key in [key for key in self._interests if not key[1].is_open]:
-            del self._interests[key]
+    def forget(self, file: File) -> None:
+        """It is closed."""
+        for descriptor in self._descriptors.pop(file):
+            del self._interests[descriptor, file]
 
-    def _watches(self, other: EventPoll) -> bool:
-        """Whether this instance, or one that it watches, watches `other`."""
-        return any(
-            file is other or (isinstance(file, EventPoll) and file._watches(other)) for _, file in self._interests
-        )
+    def close(self) -> None:
+        for file in self._descriptors:
+            if file.watchers is not None:
+                file.watchers.pop(self, None)
+
+    def _instances(self) -> list[EventPoll]:
+        return [file for file in self._descriptors if isinstance(file, EventPoll)]
+
+    def _watchers(self) -> list[EventPoll]:
+        return [watcher for watcher in self.watchers or () if isinstance(watcher, EventPoll)]
+
+    def _check_nesting(self, other: EventPoll) -> None:
+        """Whether this instance may watch `other`: no circle, few levels, few ways (fs/eventpoll.c, path_limits)."""
+        below, above = _ways(other, EventPoll._instances), _ways(self, EventPoll._watchers)
+        if other in above or self in below:
+            raise LinuxError(ELOOP, "epoll instances that watch each other")
+        if max(levels for levels, _ in below.values()) + max(levels for levels, _ in above.values()) >= MOST_NESTED:
+            raise LinuxError(ELOOP, f"epoll instances nested more than {MOST_NESTED} deep")
+        if sum(ways for _, ways in below.values()) * sum(ways for _, ways in above.values()) > MOST_WAYS:
+            raise LinuxError(EINVAL, f"more than {MOST_WAYS} ways through epoll instances")
 
     def add(self, descriptor: int, file: File, events: int, data: int) -> None:
-        self._forget_closed()
         if isinstance(file, OpenFile | OpenDirectory):
             raise LinuxError(EPERM, f"{file.path} is always ready and cannot be watched")
         if file is self:
             raise LinuxError(EINVAL, "an epoll instance cannot watch itself")
         if events & EPOLLEXCLUSIVE and (isinstance(file, EventPoll) or events & ~EXCLUSIVE_OK):
             raise LinuxError(EINVAL, f"EPOLLEXCLUSIVE with events {events:#x}, for {file.path}")
-        if isinstance(file, EventPoll) and file._watches(self):
-            raise LinuxError(ELOOP, "epoll instances that watch each other")
+        if isinstance(file, EventPoll):
+            self._check_nesting(file)
         if (descriptor, file) in self._interests:
             raise LinuxError(EEXIST, f"descriptor {descriptor} is watched already")
         self._interests[descriptor, file] = Interest(file, events, data)
+        self._descriptors.setdefault(file, []).append(descriptor)
+        if file.watchers is None:
+            file.watchers = {}
+        file.watchers[self] = None
         self.changed.wake()
 
     def modify(self, descriptor: int, file: File, events: int, data: int) -> None:
@@ -108,10 +133,14 @@ class EventPoll(File):
     def remove(self, descriptor: int, file: File) -> None:
         self._check_watched(descriptor, file)
         del self._interests[descriptor, file]
+        self._descriptors[file].remove(descriptor)
+        if not self._descriptors[file]:
+            del self._descriptors[file]
+            if file.watchers is not None:
+                file.watchers.pop(self, None)
 
     def _check_watched(self, descriptor: int, file: File) -> None:
         """An interest is in an open file by the name of a descriptor, which may name another one by now."""
-        self._forget_closed()
         if (descriptor, file) not in self._interests:
             raise LinuxError(ENOENT, f"descriptor {descriptor} is not watched")
 
@@ -125,12 +154,10 @@ class EventPoll(File):
         return now
 
     def ready(self) -> bool:
-        self._forget_closed()
         return any(self._readiness(interest) for interest in self._interests.values())
 
     def take(self, limit: int) -> list[tuple[int, int]]:
         """At most `limit` (events, data) of what is ready, which counts as told."""
-        self._forget_closed()
         told: list[tuple[int, int]] = []
         for interest in self._interests.values():
             if len(told) == limit:
@@ -147,6 +174,20 @@ class EventPoll(File):
 
     def wait_queues(self) -> tuple[WaitQueue, ...]:
         """Its own, for what it watches, and those of what it watches."""
-        self._forget_closed()
         watched = [queue for interest in self._interests.values() for queue in interest.file.wait_queues()]
         return (self.changed, *watched)
+
+
+def _ways(start: EventPoll, following: Callable[[EventPoll], list[EventPoll]]) -> dict[EventPoll, tuple[int, int]]:
+    """Each instance that can be come to from `start`: in how many levels at most, and in how many ways."""
+    found = {start: (0, 1)}
+    level = {start: 1}
+    for levels in range(1, MOST_NESTED + 2):
+        further: dict[EventPoll, int] = {}
+        for instance, ways in level.items():
+            for other in following(instance):
+                further[other] = further.get(other, 0) + ways
+        for other, ways in further.items():
+            found[other] = levels, found.get(other, (0, 0))[1] + ways
+        level = further
+    return found

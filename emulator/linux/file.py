@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
-from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ENOTTY, ESPIPE, LinuxError
+from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENFILE, ENODEV, ENOMEM, ENOTTY, ESPIPE, LinuxError
 from emulator.linux.locks import FileLocks
 from emulator.linux.mapping import FileContent
 from emulator.linux.mm import MemoryMap
@@ -50,6 +50,12 @@ class Caller(Protocol):
     def mm(self) -> MemoryMap: ...
 
 
+class Watcher(Protocol):
+    """Who watches files as long as they are open (an epoll instance)."""
+
+    def forget(self, file: File) -> None: ...
+
+
 class File:
     """An open file description: what several descriptors may share. A kind of file overrides what it can do.
 
@@ -70,18 +76,31 @@ class File:
         self._references = 0
         self.locked: set[FileLocks] = set()  # in which this description owns locks
         self._changed: WaitQueue | None = None
+        self.watchers: dict[Watcher, None] | None = None  # whom the end of this description concerns
 
     # lifetime: descriptors and device mappings hold references
     def retain(self) -> None:
         self._references += 1
 
     def release(self) -> None:
-        assert self._references > 0, f"{self.path}: released more often than retained"
-        self._references -= 1
-        if self._references == 0:
-            for locks in self.locked:
-                locks.drop(self)
-            self.close()
+        """What the last reference held is released, too: one after the other, since each may hold the next."""
+        released: list[File] = [self]
+        while released:
+            file = released.pop()
+            assert file._references > 0, f"{file.path}: released more often than retained"
+            file._references -= 1
+            if file._references == 0:
+                for locks in file.locked:
+                    locks.drop(file)
+                if file.watchers is not None:
+                    for watcher in list(file.watchers):
+                        watcher.forget(file)
+                file.close()
+                released.extend(file.let_go())
+
+    def let_go(self) -> list[File]:
+        """After `close`: files that this one held."""
+        return []
 
     def lock_key(self) -> Hashable:
         """Which file it is to those who lock files: all opens of an inode are one."""
@@ -162,11 +181,25 @@ class File:
         return self.flags & O_ACCMODE != O_RDONLY and not self.flags & O_PATH
 
 
+class DescriptorRoom:
+    """How many descriptors all processes of a machine may have together: they take the host's memory."""
+
+    def __init__(self, most: int = 1 << 20) -> None:
+        self.most = most
+        self.used = 0
+
+    def take(self, count: int, code: int) -> None:
+        if self.used + count > self.most:
+            raise LinuxError(code, f"{self.used} descriptors: the machine has as many as it may")
+        self.used += count
+
+
 class FileTable:
     """Descriptor -> File, and which descriptors exec closes. `limit` is RLIMIT_NOFILE."""
 
-    def __init__(self, limit: int = 1024) -> None:
+    def __init__(self, limit: int = 1024, room: DescriptorRoom | None = None) -> None:
         self.limit = limit
+        self._room = DescriptorRoom() if room is None else room
         self._files: dict[int, File] = {}
         self._lowest_free = 0  # all below are in use
         self._cloexec: set[int] = set()
@@ -190,9 +223,10 @@ class FileTable:
 
     def copy(self) -> FileTable:
         """fork: the same open files under the same descriptors."""
-        copy = FileTable(self.limit)
+        copy = FileTable(self.limit, self._room)
+        self._room.take(len(self._files), ENOMEM)
         for descriptor, file in self._files.items():
-            copy._put(descriptor, file, descriptor in self._cloexec)
+            copy._hold(descriptor, file, descriptor in self._cloexec)
         copy._lowest_free = self._lowest_free
         return copy
 
@@ -203,9 +237,9 @@ class FileTable:
             descriptor += 1
         if descriptor >= self.limit:
             raise LinuxError(EMFILE, f"descriptor {descriptor}: the limit is {self.limit}")
+        self._put(descriptor, file, cloexec)
         if lowest <= self._lowest_free:
             self._lowest_free = descriptor + 1
-        self._put(descriptor, file, cloexec)
         return descriptor
 
     def install_at(self, descriptor: int, file: File, cloexec: bool = False) -> int:
@@ -213,13 +247,19 @@ class FileTable:
         if not 0 <= descriptor < self.limit:
             raise LinuxError(EBADF, f"descriptor {descriptor} is not in 0..{self.limit - 1}")
         file.retain()  # before the old one goes: they may be the same
-        if descriptor in self._files:
-            self.close(descriptor)
-        self._put(descriptor, file, cloexec)
-        file.release()
+        try:
+            if descriptor in self._files:
+                self.close(descriptor)
+            self._put(descriptor, file, cloexec)
+        finally:
+            file.release()
         return descriptor
 
     def _put(self, descriptor: int, file: File, cloexec: bool) -> None:
+        self._room.take(1, ENFILE)
+        self._hold(descriptor, file, cloexec)
+
+    def _hold(self, descriptor: int, file: File, cloexec: bool) -> None:
         file.retain()
         self._files[descriptor] = file
         if cloexec:
@@ -235,6 +275,7 @@ class FileTable:
         file = self._files.pop(descriptor, None)
         if file is None:
             raise LinuxError(EBADF, f"descriptor {descriptor} is not open")
+        self._room.used -= 1
         self._cloexec.discard(descriptor)
         self._lowest_free = min(self._lowest_free, descriptor)
         if self.locked:  # fcntl(2): whichever descriptor of the file is closed

@@ -284,8 +284,9 @@ class Kernel:
 
     def _compile(self, number: int) -> Handler:
         row = self._rows.get(number)
-        call = self._unknown(number) if row is None else row.compile()
-        self._calls[number] = call
+        if row is None:
+            return self._unknown(number)
+        call = self._calls[number] = row.compile()
         return call
 
     def _unknown(self, number: int) -> Handler:

@@ -8,7 +8,7 @@ from emulator.core_file import KernelCosts
 from emulator.cpu import Cpu
 from emulator.linux.cloning import CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
-from emulator.linux.file import FileTable
+from emulator.linux.file import DescriptorRoom, FileTable
 from emulator.linux.file_tree import FileTree
 from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_STACK
 from emulator.linux.loader import Executable, Loader
@@ -31,6 +31,7 @@ from emulator.linux.task import CloneRequest, FileContext, KernelServices, Proce
 from emulator.linux.terminals import Terminals
 from emulator.linux.tracepoints import Tracepoints
 
+BYTES_PER_DESCRIPTOR = 1024  # of the machine's memory: so many descriptors there may be
 FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
 COMM_BEFORE_EXEC = "perfemu-exec"
 
@@ -87,7 +88,7 @@ class Lifecycle:
         kernel = self._kernel
         console = kernel.file_tree.console
         console.foreground, console.session = FIRST_PID, FIRST_PID - 1
-        files = FileTable()
+        files = FileTable(room=DescriptorRoom(kernel.memory.size_bytes // BYTES_PER_DESCRIPTOR))
         for number, descriptor in enumerate((program.stdin, program.stdout, program.stderr)):
             if descriptor >= 0:
                 files.install_at(number, kernel.file_tree.standard_stream(descriptor, program.interactive))
@@ -230,10 +231,10 @@ class Lifecycle:
         self._last_tid += 1
         try:
             write_tids(parent.mm, mm, request, self._last_tid)
-        except MemoryError:
+            child = new_task(parent, request, self._last_tid, mm)
+        except (LinuxError, MemoryError):
             mm.release()
             raise
-        child = new_task(parent, request, self._last_tid, mm)
         child.process.threads.append(child)
         kernel.tasks[child.tid] = child
         child.registers = child_registers(parent, request)

@@ -6,13 +6,18 @@ each other. Waiting is the system call's.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
+from emulator.linux.errors import ENOLCK, LinuxError
 from emulator.linux.waiting import WaitQueue
 
 END_OF_FILE = 1 << 63  # of a range that grows with the file
+# Linux has no limits but its memory's.
+FEW_LOCKS = 64  # of a file, for which nobody counts those of the others
+MOST_LOCKS_OF_FILE = 2048
+MOST_LOCKS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +42,14 @@ class Lock:
 class FileLocks:
     """One family's locks of one inode."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Callable[[], int]) -> None:
+        """`room`: how many locks more there may be in the machine."""
+        self._room = room
         self._locks: list[Lock] = []
         self.changed = WaitQueue()  # a lock has gone or become weaker
+
+    def __len__(self) -> int:
+        return len(self._locks)
 
     def conflict(self, wanted: Lock) -> Lock | None:
         """The first lock that keeps `wanted` from being taken: the lowest one."""
@@ -47,17 +57,25 @@ class FileLocks:
         return min(found, key=lambda lock: lock.start) if found else None
 
     def take(self, wanted: Lock) -> bool:
-        """Whether it could be taken. What the owner had of the range it has no more."""
+        """Whether it could be taken. What the owner had of the range it has no more. ENOLCK if there are too many."""
         if self.conflict(wanted) is not None:
             return False
+        if len(self._locks) >= FEW_LOCKS:
+            self._check_room()
         self._cut(wanted)
         self._locks.append(wanted)
         self._merge(wanted)
         self.changed.wake()
         return True
 
+    def _check_room(self) -> None:
+        if len(self._locks) >= MOST_LOCKS_OF_FILE or self._room() <= 0:
+            raise LinuxError(ENOLCK, f"{len(self._locks)} locks of one file: there is room for no more")
+
     def give(self, unwanted: Lock) -> None:
         """Unlock a range."""
+        if len(self._locks) >= FEW_LOCKS:  # one may become two
+            self._check_room()
         self._cut(unwanted)
         self.changed.wake()
 
@@ -99,11 +117,14 @@ class Locks:
 
     def ranges(self, key: Hashable) -> FileLocks:
         """fcntl's, of the file that `File.lock_key` says."""
-        return self._ranges.setdefault(key, FileLocks())
+        return self._ranges.setdefault(key, FileLocks(self._room))
 
     def whole(self, key: Hashable) -> FileLocks:
         """flock's"""
-        return self._whole.setdefault(key, FileLocks())
+        return self._whole.setdefault(key, FileLocks(self._room))
+
+    def _room(self) -> int:
+        return MOST_LOCKS - sum(map(len, self._ranges.values())) - sum(map(len, self._whole.values()))
 
     def would_deadlock(self, wanted: Lock, locks: FileLocks) -> bool:
         """Whether who has the range waits for one who waits ... for the owner of `wanted`."""

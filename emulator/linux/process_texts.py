@@ -9,7 +9,7 @@ from emulator.linux.errors import LinuxError
 from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE, TRACE_DEVICE
-from emulator.linux.signal import SIG_IGN, bit, mask_of
+from emulator.linux.signal import SIG_IGN, bit
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 from emulator.linux.task import Task, TaskState
 
@@ -99,8 +99,8 @@ def status(task: Task) -> str:
         ("VmSwap", f"{0:8} kB"),
         ("Threads", len(task.process.threads)),
         ("SigQ", f"{len(task.signals.pending) + len(task.signals.shared.pending)}/31192"),
-        ("SigPnd", f"{mask_of(task.signals.pending):016x}"),
-        ("ShdPnd", f"{mask_of(task.signals.shared.pending):016x}"),
+        ("SigPnd", f"{task.signals.pending.mask:016x}"),
+        ("ShdPnd", f"{task.signals.shared.pending.mask:016x}"),
         ("SigBlk", f"{task.signals.blocked:016x}"),
         ("SigIgn", f"{ignored:016x}"),
         ("SigCgt", f"{caught:016x}"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -167,11 +169,71 @@ class Interrupted:
     first_argument: int
 
 
+class PendingSignals:
+    """What waits to be delivered: by number, and of each number in the order in which it was sent."""
+
+    __slots__ = ("_by_number", "_count", "mask")
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, deque[SignalInfo]] = {}
+        self._count = 0
+        self.mask = 0  # of the numbers that there are
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[SignalInfo]:
+        for number in sorted(self._by_number):
+            yield from self._by_number[number]
+
+    def append(self, info: SignalInfo) -> None:
+        self._by_number.setdefault(info.signal, deque()).append(info)
+        self._count += 1
+        self.mask |= bit(info.signal)
+
+    def post(self, info: SignalInfo) -> None:
+        """A standard signal is pending once, those from SIGRTMIN queue."""
+        if info.signal >= SIGRTMIN or not self.mask & bit(info.signal):
+            self.append(info)
+
+    def take(self, mask: int) -> SignalInfo | None:
+        """The next one of the set: faults first, then the lowest number."""
+        found = self.mask & mask
+        if not found:
+            return None
+        found = found & SYNCHRONOUS or found
+        number = (found & -found).bit_length()
+        queue = self._by_number[number]
+        info = queue.popleft()
+        self._count -= 1
+        if not queue:
+            self._forget(number)
+        return info
+
+    def drop(self, mask: int) -> None:
+        """All of the set are forgotten."""
+        for number in [number for number in self._by_number if bit(number) & mask]:
+            self._count -= len(self._by_number[number])
+            self._forget(number)
+
+    def clear(self) -> None:
+        self.drop(self.mask)
+
+    def _forget(self, number: int) -> None:
+        del self._by_number[number]
+        self.mask &= ~bit(number)
+
+    def replace(self, old: SignalInfo, new: SignalInfo) -> None:
+        """Another information of the same signal, in the same place."""
+        queue = self._by_number[old.signal]
+        queue[queue.index(old)] = new
+
+
 @dataclass(slots=True)
 class SharedSignals:
     """What is sent to a process while all its threads block it."""
 
-    pending: list[SignalInfo] = field(default_factory=list)
+    pending: PendingSignals = field(default_factory=PendingSignals)
     arrived: WaitQueue = field(default_factory=WaitQueue)  # something may be pending: for signalfd
 
 
@@ -182,7 +244,7 @@ class SignalState:
     blocked: int = 0
     actions: dict[int, SignalAction] = field(default_factory=dict)
     stack: AlternateStack = field(default_factory=AlternateStack)
-    pending: list[SignalInfo] = field(default_factory=list)  # for this thread, or for a process that chose it
+    pending: PendingSignals = field(default_factory=PendingSignals)  # for this thread, or for a process that chose it
     shared: SharedSignals = field(default_factory=SharedSignals)
     awaited: int = 0  # rt_sigtimedwait: what ends it, though it be blocked
     restore_mask: int | None = None  # rt_sigsuspend, pselect: what the handler's return brings back
@@ -218,10 +280,10 @@ class SignalState:
         """Make a signal pending for this thread. A standard one that is pending already, or ignored, is dropped."""
         if self.ignored(info.signal) and not self.kept_away(info.signal):
             return
-        post(self.pending, info)
+        self.pending.post(info)
 
     def pending_mask(self) -> int:
-        return mask_of(self.pending) | mask_of(self.shared.pending)
+        return self.pending.mask | self.shared.pending.mask
 
     @property
     def due(self) -> bool:
@@ -237,28 +299,9 @@ class SignalState:
         `allowed`: the set of rt_sigtimedwait or of a signalfd.
         """
         mask = ~self.blocked if allowed is None else allowed
-        for queue in (self.pending, self.shared.pending):
-            candidates = [info for info in queue if bit(info.signal) & mask]
-            if candidates:
-                info = min(candidates, key=lambda info: (not bit(info.signal) & SYNCHRONOUS, info.signal))
-                queue.remove(info)
-                return info
-        return None
+        return self.pending.take(mask) or self.shared.pending.take(mask)
 
     def reset_for_exec(self) -> None:
         """execve: handlers become default, ignored stays ignored, the alternate stack goes."""
         self.actions = {signal: action for signal, action in self.actions.items() if action.handler == SIG_IGN}
         self.stack = AlternateStack()
-
-
-def post(pending: list[SignalInfo], info: SignalInfo) -> None:
-    """A standard signal is pending once, those from SIGRTMIN queue."""
-    if info.signal >= SIGRTMIN or all(other.signal != info.signal for other in pending):
-        pending.append(info)
-
-
-def mask_of(pending: list[SignalInfo]) -> int:
-    mask = 0
-    for info in pending:
-        mask |= bit(info.signal)
-    return mask

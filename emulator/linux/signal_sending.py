@@ -20,11 +20,11 @@ from emulator.linux.signal import (
     SIGSTOP,
     STOPS,
     Default,
+    PendingSignals,
     SignalInfo,
     SignalState,
     bit,
     default_action,
-    post,
 )
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 from emulator.linux.task import Process, Task
@@ -52,7 +52,7 @@ def send_to_process(process: Process, info: SignalInfo) -> bool:
     if _acts_at_once(process, main.signals, info.signal):
         main.kernel.tell_signal(main, info, delivered=False)
         return True
-    if info.signal < SIGRTMIN and any(other.signal == info.signal for other in main.signals.shared.pending):
+    if info.signal < SIGRTMIN and main.signals.shared.pending.mask & bit(info.signal):
         return True
     for thread in process.threads:
         if thread.signals.wants(info.signal):
@@ -65,13 +65,13 @@ def send_to_process(process: Process, info: SignalInfo) -> bool:
     return True
 
 
-def _append(task: Task, pending: list[SignalInfo], info: SignalInfo) -> bool:
+def _append(task: Task, pending: PendingSignals, info: SignalInfo) -> bool:
     """Where it is pending then. Those that queue may find no room."""
     signals = task.signals
     used = len(signals.pending) + len(signals.shared.pending)
     if info.signal >= SIGRTMIN and used >= task.limits.soft(RLIMIT_SIGPENDING):
         return False
-    post(pending, info)
+    pending.post(info)
     return True
 
 
@@ -101,7 +101,7 @@ def _drop(process: Process, mask: int) -> None:
     """Pending signals of the set are forgotten."""
     shared = process.threads[0].signals.shared
     for queue in (shared.pending, *(thread.signals.pending for thread in process.threads)):
-        queue[:] = [info for info in queue if not bit(info.signal) & mask]
+        queue.drop(mask)
 
 
 def forget_ignored(process: Process, signal: int) -> None:
@@ -109,14 +109,14 @@ def forget_ignored(process: Process, signal: int) -> None:
     _drop(process, bit(signal))
 
 
-def pending_of_timer(process: Process, timer_id: int) -> tuple[list[SignalInfo], int] | None:
-    """Where the signal of a POSIX timer is, of which at most one is pending: a queue and an index."""
+def pending_of_timer(process: Process, timer_id: int) -> tuple[PendingSignals, SignalInfo] | None:
+    """The signal of a POSIX timer, of which at most one is pending, and where it is."""
     if not process.threads:
         return None
     for queue in (process.threads[0].signals.shared.pending, *(thread.signals.pending for thread in process.threads)):
-        for index, info in enumerate(queue):
+        for info in queue:
             if info.code == SI_TIMER and info.timer_id == timer_id and not info.raw:
-                return queue, index
+                return queue, info
     return None
 
 

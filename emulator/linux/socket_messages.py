@@ -11,6 +11,7 @@ from emulator.linux.socket_addresses import Address
 
 CAPACITY_BYTES = 212_992  # net.core.rmem_default: what may wait for one socket's reader
 MESSAGE_BYTES = 256  # that a message takes besides its data
+FILE_BYTES = 4096  # and, of the machine's memory alone, an open file in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Inbox:
             last = self._messages[-1][1]
             merges = not last.files and last.credentials == message.credentials
         count = len(message.data) + (0 if merges else MESSAGE_BYTES)
-        self._budget.take(count)
+        self._budget.take(count + FILE_BYTES * len(message.files))
         self.size += count
         if merges:
             self._messages[-1][0].extend(message.data)
@@ -88,6 +89,7 @@ class Inbox:
             for file in first.files:
                 file.retain()
             return taken
+        self._budget.take(-FILE_BYTES * len(first.files))
         first.files = ()
         if self._stream and size < len(data):
             del data[:size]
@@ -97,11 +99,16 @@ class Inbox:
             self._free(len(data) + MESSAGE_BYTES)
         return taken
 
-    def clear(self) -> None:
+    def clear(self) -> list[File]:
+        """Nothing of it is read any more. The files in it, which whoever asks has to release."""
+        files: list[File] = []
         for _, message in self._messages:
-            message.release_files()
+            files.extend(message.files)
+            message.files = ()
+        self._budget.take(-FILE_BYTES * len(files))
         self._messages.clear()
         self._free(self.size)
+        return files
 
     def _free(self, count: int) -> None:
         self.size -= count

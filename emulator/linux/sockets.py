@@ -9,7 +9,7 @@ import stat as file_mode
 
 from emulator.linux.attributes import Attributes
 from emulator.linux.errors import EAGAIN, EDESTADDRREQ, EINVAL, EOPNOTSUPP, LinuxError
-from emulator.linux.file import O_RDWR, Caller
+from emulator.linux.file import O_RDWR, Caller, File
 from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import PIPE_DEVICE, Node, Superblock
 from emulator.linux.open_files import FIONREAD, NodeFile
@@ -58,6 +58,7 @@ class Socket(NodeFile):
         self.family = family
         self.kind = kind
         self.inbox = Inbox(superblock.budget, kind == SOCK_STREAM)
+        self.unread_files: list[File] = []  # when it has been closed: what had been sent to it
         self.name: Address = unnamed(family)
         self.credentials = credentials  # of who made it
         self.options: dict[tuple[int, int], int] = {}  # by level and option: what setsockopt has set
@@ -173,7 +174,11 @@ class Socket(NodeFile):
     def close(self) -> None:
         if self.is_bound:
             self.names.release(self, self.name)
-        self.inbox.clear()
+        self.unread_files += self.inbox.clear()
+
+    def let_go(self) -> list[File]:
+        files, self.unread_files = self.unread_files, []
+        return files
 
     def raise_error(self) -> None:
         """What happened since the last call is this one's failure."""

@@ -219,7 +219,7 @@ class StreamSocket(Socket):
     def close(self) -> None:
         for waiting in self._backlog:
             waiting._leave(reset=True)
-            waiting.inbox.clear()
+            self.unread_files += waiting.inbox.clear()
         self._backlog.clear()
         self._leave(reset=bool(self.inbox))
         super().close()

@@ -233,6 +233,7 @@ class Process:
     continue_told: bool = False  # whether it has gone on, until its parent has waited for that
     interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
     posix_timers: dict[int, PosixTimer] = field(default_factory=dict)  # by timer_t
+    next_timer_id: int = 0
     cpu_timers: list[IntervalTimer] = field(default_factory=list)  # those of them that measure CPU time
     ended_usage: Usage = field(default_factory=Usage)  # of threads that have ended
     waited_usage: Usage = field(default_factory=Usage)  # of children that have been waited for
@@ -259,6 +260,14 @@ class Process:
         for thread in self.threads:
             if thread.running_since is not None:
                 timer.resume(thread, thread.kernel.scheduler.timers_of(thread.cpu))
+
+    def new_timer_id(self) -> int:
+        """They go up, and begin again behind the last one (posix_timer_add, kernel/time/posix-timers.c)."""
+        while self.next_timer_id in self.posix_timers:
+            self.next_timer_id = (self.next_timer_id + 1) & 0x7FFF_FFFF
+        number = self.next_timer_id
+        self.next_timer_id = (number + 1) & 0x7FFF_FFFF
+        return number
 
     def delete_timer(self, number: int) -> None:
         """timer_delete(2); execve does so with all."""

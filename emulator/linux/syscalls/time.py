@@ -227,7 +227,7 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
     _now(task, clock)
     if len(task.posix_timers) >= task.limits.soft(RLIMIT_SIGPENDING):
         raise LinuxError(EAGAIN, f"{len(task.posix_timers)} timers: RLIMIT_SIGPENDING is reached")
-    number = next(number for number in range(len(task.posix_timers) + 1) if number not in task.posix_timers)
+    number = task.process.new_timer_id()
     value, signal, notify, thread_id = number, SIGALRM, SIGEV_SIGNAL, 0
     if event:
         data = task.mm.read(event, SIGEVENT_SIZE)
@@ -251,9 +251,9 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
             return
         pending = pending_of_timer(process, number)
         if pending is not None:
-            queue, index = pending
+            queue, sent = pending
             posix_timer.overruns = min(posix_timer.overruns + 1 + timer.missed, INT_MAX)
-            queue[index] = replace(queue[index], overrun=posix_timer.overruns)
+            queue.replace(sent, replace(sent, overrun=posix_timer.overruns))
             return
         posix_timer.overruns_before, posix_timer.overruns = posix_timer.overruns, min(timer.missed, INT_MAX)
         sent = replace(info, overrun=posix_timer.overruns)

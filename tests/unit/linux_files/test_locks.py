@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from emulator.linux.errors import EAGAIN, EBADF, EDEADLK, EINVAL, ERESTARTSYS
+from emulator.linux.errors import EAGAIN, EBADF, EDEADLK, EINVAL, ENOLCK, ERESTARTSYS
 from emulator.linux.file import FileTable
+from emulator.linux.locks import MOST_LOCKS_OF_FILE
 
 FLOCK, BUFFER = 0x5000, 0x4000
 READ, WRITE, UNLOCK = range(3)
@@ -106,3 +107,11 @@ def test_flock_is_of_the_open_file(program, other):
     assert program("flock", again, ALONE) == 0
     assert program("flock", again, FREE) == 0
     assert program("flock", mine, 3) == -EINVAL
+
+
+def test_locks_of_a_file_come_to_an_end(program, other):
+    mine = opened(program)
+    results = [lock(program, mine, WRITE, 2 * number, 1) for number in range(MOST_LOCKS_OF_FILE + 1)]
+    assert results == [0] * MOST_LOCKS_OF_FILE + [-ENOLCK]
+    program("close", mine)
+    assert lock(other, opened(other), WRITE) == 0

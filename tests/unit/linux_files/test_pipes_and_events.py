@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 
 import pytest
 
-from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ENOENT, EPERM, EPIPE, ERESTARTNOHAND, ERESTARTSYS
+from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, EPIPE, ERESTARTNOHAND, ERESTARTSYS
 from emulator.linux.signal import SIGPIPE
 
 BUFFER = 0x4000
@@ -165,6 +166,32 @@ def test_epoll_forgets_what_is_closed(program, pipe):
     program("close", reading)
     program("close", writing)
     assert wait(program, instance) == []
+
+
+@pytest.mark.parametrize("upward", [True, False])
+def test_epoll_instances_watch_each_other_four_deep(program, upward):
+    """As measured on Linux: the fifth is one too many, from whichever end it begins."""
+    instances = [program("epoll_create1", 0) for _ in range(7)]
+    pairs = list(pairwise(instances))
+    results = [watch(program, *(pair if upward else pair[::-1]), EPOLLIN) for pair in pairs]
+    assert results == [0, 0, 0, 0, -ELOOP, 0]
+    assert watch(program, *(pairs[0][::-1] if upward else pairs[0]), EPOLLIN) == -ELOOP  # in a circle
+    event = program("eventfd2", 1, 0)
+    ends = instances[:5] if upward else instances[4::-1]
+    assert watch(program, ends[-1], event, EPOLLIN) == 0
+    assert wait(program, ends[0]) == [(EPOLLIN, 7)]  # through all of them
+    program("close", ends[2])
+    assert wait(program, ends[0]) == []
+
+
+def test_epoll_instances_are_not_a_maze(program):
+    """Every one of a level watches all of the next: the ways through them multiply, and come to an end."""
+    levels = [[program("epoll_create1", 0) for _ in range(11)] for _ in range(5)]
+    results = [
+        watch(program, above, below, EPOLLIN) for one, other in pairwise(levels) for above in one for below in other
+    ]
+    assert set(results) == {0, -EINVAL}
+    assert results.index(-EINVAL) >= 3 * 11 * 11
 
 
 @pytest.mark.parametrize(("flags", "reads"), [(O_NONBLOCK, [5]), (O_NONBLOCK | 1, [1, 1, 1, 1, 1])])

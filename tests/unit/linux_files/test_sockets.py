@@ -25,6 +25,7 @@ from emulator.linux.errors import (
     ERESTARTSYS,
 )
 from emulator.linux.signal import SIGPIPE
+from emulator.linux.socket_messages import FILE_BYTES
 
 BUFFER, ADDRESS, SIZE = 0x4000, 0x6000, 0x6100
 UNIX, INET = 1, 2
@@ -351,3 +352,22 @@ def test_a_full_event_counter_is_waited_for_once(program):
     number = program.data(struct.pack("<QQ", (1 << 64) - 2, 1))
     assert program("write", counter, number, 16) == 8
     assert program("write", counter, number, 8) == -ERESTARTSYS
+
+
+def test_sockets_that_hold_one_another_are_closed_one_after_the_other(program):
+    """Each pair is in a message to the next that nobody reads: nothing of ours recurses as deep as they are nested."""
+    program.guest.task.files.limit = 10
+    one, other = pair(program, DGRAM)
+    sent = message(program, b"x", struct.pack("<Qiiii", 24, SOL_SOCKET, 1, one, other))
+    for _ in range(3000):
+        program.data(struct.pack("<Qiiii", 24, SOL_SOCKET, 1, one, other), 0x5800)
+        following = pair(program, DGRAM)
+        assert program("sendmsg", following[0], sent, 0) == 1
+        program("close", one)
+        program("close", other)
+        one, other = following
+    budget = program.guest.task.fs.system.superblock.budget
+    assert budget.used_bytes >= 3000 * 2 * FILE_BYTES
+    program("close", one)
+    program("close", other)
+    assert budget.used_bytes == 0

@@ -18,6 +18,7 @@ from emulator.linux.signal import (
     SIGUSR2,
     AlternateStack,
     Default,
+    PendingSignals,
     SignalAction,
     SignalInfo,
     SignalState,
@@ -62,7 +63,7 @@ def test_what_is_ignored_is_dropped_unless_it_is_blocked() -> None:
     state = SignalState(actions={SIGUSR1: SignalAction(SIG_IGN)})
     state.post(SignalInfo(SIGUSR1))
     state.post(SignalInfo(SIGCHLD))
-    assert state.pending == []
+    assert not state.pending
     state.blocked = bit(SIGUSR1)
     state.post(SignalInfo(SIGUSR1))
     assert len(state.pending) == 1
@@ -100,3 +101,24 @@ def test_siginfo_is_laid_out_as_linux_does() -> None:
     assert sent[:24] == bytes.fromhex("0a000000 00000000 00000000 00000000 e8030000 05000000")
     timer = SignalInfo(SIGUSR1, SI_TIMER, timer_id=3, value=77, overrun=2).pack()
     assert timer[:32] == bytes.fromhex("0a000000 00000000 feffffff 00000000 03000000 02000000 4d00000000000000")
+
+
+def test_pending_signals_are_taken_by_number_and_dropped_by_set() -> None:
+    pending = PendingSignals()
+    for number in (40, SIGUSR1, 40, SIGSEGV):
+        pending.append(SignalInfo(number, value=len(pending)))
+    assert (len(pending), pending.mask) == (4, bit(40) | bit(SIGUSR1) | bit(SIGSEGV))
+    first = pending.take(bit(40))
+    assert (first, pending.mask) == (SignalInfo(40, value=0), bit(40) | bit(SIGUSR1) | bit(SIGSEGV))
+    old = next(info for info in pending if info.signal == 40)
+    pending.replace(old, SignalInfo(40, value=9))
+    assert [pending.take(-1) for _ in range(4)] == [
+        SignalInfo(SIGSEGV, value=3), SignalInfo(SIGUSR1, value=1), SignalInfo(40, value=9), None,
+    ]  # fmt: skip
+    assert (len(pending), pending.mask) == (0, 0)
+    for _ in range(3):
+        pending.append(SignalInfo(40))
+    pending.drop(bit(SIGUSR1))
+    assert len(pending) == 3
+    pending.drop(bit(40))
+    assert not pending

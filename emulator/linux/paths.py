@@ -4,8 +4,8 @@ The walk never hands the host a path that has a symbolic link or `..` in it, so 
 alone: symbolic links (the host's too) lead through the guest's tree, and `..` of the root is the root.
 
 A `--sysroot` works as qemu-user's -L: an absolute path is looked up below the sysroot first (with its absolute symbolic
-links inside it, too), then as it stands, and so is a path relative to a directory of the sysroot. What is found below
-the sysroot has the host's path as its path.
+links inside it, too), then as it stands. A relative path leads where the absolute one does, with the directory's path
+before it. What is found below the sysroot has the host's path as its path.
 """
 
 from __future__ import annotations
@@ -108,11 +108,14 @@ class _Walk:
             if self.sysroot is not None and (found := self._existing(self.sysroot, path, follow_last)) is not None:
                 return found
             return self._from_root(self.root, path, follow_last)
-        if self.sysroot is not None and (above := self._below_sysroot(start)) is not None:
+        if self.sysroot is None:
+            return self._steps(start, self.root, path, follow_last)
+        above = self._below_sysroot(start)
+        if above is None:
+            found = self._existing(self.sysroot, f"{start.path}/{path}", follow_last)
+        else:
             found = self._existing(start, path, follow_last) or self._existing(self.root, above + path, follow_last)
-            if found is not None:
-                return found
-        return self._steps(start, self.root, path, follow_last)
+        return self._steps(start, self.root, path, follow_last) if found is None else found
 
     def _existing(self, start: Dentry, path: str, follow_last: bool) -> Found | None:
         """What is at a path, if anything is."""

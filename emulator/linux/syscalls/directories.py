@@ -45,8 +45,15 @@ def _change_directory(task: Task, dentry: Dentry) -> int:
 
 @syscall(aarch64=49, x86_64=80)
 def chdir(task: Task, path: Path) -> int:
-    """chdir(2). A sysroot is for opening files; the current directory is where the path says."""
-    return _change_directory(task, tree(task).paths.find(start(task, AT_FDCWD, path), path, use_sysroot=False).existing)
+    """chdir(2). A sysroot is for opening files; the current directory is where the path says, if that exists."""
+    paths, here = tree(task).paths, start(task, AT_FDCWD, path)
+    try:
+        directory = paths.find(here, path, use_sysroot=False).existing
+    except LinuxError:
+        if paths.sysroot is None:
+            raise
+        directory = paths.find(here, path).existing
+    return _change_directory(task, directory)
 
 
 @syscall(aarch64=50, x86_64=81)

@@ -108,6 +108,13 @@ def test_a_relative_path_begins_where_the_guest_is(rooted):
     assert rooted.read("libc.so") == b"mine"
 
 
+def test_a_relative_path_leads_where_the_absolute_one_does(rooted):
+    top = rooted.tree.paths.root
+    assert rooted.tree.find(top, "lib/libc.so").path == f"{rooted.host}/root/lib/libc.so"
+    here = rooted.tree.find(rooted.start(), str(rooted.elsewhere))
+    assert rooted.tree.find(here, "only-here").path == f"{rooted.elsewhere}/only-here"
+
+
 def test_from_a_directory_of_the_sysroot_the_hosts_files_are_reached_too(rooted):
     """As rsync does: from / one directory after the other."""
     top = rooted.tree.find(rooted.start(), "/")

@@ -15,6 +15,7 @@ COMPILERS = {
     "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
 }
 FLAGS = ("-O1", "-static", "-pthread", "-w")
+ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}  # the library leaves restartable sequences to the program
 TIMEOUT_S = 60
 
 
@@ -24,7 +25,7 @@ def native(source: Path, directory: Path) -> list[str]:
     subprocess.run([require.command("gcc", "gcc"), *FLAGS, "-o", program, source], check=True)
     done = subprocess.run(
         [program], cwd=directory, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-        timeout=TIMEOUT_S, umask=0o022,
+        timeout=TIMEOUT_S, umask=0o022, env=ENVIRONMENT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
@@ -42,7 +43,7 @@ def ours(source: Path, directory: Path, isa: str, cpus: int = 1) -> tuple[list[s
         machine = Machine(MachineConfig(isa=isa, memory_bytes=512 << 20, cpus=cpus))
         machine.kernel.messages = messages.append
         descriptors = null.fileno(), out.fileno(), out.fileno()
-        machine.start(Program(str(program), ("program",), (), str(working), *descriptors))
+        machine.start(Program(str(program), ("program",), tuple(ENVIRONMENT.items()), str(working), *descriptors))
         status = machine.run()
     text = output.read_text()
     assert status == 0, (text, messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from emulator._native import RegisterState
 from emulator.linux.errors import EINVAL, ENOSYS, EPERM, LinuxError
@@ -86,6 +87,8 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
         priority=parent.priority,
         nice=parent.nice,
     )
+    if parent.rseq is not None and not flags & CLONE_VM:  # a thread registers its own
+        child.rseq = replace(parent.rseq)
     if flags & CLONE_FILES:
         child.files.retain()
     if flags & CLONE_CLEAR_SIGHAND:

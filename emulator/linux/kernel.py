@@ -30,8 +30,9 @@ from emulator.linux.mm import MemoryMap
 from emulator.linux.page_cache import PageCache
 from emulator.linux.program import Program
 from emulator.linux.random import Random
+from emulator.linux.restartable import came_back
 from emulator.linux.scheduler import Scheduler
-from emulator.linux.signal import SIGKILL, Interrupted, SignalInfo
+from emulator.linux.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
 from emulator.linux.signal_delivery import deliver, force, is_restart
 from emulator.linux.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
@@ -394,6 +395,16 @@ class Kernel:
         self._finish(task, call.number, call.first_argument, result)
 
     def return_to_user(self, task: Task) -> None:
+        registration = task.rseq
+        if registration is not None and registration.stale:
+            registration.stale = False
+            try:
+                came_back(task, registration)
+            except LinuxError:
+                force(task, SignalInfo(SIGSEGV, SI_KERNEL))
+            except MemoryError:
+                self.out_of_memory(task)
+                return
         deliver(task)
 
     def nothing_left(self) -> None:

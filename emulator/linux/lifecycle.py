@@ -156,6 +156,7 @@ class Lifecycle:
         ids = task.credentials.uid, task.credentials.gid
         loaded = self._loader.load(executable, new, environment, path, ids)
         task.signals.reset_for_exec()
+        task.rseq = None
         for number in list(task.posix_timers):
             task.process.delete_timer(number)
         self.unshare_files(task)

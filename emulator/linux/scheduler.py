@@ -205,7 +205,7 @@ class Scheduler:
         if task.call is not None:
             self._host.resume(task)
             return None
-        if task.signals.due:
+        if task.signals.due or (task.rseq is not None and task.rseq.stale):
             self._host.return_to_user(task)
             if queue.current is not task or queue.departing or core.cycles != now:
                 return None
@@ -311,6 +311,8 @@ class Scheduler:
         if queue.loaded is not task:
             self._load(queue, task)
         queue.current = task
+        if task.rseq is not None:
+            task.rseq.stale = True
         task.running_since = task.charged_at = cpu.core.cycles
         for timer in task.process.cpu_timers:
             timer.resume(task, queue.timers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.arch.architecture import SignalDelivery
 from emulator.linux.errors import EFAULT, EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
 from emulator.linux.limits import RLIMIT_CORE
+from emulator.linux.restartable import leave_sequence
 from emulator.linux.signal import (
     SA_NODEFER,
     SA_ONSTACK,
@@ -125,6 +126,8 @@ def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
     try:
         if delivery.stack_pointer < LEAST_STACK_POINTER:
             raise LinuxError(EFAULT, f"no frame fits below {delivery.stack_pointer:#x}")
+        if task.rseq is not None:
+            leave_sequence(task, task.rseq)
         architecture.push_signal_frame(core, delivery, task.mm.write)
     except LinuxError:
         if info.signal == SIGSEGV:

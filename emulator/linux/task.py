@@ -46,6 +46,17 @@ class PosixTimer:
     overruns_before: int = 0  # of the one before
 
 
+@dataclass(slots=True)
+class Registration:
+    """What a thread has shown the kernel for its restartable sequences (rseq(2))."""
+
+    address: int
+    length: int
+    signature: int
+    cpu: int = -1  # whose number stands there
+    stale: bool = False  # the thread has been away from its CPU
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """Pinned: the guest is root of its machine. What files it reaches is decided by the host user's rights."""
@@ -304,6 +315,7 @@ class Task:
     credentials: Credentials = field(default_factory=Credentials)
     clear_child_tid: int = 0  # address zeroed when the thread ends
     robust_list: tuple[int, int] = (0, 0)  # address, length
+    rseq: Registration | None = None
     parent_death_signal: int = 0
     dumpable: int = 1
     no_new_privileges: bool = False

@@ -31,6 +31,7 @@ REFUSED = 1 << 26 | 1 << 27
 NO_AVX = {
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps="
     "-AVX_Fast_Unaligned_Load,-AVX,-AVX2,-FMA,-F16C,-ERMS,-FSRM,-XSAVE,-XSAVEC,-OSXSAVE,-RDRAND"
+    ":glibc.pthread.rseq=0"  # valgrind refuses rseq
 }
 
 STACK_PROBE = """

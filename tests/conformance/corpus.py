@@ -13,7 +13,12 @@ from pathlib import Path
 TABLE = Path(__file__).with_name("corpus.toml")
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # Debian's names
 CHANGED_S = 1_600_000_000  # when all files changed, seconds since 1970
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # qemu-user refuses rseq, this kernel does not
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from emulator.linux.errors import EINVAL, ENOSYS, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import EBUSY, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.futexes import ROBUST_LIST_SIZE
+from emulator.linux.restartable import erase, write_cpu
 from emulator.linux.structures import U64
-from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
-from emulator.linux.task import Task
+from emulator.linux.syscalls.table import Address, Out, Size, UInt, syscall
+from emulator.linux.task import Registration, Task
 
 
 @syscall(aarch64=96, x86_64=218)
@@ -33,9 +34,34 @@ def get_robust_list(task: Task, tid: int, head: Out[U64], length: Out[U64]) -> i
     return 0
 
 
-@syscall(aarch64=293, x86_64=334, support=Support.REFUSED, note="as a kernel without it: libc then asks getcpu")
-def rseq(task: Task, area: Address, length: UInt, flags: int, signature: UInt) -> int:
-    raise LinuxError(ENOSYS, "rseq")
+RSEQ_FLAG_UNREGISTER = 1  # uapi/linux/rseq.h
+RSEQ_BYTES = 32  # of struct rseq as it began, and its alignment
+
+
+@syscall(aarch64=293, x86_64=334)
+def rseq(task: Task, address: Address, length: UInt, flags: int, signature: UInt) -> int:
+    """rseq(2)"""
+    registration = task.rseq
+    if registration is not None:
+        if (registration.address, registration.length) != (address, length):
+            raise LinuxError(EINVAL, f"restartable sequences are registered at {registration.address:#x}")
+        if flags & ~RSEQ_FLAG_UNREGISTER:
+            raise LinuxError(EINVAL, f"rseq flags {flags:#x}")
+        if registration.signature != signature:
+            raise LinuxError(EPERM, f"the signature is {registration.signature:#x}")
+        if not flags:
+            raise LinuxError(EBUSY, "restartable sequences are registered already")
+        erase(task, registration)
+        task.rseq = None
+        return 0
+    if flags or length < RSEQ_BYTES or address % RSEQ_BYTES:
+        raise LinuxError(EINVAL, f"rseq of {length} bytes at {address:#x}, flags {flags:#x}")
+    if address > task.mm.layout.task_size - length:
+        raise LinuxError(EFAULT, f"{address:#x} is not the user's")
+    made = Registration(address, length, signature)
+    write_cpu(task, made)
+    task.rseq = made
+    return 0
 
 
 # uapi/linux/membarrier.h: command -> the registration that it needs
@@ -43,24 +69,28 @@ MEMBARRIER_QUERY, MEMBARRIER_GET_REGISTRATIONS = 0, 512
 MEMBARRIER_GLOBAL, MEMBARRIER_GLOBAL_EXPEDITED, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED = 1, 2, 4
 MEMBARRIER_PRIVATE_EXPEDITED, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 8, 16
 MEMBARRIER_PRIVATE_SYNC_CORE, MEMBARRIER_REGISTER_PRIVATE_SYNC_CORE = 32, 64
+MEMBARRIER_PRIVATE_RSEQ, MEMBARRIER_REGISTER_PRIVATE_RSEQ = 128, 256
+MEMBARRIER_FLAG_CPU = 1
 NEEDED_REGISTRATIONS = {
     MEMBARRIER_GLOBAL: 0,
     MEMBARRIER_GLOBAL_EXPEDITED: 0,
     MEMBARRIER_PRIVATE_EXPEDITED: MEMBARRIER_REGISTER_PRIVATE_EXPEDITED,
     MEMBARRIER_PRIVATE_SYNC_CORE: MEMBARRIER_REGISTER_PRIVATE_SYNC_CORE,
+    MEMBARRIER_PRIVATE_RSEQ: MEMBARRIER_REGISTER_PRIVATE_RSEQ,
 }
 REGISTRATIONS = (
     MEMBARRIER_REGISTER_GLOBAL_EXPEDITED,
     MEMBARRIER_REGISTER_PRIVATE_EXPEDITED,
     MEMBARRIER_REGISTER_PRIVATE_SYNC_CORE,
+    MEMBARRIER_REGISTER_PRIVATE_RSEQ,
 )
 SUPPORTED = sum(NEEDED_REGISTRATIONS) + sum(REGISTRATIONS)
 
 
-@syscall(aarch64=283, x86_64=324, support=Support.PARTIAL, note="without those for rseq, as a kernel without it")
+@syscall(aarch64=283, x86_64=324)
 def membarrier(task: Task, command: int, flags: UInt, cpu: int) -> int:
     """While the kernel works no CPU executes, and what one wrote all see: every barrier has been passed."""
-    if flags:
+    if flags and (command != MEMBARRIER_PRIVATE_RSEQ or flags != MEMBARRIER_FLAG_CPU):
         raise LinuxError(EINVAL, f"membarrier flags {flags:#x}")
     if command == MEMBARRIER_QUERY:
         return SUPPORTED
@@ -74,4 +104,15 @@ def membarrier(task: Task, command: int, flags: UInt, cpu: int) -> int:
         raise LinuxError(EINVAL, f"membarrier command {command}")
     if needed & ~task.mm.barriers:
         raise LinuxError(EPERM, f"membarrier command {command} without its registration {needed}")
+    if command == MEMBARRIER_PRIVATE_RSEQ:
+        _restart_sequences(task, cpu if flags else None)
     return 0
+
+
+def _restart_sequences(task: Task, cpu: int | None) -> None:
+    """Threads of the same memory that are on CPUs begin again what they were in; `cpu`: only on that one."""
+    for other in task.kernel.tasks.values():
+        on_cpu = other.running_since is not None and (cpu is None or other.cpu.number == cpu)
+        if on_cpu and other is not task and other.mm is task.mm and other.rseq is not None:
+            other.rseq.stale = True
+            task.kernel.scheduler.interrupt(other)

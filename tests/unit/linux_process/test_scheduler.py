@@ -140,6 +140,8 @@ class Machine:
 
 
 class Task(SimpleNamespace):
+    rseq = None
+
     def __hash__(self) -> int:
         return int(self.tid)
 

@@ -71,7 +71,7 @@ def test_false_sharing_costs_every_core_time(built: tuple[str, Path]) -> None:
     for core, times in SLOWER[built[0]].items():
         near, far = (run(built, distance, core=core) for distance in ("32", "128"))
         assert cycles(near) > times * cycles(far), core
-        assert total(near, Probe.INST_RETIRED) == pytest.approx(total(far, Probe.INST_RETIRED), abs=100)
+        assert total(near, Probe.INST_RETIRED) == pytest.approx(total(far, Probe.INST_RETIRED), abs=200)
 
 
 def test_one_cpu_has_nobody_to_share_with(built: tuple[str, Path]) -> None:

@@ -34,7 +34,7 @@ class MachineConfig:
     isolated: bool = False  # nothing of the host is there but what is bound
     cpus: int = 1
     quantum: int = QUANTUM_CYCLES  # cycles by which busy CPUs may be apart
-    schedule_seed: int | None = None  # None: the interleaving that is documented; else one drawn by this
+    schedule_seed: int | None = None  # draws the interleaving; None: 0 for several CPUs, nothing drawn for one
     most_tasks: int = MOST_TASKS  # processes and threads that there may be at once
     most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
     most_ns: int | None = None  # of its own time

@@ -95,7 +95,9 @@ class Kernel:
         self.tracepoints = Tracepoints()
         self.costs = config.core.kernel
         self._takes_time = config.core.model is not None or self.costs != KernelCosts()
-        choices = Choices(config.schedule_seed)
+        # CPUs in step with each other can starve a thread: one that looks for a lock always just before it is free.
+        drawn = config.schedule_seed is not None or len(cpus) > 1
+        choices = Choices(config.schedule_seed or 0 if drawn else None)
         self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices, caches)
         self.tasks: dict[int, Task] = {}
         self.futexes = Futexes()

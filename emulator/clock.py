@@ -12,12 +12,15 @@ class Clock:
     """Cycles to nanoseconds. All CPUs count from one beginning, at one frequency, idle or not.
 
     `cycles` gives those of the CPU for which the machine works at the moment; the scheduler sets it. `frequency_hz` is
-    the core's.
+    the core's. `realtime_at_boot_ns`: since 1970, UTC.
     """
 
-    def __init__(self, cycles: Callable[[], int], frequency_hz: int) -> None:
+    def __init__(
+        self, cycles: Callable[[], int], frequency_hz: int, realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
+    ) -> None:
         self.cycles = cycles
         self.frequency_hz = frequency_hz
+        self._realtime_at_boot_ns = realtime_at_boot_ns
         self._shown_ns = 0
 
     def at(self, cycles: int) -> int:
@@ -33,7 +36,7 @@ class Clock:
         return MONOTONIC_AT_BOOT_NS + self.cycles() * 1_000_000_000 // self.frequency_hz
 
     def realtime_ns(self) -> int:
-        return REALTIME_AT_BOOT_NS + self.elapsed_ns()
+        return self._realtime_at_boot_ns + self.elapsed_ns()
 
     def ahead_ns(self) -> int:
         """How far a guest's clocks are ahead of this CPU's: what one CPU has shown, no other takes back."""

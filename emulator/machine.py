@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from emulator._native import PhysicalMemory, SharedCaches
-from emulator.clock import Clock
+from emulator.clock import REALTIME_AT_BOOT_NS, Clock
 from emulator.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
 from emulator.linux.binds import Bind
@@ -38,6 +38,7 @@ class MachineConfig:
     most_tasks: int = MOST_TASKS  # processes and threads that there may be at once
     most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
     most_ns: int | None = None  # of its own time
+    realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS  # since 1970, UTC
 
 
 class Machine:
@@ -52,7 +53,7 @@ class Machine:
         shared = SharedCaches(model, config.cpus) if model is not None and config.cpus > 1 else None
         self.cpus = [Cpu(number, config.isa, self.memory, model, shared) for number in range(config.cpus)]
         core = self.cpus[0].core
-        self.clock = Clock(lambda: core.cycles, config.core.frequency_hz)
+        self.clock = Clock(lambda: core.cycles, config.core.frequency_hz, config.realtime_at_boot_ns)
         self.kernel = Kernel(config, self.memory, self.cpus, self.clock, shared)
         self.limits = RunLimits(
             self.kernel,

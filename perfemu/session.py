@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.core_layers import is_file
 from emulator.cpu import Cpu
 from emulator.linux.binds import Bind
@@ -74,6 +75,7 @@ class GuestSettings:
     most_tasks: int = MOST_TASKS
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
+    realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
 
     @property
     def space(self) -> Namespace:
@@ -186,6 +188,7 @@ class Session:
             most_tasks=settings.most_tasks,
             most_instructions=settings.most_instructions,
             most_ns=settings.most_ns,
+            realtime_at_boot_ns=settings.realtime_at_boot_ns,
         )
         try:
             machine = Machine(config)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import time
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
+from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
@@ -68,6 +71,13 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         type=_seed,
         help="schedule otherwise: another N, another interleaving, the same each time",
     )
+    group.add_argument(
+        "--date",
+        metavar="WHEN",
+        type=_date,
+        default=REALTIME_AT_BOOT_NS,
+        help="of the guest's clock at its start, UTC: 2026-11-20T09:30, @SECONDS, now [2023-11-14T22:13:20]",
+    )
     group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after S seconds of simulated time")
     group.add_argument("--max-instructions", metavar="N", type=positive_int, help="stop after N instructions")
     group.add_argument(
@@ -98,6 +108,23 @@ def _seed(text: str) -> int:
         return int(text, 0)
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+
+
+def _date(text: str) -> int:
+    """Nanoseconds since 1970, UTC."""
+    if text == "now":
+        return time.time_ns()
+    try:
+        if text.startswith("@"):
+            since_1970 = int(text[1:])
+        else:
+            when = datetime.fromisoformat(text)
+            since_1970 = int((when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"'{text}' is no date: 2026-11-20, 2026-11-20T09:30, @SECONDS, now") from None
+    if not 0 <= since_1970 < 1 << 33:
+        raise argparse.ArgumentTypeError(f"{text} is not within 1970..2242")
+    return since_1970 * 1_000_000_000
 
 
 def _seconds(text: str) -> int:
@@ -183,6 +210,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_tasks=options.max_tasks,
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
+        realtime_at_boot_ns=options.date,
     )
 
 

@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 import require
 from end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
+from end_to_end.hosts import Host, everywhere, hosts_of, other_work
 from guests import DIRECTORY, ISAS
-
-OTHER_ENVIRONMENT = {
-    "PATH": ENVIRONMENT["PATH"], "HOME": "/nonexistent", "USER": "somebody", "LOGNAME": "somebody", "LANG": "C",
-    "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "1", "COLUMNS": "40", "TERM": "xterm", "FILLER": "x" * 5000,
-    "PYTHONIOENCODING": "latin-1", "XDG_CACHE_HOME": "/nonexistent",
-}  # fmt: skip
-if str(PERFEMU).isascii():  # otherwise Python itself does not start so
-    OTHER_ENVIRONMENT |= {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-
-
-@dataclass(frozen=True)
-class Host:
-    """What may differ between two runs."""
-
-    name: str
-    cwd: str = "/"
-    environment: dict[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
-    before: Callable[[], None] | None = None
-
-
-def _other_limits() -> None:
-    os.umask(0o077)
-    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.nice(5)
 
 
 @pytest.fixture(scope="module")
@@ -58,28 +29,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hosts(directory: Path) -> list[Host]:
-    return [
-        Host("plain"),
-        Host("in the program's directory", str(directory), OTHER_ENVIRONMENT),
-        Host("above it", str(directory.parent), {**ENVIRONMENT, "PYTHONHASHSEED": "77"}, _other_limits),
-    ]
-
-
-def everywhere(
-    hosts: list[Host], *arguments: str | Path, data: Path | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    """Run the command on all hosts; all that comes out must be the same."""
-    results = []
-    for host in hosts:
-        if data is not None:
-            data.unlink(missing_ok=True)
-        done = perfemu(*arguments, cwd=host.cwd, environment=host.environment, before=host.before)
-        results.append((done.returncode, done.stdout, done.stderr, data.read_bytes() if data is not None else b""))
-    for host, result in zip(hosts[1:], results[1:], strict=True):
-        for what, one, other in zip(("status", "stdout", "stderr", "perf.data"), results[0], result, strict=True):
-            assert one == other, f"{what} differs {host.name}"
-    assert results[0][0] == 0, results[0][2]
-    return done
+    return hosts_of(directory)
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -118,20 +68,11 @@ def test_dynamic_programs_and_what_they_see(hosts: list[Host], directory: Path, 
     everywhere(hosts, "run", "/usr/bin/stat", "-f", text, "/")
 
 
-def test_a_busy_host(directory: Path, hosts: list[Host], busy: None, tmp_path: Path) -> None:
+def test_a_busy_host(directory: Path, hosts: list[Host], tmp_path: Path) -> None:
     data = tmp_path / "perf.data"
-    everywhere(hosts[:2], "record", "-o", data, directory / "aarch64.elf", data=data)
-    everywhere(hosts[:2], "stat", directory / "x86_64.elf")
-
-
-@pytest.fixture
-def busy() -> Iterator[None]:
-    """Two processes that take all the CPU they can get."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    yield
-    for process in processes:
-        process.kill()
-        process.wait()
+    with other_work():
+        everywhere(hosts[:2], "record", "-o", data, directory / "aarch64.elf", data=data)
+        everywhere(hosts[:2], "stat", directory / "x86_64.elf")
 
 
 def test_how_a_pipe_delivers() -> None:

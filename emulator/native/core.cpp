@@ -85,7 +85,10 @@ void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
     if (blocks_.use_slots_of(*space_)) unlink_successors();
     seen_space_generation_ = space_->generation();
     seen_watch_generation_ = memory_->watch_generation();
-    if (model_) model_->addresses->set_address_space(*space_);
+    if (model_) {
+        model_->addresses->set_address_space(*space_);
+        model_->memory.set_address_space(space_);
+    }
     uc_ctl_flush_tlb(engine_);
 }
 
@@ -182,7 +185,10 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (interrupt_raised()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;
     refresh_translations();
-    if (model_) model_->addresses->notice_mappings();
+    if (model_) {
+        model_->addresses->notice_mappings();
+        model_->memory.notice_mappings();
+    }
     plan();
     exit_ = Exit::NONE;
     GuardedTranslation guarded(*space_);

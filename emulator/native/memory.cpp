@@ -29,19 +29,20 @@ void PhysicalMemory::check(Frame frame, uint32_t count) const {
 
 Frame PhysicalMemory::allocate(uint32_t count) {
     if (count == 0 || used_frames_ + table_frames_ + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
+    const FrameState state{.references = 1, .allocation = ++allocations_};
     for (auto run = free_.begin(); run != free_.end(); ++run) {
         auto [first, length] = *run;
         if (length < count) continue;
         free_.erase(run);
         if (length > count) free_[first + count] = length - count;
-        for (Frame frame = first; frame < first + count; frame++) frames_[frame] = FrameState{.references = 1};
+        for (Frame frame = first; frame < first + count; frame++) frames_[frame] = state;
         std::memset(host(first), 0, count * PAGE_SIZE);
         used_frames_ += count;
         return first;
     }
     if (frames_.size() + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
     auto first = static_cast<Frame>(frames_.size());
-    frames_.resize(first + count, FrameState{.references = 1});
+    frames_.resize(first + count, state);
     used_frames_ += count;
     return first;
 }

@@ -36,6 +36,8 @@ class PhysicalMemory {
     void retain(Frame frame, uint32_t count);
     void release(Frame frame, uint32_t count);
     uint32_t references(Frame frame) const { return frames_.at(frame).references; }
+    // Which allocation it was that gave the frame to who has it now: no two have the same number.
+    uint64_t allocation(Frame frame) const { return frames_.at(frame).allocation; }
 
     uint8_t* host(Frame frame) { return arena_ + (uint64_t{frame} << PAGE_SHIFT); }
     void check(Frame frame, uint32_t count) const;
@@ -79,6 +81,7 @@ class PhysicalMemory {
   private:
     struct FrameState {
         uint32_t references = 0;
+        uint64_t allocation = 0;
         bool holds_code = false;
         bool executable = false;
         bool changeable = false;
@@ -91,6 +94,7 @@ class PhysicalMemory {
     std::map<Frame, uint32_t> free_;  // runs of frames that were in use before: first frame, length
     uint64_t used_frames_ = 0;
     uint64_t table_frames_ = 0;
+    uint64_t allocations_ = 0;
     uint64_t code_generation_ = 0;
     uint64_t watch_generation_ = 0;
     uint64_t spaces_ = 0;

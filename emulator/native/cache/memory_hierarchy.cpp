@@ -136,11 +136,14 @@ bool MemorySystem::take_from_inner(unsigned depth, uint64_t line, bool written_b
         bool was_dirty = cache->flags[slot] & DIRTY;
         if (was_dirty && written_back && cache != l1i_.get()) count(write_back);
         dirty |= was_dirty;
+        if (cache == l1d_.get()) {
+            loads_.clear_slot(slot, line);
+            stores_.clear_slot(slot, line);
+        } else if (cache == l1i_.get()) {
+            fetches_.clear_slot(slot, line);
+        }
         cache->take_out(slot);
     };
-    loads_.clear(line);
-    stores_.clear(line);
-    fetches_.clear(line);
     take(l1i_.get(), Probe::L1D_WRITE_BACK);
     take(l1d_.get(), Probe::L1D_WRITE_BACK);
     for (unsigned inner = 0; inner < std::min(depth, first_shared_); ++inner)
@@ -160,9 +163,9 @@ bool MemorySystem::demote(uint64_t line, uint64_t cycle) {
         bool was_dirty = cache->flags[slot] & DIRTY;
         if (was_dirty && cache != l1i_.get()) count(write_back);
         dirty |= was_dirty;
+        if (cache == l1d_.get()) stores_.clear_slot(slot, line);
         cache->flags[slot] = static_cast<uint8_t>((cache->flags[slot] | SHARED) & ~DIRTY);
     };
-    stores_.clear(line);
     share(l1i_.get(), Probe::L1D_WRITE_BACK);
     share(l1d_.get(), Probe::L1D_WRITE_BACK);
     for (auto& level : private_) share(level.get(), level->write_back);

@@ -95,6 +95,36 @@ MemorySystem::~MemorySystem() = default;
 
 // --- addresses ---
 
+void MemorySystem::set_address_space(const std::shared_ptr<AddressSpace>& space) {
+    space_ = space;
+    space_number_ = shared_->names().enter(space);
+    if (named_) forget_shortcuts();
+    notice_mappings();
+}
+
+void MemorySystem::notice_mappings() {
+    const PageNames& names = shared_->names();
+    if (!names.several() || !space_) return;
+    if (named_ && seen_mappings_ == space_->generation() && seen_names_ == names.generation()) return;
+    named_ = true;
+    forget_shortcuts();
+}
+
+// They lead from virtual addresses of one space.
+void MemorySystem::forget_shortcuts() {
+    for (Shortcuts* shortcuts : {&loads_, &stores_, &fetches_, &data_pages_, &fetch_pages_}) shortcuts->forget_all();
+    newest_pages_.assign(newest_pages_.size(), NO_LINE);
+    named_pages_.fill({});
+    seen_mappings_ = space_->generation();
+    seen_names_ = shared_->names().generation();
+}
+
+uint64_t MemorySystem::name(uint64_t page) {
+    NamedPage& known = named_pages_[page % named_pages_.size()];
+    if (known.page != page) known = {page, shared_->names().name(*space_, space_number_, page)};
+    return known.name;
+}
+
 uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
     if (!dtlb_) {
         data_pages_.set(address >> PAGE_SHIFT, 0);
@@ -128,23 +158,24 @@ uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Pr
         pages.make_newest(page);
         return std::max(cycle, pages.arrival(shortcut));
     }
-    uint32_t slot = tlb.find(page);
+    const uint64_t tag = in_tlbs(page);
+    uint32_t slot = tlb.find(tag);
     bool hit = slot != TagArray::NOWHERE;
     if (hit) {
         tlb.use(slot, ++now_);
     } else {
         if (request != Request::PREFETCH) count(refill);
-        uint64_t arrival = look_further(request, page, cycle);
+        uint64_t arrival = look_further(request, tag, cycle);
         translated_by_ = std::max(translated_by_, arrival);
-        slot = tlb.room(page);
+        slot = tlb.room(tag);
         if (tlb.tag(slot) != TagArray::NO_TAG) {
-            pages.clear(tlb.tag(slot));
+            pages.clear_slot(slot, tlb.tag(slot));
             tlb.take_out(slot);
         }
-        tlb.fill(slot, page, ++now_, arrival);
+        tlb.fill(slot, tag, ++now_, arrival);
     }
-    pages.age(page);
-    if (hit || tlb.fill_is_use()) pages.set(page, slot);
+    pages.age(tag);
+    if (hit || tlb.fill_is_use()) pages.set(page, slot, tag);
     return std::max(cycle, tlb.arrival[slot]);
 }
 
@@ -170,10 +201,12 @@ uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cyc
 uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
     static constexpr uint64_t ENTRIES = 0xFFFF'8000'0000'0000;  // where no program has data
     static constexpr uint64_t ENTRY_BYTES = 8;
+    static constexpr unsigned TABLES_OF_A_SPACE = 40;  // bits of address
     static constexpr Probe WALK[] = {Probe::ITLB_WALK, Probe::DTLB_WALK_LOAD, Probe::DTLB_WALK_STORE};
     uint64_t end = cycle + walk_latency_;
     if (walk_reads_) {
-        uint64_t line = (ENTRIES + page * ENTRY_BYTES) >> line_shift_;
+        uint64_t entry = ENTRIES + (page & PageNames::PAGES) * ENTRY_BYTES;
+        uint64_t line = (entry ^ page >> PageNames::PAGE_BITS << TABLES_OF_A_SPACE) >> line_shift_;
         Arrival arrival = obtain_from(0, line, Request::LOAD, 0, end, false);
         if (outer_[0]->inclusion == Inclusion::EXCLUSIVE) insert(0, line, arrival.flags, end, arrival.cycle);
         end = arrival.cycle;
@@ -214,7 +247,7 @@ uint64_t MemorySystem::access_data(Request request, uint64_t address, uint32_t s
 uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle) {
     Cache& cache = *l1d_;
     bool stores = request == Request::STORE;
-    uint64_t line = address >> line_shift_;
+    uint64_t named = in_caches(address), line = named >> line_shift_;
     count(stores ? Probe::L1D_ACCESS_STORE : Probe::L1D_ACCESS_LOAD);
     uint32_t slot = cache.find(line);
     bool hit = slot != TagArray::NOWHERE, first_use = false;
@@ -229,7 +262,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         cache.use(slot, ++now_);
         if (stores) ready = std::max(ready, write_hit(slot, line, cycle));
     } else if (plain_) {
-        return miss_plainly(request, line, pc, cycle);
+        return miss_plainly(request, address, line, pc, cycle);
     } else if (stores && !write_allocate_) {
         ready = write_past(line, pc, cycle);
     } else {
@@ -248,17 +281,17 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         loads_.age(line);
         stores_.age(line);
         if (hit || cache.fill_is_use()) {
-            loads_.set(line, slot);
-            if (writes_silently(cache.flags[slot])) stores_.set(line, slot);
+            loads_.set(address >> line_shift_, slot, line);
+            if (writes_silently(cache.flags[slot])) stores_.set(address >> line_shift_, slot, line);
         }
     }
-    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {address, line, pc, hit, first_use});
+    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {named, line, pc, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }
 
 // A miss where nobody listens and nothing is in the way, see plain_: what access_line would do then, on a short way.
-uint64_t MemorySystem::miss_plainly(Request request, uint64_t line, uint64_t pc, uint64_t cycle) {
+uint64_t MemorySystem::miss_plainly(Request request, uint64_t address, uint64_t line, uint64_t pc, uint64_t cycle) {
     bool stores = request == Request::STORE;
     count(stores ? Probe::L1D_REFILL_STORE : Probe::L1D_REFILL_LOAD);
     OuterCache& outer = *outer_[0];
@@ -275,16 +308,16 @@ uint64_t MemorySystem::miss_plainly(Request request, uint64_t line, uint64_t pc,
     slot = cache.room(line);
     uint64_t old = cache.tag(slot);
     if (old != NO_LINE) {
-        loads_.clear(old);
-        stores_.clear(old);
+        loads_.clear_slot(slot, old);
+        stores_.clear_slot(slot, old);
         if (cache.flags[slot] & DIRTY) {
             count(Probe::L1D_WRITE_BACK);
             write_back(0, old, cycle);
         }
     }
     cache.fill(slot, line, stores && write_policy_ == WritePolicy::BACK ? DIRTY : uint8_t{0}, ++now_, arrival);
-    loads_.set(line, slot);
-    if (writes_silently(cache.flags[slot])) stores_.set(line, slot);
+    loads_.set(address >> line_shift_, slot, line);
+    if (writes_silently(cache.flags[slot])) stores_.set(address >> line_shift_, slot, line);
     return arrival;
 }
 
@@ -316,7 +349,7 @@ uint64_t MemorySystem::write_past(uint64_t line, uint64_t pc, uint64_t cycle) {
 void MemorySystem::prefetch(uint64_t address, uint64_t cycle) {
     if (!l1d_) return;
     uint64_t start = translate_data(Request::PREFETCH, address, cycle);
-    prefetch_into({address >> line_shift_, 0, IN_L1D}, start);
+    prefetch_into({in_caches(address) >> line_shift_, 0, IN_L1D}, start);
     if (!wanted_.empty()) run_prefetches(start);
 }
 
@@ -327,8 +360,8 @@ uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival,
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
-        loads_.clear(old);
-        stores_.clear(old);
+        loads_.clear_slot(slot, old);
+        stores_.clear_slot(slot, old);
         if (old_flags & DIRTY) count(Probe::L1D_WRITE_BACK);
         pass_on(0, old, old_flags, cycle);
     }
@@ -344,7 +377,7 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
     cycle = translate_fetch(address, cycle);
     if (!l1i_) return cycle;
     Cache& cache = *l1i_;
-    uint64_t line = address >> line_shift_;
+    uint64_t named = in_caches(address), line = named >> line_shift_;
     count(Probe::L1I_ACCESS);
     uint32_t slot = cache.find(line);
     bool hit = slot != TagArray::NOWHERE, first_use = false;
@@ -365,8 +398,8 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
         ready = arrival.cycle;
     }
     fetches_.age(line);
-    if (hit || cache.fill_is_use()) fetches_.set(line, slot);
-    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {address, line, address, hit, first_use});
+    if (hit || cache.fill_is_use()) fetches_.set(address >> line_shift_, slot, line);
+    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {named, line, address, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }
@@ -378,7 +411,7 @@ uint32_t MemorySystem::fill_instructions(uint64_t line, uint8_t flags, uint64_t 
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
-        fetches_.clear(old);
+        fetches_.clear_slot(slot, old);
         pass_on(0, old, old_flags, cycle);
     }
     cache.fill(slot, line, flags, ++now_, arrival);

@@ -2,7 +2,9 @@
 //
 // Tables of the core file: [l1i], [l1d], [l2], [llc], [memory], [itlb], [dtlb], [l2tlb], [page_walk], [coherence] and
 // [prefetcher.NAME]. A table that is missing costs nothing and counts nothing. Latencies are cycles from load to use,
-// in all; those of TLBs are added to them. Addresses are virtual, all lines of the same size.
+// in all; those of TLBs are added to them. Lines are all of the same size. Addresses are virtual; with one address
+// space lines are called by them, with several by what is in memory (PageNames), and what translations are of one space
+// only.
 #pragma once
 
 #include <algorithm>
@@ -101,6 +103,11 @@ class MemorySystem {
     }
     // By an instruction: brings the line, counts as no access.
     void prefetch(uint64_t address, uint64_t cycle);
+
+    // The space in which the core executes from now on. Until it is told, there is one without pages.
+    void set_address_space(const std::shared_ptr<AddressSpace>& space);
+    // Before the core executes: pages may have been mapped otherwise.
+    void notice_mappings();
 
     uint32_t fetch_line_bytes() const { return 1u << line_shift_; }
     // Of hits; 0 where there is no such cache.
@@ -201,8 +208,16 @@ class MemorySystem {
 
     uint64_t access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
                          uint32_t elements);
+    // The address by which caches know what a virtual one leads to.
+    uint64_t in_caches(uint64_t address) {
+        return named_ ? name(address >> PAGE_SHIFT) << PAGE_SHIFT | (address & ((1 << PAGE_SHIFT) - 1)) : address;
+    }
+    uint64_t name(uint64_t page);
+    // What TLBs call a page: the space's own.
+    uint64_t in_tlbs(uint64_t page) const { return named_ ? page | space_number_ << PageNames::PAGE_BITS : page; }
+    void forget_shortcuts();
     uint64_t access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle);
-    uint64_t miss_plainly(Request request, uint64_t line, uint64_t pc, uint64_t cycle);
+    uint64_t miss_plainly(Request request, uint64_t address, uint64_t line, uint64_t pc, uint64_t cycle);
     uint64_t access_instructions(uint64_t address, uint64_t cycle);
     uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
     uint64_t translate_fetch(uint64_t address, uint64_t cycle);
@@ -271,6 +286,16 @@ class MemorySystem {
     uint64_t walk_latency_ = 0;
     bool walk_reads_ = false;
     std::shared_ptr<SharedMemory> shared_;
+
+    struct NamedPage {
+        uint64_t page = NO_LINE;
+        uint64_t name = 0;
+    };
+    std::shared_ptr<AddressSpace> space_;
+    uint64_t space_number_ = 0;
+    bool named_ = false;  // lines are called by PageNames
+    uint64_t seen_mappings_ = 0, seen_names_ = 0;
+    std::array<NamedPage, 256> named_pages_;  // as far as they are known
     std::vector<Wanted> wanted_;
     std::vector<uint64_t> lines_;  // what a prefetcher has just asked for
 };

@@ -8,6 +8,7 @@
 
 #include "cache/cache.hpp"
 #include "cache/miss_queue.hpp"
+#include "cache/page_names.hpp"
 #include "config.hpp"
 
 namespace perfemu {
@@ -27,6 +28,7 @@ class SharedMemory {
     // Called by MemorySystem's constructor; returns the core's number.
     unsigned join(MemorySystem* core);
 
+    PageNames& names() { return names_; }
     bool coherent() const { return core_limit_ > 1; }
     std::vector<std::unique_ptr<OuterCache>>& caches() { return caches_; }
     bool has_memory() const { return has_memory_; }
@@ -84,6 +86,7 @@ class SharedMemory {
     uint64_t coherence_latency_ = 0;
     uint64_t returns_ = 0;
     MemoryChannel channel_;
+    PageNames names_;
     std::unordered_map<uint64_t, Holders> holders_;  // by line; looked up, never walked
 };
 

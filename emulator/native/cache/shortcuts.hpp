@@ -46,9 +46,15 @@ class Shortcuts {
     void make_newest(uint64_t tag) { newest_[tag & newest_mask_] = tag; }
     uint64_t arrival(Entry entry) const { return arrival_[entry & SLOT_MASK]; }
 
-    void set(uint64_t tag, uint32_t slot) {
+    void set(uint64_t tag, uint32_t slot) { set(tag, slot, tag); }
+    // The same where the array has another tag for it: then one tag leads to a slot, the last that did.
+    void set(uint64_t tag, uint32_t slot, uint64_t in_array) {
         if (!array_ || tag > MOST_TAG) return;
-        if (!recent_.empty()) recent_[array_->set(tag)] = tag;
+        if (!shown_.empty()) {
+            if (shown_[slot] != tag) clear(shown_[slot]);
+            shown_[slot] = tag;
+        }
+        if (!recent_.empty()) recent_[array_->set(in_array)] = tag;
         Entry& entry = entries_[place(tag)];
         forget_newest(entry >> (SLOT_BITS + 1));
         entry = (tag << 1 | VALID) << SLOT_BITS | slot;
@@ -59,7 +65,16 @@ class Shortcuts {
         Entry& entry = entries_[place(tag)];
         if (difference(entry, tag) == 0) entry = 0;
     }
-    // A tag is used or filled: its set's former shortcut is none any more.
+    // What leads to a slot, whose tag in the array this is.
+    void clear_slot(uint32_t slot, uint64_t in_array) { clear(shown_.empty() ? in_array : shown_[slot]); }
+    // From now on the array's tags are other ones; and nothing leads anywhere.
+    void forget_all() {
+        std::ranges::fill(entries_, 0);
+        std::ranges::fill(newest_, TagArray::NO_TAG);
+        std::ranges::fill(recent_, TagArray::NO_TAG);
+        if (array_) shown_.assign(array_->slots(), TagArray::NO_TAG);
+    }
+    // A tag of the array is used or filled: its set's former shortcut is none any more.
     void age(uint64_t tag) {
         newest_[tag & newest_mask_] = TagArray::NO_TAG;
         if (!recent_.empty()) clear(recent_[array_->set(tag)]);
@@ -89,6 +104,7 @@ class Shortcuts {
     const uint64_t* arrival_ = nullptr;
     uint64_t spread_ = 0;
     std::vector<uint64_t> recent_;  // by set; empty if every tag may be a shortcut
+    std::vector<uint64_t> shown_;   // by slot: what led there last; empty if that is always the array's tag
 };
 
 }  // namespace perfemu

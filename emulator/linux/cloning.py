@@ -86,6 +86,7 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
         policy=parent.policy,
         priority=parent.priority,
         nice=parent.nice,
+        io_priority=parent.io_priority,
     )
     if parent.rseq is not None and not flags & CLONE_VM:  # a thread registers its own
         child.rseq = replace(parent.rseq)

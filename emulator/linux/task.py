@@ -325,6 +325,7 @@ class Task:
     policy: int = 0  # SCHED_OTHER
     priority: int = 0
     nice: int = 0
+    io_priority: int = 0  # as ioprio_set(2) writes it
     # what the scheduler and the kernel note of it
     state: TaskState = TaskState.RUNNABLE
     registers: RegisterState | None = None  # as they were when another task came onto its core

@@ -21,6 +21,7 @@ from emulator.linux.socket_addresses import Address as SocketAddress
 from emulator.linux.socket_messages import Message
 from emulator.linux.socket_options import SO_PASSCRED
 from emulator.linux.sockets import SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, scatter, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
@@ -77,10 +78,16 @@ def _waits(socket: Socket, flags: int) -> bool:
     return not (socket.flags & O_NONBLOCK or flags & MSG_DONTWAIT)
 
 
-def _each(task: Task, headers: int, count: int, move: Callable[[Header, int], Sleeping[int]]) -> Sleeping[int]:
+def _each(
+    task: Task,
+    headers: int,
+    count: int,
+    move: Callable[[Header, int], Sleeping[int]],
+    is_over: Callable[[], bool] = lambda: False,
+) -> Sleeping[int]:
     """Move the messages of an array of struct mmsghdr; how many. `move` has a message's header and its number.
 
-    An error after the first message is the next call's.
+    An error after the first message is the next call's. `is_over` is asked behind each.
     """
     for number in range(min(count, MAX_VECTORS)):
         at = headers + number * MULTIPLE_BYTES
@@ -91,6 +98,8 @@ def _each(task: Task, headers: int, count: int, move: Callable[[Header, int], Sl
                 return number
             raise
         task.mm.write(at + MESSAGE_HEADER.size, moved.to_bytes(4, "little"))
+        if is_over():
+            return number + 1
     return min(count, MAX_VECTORS)
 
 
@@ -328,19 +337,26 @@ def recvmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleepi
     return (yield from _receive_message(task, socket, Header.read(task, header), flags))
 
 
-@syscall(aarch64=243, x86_64=299, support=Support.PARTIAL, note="no timeout: EINVAL; " + NO_URGENT_DATA)
+@syscall(aarch64=243, x86_64=299, support=Support.PARTIAL, note=NO_URGENT_DATA)
 def recvmmsg(
     task: Task, descriptor: int, headers: Address, count: UInt, flags: UInt, timeout: Address
 ) -> Sleeping[int]:
-    """recvmmsg(2)"""
+    """recvmmsg(2). As in Linux the timeout is looked at behind each message, and what is left of it is told."""
     socket = socket_at(task, descriptor)
     _check_flags(task, flags, RECEIVE_FLAGS)
+    until_ns = None
     if timeout:
-        task.kernel.name_once("the timeout of recvmmsg is not modelled (EINVAL)")
-        raise LinuxError(EINVAL, "a timeout of recvmmsg")
+        until_ns = task.clock.elapsed_ns() + Timespec.unpack(task.mm.read(timeout, Timespec.SIZE)).ns()
 
     def receive(header: Header, number: int) -> Sleeping[int]:
         only_there = MSG_DONTWAIT if number and flags & MSG_WAITFORONE else 0
         return _receive_message(task, socket, header, flags | only_there)
 
-    return _each(task, headers, count, receive)
+    def is_over() -> bool:
+        return until_ns is not None and task.clock.elapsed_ns() >= until_ns
+
+    received = yield from _each(task, headers, count, receive, is_over)
+    if until_ns is not None:
+        left_ns = max(0, until_ns - task.clock.elapsed_ns())
+        task.mm.write(timeout, Timespec.from_ns(left_ns).pack())
+    return received

@@ -64,7 +64,7 @@ def virtual(task: Scheduled, cycles: int) -> int:
 
 
 def may_preempt(woken: Scheduled, current: Scheduled) -> bool:
-    """Whether a task that wakes may take the CPU from another at all, both without real-time priority."""
-    if current.policy == SCHED_IDLE and woken.policy != SCHED_IDLE:
-        return True
-    return woken.policy not in (SCHED_BATCH, SCHED_IDLE)
+    """Whether a task that wakes may take the CPU from another because it has had less."""
+    if woken.policy == SCHED_OTHER:
+        return current.policy not in REAL_TIME
+    return woken.policy == SCHED_BATCH and current.policy == SCHED_IDLE

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.policies import SCHED_IDLE, SLEEPER_CREDIT_NS, WAKEUP_GRANULARITY_NS, may_preempt, rank, virtual
+from emulator.linux.policies import REAL_TIME, SCHED_IDLE, SLEEPER_CREDIT_NS, WAKEUP_GRANULARITY_NS, may_preempt, rank, virtual
 from emulator.linux.task import Task
 from emulator.linux.timers import FOREVER, Timers
 
@@ -47,8 +47,11 @@ class RunQueue:
 
     def arrive(self, task: Task) -> None:
         """... from sleep, from another CPU, or from nowhere."""
-        now = self._virtual_now()
-        task.virtual_cycles = min(max(task.virtual_cycles, now - self._credit_cycles), now + self._credit_cycles)
+        now, credit = self._virtual_now(), self._credit_cycles
+        if task.virtual_cycles < now - credit:
+            task.virtual_cycles = now - credit
+        elif task.virtual_cycles > now + credit:
+            task.virtual_cycles = now + credit
         self.insert(task)
 
     def welcome(self, task: Task) -> None:
@@ -56,10 +59,14 @@ class RunQueue:
         task.virtual_cycles = self._virtual_now() if self.current is None else self.virtual_time(self.current)
 
     def _virtual_now(self) -> int:
-        tasks = [self.current] if self.current is not None else []
-        tasks += self.waiting[:1]
-        if tasks and not any(rank(task) for task in tasks):
-            self._virtual_cycles = max(self._virtual_cycles, min(map(self.virtual_time, tasks)))
+        current = self.current
+        if current is None or current.policy in REAL_TIME:
+            return self._virtual_cycles
+        least = self.virtual_time(current)
+        if self.waiting and self.waiting[0].virtual_cycles < least:
+            least = self.waiting[0].virtual_cycles
+        if least > self._virtual_cycles:
+            self._virtual_cycles = least
         return self._virtual_cycles
 
     def virtual_time(self, task: Task) -> int:
@@ -76,7 +83,7 @@ class RunQueue:
     def preempts(self, woken: Task) -> bool:
         """Whether a task that has just woken takes the CPU before the current one's slice is over."""
         current = self.current
-        if current is None or rank(current) or rank(woken) or not may_preempt(woken, current):
+        if current is None or self.departing or not may_preempt(woken, current):
             return False
         if current.policy == SCHED_IDLE != woken.policy:
             return True

@@ -38,8 +38,12 @@ class RunQueue:
 
     def insert(self, task: Task, *, first: bool = False) -> None:
         """Behind all that go before it, and its equals; with `first` before those."""
-        waiting, own = self.waiting, _order(task)
-        if not first and (not waiting or _order(waiting[-1]) <= own):
+        waiting = self.waiting
+        if not waiting:
+            waiting.append(task)
+            return
+        own = _order(task)
+        if not first and _order(waiting[-1]) <= own:
             waiting.append(task)
             return
         place = (bisect_left if first else bisect_right)(waiting, own, key=_order)

@@ -97,9 +97,19 @@ class DescriptorInfoDirectory(DescriptorDirectory):
         ]  # fmt: skip
 
 
+class ProcessDirectory(VirtualDirectory):
+    """/proc/PID"""
+
+    __slots__ = ("process",)
+
+    def __init__(self, volume: Volume, process: Process) -> None:
+        super().__init__(volume)
+        self.process = process
+
+
 def process_directory(volume: Volume, task: Task, *, with_tasks: bool = True) -> VirtualDirectory:
     """/proc/PID, and without its threads /proc/PID/task/TID."""
-    directory = VirtualDirectory(volume)
+    directory = ProcessDirectory(volume, task.process) if with_tasks else VirtualDirectory(volume)
     for name, text in PROCESS_TEXTS.items():
         directory.add_text(name, _bound(text, task))
     for name, target in PROCESS_LINKS.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from emulator.linux.errors import EBADF, LinuxError
 from emulator.linux.file import O_RDWR, POLLHUP, POLLIN, File
+from emulator.linux.open_files import OpenDirectory
+from emulator.linux.process_directory import ProcessDirectory
 from emulator.linux.task import Process
 from emulator.linux.waiting import WaitQueue
 
@@ -33,3 +35,9 @@ def process_of(file: File) -> Process:
     if not isinstance(file, ProcessFile):
         raise LinuxError(EBADF, f"{file.path} is no pidfd")
     return file.process
+
+
+def signalled_by(file: File) -> Process:
+    """... for pidfd_send_signal(2), to which an open /proc/PID means a process, too (tgid_pidfd_to_pid())."""
+    node = file.dentry.node if isinstance(file, OpenDirectory) and file.dentry is not None else None
+    return node.process if isinstance(node, ProcessDirectory) else process_of(file)

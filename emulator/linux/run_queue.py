@@ -13,7 +13,15 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.policies import REAL_TIME, SCHED_IDLE, SLEEPER_CREDIT_NS, WAKEUP_GRANULARITY_NS, may_preempt, rank, virtual
+from emulator.linux.policies import (
+    REAL_TIME,
+    SCHED_IDLE,
+    SLEEPER_CREDIT_NS,
+    WAKEUP_GRANULARITY_NS,
+    may_preempt,
+    rank,
+    virtual,
+)
 from emulator.linux.task import Task
 from emulator.linux.timers import FOREVER, Timers
 

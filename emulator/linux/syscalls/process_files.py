@@ -8,7 +8,7 @@ from emulator.linux.cloning import CLONE_PIDFD
 from emulator.linux.errors import EFAULT, EINVAL, ESRCH, LinuxError
 from emulator.linux.file import O_NONBLOCK
 from emulator.linux.mapping import PAGE_SIZE
-from emulator.linux.process_files import ProcessFile, process_of
+from emulator.linux.process_files import ProcessFile, process_of, signalled_by
 from emulator.linux.signal import SI_USER, SignalInfo
 from emulator.linux.syscalls.input_output import MAX_BYTES, Piece, vectors
 from emulator.linux.syscalls.signals import check_signal, given_info, queued
@@ -34,7 +34,7 @@ def pidfd_send_signal(task: Task, descriptor: int, signal: int, info: Address, f
     """pidfd_send_signal(2)"""
     if flags:
         raise LinuxError(EINVAL, f"pidfd_send_signal flags {flags:#x}")
-    process = process_of(task.files.get(descriptor))
+    process = signalled_by(task.files.get(descriptor))
     if info:
         given = given_info(task, process.pid, signal, info)
         if int.from_bytes(task.mm.read(info, 4), "little", signed=True) != signal:

@@ -53,6 +53,12 @@ static void pidfds(void) {
     SHOW(syscall(SYS_PIDFD_SEND_SIGNAL, fd, 0, NULL, 0));
     SHOW(syscall(SYS_PIDFD_SEND_SIGNAL, fd, 99, NULL, 0));
     SHOW(syscall(SYS_PIDFD_SEND_SIGNAL, ends[0], 0, NULL, 0));
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", child);
+    int in_proc = open(path, O_RDONLY | O_DIRECTORY);
+    SHOW(syscall(SYS_PIDFD_SEND_SIGNAL, in_proc, 0, NULL, 0));
+    SHOW(syscall(SYS_PIDFD_GETFD, in_proc, 200, 0));
+    close(in_proc);
     int got = syscall(SYS_PIDFD_GETFD, fd, 200, 0);
     SHOW(got >= 0);
     SHOW(read(got, &c, 1));

@@ -56,9 +56,14 @@ class MemoryNode(Node):
 
     def charged(self) -> Self:
         """The node itself, counted in the machine's memory: the guest has made it. ENOSPC if there is no room."""
-        self.superblock.budget.take(NODE_BYTES)
-        self._charged_bytes = NODE_BYTES
+        count = NODE_BYTES + self._own_bytes()
+        self.superblock.budget.take(count)
+        self._charged_bytes = count
         return self
+
+    def _own_bytes(self) -> int:
+        """What it holds from its beginning to its end."""
+        return 0
 
     def __del__(self) -> None:
         self.superblock.budget.take(-self._charged_bytes)
@@ -167,6 +172,9 @@ class MemorySymlink(MemoryNode, Symlink):
 
     def _size(self) -> int:
         return len(os.fsencode(self._target))
+
+    def _own_bytes(self) -> int:
+        return self._size()
 
     def permits(self, wanted: int) -> bool:
         return True

@@ -10,6 +10,7 @@ from emulator.clock import REALTIME_AT_BOOT_NS, Clock
 from emulator.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
 from emulator.linux.binds import Bind
+from emulator.linux.file_tree import MOST_OUTPUT_BYTES
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program
 from emulator.run_limits import RunLimits
@@ -36,6 +37,7 @@ class MachineConfig:
     quantum: int = QUANTUM_CYCLES  # cycles by which busy CPUs may be apart
     schedule_seed: int | None = None  # draws the interleaving; None: 0 for several CPUs, nothing drawn for one
     most_tasks: int = MOST_TASKS  # processes and threads that there may be at once
+    most_output_bytes: int = MOST_OUTPUT_BYTES  # that the guest may write to the host's files and streams
     most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
     most_ns: int | None = None  # of its own time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS  # since 1970, UTC

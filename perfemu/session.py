@@ -15,6 +15,7 @@ from emulator.cpu import Cpu
 from emulator.linux.binds import Bind
 from emulator.linux.console import Console
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.file_tree import MOST_OUTPUT_BYTES
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program, ProgramError, identify
 from emulator.linux.task import Task
@@ -73,6 +74,7 @@ class GuestSettings:
     schedule_seed: int | None = None
     memory_bytes: int = MEMORY_BYTES
     most_tasks: int = MOST_TASKS
+    most_output_bytes: int = MOST_OUTPUT_BYTES  # that the guest may write to the host
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
@@ -186,6 +188,7 @@ class Session:
             schedule_seed=settings.schedule_seed,
             memory_bytes=settings.memory_bytes,
             most_tasks=settings.most_tasks,
+            most_output_bytes=settings.most_output_bytes,
             most_instructions=settings.most_instructions,
             most_ns=settings.most_ns,
             realtime_at_boot_ns=settings.realtime_at_boot_ns,

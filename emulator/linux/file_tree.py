@@ -62,6 +62,7 @@ from emulator.linux.nodes import (
     Directory,
     MemoryBudget,
     Node,
+    OutputBudget,
     Regular,
     Superblock,
     Symlink,
@@ -86,7 +87,8 @@ from emulator.linux.virtual_files import (
     trace_volume,
 )
 
-MEMORY_LIMIT_BYTES = 1 << 30  # of all files kept in memory
+MEMORY_LIMIT_BYTES = 1 << 30  # of all files kept in memory, and no more than half of the machine's memory
+MOST_OUTPUT_BYTES = 16 << 30  # that the guest may write to the host
 O_TMPFILE_BIT = 0o20000000  # __O_TMPFILE: O_TMPFILE is this and O_DIRECTORY
 KEPT_FLAGS = ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)  # what fcntl(F_GETFL) shows later
 
@@ -108,6 +110,8 @@ class FileTree:
         writable_paths: Iterable[str] = (),
         binds: Iterable[Bind] = (),
         isolated: bool = False,
+        memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
+        output_limit_bytes: int = MOST_OUTPUT_BYTES,
         owner: int = 0,
         overlay_path: str = "/tmp",
     ) -> None:
@@ -117,7 +121,9 @@ class FileTree:
         self.isolated = isolated or at_root is not None
         self.message = message
         self.open_flags = open_flags
-        self.superblock = Superblock(now, MemoryBudget(MEMORY_LIMIT_BYTES, message), owner, os.geteuid(), os.getegid())
+        budget = MemoryBudget(memory_limit_bytes, message, pages.reserve)
+        output = OutputBudget(output_limit_bytes, message)
+        self.superblock = Superblock(now, budget, output, owner, os.geteuid(), os.getegid())
         self.contents = Contents(pages)
         self.sockets = SocketNames()
         self.events = FileEvents()

@@ -106,8 +106,9 @@ class HostBody:
             return os.pread(self.descriptor, size, offset)
 
     def write_at(self, offset: int, data: bytes) -> int:
+        granted = self._superblock.output.take(len(data))
         with host_errors:
-            written = os.pwrite(self.descriptor, data, offset)
+            written = os.pwrite(self.descriptor, data[:granted], offset)
         self._changed()
         return written
 

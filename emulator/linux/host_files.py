@@ -257,6 +257,7 @@ class HostDirectory(HostNode, Directory):
         """EEXIST if the host has something there, a dangling symbolic link too."""
         self.check_writable()
         path = self._below(name)
+        self.superblock.output.take_name()
         body = HostBody(self.superblock, path, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions, may_write=True)
         body.set_mode(permissions)  # the guest's umask is in `permissions`; the host's must not be
         self._changed()
@@ -264,12 +265,14 @@ class HostDirectory(HostNode, Directory):
 
     def temporary(self, permissions: int) -> Regular:
         self.check_writable()
+        self.superblock.output.take_name()
         body = HostBody(self.superblock, self.path, os.O_TMPFILE | os.O_RDWR, permissions, may_write=True)
         return NamelessRegular(body)
 
     def create_directory(self, name: str, permissions: int) -> None:
         self.check_writable()
         path = self._below(name)
+        self.superblock.output.take_name()
         with host_errors:
             os.mkdir(path)
             os.chmod(path, permissions)
@@ -279,6 +282,7 @@ class HostDirectory(HostNode, Directory):
     def create_symlink(self, name: str, target: str) -> None:
         self.check_writable()
         path = self._below(name)
+        self.superblock.output.take_name()
         with host_errors:
             os.symlink(target, path)
         changed(self.superblock, os.lstat(path))
@@ -298,6 +302,7 @@ class HostDirectory(HostNode, Directory):
         if not isinstance(node, HostNode) or not node.may_write:
             raise LinuxError(EXDEV, f"{name}: a hard link to a file that the guest may not write would let it")
         node.check_writable()
+        self.superblock.output.take_name()
         with host_errors:
             os.link(node.path, self._below(name), follow_symlinks=False)
         self._changed()

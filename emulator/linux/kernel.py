@@ -19,7 +19,7 @@ from emulator.linux.choices import Choices
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.exceptions import REGISTERS, exception_info, fault_info
 from emulator.linux.file import Caller, File
-from emulator.linux.file_tree import FileTree
+from emulator.linux.file_tree import MEMORY_LIMIT_BYTES, FileTree
 from emulator.linux.futexes import Futexes
 from emulator.linux.ipc import Ipc
 from emulator.linux.job_control import KernelJobs
@@ -73,6 +73,8 @@ class Configuration(Protocol):
     def schedule_seed(self) -> int | None: ...
     @property
     def most_tasks(self) -> int: ...
+    @property
+    def most_output_bytes(self) -> int: ...
 
 
 class Kernel:
@@ -119,6 +121,8 @@ class Kernel:
             writable_paths=config.writable_paths,
             binds=config.binds,
             isolated=config.isolated,
+            memory_limit_bytes=min(MEMORY_LIMIT_BYTES, memory.size_bytes // 2),
+            output_limit_bytes=config.most_output_bytes,
         )
         self.file_tree.console.jobs = KernelJobs(self.tasks, self.scheduler)
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from emulator._native import AddressSpace, PhysicalMemory
@@ -262,7 +263,8 @@ class MemoryMap:
             file, holder = piece.file, piece.holder
             if file is not None and not self.mappings.shows(file, holder):
                 gone[file, holder] = piece
-            self._flush(piece)
+            with suppress(LinuxError):  # as Linux's write-back, which is nobody's call
+                self._flush(piece)
             self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
         for piece in gone.values():
             if piece.holder is not None:

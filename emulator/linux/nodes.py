@@ -9,7 +9,7 @@ from __future__ import annotations
 import stat as file_mode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics
 from emulator.linux.errors import EISDIR, ENOSPC, ENOTDIR, EROFS, LinuxError
@@ -68,10 +68,16 @@ class InodeNumbers:
 
 
 class MemoryBudget:
-    """How much file data the machine keeps in memory: what is written below /tmp, memfds and pipes."""
+    """How much file data the machine keeps in memory: what is written below /tmp, memfds and pipes.
 
-    def __init__(self, limit_bytes: int, message: Callable[[str], None]) -> None:
+    `reserve` takes it from the machine's memory, too; False where there is none left.
+    """
+
+    def __init__(
+        self, limit_bytes: int, message: Callable[[str], None], reserve: Callable[[int], bool] = lambda count: True
+    ) -> None:
         self.limit_bytes = limit_bytes
+        self._reserve = reserve
         self.used_bytes = 0
         self._message = message
         self._told = False
@@ -79,11 +85,44 @@ class MemoryBudget:
     def take(self, count: int) -> None:
         """Reserve `count` bytes (negative: give back). ENOSPC when there is no room, said once."""
         if count > 0 and self.used_bytes + count > self.limit_bytes:
-            if not self._told:
-                self._told = True
-                self._message(f"files in memory (/tmp, memfd) are full: the limit is {self.limit_bytes} bytes (ENOSPC)")
-            raise LinuxError(ENOSPC, f"{self.used_bytes} + {count} bytes of files in memory, limit {self.limit_bytes}")
+            self._refuse(count, f"the limit is {self.limit_bytes} bytes")
+        if count and not self._reserve(count):
+            self._refuse(count, "the machine's memory is used up (--memory)")
         self.used_bytes += count
+
+    def _refuse(self, count: int, why: str) -> NoReturn:
+        if not self._told:
+            self._told = True
+            self._message(f"files in memory (/tmp, memfd) are full: {why} (ENOSPC)")
+        raise LinuxError(ENOSPC, f"{self.used_bytes} + {count} bytes of files in memory: {why}")
+
+
+class OutputBudget:
+    """How much the guest may still write to the host: to files and standard streams, and as names of new files."""
+
+    NAME_BYTES = 4096  # what a new name counts as: it takes an inode of the host's
+
+    def __init__(self, limit_bytes: int, message: Callable[[str], None]) -> None:
+        self.limit_bytes = limit_bytes
+        self.used_bytes = 0
+        self._message = message
+        self._told = False
+
+    def take(self, count: int) -> int:
+        """How many of `count` bytes may be written. ENOSPC when none may, said once."""
+        granted = min(count, self.limit_bytes - self.used_bytes)
+        if granted < count and not self._told:
+            self._told = True
+            limit = f"{self.limit_bytes} bytes"
+            self._message(f"the guest has written {limit} to the host, and may not write more (ENOSPC; --max-output)")
+        if count and not granted:
+            raise LinuxError(ENOSPC, f"{self.used_bytes} bytes have been written to the host")
+        self.used_bytes += granted
+        return granted
+
+    def take_name(self) -> None:
+        """A new file, directory or link."""
+        self.take(self.NAME_BYTES)
 
 
 @dataclass(slots=True)
@@ -92,6 +131,7 @@ class Superblock:
 
     now: Callable[[], int]  # guest CLOCK_REALTIME in ns
     budget: MemoryBudget
+    output: OutputBudget
     owner: int  # the guest's uid and gid
     host_uid: int  # the host user's, shown to the guest as `owner`
     host_gid: int

@@ -115,6 +115,8 @@ class Contents:
 class OpenFile(NodeFile):
     """A regular file, open."""
 
+    writes_all = False  # where there is no room for all, none comes by waiting
+
     def __init__(self, body: Body, flags: int, path: str, contents: Contents) -> None:
         super().__init__(flags, path)
         self.body = body

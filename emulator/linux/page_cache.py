@@ -82,6 +82,10 @@ class PageCache:
                 raise
             return self._memory.allocate()
 
+    def reserve(self, count: int) -> bool:
+        """Bytes of the machine's memory that files in memory take (negative: give back), or False: there is no room."""
+        return self._memory.reserve(count) or (self._reclaim() and self._memory.reserve(count))
+
     def _reclaim(self) -> bool:
         """Free what can be freed; whether that was anything."""
         freed = False

@@ -37,6 +37,8 @@ PIPE_BYTES = 1 << 16  # pipe(7): what a pipe holds, and the most that a read of 
 class StandardStream(NodeFile):
     """One of the host descriptors that the user gave the guest. It is never closed, and never opened again by name."""
 
+    writes_all = False  # `write` writes all that it may
+
     def __init__(
         self,
         superblock: Superblock,
@@ -103,6 +105,7 @@ class StandardStream(NodeFile):
     def write(self, task: Caller, data: bytes) -> int:
         if self.is_terminal:
             self._console.note_output(data)
+        data = data[: self._superblock.output.take(len(data))]
         rest = data
         while True:
             try:
@@ -127,8 +130,9 @@ class StandardStream(NodeFile):
 
     def write_at(self, task: Caller, offset: int, data: bytes) -> int:
         self._check_seekable()
+        granted = self._superblock.output.take(len(data))
         with host_errors:
-            return os.pwrite(self._descriptor, data, offset)
+            return os.pwrite(self._descriptor, data[:granted], offset)
 
     def seek(self, offset: int, whence: int) -> int:
         self._check_seekable()

@@ -79,6 +79,7 @@ void bind_memory(nb::module_& module) {
         .def_prop_ro("size_bytes", &PhysicalMemory::size_bytes)
         .def_prop_ro("used_bytes", &PhysicalMemory::used_bytes)
         .def("allocate", &PhysicalMemory::allocate, nb::arg("count") = 1)
+        .def("reserve", &PhysicalMemory::reserve, nb::arg("bytes"))
         .def("retain", &PhysicalMemory::retain, nb::arg("frame"), nb::arg("count") = 1)
         .def("release", &PhysicalMemory::release, nb::arg("frame"), nb::arg("count") = 1)
         .def("references", &PhysicalMemory::references, nb::arg("frame"))

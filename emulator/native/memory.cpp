@@ -27,8 +27,16 @@ void PhysicalMemory::check(Frame frame, uint32_t count) const {
                                 std::to_string(uint64_t{frame} + count - 1) + " are not all allocated");
 }
 
+bool PhysicalMemory::reserve(int64_t bytes) {
+    if (bytes < 0 && reserved_bytes_ < static_cast<uint64_t>(-bytes))
+        throw std::logic_error("more memory is given back than was reserved");
+    if (bytes > 0 && room_bytes() < static_cast<uint64_t>(bytes)) return false;
+    reserved_bytes_ += bytes;
+    return true;
+}
+
 Frame PhysicalMemory::allocate(uint32_t count) {
-    if (count == 0 || used_frames_ + table_frames_ + count > size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
+    if (count == 0 || room_bytes() < count * PAGE_SIZE) throw std::bad_alloc();
     const FrameState state{.references = 1, .allocation = ++allocations_};
     for (auto run = free_.begin(); run != free_.end(); ++run) {
         auto [first, length] = *run;
@@ -48,7 +56,7 @@ Frame PhysicalMemory::allocate(uint32_t count) {
 }
 
 void PhysicalMemory::take_table() {
-    if (used_frames_ + table_frames_ >= size_bytes_ >> PAGE_SHIFT) throw std::bad_alloc();
+    if (room_bytes() < PAGE_SIZE) throw std::bad_alloc();
     table_frames_++;
 }
 

@@ -42,6 +42,10 @@ class PhysicalMemory {
     uint8_t* host(Frame frame) { return arena_ + (uint64_t{frame} << PAGE_SHIFT); }
     void check(Frame frame, uint32_t count) const;
 
+    // What the machine keeps elsewhere of its RAM, files in memory say: no frames are left for it. False if there is no
+    // room for `bytes` more. Negative: given back.
+    bool reserve(int64_t bytes);
+
     // A frame that has been fetched from holds translated code somewhere: changing or freeing it makes that stale.
     void mark_code(Frame frame) { frames_[frame].holds_code = true; }
     bool holds_code(Frame frame) const { return frames_[frame].holds_code; }
@@ -87,6 +91,7 @@ class PhysicalMemory {
         bool changeable = false;
     };
     void forget(Frame frame);
+    uint64_t room_bytes() const { return size_bytes_ - (used_frames_ + table_frames_) * PAGE_SIZE - reserved_bytes_; }
 
     uint64_t size_bytes_;
     uint8_t* arena_;
@@ -95,6 +100,7 @@ class PhysicalMemory {
     uint64_t used_frames_ = 0;
     uint64_t table_frames_ = 0;
     uint64_t allocations_ = 0;
+    uint64_t reserved_bytes_ = 0;
     uint64_t code_generation_ = 0;
     uint64_t watch_generation_ = 0;
     uint64_t spaces_ = 0;

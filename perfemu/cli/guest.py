@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from emulator.clock import REALTIME_AT_BOOT_NS
+from emulator.linux.file_tree import MOST_OUTPUT_BYTES
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
@@ -88,6 +89,13 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         help=f"processes and threads at once [{MOST_TASKS}]",
     )
     group.add_argument(
+        "--max-output",
+        metavar="SIZE",
+        type=_size,
+        default=MOST_OUTPUT_BYTES,
+        help=f"that the guest may write to files and streams of the host [{MOST_OUTPUT_BYTES >> 30}G]",
+    )
+    group.add_argument(
         "--memory",
         metavar="SIZE",
         type=_memory,
@@ -138,11 +146,15 @@ def _seconds(text: str) -> int:
     return nanoseconds
 
 
-def _memory(text: str) -> int:
+def _size(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"'{text}' is not a size: 512M, 8G")
-    size = int(match[1]) << _SIZE_SHIFTS[match[2].upper()]
+    return int(match[1]) << _SIZE_SHIFTS[match[2].upper()]
+
+
+def _memory(text: str) -> int:
+    size = _size(text)
     if not LEAST_MEMORY <= size <= MOST_MEMORY:
         raise argparse.ArgumentTypeError(f"{text} is not within {LEAST_MEMORY >> 20}M..{MOST_MEMORY >> 30}G")
     return size & -4096
@@ -208,6 +220,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         schedule_seed=options.seed,
         memory_bytes=options.memory,
         most_tasks=options.max_tasks,
+        most_output_bytes=options.max_output,
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,

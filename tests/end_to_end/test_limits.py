@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import require
 from end_to_end.assembled import SPIN, exits, program
 from end_to_end.command import complaint, perfemu
 from guests import ISAS
@@ -77,9 +78,53 @@ def test_a_fork_bomb_finds_no_more_tasks(isa: str, tmp_path: Path) -> None:
         ("--max-tasks", "0", "0 is not within 1..9223372036854775807"),
         ("--memory", "1T", "'1T' is not a size: 512M, 8G"),
         ("--memory", "4k", "4k is not within 16M..64G"),
+        ("--max-output", "-1", "'-1' is not a size: 512M, 8G"),
     ],
 )
 def test_what_is_no_limit_is_named(option: str, value: str, message: str) -> None:
     done = perfemu("run", f"{option}={value}", "/bin/true")
     assert done.returncode == 129
     assert complaint(done).startswith(f"run: argument {option}: {message} ")
+
+
+def shell(*options: str, script: str, cwd: Path) -> tuple[list[str], list[str]]:
+    """What busybox's shell prints, and what is said on stderr."""
+    busybox = require.debian_tree("amd64", "busybox-static") / "bin" / "busybox"
+    done = perfemu("run", *options, "--", busybox, "sh", "-c", script, cwd=cwd)
+    return done.stdout.decode().splitlines(), done.stderr.decode().splitlines()
+
+
+def test_what_the_guest_writes_to_the_host_ends_at_the_limit_exactly(tmp_path: Path) -> None:
+    """Each new file counts as 4096 bytes: 100 KiB less two of them is 94,208 bytes, of which 60,000 go to the first."""
+    script = "head -c 60000 /dev/zero > a; head -c 60000 /dev/zero > b; : > c; mkdir d; ln -s x y; echo x"
+    printed, said = shell("--max-output", "100k", script=script, cwd=tmp_path)
+    assert printed == []
+    told = "perfemu: the guest has written 102400 bytes to the host, and may not write more (ENOSPC; --max-output)"
+    assert said.count(told) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    assert (tmp_path / "a").stat().st_size == 60_000
+    assert (tmp_path / "b").stat().st_size == 34_208  # all that was left: nothing could be said of it
+
+
+def test_what_is_written_to_standard_output_counts(tmp_path: Path) -> None:
+    printed, _ = shell("--max-output", "10", script="echo 123456; echo abcdef; echo more; exit 0", cwd=tmp_path)
+    assert printed == ["123456", "abc"]
+
+
+def test_files_in_memory_take_half_of_it_at_most(tmp_path: Path) -> None:
+    script = "head -c 60000000 /dev/zero > /tmp/perfemu-limit; stat -c %s /tmp/perfemu-limit"
+    printed, said = shell("--memory", "64M", script=script, cwd=tmp_path)
+    assert 32_000_000 < int(printed[0]) <= 32 << 20
+    full = "perfemu: files in memory (/tmp, memfd) are full: the limit is 33554432 bytes (ENOSPC)"
+    assert full in said
+
+
+def test_files_in_memory_leave_that_much_less_to_programs(tmp_path: Path) -> None:
+    """awk takes more than 24 MiB, and less than 40: there is room for that, and not for a file of 20 MB besides."""
+    big = 'awk \'BEGIN { x = "0123456789"; while (length(x) < 10000000) x = x x; y = x "y"; print length(y) }\''
+    write = "head -c 20000000 /dev/zero > /tmp/perfemu-limit"
+    alone, _ = shell("--memory", "40M", script=f"{write}; rm /tmp/perfemu-limit; {big}", cwd=tmp_path)
+    both, said = shell("--memory", "40M", script=f"{write}; {big}", cwd=tmp_path)
+    assert alone == ["10485761"]  # 10 * 2**20, and the y
+    assert both == []
+    assert any(line.endswith("killed: the machine's 40 MiB of memory are used up") for line in said)

@@ -30,6 +30,9 @@ class NoPages:
     def __init__(self) -> None:
         self.told: list[tuple[MappedFile, int, bytes]] = []
 
+    def reserve(self, count: int) -> bool:
+        return True
+
     def written(self, identity: MappedFile, offset: int, data: bytes) -> None:
         self.told.append((identity, offset, data))
 

@@ -90,3 +90,21 @@ def test_mappings_lie_on_pages_within_48_bits(address: int) -> None:
 def test_ram_is_whole_frames(size: int) -> None:
     with pytest.raises(ValueError, match="whole number"):
         PhysicalMemory(size)
+
+
+def test_what_is_reserved_leaves_that_much_fewer_frames() -> None:
+    memory = PhysicalMemory(8 * PAGE_SIZE)
+    frame = memory.allocate(2)
+    assert memory.reserve(5 * PAGE_SIZE + 1)
+    with pytest.raises(MemoryError):
+        memory.allocate()
+    assert not memory.reserve(PAGE_SIZE)
+    assert memory.reserve(-1)
+    memory.allocate()
+    assert not memory.reserve(1)
+    memory.release(frame, 2)
+    assert memory.reserve(2 * PAGE_SIZE)
+    assert memory.reserve(-7 * PAGE_SIZE)
+    with pytest.raises(Exception, match="more memory is given back than was reserved"):
+        memory.reserve(-1)
+    memory.allocate(5)

@@ -259,25 +259,32 @@ class FileTree:
             raise LinuxError(EACCES, f"{dentry.path} has no execute permission")
         return self._open_node(task, dentry, O_RDONLY)
 
-    def open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int = 0, *, told: bool = True) -> File:
-        """... or to one that a descriptor has open. `told`: who watches the file hears of that."""
-        file = self._open_at(task, start, path, flags, mode)
+    def open_at(
+        self, task: Caller, start: Dentry, path: str, flags: int, mode: int = 0, *, told: bool = True, resolve: int = 0
+    ) -> File:
+        """... or to one that a descriptor has open. `told`: who watches the file hears of that. `resolve`: openat2."""
+        file = self._open_at(task, start, path, flags, mode, resolve)
         if told and isinstance(file, OpenFile | OpenDirectory):
             file.events = self.events
             self.events.opened(file)
         return file
 
-    def _open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int) -> File:
+    def _walk(self, start: Dentry, path: str, *, follow: bool, resolve: int) -> Found:
+        if resolve:
+            return self.paths.find_restricted(start, path, follow=follow, resolve=resolve)
+        return self.paths.find(start, path, follow=follow)
+
+    def _open_at(self, task: Caller, start: Dentry, path: str, flags: int, mode: int, resolve: int) -> File:
         only_directory = bool(flags & self.open_flags.directory)
         if flags & O_PATH:
             flags &= O_PATH | self.open_flags.directory | self.open_flags.nofollow
         if flags & O_TMPFILE_BIT:
-            return self._open_temporary(start, path, flags, mode)
+            return self._open_temporary(start, path, flags, mode, resolve)
         if only_directory and flags & O_CREAT:
             raise LinuxError(EINVAL, "O_DIRECTORY and O_CREAT exclude each other")
         exclusive = flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
         follow = not flags & self.open_flags.nofollow and not exclusive
-        found = self.paths.find(start, path, follow=follow)
+        found = self._walk(start, path, follow=follow, resolve=resolve)
         if found.dentry is None:
             if not flags & O_CREAT:
                 raise LinuxError(ENOENT, found.path)
@@ -299,8 +306,8 @@ class FileTree:
         self.events.created(found)
         return file
 
-    def _open_temporary(self, start: Dentry, path: str, flags: int, mode: int) -> File:
-        dentry = self.find(start, path)
+    def _open_temporary(self, start: Dentry, path: str, flags: int, mode: int, resolve: int) -> File:
+        dentry = self._walk(start, path, follow=True, resolve=resolve).existing
         directory = dentry.node
         if not isinstance(directory, Directory):
             raise LinuxError(ENOTDIR, dentry.path)

@@ -11,8 +11,9 @@ before it. What is found below the sysroot has the host's path as its path.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntFlag
 
-from emulator.linux.errors import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
+from emulator.linux.errors import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV, LinuxError
 from emulator.linux.nodes import Directory, Node, Symlink
 
 SYMLINK_LIMIT = 40  # linux/namei.h MAXSYMLINKS
@@ -172,9 +173,8 @@ class _Walk:
             if not isinstance(node, Directory):
                 raise LinuxError(ENOTDIR, here.path)
             if name == "..":
-                if here is not root:
-                    here = here.parent
-                    node = here.node
+                here = self.up(here, root)
+                node = here.node
                 continue
             if len(name) * 4 > NAME_MAX and len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
                 raise LinuxError(ENAMETOOLONG, name)
@@ -187,6 +187,7 @@ class _Walk:
                 self.followed += 1
                 if self.followed > SYMLINK_LIMIT:
                     raise LinuxError(ELOOP, path)
+                self.check_link(child)
                 if isinstance(child, MagicLink):
                     here = child.destination()
                     node = here.node
@@ -206,12 +207,77 @@ class _Walk:
         ends_in_name = path.rstrip("/").rpartition("/")[2] not in ("", ".", "..")
         return Found(here.parent, here.name if ends_in_name else "", here, must_be_directory)
 
+    def up(self, here: Dentry, root: Dentry) -> Dentry:
+        """``..``"""
+        return here if here is root else here.parent
+
+    def check_link(self, link: Symlink) -> None:
+        """Whether a symbolic link may be followed."""
+
     def _follow(self, here: Dentry, root: Dentry, target: str, must_be_directory: bool) -> Found:
         if not target:
             raise LinuxError(ENOENT, "an empty symbolic link")
         if must_be_directory:
             target += "/"
         return self.find(here, target, True) if target.startswith("/") else self._steps(here, root, target, True)
+
+
+class Resolve(IntFlag):
+    """uapi/linux/openat2.h: what a walk may not do."""
+
+    NO_XDEV = 1
+    NO_MAGICLINKS = 2
+    NO_SYMLINKS = 4
+    BENEATH = 8
+    IN_ROOT = 16
+    CACHED = 32  # not wait for a disk: there is none
+
+
+class _RestrictedWalk(_Walk):
+    """openat2(2): a walk from `start` that may not leave it, or not by each way."""
+
+    __slots__ = ("resolve", "start")
+
+    def __init__(self, root: Dentry, start: Dentry, resolve: int) -> None:
+        super().__init__(start if resolve & Resolve.IN_ROOT else root, None, False, {})
+        self.start = start
+        self.resolve = resolve
+
+    def find(self, start: Dentry, path: str, follow_last: bool) -> Found:
+        if path.startswith("/") and self.resolve & Resolve.BENEATH:
+            raise LinuxError(EXDEV, f"{path} begins at the root: RESOLVE_BENEATH")
+        return super().find(start, path, follow_last)
+
+    def up(self, here: Dentry, root: Dentry) -> Dentry:
+        if here is self.start and self.resolve & Resolve.BENEATH:
+            raise LinuxError(EXDEV, f"{here.path}/..: RESOLVE_BENEATH")
+        above = super().up(here, root)
+        self._check_device(above)
+        return above
+
+    def check_link(self, link: Symlink) -> None:
+        if self.resolve & Resolve.NO_SYMLINKS:
+            raise LinuxError(ELOOP, "a symbolic link: RESOLVE_NO_SYMLINKS")
+        if isinstance(link, MagicLink):
+            if self.resolve & Resolve.NO_MAGICLINKS:
+                raise LinuxError(ELOOP, "a link of /proc: RESOLVE_NO_MAGICLINKS")
+            if self.resolve & (Resolve.BENEATH | Resolve.IN_ROOT | Resolve.NO_XDEV):
+                raise LinuxError(EXDEV, "a link of /proc leads anywhere")
+
+    def check_found(self, found: Found) -> None:
+        """No other file system on the way down."""
+        here: Dentry | None = found.dentry if found.dentry is not None else found.above
+        while here is not None and here is not self.start:
+            self._check_device(here)
+            here = here.above
+
+    def _check_device(self, here: Dentry) -> None:
+        if self.resolve & Resolve.NO_XDEV and _device(here) != _device(self.start):
+            raise LinuxError(EXDEV, f"{here.path} is another file system: RESOLVE_NO_XDEV")
+
+
+def _device(dentry: Dentry) -> tuple[int, int]:
+    return dentry.node.attributes().device
 
 
 class Paths:
@@ -240,6 +306,15 @@ class Paths:
         if len(self._directories) > DIRECTORIES_REMEMBERED:
             self._directories.clear()
         return _Walk(self.root, sysroot, parent, self._directories).find(start, path, follow and not parent)
+
+    def find_restricted(self, start: Dentry, path: str, *, follow: bool, resolve: int) -> Found:
+        """The same with ``RESOLVE_*`` of openat2(2): the guest's own tree, and no sysroot."""
+        if not path:
+            raise LinuxError(ENOENT, "an empty path")
+        walk = _RestrictedWalk(self.root, start, resolve)
+        found = walk.find(start, path, follow)
+        walk.check_found(found)
+        return found
 
     def forget(self) -> None:
         """Directories have been moved or removed."""

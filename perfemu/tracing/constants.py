@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from emulator.linux.paths import Resolve
 from perfcore.abi.constants import OpenFlag
 
 Names = Mapping[int, str]
@@ -37,9 +38,7 @@ OPEN: Mapping[str, Names] = {  # by ISA
         0o20040000: "O_TMPFILE", 0o40000: "O_DIRECTORY",
     },
 }  # fmt: skip
-RESOLVE: Names = _bits(
-    1, "RESOLVE_NO_XDEV RESOLVE_NO_MAGICLINKS RESOLVE_NO_SYMLINKS RESOLVE_BENEATH RESOLVE_IN_ROOT RESOLVE_CACHED"
-)
+RESOLVE: Names = {int(flag): f"RESOLVE_{flag.name}" for flag in Resolve}
 AT_STAT: Names = {
     0x100: "AT_SYMLINK_NOFOLLOW", 0x800: "AT_NO_AUTOMOUNT", 0x1000: "AT_EMPTY_PATH", 0x2000: "AT_STATX_FORCE_SYNC",
     0x4000: "AT_STATX_DONT_SYNC",

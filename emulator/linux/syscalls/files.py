@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from emulator.linux.errors import E2BIG, EINVAL, EXDEV, LinuxError
+from emulator.linux.errors import E2BIG, EAGAIN, EINVAL, LinuxError
 from emulator.linux.file import O_CLOEXEC, O_CREAT, O_TRUNC, O_WRONLY
 from emulator.linux.file_tree import O_TMPFILE_BIT
+from emulator.linux.paths import Dentry, Resolve
 from emulator.linux.pipes import PipeEnd
 from emulator.linux.syscalls.at import AT_FDCWD, new_mode, start, tree
-from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, syscall
+from emulator.linux.syscalls.table import Address, Path, Size, UInt, syscall
 from emulator.linux.task import Task
 from emulator.linux.waiting import Sleeping, wait_until
 
@@ -18,8 +19,12 @@ from emulator.linux.waiting import Sleeping, wait_until
 @syscall(aarch64=56, x86_64=257)
 def openat(task: Task, descriptor: int, path: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
     """openat(2)"""
+    return _open(task, start(task, descriptor, path), path, flags, mode)
+
+
+def _open(task: Task, directory: Dentry, path: str, flags: int, mode: int, resolve: int = 0) -> int | Sleeping[int]:
     permissions = new_mode(task, mode) if flags & (O_CREAT | O_TMPFILE_BIT) else 0
-    file = tree(task).open_at(task, start(task, descriptor, path), path, flags, permissions)
+    file = tree(task).open_at(task, directory, path, flags, permissions, resolve=resolve)
     if isinstance(file, PipeEnd) and file.waits_for_other_end():
         return _open_later(task, file, flags)
     return task.files.install(file, bool(flags & O_CLOEXEC))
@@ -62,7 +67,7 @@ class OpenHow:
         return cls(*(int.from_bytes(data[at : at + 8], "little") for at in (0, 8, 16)))
 
 
-@syscall(aarch64=437, x86_64=437, support=Support.PARTIAL, note="the RESOLVE_* restrictions are refused with EXDEV")
+@syscall(aarch64=437, x86_64=437)
 def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -> int | Sleeping[int]:
     """openat2(2)"""
     if size < OpenHow.SIZE:
@@ -72,9 +77,16 @@ def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -
     values = OpenHow.unpack(task.mm.read(how, OpenHow.SIZE))
     if values.flags >> 32 or values.mode & ~0o7777:
         raise LinuxError(EINVAL, f"open_how flags {values.flags:#x}, mode {values.mode:#o}")
-    if values.resolve:
-        raise LinuxError(EXDEV, f"open_how.resolve {values.resolve:#x} is not modelled")
-    return openat(task, descriptor, path, values.flags, values.mode)
+    resolve = values.resolve
+    if resolve >> 6 or resolve & (Resolve.BENEATH | Resolve.IN_ROOT) == Resolve.BENEATH | Resolve.IN_ROOT:
+        raise LinuxError(EINVAL, f"open_how.resolve {resolve:#x}")
+    if values.mode and not values.flags & (O_CREAT | O_TMPFILE_BIT):
+        raise LinuxError(EINVAL, f"open_how.mode {values.mode:#o} of a file that is not made")
+    if resolve & Resolve.CACHED and values.flags & (O_CREAT | O_TRUNC | O_TMPFILE_BIT):
+        raise LinuxError(EAGAIN, "RESOLVE_CACHED of what changes a file")
+    scoped = resolve & Resolve.IN_ROOT and path.startswith("/")
+    directory = start(task, descriptor, "." if scoped else path)
+    return _open(task, directory, path, values.flags, values.mode, resolve & ~Resolve.CACHED)
 
 
 @syscall(aarch64=57, x86_64=3)

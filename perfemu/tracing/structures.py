@@ -31,6 +31,7 @@ from perfemu.tracing.values import (
     structure,
 )
 
+MOST_VARIABLES = 10_000  # that are counted
 _INFINITY = (1 << 64) - 1
 
 
@@ -396,7 +397,7 @@ def environment(view: View, raw: int) -> str:
     if not raw:
         return "NULL"
     count = 0
-    while view.number(raw + 8 * count, 8):
+    while count < MOST_VARIABLES and view.number(raw + 8 * count, 8):
         count += 1
     return f"{raw:#x} /* {count} var{'' if count == 1 else 's'} */"
 

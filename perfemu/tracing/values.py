@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from emulator.linux.errors import LinuxError
 from emulator.linux.signal import NAMES as SIGNALS
 from emulator.linux.signal import NSIG, SIGRTMIN
 from emulator.linux.task import Task
@@ -36,8 +37,11 @@ class View:
         return self.result is not None and -LARGEST_ERRNO <= self.result < 0
 
     def peek(self, address: int, size: int) -> bytes | None:
-        """The guest's memory, undisturbed."""
-        return self.task.mm.peek(address, size) if size else b""
+        """The guest's memory, undisturbed. None where it may not read, or the host does not give a mapped file."""
+        try:
+            return self.task.mm.peek(address, size) if size else b""
+        except LinuxError:
+            return None
 
     def number(self, address: int, size: int) -> int | None:
         data = self.peek(address, size)
@@ -235,8 +239,13 @@ def bytes_out(show: Callable[[View, int, int], str] = buffer_text) -> Shape:
 
 def descriptor_text(view: View, number: int) -> str:
     if view.names_files and number in view.task.files.descriptors():
-        return f"{number}<{view.task.files.get(number).path}>"
+        return f"{number}<{_path_text(view.task.files.get(number).path)}>"
     return str(number)
+
+
+def _path_text(path: str) -> str:
+    """A guest's names may have anything in them: their control characters shall not reach the user's terminal."""
+    return _escape(path.encode("utf-8", "surrogateescape"))
 
 
 DESCRIPTOR = Shape(lambda view, raw: descriptor_text(view, signed(raw, 32)))
@@ -246,7 +255,7 @@ def _directory(view: View, raw: int) -> str:
     number = signed(raw, 32)
     if number != -100:  # AT_FDCWD, uapi/linux/fcntl.h
         return descriptor_text(view, number)
-    return f"AT_FDCWD<{view.task.fs.cwd}>" if view.names_files else "AT_FDCWD"
+    return f"AT_FDCWD<{_path_text(view.task.fs.cwd)}>" if view.names_files else "AT_FDCWD"
 
 
 DIRECTORY = Shape(_directory)

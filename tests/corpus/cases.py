@@ -11,7 +11,7 @@ from typing import Any
 from conformance.corpus import ARCHITECTURES
 
 TABLES = Path(__file__).with_name("programs")
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 
 ROW: Mapping[str, str] = {
     "packages": "Debian packages whose programs it is about",

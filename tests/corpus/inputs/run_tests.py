@@ -10,8 +10,7 @@ def main() -> int:
     result = unittest.TestResult()
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:]).run(result)
-    skipped = [reason for _, reason in result.skipped if "machine too slow" not in reason]  # the host's business
-    print(f"{result.testsRun} run, {len(skipped)} skipped, {len(result.expectedFailures)} failed as expected")
+    print(f"{result.testsRun} run or, as the machine is, skipped; {len(result.expectedFailures)} failed as expected")
     for kind, tests in (("failed", result.failures), ("error", result.errors)):
         for test, trace in tests:
             print(kind, test)

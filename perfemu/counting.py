@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 from emulator.linux.errors import LinuxError
+from emulator.linux.task import Task
 from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending
@@ -15,8 +17,9 @@ from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted
 from perfemu.progress import Progress
+from perfemu.scope import Scope, Split
 from perfemu.session import GuestSettings, Session, cannot_know
-from perfemu.statistics.counts import Absence, Count, Counts, Reading, RunTimes
+from perfemu.statistics.counts import Absence, Count, Counts, CpuLabel, Part, Reading, RunTimes, ThreadLabel
 
 DEFAULT_EVENTS = (
     "task-clock",
@@ -48,10 +51,15 @@ ChooseEvents = Callable[[Session], Iterable[str]]
 """Events that depend on what the PMU can count."""
 
 
-def default_events(session: Session) -> list[str]:
-    """perf stat's, on this core."""
+PROGRAM = Scope()
+
+
+def default_events(session: Session, scope: Scope = PROGRAM) -> list[str]:
+    """perf stat's, on this core. A CPU's clock is cpu-clock."""
     known = session.pmu_model.generic_events
-    return [event for event in DEFAULT_EVENTS if event not in _ONLY_IF_KNOWN or _ONLY_IF_KNOWN[event] in known]
+    clock = "task-clock" if scope.cpus is None else "cpu-clock"
+    events = (clock, *DEFAULT_EVENTS[1:])
+    return [event for event in events if event not in _ONLY_IF_KNOWN or _ONLY_IF_KNOWN[event] in known]
 
 
 def top_down_events(session: Session, level: int) -> list[str]:
@@ -59,6 +67,13 @@ def top_down_events(session: Session, level: int) -> list[str]:
     if "slots" not in session.pmu_model.sysfs_aliases:
         raise UsageError(f"stat --topdown: core {session.core.name} has no pipeline whose slots could be counted")
     return [event for added in TOP_DOWN_EVENTS[:level] for event in added]
+
+
+def enable_groups(events: Iterable[PerfEvent]) -> None:
+    """Events that no exec enables count from now on."""
+    for event in events:
+        if event.is_leader:
+            event.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +85,16 @@ class Counted:
     interrupted_by: int | None = None  # signal
 
 
-def open_counters(session: Session, specs: Iterable[EventSpec], inherit: bool = True) -> list[PerfEvent | Absence]:
-    """One event per spec, or why there is none. A group stands or falls with its leader; what it lacks counters for is
-    left out of it."""
+def open_counters(
+    session: Session,
+    specs: Iterable[EventSpec],
+    inherit: bool = True,
+    cpu: int | None = None,
+    per_thread: bool = False,
+) -> list[PerfEvent | Absence]:
+    """One event per spec, of the program or of all that `cpu` does; or why there is none.
+
+    A group stands or falls with its leader; what it lacks counters for is left out of it."""
     opened: list[PerfEvent | Absence] = []
     leader: PerfEvent | None = None
     for spec in specs:
@@ -81,7 +103,9 @@ def open_counters(session: Session, specs: Iterable[EventSpec], inherit: bool = 
         event: PerfEvent | Absence = Absence.NOT_SUPPORTED
         if not spec.counts_no_user_mode and (spec.leads or leader is not None):
             try:
-                event = session.open(stat_attr(spec, inherit=inherit), leader=leader)
+                system_wide = cpu is not None
+                attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
+                event = session.open(attr, -1 if cpu is None else cpu, leader, system_wide=system_wide)
             except GroupTooLarge:
                 event = Absence.NOT_COUNTED
             except LinuxError as error:
@@ -93,25 +117,119 @@ def open_counters(session: Session, specs: Iterable[EventSpec], inherit: bool = 
     return opened
 
 
+class _Counters:
+    """The events of one run, and what they have come to."""
+
+    def __init__(self, session: Session, specs: Sequence[EventSpec], scope: Scope, inherit: bool) -> None:
+        self._session = session
+        self._scope = scope
+        self._inherited: dict[Task, dict[int, PerfEvent]] = {}  # by event
+        by_thread = scope.split is Split.THREADS
+        cpus = (None,) if scope.cpus is None else scope.cpus
+        self._opened = [open_counters(session, specs, inherit, cpu, by_thread) for cpu in cpus]
+        for opened in self._opened:
+            events = [event for event in opened if isinstance(event, PerfEvent)]
+            if scope.cpus is not None:
+                enable_groups(events)
+        if by_thread:
+            for number, event in enumerate(self._opened[0]):
+                if isinstance(event, PerfEvent):
+                    event.on_inherited = partial(self._note, number)
+
+    def _note(self, number: int, copy: PerfEvent, child: Task) -> None:
+        self._inherited.setdefault(child, {})[number] = copy
+
+    def ended(self) -> None:
+        if self._scope.cpus is not None:
+            self._session.let_cpus_come_to_the_end()
+
+    def sums(self) -> list[Reading | None]:
+        """Of each event; None where it is not supported."""
+        return [_sum([_reading(event) for event in row]) for row in zip(*self._opened, strict=True)]
+
+    def parts(self) -> dict[CpuLabel | ThreadLabel, list[Reading | None]]:
+        match self._scope.split:
+            case Split.CPUS:
+                cpus = self._scope.cpus or ()
+                return {
+                    CpuLabel(cpu): [_reading(event) for event in row]
+                    for cpu, row in zip(cpus, self._opened, strict=True)
+                }
+            case Split.THREADS:
+                opened = self._opened[0]
+                first = {number: event for number, event in enumerate(opened) if isinstance(event, PerfEvent)}
+                tasks = {self._session.program_task: first, **self._inherited}
+                return {
+                    ThreadLabel(task.comm, task.tid): [
+                        _own_reading(events.get(number), event) for number, event in enumerate(opened)
+                    ]
+                    for task, events in tasks.items()
+                }
+        return {}
+
+
+def _reading(event: PerfEvent | Absence) -> Reading | None:
+    if isinstance(event, PerfEvent):
+        values = event.read_values()
+        return Reading(values.value, values.enabled, values.running)
+    return Reading(0, 0, 0) if event is Absence.NOT_COUNTED else None
+
+
+def _own_reading(own: PerfEvent | None, opened: PerfEvent | Absence) -> Reading | None:
+    """Of one thread, whose copy of `opened` is `own`."""
+    if own is None:
+        return _reading(opened) if isinstance(opened, Absence) else Reading(0, 0, 0)
+    values = own.own_values()
+    return Reading(values.value, values.enabled, values.running)
+
+
+def _sum(readings: Sequence[Reading | None]) -> Reading | None:
+    present = [reading for reading in readings if reading is not None]
+    if not present:
+        return None
+    return Reading(
+        sum(reading.value for reading in present),
+        sum(reading.enabled_ns for reading in present),
+        sum(reading.running_ns for reading in present),
+    )
+
+
+class _Runs:
+    """What several runs have counted, of one whole or one part."""
+
+    def __init__(self, specs: Sequence[EventSpec]) -> None:
+        self._specs = specs
+        self._readings: list[list[Reading]] = [[] for _ in specs]
+
+    def add(self, readings: Iterable[Reading | None]) -> None:
+        for row, reading in zip(self._readings, readings, strict=True):
+            if reading is not None:
+                row.append(reading)
+
+    def counts(self) -> tuple[Count, ...]:
+        return tuple(Count(spec, tuple(row)) for spec, row in zip(self._specs, self._readings, strict=True))
+
+
 def count(
     settings: GuestSettings,
     events: Iterable[str] | ChooseEvents = default_events,
     *,
     runs: int = 1,
     inherit: bool = True,
+    scope: Scope = PROGRAM,
     progress: TextIO | None = None,
     after_run: Callable[[Ending], None] | None = None,
 ) -> Counted:
-    """Run the program `runs` times, each on a new machine, and count `events`."""
+    """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says."""
     session = Session(settings)
     specs = session.parse(events(session) if callable(events) else events)
-    readings: list[list[Reading]] = [[] for _ in specs]
+    whole, parts = _Runs(specs), dict[CpuLabel | ThreadLabel, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
     for number in range(runs):
         if number:
             session = Session(settings)
-        opened = open_counters(session, specs, inherit)
+        counters = _Counters(session, specs, scope, inherit)
         try:
             if progress is None:
                 ending = session.run()
@@ -121,16 +239,19 @@ def count(
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number
         times.append(session.times)
-        for row, event in zip(readings, opened, strict=True):
-            if isinstance(event, PerfEvent):
-                values = event.read_values()
-                row.append(Reading(values.value, values.enabled, values.running))
-            elif event is Absence.NOT_COUNTED:
-                row.append(Reading(0, 0, 0))
+        counters.ended()
+        whole.add(counters.sums())
+        for label, readings in counters.parts().items():
+            parts.setdefault(label, _Runs(specs)).add(readings)
         if interrupted_by is not None:
             break
         if after_run is not None and ending is not None:
             after_run(ending)
-    rows = tuple(Count(spec, tuple(row)) for spec, row in zip(specs, readings, strict=True))
-    counts = Counts(" ".join(settings.argv), session.core.title, rows, tuple(times))
-    return Counted(counts, ending, interrupted_by)
+    named = scope.name or " ".join(settings.argv)
+    system_wide = scope.cpus is not None
+
+    def counts(of: _Runs, shown: tuple[Part, ...] = ()) -> Counts:
+        return Counts(named, session.core.title, of.counts(), tuple(times), system_wide, shown)
+
+    shown = tuple(Part(label, counts(of)) for label, of in parts.items())
+    return Counted(counts(whole, shown), ending, interrupted_by)

@@ -18,6 +18,7 @@ from perfcore.perfdata.features import EventDescription, EventGroup, Features
 from perfcore.perfdata.records import RECORD_HEADER, BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.counting import enable_groups
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
@@ -25,8 +26,10 @@ from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.machine_features import machine_features
 from perfemu.progress import Progress
+from perfemu.scope import Scope
 from perfemu.session import GuestSettings, Session, cannot_know
 
+PROGRAM = Scope()
 DEFAULT_EVENTS = ("cycles",)
 RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
 
@@ -84,9 +87,14 @@ def _count_samples(records: bytes) -> int:
 
 
 def open_sampling(
-    session: Session, specs: Sequence[EventSpec], attrs: Sequence[PerfEventAttr], cpu: int
+    session: Session,
+    specs: Sequence[EventSpec],
+    attrs: Sequence[PerfEventAttr],
+    cpu: int,
+    *,
+    system_wide: bool = False,
 ) -> list[PerfEvent]:
-    """One event per spec, which counts the program on `cpu`.
+    """One event per spec, which counts the program on `cpu`, or all that this does.
 
     PerfemuError if one is not supported, for a profile without it would mislead.
     """
@@ -96,7 +104,7 @@ def open_sampling(
         if spec.counts_no_user_mode:
             raise PerfemuError(f"the {spec.name} event is not supported: only user mode is executed")
         try:
-            event = session.open(attr, cpu, leader=None if spec.leads else leader)
+            event = session.open(attr, cpu, leader=None if spec.leads else leader, system_wide=system_wide)
         except LinuxError as error:
             reason = f": {error.why}" if error.why else ""
             what = "is not supported" if cannot_know(error) else "cannot be opened"
@@ -134,20 +142,28 @@ def record(
     *,
     command_line: tuple[str, ...] = (),
     build_id_of: BuildIdOf | None = None,
+    scope: Scope = PROGRAM,
     progress: TextIO | None = None,
 ) -> Recorded:
     """Run the program and write its profile to the file `output`, or to a pipe if that is an open stream.
 
-    Whatever ends the run, the file is complete up to there. A program that cannot be started leaves no file.
+    With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there.
+    A program that cannot be started leaves no file.
     """
     session = Session(settings)
     specs = [user_mode_only(spec) for spec in session.parse(events)]
-    attrs = record_attrs(specs, sampling if settings.cpus == 1 else replace(sampling, cpu=True))
-    opened = [open_sampling(session, specs, attrs, cpu) for cpu in range(settings.cpus)]
+    system_wide = scope.cpus is not None
+    cpu_wanted = sampling.cpu or system_wide or settings.cpus > 1
+    attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide))
+    cpus = range(settings.cpus) if scope.cpus is None else scope.cpus
+    opened = [open_sampling(session, specs, attrs, cpu, system_wide=system_wide) for cpu in cpus]
     buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in opened]  # as perf: inherited events have one per CPU
     for buffer, events_of_cpu in zip(buffers, opened, strict=True):
         for event in events_of_cpu:
             event.attach_buffer(buffer)
+    if system_wide:
+        for events_of_cpu in opened:
+            enable_groups(events_of_cpu)
     features = machine_features(session.machine, command_line, session.pmu_types)
     features.groups = _groups(specs)
     features.tracing_data = _tracing_data(specs, session.isa)

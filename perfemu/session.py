@@ -211,11 +211,27 @@ class Session:
         self._task = kernel.prepare(self._program)
         return machine
 
-    def open(self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None) -> PerfEvent:
-        """Open an event on the program, as perf_event_open(2) would. Raises LinuxError."""
+    def open(
+        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+    ) -> PerfEvent:
+        """Open an event on the program, or on all that `cpu` does, as perf_event_open(2) would. Raises LinuxError."""
         assert self.machine is not None
         assert self._events is not None, "the machine has been built"
-        return self._events.open(attr, self._task, cpu, leader)
+        return self._events.open(attr, None if system_wide else self._task, cpu, leader)
+
+    @property
+    def program_task(self) -> Task:
+        """The program's first."""
+        assert self.machine is not None
+        assert self._task is not None, "the machine has been built"
+        return self._task
+
+    def let_cpus_come_to_the_end(self) -> None:
+        """Idle CPUs know of no time after their last task: let it pass until the machine's end, so that it counts."""
+        latest = max(cpu.core.cycles for cpu in self.machine.cpus)
+        for cpu in self.machine.cpus:
+            if cpu.core.cycles < latest:
+                cpu.idle(latest - cpu.core.cycles)
 
     def run(self, interruption: Interruption | None = None) -> Ending:
         """Run the program to its end. Leaves by Interrupted when the user wants it; `times` are good then, too."""

@@ -216,7 +216,10 @@ class Scheduler:
         until = queue.timers.next_cycle()
         if queue.waiting:
             if queue.waiting[0].ready_at <= now:
-                self._come(queue, queue.waiting.pop(0))
+                task = queue.waiting.pop(0)
+                if self._tracepoints.sched_switch:
+                    self._tracepoints.sched_switch.fire(queue.cpu, None, task, False)
+                self._come(queue, task)
                 return
             until = min(until, queue.waiting[0].ready_at)
         queue.cpu.idle(until - now)

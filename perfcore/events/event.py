@@ -128,6 +128,7 @@ class PerfEvent:
         self.ring_buffer: RingBuffer | None = None
         self.user_page: memoryview | None = None  # where a guest may look
         self.on_signal: Callable[[int], None] | None = None  # SIGIO with this si_code (fcntl O_ASYNC)
+        self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
         self.wants_tick = bool(attr.freq and attr.sample_period)
         self._accounts = settings.throttle or self.wants_tick
         self._enabled_ns = 0
@@ -216,6 +217,13 @@ class PerfEvent:
             enabled += child._enabled_ns
             running += child._running_ns
         return ReadValues(value, enabled, running, self.primary_id, self.lost_samples)
+
+    def own_values(self) -> ReadValues:
+        """Of this event alone, without those that were inherited from it. Also when its task has ended."""
+        if self.state == EventState.ACTIVE:
+            self.driver.read(self)
+        self.update_times()
+        return ReadValues(self.counted, self._enabled_ns, self._running_ns, self.primary_id, self.lost_samples)
 
     def read_group(self) -> list[ReadValues]:
         """What read_format asks for: with GROUP the leader's values and its siblings', else the event's own."""

@@ -28,6 +28,8 @@ class SampledEvent(Protocol):
     def primary_id(self) -> int: ...
     @property
     def attr(self) -> PerfEventAttr: ...
+    @property
+    def cpu(self) -> int: ...
 
     def read_group(self) -> list[ReadValues]: ...
 
@@ -72,6 +74,22 @@ def _prepare_ip(event: SampledEvent, kernel: Linux) -> Prepare:
 def _prepare_exact_ip(event: SampledEvent, kernel: Linux) -> Prepare:
     def prepare(sample: Sample, cpu: Cpu) -> None:
         sample.ip = cpu.core.last_retired_pc
+
+    return prepare
+
+
+def _prepare_idle(event: SampledEvent, kernel: Linux) -> Prepare:
+    """The idle task is the kernel's, whose code has no addresses here."""
+    current = kernel.current
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        if current(cpu) is None:
+            sample.misc = Misc.KERNEL
+            sample.ip = 0
+            sample.callchain = []
+            sample.user_regs_abi = SampleRegsAbi.NONE
+        else:
+            sample.misc = Misc.USER
 
     return prepare
 
@@ -192,6 +210,8 @@ class EventOutput:
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
         if wanted & SampleType.IP:
             prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
+        if not hardware and event.cpu != -1:
+            prepares.append(_prepare_idle(event, kernel))
         self._sample = sample
         self._prepares = tuple(prepares)
         self._encode = sample_encoder(attr)

@@ -284,6 +284,8 @@ class PerfEvents:
         opened.children.append(copy)
         copies[event] = copy
         self._context(child).add(copy)
+        if opened.on_inherited is not None:
+            opened.on_inherited(copy, child)
 
     def _task_exit(self, task: Task) -> None:
         """perf_event_exit_task: what inherited events counted goes to those they came from."""

@@ -16,6 +16,7 @@ from perfemu.errors import UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.interruption import die_of
 from perfemu.recording import DEFAULT_EVENTS, Recorded, record
+from perfemu.scope import scope_of_cpus
 
 SUMMARY = "Run a program and record its profile into perf.data"
 EXAMPLES = """\
@@ -30,8 +31,6 @@ _FREQUENCY_HZ = 4000  # perf's default
 _MAX_FREQUENCY_HZ = Settings().sample_rate_hz  # kernel.perf_event_max_sample_rate
 _CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
 _NOT_YET = {
-    "-a, --all-cpus": "all CPUs",
-    "-C, --cpu": "some CPUs",
     "-p, --pid": "a running process",
     "-t, --tid": "a running thread",
     "-u, --uid": "a user's processes",
@@ -74,6 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
     parser.add_argument("-s", "--stat", action="store_true", help="record the counts of each task at its end")
     parser.add_argument("--sample-cpu", action="store_true", help="record the CPU of each sample; always, if several")
+    parser.add_argument("-a", "--all-cpus", action="store_true", help="all that the machine's CPUs do, idle time too")
+    parser.add_argument("-C", "--cpu", metavar="LIST", help="all that some CPUs do: 0,2-3")
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
     add_guest_options(parser)
@@ -128,6 +129,7 @@ def run(options: argparse.Namespace) -> int:
         output,
         command_line=("perfemu", *options.command_line),
         build_id_of=lambda path: build_id_of(settings.space.on_host(path) or ""),
+        scope=scope_of_cpus(options.all_cpus, options.cpu, settings.cpus),
         progress=sys.stderr,
     )
     if recorded.ending is not None:

@@ -15,6 +15,7 @@ from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.interruption import die_of
+from perfemu.scope import Scope, Split, scope_of_cpus
 from perfemu.session import Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
@@ -28,6 +29,8 @@ EXAMPLES = """\
   perfemu stat -e '{cycles,instructions}:u' -r 3 ./prog
   perfemu stat -e r21,inst_retired --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option
   perfemu stat -x, -o counts.csv ./prog
+  perfemu stat --cpus 4 -a -A ./prog           what each CPU counted
+  perfemu stat --per-thread ./prog             what each thread counted
   perfemu stat --topdown --td-level 2 ./prog   what kept the pipeline from retiring more
 """
 
@@ -36,9 +39,6 @@ _NOT_YET = {
     "-I, --interval-print": "counts at intervals",
     "--interval-count": "counts at intervals",
     "-D, --delay": "a start after a time",
-    "-a, --all-cpus": "all CPUs",
-    "-A, --no-aggr": "counts per CPU",
-    "-C, --cpu": "some CPUs",
     "-p, --pid": "a running process",
     "-t, --tid": "a running thread",
     "-G, --cgroup": "a control group",
@@ -51,7 +51,6 @@ _NOT_YET = {
     "--filter": "event filters",
     "--per-core": "counts per core",
     "--per-socket": "counts per socket",
-    "--per-thread": "counts per thread",
     "--pre": "a command before each run",
     "--post": "a command after each run",
     "--table": "a table of the runs",
@@ -72,6 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--td-level", metavar="N", type=int, choices=(1, 2), help="how finely: 1 or 2 [1]")
     parser.add_argument("-n", "--null", action="store_true", help="no events: only the times")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not count child tasks")
+    parser.add_argument("-a", "--all-cpus", action="store_true", help="count all that the machine's CPUs do")
+    parser.add_argument("-C", "--cpu", metavar="LIST", help="count all that some CPUs do: 0,2-3")
+    parser.add_argument("-A", "--no-aggr", action="store_true", help="with -a or -C: a line for each CPU")
+    parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
     output = parser.add_argument_group("output")
     output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
     output.add_argument("-j", "--json-output", action="store_true", help="one JSON object per event")
@@ -96,12 +99,14 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("stat --append: wants -o FILE to append to")
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
+    scope = _scope(options, settings.cpus)
     with _output(options) as stream:
         counted = count(
             settings,
-            _events(options),
+            _events(options, scope),
             runs=options.repeat,
             inherit=not options.no_inherit,
+            scope=scope,
             progress=sys.stderr,
             after_run=lambda ending: announce_death(settings.argv[0], ending),
         )
@@ -111,7 +116,19 @@ def run(options: argparse.Namespace) -> int:
     return counted.ending.exit_status
 
 
-def _events(options: argparse.Namespace) -> Sequence[str] | ChooseEvents:
+def _scope(options: argparse.Namespace, cpus: int) -> Scope:
+    if options.no_aggr and options.per_thread:
+        raise UsageError("stat: -A and --per-thread exclude each other")
+    if options.no_aggr and not options.all_cpus and options.cpu is None:
+        raise UsageError("stat -A: counts of each CPU want -a or -C")
+    if options.per_thread and options.cpu is not None:
+        raise UsageError("stat: --per-thread and -C exclude each other")
+    if options.per_thread:  # with -a as without: all threads there are belong to the program
+        return Scope(split=Split.THREADS)
+    return scope_of_cpus(options.all_cpus, options.cpu, cpus, Split.CPUS if options.no_aggr else Split.NOTHING)
+
+
+def _events(options: argparse.Namespace, scope: Scope) -> Sequence[str] | ChooseEvents:
     if options.null:
         if options.event or options.topdown:
             raise UsageError(f"stat: -n and {'-e' if options.event else '--topdown'} exclude each other")
@@ -124,7 +141,7 @@ def _events(options: argparse.Namespace) -> Sequence[str] | ChooseEvents:
         asked = options.event or []
         if options.topdown:
             return [*asked, *top_down_events(session, options.td_level or 1), *detailed]
-        return [*(asked or default_events(session)), *detailed]
+        return [*(asked or default_events(session, scope)), *detailed]
 
     return chosen
 

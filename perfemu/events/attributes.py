@@ -23,6 +23,7 @@ class Sampling:
     callchains: bool = False
     inherit: bool = True
     cpu: bool = False  # which one, in each sample
+    system_wide: bool = False  # what CPUs do, rather than the program
     per_thread_counts: bool = False  # a READ record at the end of each task but the first
 
 
@@ -50,8 +51,10 @@ def _base_attr(spec: EventSpec) -> PerfEventAttr:
     )
 
 
-def stat_attr(spec: EventSpec, *, inherit: bool = True) -> PerfEventAttr:
-    """As create_perf_stat_counter in tools/perf/util/stat.c."""
+def stat_attr(
+    spec: EventSpec, *, inherit: bool = True, system_wide: bool = False, per_thread: bool = False
+) -> PerfEventAttr:
+    """As create_perf_stat_counter in tools/perf/util/stat.c. `per_thread`: what a task counted stays with it."""
     read_format = ReadFormat.TOTAL_TIME_ENABLED | ReadFormat.TOTAL_TIME_RUNNING
     if spec.group_size > 1:
         read_format |= ReadFormat.ID | ReadFormat.GROUP
@@ -59,6 +62,8 @@ def stat_attr(spec: EventSpec, *, inherit: bool = True) -> PerfEventAttr:
         sample_type=SampleType.IDENTIFIER,
         read_format=read_format,
         inherit=int(inherit),
+        inherit_stat=int(per_thread),
+        enable_on_exec=int(spec.leads and not system_wide),
     )
 
 
@@ -113,6 +118,7 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         read_format=read_format,
         inherit=int(sampling.inherit and not spec.modifiers.sample_read),
         inherit_stat=int(sampling.per_thread_counts),
+        enable_on_exec=int(spec.leads and not sampling.system_wide),
         sample_id_all=1,
         mmap=flag,
         comm=flag,

@@ -106,16 +106,87 @@ class RunTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuLabel:
+    """What CPU a part of the counts is of, as perf prints it."""
+
+    number: int
+
+    @property
+    def text(self) -> str:
+        return f"CPU{self.number:<7} "
+
+    @property
+    def further(self) -> str:
+        """What stands before a further metric."""
+        return self.text + " " * 8
+
+    @property
+    def field(self) -> str:
+        return f"CPU{self.number}"
+
+    @property
+    def json(self) -> tuple[str, str]:
+        return "cpu", str(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadLabel:
+    """What thread a part of the counts is of, as perf prints it. A thread goes by the name that it has at the end."""
+
+    comm: str
+    tid: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.comm:>16}-{self.tid:<8} "
+
+    @property
+    def further(self) -> str:
+        return self.text
+
+    @property
+    def field(self) -> str:
+        return f"{self.comm}-{self.tid}"
+
+    @property
+    def json(self) -> tuple[str, str]:
+        return "thread", self.field
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one CPU or thread has counted."""
+
+    label: CpuLabel | ThreadLabel
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """All that stat has to print."""
 
-    command: str  # the program and its arguments
+    command: str  # the program and its arguments; with `system_wide`, perf's name for the CPUs
     core: str
     events: tuple[Count, ...]
     runs: tuple[RunTimes, ...]
+    system_wide: bool = False
+    parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
 
     def __iter__(self) -> Iterator[Count]:
         return iter(self.events)
+
+    def shown(self) -> Iterator[tuple[CpuLabel | ThreadLabel | None, Counts, Count]]:
+        """What has a line, event after event: whose it is, among which counts, and the count."""
+        for index, count in enumerate(self.events):
+            if not self.parts:
+                yield None, self, count
+                continue
+            parts = [(part, part.counts.events[index]) for part in self.parts]
+            if isinstance(self.parts[0].label, ThreadLabel):  # as perf: the busiest first, and none that did nothing
+                parts = [(part, own) for part, own in parts if own.spread.mean or not own.readings]
+                parts.sort(key=lambda pair: -pair[1].spread.mean)
+            for part, own in parts:
+                yield part.label, part.counts, own
 
     @property
     def elapsed(self) -> Spread:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 
-from perfemu.statistics.counts import Count, Counts
+from perfemu.statistics.counts import Count, Counts, CpuLabel, ThreadLabel
 from perfemu.statistics.metrics import metrics_of
 
 
 def json_report(counts: Counts) -> str:
     """One line per event; further metrics follow as objects of their own."""
-    return "".join(f"{line}\n" for count in counts for line in _lines(counts, count))
+    return "".join(f"{line}\n" for shown in counts.shown() for line in _lines(*shown))
 
 
-def _lines(counts: Counts, count: Count) -> list[str]:
+def _lines(label: CpuLabel | ThreadLabel | None, counts: Counts, count: Count) -> list[str]:
     present = count.absence is None
     value = f"{count.spread.mean * count.spec.scale:.6f}" if count.absence is None else count.absence.value
+    whose = [(label.json[0], json.dumps(label.json[1]))] if label else []
     fields = [
+        *whose,
         ("counter-value", json.dumps(value)),
         ("unit", json.dumps(count.spec.unit if present else "")),
         ("event", json.dumps(count.name)),
@@ -31,7 +33,7 @@ def _lines(counts: Counts, count: Count) -> list[str]:
         [("metric-value", f"{metric.value:.6f}"), ("metric-unit", json.dumps(metric.unit))]
         for metric in metrics_of(counts, count)
     ] or [[("metric-value", "0.000000"), ("metric-unit", '""')]]
-    return [_object(fields + metrics[0]), *(_object(further) for further in metrics[1:])]
+    return [_object(fields + metrics[0]), *(_object(whose + further) for further in metrics[1:])]
 
 
 def _object(fields: list[tuple[str, str]]) -> str:

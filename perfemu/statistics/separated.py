@@ -16,16 +16,17 @@ def separated_report(counts: Counts, separator: str) -> str:
 
 
 def _rows(counts: Counts) -> Iterator[list[str]]:
-    for count in counts:
+    for label, among, count in counts.shown():
+        whose = [label.field] if label else []
         noise = [f"{count.spread.percent:.2f}%"] if len(counts.runs) > 1 and count.readings else []
-        lead = [_value(count), count.spec.unit if count.absence is None else "", count.name, *noise]
+        lead = [*whose, _value(count), count.spec.unit if count.absence is None else "", count.name, *noise]
         lead += [f"{count.running_ns:.0f}", f"{count.running_percent:.2f}"]
         metrics = [
-            [(metric.format % metric.value).strip(" %"), metric.unit] for metric in metrics_of(counts, count)
+            [(metric.format % metric.value).strip(" %"), metric.unit] for metric in metrics_of(among, count)
         ] or [["", ""]]
         yield lead + metrics[0]
         for further in metrics[1:]:
-            yield [""] * _EMPTY_BEFORE_FURTHER_METRICS + further
+            yield whose + [""] * _EMPTY_BEFORE_FURTHER_METRICS + further
 
 
 def _value(count: Count) -> str:

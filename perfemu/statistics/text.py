@@ -33,12 +33,15 @@ def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
     yield f" Performance counter stats for '{counts.command}' ({note}):"
     yield ""
     unit_width = max((UNIT_WIDTH, *(len(count.spec.unit) for count in counts)))
-    for count in counts:
-        yield from _event_lines(counts, count, unit_width, grouping)
+    for label, among, count in counts.shown():
+        before, *further = _event_lines(among, count, unit_width, grouping)
+        yield (label.text if label else "") + before
+        for line in further:
+            yield (label.further if label else "") + line
     if counts.events:
         yield ""
     if runs == 1:
-        yield from _time_lines(counts.runs[0])
+        yield from _time_lines(counts.runs[0], counts.system_wide)
     else:
         yield from _elapsed_lines(counts)
     yield ""
@@ -66,9 +69,11 @@ def _value(count: Count, grouping: bool) -> str:
     return f"{value:,.{digits}f}" if grouping else f"{value:.{digits}f}"
 
 
-def _time_lines(run: RunTimes) -> Iterator[str]:
+def _time_lines(run: RunTimes, system_wide: bool) -> Iterator[str]:
     yield f" {run.elapsed_ns / 1e9:17.{_TIME_DIGITS}f} seconds time elapsed"
     yield ""
+    if system_wide:
+        return
     yield f" {run.user_ns / 1e9:17.{_TIME_DIGITS}f} seconds user"
     yield f" {run.system_ns / 1e9:17.{_TIME_DIGITS}f} seconds sys"
     yield ""

@@ -107,7 +107,9 @@ class ClockDriver:
         self.read(event)
         attr = event.attr
         restart = True
-        if not attr.exclude_user and event.overflow(cpu, hw.last_period):
+        idle = self._kernel.current(cpu) is None
+        excluded = attr.exclude_kernel or attr.exclude_idle if idle else attr.exclude_user
+        if not excluded and event.overflow(cpu, hw.last_period):
             restart = False
         if event.hw.stopped:  # the overflow may have disabled it
             return

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import ParamSpec
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.task import Task
+from emulator.linux.tracepoints import Tracepoint
 from perfcore.abi.constants import PerfType, SampleType, SoftwareId
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
@@ -23,6 +25,10 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
     SoftwareId.BPF_OUTPUT: "written by BPF programs, which are not modelled",
     SoftwareId.CGROUP_SWITCHES: "there is one control group",
 }
+
+
+FAULTS = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)
+P = ParamSpec("P")
 
 
 class CountedAsTold:
@@ -56,8 +62,7 @@ class SoftwareDriver(CountedAsTold):
     def __init__(self, kernel: Linux) -> None:
         self._tracepoints = kernel.tracepoints
         self._active: dict[int, list[PerfEvent]] = {}  # by config
-        self._hears_faults = False
-        kernel.tracepoints.sched_out.subscribe(self._sched_out)
+        self._heard: set[SoftwareId] = set()
         kernel.tracepoints.sched_migrate_task.subscribe(self._migrated)
 
     def event_init(self, event: PerfEvent) -> None:
@@ -81,15 +86,18 @@ class SoftwareDriver(CountedAsTold):
     # occurrences
 
     def _listen(self) -> None:
-        """Hear page faults only while someone counts them."""
-        faults = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)
-        wanted = any(self._active.get(fault) for fault in faults)
-        if wanted != self._hears_faults:
-            self._hears_faults = wanted
-            tracepoint = self._tracepoints.page_fault
-            change: Callable[[Callable[[Task, int, bool | None, bool], object]], None]
-            change = tracepoint.subscribe if wanted else tracepoint.unsubscribe
-            change(self._page_fault)
+        """Hear what happens often only while someone counts it."""
+        self._hear(self._tracepoints.page_fault, self._page_fault, FAULTS)
+        self._hear(self._tracepoints.sched_switch, self._switched, (SoftwareId.CONTEXT_SWITCHES,))
+
+    def _hear(self, tracepoint: Tracepoint[P], listener: Callable[P, object], of: Sequence[SoftwareId]) -> None:
+        wanted = any(self._active.get(number) for number in of)
+        if wanted and of[0] not in self._heard:
+            self._heard.add(of[0])
+            tracepoint.subscribe(listener)
+        elif not wanted and of[0] in self._heard:
+            self._heard.remove(of[0])
+            tracepoint.unsubscribe(listener)
 
     def _page_fault(self, task: Task, address: int, major: bool | None, user: bool) -> None:
         """One that ends in a signal or EFAULT is neither minor nor major."""
@@ -98,9 +106,8 @@ class SoftwareDriver(CountedAsTold):
             kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
             self._occurred(kind, task.cpu, not user, address)
 
-    def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
-        if self._active:
-            self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
+    def _switched(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
+        self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
 
     def _migrated(self, task: Task, old: Cpu, new: Cpu) -> None:
         self._occurred(SoftwareId.CPU_MIGRATIONS, new, in_kernel=True)

@@ -210,6 +210,7 @@ class FakeMachine:
     def switch_to(self, task):
         """Another task runs, or (None) nobody."""
         if self._current is not None:
+            self.tracepoints.sched_switch.fire(self.cpu, self._current, task, False)
             self.tracepoints.sched_out.fire(self._current, self.cpu, task)
         self._current = task
         if task is not None:

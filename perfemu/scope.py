@@ -1,0 +1,54 @@
+"""Scope: whose events a command counts: the program's, or all of some CPUs; and by what it shows them apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from perfemu.errors import UsageError
+
+_RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
+
+
+class Split(Enum):
+    """Of what there are counts apart."""
+
+    NOTHING = auto()
+    CPUS = auto()
+    THREADS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`cpus`: all that these execute; None: the program, wherever it runs. `name` is perf's for the former."""
+
+    cpus: tuple[int, ...] | None = None
+    name: str = ""
+    split: Split = Split.NOTHING
+
+
+def scope_of_cpus(all_cpus: bool, cpu_list: str | None, cpus: int, split: Split = Split.NOTHING) -> Scope:
+    """What -a and -C LIST mean on a machine of `cpus`. As perf's, -a goes before -C in the heading alone."""
+    if cpu_list is not None:
+        return Scope(_parse(cpu_list, cpus), "system wide" if all_cpus else f"CPU(s) {cpu_list}", split)
+    if all_cpus:
+        return Scope(tuple(range(cpus)), "system wide", split)
+    return Scope(split=split)
+
+
+def _parse(text: str, cpus: int) -> tuple[int, ...]:
+    """``0,2-3``. UsageError for what is no list, or not there."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            raise UsageError(f"-C {text}: '{part}' is neither a CPU nor a range of them, as in 0,2-3")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise UsageError(f"-C {text}: '{part}' ends before it begins")
+        if last >= cpus:
+            there = "CPU 0 alone" if cpus == 1 else f"CPUs 0 to {cpus - 1}"
+            raise UsageError(f"-C {text}: there is no CPU {last}: the machine has {there} (--cpus)")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))

@@ -87,5 +87,8 @@ class Machine:
         return kernel.exit_status
 
     def _handle_overflow(self, cpu: Cpu) -> None:
+        scheduler = self.kernel.scheduler
+        scheduler.begin_interruption()
         cpu.deliver_interrupts()
         self.kernel.after_interrupt(cpu)
+        scheduler.end_interruption()

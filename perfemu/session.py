@@ -228,10 +228,7 @@ class Session:
 
     def let_cpus_come_to_the_end(self) -> None:
         """Idle CPUs know of no time after their last task: let it pass until the machine's end, so that it counts."""
-        latest = max(cpu.core.cycles for cpu in self.machine.cpus)
-        for cpu in self.machine.cpus:
-            if cpu.core.cycles < latest:
-                cpu.idle(latest - cpu.core.cycles)
+        self.machine.kernel.scheduler.come_to_the_end()
 
     def run(self, interruption: Interruption | None = None) -> Ending:
         """Run the program to its end. Leaves by Interrupted when the user wants it; `times` are good then, too."""

@@ -137,9 +137,13 @@ class Kernel:
     # ---- what other rooms attach
 
     def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer:
-        """Call `callback` at exactly that cycle of `cpu` (None: of the one that executes), between two instructions."""
-        timers = self.timers if cpu is None else self.scheduler.queues[cpu.number].timers
-        return timers.at_cycle(cycle, callback)
+        """Call `callback` at exactly that cycle of `cpu` (None: of the one that executes), between two instructions.
+
+        For who observes: that it is called changes nothing of who executes when.
+        """
+        scheduler = self.scheduler
+        queue = scheduler.executing if cpu is None else scheduler.queues[cpu.number]
+        return queue.observers.at_cycle(cycle, callback)
 
     @property
     def timers(self) -> Timers:

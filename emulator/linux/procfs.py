@@ -65,7 +65,10 @@ def meminfo(kernel: Kernel) -> str:
 
 def uptime(kernel: Kernel) -> str:
     centiseconds = kernel.clock.monotonic_ns() // 10_000_000
-    idle = kernel.clock.at(sum(cpu.idle_cycles for cpu in kernel.cpus)) // 10_000_000
+    now = kernel.calling().cpu.core.cycles
+    busy = {task.cpu.number for task in kernel.tasks.values() if task.running_since is not None}
+    until_now = sum(max(now - cpu.core.cycles, 0) for cpu in kernel.cpus if cpu.number not in busy)
+    idle = kernel.clock.at(sum(cpu.idle_cycles for cpu in kernel.cpus) + until_now) // 10_000_000
     return f"{centiseconds // 100}.{centiseconds % 100:02} {idle // 100}.{idle % 100:02}\n"
 
 

@@ -29,9 +29,12 @@ from emulator.linux.timers import FOREVER, Timers
 class RunQueue:
     """One CPU's share of the tasks."""
 
-    def __init__(self, cpu: Cpu, clock: Clock, on_earlier: Callable[[], None]) -> None:
+    def __init__(
+        self, cpu: Cpu, clock: Clock, on_earlier: Callable[[], None], on_earlier_observer: Callable[[], None]
+    ) -> None:
         self.cpu = cpu
         self.timers = Timers(clock, self.cycles, on_earlier)
+        self.observers = Timers(clock, self.cycles, on_earlier_observer)  # of whom no task notices anything
         self.current: Task | None = None
         self.departing = False  # the current task sleeps, or has to go elsewhere
         self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
@@ -131,6 +134,18 @@ class RunQueue:
         if self.waiting:
             due = min(due, self.waiting[0].ready_at)
         return max(now, due) if due < FOREVER else None
+
+    def observed_idle_at(self) -> int:
+        """The cycle at which somebody observes this CPU while it still idles; FOREVER if nobody does."""
+        at = self.observers.next_cycle()
+        if at == FOREVER or self.current is not None:
+            return FOREVER
+        event = self.next_event()
+        return at if event is None or at <= event else FOREVER
+
+    def idle_until(self, cycle: int) -> None:
+        if cycle > self.cpu.core.cycles:
+            self.cpu.idle(cycle - self.cpu.core.cycles)
 
 
 def _order(task: Task) -> tuple[int, int]:

@@ -11,6 +11,10 @@ wakes comes to the queue of the CPU that it ran on last, or to the lowest idle o
 at once from one that has had a millisecond more; a CPU that becomes idle takes from the longest queue. Nothing happens
 before its cause: a task made ready by a CPU that is ahead waits until its own CPU has come so far. With a seed, the
 lengths, ties and idle CPUs are drawn (``Choices``).
+
+What only observes, as a PMU's interrupt or a timer of perf's, interrupts a turn, which then goes on to the same cycle:
+who executes where and when does not depend on what is measured. Only if it has changed anything that decides on turns,
+a new one begins.
 """
 
 from __future__ import annotations
@@ -75,17 +79,26 @@ class Scheduler:
         self._choices = choices
         self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
         self._round_robin_cycles = clock.cycle_at(ROUND_ROBIN_NS)
-        self.queues = [RunQueue(cpu, clock, self._note) for cpu in cpus]
+        self.queues = [RunQueue(cpu, clock, self._note, self._note_observer) for cpu in cpus]
         self.executing = self.queues[0]  # for which the machine works at the moment
         clock.cycles = self.executing.cycles
         self.attention = True
         self._turn: Turn = cpus[0], 0
         self._turn_ended = False
+        self._turn_until = 0  # the cycle at which the present turn ends, if nothing happens before
+        self._turn_attention = False  # after any exit within it
+        self._turn_goes_on = False  # it has been interrupted, and nothing has changed
+        self._interrupted = self._asked = self._observers_moved = False
         self._calls: deque[Callable[[], None]] = deque()  # from outside, for between two turns
         self._extended_cycles = 0  # by which the present turn has been extended
 
     def _note(self) -> None:
         self.attention = True
+
+    def _note_observer(self) -> None:
+        self._observers_moved = True
+        if not self._interrupted:
+            self.attention = True
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
@@ -104,7 +117,16 @@ class Scheduler:
         """Let happen what is due, until there is a task that can execute."""
         queue = self.executing
         if queue.cpu.core.owes_exit:  # the exit on which an interrupt fell comes first
+            self._turn_goes_on = False
             return queue.cpu, queue.cpu.core.cycles
+        if self._turn_ended and queue.cpu.core.cycles < self._turn_until:
+            self._turn_ended = False
+            self.begin_interruption()
+            self._let_observe(queue)
+            self.end_interruption()
+        if self._turn_goes_on:
+            self._turn_goes_on = False
+            return self._execute_on(queue)
         if self._turn_ended:
             self._turn_ended = False
             if queue.timers.next_cycle() <= queue.cpu.core.cycles:
@@ -122,9 +144,76 @@ class Scheduler:
             self._execute_for(next_queue)
             until = self._advance(next_queue)
             if until is not None:
-                self._turn = next_queue.cpu, until
-                return self._turn
+                self._turn_until, self._turn_attention = until, self.attention
+                if not self._let_observe(next_queue):
+                    return self._execute_on(next_queue)
         return None
+
+    # ---- interruptions
+
+    def begin_interruption(self) -> None:
+        """Something is about to happen that should only observe."""
+        self._asked, self.attention, self._interrupted = self.attention, False, True
+
+    def end_interruption(self) -> bool:
+        """It has happened. The turn goes on, unless that has changed anything: then True."""
+        self._interrupted = False
+        if self.attention or self._calls:
+            self.attention = True
+            return True
+        self.attention = self._turn_goes_on = self._asked or self._observers_moved
+        return False
+
+    def _execute_on(self, queue: RunQueue) -> Turn:
+        """The turn, until it ends or somebody observes."""
+        self._observers_moved = False
+        self.attention = self._turn_attention
+        until = min(self._turn_until, queue.observers.next_cycle())
+        for other in self.queues:
+            if other is not queue:
+                until = min(until, other.observed_idle_at())
+        self._turn = queue.cpu, until
+        return self._turn
+
+    def _let_observe(self, queue: RunQueue) -> bool:
+        """Who wants to observe by now: this CPU, which is busy, or those that idle. Whether it has changed anything."""
+        now = queue.cpu.core.cycles
+        changed = False
+        for other in self.queues:
+            if other is not queue and other.observed_idle_at() <= now:
+                changed |= self._idle_until(other, now)
+        self._execute_for(queue)
+        if queue.observers.next_cycle() <= now:
+            changed |= self._observed(queue)
+        return changed
+
+    def _observed(self, queue: RunQueue) -> bool:
+        """Let those observe whose time has come on this CPU. Whether it has changed anything."""
+        within, asked = self._interrupted, self.attention
+        self.attention, self._interrupted = False, True
+        self._execute_for(queue)
+        queue.observers.fire_due()
+        changed, self._interrupted = self.attention, within
+        self.attention |= asked
+        return changed
+
+    def _idle_until(self, queue: RunQueue, until: int) -> bool:
+        """Time passes on an idle CPU, and is observed. Whether that has changed anything: then there it stops."""
+        while (at := queue.observed_idle_at()) <= until and at < FOREVER:
+            queue.idle_until(at)
+            if self._observed(queue):
+                return True
+        event = queue.next_event()
+        queue.idle_until(until if event is None else min(until, event))
+        return False
+
+    def come_to_the_end(self) -> None:
+        """Idle CPUs know of no time after their last task: let it pass until the machine's end, for who observes it."""
+        latest = max(queue.cpu.core.cycles for queue in self.queues)
+        executing = self.executing
+        for queue in self.queues:
+            self._idle_until(queue, latest)
+        self._execute_for(executing)
 
     def call_soon(self, call: Callable[[], None]) -> None:
         """Make it between two turns, the present one within some million instructions. Any moment is good to ask."""
@@ -222,7 +311,7 @@ class Scheduler:
                 self._come(queue, task)
                 return
             until = min(until, queue.waiting[0].ready_at)
-        queue.cpu.idle(until - now)
+        self._idle_until(queue, until)
 
     def _turn_end(self, queue: RunQueue, now: int) -> int:
         until = queue.timers.next_cycle()

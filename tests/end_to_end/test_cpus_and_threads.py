@@ -82,7 +82,7 @@ def test_lines_look_like_perfs(forks: tuple[str, Path]) -> None:
     text = perfemu("stat", *options, "-C", "0,1", path).stderr.decode()
     assert " Performance counter stats for 'CPU(s) 0,1' (core ideal):" in text
     text = perfemu("stat", *options, "--per-thread", path).stderr.decode()
-    assert f"\n           forks-1001      {CHILD[isa]:18,}      instructions:u  " in text
+    assert f"\n           forks-1001     {CHILD[isa]:18,}      instructions:u  " in text
     assert "seconds user" in text
     for option, key, value in (("-aA", "cpu", "0"), ("--per-thread", "thread", "forks-1001")):
         lines = perfemu("stat", "-j", *options, option, path).stderr.decode().splitlines()

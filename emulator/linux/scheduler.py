@@ -88,7 +88,8 @@ class Scheduler:
         self._turn_until = 0  # the cycle at which the present turn ends, if nothing happens before
         self._turn_attention = False  # after any exit within it
         self._turn_goes_on = False  # it has been interrupted, and nothing has changed
-        self._interrupted = self._asked = self._observers_moved = False
+        self._asked = False  # attention before the interruption
+        self._observers_moved = False  # somebody wants to observe earlier than the turn knows
         self._calls: deque[Callable[[], None]] = deque()  # from outside, for between two turns
         self._extended_cycles = 0  # by which the present turn has been extended
 
@@ -97,8 +98,6 @@ class Scheduler:
 
     def _note_observer(self) -> None:
         self._observers_moved = True
-        if not self._interrupted:
-            self.attention = True
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
@@ -111,7 +110,7 @@ class Scheduler:
 
     def next_turn(self) -> Turn | None:
         """Who executes next, and until when; None when the machine's first process has ended."""
-        return self._decide() if self.attention else self._turn
+        return self._decide() if self.attention or self._observers_moved else self._turn
 
     def _decide(self) -> Turn | None:
         """Let happen what is due, until there is a task that can execute."""
@@ -124,7 +123,7 @@ class Scheduler:
             self.begin_interruption()
             self._let_observe(queue)
             self.end_interruption()
-        if self._turn_goes_on:
+        if self._turn_goes_on or not self.attention:
             self._turn_goes_on = False
             return self._execute_on(queue)
         if self._turn_ended:
@@ -153,15 +152,14 @@ class Scheduler:
 
     def begin_interruption(self) -> None:
         """Something is about to happen that should only observe."""
-        self._asked, self.attention, self._interrupted = self.attention, False, True
+        self._asked, self.attention = self.attention, False
 
     def end_interruption(self) -> bool:
         """It has happened. The turn goes on, unless that has changed anything: then True."""
-        self._interrupted = False
         if self.attention or self._calls:
             self.attention = True
             return True
-        self.attention = self._turn_goes_on = self._asked or self._observers_moved
+        self.attention = self._turn_goes_on = self._asked
         return False
 
     def _execute_on(self, queue: RunQueue) -> Turn:
@@ -189,11 +187,10 @@ class Scheduler:
 
     def _observed(self, queue: RunQueue) -> bool:
         """Let those observe whose time has come on this CPU. Whether it has changed anything."""
-        within, asked = self._interrupted, self.attention
-        self.attention, self._interrupted = False, True
+        asked, self.attention = self.attention, False
         self._execute_for(queue)
         queue.observers.fire_due()
-        changed, self._interrupted = self.attention, within
+        changed = self.attention
         self.attention |= asked
         return changed
 

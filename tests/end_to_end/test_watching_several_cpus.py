@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import require
 from end_to_end.assembled import program
 from end_to_end.test_many_tasks import FORKS
 from guests import ISAS
@@ -15,6 +17,7 @@ from perfemu.counting import enable_groups, open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.recording import RING_BUFFER_PAGES, open_sampling
 from perfemu.session import GuestSettings, Session
+from unit.linux_process.test_sharing import COMPILERS, SOURCE
 
 CPUS = 3
 Schedule = list[tuple[str, int, int, int]]  # what happened: to which task, on which CPU, at which cycle
@@ -69,5 +72,19 @@ def test_tasks_take_the_same_turns_whatever_is_measured(isa: str, seed: int | No
         )
     ]
     assert [run == alone for run in watched] == [True] * len(watched)
-    limited = replace(settings, most_instructions=10**7, most_ns=10**9)
-    assert schedule(limited) == alone
+    assert schedule(replace(settings, most_instructions=10**7, most_ns=10**9)) == alone
+
+
+def test_turns_that_coherence_shortens_do_so_whatever_is_measured(tmp_path: Path) -> None:
+    """Two threads that write to one line, on a core with caches."""
+    path = tmp_path / "sharing"
+    compiler = require.command(*COMPILERS["aarch64"])
+    subprocess.run([compiler, "-O1", "-static", "-pthread", str(SOURCE), "-o", str(path)], check=True)
+    settings = GuestSettings((str(path), "32"), core="cortex-a55", stdin=-1, stdout=-1, stderr=-1, cpus=CPUS)
+    alone = schedule(settings)
+    for event, sampling in (
+        ("instructions", Sampling(None, 777)),
+        ("cycles", Sampling(None, 999, system_wide=True)),
+        ("cpu-clock", Sampling(None, 10_007)),
+    ):
+        assert schedule(settings, event, sampling) == alone

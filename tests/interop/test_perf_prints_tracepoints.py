@@ -97,3 +97,14 @@ def test_unknown_tracepoints_are_named(tmp_path: Path) -> None:
         ("syscalls:sys_enter_wri*x", "no tracepoint matches 'syscalls:sys_enter_wri*x'"),
     ):
         assert said in complaint(perfemu("stat", "-e", event, "/bin/true"))
+
+
+def test_perf_sched_follows_the_cpus(tmp_path: Path) -> None:
+    """Each child executes for 40,003 ns, or for as long as its slices last; idle time is between switches."""
+    path = program(tmp_path / "forks", "x86_64", FORKS["x86_64"])
+    perfemu("record", "-q", "-a", "--cpus", "5", "-e", "sched:*", "-o", tmp_path / "data", path)
+    perf = RealPerf(tmp_path, says=("Samples do not have callchains.",))
+    rows = [line.split() for line in perf.run("sched", "timehist", "-i", tmp_path / "data").splitlines()]
+    ran = {row[2]: float(row[-1]) for row in rows if len(row) == 6 and row[2].startswith("forks[")}
+    assert {f"forks[{child}]" for child in CHILDREN} <= set(ran)
+    assert all(ran[f"forks[{child}]"] == 0.040 for child in CHILDREN)

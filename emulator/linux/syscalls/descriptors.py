@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from emulator.linux.errors import EBADF, EBUSY, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOTDIR, EPERM, ESRCH, LinuxError
 from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
 from emulator.linux.memory_files import F_SEAL_SEAL, F_SEAL_WRITE, MemoryRegular
-from emulator.linux.open_files import NodeFile, OpenFile
+from emulator.linux.open_files import NodeFile, OpenDirectory, OpenFile
 from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
 from emulator.linux.signal import NSIG
 from emulator.linux.syscalls import locks
@@ -45,6 +45,8 @@ F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW = 36, 37, 38
 F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG, F_SETOWN_EX, F_GETOWN_EX = 8, 9, 10, 11, 15, 16
 F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS = 1030, 1031, 1032, 1033, 1034
 FD_CLOEXEC = 1
+F_NOTIFY, DN_MULTISHOT = 1026, 1 << 31
+NOT_MODELLED = {1024: "F_SETLEASE", 1025: "F_GETLEASE", 1035: "F_GET_RW_HINT", 1036: "F_SET_RW_HINT"}
 ALL_SEALS = 0x3F  # up to F_SEAL_EXEC
 SETTABLE = O_APPEND | O_NONBLOCK | O_ASYNC | O_NOATIME  # by F_SETFL
 
@@ -164,7 +166,18 @@ def _add_seals(task: Task, descriptor: int, file: File, argument: int) -> int:
     return 0
 
 
+def _notify(task: Task, descriptor: int, file: File, argument: int) -> int:
+    """fcntl_dirnotify(), fs/notify/dnotify: without events it ends what was asked for, which never was anything."""
+    if argument & ~DN_MULTISHOT & 0xFFFF_FFFF == 0:
+        return 0
+    if not isinstance(file, OpenDirectory):
+        raise LinuxError(ENOTDIR, f"{file.path} is not a directory")
+    task.kernel.name_once("fcntl F_NOTIFY (signals for what happens in a directory) is not modelled: EINVAL")
+    raise LinuxError(EINVAL, "F_NOTIFY")
+
+
 COMMANDS: dict[int, Command] = {
+    F_NOTIFY: _notify,
     F_SETOWN: _set_owner,
     F_GETOWN: _get_owner,
     F_SETSIG: _set_signal,
@@ -196,6 +209,8 @@ def fcntl(task: Task, descriptor: int, command: UInt, argument: ULong) -> int | 
     file = task.files.get(descriptor)
     run = COMMANDS.get(command)
     if run is None:
+        if command in NOT_MODELLED:
+            task.kernel.name_once(f"fcntl {NOT_MODELLED[command]} is not modelled: EINVAL")
         raise LinuxError(EINVAL, f"fcntl command {command} is not modelled")
     return run(task, descriptor, file, argument)
 

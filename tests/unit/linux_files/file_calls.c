@@ -391,6 +391,12 @@ static void events(void) {
     SHOW(select(0, 0, 0, 0, &(struct timeval){0, 1000}));
 }
 
+static void notifications(void) {
+    SHOW(fcntl(d, F_NOTIFY, DN_MULTISHOT));
+    SHOW(fcntl(fd, F_NOTIFY, 0));
+    SHOW(fcntl(fd, F_NOTIFY, DN_CREATE));
+}
+
 static void proc(void) {
     int memory, again;
     SHOW((memory = memfd_create("m", 0)) >= 0);
@@ -422,6 +428,7 @@ int main(int argc, char** argv) {
     directories();
     pipes();
     events();
+    notifications();
     proc();
     SHOW(chdir(".."));
     SHOW(rmdir("d"));

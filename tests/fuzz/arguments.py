@@ -179,13 +179,33 @@ CHOICES: dict[tuple[str, str], Choose] = {
     ("", "cpu"): _one(0, 1, 3, 64, -1),
     ("", "group_fd"): lambda rng: rng.choice((-1, -1, -1, contents.descriptor(rng))),
     ("exit", "status"): _below(256),
+    ("", "key"): _one(0, 0, 1, 2, 0x1234, -1),
+    **_for("shmget semget msgget", "flags", lambda rng: 0o600 | rng.choice((0, 0o1000, 0o1000, 0o3000))),
+    **_for("shmat shmctl semctl semop semtimedop msgctl msgsnd msgrcv", "number", _one(0, 0, 0, 1, 2, 32768, -1)),
+    **_for("shmctl semctl msgctl", "command", lambda rng: rng.choice((*range(20), 256, 257))),
+    ("shmat", "address"): lambda rng: rng.choice((0, 0, 0, _page(rng))),
+    ("shmat", "flags"): _one(0, 0, 0o10000, 0o20000, 0o40000, 0o100000),
+    ("shmdt", "address"): _page,
+    **_for("semop semtimedop", "count", _one(1, 1, 1, 2, 500, 501)),
+    **_for("semget", "count", _one(0, 1, 2, 32, 32000, 32001)),
+    ("semctl", "index"): _one(0, 0, 1, 5, -1),
+    **_for("semop semtimedop msgsnd msgrcv", "flags", _one(0, 0o4000, 0o4000, 0o10000, 0o40000)),
+    ("msgrcv", "kind"): _one(0, 0, 1, -1, -5, 1 << 62),
+    ("", "watch"): _one(1, 1, 2, 3, 0, -1),
+    ("inotify_add_watch", "mask"): lambda rng: rng.choice((0xFFF, 0xFFF, rng.getrandbits(32), 0x2000_0100, 0)),
+    ("inotify_init1", "flags"): _one(0, 0x800, 0x80800),
+    ("kcmp", "kind"): _below(9),
+    **_for("process_vm_readv process_vm_writev", "local_count", _one(0, 1, 8, 1024, 1025)),
+    **_for("process_vm_readv process_vm_writev", "remote_count", _one(0, 1, 8, 1024, 1025)),
+    **_for("process_vm_readv process_vm_writev pidfd_open pidfd_send_signal", "flags", _one(0, 0, 0, 0x800, 1)),
+    ("futex_waitv", "count"): _one(1, 2, 4, 128, 129),
 }
 
 KINDS = {
     FD: ("descriptor", "source", "target", "instance", "directory", "wanted", "source_descriptor", "target_descriptor"),
     PATH: ("path", "name"),
     SIZE: ("size", "length", "old_length", "new_length", "address_size"),
-    PID: ("pid", "tid", "number", "group", "parent"),
+    PID: ("pid", "tid", "number", "group", "parent", "pid1", "pid2"),
 }  # fmt: skip
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
 
@@ -205,6 +225,8 @@ STRUCTURES: dict[tuple[str, str], Sequence[str]] = {
     ("futex", "address"): ("words", "zeros"), ("futex", "other"): ("words", "zeros"), ("", "limit"): ("limit",),
     ("rt_sigaction", "new"): ("action",), ("sigaltstack", "new"): ("stack",), ("rt_sigprocmask", "new"): ("set",),
     ("", "head"): ("longs", "zeros"), ("", "parameters"): ("words",), ("", "data"): ("noise", "control", "zeros"),
+    ("", "operations"): ("operations",), ("", "message"): ("longs", "words"), ("", "waiters"): ("waiters",),
+    ("", "local"): ("vector",), ("", "remote"): ("vector",),
     ("", "info"): ("words", "noise"), ("", "offset"): ("zeros", "longs"), ("", "area"): ("zeros",),
 }  # fmt: skip
 
@@ -231,6 +253,9 @@ WANTED = {
     **dict.fromkeys(FILES, "file"),
     **dict.fromkeys(("epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2"), "epoll"),
     **dict.fromkeys(("timerfd_settime", "timerfd_gettime"), "timerfd"),
+    **dict.fromkeys(("inotify_add_watch", "inotify_rm_watch"), "inotify"),
+    **dict.fromkeys(("pidfd_send_signal", "pidfd_getfd"), "pidfd"),
+    **dict.fromkeys(("splice", "tee", "vmsplice"), "pipe"),
     **dict.fromkeys(("getdents", "getdents64", "fchdir"), "directory"),
 }
 MADE_BY = {  # kinds of the descriptors that calls return
@@ -240,6 +265,8 @@ MADE_BY = {  # kinds of the descriptors that calls return
     **dict.fromkeys(("eventfd", "eventfd2", "signalfd", "signalfd4", "perf_event_open"), "other"),
     **dict.fromkeys(("dup", "dup2", "dup3", "fcntl"), "other"),
     "timerfd_create": "timerfd",
+    **dict.fromkeys(("inotify_init", "inotify_init1"), "inotify"),
+    "pidfd_open": "pidfd",
 }
 
 

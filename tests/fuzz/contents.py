@@ -197,6 +197,17 @@ def _stack(rng: random.Random) -> bytes:
     )
 
 
+def _operations(rng: random.Random) -> bytes:
+    """struct sembuf: some of them undone at the end, some that do not wait."""
+    flags = (0, 0x800, 0x1000, 0x1800)
+    return b"".join(struct.pack("<Hhh", rng.randrange(3), rng.randrange(-2, 4), rng.choice(flags)) for _ in range(4))
+
+
+def _waiters(rng: random.Random) -> bytes:
+    """struct futex_waitv"""
+    return b"".join(struct.pack("<QQII", 0, pointer(rng) & -4, rng.choice((2, 2, 0x82)), 0) for _ in range(4))
+
+
 def _capabilities(rng: random.Random) -> bytes:
     version = rng.choice((0x1998_0330, 0x2007_1026, 0x2008_0522, 0))
     return struct.pack("<Ii", version, rng.choice((0, 1000, -1)))
@@ -229,6 +240,8 @@ STRUCTURES: dict[str, Callable[[random.Random], bytes]] = {
     "stack": _stack,
     "size": lambda rng: struct.pack("<I", rng.choice((0, 2, 4, 16, 110, 128, 1 << 31))),
     "capabilities": _capabilities,
+    "operations": _operations,
+    "waiters": _waiters,
     "words": _words,
     "longs": _longs,
     "zeros": lambda rng: bytes(layout.STRIDE),

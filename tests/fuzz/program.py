@@ -238,6 +238,16 @@ class RandomProgram:
             "perf_event_open", self._structures["attribute"][0], 0, (1 << 64) - 1, (1 << 64) - 1, 0, kind="other"
         )
 
+    def open_ipc(self) -> None:
+        """Shared memory, semaphores and messages of System V, whose numbers begin at 0; a process; a watch."""
+        self._call("shmget", 0, 0x2000, 0o1600)
+        self._call("shmat", 0, 0, 0)
+        self._call("semget", 1, 4, 0o1600)
+        self._call("msgget", 2, 0o1600)
+        self._call("pidfd_open", 1000, 0, kind="pidfd")
+        watcher = self._call("inotify_init1", 0o4000, kind="inotify")
+        self._call("inotify_add_watch", watcher, self._paths[contents.PATHS.index(".")], 0xFFF)
+
     def map_memory(self) -> None:
         address = layout.ELSEWHERE + 0x1000 * self._rng.randrange(64)
         flags = self._rng.choice((0x32, 0x31))
@@ -324,5 +334,6 @@ def _weight(name: str) -> float:
 _OPENING: tuple[Callable[[RandomProgram], None], ...] = (
     RandomProgram.open_files, RandomProgram.open_directories, RandomProgram.open_pipe, RandomProgram.open_pair,
     RandomProgram.open_connection, RandomProgram.open_datagrams, RandomProgram.open_polling, RandomProgram.open_others,
+    RandomProgram.open_ipc,
     RandomProgram.map_memory,
 )  # fmt: skip

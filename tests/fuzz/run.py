@@ -29,7 +29,7 @@ MOST_HOST_BYTES = 400 << 20  # of the emulator beyond what it has at its start: 
 MOST_FILE_BYTES = 64 << 20  # on the host, of one file
 MOST_TASKS = 12
 MOST_NS = 3_000_000
-MOST_INSTRUCTIONS = 100_000
+MOST_INSTRUCTIONS = 40_000
 HOST_SECONDS = 60  # beyond which a program hangs; of CPU time
 CORES = {
     "aarch64": ("ideal", "ideal", "ideal", "cortex-a55", "neoverse-n1"),

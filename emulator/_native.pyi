@@ -147,6 +147,8 @@ class Core:
     @property
     def decoded_blocks(self) -> int:
         """How many blocks this core has decoded: each once, as long as its frames hold the same code."""
+    def keep_blocks(self, most: int) -> None:
+        """Keep so many decoded blocks, then forget them all: a guest may have ever new code. Results are the same."""
     # what the last exit was about
     @property
     def pc(self) -> int: ...

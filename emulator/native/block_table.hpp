@@ -35,6 +35,7 @@ class BlockTable {
     // By one of the same address and size, where it is: others may point to it.
     void replace(Block& block, Block&& now);
     void clear();
+    size_t size() const { return blocks_.size(); }
     // From now on `cached` is about this space, as it is now. False: it already was, and nothing has changed.
     bool use_slots_of(const AddressSpace& space);
 

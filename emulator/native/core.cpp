@@ -62,6 +62,7 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
         hooks_.push_back(handle);
     };
     if (counting) elides_exit_checks_ = elide_exit_checks(engine_);
+    if (model) most_blocks_ >>= 2;  // each is some KB then
     if (counting && model) model_ = std::make_unique<Model>(*model, isa, totals_.data(), std::move(shared));
     auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
     if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), 0);

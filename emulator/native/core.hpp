@@ -102,6 +102,8 @@ class Core final : public Totals {
     std::vector<TracedAccess> take_trace();
     const char* address_way() const;
     uint64_t decoded_blocks() const { return decoded_blocks_; }
+    // So many are kept; then all are forgotten, and decoded again when they run again.
+    void keep_blocks(size_t most) { most_blocks_ = most; }
 
   private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
@@ -200,6 +202,7 @@ class Core final : public Totals {
     Block* previous_;  // the block that was counted last; its successor tells where it went
     BlockTable blocks_;
     uint64_t decoded_blocks_ = 0;
+    size_t most_blocks_ = size_t{1} << 19;  // some 300 MB: a guest may have ever new code
     bool blocks_stale_ = false;
     bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it
     std::vector<Block*> ran_;         // blocks with runs since the last fold

@@ -28,7 +28,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 void Core::consider(uint64_t address, uint32_t size) {
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
-    if (std::exchange(blocks_stale_, false)) drop_blocks();
+    if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
     Block& block = block_at(address, size);
     if (std::exchange(translation_stale_, false)) {
         uc_ctl_remove_cache(engine_, address, address + 1);

@@ -1,9 +1,10 @@
-"""Ipc: the machine's objects of System V, of all kinds."""
+"""Ipc: the machine's objects of System V, of all kinds, and POSIX's message queues."""
 
 from __future__ import annotations
 
 from emulator.linux.message_queues import MessageQueues
 from emulator.linux.page_cache import PageCache
+from emulator.linux.posix_queues import PosixQueue
 from emulator.linux.semaphores import Semaphores
 from emulator.linux.shared_segments import Attachments, SharedSegments
 
@@ -15,3 +16,4 @@ class Ipc:
         self.segments = SharedSegments(pages, attachments)
         self.semaphores = Semaphores()
         self.queues = MessageQueues()
+        self.posix_queues: dict[str, PosixQueue] = {}  # by name

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from emulator.arch.processor import Processor
 from emulator.cpu import Cpu
-from emulator.linux import message_queues, notifications, shared_segments
+from emulator.linux import message_queues, notifications, posix_queues, shared_segments
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
@@ -121,6 +121,11 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "sys/fs/inotify/max_queued_events": lambda kernel: f"{notifications.MOST_EVENTS}\n",
     "sys/fs/inotify/max_user_instances": lambda kernel: f"{notifications.MOST_INSTANCES}\n",
     "sys/fs/inotify/max_user_watches": lambda kernel: f"{notifications.MOST_WATCHES}\n",
+    "sys/fs/mqueue/msg_default": lambda kernel: f"{posix_queues.MOST_MESSAGES}\n",
+    "sys/fs/mqueue/msg_max": lambda kernel: f"{posix_queues.MOST_MESSAGES}\n",
+    "sys/fs/mqueue/msgsize_default": lambda kernel: f"{posix_queues.MOST_MESSAGE_BYTES}\n",
+    "sys/fs/mqueue/msgsize_max": lambda kernel: f"{posix_queues.MOST_MESSAGE_BYTES}\n",
+    "sys/fs/mqueue/queues_max": lambda kernel: f"{posix_queues.MOST_QUEUES}\n",
     "sys/fs/nr_open": lambda kernel: f"{MAX_OPEN_FILES}\n",
     "sys/fs/pipe-max-size": lambda kernel: f"{MOST_CAPACITY_BYTES}\n",
     "sys/kernel/msgmax": lambda kernel: f"{message_queues.MOST_MESSAGE_BYTES}\n",

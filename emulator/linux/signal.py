@@ -35,7 +35,7 @@ SA_RESETHAND = 0x80000000
 SS_ONSTACK = 1
 SS_DISABLE = 2
 SS_AUTODISARM = 1 << 31
-STACK_T = struct.Struct("<Qi4xQ")  # stack_t: address, flags, size
+STACK_T = struct.Struct("<QI4xQ")  # stack_t: address, flags, size
 
 # si_code
 SI_USER = 0

@@ -1,5 +1,6 @@
 /* Calls that stand alone: priorities of input and output, protection keys, the clock's adjustment, many messages. */
 #include "show.h"
+#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -79,7 +80,30 @@ static void messages(void) {
     SHOW(recvmmsg(pair[1], headers, 8, MSG_DONTWAIT, &invalid));
 }
 
+static void on_signal(int signal) {
+    stack_t now;
+    sigaltstack(NULL, &now);
+    printf("in the handler: %x %d\n", now.ss_flags, now.ss_size > 0);
+}
+
+static void stacks(void) {
+    static char memory[1 << 16];
+    stack_t own = {.ss_sp = memory, .ss_size = sizeof memory, .ss_flags = 1u << 31 /* SS_AUTODISARM */}, now;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    sigaction(SIGUSR1, &action, NULL);
+    SHOW(sigaltstack(&own, NULL));
+    raise(SIGUSR1);
+    SHOW(sigaltstack(NULL, &now));
+    printf("%x %d\n", now.ss_flags, now.ss_sp == memory);
+    own.ss_flags = 1u << 30;
+    SHOW(sigaltstack(&own, NULL));
+    own.ss_flags = SS_DISABLE;
+    SHOW(sigaltstack(&own, &now));
+    printf("%x\n", now.ss_flags);
+}
+
 int main(void) {
+    stacks();
     priorities();
     keys();
     clocks();

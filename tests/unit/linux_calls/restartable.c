@@ -71,6 +71,7 @@ int main(void) {
         SHOW(spin(&described));
         SHOW(area.section);
     }
+    while (!signals) spin(&described); /* another process may have driven it out each time, until then */
     SHOW(signals > 0);
     pid_t child = fork();
     if (!child) {

@@ -35,6 +35,7 @@ enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVI
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 
 class SharedMemory;
+struct RunBlock;
 struct Model;
 struct ModelledBlock;
 struct TracedAccess;
@@ -144,6 +145,8 @@ class Core final : public Totals {
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
     bool fusing_branch_at(uint64_t address) const;
     [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
+    bool log_called(uint64_t address, uint32_t size);
+    void check_log(const RunBlock* running);
     void close_log();
     bool enter(Block& block);
     bool forget_departure();

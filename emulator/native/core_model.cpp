@@ -88,7 +88,9 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
 void Core::visit(uint64_t address, uint32_t size) {
     Model& model = *model_;
     VisitLog& log = model.log;
+    if (log_called(address, size)) return;
     if (!log.empty()) {
+        check_log(log.behind);
         model.pipeline->retire_all(std::span(log.blocks).first(log.size()), log.found.data(), address);
         log.clear();
     } else if (model.visit.block && !model.visit.block->special && !stepping_) {
@@ -120,12 +122,41 @@ void Core::visit(uint64_t address, uint32_t size) {
     if (block->runs++ == 0) note_run(block);
 }
 
+// Logs the block if its addresses come while it runs, and there is a log.
+bool Core::log_called(uint64_t address, uint32_t size) {
+    Model& model = *model_;
+    VisitLog& log = model.log;
+    Block* block = blocks_.cached(address);
+    const uint64_t budget = budget_ - block->cost, room = log.room - static_cast<uint32_t>(block->cost);
+    if (log.empty() || block->tag != BlockTable::tag(address, size) || (budget & EXHAUSTED) | room >> 63) return false;
+    check_log(log.behind);
+    uint64_t* found = model.addresses->enter_in_place(block->modelled->slice, log.found_behind);
+    if (!found) return false;
+    log.called = log.behind;
+    *log.behind++ = {block->prepared, address};
+    log.found_behind = found;
+    log.room = room;
+    budget_ = budget;
+    previous_ = block;
+    if (block->runs++ == 0) note_run(block);
+    return true;
+}
+
+// Whether the engine has told all addresses of the logged blocks before `running`, which need not have run to its end.
+void Core::check_log(const RunBlock* running) {
+    const Model& model = *model_;
+    if (!model.log.called || model.log.called == running || model.addresses->found_all()) return;
+    lost_addresses_ = true;
+    exit(Exit::EXCEPTION);
+}
+
 // The engine has stopped somewhere in or behind the last logged block: that becomes the visited one.
 void Core::close_log() {
     Model& model = *model_;
     VisitLog& log = model.log;
     if (log.empty()) return;
     const RunBlock& last = log.behind[-1];
+    check_log(&last);
     const size_t before = log.size() - 1;
     if (before > 0) model.pipeline->retire_all(std::span(log.blocks).first(before), log.found.data(), last.address);
     std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());

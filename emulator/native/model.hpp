@@ -43,6 +43,7 @@ struct VisitLog {
     RunBlock* behind = blocks.data();       // the last
     uint64_t* found_behind = found.data();  // its addresses
     uint64_t room = 0;                      // for so many instructions
+    const RunBlock* called = nullptr;       // the last one whose addresses have come, or are to come, while it runs
 
     bool empty() const { return behind == blocks.data(); }
     size_t size() const { return static_cast<size_t>(behind - blocks.data()); }
@@ -50,6 +51,7 @@ struct VisitLog {
         behind = blocks.data();
         found_behind = found.data();
         room = 0;
+        called = nullptr;
     }
 };
 

@@ -17,7 +17,6 @@ using slice::Width;
 
 namespace {
 
-constexpr unsigned ALL_OPS = ~0u;
 constexpr unsigned MOST_FUTILE_ATTEMPTS = 8;  // to have a block translated anew; one is enough unless all is wrong
 
 std::string hexadecimal(uint64_t number) {
@@ -255,6 +254,13 @@ uint64_t* Addresses::enter_at_once(const AddressSlice& slice, uint64_t* found) {
     return found + slice.more_->sites.size();
 }
 
+uint64_t* Addresses::enter_in_place(const AddressSlice& slice, uint64_t* found) {
+    const AddressSlice::More& more = *slice.more_;
+    if (more.segments.size() < 2 || !calls_are_in_place(more)) return nullptr;
+    entered_ = &slice;
+    return begin_segments(more, found) ? found + more.sites.size() : nullptr;
+}
+
 bool Addresses::enter_computed(AddressSlice& slice, uint64_t* found) {
     if (slice.one_segment_ && file_) return enter_at_once(slice, found) || remake(slice, found);
     return enter_segments(slice, found);
@@ -266,7 +272,11 @@ bool Addresses::enter_segments(AddressSlice& slice, uint64_t* found) {
         retranslate(more);
         return false;
     }
-    if (!compute(more.segments.front(), found)) return remake(slice, found);
+    return begin_segments(more, found) || remake(slice, found);
+}
+
+bool Addresses::begin_segments(const AddressSlice::More& more, uint64_t* found) {
+    if (!compute(more.segments.front(), found)) return false;
     found_ = found;
     next_segment_ = 1;
     found_ops_ = more.segments.size() > 1 ? more.segments[1].first_op : ALL_OPS;

@@ -178,6 +178,8 @@ class Addresses {
     // The same for a block whose registers at entry tell everything, as most do. Returns the end of what it has found;
     // null: `enter` has to say more.
     uint64_t* enter_at_once(const AddressSlice& slice, uint64_t* found);
+    // The same for a block that need not be translated anew, but of which the engine tells while it runs.
+    uint64_t* enter_in_place(const AddressSlice& slice, uint64_t* found);
     // By what `assemble` has made of the slice.
     uint64_t* enter_by(SliceCode code, uint64_t* found) { return code(registers_, found, results_.data()); }
     // Null if the host, or the slice, is not for that.
@@ -200,6 +202,8 @@ class Addresses {
     bool found_until(const AddressSlice& slice, unsigned last) const {
         return known_at_entry(slice) || (entered_ == &slice && last <= found_ops_);
     }
+    // The same of all instructions of the block that was entered last in place.
+    bool found_all() const { return found_ops_ == ALL_OPS; }
     // What has gone wrong inside, after which the engine has been stopped; empty if nothing has.
     const std::string& failure() const { return failure_; }
     // The name of the way that is in use, for tests and benchmarks.
@@ -217,6 +221,7 @@ class Addresses {
     bool enter_computed(AddressSlice& slice, uint64_t* found);
     class Assembly;
     bool enter_segments(AddressSlice& slice, uint64_t* found);
+    bool begin_segments(const AddressSlice::More& more, uint64_t* found);
     bool remake(AddressSlice& slice, uint64_t* found);
     void fill(AddressSlice& slice, slice::Caution caution);
     void find_registers();
@@ -257,6 +262,7 @@ class Addresses {
     uint64_t* found_ = nullptr;
     unsigned next_segment_ = 1;
     unsigned found_ops_ = 0;
+    static constexpr unsigned ALL_OPS = ~0u;
 
     // A translation is of an address, and of the frame that this is in. One that crosses into another page is there
     // once for each frame that page has: they go by turns, and are made anew each time.

@@ -89,6 +89,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
              write_policy_ != WritePolicy::THROUGH && !coherent_ && !outer_.empty() &&
              std::ranges::all_of(outer_, [](const OuterCache* level) { return level->prefetchers.empty(); }) &&
              outer_[0]->inclusion != Inclusion::EXCLUSIVE;
+    timeless_ = plain_ && !walk_reads_;
+    // Where an outer cache is inclusive, or other cores are heard, one side's miss takes the other's lines out.
+    touches_apart_ =
+        line_shift_ == SHORTCUT_SHIFT && !coherent_ &&
+        std::ranges::none_of(outer_, [](const OuterCache* level) { return level->inclusion == Inclusion::INCLUSIVE; });
 }
 
 MemorySystem::~MemorySystem() = default;
@@ -216,6 +221,67 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
         count(request == Request::FETCH ? Probe::ITLB_WALK_CYCLES : Probe::DTLB_WALK_CYCLES, end - cycle);
     }
     return end;
+}
+
+// --- touches ---
+
+size_t MemorySystem::touch_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind) {
+    const std::array<const Shortcuts::Entry*, 2> lines = data_lines_;
+    const uint64_t pages_mask = newest_pages_mask_, before = now_ - first;
+    uint64_t* const newest_pages = newest_pages_.data();
+    const Shortcuts::Places places = loads_.places();
+    for (; first != behind; ++first) {
+        const uint64_t address = addresses[first], tag = address >> SHORTCUT_SHIFT, page = address >> PAGE_SHIFT;
+        const uint64_t sum = (address & SHORTCUT_MASK) + (shapes[first] & LOW_BYTE);
+        const uint64_t leaves = (sum & CARRY) | (address & shapes[first] >> ALIGNMENT_SHIFT);
+        const Shortcuts::Entry line = lines[sum >> STORES_SHIFT][places.line_place(tag)];
+        if (leaves | Shortcuts::difference(line, tag)) [[unlikely]]
+            break;
+        if (newest_pages[page & pages_mask] != page) [[unlikely]] {
+            const Shortcuts::Entry entry = data_pages_.at(page);
+            if (Shortcuts::difference(entry, page)) break;
+            data_pages_.use(entry, before + first + 1);
+            newest_pages[page & pages_mask] = page;
+        }
+        places.use(line, before + first + 1);
+    }
+    now_ = before + first;
+    return first;
+}
+
+uint64_t MemorySystem::access_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind,
+                                  uint64_t cycle) {
+    uint64_t others = 0;
+    for (;; ++first) {
+        first = touch_all(addresses, shapes, first, behind);
+        if (first == behind) return others;
+        const uint32_t shape = shapes[first], stores = shape >> STORES_SHIFT & 1;
+        const uint32_t size = (shape & SHORTCUT_MASK) + 1, alignment = (shape >> ALIGNMENT_SHIFT) + 1;
+        others += uint64_t{1} << 32 * stores;
+        access_data(stores ? Request::STORE : Request::LOAD, addresses[first], size, 0, cycle, size / alignment);
+    }
+}
+
+size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, size_t behind) {
+    const Shortcuts::Entry* const lines = fetches_.entries();
+    const Shortcuts::Places places = fetches_.places();
+    const Shortcuts::Newest newest = fetch_pages_.newest();
+    const uint64_t before = now_ - first;
+    for (; first != behind; ++first) {
+        const uint64_t tag = addresses[first] >> SHORTCUT_SHIFT, page = addresses[first] >> PAGE_SHIFT;
+        const Shortcuts::Entry line = lines[places.line_place(tag)];
+        if (Shortcuts::difference(line, tag)) [[unlikely]]
+            break;
+        if (!newest.is(page)) [[unlikely]] {
+            const Shortcuts::Entry entry = fetch_pages_.at(page);
+            if (Shortcuts::difference(entry, page)) break;
+            fetch_pages_.use(entry, before + first + 1);
+            fetch_pages_.make_newest(page);
+        }
+        places.use(line, before + first + 1);
+    }
+    now_ = before + first;
+    return first;
 }
 
 // --- data ---

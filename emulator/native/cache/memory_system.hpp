@@ -92,6 +92,24 @@ class MemorySystem {
     bool touch_line(uint64_t address) { return touch_fetch<false>(0, address); }
     // The same for callers who do ask when.
     bool touch_line_by(uint64_t cycle, uint64_t address) { return touch_fetch<true>(cycle, address); }
+    // Of many accesses or fetches at once: whether what is fetched between data accesses makes no difference to them,
+    // and they none to fetches, as long as nothing but touches happens.
+    bool touches_apart() const { return touches_apart_; }
+    // What touch_all has to know of an access of at most a line.
+    uint16_t touch_shape(bool stores, uint32_t size, uint32_t elements) const {
+        return static_cast<uint16_t>(unaligned_bits(size, elements) << ALIGNMENT_SHIFT | stores << STORES_SHIFT |
+                                     (size - 1));
+    }
+    // Touches from `first` on; returns the first that is none, or `behind`.
+    size_t touch_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind);
+    // For callers who never ask when: whether the cycle of a data access makes no difference to anything that is
+    // counted.
+    bool timeless() const { return timeless_; }
+    // All of them then, as touches where they are some and else as `access`. Returns how many were none: loads, and
+    // stores << 32.
+    uint64_t access_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind, uint64_t cycle);
+    // The same of lines' addresses, as touch_line.
+    size_t touch_all_lines(const uint64_t* addresses, size_t first, size_t behind);
     void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
         uint64_t has_l1d = l1d_ != nullptr;
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)] += loads & (0 - has_l1d);
@@ -128,6 +146,10 @@ class MemorySystem {
     static constexpr unsigned SHORTCUT_SHIFT = 6;  // lines of another size than 64 bytes have no shortcuts
     static constexpr uint64_t SHORTCUT_MASK = 63;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
+    // Of touch_shape. If an address's place in its line is added to the low byte, a carry in between says that the
+    // access leaves its line.
+    static constexpr unsigned CARRY_SHIFT = SHORTCUT_SHIFT, STORES_SHIFT = 7, ALIGNMENT_SHIFT = 8;
+    static constexpr uint64_t CARRY = 1 << CARRY_SHIFT, LOW_BYTE = 0xFF;
 
     struct Arrival {
         uint64_t cycle;
@@ -276,6 +298,7 @@ class MemorySystem {
     // L1D has no limit of misses, and keeps what it is given; no prefetcher anywhere; the next level is not exclusive;
     // there is no other core.
     bool plain_ = false;
+    bool touches_apart_ = false, timeless_ = false;
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers
     std::unique_ptr<Cache> l1i_, l1d_;

@@ -15,6 +15,9 @@ class Shortcuts {
   public:
     // A tag, VALID, and the tag's slot in one word, so that the table takes little of the host's first cache.
     using Entry = uint64_t;
+    static constexpr uint64_t VALID = 1;
+    static constexpr unsigned SLOT_BITS = 15;
+    static constexpr uint64_t SLOT_MASK = (1 << SLOT_BITS) - 1;
 
     Shortcuts() = default;  // of nothing
 
@@ -37,6 +40,22 @@ class Shortcuts {
     Entry line(uint64_t tag) const { return entries_[line_place(tag)]; }
     uint64_t line_place(uint64_t tag) const { return (tag ^ tag >> 9) & mask_; }
     const Entry* entries() const { return entries_.data(); }
+    // What a loop over many keeps in the host's registers.
+    struct Places {
+        uint64_t mask;
+        uint64_t* last_use;
+
+        uint64_t line_place(uint64_t tag) const { return (tag ^ tag >> 9) & mask; }
+        void use(Entry entry, uint64_t now) const { last_use[entry & SLOT_MASK] = now; }
+    };
+    Places places() const { return {mask_, last_use_}; }
+    struct Newest {
+        const uint64_t* tags;
+        uint64_t mask;
+
+        bool is(uint64_t tag) const { return tags[tag & mask] == tag; }
+    };
+    Newest newest() const { return {newest_.data(), newest_mask_}; }
     // Zero if the entry has the tag.
     static uint64_t difference(Entry entry, uint64_t tag) { return entry >> SLOT_BITS ^ (tag << 1 | VALID); }
     void use(Entry entry, uint64_t now) { last_use_[entry & SLOT_MASK] = now; }
@@ -81,9 +100,8 @@ class Shortcuts {
     }
 
   private:
-    static constexpr uint64_t MINIMUM = 32, VALID = 1;
-    static constexpr unsigned SLOT_BITS = 15;
-    static constexpr uint64_t SLOT_MASK = (1 << SLOT_BITS) - 1, MOST_TAG = ~uint64_t{0} >> (SLOT_BITS + 1);
+    static constexpr uint64_t MINIMUM = 32;
+    static constexpr uint64_t MOST_TAG = ~uint64_t{0} >> (SLOT_BITS + 1);
 
     // XOR alone makes zeros of the many ones in a stack's pages, and a program's pages have zeros, too.
     uint64_t place(uint64_t tag) const {

@@ -50,6 +50,46 @@ class BranchUnit {
         return static_cast<Prediction>(2 * wrong + late);
     }
 
+    // As `learn` of many blocks' branches, whatever else comes between. `Block` has branch, branch_pc() and end; behind
+    // the last one execution goes on at `next`.
+    template <typename Block, typename Run>
+    void learn_all(const Run* run, const Run* behind, uint64_t next) {
+        if (!gshare_) {
+            for (; run != behind; ++run) {
+                const Block& block = static_cast<const Block&>(*run->block);
+                if (block.branch != BranchKind::NONE)
+                    learn_by_kind(block.branch_pc(), block.branch, run + 1 == behind ? next : run[1].address,
+                                  block.end);
+            }
+            return;
+        }
+        Gshare::Walk walk = gshare_->walk();
+        const TargetBuffer::Best best = targets_.best();
+        uint64_t path = path_, wrong = 0;
+        for (; run != behind; ++run) {
+            const Block& block = static_cast<const Block&>(*run->block);
+            const uint64_t pc = block.branch_pc(), went = run + 1 == behind ? next : run[1].address;
+            if (block.branch == BranchKind::CONDITIONAL) [[likely]] {
+                const bool taken = went != block.end;
+                path = path << 1 | static_cast<uint64_t>(taken);
+                const uint64_t mistaken = walk.learn(pc, taken) ^ taken;
+                wrong += mistaken;
+                if (taken & !best.is(pc)) [[unlikely]]
+                    learn_target(pc, mistaken);
+            } else if (block.branch == BranchKind::DIRECT && best.is(pc)) {
+            } else if (block.branch != BranchKind::NONE) {
+                gshare_->set_history(walk.history);
+                path_ = path;
+                learn_by_kind(pc, block.branch, went, block.end);
+                path = path_;
+            }
+        }
+        path_ = path;
+        gshare_->set_history(walk.history);
+        totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong;
+        totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong;
+    }
+
   private:
     Prediction conditional(uint64_t pc, uint64_t next, uint64_t fallthrough) {
         bool taken = next != fallthrough;

@@ -20,11 +20,26 @@ class Gshare final : public DirectionPredictor {
         history_mask_ = (uint64_t{1} << bits) - 1;
     }
 
+    // What a loop over many branches keeps in the host's registers; the history is given back with set_history.
+    struct Walk {
+        uint8_t* counters;
+        uint64_t mask, history_mask, history;
+
+        bool learn(uint64_t pc, bool taken) {
+            uint8_t& counter = counters[(spread(pc) ^ history) & mask];
+            const bool predicted = predicts_taken(counter);
+            counter = trained(counter, taken);
+            history = (history << 1 | static_cast<uint64_t>(taken)) & history_mask;
+            return predicted;
+        }
+    };
+    Walk walk() { return {counters_.data(), mask_, history_mask_, history_}; }
+    void set_history(uint64_t history) { history_ = history; }
+
     bool learn(uint64_t pc, bool taken) override {
-        uint8_t& counter = counters_[(spread(pc) ^ history_) & mask_];
-        const bool predicted = predicts_taken(counter);
-        counter = trained(counter, taken);
-        history_ = (history_ << 1 | static_cast<uint64_t>(taken)) & history_mask_;
+        Walk one = walk();
+        const bool predicted = one.learn(pc, taken);
+        history_ = one.history;
         return predicted;
     }
 

@@ -40,6 +40,15 @@ class TargetBuffer {
     // Whether a branch at `pc` would change nothing.
     bool knows_best(uint64_t pc) const { return newest_.empty() || newest_[spread(pc) & set_mask_] == pc; }
 
+    // The same in a loop over many.
+    struct Best {
+        const uint64_t* newest;  // null where every target is known
+        uint64_t set_mask;
+
+        bool is(uint64_t pc) const { return !newest || newest[spread(pc) & set_mask] == pc; }
+    };
+    Best best() const { return {newest_.empty() ? nullptr : newest_.data(), set_mask_}; }
+
   private:
     static constexpr uint64_t NO_BRANCH = ~uint64_t{0};  // where none can be
 

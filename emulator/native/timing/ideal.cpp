@@ -1,9 +1,11 @@
 // One instruction is one cycle. Caches, TLBs and predictor hear everything, and do not change that.
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "probes.hpp"
 #include "timing/block_events.hpp"
+#include "timing/columns.hpp"
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
 #include "timing/pipeline_model.hpp"
@@ -24,7 +26,7 @@ struct Event {
 // Loads and stores are counted in two halves of one number, which `settle` comes to empty often enough.
 constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
 
-struct alignas(64) Block final : PreparedBlock {
+struct alignas(64) Block final : ColumnBlock {
     BlockEvents parts;  // if they are listed, they tell everything
     bool repeated = false;
 
@@ -37,7 +39,7 @@ class Ideal final : public Pipeline {
   public:
     Ideal(const Config&, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
         : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()),
-          line_mask_(~(line_bytes_ - 1)) {}
+          line_mask_(~(line_bytes_ - 1)), columns_(memory.touches_apart() ? std::make_unique<Columns>() : nullptr) {}
 
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override {
@@ -74,6 +76,7 @@ class Ideal final : public Pipeline {
             block->repeated |= op.repeated;
         }
         block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
+        if (columns_ && block->parts.listed) put_in_columns(*block, sites);
         return block;
     }
 
@@ -82,14 +85,19 @@ class Ideal final : public Pipeline {
     }
 
     void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) override {
-        const RunBlock *run = blocks.data(), *last = run + blocks.size() - 1;
-        for (; run != last; ++run) {
-            const Block& block = static_cast<const Block&>(*run->block);
-            __builtin_prefetch(run[1].block);
-            hear(block, addresses, run[1].address);
-            addresses += block.sites;
+        const RunBlock *run = blocks.data(), *const behind = run + blocks.size();
+        while (run != behind) {
+            if (columns_) {
+                const RunBlock* const last = columns_->gather(run, behind, line_);
+                if (last != run) hear_columns(run, last, addresses, last == behind ? next : last->address);
+                addresses += columns_->sites;
+                run = last;
+                if (run == behind) return;
+            }
+            hear(static_cast<const Block&>(*run->block), addresses, run + 1 == behind ? next : run[1].address);
+            addresses += run->block->sites;
+            ++run;
         }
-        hear(static_cast<const Block&>(*run->block), addresses, next);
     }
 
     void settle() override {
@@ -170,6 +178,100 @@ class Ideal final : public Pipeline {
         cycle_ += block.instructions;
     }
 
+    // --- columns ---
+
+    void put_in_columns(Block& block, std::span<const AccessSite> sites) {
+        const BlockEvents& parts = block.parts;
+        if (sites.size() > Columns::SITES || parts.fetches > Columns::LINES) return;
+        for (size_t site = 0; site < sites.size(); ++site) {
+            const bool stores = parts.parts.data()[parts.fetches + site].touch.stores;
+            const uint16_t shape = memory_.touch_shape(stores, sites[site].size, sites[site].elements);
+            if (site < block.shapes.size())
+                block.shapes[site] = shape;
+            else
+                block.more_shapes.push_back(shape);
+        }
+        block.end = parts.end();
+        block.touches = parts.loads * LOAD + parts.stores * STORE;
+        block.lines = parts.fetches;
+        block.branch_bytes = static_cast<uint8_t>(parts.end_offset - parts.branch_offset);
+        block.branch = parts.branch;
+        block.in_columns = true;
+    }
+
+    void hear_columns(const RunBlock* run, const RunBlock* behind, const uint64_t* addresses, uint64_t next) {
+        const Columns& columns = *columns_;
+        touched_data_ += columns.touches;
+        touched_lines_ += columns.lines;
+        Columns::Cursor accesses{.run = run, .last_line = line_};
+        Fetches fetches{accesses};
+        touch_lines(fetches);
+        size_t site = 0;
+        while (memory_.timeless()) {
+            const size_t until = std::min<size_t>(fetches.sites_before, columns.sites);
+            touched_data_ -= memory_.access_all(addresses, columns.shapes.data(), site, until, cycle_);
+            site = until;
+            if (fetches.sites_before == Fetches::ALL) break;
+            fetch_column(fetches);
+        }
+        for (;; ++site) {
+            site = memory_.touch_all(addresses, columns.shapes.data(), site, columns.sites);
+            // What is no touch is heard in the program's order.
+            while (fetches.sites_before <= site) fetch_column(fetches);
+            if (site == columns.sites) break;
+            access_column(accesses, addresses[site], site);
+        }
+        branches_.learn_all<ColumnBlock>(run, behind, next);
+        if (columns.lines) line_ = columns.line_addresses[columns.lines - 1];
+        cycle_ += columns.cycles;
+    }
+    // The column of lines, up to one that is no touch.
+    struct Fetches {
+        static constexpr uint64_t ALL = ~uint64_t{0};
+
+        Columns::Cursor cursor;
+        size_t line = 0;
+        uint64_t sites_before = ALL;  // that line is fetched; ALL if there is none
+
+        // Of its block.
+        size_t in_block() const { return line - cursor.lines + cursor.again(); }
+        const Block& block() const { return static_cast<const Block&>(cursor.block()); }
+        size_t next_site() const { return in_block() ? block().parts.parts.data()[in_block() - 1].fetch.behind : 0; }
+    };
+    void touch_lines(Fetches& fetches) {
+        fetches.line = memory_.touch_all_lines(columns_->line_addresses.data(), fetches.line, columns_->lines);
+        fetches.sites_before = Fetches::ALL;
+        if (fetches.line == columns_->lines) return;
+        fetches.cursor.go_to_line(fetches.line);
+        fetches.sites_before = fetches.cursor.sites + fetches.next_site();
+    }
+    [[gnu::noinline]] void fetch_column(Fetches& fetches) {
+        const Event& event =
+            fetches.block().events[BlockEvents::event_of_fetch(fetches.in_block(), fetches.next_site())];
+        --touched_lines_;
+        memory_.fetch(columns_->line_addresses[fetches.line], cycle_ + fetches.cursor.cycles + event.op);
+        ++fetches.line;
+        touch_lines(fetches);
+    }
+    [[gnu::noinline]] void access_column(Columns::Cursor& cursor, uint64_t address, size_t site) {
+        cursor.go_to_site(site);
+        const Block& block = static_cast<const Block&>(cursor.block());
+        const Event& event = block.events[event_of_access(block.parts, site - cursor.sites)];
+        const bool stores = event.kind == Event::STORE;
+        touched_data_ -= stores ? STORE : LOAD;
+        memory_.access(stores, address, event.size, block.parts.address + event.offset,
+                       cycle_ + cursor.cycles + event.op, event.elements);
+    }
+
+    static unsigned event_of_access(const BlockEvents& parts, size_t site) {
+        const BlockEvents::Part* const first = parts.parts.data();
+        const BlockEvents::Part* fetch = first;
+        while (fetch->fetch.behind <= site) ++fetch;
+        return BlockEvents::event_of_access(static_cast<size_t>(fetch - first), site);
+    }
+
+    // --- block by block ---
+
     [[gnu::noinline]] void fetch_in_full(const Block& block, uint64_t line, const BlockEvents::Part* fetch,
                                          size_t site) {
         --touched_lines_;
@@ -209,6 +311,7 @@ class Ideal final : public Pipeline {
     uint64_t* totals_;
     uint64_t line_bytes_;
     uint64_t line_mask_;                             // less it is a line further
+    std::unique_ptr<Columns> columns_;               // null where fetches and data accesses depend on each other
     uint64_t settled_ = 0;                           // the cycle up to which the totals are told
     uint64_t touched_data_ = 0, touched_lines_ = 0;  // not told; as LOAD and STORE say
     uint64_t line_ = FrontEnd::NO_LINE;              // address of the line fetched last

@@ -1,0 +1,93 @@
+"""Blocks that the models hear of by columns, many at once, count what they count when they are heard one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from emulator.core_file import CoreFile, load_core
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+from emulator.probes import Probe
+from guests import guest
+
+CACHES = load_core(str(Path(__file__).resolve().parents[1] / "bench" / "cores" / "caches.toml"))
+# Loops; REP and page faults; changing code; unaligned and split accesses; calls, returns and pages beyond the TLB
+PROGRAMS = {
+    "embedded_mix": "2",
+    "string_instructions": "",
+    "self_modifying": "",
+    "page_crossing": "",
+    "recursion": "",
+    "sort": "2000",
+    "matrix": "12",
+}
+SMALL: dict[str, object] = {
+    "l1i": {"size": 2048, "ways": 2, "latency": 1},
+    "l1d": {"size": 2048, "ways": 2, "latency": 4},
+    "l2": {"size": 8192, "ways": 4, "latency": 12},
+    "itlb": {"entries": 4, "ways": 2},
+    "dtlb": {"entries": 4, "ways": 2},
+    "branch": {"direction": "gshare", "indirect": "last_target", "btb_entries": 16, "btb_ways": 2},
+}
+# Everything, one part less, and such as few lines, pages and branches find their places in: there the order in which
+# fetches and data accesses miss is seen in the caches behind.
+CORES: dict[str, dict[str, object]] = {
+    "whole": {},
+    "without_tlbs": {"itlb": None, "dtlb": None, "l2tlb": None},
+    "without_l1i": {"l1i": None},
+    "other_predictor": {"branch": {"direction": "bimodal"}},
+    "small": SMALL,
+    "small_exclusive": {**SMALL, "l2": {"size": 8192, "ways": 4, "latency": 12, "inclusion": "exclusive"}},
+    "small_inclusive": {**SMALL, "l2": {"size": 8192, "ways": 4, "latency": 12, "inclusion": "inclusive"}},
+    "walks_read": {**SMALL, "page_walk": {"reads_entries": True}},
+    "prefetching": {
+        **SMALL,
+        "l1d": {"size": 2048, "ways": 2, "latency": 4, "prefetchers": ["next_line"]},
+        "l1i": {"size": 2048, "ways": 2, "latency": 1, "prefetchers": ["next_line"]},
+    },
+    "write_through": {**SMALL, "l1d": {"size": 2048, "ways": 2, "latency": 4, "write_policy": "write_through"}},
+    "other_replacement": {
+        "l1d": {"size": 4096, "ways": 4, "latency": 4, "replacement": "plru"},
+        "dtlb": {"entries": 16, "ways": 4, "replacement": "plru"},
+    },
+}
+
+
+def totals(program: str, isa: str, core: CoreFile, *, one_by_one: bool) -> dict[str, int]:
+    machine = Machine(MachineConfig(isa, core=core))
+    native = machine.cpus[0].core
+    native.follow_branches()
+    if one_by_one:
+        native.start_trace()  # what is traced is heard block by block
+    path = str(guest(program, isa).path)
+    machine.start(Program(path, (path, PROGRAMS[program]) if PROGRAMS[program] else (path,), stdout=-1))
+    status = machine.run()
+    return {probe.name: native.total(probe) for probe in Probe} | {"cycles": native.cycles, "status": status}
+
+
+def cases() -> list[tuple[str, str]]:
+    found = []
+    for isa in ("aarch64", "x86_64"):
+        for program in PROGRAMS:
+            try:
+                guest(program, isa)
+            except StopIteration:
+                continue
+            found.append((program, isa))
+    return found
+
+
+def changed(core: str) -> CoreFile:
+    tables = {**CACHES.tables, **CORES[core]}
+    return replace(CACHES, tables={name: table for name, table in tables.items() if table is not None})
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize(("program", "isa"), cases())
+def test_columns_count_what_single_blocks_count(program: str, isa: str, core: str) -> None:
+    by_columns = totals(program, isa, changed(core), one_by_one=False)
+    assert by_columns == totals(program, isa, changed(core), one_by_one=True)
+    assert by_columns["INST_RETIRED"] > 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import require
 from emulator.core_file import CoreFile, load_core
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
@@ -91,3 +92,26 @@ def test_columns_count_what_single_blocks_count(program: str, isa: str, core: st
     by_columns = totals(program, isa, changed(core), one_by_one=False)
     assert by_columns == totals(program, isa, changed(core), one_by_one=True)
     assert by_columns["INST_RETIRED"] > 0
+
+
+FORKS = 'for i in 1 2 3; do seq 60 | sort -r | md5sum & x=$(echo $i | sed "s/./<&>/g"); done; wait; echo $x'
+
+
+@pytest.mark.parametrize("core", ["whole", "small", "small_exclusive"])
+@pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
+def test_processes_in_turn_count_so_too(isa: str, core: str) -> None:
+    """What a block accessed is heard before another address space comes."""
+    architecture = {"aarch64": "arm64", "x86_64": "amd64"}[isa]
+    path = str(require.debian_tree(architecture, "busybox-static") / "bin/busybox")
+
+    def run(one_by_one: bool) -> dict[str, int]:
+        machine = Machine(MachineConfig(isa, core=changed(core)))
+        native = machine.cpus[0].core
+        native.follow_branches()
+        if one_by_one:
+            native.start_trace()
+        machine.start(Program(path, (path, "sh", "-c", FORKS), stdout=-1))
+        status = machine.run()
+        return {probe.name: native.total(probe) for probe in Probe} | {"cycles": native.cycles, "status": status}
+
+    assert run(one_by_one=False) == run(one_by_one=True)

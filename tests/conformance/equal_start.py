@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from emulator import clock
 from emulator.arch.cpuid import Cpuid, Leaf
 from emulator.arch.processor import Processor
 from emulator.linux import lifecycle
@@ -59,7 +58,7 @@ def surroundings(sysroot: Path, directory: Path) -> Path:
 def make_machine(config: MachineConfig, run: QemuRun, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine that places programs where `run` had them, at that time."""
     if run.time_s:
-        monkeypatch.setattr(clock, "REALTIME_AT_BOOT_NS", run.time_s * 1_000_000_000)
+        config = dataclasses.replace(config, realtime_at_boot_ns=run.time_s * 1_000_000_000)
     monkeypatch.setattr(lifecycle, "FIRST_PID", run.pid)
     monkeypatch.setattr(identity, "HOST_NAME", os.uname().nodename)
     monkeypatch.setattr(identity, "free_bytes", _as_free_as_the_host)

@@ -193,7 +193,10 @@ class HostTree:
         found = {}
         with host_errors, os.scandir(path) as scan:
             for entry in scan:
-                status = entry.stat(follow_symlinks=False)
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:  # somebody has removed it meanwhile
+                    continue
                 if status.st_dev not in self.hidden_devices:
                     found[entry.name] = status
         return found

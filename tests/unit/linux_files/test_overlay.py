@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 
@@ -208,3 +209,26 @@ def test_a_far_offset_does_not_take_memory_that_is_not_there(untouched):
     with pytest.raises(LinuxError) as caught:
         file.write_at(guest.task, 1 << 50, b"x")
     assert caught.value.code == ENOSPC
+
+
+def test_what_the_host_removes_while_it_is_listed_is_not_there(untouched, monkeypatch):
+    """Others work in the host's /tmp: a listing, or the number of its subdirectories, does not fail for that."""
+    (untouched.tmp / "passing").mkdir()
+    scan = os.scandir
+
+    class Scan:
+        def __init__(self, path):
+            self.entries = list(scan(path))
+
+        def __enter__(self):
+            with suppress(FileNotFoundError):
+                os.rmdir(untouched.tmp / "passing")
+            return iter(self.entries)
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr(os, "scandir", Scan)
+    assert untouched.tree.find(untouched.start(), str(untouched.tmp)).node.attributes().links >= 2
+    (untouched.tmp / "passing").mkdir()
+    assert "passing" not in untouched.names(untouched.tmp)

@@ -57,7 +57,11 @@ BUSYBOX = {
     "expr": ("expr", "17", "*", "3"),
 }
 DEBIAN = {"aarch64": "arm64", "x86_64": "amd64"}
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C",
+    "GLIBC_TUNABLES": "glibc.pthread.rseq=0",  # qemu-user refuses rseq, this kernel does not
+}
 
 STORE_EXCLUSIVE = 0x3FC0_0000, 0x0800_0000  # mask, encoding
 ZERO_LINE = 0xFFFF_FFE0, 0xD50B_7420

@@ -41,7 +41,7 @@ class Machine:
         task.exit_code = None
         task.state, task.nice = TaskState.RUNNABLE, 0
         task.process = SimpleNamespace(threads=[task])
-        task.start_time_ns = 0
+        task.start_time_ns = task.running_since = 0
         task.user_ns = lambda: 250_000_000
         task.system_ns = lambda: 40_000_000
         task.personality = 0

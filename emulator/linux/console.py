@@ -7,40 +7,65 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from emulator.linux.errors import ERESTARTSYS, LinuxError
-from emulator.linux.file import Caller
+from emulator.linux.signal import SIGTTIN
 
 
-class JobControl(Protocol):
-    """What a terminal does to processes."""
+class Controlling(Protocol):
+    """A terminal that a session may have."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def session(self) -> int: ...
+    @property
+    def foreground(self) -> int:
+        """Process group."""
+
+
+class Processes(Protocol):
+    """What a terminal does to processes (``Terminals``)."""
+
+    def members(self, group: int) -> Collection[object]: ...
+
+    def signal_foreground(self, group: int, signal: int) -> None:
+        """To the processes of a group, or to the machine's first one where there are none."""
+
+    def check_background(self, terminal: Controlling, signal: int) -> None:
+        """A caller that is not in the foreground gets `signal`, and its call starts again later."""
+
+
+class Calls(Protocol):
+    """Who makes calls between two turns of the machine (a ``Scheduler``)."""
 
     def call_soon(self, call: Callable[[], None]) -> None:
-        """Between two turns of the machine. A host signal's handler may ask for it."""
+        """A host signal's handler may ask for it."""
 
     def make_calls(self) -> None:
         """... at once, in a system call."""
-
-    def signal_group(self, group: int, signal: int) -> None:
-        """To the processes of a group, or to the first process where there are none."""
-
-    def check_reader(self, task: Caller, foreground: int) -> None:
-        """Raises LinuxError where the task's group may not read: SIGTTIN has been sent to it, or cannot stop it."""
 
 
 class Console:
     """One for all standard streams that are terminals."""
 
+    path = "/dev/tty"
+
     def __init__(self) -> None:
-        self.jobs: JobControl | None = None  # None: nobody is stopped or signalled
+        self._processes: Processes | None = None  # None: nobody is stopped or signalled
+        self._calls: Calls | None = None
         self.foreground = 0  # the process group that may read, and that signal keys mean
         self.session = 0
         self.in_dialogue = False  # whether the guest has read from the user
         self.at_line_start = True  # whether what the guest wrote last has ended its line
         self.before_output: Callable[[], None] | None = None  # called before the guest writes
         self._bell: int | None = None  # an eventfd that ends a wait for keys
+
+    def attach(self, processes: Processes, calls: Calls) -> None:
+        """To a kernel."""
+        self._processes, self._calls = processes, calls
 
     def __del__(self) -> None:
         if self._bell is not None:
@@ -60,31 +85,32 @@ class Console:
 
     def press(self, signal: int) -> None:
         """The user has sent a signal to the foreground. A host signal's handler may call this at any moment."""
-        assert self.jobs is not None, "there is no machine"
+        assert self._processes is not None, "there is no machine"
+        assert self._calls is not None, "there is no machine"
         assert self._bell is not None, "nobody has connected it"
-        jobs = self.jobs
-        jobs.call_soon(lambda: jobs.signal_group(self.foreground, signal))
+        processes = self._processes
+        self._calls.call_soon(lambda: processes.signal_foreground(self.foreground, signal))
         os.eventfd_write(self._bell, 1)
 
     # ---- from the guest
 
-    def check_reader(self, task: Caller) -> None:
-        """Before it reads the terminal. Raises as `JobControl.check_reader`."""
+    def check_reader(self) -> None:
+        """Before a task reads the terminal. Raises as `check_background`, unless nobody is in the foreground."""
         self.in_dialogue = True
-        if self.jobs is not None:
-            self.jobs.check_reader(task, self.foreground)
+        if self._processes is not None and self._processes.members(self.foreground):
+            self._processes.check_background(self, SIGTTIN)
 
     def wait_for_input(self, descriptor: int) -> None:
         """Until a read of the host's terminal, pipe or socket `descriptor` will not wait.
 
         Raises LinuxError(ERESTARTSYS) where the user sends a signal meanwhile. Returns at once if nobody is connected.
         """
-        if self.jobs is None or self._bell is None:
+        if self._calls is None or self._bell is None:
             return
         ready, _, _ = select.select([descriptor, self._bell], [], [])
         if self._bell in ready:
             os.eventfd_read(self._bell)
-            self.jobs.make_calls()
+            self._calls.make_calls()
             raise LinuxError(ERESTARTSYS, "the user has sent a signal")
 
     def note_output(self, data: bytes) -> None:

@@ -22,7 +22,6 @@ from emulator.linux.file import Caller, File
 from emulator.linux.file_tree import MEMORY_LIMIT_BYTES, FileTree
 from emulator.linux.futexes import Futexes
 from emulator.linux.ipc import Ipc
-from emulator.linux.job_control import KernelJobs
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
 from emulator.linux.mapping import MappedFile
@@ -98,9 +97,8 @@ class Kernel:
         self.costs = config.core.kernel
         self._takes_time = config.core.model is not None or self.costs != KernelCosts()
         # CPUs in step with each other can starve a thread: one that looks for a lock always just before it is free.
-        drawn = config.schedule_seed is not None or len(cpus) > 1
-        choices = Choices(config.schedule_seed or 0 if drawn else None)
-        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, choices, caches)
+        seed = 0 if config.schedule_seed is None and len(cpus) > 1 else config.schedule_seed
+        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, Choices(seed), caches)
         self.tasks: dict[int, Task] = {}
         self.futexes = Futexes()
         self.exit_status: int | None = None  # wait status word of the first process
@@ -124,13 +122,13 @@ class Kernel:
             memory_limit_bytes=min(MEMORY_LIMIT_BYTES, memory.size_bytes // 2),
             output_limit_bytes=config.most_output_bytes,
         )
-        self.file_tree.console.jobs = KernelJobs(self.tasks, self.scheduler)
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)
         self._rows = table.by_number(table.load(), config.isa)
         self._calls: dict[int, Handler] = {}  # compiled rows
         for cpu in cpus:
             self.architecture.claim_registers(cpu, clock, self.processor)
         self.terminals = Terminals(self)
+        self.file_tree.console.attach(self.terminals, self.scheduler)
         procfs.install(self)
         sysfs.install(self)
 

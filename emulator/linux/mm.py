@@ -83,8 +83,6 @@ class MemoryMap:
         self.on_map: Callable[[Mapping], None] | None = None
         self.on_fault: Callable[[int, bool | None, bool], None] | None = None  # as the tracepoint page_fault
         self.on_page: Callable[[bool], None] | None = None  # one has come; whether that was a major fault
-        self.minor_faults = 0
-        self.major_faults = 0
         self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
         self.brk_start = self.brk_end = 0
         self.stack_start = 0  # the stack pointer at the program's start
@@ -433,10 +431,6 @@ class MemoryMap:
         major = self._pages.bring_in(mapping, address & -PAGE_SIZE, access)
         if major is None:
             return SIGBUS, BUS_ADRERR
-        if major:
-            self.major_faults += 1
-        else:
-            self.minor_faults += 1
         if self.on_page is not None:
             self.on_page(major)
         return major

@@ -154,13 +154,12 @@ class Scheduler:
         """Something is about to happen that should only observe."""
         self._asked, self.attention = self.attention, False
 
-    def end_interruption(self) -> bool:
-        """It has happened. The turn goes on, unless that has changed anything: then True."""
+    def end_interruption(self) -> None:
+        """It has happened. The turn goes on, unless that has changed anything."""
         if self.attention or self._calls:
             self.attention = True
-            return True
-        self.attention = self._turn_goes_on = self._asked
-        return False
+        else:
+            self.attention = self._turn_goes_on = self._asked
 
     def _execute_on(self, queue: RunQueue) -> Turn:
         """The turn, until it ends or somebody observes."""

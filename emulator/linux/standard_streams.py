@@ -84,7 +84,7 @@ class StandardStream(NodeFile):
     def read(self, task: Caller, size: int) -> bytes:
         if self._interactive:
             if self.is_terminal:
-                self._console.check_reader(task)
+                self._console.check_reader()
             self._console.wait_for_input(self._descriptor)
             return self._read_some(size)
         size = min(size, PIPE_BYTES)

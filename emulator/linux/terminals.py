@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import stat as file_mode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from emulator.linux.attributes import Attributes
+from emulator.linux.console import Controlling
 from emulator.linux.errors import EIO, ENOSPC, ENOTTY, ENXIO, EPERM, ERESTARTSYS, LinuxError
 from emulator.linux.file import O_CLOEXEC, O_NOCTTY, Caller, File
 from emulator.linux.file_tree import FileTree
@@ -155,21 +156,32 @@ class Terminals:
         terminal = self.of_session(process.sid)
         return (0, -1) if terminal is None else (PTS_MAJOR << 8 | terminal.number, terminal.foreground)
 
-    def members(self, group: int) -> list[Process]:
+    def _alive(self) -> list[Process]:
+        """In the order of their making."""
         processes = (task.process for task in self._kernel.tasks.values() if task is task.process.leader)
-        return [process for process in processes if process.pgid == group and process.exit_status is None]
+        return [process for process in processes if process.exit_status is None]
+
+    def members(self, group: int) -> list[Process]:
+        return [process for process in self._alive() if process.pgid == group]
 
     def signal_group(self, group: int, signal: int) -> None:
         if group:
-            for process in self.members(group):
-                self._kernel.signal_process(process, SignalInfo(signal))
+            self._signal(self.members(group), signal)
+
+    def signal_foreground(self, group: int, signal: int) -> None:
+        """The user's signal keys: to the group, or to the machine's first process where that has nobody left."""
+        self._signal(self.members(group) or self._alive()[:1], signal)
+
+    def _signal(self, processes: Sequence[Process], signal: int) -> None:
+        for process in processes:
+            self._kernel.signal_process(process, SignalInfo(signal))
 
     def signal_leader(self, session: int, signal: int) -> None:
         leader = self._kernel.tasks.get(session)
         if leader is not None and leader.process.sid == session:
             self._kernel.signal_process(leader.process, SignalInfo(signal))
 
-    def check_background(self, terminal: Terminal, signal: int) -> None:
+    def check_background(self, terminal: Controlling, signal: int) -> None:
         """__tty_check_change(), drivers/tty/tty_jobctrl.c"""
         caller = self.caller()
         if terminal.session != caller.sid or not terminal.foreground or caller.pgid == terminal.foreground:

@@ -23,7 +23,8 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Generic, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from emulator.linux.errors import ENAMETOOLONG, LinuxError
 from emulator.linux.mm import MemoryMap
@@ -142,6 +143,11 @@ def _structure(kind: type[Unpackable], optional: bool) -> Decoder:
     return decode
 
 
+def _structure_of(kind: Any) -> Any:
+    """T of ``In``'s and ``OptionalIn``'s annotated type, which is T or T | None."""
+    return next((member for member in get_args(kind) if member is not NoneType), kind)
+
+
 def _decoder(annotation: object, where: str) -> Decoder | None:
     """The decoder of one annotated parameter; None passes the register through."""
     if annotation is int:
@@ -154,8 +160,7 @@ def _decoder(annotation: object, where: str) -> Decoder | None:
             if isinstance(mark, Decode):
                 return mark.decode
             if isinstance(mark, FromUser):
-                members = [member for member in get_args(kind) if member is not type(None)]
-                return _structure(members[0] if mark.optional else kind, mark.optional)
+                return _structure(_structure_of(kind), mark.optional)
     raise TypeError(f"{where}: {annotation} is not a syscall argument type; see emulator/linux/syscalls/table.py")
 
 
@@ -177,8 +182,7 @@ def _parameter(name: str, annotation: object) -> Parameter:
     for mark in marks:
         if isinstance(mark, Decode):
             return Parameter(name, mark.shown)
-    members = [member for member in get_args(kind) if member is not type(None)]
-    return Parameter(name, Shown.STRUCTURE, members[0] if members else kind)
+    return Parameter(name, Shown.STRUCTURE, _structure_of(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,15 +216,18 @@ class Syscall:
         handler = self.handler
         if len(decoders) > 6:
             raise TypeError(f"{self.name}: {len(decoders)} arguments; a syscall has at most 6")
-        if all(decoder is None for decoder in decoders):
-            count = len(decoders)
+        count = len(decoders)
+        decoded = [(index, decoder) for index, decoder in enumerate(decoders) if decoder is not None]
+        if not decoded:
             return lambda task, raw: handler(task, *raw[:count])
-        plan = [(index, decoder or _unchanged) for index, decoder in enumerate(decoders)]
-        return lambda task, raw: handler(task, *[decode(task, raw[index]) for index, decode in plan])
 
+        def call(task: Task, raw: tuple[int, ...]) -> int | Sleeping[int] | None:
+            values: list[object] = list(raw[:count])
+            for index, decode in decoded:
+                values[index] = decode(task, raw[index])
+            return handler(task, *values)
 
-def _unchanged(task: Task, raw: int) -> int:
-    return raw
+        return call
 
 
 ROWS: list[Syscall] = []

@@ -17,6 +17,8 @@ Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
 MAX_BASIC = 0xD
 INTEL, AMD = "GenuineIntel", "AuthenticAMD"
 MAX_EXTENDED = {INTEL: 0x8000_0008, AMD: 0x8000_001E}
+PHYSICAL_BITS = {INTEL: 39, AMD: 48}  # of addresses
+VIRTUAL_BITS = 48
 BRAND_BYTES = 48  # with a zero at the end
 
 # Feature names are those of /proc/cpuinfo (asm/cpufeatures.h), with their bits.
@@ -102,20 +104,24 @@ class Cpuid:
 
 def _common(processor: Processor, number: int) -> dict[int, Leaf]:
     ebx, edx, ecx = struct.unpack("<3I", processor.vendor.encode())
-    line = processor.caches[0].line if processor.caches else 64
     several = 1 << processor.apic_id_bits if processor.vendor == INTEL else processor.cpus
     brand = processor.brand.encode()[: BRAND_BYTES - 1].ljust(BRAND_BYTES, b"\0")
     return {
         0x0: (MAX_BASIC, ebx, ecx, edx),
         0x1: (
             signature(processor),
-            (line // 8) << 8 | several << 16 | number << 24,
+            (processor.line_bytes // 8) << 8 | several << 16 | number << 24,
             _bits(FEATURES_1_ECX),
             _bits(features_edx(processor)),
         ),
         0x7: (0, _bits(FEATURES_7_EBX), 0, 0),
         0x8000_0000: (MAX_EXTENDED[processor.vendor], 0, 0, 0),
-        0x8000_0001: (0, 0, _bits(_extended_ecx(processor)), _bits(FEATURES_EXTENDED_EDX)),
+        0x8000_0001: (
+            signature(processor) if processor.vendor == AMD else 0,
+            0,
+            _bits(_extended_ecx(processor)),
+            _bits(FEATURES_EXTENDED_EDX),
+        ),
         **{0x8000_0002 + part: struct.unpack_from("<4I", brand, 16 * part) for part in range(3)},
         0x8000_0007: (0, 0, 0, 1 << 8),  # invariant TSC
     }
@@ -125,7 +131,7 @@ def _intel(processor: Processor, number: int) -> dict[int, Leaf]:
     return {
         0x2: (0x0000_FF01, 0, 0, 0),  # FFH: see leaf 4
         0x8000_0006: (0, 0, _second_level(processor), 0),
-        0x8000_0008: (39 | 48 << 8, 0, 0, 0),  # physical and linear address bits
+        0x8000_0008: (PHYSICAL_BITS[INTEL] | VIRTUAL_BITS << 8, 0, 0, 0),
     }
 
 
@@ -137,12 +143,11 @@ def _amd(processor: Processor, number: int) -> dict[int, Leaf]:
         third_edx = third.size >> 19 << 18 | _associativity(third.ways) << 12 | 1 << 8 | third.line
     second_tlb = processor.l2tlb.entries & 0xFFF | _associativity(processor.l2tlb.ways) << 12
     return {
-        0x8000_0001: (
-            signature(processor), 0, _bits(_extended_ecx(processor)), _bits(FEATURES_EXTENDED_EDX),
-        ),
         0x8000_0005: (0, _first_tlbs(processor), _first_level(data), _first_level(code)),
         0x8000_0006: (0, second_tlb << 16 | second_tlb, _second_level(processor), third_edx),
-        0x8000_0008: (48 | 48 << 8, 0, processor.apic_id_bits << 12 | (processor.cpus - 1), 0),
+        0x8000_0008: (
+            PHYSICAL_BITS[AMD] | VIRTUAL_BITS << 8, 0, processor.apic_id_bits << 12 | (processor.cpus - 1), 0,
+        ),
         0x8000_001E: (number, number, 0, 0),  # APIC id; core, of one thread; node 0
     }  # fmt: skip
 

@@ -10,6 +10,8 @@ from emulator.core_file import CoreFile
 
 Table = Mapping[str, object]
 
+LINE_BYTES = 64  # of caches of which nothing else is said
+
 
 class CacheKind(IntEnum):
     """As in CPUID leaf 4; the names are those of sysfs."""
@@ -25,7 +27,7 @@ class CacheDescription:
     level: int
     size: int  # bytes
     ways: int
-    line: int = 64  # bytes
+    line: int = LINE_BYTES
     shared: bool = False  # by all CPUs; else each has one
     inclusive: bool = False  # of the lower levels' lines
 
@@ -99,6 +101,10 @@ class Processor:
         """How many bits of an APIC id tell CPUs of the package apart."""
         return (self.cpus - 1).bit_length()
 
+    @property
+    def line_bytes(self) -> int:
+        return self.caches[0].line if self.caches else LINE_BYTES
+
     def cache(self, level: int, kind: CacheKind = CacheKind.Unified) -> CacheDescription | None:
         return next((cache for cache in self.caches if (cache.level, cache.kind) == (level, kind)), None)
 
@@ -117,13 +123,7 @@ _CACHE_TABLES = (
 
 def _caches(core: CoreFile) -> tuple[CacheDescription, ...]:
     found: list[CacheDescription] = []
-    rows = (
-        ("l1d", CacheKind.Data),
-        ("l1i", CacheKind.Instruction),
-        ("l2", CacheKind.Unified),
-        ("llc", CacheKind.Unified),
-    )
-    for name, kind in rows:
+    for name, kind in _CACHE_TABLES:
         table = _table(core, name)
         if not table:
             continue
@@ -135,7 +135,7 @@ def _caches(core: CoreFile) -> tuple[CacheDescription, ...]:
                 level,
                 _number(table, "size", 0),
                 _number(table, "ways", 1),
-                _number(table, "line", 64),
+                _number(table, "line", LINE_BYTES),
                 shared=table.get("scope") == "shared",
                 inclusive=table.get("inclusion") == "inclusive",
             )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from emulator.arch.aarch64 import COUNTER_HZ
 from emulator.arch.architecture import Architecture
-from emulator.arch.cpuid import AMD, MAX_BASIC
+from emulator.arch.cpuid import AMD, MAX_BASIC, PHYSICAL_BITS, VIRTUAL_BITS
 from emulator.arch.processor import Processor
 
 Line = tuple[str, str]  # name with its tabs, value
@@ -42,7 +42,6 @@ def _x86_64_lines(processor: Processor, number: int, features: str) -> list[Line
     kilohertz = processor.frequency_hz // 1000
     amd = processor.vendor == AMD
     last = processor.cache(2) if amd else processor.cache(3) or processor.cache(2)  # cpu/cacheinfo.c, x86_cache_size
-    line = processor.caches[0].line if processor.caches else 64
     lines: list[Line] = [
         ("processor\t", str(number)),
         ("vendor_id\t", processor.vendor),
@@ -73,9 +72,9 @@ def _x86_64_lines(processor: Processor, number: int, features: str) -> list[Line
         lines.append(("TLB size\t", f"{2 * processor.l2tlb.entries} 4K pages"))  # of data and of code
     return [
         *lines,
-        ("clflush size\t", str(line)),
-        ("cache_alignment\t", str(line)),
-        ("address sizes\t", f"{48 if amd else 39} bits physical, 48 bits virtual"),
+        ("clflush size\t", str(processor.line_bytes)),
+        ("cache_alignment\t", str(processor.line_bytes)),
+        ("address sizes\t", f"{PHYSICAL_BITS[processor.vendor]} bits physical, {VIRTUAL_BITS} bits virtual"),
         ("power management", ""),
     ]
 

@@ -37,8 +37,8 @@ class Permissions:
         )
 
     def change(self, data: bytes) -> None:
-        """IPC_SET: owner and mode."""
-        _, self.uid, self.gid, _, _, mode, _, _ = PERMISSIONS.unpack(data[: PERMISSIONS.size])
+        """IPC_SET: owner and mode, from what begins as the kind's structure does."""
+        _, self.uid, self.gid, _, _, mode, _, _ = PERMISSIONS.unpack_from(data)
         self.mode = self.mode & ~0o777 | mode & 0o777
 
 
@@ -54,6 +54,8 @@ Kept = TypeVar("Kept", bound=Object)
 
 class Objects(Generic[Kept]):
     """All objects of one kind, at most `most`."""
+
+    heading: str  # of the kind's file in /proc/sysvipc: the names of its columns
 
     def __init__(self, kind: str, most: int) -> None:
         self._kind = kind
@@ -111,6 +113,20 @@ class Objects(Generic[Kept]):
         if found is None:
             raise LinuxError(EINVAL, f"no {self._kind} at index {index}")
         return found
+
+    def text(self) -> str:
+        """The kind's file in /proc/sysvipc."""
+        return self.heading + "".join(map(self._line, self))
+
+    def _line(self, thing: Kept) -> str:
+        of = thing.permissions
+        own, times = self._columns(thing)
+        owners = f"{of.uid:5} {of.gid:5} {of.creator_uid:5} {of.creator_gid:5}"
+        return f"{of.key:10} {thing.id:10}  {of.mode:4o} {own} {owners} {times}\n"
+
+    def _columns(self, thing: Kept) -> tuple[str, str]:
+        """The kind's own columns before those of the owners, and its times and what is behind them."""
+        raise NotImplementedError
 
     def forget_key(self, thing: Kept) -> None:
         """Nobody finds it by its key any more."""

@@ -128,22 +128,14 @@ class MessageQueue:
 class MessageQueues(Objects[MessageQueue]):
     """The queues of one machine."""
 
+    heading = (
+        "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid"
+        "      stime      rtime      ctime\n"
+    )
+
     def __init__(self) -> None:
         super().__init__("message queue", MOST_QUEUES)
 
-    def text(self) -> str:
-        """/proc/sysvipc/msg"""
-        head = (
-            "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid"
-            "      stime      rtime      ctime\n"
-        )
-        return head + "".join(map(_line, self))
-
-
-def _line(queue: MessageQueue) -> str:
-    of = queue.permissions
-    return (
-        f"{of.key:10} {queue.id:10}  {of.mode:4o}  {queue.bytes_waiting:10} {len(queue.messages):10}"
-        f" {queue.last_sender:5} {queue.last_receiver:5} {of.uid:5} {of.gid:5} {of.creator_uid:5} {of.creator_gid:5}"
-        f" {queue.sent_s:10} {queue.received_s:10} {queue.changed_s:10}\n"
-    )
+    def _columns(self, thing: MessageQueue) -> tuple[str, str]:
+        own = f" {thing.bytes_waiting:10} {len(thing.messages):10} {thing.last_sender:5} {thing.last_receiver:5}"
+        return own, f"{thing.sent_s:10} {thing.received_s:10} {thing.changed_s:10}"

@@ -49,7 +49,7 @@ class SemaphoreSet:
     values: list[int]
     changed_s: int
     now_s: Callable[[], int]
-    pids: list[int] = field(default_factory=list)  # who changed each last
+    pids: list[int] = field(init=False)  # who changed each last
     id: int = -1
     operated_s: int = 0
     waiting: list[Waiting] = field(default_factory=list)
@@ -177,6 +177,8 @@ class SemaphoreSet:
 class Semaphores(Objects[SemaphoreSet]):
     """The sets of one machine."""
 
+    heading = "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n"
+
     def __init__(self) -> None:
         super().__init__("semaphore set", MOST_SETS)
 
@@ -189,15 +191,5 @@ class Semaphores(Objects[SemaphoreSet]):
         for each in self:
             each.undo(owner, pid)
 
-    def text(self) -> str:
-        """/proc/sysvipc/sem"""
-        head = "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n"
-        return head + "".join(map(_line, self))
-
-
-def _line(of_set: SemaphoreSet) -> str:
-    of = of_set.permissions
-    return (
-        f"{of.key:10} {of_set.id:10}  {of.mode:4o} {len(of_set.values):10} {of.uid:5} {of.gid:5} {of.creator_uid:5}"
-        f" {of.creator_gid:5} {of_set.operated_s:10} {of_set.changed_s:10}\n"
-    )
+    def _columns(self, thing: SemaphoreSet) -> tuple[str, str]:
+        return f"{len(thing.values):10}", f"{thing.operated_s:10} {thing.changed_s:10}"

@@ -45,6 +45,11 @@ class Attachments(Protocol):
 class SharedSegments(Objects[Segment]):
     """The segments of one machine."""
 
+    heading = (
+        "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid"
+        "      atime      dtime      ctime                   rss                  swap\n"
+    )
+
     def __init__(self, pages: PageCache, attachments: Attachments) -> None:
         super().__init__("segment", MOST_SEGMENTS)
         self._pages = pages
@@ -94,19 +99,10 @@ class SharedSegments(Objects[Segment]):
         return INFO.pack(len(self), total, sum(map(self.resident_pages, self)), 0, 0, 0)
 
     def text(self) -> str:
-        """/proc/sysvipc/shm"""
-        head = (
-            "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid"
-            "      atime      dtime      ctime                   rss                  swap\n"
-        )
         self.drop_unused()
-        return head + "".join(map(self._line, self))
+        return super().text()
 
-    def _line(self, segment: Segment) -> str:
-        of = segment.permissions
-        resident = self.resident_pages(segment) << PAGE_SHIFT
-        return (
-            f"{of.key:10} {segment.id:10}  {of.mode:4o} {segment.size:21} {segment.creator_pid:5} {segment.last_pid:5}"
-            f"  {self.attached(segment):5} {of.uid:5} {of.gid:5} {of.creator_uid:5} {of.creator_gid:5}"
-            f" {segment.attached_s:10} {segment.detached_s:10} {segment.changed_s:10} {resident:21} {0:21}\n"
-        )
+    def _columns(self, thing: Segment) -> tuple[str, str]:
+        resident = self.resident_pages(thing) << PAGE_SHIFT
+        own = f"{thing.size:21} {thing.creator_pid:5} {thing.last_pid:5}  {self.attached(thing):5}"
+        return own, f"{thing.attached_s:10} {thing.detached_s:10} {thing.changed_s:10} {resident:21} {0:21}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EINVAL, ENOSYS, LinuxError
-from emulator.linux.ipc_objects import PERMISSIONS
 from emulator.linux.message_queues import (
     MOST_MESSAGE_BYTES,
     MOST_QUEUE_BYTES,
@@ -81,7 +80,7 @@ def msgctl(task: Task, number: int, command: int, buffer: Address) -> int:
     elif command == IPC_SET:
         given = task.mm.read(buffer, LARGEST_BYTES)
         found = queues.find(number)
-        found.permissions.change(given[: PERMISSIONS.size])
+        found.permissions.change(given)
         found.most_bytes = int.from_bytes(given[-8:], "little")
         found.changed_s = now_s(task)
         found.freed.wake()

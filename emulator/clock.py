@@ -38,6 +38,10 @@ class Clock:
     def realtime_ns(self) -> int:
         return self._realtime_at_boot_ns + self.elapsed_ns()
 
+    def elapsed_at(self, ns: int, *, realtime: bool) -> int:
+        """When CLOCK_REALTIME, or else CLOCK_MONOTONIC, shows `ns`, in nanoseconds since the machine started."""
+        return ns - (self._realtime_at_boot_ns if realtime else MONOTONIC_AT_BOOT_NS)
+
     def ahead_ns(self) -> int:
         """How far a guest's clocks are ahead of this CPU's: what one CPU has shown, no other takes back."""
         now = self.elapsed_ns()

@@ -11,6 +11,7 @@ from emulator.linux.file import O_NONBLOCK, POLLIN, POLLOUT, Caller, File
 from emulator.linux.nodes import MEMORY_STATISTICS, Node, Superblock
 from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry
+from emulator.linux.signal import SIGEV_SIGNAL
 from emulator.linux.waiting import WaitQueue
 
 MOST_MESSAGES, MOST_MESSAGE_BYTES, MOST_QUEUES = 10, 8192, 256  # fs.mqueue.msg_default, msgsize_default, queues_max
@@ -20,7 +21,6 @@ MOST_PRIORITY = 32_768  # MQ_PRIO_MAX
 MESSAGE_BYTES = 128  # that one takes of the machine's memory besides its text
 MQUEUE_DEVICE = (0, 19)
 STATUS_BYTES = 80  # FILENT_SIZE
-SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ SS_DISABLE = 2
 SS_AUTODISARM = 1 << 31
 STACK_T = struct.Struct("<QI4xQ")  # stack_t: address, flags, size
 
+SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID = 0, 1, 2, 4  # sigev_notify
+
 # si_code
 SI_USER = 0
 SI_KERNEL = 0x80

@@ -7,9 +7,9 @@ import struct
 from emulator.linux.errors import EINVAL, EPERM, LinuxError
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.table import Address, Support, syscall
+from emulator.linux.syscalls.time import CLOCK_REALTIME
 from emulator.linux.task import Task
 
-CLOCK_REALTIME = 0
 # struct timex: modes, offset freq maxerror esterror, status, constant precision tolerance, time, tick, ppsfreq jitter,
 # shift, stabil jitcnt calcnt errcnt stbcnt, tai
 TIMEX = struct.Struct("<I4x4qi4x3q2qq2qi4x5qi44x")

@@ -10,6 +10,7 @@ from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
 from emulator.linux.futexes import ALL_BITS, Futexes, Key
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Support, UInt, syscall
+from emulator.linux.syscalls.time import CLOCK_MONOTONIC, CLOCK_REALTIME
 from emulator.linux.task import Task
 from emulator.linux.waiting import Sleeping
 
@@ -71,7 +72,7 @@ class Request:
         clock = self.task.clock
         if not absolute:
             return clock.elapsed_ns() + ns
-        return clock.elapsed_ns() + ns - (clock.realtime_ns() if realtime else clock.monotonic_ns())
+        return clock.elapsed_at(ns, realtime=realtime)
 
 
 Answer = int | Sleeping[int]
@@ -150,7 +151,6 @@ TIMED = (FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2)
 
 FUTEX2_SIZE, FUTEX2_32 = 3, 2  # of a word, in its flags; the other sizes are not in Linux either
 MOST_WORDS = 128  # FUTEX_WAITV_MAX
-CLOCK_REALTIME, CLOCK_MONOTONIC = 0, 1
 WAITV = struct.Struct("<QQII")  # struct futex_waitv: value, address, flags, reserved
 
 
@@ -165,9 +165,7 @@ def futex_waitv(
     if timeout is not None:
         if clock not in (CLOCK_REALTIME, CLOCK_MONOTONIC):
             raise LinuxError(EINVAL, f"futex_waitv on clock {clock}")
-        now = task.clock
-        until_ns = timeout.ns() + now.elapsed_ns()
-        until_ns -= now.realtime_ns() if clock == CLOCK_REALTIME else now.monotonic_ns()
+        until_ns = task.clock.elapsed_at(timeout.ns(), realtime=clock == CLOCK_REALTIME)
     words = []
     for value, address, own_flags, reserved in WAITV.iter_unpack(task.mm.read(waiters, count * WAITV.size)):
         if own_flags & ~(FUTEX2_SIZE | FUTEX_PRIVATE) or own_flags & FUTEX2_SIZE != FUTEX2_32 or reserved:

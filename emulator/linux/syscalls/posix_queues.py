@@ -25,16 +25,13 @@ from emulator.linux.posix_queues import (
     MOST_PRIORITY,
     MOST_QUEUE_BYTES,
     MOST_QUEUES,
-    SIGEV_NONE,
-    SIGEV_SIGNAL,
-    SIGEV_THREAD,
     Notification,
     PosixQueue,
     QueueFile,
     check_size,
     queue_of,
 )
-from emulator.linux.signal import NSIG, SI_MESGQ, SignalInfo
+from emulator.linux.signal import NSIG, SI_MESGQ, SIGEV_NONE, SIGEV_SIGNAL, SIGEV_THREAD, SignalInfo
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.at import new_mode, tree
 from emulator.linux.syscalls.table import Address, OptionalIn, Path, Size, Support, UInt, syscall
@@ -89,7 +86,7 @@ def mq_unlink(task: Task, name: Path) -> int:
 
 def _until_ns(task: Task, timeout: Timespec | None) -> int | None:
     """An absolute time of CLOCK_REALTIME on the machine's clock."""
-    return None if timeout is None else timeout.ns() - task.clock.realtime_ns() + task.clock.elapsed_ns()
+    return None if timeout is None else task.clock.elapsed_at(timeout.ns(), realtime=True)
 
 
 def _wait(task: Task, file: QueueFile, queue: WaitQueue, *, has_room: bool, until_ns: int | None) -> Sleeping[None]:
@@ -169,12 +166,11 @@ def mq_notify(task: Task, descriptor: int, event: Address) -> int:
         asked = Notification(task.pid, method, signal, value)
     queue = queue_of(task.files.get(descriptor)).queue
     before = queue.notification
-    alive = before is not None and before.pid in task.kernel.tasks
     if asked is None:
         if before is not None and before.pid == task.pid:
             queue.notification = None
         return 0
-    if alive:
+    if before is not None and before.pid in task.kernel.tasks:
         raise LinuxError(EBUSY, "somebody has asked already")
     queue.notification = asked
     return 0

@@ -9,7 +9,19 @@ from dataclasses import replace
 from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
 from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.limits import RLIMIT_SIGPENDING
-from emulator.linux.signal import NSIG, SI_KERNEL, SI_TIMER, SIGALRM, SIGPROF, SIGVTALRM, SignalInfo
+from emulator.linux.signal import (
+    NSIG,
+    SI_KERNEL,
+    SI_TIMER,
+    SIGALRM,
+    SIGEV_NONE,
+    SIGEV_SIGNAL,
+    SIGEV_THREAD,
+    SIGEV_THREAD_ID,
+    SIGPROF,
+    SIGVTALRM,
+    SignalInfo,
+)
 from emulator.linux.signal_sending import pending_of_timer
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
@@ -217,7 +229,6 @@ def alarm(task: Task, seconds: UInt) -> int:
 
 # ---- POSIX timers
 
-SIGEV_SIGNAL, SIGEV_NONE, SIGEV_THREAD, SIGEV_THREAD_ID = 0, 1, 2, 4
 SIGEVENT_SIZE = 64
 INT_MAX = (1 << 31) - 1  # DELAYTIMER_MAX
 

@@ -24,7 +24,7 @@ from emulator.linux.errors import E2BIG, EINVAL, ENOENT, EPERM, LinuxError
 from emulator.linux.limits import MAX_ARG_STRLEN, RLIMIT_STACK, argument_limit
 from emulator.linux.signal import NSIG, SIGCHLD
 from emulator.linux.syscalls.at import AT_EMPTY_PATH, AT_FDCWD
-from emulator.linux.syscalls.process_files import install_pidfd
+from emulator.linux.syscalls.process_files import check_pidfd, install_pidfd
 from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, ULong, syscall
 from emulator.linux.task import CloneRequest, FileContext, Task
 from emulator.linux.waiting import Sleep, Sleeping
@@ -79,8 +79,7 @@ def _strings(task: Task, address: int, limit: int) -> list[bytes]:
 
 def _clone(task: Task, request: CloneRequest) -> int | Sleeping[int]:
     check(task, request)
-    if request.flags & CLONE_PIDFD:
-        task.mm.write(request.pidfd, bytes(4))  # EFAULT as long as there is no child
+    check_pidfd(task, request.flags, request.pidfd)
     child = task.kernel.lifecycle.clone(task, request)
     install_pidfd(task, child, request.flags, request.pidfd)
     return _until_released(child) if request.flags & CLONE_VFORK else child.tid

@@ -60,6 +60,13 @@ def pidfd_getfd(task: Task, descriptor: int, wanted: int, flags: UInt) -> int:
     return task.files.install(process.threads[0].files.get(wanted), cloexec=True)
 
 
+def check_pidfd(task: Task, flags: int, address: int) -> None:
+    """EMFILE and EFAULT of CLONE_PIDFD as long as there is no child."""
+    if flags & CLONE_PIDFD:
+        task.files.close(task.files.install(ProcessFile(task.process)))
+        task.mm.write(address, bytes(4))
+
+
 def install_pidfd(task: Task, child: Task, flags: int, address: int) -> None:
     """CLONE_PIDFD: the parent gets one of its child."""
     if flags & CLONE_PIDFD:
@@ -147,13 +154,12 @@ RESOURCES: dict[int, Callable[[Task], object]] = {
 )
 def kcmp(task: Task, pid1: int, pid2: int, kind: int, index1: ULong, index2: ULong) -> int:
     """kcmp(2): whether two tasks have the same open file, memory, descriptors ..."""
-    tasks = [task.kernel.tasks.get(pid) for pid in (pid1, pid2)]
-    one, other = tasks
+    one, other = task.kernel.tasks.get(pid1), task.kernel.tasks.get(pid2)
     if one is None or other is None:
         raise LinuxError(ESRCH, f"task {pid2 if one is not None else pid1} does not exist")
     if kind == KCMP_FILE:
-        files = [one.files.get(index1 & 0xFFFF_FFFF), other.files.get(index2 & 0xFFFF_FFFF)]
-        return 0 if files[0] is files[1] else DIFFERENT
+        file = one.files.get(index1 & 0xFFFF_FFFF)
+        return 0 if file is other.files.get(index2 & 0xFFFF_FFFF) else DIFFERENT
     if kind not in RESOURCES:
         raise LinuxError(EINVAL, f"kcmp of {kind}")
     return 0 if RESOURCES[kind](one) is RESOURCES[kind](other) else DIFFERENT

@@ -95,6 +95,13 @@ static void pidfds(void) {
     SHOW(waitid(P_PIDFD, made, &info, WEXITED));
     SHOW(info.si_status == SIGKILL && info.si_code == CLD_KILLED);
     SHOW(syscall(SYS_clone, 0x1000 | 0x100000 | SIGCHLD, 0, &made, 0, 0));
+    struct rlimit before, none;
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before, none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+    SHOW(syscall(SYS_CLONE3, &arguments, sizeof arguments));
+    setrlimit(RLIMIT_NOFILE, &before);
+    SHOW(waitpid(-1, NULL, 0)); /* and there is no child */
 }
 
 static void memory_of_others(void) {

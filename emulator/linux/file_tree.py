@@ -80,6 +80,7 @@ from emulator.linux.standard_streams import StandardStream
 from emulator.linux.virtual_files import (
     FileNode,
     OpensItself,
+    Rows,
     VirtualDirectory,
     dev_volume,
     proc_volume,
@@ -208,6 +209,11 @@ class FileTree:
         """A file of /proc, /sys or /dev with a text."""
         _, top, below = path.split("/", 2)
         {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_text(below, text)
+
+    def register_late(self, path: str, rows: Rows) -> None:
+        """A directory of /proc, /sys or /dev whose files are made when somebody first looks into it."""
+        _, top, below = path.split("/", 2)
+        {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_late(below, rows)
 
     def register_directory(self, path: str) -> None:
         """A directory of /proc, /sys or /dev, which may stay empty."""

@@ -29,6 +29,8 @@ from emulator.linux.nodes import (
 
 Text = Callable[[], str | bytes]
 Store = Callable[[bytes], None]
+Rows = Callable[[], Iterable[tuple[str, str | Text]]]
+"""Files of a directory: the path below it, and the text."""
 
 
 @runtime_checkable
@@ -239,3 +241,35 @@ class VirtualDirectory(VirtualNode, Directory):
         make = (lambda: text) if isinstance(text, str) else text
         directory = self.directory(path.rpartition("/")[0])
         self.add(path, TextFile(directory.volume, make, store))
+
+    def add_late(self, path: str, rows: Rows) -> None:
+        """A directory whose files are those of `rows`, which is asked when somebody first looks into it."""
+        self.add(path, LateDirectory(self.directory(path.rpartition("/")[0]).volume, rows))
+
+
+class LateDirectory(VirtualDirectory):
+    """A directory whose files are made when somebody first looks into it: where there are many, and few look."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, volume: Volume, rows: Rows) -> None:
+        super().__init__(volume)
+        self._rows: Rows | None = rows
+
+    def _look(self) -> None:
+        rows, self._rows = self._rows, None
+        if rows is not None:
+            for path, text in rows():
+                self.add_text(path, text)
+
+    def attributes(self) -> Attributes:
+        self._look()
+        return super().attributes()
+
+    def lookup(self, name: str) -> Node | None:
+        self._look()
+        return super().lookup(name)
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        self._look()
+        return super().entries()

@@ -39,3 +39,9 @@ def tracepoints_of(isa: str) -> Mapping[str, TracepointEvent]:
             name = _DEFINED_AS.get(row.name, row.name)
             events += (enter_event(name, number, _arguments(row, isa)), exit_event(name, number))
     return {event.full_name: event for event in sorted(events, key=lambda event: event.full_name)}
+
+
+@cache
+def tracepoints_by_id(isa: str) -> Mapping[int, TracepointEvent]:
+    """By attr.config."""
+    return {event.id: event for event in tracepoints_of(isa).values()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from emulator.linux.errors import E2BIG, EBADF, EINVAL, EMFILE, ESRCH, LinuxError
@@ -15,7 +16,7 @@ from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, event_file, read_attr_bytes
 from perfcore.events.subsystem import PerfEvents
-from perfcore.events.sysfs import FTRACE_EVENTS, sysctl_files, sysfs_files
+from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, Text, sysctl_files, sysfs_files, trace_event_files
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
@@ -24,6 +25,7 @@ _SIZE_OFFSET = 4  # of perf_event_attr.size
 
 class FileTree(Protocol):
     def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None: ...
+    def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
     def register_directory(self, path: str) -> None: ...
 
 
@@ -43,8 +45,9 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
     kernel.install_syscall(_with_perf_events(prctl, perf_events))
     isa = kernel.architecture.isa
+    kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
     kernel.file_tree.register_directory(FTRACE_EVENTS)
-    for path, text in (*sysfs_files(perf_events.drivers, isa), *sysctl_files(isa, perf_events.settings)):
+    for path, text in (*sysfs_files(perf_events.drivers), *sysctl_files(isa, perf_events.settings)):
         kernel.file_tree.register_text(path, text)
 
 

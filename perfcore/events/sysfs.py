@@ -14,24 +14,29 @@ from perfcore.events.settings import TICK_NS, Settings
 
 DEVICES = "/sys/bus/event_source/devices"
 TRACEFS = "/sys/kernel/tracing"
-FTRACE_EVENTS = f"{TRACEFS}/events/ftrace"  # of tracers themselves: there are none, but perf looks here
+TRACE_EVENTS = f"{TRACEFS}/events"
+FTRACE_EVENTS = f"{TRACE_EVENTS}/ftrace"  # of tracers themselves: there are none, but perf looks here
 
 Text = str | Callable[[], str | bytes]
 
 
-def sysfs_files(drivers: Sequence[PmuDriver], isa: str) -> Iterator[tuple[str, Text]]:
-    """(path, text) of every file of the drivers' devices, and of tracefs."""
+def sysfs_files(drivers: Sequence[PmuDriver]) -> Iterator[tuple[str, Text]]:
+    """(path, text) of every file of the drivers' devices, and of tracefs besides `TRACE_EVENTS`."""
     yield f"{DEVICES}/software/type", f"{PerfType.SOFTWARE}\n"
     for driver in drivers:
         if isinstance(driver, HardwareDriver):
             yield from _device_files(driver)
     yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
-    yield f"{TRACEFS}/events/header_page", HEADER_PAGE
-    yield f"{TRACEFS}/events/header_event", HEADER_EVENT
     yield f"{TRACEFS}/printk_formats", ""
     yield f"{TRACEFS}/saved_cmdlines", ""
+
+
+def trace_event_files(isa: str) -> Iterator[tuple[str, Text]]:
+    """(path, text) of every file below `TRACE_EVENTS`: two for each tracepoint."""
+    yield "header_page", HEADER_PAGE
+    yield "header_event", HEADER_EVENT
     for event in tracepoints_of(isa).values():
-        directory = f"{TRACEFS}/events/{event.system}/{event.name}"
+        directory = f"{event.system}/{event.name}"
         yield f"{directory}/id", f"{event.id}\n"
         yield f"{directory}/format", partial(_format, event)
 

@@ -15,7 +15,7 @@ from emulator.linux.policies import REAL_TIME
 from emulator.linux.task import Task, TaskState
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType
-from perfcore.abi.syscall_tracepoints import tracepoints_of
+from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 from perfcore.abi.tracepoints import (
     SCHED_MIGRATE_TASK,
     SCHED_PROCESS_EXEC,
@@ -26,7 +26,6 @@ from perfcore.abi.tracepoints import (
     SYS_ENTER,
     SYS_EXIT,
     TASK_PREEMPTED,
-    TracepointEvent,
     Value,
     syscall_of,
 )
@@ -37,6 +36,7 @@ from perfcore.events.kernel import Linux
 Told = Callable[..., tuple[Value, ...]]
 """From what a tracepoint tells to the values of the event's fields."""
 WhichCpu = Callable[..., Cpu | None]
+"""Of the kernel and what a tracepoint tells: the CPU on which it happens, None if it is not one of the event's."""
 
 MOST_REAL_TIME_PRIORITY = 99  # include/linux/sched/prio.h: real-time priorities are 0..98 the other way round
 NORMAL_PRIORITY = 120  # of nice 0
@@ -46,29 +46,29 @@ _STATES = {TaskState.RUNNABLE: 0, TaskState.SLEEPING: _SLEEPING, TaskState.STOPP
 
 
 class _Source(NamedTuple):
-    """Where an event's occurrences are heard, on which CPU they are (None: not this one), and what they tell."""
+    """Where an event's occurrences are heard, on which CPU they are, and what they tell."""
 
     tracepoint: Callable[[Tracepoints], Tracepoint[Any]]
-    which_cpu: Callable[[Linux], WhichCpu]
+    which_cpu: WhichCpu
     told: Told
     often: bool = True
 
 
-def _of_the_task(linux: Linux) -> WhichCpu:
-    return lambda task, *_: task.cpu
+def _of_the_task(linux: Linux, task: Task, *_: object) -> Cpu:
+    return task.cpu
 
 
-def _of_who_execs(linux: Linux) -> WhichCpu:
+def _of_who_execs(linux: Linux, task: Task, by_exec: bool) -> Cpu | None:
     """Heard as the name that exec gives: by then events with enable_on_exec count."""
-    return lambda task, by_exec: task.cpu if by_exec else None
+    return task.cpu if by_exec else None
 
 
-def _that_executes(linux: Linux) -> WhichCpu:
-    return lambda *_: linux.executing_cpu
+def _that_executes(linux: Linux, *_: object) -> Cpu:
+    return linux.executing_cpu
 
 
-def _that_switches(linux: Linux) -> WhichCpu:
-    return lambda cpu, *_: cpu
+def _that_switches(linux: Linux, cpu: Cpu, *_: object) -> Cpu:
+    return cpu
 
 
 def _priority(task: Task) -> int:
@@ -127,8 +127,8 @@ def _source_of_syscall(id: int) -> _Source:
     """Of syscalls:sys_enter_* and syscalls:sys_exit_*: those of one number."""
     wanted, exits = syscall_of(id)
 
-    def which_cpu(linux: Linux) -> WhichCpu:
-        return lambda task, number, *_: task.cpu if number == wanted else None
+    def which_cpu(linux: Linux, task: Task, number: int, told: object) -> Cpu | None:
+        return task.cpu if number == wanted else None
 
     if exits:
         return _Source(lambda points: points.sys_exit, which_cpu, lambda _, number, result: (number, result))
@@ -143,7 +143,7 @@ class TracepointDriver(CountedAsTold):
 
     def __init__(self, kernel: Linux) -> None:
         self._kernel = kernel
-        self._known = {event.id: event for event in tracepoints_of(kernel.architecture.isa).values()}
+        self._isa = kernel.architecture.isa
         self._active: dict[int, list[PerfEvent]] = {}  # by config
         self._tracepoints = kernel.tracepoints
         self._sources = dict(SOURCES)
@@ -154,7 +154,7 @@ class TracepointDriver(CountedAsTold):
 
     def event_init(self, event: PerfEvent) -> None:
         attr = event.attr
-        if attr.type != PerfType.TRACEPOINT or attr.config not in self._known:
+        if attr.type != PerfType.TRACEPOINT or attr.config not in tracepoints_by_id(self._isa):
             raise LinuxError(ENOENT, f"type {attr.type} config {attr.config} is no tracepoint")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "tracepoints have no branch records")
@@ -182,16 +182,13 @@ class TracepointDriver(CountedAsTold):
         listener = self._listeners.get(number)
         if listener is None:
             source = self._sources.setdefault(number, _source_of_syscall(number))
-            listener = self._listeners[number] = self._make_listener(number, self._known[number], source)
+            listener = self._listeners[number] = self._make_listener(number, source)
         return listener
 
-    def _make_listener(self, number: int, described: TracepointEvent, source: _Source) -> Callable[..., None]:
-        which_cpu = source.which_cpu(self._kernel)
-        fields = len(described.fields)
-
+    def _make_listener(self, number: int, source: _Source) -> Callable[..., None]:
         def listen(*told: object) -> None:
             events = self._active.get(number)
-            cpu = which_cpu(*told) if events else None
+            cpu = source.which_cpu(self._kernel, *told) if events else None
             if not events or cpu is None:
                 return
             raw = None
@@ -199,7 +196,9 @@ class TracepointDriver(CountedAsTold):
                 if event.on_cpu is cpu and not event.attr.exclude_kernel and not event.hw.stopped:
                     if raw is None and event.attr.sample_type & SampleType.RAW:
                         task = self._kernel.current(cpu)
-                        raw = described.pack(0 if task is None else task.tid, source.told(*told)[:fields])
+                        described = tracepoints_by_id(self._isa)[number]
+                        values = source.told(*told)[: len(described.fields)]
+                        raw = described.pack(0 if task is None else task.tid, values)
                     count_occurrence(event, cpu, raw=raw or b"")
 
         return listen

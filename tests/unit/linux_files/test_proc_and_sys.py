@@ -200,3 +200,30 @@ def test_another_room_adds_a_file(machine):
     assert text(machine, "/sys/bus/event_source/devices/pmu/format/event") == "config:0-15\n"
     with pytest.raises(ValueError, match="not below"):
         machine.guest.tree.register("/etc/x", lambda task, flags: Type(flags))
+
+
+LOOKS = {
+    "stat": lambda guest: guest.stat("/sys/late").links == 4,  # `a` and `empty`, itself and its name
+    "list": lambda guest: guest.names("/sys/late") == ["a", "b", "empty"],
+    "open": lambda guest: guest.read("/sys/late/a/id") == b"1\n",
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_late_directory_is_filled_once_when_somebody_looks_into_it(guest, look):
+    asked: list[str] = []
+
+    def rows():
+        asked.append(look)
+        yield "a/id", "1\n"
+        yield "b", lambda: "2\n"
+
+    guest.tree.register_late("/sys/late", rows)
+    guest.tree.register_directory("/sys/late/empty")
+    guest.tree.register_text("/sys/other", "3\n")
+    assert guest.read("/sys/other") == b"3\n"
+    assert {"late", "other"} <= set(guest.names("/sys"))
+    assert asked == []
+    assert all(LOOKS[name](guest) for name in (look, *LOOKS))
+    assert guest.read("/sys/late/b") == b"2\n"
+    assert asked == [look]

@@ -17,7 +17,7 @@ from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted
 from perfemu.progress import Progress
-from perfemu.scope import Scope, Split
+from perfemu.scope import PROGRAM, Scope, Split
 from perfemu.session import GuestSettings, Session, cannot_know
 from perfemu.statistics.counts import Absence, Count, Counts, CpuLabel, Part, Reading, RunTimes, ThreadLabel
 
@@ -49,9 +49,6 @@ TOP_DOWN_EVENTS = (  # what level 1 counts, and what level 2 adds
 
 ChooseEvents = Callable[[Session], Iterable[str]]
 """Events that depend on what the PMU can count."""
-
-
-PROGRAM = Scope()
 
 
 def default_events(session: Session, scope: Scope = PROGRAM) -> list[str]:

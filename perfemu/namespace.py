@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from emulator.linux.binds import Bind, by_depth
 from emulator.linux.host_files import kernel_devices
+from emulator.linux.paths import SYMLINK_LIMIT
 from perfemu.errors import UsageError
 
-LINKS_LIMIT = 40  # MAXSYMLINKS
 MACHINES_OWN = ("/proc", "/sys", "/dev")
 
 
@@ -95,7 +95,7 @@ def real_path(path: str, space: Namespace) -> str | None:
             here.append(part)
             continue
         links += 1
-        if links > LINKS_LIMIT:
+        if links > SYMLINK_LIMIT:
             return None
         target = os.readlink(host)
         if target.startswith("/"):

@@ -26,10 +26,9 @@ from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.machine_features import machine_features
 from perfemu.progress import Progress
-from perfemu.scope import Scope
+from perfemu.scope import PROGRAM, Scope
 from perfemu.session import GuestSettings, Session, cannot_know
 
-PROGRAM = Scope()
 DEFAULT_EVENTS = ("cycles",)
 RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
 

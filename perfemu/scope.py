@@ -28,6 +28,9 @@ class Scope:
     split: Split = Split.NOTHING
 
 
+PROGRAM = Scope()
+
+
 def scope_of_cpus(all_cpus: bool, cpu_list: str | None, cpus: int, split: Split = Split.NOTHING) -> Scope:
     """What -a and -C LIST mean on a machine of `cpus`. As perf's, -a goes before -C in the heading alone."""
     if cpu_list is not None:

@@ -12,12 +12,11 @@ from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfemu.errors import EventSyntaxError
 from perfemu.events.names import CLOCKS, generic_event, printed_names
-from perfemu.events.spec import MODIFIER_LETTERS, EventSpec, Modifiers, parse_modifiers
+from perfemu.events.spec import EventSpec, Modifiers, parse_modifiers
 from pmu.event import Event, UnknownEvent
 from pmu.model import PmuModel
 
 _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
-_MODIFIERS = re.compile(rf"[{MODIFIER_LETTERS}]+\Z")
 _TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifiers>\w*))?\Z")
 _TRACEPOINTS = re.compile(r"(?P<pattern>[a-z*?][\w*?]*:[\w*?]*[*?][\w*?]*)(?P<modifiers>:\w*)?\Z")  # a shell pattern
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")

@@ -11,7 +11,7 @@ from emulator.linux.syscalls.names import syscall_names
 from perfemu.errors import UsageError
 from perfemu.tracing.values import signal_name
 
-# What strace(1) means by its classes, of the calls that there are. A call that takes a path is of %file by itself.
+# What strace(1) means by its classes, of the calls that there are.
 CLASSES: Mapping[str, str] = {
     "%process": "clone clone3 fork vfork execve execveat exit exit_group wait4 waitid unshare kill tkill tgkill "
     "rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from emulator.linux.structures import NANOSECONDS
-from perfemu.errors import UsageError
 
 
 @dataclass(slots=True)
@@ -59,9 +58,3 @@ def _row(total: Total, whole: int) -> str:
     seconds = f"{total.nanoseconds / NANOSECONDS:11.6f}"
     each = total.nanoseconds // 1000 // total.calls if total.calls else 0
     return f"{share} {seconds} {each:11} {total.calls:9} {total.errors or '':>9} {total.name}"
-
-
-def check_sort_key(key: str) -> str:
-    if key not in SORT_KEYS:
-        raise UsageError(f"trace -S {key}: there is {', '.join(SORT_KEYS)}")
-    return key

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
 from emulator.core_keys import IN_ORDER, MODELLED, MODELS, OUT_OF_ORDER, Key, Kind, Table
 from emulator.core_schema import TABLES, table_of
+from golden.pages import check_page
 from guests import DIRECTORY
 
 PAGE = DIRECTORY.parent / "docs" / "cores.md"
@@ -41,13 +41,7 @@ def value(table: Table, key: Key) -> str:
 
 
 def test_the_page_has_the_schemas_rows() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    above, mark, below = text.partition(MARK)
-    assert mark
-    if os.environ.get("REWRITE_GOLDEN") == "1":
-        PAGE.write_text(above + mark + "".join(rows()), encoding="utf-8")
-        return
-    assert below == "".join(rows()), "make golden writes them"
+    check_page(PAGE, MARK, "".join(rows()))
 
 
 def test_every_key_of_pipelines_and_operations_is_explained_and_no_other() -> None:

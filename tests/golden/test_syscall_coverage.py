@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 
 from emulator.linux.kernel import Kernel
 from emulator.linux.syscalls.names import syscall_names
 from emulator.linux.syscalls.table import Support, Syscall
+from golden.pages import check_page
 from guests import DIRECTORY, ISAS, guest
 from perfemu.session import GuestSettings, Session
 
@@ -57,13 +57,7 @@ def level_of(row: Syscall | None) -> str:
 
 
 def test_the_page_is_what_the_kernels_answer() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    above, mark, below = text.partition(MARK)
-    assert mark
-    if os.environ.get("REWRITE_GOLDEN") == "1":
-        PAGE.write_text(above + mark + "".join(page()), encoding="utf-8")
-        return
-    assert below == "".join(page()), "make golden writes it"
+    check_page(PAGE, MARK, "".join(page()))
 
 
 def test_every_call_of_each_isa_is_on_the_page() -> None:

@@ -19,7 +19,17 @@ from perfemu.interruption import Interrupted
 from perfemu.progress import Progress
 from perfemu.scope import PROGRAM, Scope, Split
 from perfemu.session import GuestSettings, Session, cannot_know
-from perfemu.statistics.counts import Absence, Count, Counts, CpuLabel, Part, Reading, RunTimes, ThreadLabel
+from perfemu.statistics.counts import (
+    Absence,
+    Count,
+    Counts,
+    Label,
+    Part,
+    Reading,
+    RunTimes,
+    cpu_label,
+    thread_label,
+)
 
 DEFAULT_EVENTS = (
     "task-clock",
@@ -144,12 +154,12 @@ class _Counters:
         """Of each event; None where it is not supported."""
         return [_sum([_reading(event) for event in row]) for row in zip(*self._opened, strict=True)]
 
-    def parts(self) -> dict[CpuLabel | ThreadLabel, list[Reading | None]]:
+    def parts(self) -> dict[Label, list[Reading | None]]:
         match self._scope.split:
             case Split.CPUS:
                 cpus = self._scope.cpus or ()
                 return {
-                    CpuLabel(cpu): [_reading(event) for event in row]
+                    cpu_label(cpu): [_reading(event) for event in row]
                     for cpu, row in zip(cpus, self._opened, strict=True)
                 }
             case Split.THREADS:
@@ -157,7 +167,7 @@ class _Counters:
                 first = {number: event for number, event in enumerate(opened) if isinstance(event, PerfEvent)}
                 tasks = {self._session.program_task: first, **self._inherited}
                 return {
-                    ThreadLabel(task.comm, task.tid): [
+                    thread_label(task.comm, task.tid): [
                         _own_reading(events.get(number), event) for number, event in enumerate(opened)
                     ]
                     for task, events in tasks.items()
@@ -220,7 +230,7 @@ def count(
     """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says."""
     session = Session(settings)
     specs = session.parse(events(session) if callable(events) else events)
-    whole, parts = _Runs(specs), dict[CpuLabel | ThreadLabel, _Runs]()
+    whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
     for number in range(runs):

@@ -9,6 +9,7 @@ from enum import Enum
 
 from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.events.spec import EventSpec
+from perfemu.scope import Split
 
 
 class Absence(Enum):
@@ -106,58 +107,32 @@ class RunTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class CpuLabel:
-    """What CPU a part of the counts is of, as perf prints it."""
+class Label:
+    """What CPU or thread a part of the counts is of, as perf prints it."""
 
-    number: int
-
-    @property
-    def text(self) -> str:
-        return f"CPU{self.number:<7} "
-
-    @property
-    def further(self) -> str:
-        """What stands before a further metric."""
-        return self.text + " " * 8
-
-    @property
-    def field(self) -> str:
-        return f"CPU{self.number}"
-
-    @property
-    def json(self) -> tuple[str, str]:
-        return "cpu", str(self.number)
+    kind: Split
+    json: tuple[str, str]
+    field: str
+    text: str
+    further: str  # what stands before a further metric
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadLabel:
-    """What thread a part of the counts is of, as perf prints it. A thread goes by the name that it has at the end."""
+def cpu_label(number: int) -> Label:
+    text = f"CPU{number:<7} "
+    return Label(Split.CPUS, ("cpu", str(number)), f"CPU{number}", text, text + " " * 8)
 
-    comm: str
-    tid: int
 
-    @property
-    def text(self) -> str:
-        return f"{self.comm:>16}-{self.tid:<8} "
-
-    @property
-    def further(self) -> str:
-        return self.text
-
-    @property
-    def field(self) -> str:
-        return f"{self.comm}-{self.tid}"
-
-    @property
-    def json(self) -> tuple[str, str]:
-        return "thread", self.field
+def thread_label(comm: str, tid: int) -> Label:
+    """A thread goes by the name that it has at the end."""
+    name, text = f"{comm}-{tid}", f"{comm:>16}-{tid:<8} "
+    return Label(Split.THREADS, ("thread", name), name, text, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """What one CPU or thread has counted."""
 
-    label: CpuLabel | ThreadLabel
+    label: Label
     counts: Counts
 
 
@@ -175,14 +150,14 @@ class Counts:
     def __iter__(self) -> Iterator[Count]:
         return iter(self.events)
 
-    def shown(self) -> Iterator[tuple[CpuLabel | ThreadLabel | None, Counts, Count]]:
+    def shown(self) -> Iterator[tuple[Label | None, Counts, Count]]:
         """What has a line, event after event: whose it is, among which counts, and the count."""
         for index, count in enumerate(self.events):
             if not self.parts:
                 yield None, self, count
                 continue
             parts = [(part, part.counts.events[index]) for part in self.parts]
-            if isinstance(self.parts[0].label, ThreadLabel):  # as perf: the busiest first, and none that did nothing
+            if self.parts[0].label.kind is Split.THREADS:  # as perf: the busiest first, and none that did nothing
                 parts = [(part, own) for part, own in parts if own.spread.mean or not own.readings]
                 parts.sort(key=lambda pair: -pair[1].spread.mean)
             for part, own in parts:

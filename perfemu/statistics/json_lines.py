@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from perfemu.statistics.counts import Count, Counts, CpuLabel, ThreadLabel
+from perfemu.statistics.counts import Count, Counts, Label
 from perfemu.statistics.metrics import metrics_of
 
 
@@ -16,7 +16,7 @@ def json_report(counts: Counts) -> str:
     return "".join(f"{line}\n" for shown in counts.shown() for line in _lines(*shown))
 
 
-def _lines(label: CpuLabel | ThreadLabel | None, counts: Counts, count: Count) -> list[str]:
+def _lines(label: Label | None, counts: Counts, count: Count) -> list[str]:
     present = count.absence is None
     value = f"{count.spread.mean * count.spec.scale:.6f}" if count.absence is None else count.absence.value
     whose = [(label.json[0], json.dumps(label.json[1]))] if label else []

@@ -7,7 +7,7 @@ import stat as file_mode
 
 from emulator.linux.attributes import Attributes
 from emulator.linux.errors import ENXIO, EPERM, EROFS, LinuxError, host_errors
-from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, Superblock
+from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, F_SEAL_SEAL, Superblock
 
 # O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
 OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
@@ -72,7 +72,7 @@ class HostBody:
     """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
 
     __slots__ = ("_changed_key", "_may_write", "_superblock", "descriptor", "path")
-    seals = 1  # F_SEAL_SEAL
+    seals = F_SEAL_SEAL
 
     def __init__(
         self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False

@@ -11,6 +11,7 @@ from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EEXIST, EFBIG, ENOENT, ENOTEMPTY, EOPNOTSUPP, EXDEV, LinuxError
 from emulator.linux.nodes import (
     DIRECTORY_SIZE_BYTES,
+    F_SEAL_SEAL,
     Body,
     Directory,
     Node,
@@ -21,7 +22,7 @@ from emulator.linux.nodes import (
 )
 
 SIZE_LIMIT_BYTES = 1 << 62
-F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_FUTURE_WRITE = 1, 2, 4, 8, 16  # uapi/linux/fcntl.h
+F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_FUTURE_WRITE = 2, 4, 8, 16  # uapi/linux/fcntl.h
 GROWTH_BYTES = 1 << 20  # zeroes that are added at once
 NODE_BYTES = 1024  # what an inode counts besides its contents: so empty files have an end, too
 
@@ -53,6 +54,10 @@ class MemoryNode(Node):
         self.host_inode: tuple[int, int] | None = None  # st_dev, st_ino of the host's file that this one began as
         self._number = 0  # given when somebody asks
         self._charged_bytes = 0
+
+    @property
+    def file_type(self) -> int:
+        return file_mode.S_IFMT(self.mode)
 
     def charged(self) -> Self:
         """The node itself, counted in the machine's memory: the guest has made it. ENOSPC if there is no room."""

@@ -33,6 +33,7 @@ TRACE_STATISTICS = FileSystemStatistics(0x74726163)  # TRACEFS_MAGIC
 DEVPTS_STATISTICS = FileSystemStatistics(0x1CD1)  # DEVPTS_SUPER_MAGIC
 PIPE_STATISTICS = FileSystemStatistics(0x50495045)  # PIPEFS_MAGIC
 
+F_SEAL_SEAL = 1  # uapi/linux/fcntl.h: nobody may add another seal
 DIRECTORY_SIZE_BYTES = 4096  # st_size of every directory: the host's depends on its file system
 
 
@@ -202,6 +203,25 @@ class Node:
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         """None leaves a time as it is."""
         raise LinuxError(EROFS, "utimensat of a file that the guest may not change")
+
+
+class BodyOfNode:
+    """What every `Body` leaves to its node. It cannot be sealed."""
+
+    __slots__ = ("_node",)
+    seals = F_SEAL_SEAL
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def attributes(self) -> Attributes:
+        return self._node.attributes()
+
+    def set_mode(self, permissions: int) -> None:
+        self._node.set_mode(permissions)
+
+    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
+        self._node.set_times(accessed_ns, modified_ns)
 
 
 class Regular(Node):

@@ -20,8 +20,8 @@ from emulator.linux.errors import (
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.file_events import FileEvents
 from emulator.linux.mapping import FileContent, MappedFile
-from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE
-from emulator.linux.nodes import Body, Directory, Node
+from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SHRINK, F_SEAL_WRITE
+from emulator.linux.nodes import F_SEAL_SEAL, Body, Directory, Node
 from emulator.linux.notifications import IN_ACCESS, IN_MODIFY
 from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry

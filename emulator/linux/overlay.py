@@ -11,12 +11,12 @@ import os
 import stat as file_mode
 from collections.abc import Iterable
 
-from emulator.linux.attributes import Attributes, DirectoryEntry
+from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.errors import EBUSY, LinuxError, host_errors
 from emulator.linux.host_body import HostBody
 from emulator.linux.host_files import HostSpecial, HostTree, listing
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular, MemorySymlink
-from emulator.linux.nodes import Body, Node, Superblock
+from emulator.linux.nodes import Body, BodyOfNode, Node, Superblock
 
 COPY_BYTES = 1 << 20
 MEMORY = "memory"  # where mounts in directories are noted that are in memory alone: no path
@@ -78,14 +78,14 @@ class OverlayRegular(MemoryRegular):
         return super().read_at(offset, size)
 
 
-class LowerBody:
+class LowerBody(BodyOfNode):
     """An open file of the host below an overlay: follows the file into memory once somebody writes it."""
 
-    __slots__ = ("_host", "_node")
-    seals = 1  # F_SEAL_SEAL
+    __slots__ = ("_host",)
+    _node: OverlayRegular
 
     def __init__(self, node: OverlayRegular, host: HostBody) -> None:
-        self._node = node
+        super().__init__(node)
         self._host = host
 
     @property
@@ -105,15 +105,6 @@ class LowerBody:
     def truncate(self, size: int) -> None:
         self._node.copy_up()
         self._node.truncate(size)
-
-    def attributes(self) -> Attributes:
-        return self._node.attributes()
-
-    def set_mode(self, permissions: int) -> None:
-        self._node.set_mode(permissions)
-
-    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
-        self._node.set_times(accessed_ns, modified_ns)
 
 
 class OverlayDirectory(MemoryDirectory):

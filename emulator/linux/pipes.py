@@ -89,10 +89,6 @@ class Fifo(MemoryNode):
         super().__init__(superblock, file_mode.S_IFIFO | permissions)
         self._pipe: Pipe | None = None
 
-    @property
-    def file_type(self) -> int:
-        return file_mode.S_IFIFO
-
     def open_file(self, task: Caller, flags: int, path: str) -> PipeEnd:
         """An end, at once. Whether the open has to wait for the other one is `PipeEnd.waits_for_other_end`."""
         pipe = self._pipe

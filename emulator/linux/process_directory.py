@@ -12,7 +12,7 @@ from emulator.linux.errors import ENOENT, LinuxError
 from emulator.linux.nodes import Node
 from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry, MagicLink
-from emulator.linux.process_memory import MemoryFile, read_memory, read_pagemap
+from emulator.linux.process_memory import MemoryFile, read_memory, read_pagemap, write_memory
 from emulator.linux.process_texts import PROCESS_LINKS, PROCESS_TEXTS
 from emulator.linux.task import Process, Task
 from emulator.linux.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
@@ -119,8 +119,8 @@ def process_directory(volume: Volume, task: Task, *, with_tasks: bool = True) ->
         task.kernel.rename(task, os.fsdecode(data.rstrip(b"\n")))
 
     directory.add_text("comm", lambda: task.comm + "\n", store_comm)
-    directory.add("mem", MemoryFile(volume, task, read_memory, 0o600))
-    directory.add("pagemap", MemoryFile(volume, task, read_pagemap, 0o400))
+    directory.add("mem", MemoryFile(volume, task, read_memory, write_memory, 0o600))
+    directory.add("pagemap", MemoryFile(volume, task, read_pagemap, None, 0o400))
     directory.add("fd", DescriptorDirectory(volume, task))
     directory.add("fdinfo", DescriptorInfoDirectory(volume, task))
     if with_tasks:

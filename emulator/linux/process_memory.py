@@ -2,78 +2,59 @@
 
 from __future__ import annotations
 
+import stat as file_mode
 import struct
 from collections.abc import Callable
 
-from emulator.linux.attributes import Attributes
 from emulator.linux.errors import EFAULT, EINVAL, EIO, LinuxError
 from emulator.linux.mapping import PAGE_SHIFT, PAGE_SIZE
+from emulator.linux.nodes import BodyOfNode, Regular
 from emulator.linux.task import Task
-from emulator.linux.virtual_files import TextFile, Volume
+from emulator.linux.virtual_files import VirtualNode, Volume
 
 ENTRY_BYTES = 8  # of pagemap, for each page
 PRESENT, OF_FILE, EXCLUSIVE, SOFT_DIRTY = 1 << 63, 1 << 61, 1 << 56, 1 << 55  # Documentation/admin-guide/mm/pagemap
 MOST_ENTRIES = 1 << 16  # that one read gives
 
+Read = Callable[[Task, int, int], bytes]  # at an offset, a number of bytes
+Write = Callable[[Task, int, bytes], int]
 
-class MemoryFile(TextFile):
-    """A file of /proc/PID that is read at an offset which means an address."""
 
-    __slots__ = ("_task", "at")
+class MemoryFile(VirtualNode, Regular):
+    """A file of /proc/PID that is read, and perhaps written, at an offset which means an address."""
 
-    def __init__(self, volume: Volume, task: Task, at: Callable[[Task, int, int], bytes], permissions: int) -> None:
-        super().__init__(volume, lambda: "", None, permissions)
-        self._task = task
-        self.at = at
+    __slots__ = ("read", "task", "write")
+
+    def __init__(self, volume: Volume, task: Task, read: Read, write: Write | None, permissions: int) -> None:
+        super().__init__(volume, file_mode.S_IFREG | permissions)
+        self.task = task
+        self.read = read
+        self.write = write
 
     def open(self, *, write: bool, truncate: bool) -> MemoryBody:
-        return MemoryBody(self, self._task)
+        return MemoryBody(self)
 
 
-class MemoryBody:
+class MemoryBody(BodyOfNode):
     """Such a file, open."""
 
-    __slots__ = ("_node", "_task")
-    seals = 1  # F_SEAL_SEAL
-
-    def __init__(self, node: MemoryFile, task: Task) -> None:
-        self._node = node
-        self._task = task
+    __slots__ = ()
+    _node: MemoryFile
 
     def read_at(self, offset: int, size: int) -> bytes:
-        return b"" if self._task.exit_code is not None else self._node.at(self._task, offset, size)
+        task = self._node.task
+        return b"" if task.exit_code is not None else self._node.read(task, offset, size)
 
     def write_at(self, offset: int, data: bytes) -> int:
-        """Where the process itself might write. What cannot be written is EIO."""
-        if self._node.at is not read_memory:
-            raise LinuxError(EINVAL, "pagemap cannot be written")
-        mm = self._task.mm
-        done = 0
-        while done < len(data):
-            part = min(len(data) - done, PAGE_SIZE - (offset + done) % PAGE_SIZE)
-            try:
-                mm.write(offset + done, data[done : done + part])
-            except LinuxError as error:
-                if done and error.code == EFAULT:
-                    break
-                raise LinuxError(EIO, error.why) from None
-            done += part
-        return done
+        if self._node.write is None:
+            raise LinuxError(EINVAL, "this file of the kernel cannot be written")
+        return self._node.write(self._node.task, offset, data)
 
     def size(self) -> int:
-        return self._task.mm.layout.task_size
+        return self._node.task.mm.layout.task_size
 
     def truncate(self, size: int) -> None:
         """O_TRUNC on a file of /proc does nothing."""
-
-    def attributes(self) -> Attributes:
-        return self._node.attributes()
-
-    def set_mode(self, permissions: int) -> None:
-        self._node.set_mode(permissions)
-
-    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
-        self._node.set_times(accessed_ns, modified_ns)
 
 
 def read_memory(task: Task, address: int, size: int) -> bytes:
@@ -89,6 +70,21 @@ def read_memory(task: Task, address: int, size: int) -> bytes:
                 break
             raise LinuxError(EIO, error.why) from None
     return data
+
+
+def write_memory(task: Task, address: int, data: bytes) -> int:
+    """/proc/PID/mem: where the process itself might write. What cannot be written is EIO."""
+    done = 0
+    while done < len(data):
+        part = min(len(data) - done, PAGE_SIZE - (address + done) % PAGE_SIZE)
+        try:
+            task.mm.write(address + done, data[done : done + part])
+        except LinuxError as error:
+            if done and error.code == EFAULT:
+                break
+            raise LinuxError(EIO, error.why) from None
+        done += part
+    return done
 
 
 def read_pagemap(task: Task, offset: int, size: int) -> bytes:

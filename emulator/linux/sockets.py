@@ -202,10 +202,6 @@ class SocketFile(MemoryNode):
         super().__init__(superblock, file_mode.S_IFSOCK | permissions)
         self.socket: Socket | None = None
 
-    @property
-    def file_type(self) -> int:
-        return file_mode.S_IFSOCK
-
     def answers(self) -> Socket | None:
         """Who does."""
         return self.socket if self.socket is not None and self.socket.is_open else None

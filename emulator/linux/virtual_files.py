@@ -20,6 +20,7 @@ from emulator.linux.nodes import (
     TRACE_DEVICE,
     TRACE_STATISTICS,
     Body,
+    BodyOfNode,
     Directory,
     Node,
     Regular,
@@ -113,14 +114,14 @@ class TextFile(VirtualNode, Regular):
         return TextBody(self, text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
 
 
-class TextBody:
+class TextBody(BodyOfNode):
     """The text as it was at the open."""
 
-    __slots__ = ("_data", "_node")
-    seals = 1  # F_SEAL_SEAL
+    __slots__ = ("_data",)
+    _node: TextFile
 
     def __init__(self, node: TextFile, data: bytes) -> None:
-        self._node = node
+        super().__init__(node)
         self._data = data
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -137,15 +138,6 @@ class TextBody:
 
     def truncate(self, size: int) -> None:
         """O_TRUNC on a file of /proc does nothing."""
-
-    def attributes(self) -> Attributes:
-        return self._node.attributes()
-
-    def set_mode(self, permissions: int) -> None:
-        self._node.set_mode(permissions)
-
-    def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
-        self._node.set_times(accessed_ns, modified_ns)
 
 
 class TextLink(VirtualNode, Symlink):

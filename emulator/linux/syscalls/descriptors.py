@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOTDIR, EPERM, ESRCH, LinuxError
 from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
-from emulator.linux.memory_files import F_SEAL_SEAL, F_SEAL_WRITE, MemoryRegular
+from emulator.linux.memory_files import F_SEAL_WRITE, MemoryRegular
+from emulator.linux.nodes import F_SEAL_SEAL
 from emulator.linux.open_files import NodeFile, OpenDirectory, OpenFile
 from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
 from emulator.linux.signal import NSIG

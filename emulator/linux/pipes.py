@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import stat as file_mode
 
-from emulator.linux.attributes import Attributes, FileSystemStatistics
+from emulator.linux.attributes import Attributes
 from emulator.linux.errors import EAGAIN, EINVAL, ENOTTY, ENXIO, EPIPE, LinuxError
 from emulator.linux.file import (
     O_ACCMODE,
     O_NONBLOCK,
     O_RDONLY,
-    O_RDWR,
     O_WRONLY,
     POLLERR,
     POLLHUP,
@@ -73,7 +72,7 @@ class Pipe(Node):
         self.superblock.budget.take(-len(self.data))
 
     def ends(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
-        return ReadEnd(self, O_RDONLY | flags & O_NONBLOCK), WriteEnd(self, O_WRONLY | flags & O_NONBLOCK)
+        return PipeEnd(self, O_RDONLY | flags & O_NONBLOCK), PipeEnd(self, O_WRONLY | flags & O_NONBLOCK)
 
     def open_file(self, task: Caller, flags: int, path: str) -> PipeEnd:
         """/proc/self/fd/N of a pipe: another description of the same end."""
@@ -103,12 +102,21 @@ class Fifo(MemoryNode):
 
 
 class PipeEnd(NodeFile):
-    """One end."""
+    """One end, or both: a FIFO opened with O_RDWR never waits for another one, and never sees one go."""
 
     def __init__(self, pipe: Pipe, flags: int) -> None:
         super().__init__(flags, f"pipe:[{pipe.inode}]")
         self.pipe = pipe
         self.dentry = Dentry(pipe, "", None)
+        self._writers_before = pipe.writers_ever if not pipe.writers else -1
+        if self.writable:
+            pipe.writers += 1
+            pipe.writers_ever += 1
+            pipe.arrived.wake()
+        if self.readable:
+            pipe.readers += 1
+            pipe.readers_ever += 1
+            pipe.freed.wake()
 
     @property
     def has_name(self) -> bool:
@@ -117,14 +125,33 @@ class PipeEnd(NodeFile):
 
     def waits_for_other_end(self) -> bool:
         """Whether open(2) of this end of a FIFO waits until somebody opens the other one."""
-        return False
+        return self.has_name and not (self.pipe.readers and self.pipe.writers) and not self.flags & O_NONBLOCK
 
     def came(self) -> int:
         """How often the other end has been opened."""
-        return 0
+        return self.pipe.writers_ever if self.readable else self.pipe.readers_ever
 
-    def statistics(self) -> FileSystemStatistics:
-        return PIPE_STATISTICS
+    def wait_queues(self) -> tuple[WaitQueue, ...]:
+        pipe = self.pipe
+        return (*((pipe.arrived,) if self.readable else ()), *((pipe.freed,) if self.writable else ()))
+
+    def read(self, task: Caller, size: int) -> bytes:
+        return read_pipe(self.pipe, size, self.path)
+
+    def write(self, task: Caller, data: bytes) -> int:
+        return write_pipe(self.pipe, data, self.path)
+
+    def poll(self) -> int:
+        """No hang-up before the first writer (pipe_poll(), fs/pipe.c)."""
+        pipe = self.pipe
+        bits = 0
+        if self.readable:
+            hung_up = not pipe.writers and (pipe.writers_ever != self._writers_before or not self.has_name)
+            bits |= (POLLIN if pipe.data else 0) | (POLLHUP if hung_up else 0)
+        if self.writable:
+            has_room = pipe.capacity - len(pipe.data) >= ATOMIC_BYTES
+            bits |= (POLLOUT if has_room else 0) | (0 if pipe.readers else POLLERR)
+        return bits
 
     def ioctl(self, task: Caller, request: int, argument: int) -> int:
         if request == FIONREAD:
@@ -132,112 +159,19 @@ class PipeEnd(NodeFile):
             return 0
         raise LinuxError(ENOTTY, f"{self.path} has no ioctl {request:#x}")
 
-
-class ReadEnd(PipeEnd):
-    """Where a pipe is read."""
-
-    def __init__(self, pipe: Pipe, flags: int) -> None:
-        super().__init__(pipe, flags)
-        self._writers_before = pipe.writers_ever if not pipe.writers else -1
-        pipe.readers += 1
-        pipe.readers_ever += 1
-        pipe.freed.wake()
-
-    @property
-    def changed(self) -> WaitQueue:
-        return self.pipe.arrived
-
-    def waits_for_other_end(self) -> bool:
-        return self.has_name and not self.pipe.writers and not self.flags & O_NONBLOCK
-
-    def came(self) -> int:
-        return self.pipe.writers_ever
-
-    def read(self, task: Caller, size: int) -> bytes:
-        return read_pipe(self.pipe, size, self.path)
-
-    def poll(self) -> int:
-        """No hang-up before the first writer (pipe_poll(), fs/pipe.c)."""
-        pipe = self.pipe
-        hung_up = not pipe.writers and (pipe.writers_ever != self._writers_before or not self.has_name)
-        return (POLLIN if pipe.data else 0) | (POLLHUP if hung_up else 0)
-
     def close(self) -> None:
-        self.pipe.readers -= 1
-        self.pipe.freed.wake()
-
-
-class WriteEnd(PipeEnd):
-    """Where a pipe is written."""
-
-    def __init__(self, pipe: Pipe, flags: int) -> None:
-        super().__init__(pipe, flags)
-        pipe.writers += 1
-        pipe.writers_ever += 1
-        pipe.arrived.wake()
-
-    @property
-    def changed(self) -> WaitQueue:
-        return self.pipe.freed
-
-    def waits_for_other_end(self) -> bool:
-        return self.has_name and not self.pipe.readers
-
-    def came(self) -> int:
-        return self.pipe.readers_ever
-
-    def write(self, task: Caller, data: bytes) -> int:
-        return write_pipe(self.pipe, data, self.path)
-
-    def poll(self) -> int:
-        room = self.pipe.capacity - len(self.pipe.data)
-        return (POLLOUT if room >= ATOMIC_BYTES else 0) | (0 if self.pipe.readers else POLLERR)
-
-    def close(self) -> None:
-        self.pipe.writers -= 1
-        self.pipe.arrived.wake()
-
-
-class BothEnds(PipeEnd):
-    """A FIFO opened with O_RDWR: it never waits for another end, and never sees one go."""
-
-    def __init__(self, pipe: Pipe, flags: int) -> None:
-        super().__init__(pipe, flags)
-        pipe.readers += 1
-        pipe.writers += 1
-        pipe.readers_ever += 1
-        pipe.writers_ever += 1
-        pipe.arrived.wake()
-        pipe.freed.wake()
-
-    def wait_queues(self) -> tuple[WaitQueue, ...]:
-        return self.pipe.arrived, self.pipe.freed
-
-    def read(self, task: Caller, size: int) -> bytes:
-        return read_pipe(self.pipe, size, self.path)
-
-    def write(self, task: Caller, data: bytes) -> int:
-        return write_pipe(self.pipe, data, self.path)
-
-    def poll(self) -> int:
-        pipe = self.pipe
-        return (POLLIN if pipe.data else 0) | (POLLOUT if pipe.capacity - len(pipe.data) >= ATOMIC_BYTES else 0)
-
-    def close(self) -> None:
-        self.pipe.readers -= 1
-        self.pipe.writers -= 1
-        self.pipe.arrived.wake()
-        self.pipe.freed.wake()
-
-
-ENDS: dict[int, type[PipeEnd]] = {O_RDONLY: ReadEnd, O_WRONLY: WriteEnd, O_RDWR: BothEnds}
+        if self.writable:
+            self.pipe.writers -= 1
+            self.pipe.arrived.wake()
+        if self.readable:
+            self.pipe.readers -= 1
+            self.pipe.freed.wake()
 
 
 def _end(pipe: Pipe, flags: int) -> PipeEnd:
-    kind = ENDS.get(flags & O_ACCMODE)
-    if kind is None:  # fifo_open(), fs/pipe.c: access mode 3 opens neither end
+    if flags & O_ACCMODE == O_ACCMODE:  # fifo_open(), fs/pipe.c: access mode 3 opens neither end
         raise LinuxError(EINVAL, "a pipe is opened for reading, writing or both")
-    return kind(pipe, flags)
+    return PipeEnd(pipe, flags)
 
 
 def read_pipe(pipe: Pipe, size: int, path: str) -> bytes:

@@ -199,6 +199,18 @@ static void attributes(void) {
     SHOW(stat(b, &st));
     SHOW(statfs("/proc", (void*)b));
     SHOW(((struct statfs*)b)->f_type);
+    struct statfs here, in_pipe;
+    int ends[2];
+    SHOW(pipe(ends));
+    SHOW(fstatfs(ends[0], &in_pipe));
+    SHOW(in_pipe.f_type);
+    SHOW(mkfifo("with a name", 0600));
+    int fifo = open("with a name", O_RDWR);
+    SHOW(statfs(".", &here));
+    SHOW(fstatfs(fifo, &in_pipe));
+    SHOW(in_pipe.f_type == here.f_type);
+    close(ends[0]), close(ends[1]), close(fifo);
+    SHOW(unlink("with a name"));
 }
 
 static void reading_and_writing(void) {

@@ -267,10 +267,11 @@ class LineDiscipline:
             self._out(b"\b" * count)
             self._column -= count
             return
-        controls = bool(self.modes.local & modes.ECHOCTL)
-        count = 1 + controls if _is_control(erased) else 1
-        if controls or not _is_control(erased):
-            self.write(b"\b \b" * count)
+        width = 1
+        if _is_control(erased):
+            width = 2 if self.modes.local & modes.ECHOCTL else 0
+        if width:
+            self.write(b"\b \b" * width)
 
     def _column_after(self, column: int, character: int) -> int:
         if character == TAB:
@@ -316,9 +317,9 @@ class LineDiscipline:
         flags = self.modes.output
         if flags not in PLAIN_OUTPUT:
             data = b"".join(map(self._processed, data))
-        elif flags == modes.OPOST | modes.ONLCR:
-            data = data.replace(b"\n", b"\r\n")
-        if flags in PLAIN_OUTPUT:
+        else:
+            if flags & modes.ONLCR:
+                data = data.replace(b"\n", b"\r\n")
             self._follow(data)
         self._out(data)
 

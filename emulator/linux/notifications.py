@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ENOSPC, ENOTTY, LinuxError
 from emulator.linux.file import O_RDONLY, POLLIN, Caller, File
+from emulator.linux.terminal_requests import FIONREAD
 
 # uapi/linux/inotify.h: what happens
 IN_ACCESS, IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE, IN_CLOSE_NOWRITE, IN_OPEN = 0x1, 0x2, 0x4, 0x8, 0x10, 0x20
@@ -31,7 +32,6 @@ EVENT = struct.Struct("<iIII")  # struct inotify_event: wd mask cookie len, then
 MOST_EVENTS = 16_384  # fs.inotify.max_queued_events
 MOST_WATCHES = 65_536  # fs.inotify.max_user_watches
 MOST_INSTANCES = 128  # fs.inotify.max_user_instances
-FIONREAD = 0x541B  # asm-generic/ioctls.h
 
 
 @dataclass(slots=True, eq=False)

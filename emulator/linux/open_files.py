@@ -25,11 +25,11 @@ from emulator.linux.nodes import F_SEAL_SEAL, Body, Directory, Node
 from emulator.linux.notifications import IN_ACCESS, IN_MODIFY
 from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry
+from emulator.linux.terminal_requests import FIONREAD
 
 SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA, SEEK_HOLE = range(5)
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE, FALLOC_FL_ZERO_RANGE = 1, 2, 16  # uapi/linux/falloc.h
 ZERO_BYTES = 1 << 20  # written at once
-FIONREAD = 0x541B  # asm-generic/ioctls.h
 LARGE_READ_BYTES = 1 << 16  # from here on a read is cut at the file's size before memory is taken for it
 OFFSET_LIMIT = (1 << 63) - 1
 

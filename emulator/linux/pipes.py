@@ -19,8 +19,9 @@ from emulator.linux.file import (
 )
 from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
-from emulator.linux.open_files import FIONREAD, NodeFile
+from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry
+from emulator.linux.terminal_requests import FIONREAD
 from emulator.linux.waiting import WaitQueue
 
 CAPACITY_BYTES = 65_536  # pipe(7)

@@ -12,18 +12,18 @@ from emulator.linux.errors import EAGAIN, EDESTADDRREQ, EINVAL, EOPNOTSUPP, Linu
 from emulator.linux.file import O_RDWR, Caller, File
 from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import PIPE_DEVICE, Node, Superblock
-from emulator.linux.open_files import FIONREAD, NodeFile
+from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry
 from emulator.linux.socket_addresses import AF_UNIX, Address, InetAddress, UnixAddress, check_own, unnamed
 from emulator.linux.socket_messages import Credentials, Inbox, Message
 from emulator.linux.socket_names import SocketNames
+from emulator.linux.terminal_requests import FIONREAD, TIOCOUTQ
 
 SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET = 1, 2, 5  # linux/net.h
 SOL_SOCKET = 1
 SO_REUSEADDR, SO_REUSEPORT = 2, 15  # asm-generic/socket.h
 IPPROTO_IPV6, IPV6_V6ONLY = 41, 26  # linux/in6.h
 SHUT_RD, SHUT_WR, SHUT_RDWR = 0, 1, 2
-TIOCOUTQ = 0x5411  # asm-generic/ioctls.h
 
 
 class SocketNode(Node):

@@ -22,14 +22,21 @@ from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError, ho
 from emulator.linux.file import O_ACCMODE, O_RDONLY, O_RDWR, O_WRONLY, POLLIN, POLLOUT, Caller
 from emulator.linux.host_body import host_attributes
 from emulator.linux.nodes import DEV_DEVICE, HOST_STATISTICS, PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
-from emulator.linux.open_files import FIONREAD, SEEK_DATA, NodeFile
+from emulator.linux.open_files import SEEK_DATA, NodeFile
 from emulator.linux.paths import Dentry
+from emulator.linux.terminal_modes import TERMIOS, WINDOW_BYTES
+from emulator.linux.terminal_requests import (
+    FIONREAD,
+    TCGETS,
+    TCSETS,
+    TCSETSF,
+    TCSETSW,
+    TIOCGPGRP,
+    TIOCGSID,
+    TIOCGWINSZ,
+    TIOCSPGRP,
+)
 
-# asm-generic/ioctls.h
-TCGETS, TCSETS, TCSETSW, TCSETSF = 0x5401, 0x5402, 0x5403, 0x5404
-TIOCGPGRP, TIOCSPGRP, TIOCGWINSZ, TIOCGSID = 0x540F, 0x5410, 0x5413, 0x5429
-TERMIOS_BYTES = 36  # asm-generic/termbits.h, struct termios
-WINSIZE_BYTES = 8
 TERMINAL_DEVICE = (136, 0)  # /dev/pts/0
 PIPE_BYTES = 1 << 16  # pipe(7): what a pipe holds, and the most that a read of a full one returns
 
@@ -158,12 +165,12 @@ class StandardStream(NodeFile):
         if not self.is_terminal:
             raise LinuxError(ENOTTY, f"{self.path} has no ioctl {request:#x}")
         if request == TCGETS:
-            task.mm.write(argument, self._host_ioctl(request, bytes(TERMIOS_BYTES)))
+            task.mm.write(argument, self._host_ioctl(request, bytes(TERMIOS.size)))
         elif request == TIOCGWINSZ:
-            task.mm.write(argument, self._host_ioctl(request, bytes(WINSIZE_BYTES)))
+            task.mm.write(argument, self._host_ioctl(request, bytes(WINDOW_BYTES)))
         elif request in (TCSETS, TCSETSW, TCSETSF):
             _restore_at_exit(self._descriptor)
-            self._host_ioctl(request, task.mm.read(argument, TERMIOS_BYTES))
+            self._host_ioctl(request, task.mm.read(argument, TERMIOS.size))
         elif request == TIOCGPGRP:
             task.mm.write(argument, self._console.foreground.to_bytes(4, "little"))
         elif request == TIOCGSID:

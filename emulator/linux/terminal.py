@@ -12,13 +12,10 @@ from typing import Protocol
 from emulator.linux.line_discipline import INPUT_BYTES, LineDiscipline
 from emulator.linux.signal import SIGCONT, SIGHUP, SIGWINCH
 from emulator.linux.task import Process, Task
-from emulator.linux.terminal_modes import CHARACTERS, IXON, VSTART, VSTOP, TerminalModes
+from emulator.linux.terminal_modes import CHARACTERS, IXON, VSTART, VSTOP, WINDOW_BYTES, TerminalModes
 from emulator.linux.waiting import WaitQueue
 
 CAPACITY_BYTES = 65_536  # what is under way in each direction
-WINDOW_BYTES = 8  # struct winsize: rows, columns, and two of pixels
-
-
 # asm-generic/ioctls.h: what the first byte of a packet says
 TIOCPKT_FLUSHREAD, TIOCPKT_FLUSHWRITE, TIOCPKT_STOP, TIOCPKT_START, TIOCPKT_NOSTOP, TIOCPKT_DOSTOP = 1, 2, 4, 8, 16, 32
 

@@ -13,11 +13,9 @@ from emulator.linux import terminal_modes as modes
 from emulator.linux import terminal_requests as requests
 from emulator.linux.errors import EINVAL, ENOTTY, EPERM, ESRCH, LinuxError
 from emulator.linux.file import Caller
-from emulator.linux.open_files import FIONREAD
 from emulator.linux.signal import SIGTTOU
-from emulator.linux.sockets import TIOCOUTQ
-from emulator.linux.terminal import WINDOW_BYTES, Terminal
-from emulator.linux.terminal_modes import TerminalModes
+from emulator.linux.terminal import Terminal
+from emulator.linux.terminal_modes import WINDOW_BYTES, TerminalModes
 
 Row: TypeAlias = Callable[[Terminal, Caller, int], int | None]
 OF_BOTH: dict[int, Row] = {}
@@ -212,17 +210,17 @@ def _flow(terminal: Terminal, task: Caller, argument: int) -> None:
         raise LinuxError(EINVAL, f"tcflow action {argument}")
 
 
-@_row(OF_SLAVE, FIONREAD)
+@_row(OF_SLAVE, requests.FIONREAD)
 def _count_typed(terminal: Terminal, task: Caller, argument: int) -> None:
     _write_int(task, argument, terminal.discipline.readable_bytes())
 
 
-@_row(OF_MASTER, FIONREAD)
+@_row(OF_MASTER, requests.FIONREAD)
 def _count_shown(terminal: Terminal, task: Caller, argument: int) -> None:
     _write_int(task, argument, len(terminal.shown))
 
 
-@_row(OF_BOTH, TIOCOUTQ)
+@_row(OF_BOTH, requests.TIOCOUTQ)
 def _count_unsent(terminal: Terminal, task: Caller, argument: int) -> None:
     """What is written arrives at once."""
     _write_int(task, argument, 0)

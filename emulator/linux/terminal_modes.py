@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 TERMIOS = struct.Struct("<4IB19s")  # asm-generic/termbits.h: iflag oflag cflag lflag line cc
-TERMIOS2 = struct.Struct("<4IB19s2I")  # ... and input and output speed
+WINDOW_BYTES = 8  # struct winsize: rows, columns, and two of pixels
 
 # c_iflag
 IGNBRK, BRKINT, ISTRIP, INLCR, IGNCR, ICRNL = 0o1, 0o2, 0o40, 0o100, 0o200, 0o400
@@ -15,7 +15,7 @@ IUCLC, IXON, IXANY, IXOFF, IMAXBEL, IUTF8 = 0o1000, 0o2000, 0o4000, 0o10000, 0o2
 OPOST, OLCUC, ONLCR, OCRNL, ONOCR, ONLRET = 0o1, 0o2, 0o4, 0o10, 0o20, 0o40
 TABDLY = XTABS = 0o14000
 # c_cflag
-B38400, CBAUD, CS8, CREAD = 0o17, 0o10017, 0o60, 0o200
+B38400, CS8, CREAD = 0o17, 0o60, 0o200
 # c_lflag
 ISIG, ICANON, ECHO, ECHOE, ECHOK, ECHONL, NOFLSH, TOSTOP = 0o1, 0o2, 0o10, 0o20, 0o40, 0o100, 0o200, 0o400
 ECHOCTL, ECHOKE, IEXTEN = 0o1000, 0o4000, 0o100000

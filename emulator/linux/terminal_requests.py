@@ -1,8 +1,9 @@
-"""Numbers of the ioctls of terminals and pseudo-terminals (ioctl_tty(2))."""
+"""Numbers of the ioctls of terminals and pseudo-terminals (ioctl_tty(2)), some of which other files answer, too."""
 
 from __future__ import annotations
 
 # asm-generic/ioctls.h
+FIONREAD, TIOCOUTQ = 0x541B, 0x5411  # bytes to be read, and to be sent: of pipes and sockets as well
 TCGETS, TCSETS, TCSETSW, TCSETSF, TCSBRK, TCXONC, TCFLSH = 0x5401, 0x5402, 0x5403, 0x5404, 0x5409, 0x540A, 0x540B
 TIOCEXCL, TIOCNXCL, TIOCSCTTY, TIOCGPGRP, TIOCSPGRP = 0x540C, 0x540D, 0x540E, 0x540F, 0x5410
 TIOCGWINSZ, TIOCSWINSZ, TIOCPKT, TIOCNOTTY, TIOCSETD, TIOCGETD = 0x5413, 0x5414, 0x5420, 0x5422, 0x5423, 0x5424

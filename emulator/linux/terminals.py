@@ -82,7 +82,6 @@ class Terminals:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._by_number: dict[int, Terminal] = {}
-        self._nodes: dict[int, TerminalNode] = {}
         self._left: dict[int, int] = {}  # session that lost its terminal -> group that was in its foreground
         tree = kernel.file_tree
         self._volume = Volume(tree.superblock, DEVPTS_DEVICE, DEVPTS_STATISTICS)
@@ -102,7 +101,6 @@ class Terminals:
         node = TerminalNode(
             self._volume, lambda task, flags: self.open_slave(terminal, flags), 0o620, (PTS_MAJOR, number), TTY_GROUP
         )
-        self._nodes[number] = node
         self._directory.add(str(number), node)
         return Master(terminal, flags)
 
@@ -120,7 +118,8 @@ class Terminals:
 
     def open_peer(self, terminal: Terminal, flags: int) -> int:
         slave = self.open_slave(terminal, flags & ~O_CLOEXEC)
-        slave.dentry = Dentry(self._nodes[terminal.number], str(terminal.number), None)
+        name = str(terminal.number)
+        slave.dentry = Dentry(self._directory.children[name], name, None)
         return self.caller().files.install(slave, bool(flags & O_CLOEXEC))
 
     def _open_controlling(self, task: Caller, flags: int) -> File:
@@ -137,7 +136,7 @@ class Terminals:
 
     def forget(self, terminal: Terminal) -> None:
         """Its master is closed: it has no name any more."""
-        del self._by_number[terminal.number], self._nodes[terminal.number]
+        del self._by_number[terminal.number]
         del self._directory.children[str(terminal.number)]
 
     # ---- sessions and groups

@@ -107,7 +107,22 @@ class ProcessDirectory(VirtualDirectory):
         self.process = process
 
 
-def process_directory(volume: Volume, task: Task, *, with_tasks: bool = True) -> VirtualDirectory:
+class TaskDirectories:
+    """The directories of those tasks that somebody has looked at."""
+
+    def __init__(self, volume: Volume, *, with_tasks: bool) -> None:
+        self._volume = volume
+        self._with_tasks = with_tasks
+        self._known: dict[int, tuple[Task, VirtualDirectory]] = {}
+
+    def of(self, task: Task) -> VirtualDirectory:
+        known = self._known.get(task.tid)
+        if known is None or known[0] is not task:  # execve of a thread gives it the main thread's number
+            known = self._known[task.tid] = task, _process_directory(self._volume, task, with_tasks=self._with_tasks)
+        return known[1]
+
+
+def _process_directory(volume: Volume, task: Task, *, with_tasks: bool) -> VirtualDirectory:
     """/proc/PID, and without its threads /proc/PID/task/TID."""
     directory = ProcessDirectory(volume, task.process) if with_tasks else VirtualDirectory(volume)
     for name, text in PROCESS_TEXTS.items():
@@ -136,25 +151,15 @@ class ThreadsDirectory(VirtualDirectory):
     def __init__(self, volume: Volume, process: Process) -> None:
         super().__init__(volume)
         self._process = process
-        self._directories: dict[int, tuple[Task, VirtualDirectory]] = {}
+        self._directories = TaskDirectories(volume, with_tasks=False)
 
     def lookup(self, name: str) -> Node | None:
         thread = next((thread for thread in self._process.threads if str(thread.tid) == name), None)
-        if thread is None:
-            return None
-        known = self._directories.get(thread.tid)
-        if known is None or known[0] is not thread:  # execve of a thread gives it the main thread's number
-            known = self._directories[thread.tid] = thread, process_directory(self.volume, thread, with_tasks=False)
-        return known[1]
+        return None if thread is None else self._directories.of(thread)
 
     def entries(self) -> Iterable[DirectoryEntry]:
-        names = [str(thread.tid) for thread in self._process.threads]
-        nodes = [(name, self.lookup(name)) for name in names]
-        return [
-            DirectoryEntry(node.inode, node.file_type, name.encode())
-            for name, node in nodes
-            if isinstance(node, VirtualDirectory)
-        ]
+        nodes = [(thread.tid, self._directories.of(thread)) for thread in self._process.threads]
+        return [DirectoryEntry(node.inode, node.file_type, str(tid).encode()) for tid, node in nodes]
 
 
 def _bound(function: Callable[[Task], T], task: Task) -> Callable[[], T]:

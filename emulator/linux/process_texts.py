@@ -8,12 +8,12 @@ from emulator.linux import memory_texts
 from emulator.linux.errors import LinuxError
 from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mapping import PAGE_SIZE, PROT_WRITE
+from emulator.linux.memory_texts import KIB
 from emulator.linux.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE, TRACE_DEVICE
 from emulator.linux.signal import SIG_IGN, bit
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 from emulator.linux.task import Task, TaskState
 
-KIB = 1024
 STATE_NAMES = {  # fs/proc/array.c, task_state_array
     TaskState.RUNNABLE: "running",
     TaskState.SLEEPING: "sleeping",

@@ -10,17 +10,18 @@ from typing import Protocol
 
 from emulator.arch.processor import Processor
 from emulator.cpu import Cpu
-from emulator.linux import message_queues, notifications, posix_queues, shared_segments
+from emulator.linux import message_queues, notifications, posix_queues, semaphores, shared_segments
 from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.cpuinfo import CPUINFO
 from emulator.linux.file_tree import FileTree
 from emulator.linux.lifecycle import FIRST_PID
 from emulator.linux.limits import MAX_OPEN_FILES
+from emulator.linux.memory_texts import KIB
 from emulator.linux.mm import MAX_MAPPINGS
 from emulator.linux.nodes import Directory, Node
 from emulator.linux.pipes import MOST_CAPACITY_BYTES
-from emulator.linux.process_directory import process_directory
-from emulator.linux.process_texts import KIB, ticks
+from emulator.linux.process_directory import TaskDirectories
+from emulator.linux.process_texts import ticks
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.stream_sockets import MOST_BACKLOG
 from emulator.linux.structures import NANOSECONDS
@@ -104,6 +105,32 @@ def _uuid(kernel: Kernel) -> str:
     return f"{value[:8]}-{value[8:12]}-4{value[13:16]}-a{value[17:20]}-{value[20:]}\n"
 
 
+SEMAPHORE_LIMITS = (  # SEMMSL SEMMNS SEMOPM SEMMNI
+    semaphores.MOST_IN_SET, semaphores.MOST_IN_ALL, semaphores.MOST_OPERATIONS, semaphores.MOST_SETS,
+)  # fmt: skip
+
+SYSTEM_NUMBERS = {  # limits of the machine, from who keeps them
+    "sys/fs/file-max": (1 << 63) - 1,
+    "sys/fs/inotify/max_queued_events": notifications.MOST_EVENTS,
+    "sys/fs/inotify/max_user_instances": notifications.MOST_INSTANCES,
+    "sys/fs/inotify/max_user_watches": notifications.MOST_WATCHES,
+    "sys/fs/mqueue/msg_default": posix_queues.MOST_MESSAGES,
+    "sys/fs/mqueue/msg_max": posix_queues.MOST_MESSAGES,
+    "sys/fs/mqueue/msgsize_default": posix_queues.MOST_MESSAGE_BYTES,
+    "sys/fs/mqueue/msgsize_max": posix_queues.MOST_MESSAGE_BYTES,
+    "sys/fs/mqueue/queues_max": posix_queues.MOST_QUEUES,
+    "sys/fs/nr_open": MAX_OPEN_FILES,
+    "sys/fs/pipe-max-size": MOST_CAPACITY_BYTES,
+    "sys/kernel/msgmax": message_queues.MOST_MESSAGE_BYTES,
+    "sys/kernel/msgmnb": message_queues.MOST_QUEUE_BYTES,
+    "sys/kernel/msgmni": message_queues.MOST_QUEUES,
+    "sys/kernel/shmall": shared_segments.MOST_BYTES,
+    "sys/kernel/shmmax": shared_segments.MOST_BYTES,
+    "sys/kernel/shmmni": shared_segments.MOST_SEGMENTS,
+    "sys/net/core/somaxconn": MOST_BACKLOG,
+    "sys/vm/max_map_count": MAX_MAPPINGS,
+}
+
 SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](kernel.architecture, kernel.processor),
     "cmdline": lambda kernel: "\n",
@@ -117,24 +144,7 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "swaps": lambda kernel: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
     "uptime": uptime,
     "version": lambda kernel: f"{SYSTEM_NAME} version {RELEASE} (perfemu@{HOST_NAME}) (perfemu) {VERSION}\n",
-    "sys/fs/file-max": lambda kernel: "9223372036854775807\n",
-    "sys/fs/inotify/max_queued_events": lambda kernel: f"{notifications.MOST_EVENTS}\n",
-    "sys/fs/inotify/max_user_instances": lambda kernel: f"{notifications.MOST_INSTANCES}\n",
-    "sys/fs/inotify/max_user_watches": lambda kernel: f"{notifications.MOST_WATCHES}\n",
-    "sys/fs/mqueue/msg_default": lambda kernel: f"{posix_queues.MOST_MESSAGES}\n",
-    "sys/fs/mqueue/msg_max": lambda kernel: f"{posix_queues.MOST_MESSAGES}\n",
-    "sys/fs/mqueue/msgsize_default": lambda kernel: f"{posix_queues.MOST_MESSAGE_BYTES}\n",
-    "sys/fs/mqueue/msgsize_max": lambda kernel: f"{posix_queues.MOST_MESSAGE_BYTES}\n",
-    "sys/fs/mqueue/queues_max": lambda kernel: f"{posix_queues.MOST_QUEUES}\n",
-    "sys/fs/nr_open": lambda kernel: f"{MAX_OPEN_FILES}\n",
-    "sys/fs/pipe-max-size": lambda kernel: f"{MOST_CAPACITY_BYTES}\n",
-    "sys/kernel/msgmax": lambda kernel: f"{message_queues.MOST_MESSAGE_BYTES}\n",
-    "sys/kernel/msgmnb": lambda kernel: f"{message_queues.MOST_QUEUE_BYTES}\n",
-    "sys/kernel/msgmni": lambda kernel: f"{message_queues.MOST_QUEUES}\n",
-    "sys/kernel/sem": lambda kernel: "32000\t1024000000\t500\t32000\n",
-    "sys/kernel/shmall": lambda kernel: f"{shared_segments.MOST_BYTES}\n",
-    "sys/kernel/shmmax": lambda kernel: f"{shared_segments.MOST_BYTES}\n",
-    "sys/kernel/shmmni": lambda kernel: f"{shared_segments.MOST_SEGMENTS}\n",
+    "sys/kernel/sem": lambda kernel: "\t".join(map(str, SEMAPHORE_LIMITS)) + "\n",
     "sysvipc/msg": lambda kernel: kernel.ipc.queues.text(),
     "sysvipc/sem": lambda kernel: kernel.ipc.semaphores.text(),
     "sysvipc/shm": lambda kernel: kernel.ipc.segments.text(),
@@ -151,8 +161,6 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "sys/kernel/randomize_va_space": lambda kernel: "0\n",
     "sys/kernel/threads-max": lambda kernel: "62384\n",
     "sys/kernel/version": lambda kernel: f"{VERSION}\n",
-    "sys/net/core/somaxconn": lambda kernel: f"{MOST_BACKLOG}\n",
-    "sys/vm/max_map_count": lambda kernel: f"{MAX_MAPPINGS}\n",
     "sys/vm/mmap_min_addr": lambda kernel: f"{kernel.architecture.layout.mmap_bottom}\n",
     "sys/vm/overcommit_memory": lambda kernel: "0\n",
 }
@@ -169,12 +177,12 @@ STREAM_LINKS = {  # in /dev
 class ProcessRoot(VirtualDirectory):
     """/proc: the machine's rows, and a directory for each process."""
 
-    __slots__ = ("_kernel", "_processes")
+    __slots__ = ("_directories", "_kernel")
 
     def __init__(self, volume: Volume, kernel: Kernel) -> None:
         super().__init__(volume)
         self._kernel = kernel
-        self._processes: dict[int, tuple[Task, VirtualDirectory]] = {}
+        self._directories = TaskDirectories(volume, with_tasks=True)
 
     def lookup(self, name: str) -> Node | None:
         node = super().lookup(name)
@@ -183,10 +191,7 @@ class ProcessRoot(VirtualDirectory):
         task = self._kernel.tasks.get(int(name))
         if task is None or task.exit_code is not None:
             return None
-        known = self._processes.get(task.tid)
-        if known is None or known[0] is not task:  # execve of a thread gives it the main thread's number
-            known = self._processes[task.tid] = task, process_directory(self.volume, task)
-        return known[1]
+        return self._directories.of(task)
 
     def entries(self) -> Iterable[DirectoryEntry]:
         entries = list(super().entries())
@@ -203,6 +208,8 @@ def install(kernel: Kernel) -> None:
     root = ProcessRoot(volume, kernel)
     for path, text in SYSTEM_TEXTS.items():
         root.add_text(path, _of_kernel(text, kernel))
+    for path, number in SYSTEM_NUMBERS.items():
+        root.add_text(path, f"{number}\n")
     root.add("self", TextLink(volume, lambda: str(kernel.calling().pid)))
     root.add("thread-self", TextLink(volume, lambda: _thread_self(kernel.calling())))
     root.add("mounts", TextLink(volume, lambda: "self/mounts"))

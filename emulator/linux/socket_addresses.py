@@ -132,7 +132,7 @@ def destination(address: InetAddress) -> InetAddress:
     if address.is_any:
         return InetAddress(loopback_of(address), address.port)
     if not address.is_local:
-        raise LinuxError(ENETUNREACH, f"{address}: the machine has no network but its own loopback one")
+        raise LinuxError(ENETUNREACH, f"{address}: the machine has no network but its own 127.0.0.0/8 and ::1")
     return address
 
 

@@ -45,7 +45,7 @@ class SocketNames:
 
     def bind_abstract(self, name: bytes, socket: Named) -> None:
         if name in self._abstract:
-            raise LinuxError(EADDRINUSE, UnixAddress(name).__str__())
+            raise LinuxError(EADDRINUSE, str(UnixAddress(name)))
         self._abstract[name] = socket
 
     def new_abstract(self) -> bytes:

@@ -27,9 +27,9 @@ from emulator.linux.structures import NANOSECONDS
 
 # asm-generic/socket.h
 SO_TYPE, SO_ERROR, SO_DONTROUTE, SO_BROADCAST, SO_SNDBUF, SO_RCVBUF = 3, 4, 5, 6, 7, 8
-SO_KEEPALIVE, SO_OOBINLINE, SO_NO_CHECK, SO_PRIORITY, SO_LINGER = 9, 10, 11, 12, 13
+SO_KEEPALIVE, SO_NO_CHECK, SO_PRIORITY, SO_LINGER = 9, 11, 12, 13
 SO_PASSCRED, SO_PEERCRED, SO_RCVLOWAT, SO_SNDLOWAT, SO_RCVTIMEO, SO_SNDTIMEO = 16, 17, 18, 19, 20, 21
-SO_TIMESTAMP, SO_ACCEPTCONN, SO_PROTOCOL, SO_DOMAIN = 29, 30, 38, 39
+SO_ACCEPTCONN, SO_PROTOCOL, SO_DOMAIN = 30, 38, 39
 IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP = 0, 6, 17
 SEGMENT_BYTES = 65_483  # TCP_MAXSEG on the loopback device: its MTU of 65,536 less headers and the timestamp option
 LEAST_CAPACITY_BYTES = 2304  # SOCK_MIN_RCVBUF, net/core/sock.c
@@ -41,10 +41,10 @@ Set = Callable[[Socket, bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How an option is read and set; None: it cannot be."""
+    """How an option is read, and set; None: it cannot be set."""
 
     name: str
-    get: Get | None
+    get: Get
     set: Set | None
 
 
@@ -61,9 +61,7 @@ def _pack(value: int) -> bytes:
     return value.to_bytes(4, "little", signed=True)
 
 
-def _kept(
-    level: int, option: int, name: str, default: int = 0, *, flag: bool = False
-) -> tuple[tuple[int, int], Option]:
+def _kept(level: int, option: int, name: str, default: int = 0, *, flag: bool = False) -> Row:
     """An option whose number is kept and shown. A `flag` is 0 or 1."""
     key = (level, option)
 
@@ -122,14 +120,17 @@ def _set_write_timeout(socket: Socket, data: bytes) -> None:
     socket.write_timeout_ns = _timeout(data)
 
 
-def _set_capacity(socket: Socket, data: bytes) -> None:
+def _buffer_bytes(data: bytes) -> int:
     asked = min(_number(data) & 0xFFFF_FFFF, MOST_BUFFER_BYTES)
-    socket.inbox.capacity = max(2 * asked, LEAST_CAPACITY_BYTES)
+    return max(2 * asked, LEAST_CAPACITY_BYTES)
+
+
+def _set_capacity(socket: Socket, data: bytes) -> None:
+    socket.inbox.capacity = _buffer_bytes(data)
 
 
 def _set_send_buffer(socket: Socket, data: bytes) -> None:
-    asked = min(_number(data) & 0xFFFF_FFFF, MOST_BUFFER_BYTES)
-    socket.options[SOL_SOCKET, SO_SNDBUF] = max(2 * asked, LEAST_CAPACITY_BYTES)
+    socket.options[SOL_SOCKET, SO_SNDBUF] = _buffer_bytes(data)
 
 
 def _set_only_v6(socket: Socket, data: bytes) -> None:
@@ -238,10 +239,7 @@ def is_known(level: int, option: int) -> bool:
 def get(socket: Socket, level: int, option: int) -> bytes:
     if socket.family == AF_INET and level == IPPROTO_IPV6:  # ip_getsockopt(), net/ipv4/ip_sockglue.c
         raise LinuxError(EOPNOTSUPP, f"socket option {level}:{option} of a socket of AF_INET")
-    row = _option(socket, level, option)
-    if row.get is None:
-        raise LinuxError(ENOPROTOOPT, f"{row.name} cannot be read")
-    return row.get(socket)
+    return _option(socket, level, option).get(socket)
 
 
 def store(socket: Socket, level: int, option: int, data: bytes) -> None:

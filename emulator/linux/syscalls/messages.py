@@ -216,6 +216,12 @@ def sendmmsg(task: Task, descriptor: int, headers: Address, count: UInt, flags: 
 # ---- receiving
 
 
+def _check_receive_flags(task: Task, socket: Socket, flags: int) -> None:
+    if flags & MSG_ERRQUEUE:
+        raise LinuxError(EAGAIN, f"{socket.path} has no error queue")
+    _check_flags(task, flags, RECEIVE_FLAGS)
+
+
 def _receive(task: Task, socket: Socket, size: int, flags: int) -> Sleeping[Message]:
     """One message; with MSG_WAITALL of a stream as many as fill `size`."""
     waits = _waits(socket, flags)
@@ -263,9 +269,7 @@ def recvfrom(
 ) -> Sleeping[int]:
     """recvfrom(2), recv(3)"""
     socket = socket_at(task, descriptor)
-    if flags & MSG_ERRQUEUE:
-        raise LinuxError(EAGAIN, f"{socket.path} has no error queue")
-    _check_flags(task, flags, RECEIVE_FLAGS)
+    _check_receive_flags(task, socket, flags)
     message = yield from _receive(task, socket, min(size, MAX_BYTES), flags)
     message.release_files()
     if message.data:
@@ -319,10 +323,7 @@ def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> 
     if socket.kind != SOCK_STREAM and message.length > size:
         told |= MSG_TRUNC
     if header.name:
-        name = b"" if message.sender is None else message.sender.pack(socket.family)
-        if name[: header.name_size]:
-            task.mm.write(header.name, name[: header.name_size])
-        task.mm.write(header.address + 8, len(name).to_bytes(4, "little"))
+        write_address(task, socket, message.sender, header.name, header.address + 8)
     task.mm.write(header.address + 40, struct.pack("<Qi", len(control), told | flags & MSG_CMSG_CLOEXEC))
     return _length(socket, message, flags)
 
@@ -331,9 +332,7 @@ def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> 
 def recvmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleeping[int]:
     """recvmsg(2)"""
     socket = socket_at(task, descriptor)
-    if flags & MSG_ERRQUEUE:
-        raise LinuxError(EAGAIN, f"{socket.path} has no error queue")
-    _check_flags(task, flags, RECEIVE_FLAGS)
+    _check_receive_flags(task, socket, flags)
     return (yield from _receive_message(task, socket, Header.read(task, header), flags))
 
 
@@ -343,7 +342,7 @@ def recvmmsg(
 ) -> Sleeping[int]:
     """recvmmsg(2). As in Linux the timeout is looked at behind each message, and what is left of it is told."""
     socket = socket_at(task, descriptor)
-    _check_flags(task, flags, RECEIVE_FLAGS)
+    _check_receive_flags(task, socket, flags)
     until_ns = None
     if timeout:
         until_ns = task.clock.elapsed_ns() + Timespec.unpack(task.mm.read(timeout, Timespec.SIZE)).ns()

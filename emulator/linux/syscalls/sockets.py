@@ -59,7 +59,6 @@ SOCKET_TYPES = range(1, 7)  # linux/net.h: SOCK_STREAM .. SOCK_DCCP
 MOST_ADDRESS_BYTES = 128  # struct sockaddr_storage
 FEW_FAMILIES = "AF_UNIX, AF_INET and AF_INET6; other families are EAFNOSUPPORT, named once"
 LOOPBACK_ONLY = "within the machine: other hosts are ENETUNREACH, named once"
-NO_NETWORK = "the machine has no network but its own 127.0.0.0/8 and ::1"
 FLAGS = O_CLOEXEC | O_NONBLOCK  # SOCK_CLOEXEC, SOCK_NONBLOCK
 
 
@@ -151,9 +150,7 @@ def target_of(task: Task, socket: Socket, address: SocketAddress) -> Socket | No
         named = names.at_port(socket.kind, destination(address), None)
     except LinuxError as error:
         if error.code == ENETUNREACH:
-            task.kernel.name_once(
-                f"{address}: the machine has no network but its own 127.0.0.0/8 and ::1 (ENETUNREACH)"
-            )
+            task.kernel.name_once(f"{error.why} (ENETUNREACH)")
         raise
     return named if isinstance(named, Socket) else None
 

@@ -198,17 +198,13 @@ class FileTree:
 
     def register(self, path: str, factory: Callable[[Caller, int], File]) -> None:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
-        _, top, below = path.split("/", 2)
-        trees = {"proc": self.proc, "sys": self.sys, "dev": self.dev}
-        if top not in trees:
-            raise ValueError(f"{path} is not below /proc, /sys or /dev")
-        tree = trees[top]
+        tree, below = self._virtual(path)
         tree.add(below, FileNode(tree.volume, factory, file_mode.S_IFREG | 0o444))
 
     def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None:
         """A file of /proc, /sys or /dev with a text."""
-        _, top, below = path.split("/", 2)
-        {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_text(below, text)
+        tree, below = self._virtual(path)
+        tree.add_text(below, text)
 
     def register_late(self, path: str, rows: Rows) -> None:
         """A directory of /proc, /sys or /dev whose files are made when somebody first looks into it."""
@@ -217,8 +213,16 @@ class FileTree:
 
     def register_directory(self, path: str) -> None:
         """A directory of /proc, /sys or /dev, which may stay empty."""
+        tree, below = self._virtual(path)
+        tree.directory(below)
+
+    def _virtual(self, path: str) -> tuple[VirtualDirectory, str]:
+        """Which of the machine's own trees a path is in, and where there."""
         _, top, below = path.split("/", 2)
-        {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].directory(below)
+        trees = {"proc": self.proc, "sys": self.sys, "dev": self.dev}
+        if top not in trees:
+            raise ValueError(f"{path} is not below /proc, /sys or /dev")
+        return trees[top], below
 
     def mount_proc(self, root: VirtualDirectory) -> None:
         """Processes are not this file's business: whoever knows them brings the root of /proc."""

@@ -280,6 +280,13 @@ def _device(dentry: Dentry) -> tuple[int, int]:
     return dentry.node.attributes().device
 
 
+def _check(path: str) -> None:
+    if not path:
+        raise LinuxError(ENOENT, "an empty path")
+    if len(path) * 4 >= PATH_MAX and len(path.encode("utf-8", "surrogateescape")) >= PATH_MAX:
+        raise LinuxError(ENAMETOOLONG, f"{path[:40]}...")
+
+
 class Paths:
     """The guest's tree of names: a root, and a sysroot that is looked up first."""
 
@@ -298,10 +305,7 @@ class Paths:
         `follow` says what to do with a symbolic link at the end. With `parent` the name at the end is to be made,
         removed or renamed: a symbolic link there stays one even if a slash follows, and no sysroot is looked at.
         """
-        if not path:
-            raise LinuxError(ENOENT, "an empty path")
-        if len(path) * 4 >= PATH_MAX and len(path.encode("utf-8", "surrogateescape")) >= PATH_MAX:
-            raise LinuxError(ENAMETOOLONG, f"{path[:40]}...")
+        _check(path)
         sysroot = self.sysroot if use_sysroot and not parent else None
         if len(self._directories) > DIRECTORIES_REMEMBERED:
             self._directories.clear()
@@ -309,8 +313,7 @@ class Paths:
 
     def find_restricted(self, start: Dentry, path: str, *, follow: bool, resolve: int) -> Found:
         """The same with ``RESOLVE_*`` of openat2(2): the guest's own tree, and no sysroot."""
-        if not path:
-            raise LinuxError(ENOENT, "an empty path")
+        _check(path)
         walk = _RestrictedWalk(self.root, start, resolve)
         found = walk.find(start, path, follow)
         walk.check_found(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from emulator.linux.errors import EAGAIN, EBADF, EDEADLK, EINVAL, EOVERFLOW, LinuxError
 from emulator.linux.file import File
@@ -17,6 +17,8 @@ from emulator.linux.waiting import Sleeping, wait_until
 F_RDLCK, F_WRLCK, F_UNLCK = range(3)  # uapi/asm-generic/fcntl.h
 FLOCK = struct.Struct("<hh4xqqi4x")  # struct flock: type, whence, start, length, pid
 LOCK_SH, LOCK_EX, LOCK_NB, LOCK_UN = 1, 2, 4, 8
+
+Command = Callable[[Task, File, int, Hashable], int | Sleeping[int]]  # task, file, struct flock, owner
 
 
 def _asked(task: Task, file: File, address: int, owner: Hashable) -> tuple[int, Lock]:
@@ -53,7 +55,7 @@ def _own(task: Task, file: File, locks: FileLocks, owner: Hashable) -> None:
         task.files.locked[file.lock_key()] = locks
 
 
-def _query(task: Task, file: File, address: int, owner: Hashable) -> int:
+def query(task: Task, file: File, address: int, owner: Hashable) -> int:
     kind, wanted = _asked(task, file, address, owner)
     if kind == F_UNLCK:
         raise LinuxError(EINVAL, "a query for an unlock")
@@ -82,13 +84,13 @@ def _take(task: Task, file: File, address: int, owner: Hashable) -> tuple[FileLo
     return None
 
 
-def _try(task: Task, file: File, address: int, owner: Hashable) -> int:
+def take(task: Task, file: File, address: int, owner: Hashable) -> int:
     if _take(task, file, address, owner) is not None:
         raise LinuxError(EAGAIN, f"{file.path} is locked by somebody else")
     return 0
 
 
-def _wait(task: Task, file: File, address: int, owner: Hashable) -> int | Sleeping[int]:
+def wait(task: Task, file: File, address: int, owner: Hashable) -> int | Sleeping[int]:
     blocked = _take(task, file, address, owner)
     return 0 if blocked is None else _take_later(task, file, owner, *blocked)
 
@@ -106,34 +108,14 @@ def _take_later(task: Task, file: File, owner: Hashable, locks: FileLocks, wante
     return 0
 
 
-def query(task: Task, descriptor: int, file: File, argument: int) -> int:
-    """F_GETLK"""
-    return _query(task, file, argument, task.files)
+def for_process(command: Command) -> Callable[[Task, int, File, int], int | Sleeping[int]]:
+    """F_GETLK, F_SETLK, F_SETLKW: `query`, `take` and `wait` as fcntl(2) calls them."""
+    return lambda task, descriptor, file, address: command(task, file, address, task.files)
 
 
-def take(task: Task, descriptor: int, file: File, argument: int) -> int:
-    """F_SETLK"""
-    return _try(task, file, argument, task.files)
-
-
-def wait(task: Task, descriptor: int, file: File, argument: int) -> int | Sleeping[int]:
-    """F_SETLKW"""
-    return _wait(task, file, argument, task.files)
-
-
-def query_open_file(task: Task, descriptor: int, file: File, argument: int) -> int:
-    """F_OFD_GETLK"""
-    return _query(task, file, argument, file)
-
-
-def take_for_open_file(task: Task, descriptor: int, file: File, argument: int) -> int:
-    """F_OFD_SETLK"""
-    return _try(task, file, argument, file)
-
-
-def wait_for_open_file(task: Task, descriptor: int, file: File, argument: int) -> int | Sleeping[int]:
-    """F_OFD_SETLKW"""
-    return _wait(task, file, argument, file)
+def for_open_file(command: Command) -> Callable[[Task, int, File, int], int | Sleeping[int]]:
+    """F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW"""
+    return lambda task, descriptor, file, address: command(task, file, address, file)
 
 
 @syscall(aarch64=32, x86_64=73)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat as file_mode
 
-from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EPIPE, ERESTARTSYS, ESPIPE, LinuxError
+from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EPIPE, ESPIPE, LinuxError
 from emulator.linux.file import O_APPEND, O_NONBLOCK, File
 from emulator.linux.open_files import OpenFile
 from emulator.linux.pipes import Pipe, PipeEnd, read_pipe, write_pipe
@@ -25,22 +25,21 @@ def _is_pipe(file: File) -> bool:
     )
 
 
-def _until(task: Task, pipe: Pipe, queue: WaitQueue, ready: bool, what: str, *, waits: bool) -> Sleeping[bool]:
+def _until(task: Task, queue: WaitQueue, ready: bool, what: str, *, waits: bool) -> Sleeping[bool]:
     """One look, and one sleep if it was in vain; whether there was nothing to wait for."""
     if ready:
         return True
     if not waits:
         raise LinuxError(EAGAIN, what)
     before = queue.wakes
-    if not (yield from wait_until(task, lambda: queue.wakes != before, lambda: (queue,), what)):
-        raise LinuxError(ERESTARTSYS, what)
+    yield from wait_until(task, lambda: queue.wakes != before, lambda: (queue,), what)
     return False
 
 
 def _await_data(task: Task, pipe: Pipe, *, waits: bool) -> Sleeping[bool]:
     """Whether bytes have come; False at the end."""
     while pipe.writers:
-        if (yield from _until(task, pipe, pipe.arrived, bool(pipe.data), "a splice from an empty pipe", waits=waits)):
+        if (yield from _until(task, pipe.arrived, bool(pipe.data), "a splice from an empty pipe", waits=waits)):
             return True
     return bool(pipe.data)
 
@@ -52,7 +51,7 @@ def _await_room(task: Task, pipe: Pipe, *, waits: bool) -> Sleeping[int]:
             task.kernel.send_signal(task, SignalInfo(SIGPIPE))
             raise LinuxError(EPIPE, "a splice to a pipe that nobody reads")
         room = pipe.capacity - len(pipe.data)
-        if (yield from _until(task, pipe, pipe.freed, room > 0, "a splice to a full pipe", waits=waits)):
+        if (yield from _until(task, pipe.freed, room > 0, "a splice to a full pipe", waits=waits)):
             return room
 
 

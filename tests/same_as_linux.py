@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 from pathlib import Path
 
-import require
+from c_programs import build
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
-FLAGS = ("-O1", "-static", "-pthread", "-w")
+HOST_ISA = platform.machine()
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}  # the library leaves restartable sequences to the program
 TIMEOUT_S = 60
 
 
 def native(source: Path, directory: Path) -> list[str]:
-    """What the program prints here, compiled for this host. Its current directory is `directory`, emptied of it."""
-    program = directory / "native"
-    subprocess.run([require.command("gcc", "gcc"), *FLAGS, "-o", program, source], check=True)
+    """What the program prints here, compiled for this host. `directory` is its current one."""
+    program = build(source, HOST_ISA, directory / "native", "-w")
     done = subprocess.run(
         [program], cwd=directory, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         timeout=TIMEOUT_S, umask=0o022, env=ENVIRONMENT,
@@ -33,8 +29,7 @@ def native(source: Path, directory: Path) -> list[str]:
 
 def ours(source: Path, directory: Path, isa: str, cpus: int = 1) -> tuple[list[str], list[str]]:
     """What it prints on this machine, and what the user is told."""
-    program = directory / "program"
-    subprocess.run([require.command(*COMPILERS[isa]), *FLAGS, "-o", program, source], check=True)
+    program = build(source, isa, directory / "program", "-w")
     working = directory / "ours"
     working.mkdir()
     messages: list[str] = []

@@ -6,7 +6,6 @@ Of every row the program (system.c) does none, and then many; the difference is 
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +14,8 @@ from statistics import median
 
 from workloads import ISAS, cpu_seconds
 
-import require
+import c_programs
 from perfemu.session import GuestSettings, Session
-
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +41,7 @@ ROWS = (
 
 
 def build(isa: str, directory: Path) -> Path:
-    program = directory / f"system.{isa}"
-    source = Path(__file__).with_name("system.c")
-    compiler = require.command(*COMPILERS[isa])
-    subprocess.run([compiler, "-O1", "-w", "-static", "-pthread", str(source), "-o", str(program)], check=True)
-    return program
+    return c_programs.build(Path(__file__).with_name("system.c"), isa, directory / f"system.{isa}", "-w")
 
 
 def execute(program: Path, name: str, times: int) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from end_to_end.built import build
+from c_programs import build
 from end_to_end.command import ENVIRONMENT, PERFEMU
 from guests import ISAS
 
+SOURCE = Path(__file__).with_name("bombs.c")
 MEMORY_MEGABYTES = 64
 MOST_HOST_MEGABYTES = 350  # the emulator's own 45, the machine's memory, what is kept of files, descriptors, tables
 TASKS = 32
@@ -80,7 +81,7 @@ BOMBS = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {isa: build("bombs", isa, tmp_path_factory.mktemp(isa)) for isa in ISAS}
+    return {isa: build(SOURCE, isa, tmp_path_factory.mktemp(isa) / "bombs") for isa in ISAS}
 
 
 def _limits() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import require
+from c_programs import build
 from end_to_end.assembled import program
 from end_to_end.test_many_tasks import FORKS
 from guests import ISAS
@@ -17,7 +16,7 @@ from perfemu.counting import enable_groups, open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.recording import RING_BUFFER_PAGES, open_sampling
 from perfemu.session import GuestSettings, Session
-from unit.linux_process.test_sharing import COMPILERS, SOURCE
+from unit.linux_process.test_sharing import SOURCE
 
 CPUS = 3
 Schedule = list[tuple[str, int, int, int]]  # what happened: to which task, on which CPU, at which cycle
@@ -77,9 +76,7 @@ def test_tasks_take_the_same_turns_whatever_is_measured(isa: str, seed: int | No
 
 def test_turns_that_coherence_shortens_do_so_whatever_is_measured(tmp_path: Path) -> None:
     """Two threads that write to one line, on a core with caches."""
-    path = tmp_path / "sharing"
-    compiler = require.command(*COMPILERS["aarch64"])
-    subprocess.run([compiler, "-O1", "-static", "-pthread", str(SOURCE), "-o", str(path)], check=True)
+    path = build(SOURCE, "aarch64", tmp_path / "sharing")
     settings = GuestSettings((str(path), "32"), core="cortex-a55", stdin=-1, stdout=-1, stderr=-1, cpus=CPUS)
     alone = schedule(settings)
     for event, sampling in (

@@ -9,21 +9,12 @@ from pathlib import Path
 import pytest
 
 import require
+from c_programs import build
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
+from guests import ISAS
 
 HERE = Path(__file__).parent
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
-
-
-def compiled(isa: str, name: str, directory: Path) -> Path:
-    compiler = require.command(*COMPILERS[isa])
-    program = directory / name
-    subprocess.run([compiler, "-O1", "-static", "-o", program, HERE / f"{name}.c"], check=True)
-    return program
 
 
 def under_linux(isa: str, program: Path, directory: Path) -> list[str]:
@@ -56,9 +47,9 @@ def under_us(isa: str, program: Path, directory: Path) -> tuple[list[str], list[
     return output.read_text().splitlines(), messages
 
 
-@pytest.mark.parametrize("isa", sorted(COMPILERS))
+@pytest.mark.parametrize("isa", ISAS)
 def test_file_syscalls_answer_as_linux_does(isa, tmp_path):
-    program = compiled(isa, "file_calls", tmp_path)
+    program = build(HERE / "file_calls.c", isa, tmp_path / "file_calls")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.mkdir()
     ours.mkdir()
@@ -71,12 +62,12 @@ def test_file_syscalls_answer_as_linux_does(isa, tmp_path):
     assert sorted(path.name for path in ours.rglob("*")) == sorted(path.name for path in theirs.rglob("*"))
 
 
-@pytest.mark.parametrize("isa", sorted(COMPILERS))
+@pytest.mark.parametrize("isa", ISAS)
 def test_terminals_do_as_linux_s_do(isa, tmp_path):
     """Line editing, echo, modes, windows, packets, controlling terminals, job control, hanging up."""
     if not os.path.exists("/dev/ptmx"):
         require.missing("the host has no pseudo-terminals: /dev/ptmx")
-    program = compiled(isa, "terminal_calls", tmp_path)
+    program = build(HERE / "terminal_calls.c", isa, tmp_path / "terminal_calls")
     directory = tmp_path / "here"
     directory.mkdir()
     expected = under_linux(isa, program, directory)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-import require
+from c_programs import build
 from emulator.core_file import load_core
-from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
+from unit.linux_process.whole_runs import run_program, total
 
 SOURCE = Path(__file__).with_name("processes.c")
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
 CORES = {"x86_64": ("skylake", "zen5"), "aarch64": ("cortex-a55", "neoverse-n1")}
 CASES = [(isa, core) for isa in ISAS for core in CORES[isa]]
 COHERENCE = (Probe.INVALIDATED, Probe.SNOOP_HITM)
@@ -28,8 +22,7 @@ COHERENCE = (Probe.INVALIDATED, Probe.SNOOP_HITM)
 def built(isa: str, directory: Path) -> Path:
     program = directory / f"processes-{isa}"
     if not program.exists():
-        compiler = require.command(*COMPILERS[isa])
-        subprocess.run([compiler, "-O1", "-static", str(SOURCE), "-o", str(program)], check=True)
+        build(SOURCE, isa, program)
     return program
 
 
@@ -39,16 +32,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(isa: str, core: str, directory: Path, *arguments: str, cpus: int = 2) -> Machine:
-    program = built(isa, directory)
-    machine = Machine(MachineConfig(isa, core=load_core(core), cpus=cpus))
-    argv = (str(program), *arguments)
-    machine.start(Program(str(program), argv, (), str(program.parent), stdin=-1, stdout=-1, stderr=-1))
-    assert os.waitstatus_to_exitcode(machine.run()) == 0
-    return machine
-
-
-def total(machine: Machine, probe: Probe) -> int:
-    return sum(cpu.core.total(probe) for cpu in machine.cpus)
+    return run_program(MachineConfig(isa, core=load_core(core), cpus=cpus), built(isa, directory), *arguments)
 
 
 @pytest.mark.parametrize(("isa", "core"), CASES)

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 import require
+from c_programs import build
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
+from guests import ISAS
 
 SOURCE = Path(__file__).with_name("exception_frames.c")
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
 
 
 def under_linux(isa: str, program: Path) -> str:
@@ -37,13 +35,11 @@ def under_us(isa: str, program: Path, directory: Path) -> str:
     return output.read_text()
 
 
-@pytest.mark.parametrize("isa", sorted(COMPILERS))
+@pytest.mark.parametrize("isa", ISAS)
 def test_handlers_are_told_what_linux_tells_them(isa: str, tmp_path: Path) -> None:
     if isa == "x86_64" and os.uname().machine != isa:
         pytest.skip("qemu-user says less of x86's exceptions than Linux")
-    program = tmp_path / "frames"
-    compiler = require.command(*COMPILERS[isa])
-    subprocess.run([compiler, "-O0", "-static", "-w", str(SOURCE), "-o", str(program)], check=True)
+    program = build(SOURCE, isa, tmp_path / "frames", "-O0", "-w")
     expected = under_linux(isa, program)
     assert expected.count("\n") >= 6
     assert under_us(isa, program, tmp_path) == expected

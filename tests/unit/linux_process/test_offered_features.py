@@ -9,16 +9,13 @@ from pathlib import Path
 import pytest
 
 import require
+from c_programs import build
 from emulator.arch import architecture
 from emulator.arch.processor import Processor
 from end_to_end.command import perfemu
 from guests import ISAS
 
 SOURCE = Path(__file__).with_name("features.c")
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
 # Of /proc/cpuinfo: what only kernels use or see, what every x86-64 program uses, and what is no instruction.
 NOT_TESTED = frozenset((
     "fpu", "de", "pse", "msr", "pae", "cx8", "apic", "sep", "pge", "pat", "pse36", "syscall", "nx", "pdpe1gb", "lm",
@@ -30,10 +27,7 @@ NAMES = {"crc32": "sse4_2"}  # what the program calls by the instruction
 @pytest.fixture(scope="module", params=ISAS)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     isa: str = request.param
-    program = tmp_path_factory.mktemp(isa) / "features"
-    compiler = require.command(*COMPILERS[isa])
-    subprocess.run([compiler, "-O1", "-static", str(SOURCE), "-o", str(program)], check=True)
-    return isa, program
+    return isa, build(SOURCE, isa, tmp_path_factory.mktemp(isa) / "features")
 
 
 def printed(program: Path, *arguments: str) -> list[str]:

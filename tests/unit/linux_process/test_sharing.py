@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-import require
+from c_programs import build
 from emulator.core_file import load_core
-from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
+from unit.linux_process.whole_runs import run_program, total
 
 SOURCE = Path(__file__).with_name("sharing.c")
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
 CORES = {"x86_64": "skylake", "aarch64": "neoverse-n1"}
 TIMES = 20_000  # sharing.c
 
@@ -27,23 +21,12 @@ TIMES = 20_000  # sharing.c
 @pytest.fixture(scope="module", params=ISAS)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     isa: str = request.param
-    program = tmp_path_factory.mktemp(isa) / "sharing"
-    compiler = require.command(*COMPILERS[isa])
-    subprocess.run([compiler, "-O1", "-static", "-pthread", str(SOURCE), "-o", str(program)], check=True)
-    return isa, program
+    return isa, build(SOURCE, isa, tmp_path_factory.mktemp(isa) / "sharing")
 
 
 def run(built: tuple[str, Path], *arguments: str, core: str = "ideal", cpus: int = 2, quantum: int = 1000) -> Machine:
     isa, program = built
-    machine = Machine(MachineConfig(isa, core=load_core(core), cpus=cpus, quantum=quantum))
-    argv = (str(program), *arguments)
-    machine.start(Program(str(program), argv, (), str(program.parent), stdin=-1, stdout=-1, stderr=-1))
-    assert os.waitstatus_to_exitcode(machine.run()) == 0
-    return machine
-
-
-def total(machine: Machine, probe: Probe) -> int:
-    return sum(cpu.core.total(probe) for cpu in machine.cpus)
+    return run_program(MachineConfig(isa, core=load_core(core), cpus=cpus, quantum=quantum), program, *arguments)
 
 
 def cycles(machine: Machine) -> int:

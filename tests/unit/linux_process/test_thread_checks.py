@@ -9,25 +9,19 @@ from pathlib import Path
 import pytest
 
 import require
+from c_programs import build
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
 
 SOURCE = Path(__file__).with_name("thread_checks.c")
-COMPILERS = {
-    "x86_64": ("gcc", "gcc"),
-    "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-}
 
 
 @pytest.fixture(scope="module", params=ISAS)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     isa: str = request.param
-    program = tmp_path_factory.mktemp(isa) / "thread_checks"
-    compiler = require.command(*COMPILERS[isa])
-    subprocess.run([compiler, "-O1", "-w", "-static", "-pthread", str(SOURCE), "-o", str(program)], check=True)
-    return isa, program
+    return isa, build(SOURCE, isa, tmp_path_factory.mktemp(isa) / "thread_checks", "-w")
 
 
 def run(isa: str, program: Path, cpus: int) -> tuple[int, str, list[int]]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-import require
+from c_programs import build
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
@@ -22,7 +21,6 @@ from pmu.model import model
 from pmu.x86.perfmon import Perfmon
 
 SOURCE = Path(__file__).with_name("guest_checks.c")
-COMPILERS = {"x86_64": ("gcc", "gcc"), "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")}
 PMUS = {"x86_64": ("intel_arch_perfmon", Perfmon, IntelCore), "aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3)}
 
 
@@ -46,11 +44,9 @@ def run(machine: Machine, program: Path, directory: Path) -> tuple[int, str]:
         return machine.run(), output.read_text()
 
 
-@pytest.mark.parametrize("isa", COMPILERS)
+@pytest.mark.parametrize("isa", PMUS)
 def test_a_guest_gets_the_perf_events_it_may_expect(isa: str, tmp_path: Path) -> None:
-    program = tmp_path / "guest_checks"
-    compiler = require.command(*COMPILERS[isa])
-    subprocess.run([compiler, "-O1", "-static", str(SOURCE), "-o", str(program)], check=True)
+    program = build(SOURCE, isa, tmp_path / "guest_checks")
     status, output = run(machine_with_guest_pmu(isa), program, tmp_path)
     assert [line for line in output.splitlines() if not line.startswith("ok ")] == ["done"]
     assert status == 0

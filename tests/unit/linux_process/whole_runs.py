@@ -1,0 +1,24 @@
+"""Programs that run to their end on a machine of their own, for what they do to it; they say nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+from emulator.probes import Probe
+
+
+def run_program(config: MachineConfig, program: Path, *arguments: str) -> Machine:
+    """The machine, after the program has succeeded."""
+    machine = Machine(config)
+    argv = (str(program), *arguments)
+    machine.start(Program(str(program), argv, (), str(program.parent), stdin=-1, stdout=-1, stderr=-1))
+    assert os.waitstatus_to_exitcode(machine.run()) == 0
+    return machine
+
+
+def total(machine: Machine, probe: Probe) -> int:
+    """Of all CPUs."""
+    return sum(cpu.core.total(probe) for cpu in machine.cpus)

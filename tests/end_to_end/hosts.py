@@ -7,8 +7,8 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
@@ -30,6 +30,7 @@ class Host:
     cwd: str = "/"
     environment: dict[str, str] = field(default_factory=lambda: dict(ENVIRONMENT))
     before: Callable[[], None] | None = None
+    beside: Callable[[], AbstractContextManager[None]] = nullcontext  # while the run lasts
 
 
 def _other_limits() -> None:
@@ -48,6 +49,11 @@ def hosts_of(directory: Path) -> list[Host]:
     ]
 
 
+def idle_and_busy(directory: Path) -> list[Host]:
+    idle, other, _ = hosts_of(directory)
+    return [idle, replace(other, name="on a busy host", beside=_other_work)]
+
+
 def everywhere(
     hosts: list[Host], *arguments: str | Path, data: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
@@ -56,7 +62,8 @@ def everywhere(
     for host in hosts:
         if data is not None:
             data.unlink(missing_ok=True)
-        done = perfemu(*arguments, cwd=host.cwd, environment=host.environment, before=host.before)
+        with host.beside():
+            done = perfemu(*arguments, cwd=host.cwd, environment=host.environment, before=host.before)
         results.append((done.returncode, done.stdout, done.stderr, data.read_bytes() if data is not None else b""))
     for host, result in zip(hosts[1:], results[1:], strict=True):
         for what, one, other in zip(("status", "stdout", "stderr", "perf.data"), results[0], result, strict=True):
@@ -66,7 +73,7 @@ def everywhere(
 
 
 @contextmanager
-def other_work() -> Iterator[None]:
+def _other_work() -> Iterator[None]:
     """Two processes that take all the CPU they can get."""
     processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:

@@ -12,7 +12,7 @@ import pytest
 
 import require
 from end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
-from end_to_end.hosts import Host, everywhere, hosts_of, other_work
+from end_to_end.hosts import Host, everywhere, hosts_of, idle_and_busy
 from guests import DIRECTORY, ISAS
 
 
@@ -68,11 +68,10 @@ def test_dynamic_programs_and_what_they_see(hosts: list[Host], directory: Path, 
     everywhere(hosts, "run", "/usr/bin/stat", "-f", text, "/")
 
 
-def test_a_busy_host(directory: Path, hosts: list[Host], tmp_path: Path) -> None:
-    data = tmp_path / "perf.data"
-    with other_work():
-        everywhere(hosts[:2], "record", "-o", data, directory / "aarch64.elf", data=data)
-        everywhere(hosts[:2], "stat", directory / "x86_64.elf")
+def test_a_busy_host(directory: Path, tmp_path: Path) -> None:
+    hosts, data = idle_and_busy(directory), tmp_path / "perf.data"
+    everywhere(hosts, "record", "-o", data, directory / "aarch64.elf", data=data)
+    everywhere(hosts, "stat", directory / "x86_64.elf")
 
 
 def test_how_a_pipe_delivers() -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-import require
+from c_programs import build
 from end_to_end.assembled import program
 from end_to_end.command import perfemu
 from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
+from end_to_end.watching import counts_by_task
 from guests import ISAS
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType, ReadFormat
+from perfcore.abi.constants import PerfType
 from perfcore.events.event import PerfEvent
 from perfemu.api import record, report, stat
 from perfemu.session import GuestSettings, Session
@@ -48,22 +48,11 @@ def test_stat_counts_children_unless_it_shall_not(forks: tuple[str, Path], sched
     assert counts == [INSTRUCTIONS[isa], INSTRUCTIONS[isa] - 4 * CHILD[isa]]
 
 
-def counts_by_task(path: Path, slice_cycles: int, cpus: int = 1) -> dict[int, int]:
-    """What each task has executed by its own event, inherited from the first one's."""
+def counts_of(path: Path, exit_status: int, slice_cycles: int, cpus: int) -> dict[int, int]:
+    """Instructions of each task."""
     session = Session(GuestSettings((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
     session.machine.kernel.scheduler.slice_cycles = slice_cycles
-    attr = PerfEventAttr(
-        type=PerfType.HARDWARE, config=1, inherit=1, inherit_stat=1, read_format=ReadFormat.TOTAL_TIME_RUNNING
-    )
-    event = session.open(attr)
-    copies: dict[int, PerfEvent] = {}
-    session.machine.kernel.tracepoints.task_fork.subscribe(
-        lambda parent, child: copies.update({child.tid: event.children[-1]})
-    )
-    session.run()
-    assert event.count() == session.instructions()
-    counts = {tid: copy.count() for tid, copy in copies.items()}
-    return {1000: event.count() - sum(counts.values()), **counts}
+    return counts_by_task(session, exit_status)
 
 
 @pytest.mark.parametrize("cpus", [1, 4])
@@ -71,7 +60,7 @@ def test_counts_of_tasks_do_not_depend_on_how_they_were_scheduled(forks: tuple[s
     isa, path = forks
     expected = {1000: INSTRUCTIONS[isa] - 4 * CHILD[isa], **dict.fromkeys(range(1001, 1005), CHILD[isa])}
     for slice_cycles in (3_000_000, 1234, 77):
-        assert counts_by_task(path, slice_cycles, cpus) == expected
+        assert counts_of(path, 1 + 2 + 3 + 4, slice_cycles, cpus) == expected
 
 
 THREADS = """
@@ -93,12 +82,10 @@ int main(void) {
 @pytest.mark.parametrize("isa", ISAS)
 def test_counts_of_threads_without_races_do_not_depend_on_how_they_were_scheduled(isa: str, tmp_path: Path) -> None:
     """The first thread waits for the others, or finds that they have ended: its counts may differ."""
-    compiler = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}[isa]
-    package = {"x86_64": "gcc", "aarch64": "gcc-aarch64-linux-gnu"}[isa]
-    path = tmp_path / "threads"
-    command = [require.command(compiler, package), "-O1", "-static", "-pthread", "-x", "c", "-", "-o", str(path)]
-    subprocess.run(command, input=THREADS, text=True, check=True)
-    runs = [counts_by_task(path, slice_cycles, cpus) for slice_cycles in (3_000_000, 1234) for cpus in (1, 4)]
+    source = tmp_path / "threads.c"
+    source.write_text(THREADS)
+    path = build(source, isa, tmp_path / "threads")
+    runs = [counts_of(path, 0, slice_cycles, cpus) for slice_cycles in (3_000_000, 1234) for cpus in (1, 4)]
     workers = [{tid: count for tid, count in run.items() if tid != 1000} for run in runs]
     assert workers == workers[:1] * 4
     assert sorted(workers[0]) == [1001, 1002, 1003, 1004]

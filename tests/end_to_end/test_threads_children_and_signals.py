@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from emulator.linux.task import Task
-from end_to_end.built import build
-from end_to_end.hosts import everywhere, hosts_of, other_work
+from c_programs import build
+from end_to_end.hosts import everywhere, hosts_of, idle_and_busy
+from end_to_end.watching import counts_by_task
 from guests import ISAS
-from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType, ReadFormat
-from perfcore.events.event import PerfEvent
 from perfemu.session import GuestSettings, Session
 
+SOURCE = Path(__file__).with_name("tasks.c")
 WORKERS = {"thread1": 4, "thread2": 5, "thread3": 6, "grand1": 4, "grand2": 5}  # thousands of rounds
 TASKS = {*WORKERS, "tasks", "child1", "child2"}
 SCHEDULES = (  # CPUs, quantum, slice, seed
@@ -25,44 +24,27 @@ SCHEDULES = (  # CPUs, quantum, slice, seed
 
 @pytest.fixture(scope="module", params=ISAS)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("tasks", request.param, tmp_path_factory.mktemp("tasks"))
+    return build(SOURCE, request.param, tmp_path_factory.mktemp("tasks") / "tasks")
 
 
 def counts_by_name(path: Path, cpus: int, quantum: int, slice_cycles: int, seed: int | None) -> dict[str, int]:
     """What each task has executed, by the name that it had in the end; they add up to what the CPUs have executed."""
-    settings = GuestSettings(
-        (str(path), "quiet"),
-        core="ideal",
-        stdin=-1,
-        stdout=-1,
-        stderr=-1,
-        cpus=cpus,
-        quantum=quantum,
-        schedule_seed=seed,
-    )
-    session = Session(settings)
-    kernel = session.machine.kernel
-    kernel.scheduler.slice_cycles = slice_cycles
-    attr = PerfEventAttr(
-        type=PerfType.HARDWARE, config=1, inherit=1, inherit_stat=1, read_format=ReadFormat.TOTAL_TIME_RUNNING
-    )
-    event = session.open(attr)
-    copies: dict[int, PerfEvent] = {}
+    session = Session(
+        GuestSettings(
+            (str(path), "quiet"), core="ideal", stdin=-1, stdout=-1, stderr=-1,
+            cpus=cpus, quantum=quantum, schedule_seed=seed,
+        )
+    )  # fmt: skip
+    session.machine.kernel.scheduler.slice_cycles = slice_cycles
     names: dict[int, str] = {}
-    processes: dict[int, int] = {}
-
-    def forked(parent: Task, child: Task) -> None:
-        copies[child.tid] = event.children[-1]  # all of them are the first event's
-        processes[child.tid] = child.pid
-
-    kernel.tracepoints.task_fork.subscribe(forked)
-    kernel.tracepoints.task_exit.subscribe(lambda task: names.update({task.tid: task.comm}))
-    assert session.run().exit_status == 0
-    assert event.count() == session.instructions()
-    counts = {names[tid]: copy.count() for tid, copy in copies.items()}
-    assert len(counts) == len(copies) == len(TASKS) - 1
-    assert sorted(list(processes.values()).count(pid) for pid in set(processes.values())) == [2, 2, 3]
-    return {"tasks": event.count() - sum(counts.values()), **counts}
+    pids: list[int] = []
+    tracepoints = session.machine.kernel.tracepoints
+    tracepoints.task_fork.subscribe(lambda parent, child: pids.append(child.pid))
+    tracepoints.task_exit.subscribe(lambda task: names.update({task.tid: task.comm}))
+    counts = counts_by_task(session, 0)
+    assert len(counts) == len(names) == len(TASKS)
+    assert sorted(Counter(pids).values()) == [2, 2, 3]
+    return {names[tid]: count for tid, count in counts.items()}
 
 
 def test_counts_add_up_and_are_the_same_however_tasks_are_scheduled(built: Path) -> None:
@@ -95,7 +77,6 @@ def test_two_runs_are_alike_on_any_host(schedule: tuple[str, ...], built: Path, 
 
 
 def test_two_runs_are_alike_while_the_host_is_busy(built: Path, tmp_path: Path) -> None:
-    hosts, data = hosts_of(built.parent), tmp_path / "perf.data"
-    with other_work():
-        everywhere(hosts[:2], "stat", "-e", "instructions,context-switches", "--cpus", "4", built)
-        everywhere(hosts[:2], "record", "-c", "1009", "-e", "instructions", "--cpus", "4", "-o", data, built, data=data)
+    hosts, data = idle_and_busy(built.parent), tmp_path / "perf.data"
+    everywhere(hosts, "stat", "-e", "instructions,context-switches", "--cpus", "4", built)
+    everywhere(hosts, "record", "-c", "1009", "-e", "instructions", "--cpus", "4", "-o", data, built, data=data)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from emulator.linux.task import Task
 from emulator.probes import Probe
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import PerfType, ReadFormat
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.counting import open_counters
@@ -149,6 +151,24 @@ def observe(
             session.times.elapsed_ns,
             read(),
         )
+
+
+def counts_by_task(session: Session, exit_status: int) -> dict[int, int]:
+    """Run it to that end; the instructions of each task, by its own event, inherited from the first one's."""
+    event = session.open(
+        PerfEventAttr(
+            type=PerfType.HARDWARE, config=1, inherit=1, inherit_stat=1, read_format=ReadFormat.TOTAL_TIME_RUNNING
+        )
+    )
+    copies: dict[int, PerfEvent] = {}
+    first = session.machine.kernel.lifecycle.first.tid
+    session.machine.kernel.tracepoints.task_fork.subscribe(
+        lambda parent, child: copies.update({child.tid: event.children[-1]})  # all of them are the first event's
+    )
+    assert session.run().exit_status == exit_status
+    assert event.count() == session.instructions()
+    counts = {tid: copy.count() for tid, copy in copies.items()}
+    return {first: event.count() - sum(counts.values()), **counts}
 
 
 def _contents(descriptor: int) -> bytes:

@@ -61,8 +61,18 @@ def wait_for_guest(process: subprocess.Popen[Any], echoes: bool = False) -> None
 
 def cpu_seconds(pid: int) -> float:
     """Those of a process that has not been waited for: utime and stime of proc(5)'s stat."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def sleeps(pid: int) -> bool:
+    """It has nothing to do; one that has, and waits for a CPU, does not sleep."""
+    return _stat(pid)[0] == "S"
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of proc(5)'s stat, from the state on."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
 
 
 def complaint(done: subprocess.CompletedProcess[bytes]) -> str:

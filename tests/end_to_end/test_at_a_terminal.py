@@ -8,13 +8,15 @@ import re
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import require
-from end_to_end.command import ENVIRONMENT, PERFEMU, TIMEOUT_S
+from end_to_end.command import ENVIRONMENT, PERFEMU, STARTED_S, TIMEOUT_S, cpu_seconds, sleeps
+
+PAUSE_S = 0.05  # between two looks at the emulator
 
 
 class Typist:
@@ -36,9 +38,22 @@ class Typist:
                 shown += os.read(self.controller, 4096).decode()
         return shown
 
-    def silence(self) -> None:
-        """Time for the shell to come to where it loops, or reads."""
-        time.sleep(1.5)
+    def until_it_loops(self) -> None:
+        """The guest has computed for so long that nothing else is left."""
+        enough = cpu_seconds(self.pid) + STARTED_S
+        self._until(lambda: cpu_seconds(self.pid) >= enough)
+
+    def until_it_reads(self) -> None:
+        """All of the guest waits for what is typed: the emulator sleeps whenever one looks."""
+        self._until(lambda: sleeps(self.pid), times=3)
+
+    def _until(self, reached: Callable[[], bool], times: int = 1) -> None:
+        """It holds so many times in a row."""
+        end, held = time.monotonic() + TIMEOUT_S, 0
+        while held < times:
+            assert time.monotonic() < end
+            time.sleep(PAUSE_S)
+            held = held + 1 if reached() else 0
 
 
 @pytest.fixture(params=["amd64", "arm64"])
@@ -47,7 +62,7 @@ def typist(request: pytest.FixtureRequest) -> Iterator[Typist]:
     pid, controller = pty.fork()
     if pid == 0:
         os.chdir(Path("/"))
-        os.execve(PERFEMU, [PERFEMU, "run", "--core", "ideal", shell, "sh"], {**ENVIRONMENT, "PS1": "> "})
+        os.execve(PERFEMU, [PERFEMU, "run", "--core", "ideal", shell, "sh"], ENVIRONMENT)
     yield Typist(pid, controller)
     os.kill(pid, signal.SIGKILL)
     os.close(controller)
@@ -57,21 +72,23 @@ def typist(request: pytest.FixtureRequest) -> Iterator[Typist]:
 def test_ctrl_c_ends_what_is_in_the_foreground_and_not_the_shell(typist: Typist) -> None:
     typist.until("# ")
     typist.type("while :; do :; done\n")
-    typist.silence()
+    typist.until_it_loops()
     typist.type("\x03")
     typist.until("# ")
     typist.type("echo status $?\n")
     assert "status 130" in typist.until("# ")
     typist.type("half a li")
-    typist.silence()
+    typist.until("half a li")
+    typist.until_it_reads()
     typist.type("\x03")
     typist.until("# ")
     typist.type("cat\n")
-    typist.silence()
+    typist.until("cat\r\n")
+    typist.until_it_reads()
     typist.type("\x03")
     assert "perfemu:" not in typist.until("# ")
     typist.type("trap 'echo trapped' INT; while :; do :; done\n")
-    typist.silence()
+    typist.until_it_loops()
     typist.type("\x03")
     typist.until("trapped\r\n")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from emulator.linux.syscalls.table import Syscall
 from fuzz import contents, layout
-from fuzz.contents import WORD, number, pointer
+from fuzz.contents import WORD, number, pointer, some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Memory:
 Argument = int | Memory
 Choose = Callable[[random.Random], int]
 
-FD, PATH, SIZE, PID = "fd", "path", "size", "pid"
+FD, SIZE, PID = "fd", "size", "pid"
 PIDS = (0, 0, 1000, 1000, 1001, 1002, 1003, 1005, 1016, 999, 1, -1, -1000, -1001, 1 << 22, 1 << 31)
 SIGNALS = (0, 1, 2, 5, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 23, 28, 32, 33, 34, 40, 64, 65, 128, -1)
 CLOCKS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, -1, -2, -6, -8002, -8006)
@@ -34,7 +34,7 @@ CLOCKS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, -1, -2, -6, -8002, -8006)
 
 def _bits(*bits: int) -> Choose:
     """Some of these, or none."""
-    return lambda rng: sum(bit for bit in bits if rng.random() < 1.5 / (len(bits) + 1))
+    return lambda rng: some_of(bits, 1.5 / (len(bits) + 1), rng)
 
 
 def _one(*values: int) -> Choose:
@@ -50,10 +50,8 @@ def _protection(rng: random.Random) -> int:
 
 
 def _map_flags(rng: random.Random) -> int:
-    flags = rng.choice((0x22, 0x22, 0x22, 0x21, 0x02, 0x01, 0x03, 0x20))
-    for bit in (0x10, 0x0010_0000, 0x100, 0x4000, 0x8000, 0x2000, 0x2_0000, 0x4_0000, 0x40):
-        flags |= bit * (rng.random() < 0.12)
-    return flags
+    kind = rng.choice((0x22, 0x22, 0x22, 0x21, 0x02, 0x01, 0x03, 0x20))
+    return kind | some_of((0x10, 0x0010_0000, 0x100, 0x4000, 0x8000, 0x2000, 0x2_0000, 0x4_0000, 0x40), 0.12, rng)
 
 
 def _page(rng: random.Random) -> int:
@@ -66,24 +64,12 @@ def _page(rng: random.Random) -> int:
 
 
 def _length(rng: random.Random) -> int:
-    sizes = (
-        0,
-        1,
-        0x1000,
-        0x1000,
-        0x2000,
-        0x5000,
-        0x8000,
-        0x1_0001,
-        1 << 20,
-        1 << 24,
-        1 << 30,
-        1 << 40,
-        (1 << 47) - 0x1000,
-    )
-    return rng.choice((*sizes, number(rng)))
+    return rng.choice((*_LENGTHS, number(rng)))
 
 
+_LENGTHS = (
+    0, 1, 0x1000, 0x1000, 0x2000, 0x5000, 0x8000, 0x1_0001, 1 << 20, 1 << 24, 1 << 30, 1 << 40, (1 << 47) - 0x1000,
+)  # fmt: skip
 _OPERATIONS = tuple(operation | flag for operation in range(14) for flag in (0, 128, 256, 384))
 _IOCTLS = (
     0x5401, 0x5402, 0x5403, 0x540E, 0x540F, 0x5410, 0x5413, 0x5414, 0x5421, 0x541B, 0x5411, 0x5450, 0x5451, 0x5452,
@@ -203,7 +189,6 @@ CHOICES: dict[tuple[str, str], Choose] = {
 
 KINDS = {
     FD: ("descriptor", "source", "target", "instance", "directory", "wanted", "source_descriptor", "target_descriptor"),
-    PATH: ("path", "name"),
     SIZE: ("size", "length", "old_length", "new_length", "address_size"),
     PID: ("pid", "tid", "number", "group", "parent", "pid1", "pid2"),
 }  # fmt: skip
@@ -237,17 +222,9 @@ SOCKETS = (
     "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
 )  # fmt: skip
 FILES = (
-    "lseek",
-    "pread64",
-    "preadv",
-    "pwrite64",
-    "pwritev",
-    "fallocate",
-    "ftruncate",
-    "copy_file_range",
-    "mmap",
+    "lseek", "pread64", "preadv", "pwrite64", "pwritev", "fallocate", "ftruncate", "copy_file_range", "mmap",
     "readahead",
-)
+)  # fmt: skip
 WANTED = {
     **dict.fromkeys(SOCKETS, "socket"),
     **dict.fromkeys(FILES, "file"),

@@ -13,7 +13,7 @@ from fuzz.run import BASE, Outcome, run_seed
 
 ISAS = ("aarch64", "x86_64")
 TWICE = 4  # one in so many runs again, and has to do the same
-SLOW_SECONDS = 10
+SLOW_SECONDS = 10  # of CPU time
 
 
 class Campaign:
@@ -41,7 +41,7 @@ class Campaign:
                 self.failures.append(f"{again}\n{problem}")
                 yield self.failures[-1]
             elif outcome.seconds > SLOW_SECONDS:
-                yield f"slow: {isa} {self.seed} took {outcome.seconds:.1f} s"
+                yield f"slow: {isa} {self.seed} took {outcome.seconds:.1f} s of CPU time"
         self.seed += 1
 
     def _note(self, isa: str, outcome: Outcome) -> None:
@@ -50,14 +50,11 @@ class Campaign:
         self.tasks += outcome.tasks
         self.most_host_bytes = max(self.most_host_bytes, outcome.host_bytes)
         self._succeeded[isa].update(outcome.kinds)
-        ending = (
-            f"status {os.WEXITSTATUS(outcome.status)}"
-            if os.WIFEXITED(outcome.status)
-            else f"signal {outcome.status & 127}"
-        )
         if outcome.stopped is not None:
-            ending = outcome.stopped.rpartition("(")[2].rstrip(")")
-        self.endings["exit" if ending.startswith("status") else ending] += 1
+            ending = outcome.stopped.rpartition("(")[2].rstrip(")")  # the option that stops it
+        else:
+            ending = "exit" if os.WIFEXITED(outcome.status) else f"signal {outcome.status & 127}"
+        self.endings[ending] += 1
 
     def never_succeeded(self, isa: str) -> list[str]:
         """Names of the calls that have a row and of which none has succeeded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fuzz import layout
 
@@ -43,6 +43,14 @@ def number(rng: random.Random) -> int:
     if kind == 6:
         return -rng.choice((1, 2, 3, 4, 8, 100, 4096, 1 << 31)) & WORD
     return rng.getrandbits(64)
+
+
+def some_of(flags: Sequence[int], chance: float, rng: random.Random) -> int:
+    """Each of them with that chance."""
+    chosen = 0
+    for flag in flags:
+        chosen |= flag * (rng.random() < chance)
+    return chosen
 
 
 def pointer(rng: random.Random) -> int:
@@ -122,19 +130,9 @@ def _cloning(rng: random.Random) -> bytes:
 def clone_flags(rng: random.Random) -> int:
     """Of a process, a thread, vfork, or any."""
     bits = (
-        0x0010_0000,
-        0x0020_0000,
-        0x0100_0000,
-        0x0008_0000,
-        0x4000,
-        0x8000,
-        0x400,
-        0x200,
-        0x100,
-        0x800,
-        0x1_0000,
+        0x0010_0000, 0x0020_0000, 0x0100_0000, 0x0008_0000, 0x4000, 0x8000, 0x400, 0x200, 0x100, 0x800, 0x1_0000,
         0x1000,
-    )
+    )  # fmt: skip
     kind = rng.choice((17, 17, 0x0001_0F00, 0x0001_0F00, 0x003D_0F00, 0x4111, 0x411, 0x900, rng.getrandbits(33)))
     for _ in range(rng.choice((0, 0, 1, 2))):
         kind ^= rng.choice(bits)
@@ -214,10 +212,9 @@ def _capabilities(rng: random.Random) -> bytes:
 
 
 def open_flags(rng: random.Random) -> int:
-    flags = rng.randrange(4) | rng.choice((0, 0o100, 0o100, 0o300, 0o1100))
-    for bit in (0o2000, 0o4000, 0o200000, 0o400000, 0o40000, 0o10000000, 0o20000000, 0o2000000, 0o4010000):
-        flags |= bit * (rng.random() < 0.06)
-    return flags
+    how = rng.randrange(4) | rng.choice((0, 0o100, 0o100, 0o300, 0o1100))
+    bits = (0o2000, 0o4000, 0o200000, 0o400000, 0o40000, 0o10000000, 0o20000000, 0o2000000, 0o4010000)
+    return how | some_of(bits, 0.06, rng)
 
 
 STRUCTURES: dict[str, Callable[[random.Random], bytes]] = {

@@ -25,19 +25,8 @@ CLONING = ("clone", "clone3", "fork", "vfork")
 # These end the program, or what it needs; the others are as likely as each other.
 RARE = ("exit", "exit_group", "execve", "execveat", "rt_sigreturn", "kill", "tgkill", "tkill", "setrlimit", "prlimit64")
 FAVOURITES = (
-    "mmap",
-    "munmap",
-    "mprotect",
-    "mremap",
-    "futex",
-    "read",
-    "write",
-    "openat",
-    "sendmsg",
-    "recvmsg",
-    "clone",
-    "wait4",
-)
+    "mmap", "munmap", "mprotect", "mremap", "futex", "read", "write", "openat", "sendmsg", "recvmsg", "clone", "wait4",
+)  # fmt: skip
 MOST_OF_ANY_NUMBER = 600
 PERF_EVENT_OPEN = Syscall("perf_event_open", PerfEventOpen.open, 241, 298, table.Support.PARTIAL, "perfcore's")
 SIGALRM = 14

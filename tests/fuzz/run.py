@@ -12,7 +12,6 @@ import resource
 import shutil
 import signal
 import tempfile
-import time
 import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -51,7 +50,7 @@ class Outcome:
     kinds: list[int] = field(default_factory=list)  # numbers of the calls that succeeded at least once
     digest: str = ""  # of all that the guest did and was told, with the times
     host_bytes: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # of CPU time
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +88,19 @@ def make_directory(root: Path) -> Path:
     return inside
 
 
+def make_program(isa: str, seed: int, inside: Path, null: int) -> GuestSettings:
+    """Write it into the directory; how it is to be run there, on `null`, a descriptor of /dev/null."""
+    path = inside / "program"
+    path.write_bytes(RandomProgram(isa, seed, CALLS, str(inside), str(path)).elf())
+    path.chmod(0o755)
+    machine = Machine.of(isa, seed)
+    return GuestSettings(
+        (str(path),), core=machine.core, cwd=str(inside), stdin=null, stdout=null, stderr=null,
+        cpus=machine.cpus, quantum=machine.quantum, schedule_seed=machine.schedule_seed,
+        memory_bytes=MEMORY_BYTES, most_tasks=MOST_TASKS, most_instructions=MOST_INSTRUCTIONS, most_ns=MOST_NS,
+    )  # fmt: skip
+
+
 def run_seed(isa: str, seed: int, base: Path = BASE) -> Outcome:
     """In a child, with directories of its own, which are gone afterwards. Their name is one that a guest may see."""
     root = base / f"fuzz-{isa}-{seed:08}"
@@ -118,7 +130,6 @@ def _remove(root: Path) -> None:
 
 def _in_child(isa: str, seed: int, inside: Path) -> Outcome:
     reading, writing = os.pipe()
-    start = time.monotonic()
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -130,13 +141,13 @@ def _in_child(isa: str, seed: int, inside: Path) -> Outcome:
     os.close(writing)
     with open(reading, "rb") as report:
         text = report.read()
-    _, wait_status = os.waitpid(pid, 0)
+    _, wait_status, usage = os.wait4(pid, 0)
     code = os.waitstatus_to_exitcode(wait_status)
     try:
         outcome = Outcome(**json.loads(text))
     except ValueError:
         outcome = Outcome(problem=f"the emulator ended with {code}: {text.decode(errors='replace')[-6000:]}")
-    outcome.seconds = time.monotonic() - start
+    outcome.seconds = usage.ru_utime + usage.ru_stime
     return outcome
 
 
@@ -161,18 +172,7 @@ def _child(isa: str, seed: int, inside: Path, writing: int) -> int:
 
 def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
     """Run it here, and note what it does; what is wrong with that, or nothing."""
-    program = RandomProgram(isa, seed, CALLS, str(inside), str(inside / "program"))
-    path = inside / "program"
-    path.write_bytes(program.elf())
-    path.chmod(0o755)
-    machine = Machine.of(isa, seed)
-    null = os.open(os.devnull, os.O_RDWR)
-    settings = GuestSettings(
-        (str(path),), core=machine.core, cwd=str(inside), stdin=null, stdout=null, stderr=null,
-        cpus=machine.cpus, quantum=machine.quantum, schedule_seed=machine.schedule_seed,
-        memory_bytes=MEMORY_BYTES, most_tasks=MOST_TASKS, most_instructions=MOST_INSTRUCTIONS, most_ns=MOST_NS,
-    )  # fmt: skip
-    session = Session(settings)
+    session = Session(make_program(isa, seed, inside, os.open(os.devnull, os.O_RDWR)))
     kernel = session.machine.kernel
     said = outcome.said
     kernel.messages = said.append

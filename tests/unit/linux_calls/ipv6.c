@@ -33,42 +33,37 @@ static void names(const char *what, int fd) {
     else printf(" to %d %s\n", size, text(&of));
 }
 
-static int bound(int type, const char *host, int port, int only6) {
-    int six = strchr(host, ':') != NULL, fd = socket(six ? AF_INET6 : AF_INET, type, 0);
+static int is_six(const char *host) { return strchr(host, ':') != NULL; }
+
+static int new_socket(int type, const char *host) { return socket(is_six(host) ? AF_INET6 : AF_INET, type, 0); }
+
+/* What bind or connect makes of the socket, which is closed if that fails. */
+static int attached(int fd, int call(int, const struct sockaddr *, socklen_t), const char *host, int port) {
     struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     struct sockaddr_in to4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-    if (six && only6 >= 0) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only6, sizeof only6);
+    int six = is_six(host);
     inet_pton(six ? AF_INET6 : AF_INET, host, six ? (void *)&to6.sin6_addr : (void *)&to4.sin_addr);
-    int result = six ? bind(fd, (void *)&to6, sizeof to6) : bind(fd, (void *)&to4, sizeof to4);
-    if (result) {
-        int code = errno;
-        close(fd);
-        errno = code;
-        return -1;
-    }
-    return fd;
+    int result = six ? call(fd, (void *)&to6, sizeof to6) : call(fd, (void *)&to4, sizeof to4);
+    if (result == 0) return fd;
+    int code = errno;
+    close(fd);
+    errno = code;
+    return -1;
 }
+
+static int bound(int type, const char *host, int port, int only6) {
+    int fd = new_socket(type, host);
+    if (is_six(host) && only6 >= 0) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only6, sizeof only6);
+    return attached(fd, bind, host, port);
+}
+
+static int connected(int type, const char *host, int port) { return attached(new_socket(type, host), connect, host, port); }
 
 static int port_of(int fd) {
     struct sockaddr_in6 of;
     socklen_t size = sizeof of;
     getsockname(fd, (void *)&of, &size);
     return ntohs(of.sin6_port);
-}
-
-static int connected(int type, const char *host, int port) {
-    int six = strchr(host, ':') != NULL, fd = socket(six ? AF_INET6 : AF_INET, type, 0);
-    struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-    struct sockaddr_in to4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-    inet_pton(six ? AF_INET6 : AF_INET, host, six ? (void *)&to6.sin6_addr : (void *)&to4.sin_addr);
-    int result = six ? connect(fd, (void *)&to6, sizeof to6) : connect(fd, (void *)&to4, sizeof to4);
-    if (result) {
-        int code = errno;
-        close(fd);
-        errno = code;
-        return -1;
-    }
-    return fd;
 }
 
 static void exchange(const char *name, int listener, const char *host, int port) {

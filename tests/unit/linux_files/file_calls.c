@@ -1,14 +1,10 @@
 // Prints the result of every file syscall it makes, so that two kernels can be compared. Argument: a name unique to the
 // run. Only what Linux documents, and what does not depend on the host, is in here.
-#define _GNU_SOURCE
+#include "../linux_calls/show.h"
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -20,14 +16,6 @@
 #include <sys/statfs.h>
 #include <sys/uio.h>
 #include <termios.h>
-#include <unistd.h>
-
-#define SHOW(expression)                                                                 \
-    do {                                                                                 \
-        errno = 0;                                                                       \
-        long result = (long)(expression);                                                \
-        printf("%s = %ld %s\n", #expression, result, result < 0 ? strerror(errno) : ""); \
-    } while (0)
 
 static char b[4096], big[70000];
 static struct stat st;

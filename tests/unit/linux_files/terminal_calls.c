@@ -1,25 +1,12 @@
 // Prints what pseudo-terminals do with what is typed and written, and with sessions, so that two kernels can be compared.
-#define _GNU_SOURCE
-#include <errno.h>
+#include "../linux_calls/show.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
-
-#define SHOW(expression)                                                                 \
-    do {                                                                                 \
-        errno = 0;                                                                       \
-        long result = (long)(expression);                                                \
-        printf("%s = %ld %s\n", #expression, result, result < 0 ? strerror(errno) : ""); \
-        fflush(stdout);                                                                  \
-    } while (0)
 
 static int master, slave;
 static char name[64];

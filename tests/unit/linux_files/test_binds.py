@@ -112,12 +112,12 @@ def test_isolated_there_is_nothing_but_what_is_bound_and_the_machines_own(make_g
 
 
 def test_a_root_that_is_bound_hides_the_hosts(make_guest, host):
-    binds = [Bind(str(host / "root"), "/"), Bind(str(host / "work"), "/bin/work", True)]
+    binds = [Bind(str(host / "root"), "/"), Bind(str(host / "work"), "/bin/mine", True)]
     guest = AtRoot(make_guest(binds=binds))
     assert guest.read("/etc/release") == b"root's"
     assert guest.read("/bin/tool") == b"tool"
-    assert guest.names("/usr/bin") == ["tool", "work"]
-    guest.open("/usr/bin/work/new", O_WRONLY | O_CREAT)
+    assert guest.names("/usr/bin") == ["mine", "tool"]
+    guest.open("/usr/bin/mine/new", O_WRONLY | O_CREAT)
     assert (host / "work" / "new").exists()
     assert refused(lambda: guest.read("/etc/passwd")) == ENOENT
     assert refused(lambda: guest.read("/proc/cpuinfo")) == ENOENT  # the machine's, which this test has not filled

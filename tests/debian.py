@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # by ISA
 LISTS_VALID_SECONDS = 24 * 3600
 FETCH_TIMEOUT_SECONDS = 600
 TOOLS = ("apt-get", "dpkg-deb")

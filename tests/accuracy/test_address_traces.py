@@ -16,6 +16,7 @@ import access_hook
 import reference
 import require
 from conformance.equal_start import make_machine, start
+from debian import ARCHITECTURES
 from emulator._native import Core
 from emulator.core_file import load_core
 from emulator.linux.program import Program
@@ -56,7 +57,6 @@ BUSYBOX = {
     "sh": ("sh", "-c", "i=0; s=0; while [ $i -lt 8 ]; do s=$((s + i * i)); i=$((i + 1)); done; echo $s"),
     "expr": ("expr", "17", "*", "3"),
 }
-DEBIAN = {"aarch64": "arm64", "x86_64": "amd64"}
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LC_ALL": "C",
@@ -155,5 +155,5 @@ def test_a_freestanding_program(name: str, isa: str, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name", BUSYBOX)
 def test_debians_busybox(name: str, isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = require.debian_tree(DEBIAN[isa], "busybox-static") / "bin/busybox"
+    path = require.debian_tree(ARCHITECTURES[isa], "busybox-static") / "bin/busybox"
     compare(run_both(isa, path, BUSYBOX[name], tmp_path, monkeypatch))

@@ -19,7 +19,6 @@ from emulator.sysregs import SysReg
 
 GUESTS = Path(__file__).resolve().parents[2] / "guest_programs"
 ISAS = ("aarch64", "x86_64")
-DEBIAN_ARCHITECTURE = {"aarch64": "arm64", "x86_64": "amd64"}
 PACKAGES = ("gzip", "lua5.4", "sqlite3")
 
 LUA = """
@@ -57,7 +56,7 @@ def guest_program(name: str, isa: str, argument: str) -> Workload:
 
 
 def debian_program(name: str, isa: str, *arguments: str) -> Workload:
-    root = str(debian.unpacked(DEBIAN_ARCHITECTURE[isa], *PACKAGES))
+    root = str(debian.unpacked(debian.ARCHITECTURES[isa], *PACKAGES))
     program = "/bin/gzip" if name == "gzip" else f"/usr/bin/{name}"
     return Workload(name, isa, (root + program, *arguments), root)
 

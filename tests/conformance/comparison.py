@@ -12,9 +12,10 @@ import pytest
 
 import reference
 import require
-from conformance.corpus import ARCHITECTURES, ENVIRONMENT, Case, differences, write_files
+from conformance.corpus import ENVIRONMENT, Case, differences, write_files
 from conformance.equal_start import make_machine, start, surroundings
 from conformance.functions import by_function
+from debian import ARCHITECTURES
 from emulator.linux.mapping import Mapping
 from emulator.linux.program import Program
 from emulator.linux.task import Task

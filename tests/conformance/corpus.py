@@ -10,8 +10,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from debian import ARCHITECTURES
+
 TABLE = Path(__file__).with_name("corpus.toml")
-ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # Debian's names
 CHANGED_S = 1_600_000_000  # when all files changed, seconds since 1970
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",

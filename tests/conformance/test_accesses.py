@@ -13,6 +13,7 @@ import pytest
 import require
 from bench import workloads
 from conformance import corpus
+from debian import ARCHITECTURES
 from emulator import cpu
 from emulator._native import AccessWitness, AddressSpace, Core
 from perfemu import api
@@ -63,7 +64,7 @@ def witnessed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("case", few_cases(), ids=str)
 def test_models_hear_of_each_access_of_a_real_program(case: corpus.Case, tmp_path: Path) -> None:
-    tree = require.debian_tree(corpus.ARCHITECTURES[case.isa], case.package)
+    tree = require.debian_tree(ARCHITECTURES[case.isa], case.package)
     directory = tmp_path / "files"
     corpus.write_files(directory)
     api.run(
@@ -112,5 +113,5 @@ def test_models_hear_of_each_access_of_a_benchmark(name: str, isa: str, tmp_path
 @pytest.mark.parametrize("isa", workloads.ISAS)
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_models_hear_of_each_access_of_debians_benchmarks(name: str, isa: str, tmp_path: Path) -> None:
-    require.debian_tree(workloads.DEBIAN_ARCHITECTURE[isa], *workloads.PACKAGES)
+    require.debian_tree(ARCHITECTURES[isa], *workloads.PACKAGES)
     run_workload(workloads.debian_program(name, isa, *ARGUMENTS[name]), tmp_path)

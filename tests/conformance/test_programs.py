@@ -12,7 +12,8 @@ import pytest
 
 import require
 from conformance.comparison import compare
-from conformance.corpus import ARCHITECTURES, Case, cases
+from conformance.corpus import Case, cases
+from debian import ARCHITECTURES
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import require
-from conformance.corpus import ARCHITECTURES
+from debian import ARCHITECTURES
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe

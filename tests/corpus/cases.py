@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.corpus import ARCHITECTURES
+from debian import ARCHITECTURES
 
 TABLES = Path(__file__).with_name("programs")
 TIMEOUT_S = 180

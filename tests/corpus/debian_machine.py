@@ -13,7 +13,7 @@ from pathlib import Path
 
 import debian
 import require
-from conformance.corpus import ARCHITECTURES
+from debian import ARCHITECTURES
 from reference import CPU, QEMU
 
 CONFIGURED = "configured-3"  # another number when `_configure` does something else

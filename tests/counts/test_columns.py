@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import require
+from debian import ARCHITECTURES
 from emulator.core_file import CoreFile, load_core
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
@@ -101,8 +102,7 @@ FORKS = 'for i in 1 2 3; do seq 60 | sort -r | md5sum & x=$(echo $i | sed "s/./<
 @pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
 def test_processes_in_turn_count_so_too(isa: str, core: str) -> None:
     """What a block accessed is heard before another address space comes."""
-    architecture = {"aarch64": "arm64", "x86_64": "amd64"}[isa]
-    path = str(require.debian_tree(architecture, "busybox-static") / "bin/busybox")
+    path = str(require.debian_tree(ARCHITECTURES[isa], "busybox-static") / "bin/busybox")
 
     def run(one_by_one: bool) -> dict[str, int]:
         machine = Machine(MachineConfig(isa, core=changed(core)))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import require
+from debian import ARCHITECTURES
 from end_to_end.command import ENVIRONMENT, PERFEMU, STARTED_S, TIMEOUT_S, cpu_seconds, sleeps
 
 PAUSE_S = 0.05  # between two looks at the emulator
@@ -56,7 +57,7 @@ class Typist:
             held = held + 1 if reached() else 0
 
 
-@pytest.fixture(params=["amd64", "arm64"])
+@pytest.fixture(params=ARCHITECTURES.values())
 def typist(request: pytest.FixtureRequest) -> Iterator[Typist]:
     shell = require.debian_tree(request.param, "busybox-static") / "bin/busybox"
     pid, controller = pty.fork()

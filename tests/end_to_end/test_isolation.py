@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import require
+from debian import ARCHITECTURES
 from end_to_end.assembled import exits, program
 from end_to_end.command import complaint, perfemu
 
-ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 SCRIPT = "pwd; cat input; echo new > output; ls /etc/passwd; ls -d /tmp/*; echo x > /etc/new"
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import require
+from debian import ARCHITECTURES
 from end_to_end.command import perfemu
 
-TREES = {"x86_64": "amd64", "aarch64": "arm64"}
 PACKAGES = ("hwloc-nox", "util-linux", "libc-bin", "coreutils", "python3-minimal")
 CORES = [
     ("x86_64", "skylake"),
@@ -22,7 +22,7 @@ CORES = [
 
 
 def ask(isa: str, core: str, cpus: int, program: str, *arguments: str) -> str:
-    tree = require.debian_tree(TREES[isa], *PACKAGES)
+    tree = require.debian_tree(ARCHITECTURES[isa], *PACKAGES)
     done = perfemu(
         "run", "--core", core, "--cpus", str(cpus), "--sysroot", str(tree), "--env", "PYTHONDONTWRITEBYTECODE=1", "--",
         str(tree / "usr/bin" / program), *arguments,
@@ -74,7 +74,7 @@ def test_lstopo_draws_the_caches_of_the_core_file(isa: str, core: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("isa", TREES)
+@pytest.mark.parametrize("isa", ARCHITECTURES)
 def test_everybody_counts_the_same_cpus(isa: str) -> None:
     assert ask(isa, "ideal", 5, "nproc") == "5\n"
     assert ask(isa, "ideal", 5, "getconf", "_NPROCESSORS_ONLN") == "5\n"

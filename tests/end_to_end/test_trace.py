@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import require
+from debian import ARCHITECTURES
 from end_to_end.assembled import exits, program
 from end_to_end.command import complaint, perfemu
 from perfemu.session import GuestSettings, Session
 from perfemu.tracing.selection import Selection
 from perfemu.tracing.tracer import Style, Tracer
 
-BUSYBOX_PACKAGES = {"x86_64": "amd64", "aarch64": "arm64"}
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/", "LC_ALL": "C", "TERM": "dumb"}  # docs/guests.md
 
 # What may differ: addresses, random bytes, ids, and the kernel's name.
@@ -32,7 +32,7 @@ MASKS = (
 
 
 def busybox(isa: str) -> str:
-    return str(require.debian_tree(BUSYBOX_PACKAGES[isa], "busybox-static") / "bin" / "busybox")
+    return str(require.debian_tree(ARCHITECTURES[isa], "busybox-static") / "bin" / "busybox")
 
 
 VDSO = ("time(", "clock_gettime(", "gettimeofday(")  # no system calls where the kernel's own page answers them
@@ -112,7 +112,7 @@ def test_lines_are_those_of_strace(name: str, tmp_path: Path) -> None:
     assert len(same) > 25
 
 
-@pytest.mark.parametrize("isa", BUSYBOX_PACKAGES)
+@pytest.mark.parametrize("isa", ARCHITECTURES)
 def test_lines_of_both_isas(isa: str, tmp_path: Path) -> None:
     """Flags whose values differ between the ISAs have the same names."""
     argv = [busybox(isa), "sh", "-c", "ls -d /usr > out; sleep 0.01; :"]

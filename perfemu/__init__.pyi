@@ -2,6 +2,7 @@
 
 from perfemu.api import EventReport as EventReport
 from perfemu.api import EventSyntaxError as EventSyntaxError
+from perfemu.api import NamedCounts as NamedCounts
 from perfemu.api import PerfemuError as PerfemuError
 from perfemu.api import Recording as Recording
 from perfemu.api import ReportResult as ReportResult

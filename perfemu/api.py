@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import IO
 
 from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
@@ -19,11 +20,13 @@ from perfemu.environment import DEFAULT_ENVIRONMENT
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.interruption import Interrupted
+from perfemu.namespace import make_namespace
 from perfemu.profile.keys import DEFAULT_KEYS, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
 from perfemu.recording import record as record_to_file
 from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow, open_profile, read_profile
+from perfemu.scope import scope_of_cpus, scope_of_stat
 from perfemu.session import GuestSettings, Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.text import text_report
@@ -32,6 +35,7 @@ from perfemu.symbols.finder import build_id_of
 __all__ = [
     "EventReport",
     "EventSyntaxError",
+    "NamedCounts",
     "PerfemuError",
     "Recording",
     "ReportResult",
@@ -60,14 +64,10 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class StatResult:
+class NamedCounts:
     """Counts by the events' names, with or without the ``:u`` that perf prints: ``result["instructions"]``."""
 
     counts: Counts
-    exit_status: int
-    signal: int | None
-    stdout: bytes | None
-    stderr: bytes | None
 
     def __getitem__(self, name: str) -> int:
         """The count; the mean of several runs, rounded. KeyError says why where there is no number."""
@@ -85,6 +85,21 @@ class StatResult:
     def items(self) -> Iterator[tuple[str, int]]:
         """(name as perf prints it, count) of all that were counted."""
         return ((row.name, round(row.spread.mean)) for row in self.counts if row.absence is None)
+
+
+@dataclass(frozen=True, slots=True)
+class StatResult(NamedCounts):
+    """All that was counted, and how the program ended."""
+
+    exit_status: int
+    signal: int | None
+    stdout: bytes | None
+    stderr: bytes | None
+
+    @property
+    def parts(self) -> Mapping[str, NamedCounts]:
+        """What each CPU or thread counted, if that was wanted, by perf's names: ``CPU0``, ``comm-1000``."""
+        return {part.label.field: NamedCounts(part.counts) for part in self.counts.parts}
 
     @property
     def elapsed_ns(self) -> int:
@@ -127,6 +142,8 @@ def run(
     sysroot: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
+    binds: Iterable[str] = (),
+    isolate: bool = False,
     cwd: str | os.PathLike[str] | None = None,
     cpus: int = 1,
     quantum: int = QUANTUM_CYCLES,
@@ -137,11 +154,15 @@ def run(
     """Run a program to its end.
 
     `core` is a name or a core file, None the ISA's default; `core_changes` are as --set takes them: "l1d.size=64KiB".
-    `cpus`, `quantum` (cycles) and `seed` are --cpus, --quantum and --seed.
-    `environment` replaces the guest's small default. `input` is its standard input (yours, if not given). With
-    `capture` its output is in the result, not on your terminal. Raises PerfemuError if the program cannot be started.
+    `cpus`, `quantum` (cycles) and `seed` are --cpus, --quantum and --seed. `binds` are as --bind takes them:
+    "data:/data:rw"; `isolate` is --isolate. `cwd` is a directory of the host; where the guest does not find it, it
+    begins in /. `environment` replaces the guest's small default. `input` is its standard input (yours, if not given).
+    With `capture` its output is in the result, not on your terminal. Raises PerfemuError if the program cannot be
+    started, UsageError for what cannot be.
     """
-    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd, cpus, quantum, seed)
+    settings = _settings(
+        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed
+    )
     with _Streams(input, capture) as streams:
         session = Session(streams.connect(settings))
         ending = session.run()
@@ -162,12 +183,18 @@ def stat(
     events: Iterable[str] | None = None,
     *,
     repeat: int = 1,
+    all_cpus: bool = False,
+    cpu_list: str | None = None,
+    per_cpu: bool = False,
+    per_thread: bool = False,
     counters: int | None = None,
     core: str | os.PathLike[str] | None = None,
     core_changes: Iterable[str] = (),
     sysroot: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
+    binds: Iterable[str] = (),
+    isolate: bool = False,
     cwd: str | os.PathLike[str] | None = None,
     cpus: int = 1,
     quantum: int = QUANTUM_CYCLES,
@@ -177,17 +204,22 @@ def stat(
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
-    `repeat` and `counters` are -r and --counters. Raises EventSyntaxError for an unknown event. For the rest see `run`.
+    `repeat` and `counters` are -r and --counters, `all_cpus`, `cpu_list`, `per_cpu` and `per_thread` -a, -C, -A and
+    --per-thread. Raises EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
-    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd, cpus, quantum, seed)
+    settings = _settings(
+        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed
+    )
     settings = replace(settings, counters=counters)
+    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, cpus)
     with _Streams(input, capture) as streams:
         counted = count(
             streams.connect(settings),
-            default_events if events is None else events,
+            partial(default_events, scope=scope) if events is None else events,
             runs=repeat,
+            scope=scope,
             after_run=lambda _: streams.rewind(),
         )
         stdout, stderr = streams.output()
@@ -203,12 +235,16 @@ def record(
     period: int | None = None,
     frequency_hz: int = 4000,
     callchains: bool = False,
+    all_cpus: bool = False,
+    cpu_list: str | None = None,
     counters: int | None = None,
     core: str | os.PathLike[str] | None = None,
     core_changes: Iterable[str] = (),
     sysroot: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
     writable_paths: Iterable[str | os.PathLike[str]] = (),
+    binds: Iterable[str] = (),
+    isolate: bool = False,
     cwd: str | os.PathLike[str] | None = None,
     cpus: int = 1,
     quantum: int = QUANTUM_CYCLES,
@@ -218,9 +254,12 @@ def record(
 ) -> Recording:
     """Run a program and write its profile to `output`, a perf.data file.
 
-    There is a sample every `period` events, or else `frequency_hz` in a second. For the rest see `run` and `stat`.
+    There is a sample every `period` events, or else `frequency_hz` in a second. `all_cpus` and `cpu_list` are -a and
+    -C. For the rest see `run` and `stat`.
     """
-    settings = _settings(argv, core, core_changes, sysroot, environment, writable_paths, cwd, cpus, quantum, seed)
+    settings = _settings(
+        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed
+    )
     settings = replace(settings, counters=counters)
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
     path = os.fspath(output)
@@ -232,6 +271,7 @@ def record(
             path,
             command_line=("perfemu", "record", *settings.argv),
             build_id_of=build_id_of,
+            scope=scope_of_cpus(all_cpus, cpu_list, cpus),
         )
         stdout, stderr = streams.output()
     ending = _ended(recorded.ending, recorded.interrupted_by)
@@ -272,6 +312,8 @@ def _settings(
     core: str | os.PathLike[str] | None,
     core_changes: Iterable[str],
     sysroot: str | os.PathLike[str] | None,
+    binds: Iterable[str],
+    isolate: bool,
     environment: Mapping[str, str] | None,
     writable_paths: Iterable[str | os.PathLike[str]],
     cwd: str | os.PathLike[str] | None,
@@ -281,18 +323,24 @@ def _settings(
 ) -> GuestSettings:
     if isinstance(argv, str) or not argv:
         raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
+    if isinstance(binds, str):
+        raise ValueError(f"binds={binds!r}: a sequence of them")
     if not 1 <= cpus <= MOST_CPUS:
         raise ValueError(f"cpus={cpus}: 1 to {MOST_CPUS}")
     if quantum < 1:
         raise ValueError(f"quantum={quantum}: at least one cycle")
+    writable = tuple(os.path.abspath(path) for path in writable_paths)
+    space = make_namespace(None if sysroot is None else os.path.abspath(sysroot), binds, isolate, writable)
     return GuestSettings(
         argv=tuple(os.fspath(argument) for argument in argv),
         core=None if core is None else os.fspath(core),
         core_changes=tuple(core_changes),
-        sysroot=None if sysroot is None else os.path.abspath(sysroot),
-        writable_paths=tuple(os.path.abspath(path) for path in writable_paths),
+        sysroot=space.sysroot,
+        binds=space.binds,
+        isolated=space.isolated,
+        writable_paths=writable,
         environment=DEFAULT_ENVIRONMENT if environment is None else tuple(environment.items()),
-        cwd=os.path.abspath(cwd) if cwd is not None else os.getcwd(),
+        cwd=space.guest_directory(os.path.abspath(cwd) if cwd is not None else os.getcwd()),
         cpus=cpus,
         quantum=quantum,
         schedule_seed=seed,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from emulator.linux.binds import Bind, by_depth
@@ -108,12 +108,22 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def make_namespace(sysroot: str | None, binds: Sequence[Bind], isolated: bool) -> Namespace:
-    """A namespace whose binds are where the guest's symbolic links say. Raises UsageError."""
-    if sysroot is not None and (isolated or any(bind.guest == "/" for bind in binds)):
+def make_namespace(
+    sysroot: str | None, binds: Iterable[str], isolate: bool, writable_paths: Sequence[str]
+) -> Namespace:
+    """What --sysroot, --bind, --isolate and --rw mean together. Raises UsageError.
+
+    Binds are where the guest's symbolic links say.
+    """
+    parsed = [parse_bind(text) for text in binds]
+    isolated = isolate or any(bind.guest == "/" for bind in parsed)
+    if isolated and writable_paths:
+        path = writable_paths[0]
+        raise UsageError(f"--rw {path}: only what is bound is there; --bind {path}:rw")
+    if isolated and sysroot is not None:
         raise UsageError(f"--sysroot {sysroot}: only what is bound is there; --bind {sysroot}:/ makes it the root")
     space = Namespace(isolated=isolated)
-    for bind in by_depth(binds):
+    for bind in by_depth(parsed):
         guest = real_path(bind.guest, space) or bind.guest
         if any(bind.guest != "/" and guest == other.guest for other in space.binds):
             raise UsageError(f"--bind {bind.host}:{bind.guest}: {guest} is bound twice")

@@ -25,6 +25,7 @@ from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.machine_features import machine_features
+from perfemu.namespace import Namespace
 from perfemu.progress import Progress
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import GuestSettings, Session, cannot_know
@@ -33,6 +34,7 @@ DEFAULT_EVENTS = ("cycles",)
 RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
 
 BuildIdOf = Callable[[str], bytes]
+"""From a file of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ def record(
         interruption.hold()  # a second signal does not hurry the end
         drain.now()
         if build_id_of is not None:
-            features.build_ids = _build_ids(writer.mapped_files, build_id_of)
+            features.build_ids = _build_ids(writer.mapped_files, settings.space, build_id_of)
         writer.close()
         size_bytes = os.path.getsize(output) if isinstance(output, str) else writer.data_bytes
         never_counted = tuple(
@@ -223,6 +225,7 @@ def _discard(writer: PerfDataWriter, output: str | BinaryIO) -> None:
             os.unlink(output)
 
 
-def _build_ids(paths: Sequence[str], build_id_of: BuildIdOf) -> tuple[BuildId, ...]:
-    found = ((path, build_id_of(path)) for path in paths)
+def _build_ids(paths: Sequence[str], space: Namespace, build_id_of: BuildIdOf) -> tuple[BuildId, ...]:
+    """Of the files that the guest had at these paths."""
+    found = ((path, build_id_of(space.on_host(path) or "")) for path in paths)
     return tuple(BuildId(path, build_id) for path, build_id in found if build_id)

@@ -40,6 +40,19 @@ def scope_of_cpus(all_cpus: bool, cpu_list: str | None, cpus: int, split: Split 
     return Scope(split=split)
 
 
+def scope_of_stat(all_cpus: bool, cpu_list: str | None, per_cpu: bool, per_thread: bool, cpus: int) -> Scope:
+    """What -a, -C LIST, -A and --per-thread mean together. Raises UsageError."""
+    if per_cpu and per_thread:
+        raise UsageError("stat: -A and --per-thread exclude each other")
+    if per_cpu and not all_cpus and cpu_list is None:
+        raise UsageError("stat -A: counts of each CPU want -a or -C")
+    if per_thread and cpu_list is not None:
+        raise UsageError("stat: --per-thread and -C exclude each other")
+    if per_thread:  # with -a as without: all threads there are belong to the program
+        return Scope(split=Split.THREADS)
+    return scope_of_cpus(all_cpus, cpu_list, cpus, Split.CPUS if per_cpu else Split.NOTHING)
+
+
 def _parse(text: str, cpus: int) -> tuple[int, ...]:
     """``0,2-3``. UsageError for what is no list, or not there."""
     found: set[int] = set()

@@ -18,7 +18,7 @@ from perfemu.cores import core, default_cores
 from perfemu.ending import Ending
 from perfemu.environment import guest_environment
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.namespace import Namespace, make_namespace, parse_bind
+from perfemu.namespace import make_namespace
 from perfemu.session import GuestSettings
 
 LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
@@ -198,8 +198,8 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
     for path in options.rw:
         if not os.path.exists(path):
             raise UsageError(f"--rw {path}: no such file or directory")
-    space = _namespace(options)
-    directory = _current_directory()
+    sysroot = None if options.sysroot is None else os.path.abspath(options.sysroot)
+    space = make_namespace(sysroot, options.bind, options.isolate, options.rw)
     stdin, stdout, stderr = options.descriptors
     return GuestSettings(
         argv=tuple(program),
@@ -211,7 +211,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         writable_paths=tuple(os.path.abspath(path) for path in options.rw),
         environment=guest_environment(options.env, os.environ, options.inherit_env),
         counters=getattr(options, "counters", None),
-        cwd=directory if space.is_plain else space.guest_directory(directory),
+        cwd=space.guest_directory(_current_directory()),
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -225,15 +225,6 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,
     )
-
-
-def _namespace(options: argparse.Namespace) -> Namespace:
-    binds = [parse_bind(text) for text in options.bind]
-    isolated = options.isolate or any(bind.guest == "/" for bind in binds)
-    if isolated and options.rw:
-        raise UsageError(f"--rw {options.rw[0]}: only what is bound is there; --bind {options.rw[0]}:rw")
-    sysroot = None if options.sysroot is None else os.path.abspath(options.sysroot)
-    return make_namespace(sysroot, binds, isolated)
 
 
 def _current_directory() -> str:

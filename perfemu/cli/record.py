@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
         sampling,
         output,
         command_line=("perfemu", *options.command_line),
-        build_id_of=lambda path: build_id_of(settings.space.on_host(path) or ""),
+        build_id_of=build_id_of,
         scope=scope_of_cpus(options.all_cpus, options.cpu, settings.cpus),
         progress=sys.stderr,
     )

@@ -15,7 +15,7 @@ from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.interruption import die_of
-from perfemu.scope import Scope, Split, scope_of_cpus
+from perfemu.scope import Scope, scope_of_stat
 from perfemu.session import Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("stat --append: wants -o FILE to append to")
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
-    scope = _scope(options, settings.cpus)
+    scope = scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, settings.cpus)
     with _output(options) as stream:
         counted = count(
             settings,
@@ -114,18 +114,6 @@ def run(options: argparse.Namespace) -> int:
     if counted.interrupted_by is not None or counted.ending is None:
         die_of(counted.interrupted_by or 0)
     return counted.ending.exit_status
-
-
-def _scope(options: argparse.Namespace, cpus: int) -> Scope:
-    if options.no_aggr and options.per_thread:
-        raise UsageError("stat: -A and --per-thread exclude each other")
-    if options.no_aggr and not options.all_cpus and options.cpu is None:
-        raise UsageError("stat -A: counts of each CPU want -a or -C")
-    if options.per_thread and options.cpu is not None:
-        raise UsageError("stat: --per-thread and -C exclude each other")
-    if options.per_thread:  # with -a as without: all threads there are belong to the program
-        return Scope(split=Split.THREADS)
-    return scope_of_cpus(options.all_cpus, options.cpu, cpus, Split.CPUS if options.no_aggr else Split.NOTHING)
 
 
 def _events(options: argparse.Namespace, scope: Scope) -> Sequence[str] | ChooseEvents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from end_to_end.command import complaint, perfemu
 from end_to_end.test_following_tasks import CHILD
 from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
 from guests import ISAS
-from perfemu.api import report
+from perfemu.api import report, stat
+from perfemu.errors import UsageError
 from real_perf import RealPerf
 
 TASKS = range(1000, 1005)
@@ -44,6 +46,46 @@ def test_what_all_cpus_execute_is_what_the_program_executes(forks: tuple[str, Pa
     assert sum(int(row[1]) for row in rows) == INSTRUCTIONS[isa]
     (last,) = counts(path, *event, "-C", str(int(schedule[1]) - 1))
     assert last[0] == rows[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("options", "keywords"),
+    [
+        (("-a",), {"all_cpus": True}),
+        (("-a", "-A"), {"all_cpus": True, "per_cpu": True}),
+        (("-C", "0,2-3"), {"cpu_list": "0,2-3"}),
+        (("-C", "2", "-A"), {"cpu_list": "2", "per_cpu": True}),
+        (("--per-thread",), {"per_thread": True}),
+        (("-A", "--per-thread"), {"per_cpu": True, "per_thread": True}),
+        (("-A",), {"per_cpu": True}),
+        (("-C", "1", "--per-thread"), {"cpu_list": "1", "per_thread": True}),
+        (("-C", "4"), {"cpu_list": "4"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_python_gets_what_the_command_prints(
+    forks: tuple[str, Path], options: tuple[str, ...], keywords: dict[str, Any]
+) -> None:
+    path = str(forks[1])
+    done = perfemu("stat", *options, "--cpus", "4", path)
+    try:
+        printed = str(stat([path], core="ideal", cpus=4, cwd="/", **keywords))
+    except UsageError as error:
+        printed = f"perfemu: {error.message}\n"
+    assert done.stderr.decode() == printed
+
+
+def test_python_finds_the_counts_of_each_cpu_and_thread(forks: tuple[str, Path]) -> None:
+    isa, path = forks
+    by_thread = stat([path], ["instructions"], core="ideal", cpus=4, per_thread=True)
+    own = INSTRUCTIONS[isa] - 4 * CHILD[isa]
+    expected = {"forks-1000": own, **{f"forks-{task}": CHILD[isa] for task in TASKS[1:]}}
+    assert {name: part["instructions"] for name, part in by_thread.parts.items()} == expected
+    by_cpu = stat([path], ["instructions"], core="ideal", cpus=4, all_cpus=True, per_cpu=True)
+    assert list(by_cpu.parts) == ["CPU0", "CPU1", "CPU2", "CPU3"]
+    assert by_thread["instructions"] == by_cpu["instructions"] == INSTRUCTIONS[isa]
+    assert sum(part["instructions"] for part in by_cpu.parts.values()) == INSTRUCTIONS[isa]
+    assert stat([path], ["instructions"], core="ideal").parts == {}
 
 
 @pytest.mark.parametrize("cpus", ["1", "4"])

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 import perfemu
 import require
 from guests import DIRECTORY, ISAS
+from perfcore.perfdata.reader import open_perf_data
 from perfemu import api
+from perfemu.symbols.finder import build_id_of
 
 ROOT = DIRECTORY.parent
 LOOP = {isa: DIRECTORY / "loop_1k" / f"{isa}.elf" for isa in ISAS}
@@ -102,6 +105,53 @@ def test_program_finds_the_cpus_it_was_given(tmp_path: Path) -> None:
     )
     assert recording.stdout == b"4\n"
     assert {sample.cpu for _, sample in recording.samples()} == {0}
+
+
+def test_profiles_of_cpus(tmp_path: Path) -> None:
+    def recorded(**scope: object) -> list[int]:
+        recording = perfemu.record(
+            [LOOP["x86_64"]], ["instructions"], period=500, core="ideal", cpus=2, output=tmp_path / "data", **scope
+        )  # type: ignore[arg-type]
+        return [sample.cpu for _, sample in recording.samples()]
+
+    assert recorded(all_cpus=True) == recorded(cpu_list="0") == [0] * 4  # floor(2004 / 500)
+    assert recorded(cpu_list="1") == []
+    with pytest.raises(perfemu.UsageError, match="there is no CPU 2"):
+        recorded(cpu_list="2")
+
+
+def test_a_guest_sees_what_is_bound(tmp_path: Path) -> None:
+    busybox = require.command("busybox", package="busybox-static")
+    shutil.copy(busybox, tmp_path / "busybox")
+    script = "pwd; echo x > made; echo *; cat /etc/passwd || echo none"
+    seen = {"binds": [f"{tmp_path}:/mine:rw"], "isolate": True, "core": "ideal"}
+    result = perfemu.run(["./busybox", "sh", "-c", script], cwd=tmp_path, capture=True, **seen)
+    assert result.stdout == b"/mine\nbusybox made\nnone\n"
+    assert (tmp_path / "made").read_text() == "x\n"
+    assert perfemu.run(["/mine/busybox", "pwd"], cwd="/usr", capture=True, **seen).stdout == b"/\n"
+    counted = perfemu.stat(["/mine/busybox", "true"], ["instructions"], **seen)
+    recording = perfemu.record(
+        ["/mine/busybox", "true"], ["instructions"], period=1000, output=tmp_path / "data", **seen
+    )
+    assert recording.sample_count == counted["instructions"] // 1000
+    with open_perf_data(recording.path) as file:
+        assert {(id.path, id.build_id) for id in file.features.build_ids} == {("/mine/busybox", build_id_of(busybox))}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "right"),
+    [
+        ({"binds": ["/nowhere:/x"]}, perfemu.UsageError, "--bind /nowhere:/x: /nowhere: no such file"),
+        ({"binds": ["/usr:/"], "writable_paths": ["/usr"]}, perfemu.UsageError, "--rw /usr: only what is bound"),
+        ({"isolate": True, "sysroot": "/usr"}, perfemu.UsageError, "--sysroot /usr: only what is bound"),
+        ({"isolate": True}, perfemu.PerfemuError, "no such file"),
+        ({"binds": "/usr:/"}, ValueError, "a sequence of them"),
+    ],
+)
+def test_what_cannot_be_bound_is_named(wrong: dict[str, object], error: type[Exception], right: str) -> None:
+    for command in (perfemu.run, perfemu.stat, perfemu.record):
+        with pytest.raises(error, match=right):
+            command([LOOP["x86_64"]], **wrong)
 
 
 @pytest.mark.parametrize(

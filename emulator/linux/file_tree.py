@@ -208,8 +208,8 @@ class FileTree:
 
     def register_late(self, path: str, rows: Rows) -> None:
         """A directory of /proc, /sys or /dev whose files are made when somebody first looks into it."""
-        _, top, below = path.split("/", 2)
-        {"proc": self.proc, "sys": self.sys, "dev": self.dev}[top].add_late(below, rows)
+        tree, below = self._virtual(path)
+        tree.add_late(below, rows)
 
     def register_directory(self, path: str) -> None:
         """A directory of /proc, /sys or /dev, which may stay empty."""

@@ -17,13 +17,11 @@ from emulator.linux.signal import SIGTTIN
 class Controlling(Protocol):
     """A terminal that a session may have."""
 
+    session: int
+    foreground: int  # process group
+
     @property
     def path(self) -> str: ...
-    @property
-    def session(self) -> int: ...
-    @property
-    def foreground(self) -> int:
-        """Process group."""
 
 
 class Processes(Protocol):
@@ -36,6 +34,12 @@ class Processes(Protocol):
 
     def check_background(self, terminal: Controlling, signal: int) -> None:
         """A caller that is not in the foreground gets `signal`, and its call starts again later."""
+
+    def check_controls(self, terminal: Controlling) -> None:
+        """ENOTTY for a caller of a session whose terminal it is not."""
+
+    def set_foreground(self, terminal: Controlling, group: int) -> None:
+        """... to a group of the terminal's session."""
 
 
 class Calls(Protocol):
@@ -95,10 +99,24 @@ class Console:
     # ---- from the guest
 
     def check_reader(self) -> None:
-        """Before a task reads the terminal. Raises as `check_background`, unless nobody is in the foreground."""
+        """Before a task reads the terminal. Raises as `check_background`."""
         self.in_dialogue = True
+        self.check_background(SIGTTIN)
+
+    def check_background(self, signal: int) -> None:
+        """Raises as ``Processes.check_background``, unless nobody is in the foreground."""
         if self._processes is not None and self._processes.members(self.foreground):
-            self._processes.check_background(self, SIGTTIN)
+            self._processes.check_background(self, signal)
+
+    def check_controls(self) -> None:
+        """Raises as ``Processes.check_controls``."""
+        if self._processes is not None:
+            self._processes.check_controls(self)
+
+    def set_foreground(self, group: int) -> None:
+        """Raises as ``Processes.set_foreground``."""
+        assert self._processes is not None, "there is no machine"
+        self._processes.set_foreground(self, group)
 
     def wait_for_input(self, descriptor: int) -> None:
         """Until a read of the host's terminal, pipe or socket `descriptor` will not wait.

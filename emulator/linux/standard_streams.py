@@ -24,6 +24,7 @@ from emulator.linux.host_body import host_attributes
 from emulator.linux.nodes import DEV_DEVICE, HOST_STATISTICS, PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
 from emulator.linux.open_files import SEEK_DATA, NodeFile
 from emulator.linux.paths import Dentry
+from emulator.linux.signal import SIGTTOU
 from emulator.linux.terminal_modes import TERMIOS, WINDOW_BYTES
 from emulator.linux.terminal_requests import (
     FIONREAD,
@@ -169,14 +170,19 @@ class StandardStream(NodeFile):
         elif request == TIOCGWINSZ:
             task.mm.write(argument, self._host_ioctl(request, bytes(WINDOW_BYTES)))
         elif request in (TCSETS, TCSETSW, TCSETSF):
+            self._console.check_background(SIGTTOU)
             _restore_at_exit(self._descriptor)
             self._host_ioctl(request, task.mm.read(argument, TERMIOS.size))
         elif request == TIOCGPGRP:
+            self._console.check_controls()
             task.mm.write(argument, self._console.foreground.to_bytes(4, "little"))
         elif request == TIOCGSID:
+            self._console.check_controls()
             task.mm.write(argument, self._console.session.to_bytes(4, "little"))
         elif request == TIOCSPGRP:
-            self._console.foreground = int.from_bytes(task.mm.read(argument, 4), "little")
+            self._console.check_background(SIGTTOU)
+            self._console.check_controls()
+            self._console.set_foreground(int.from_bytes(task.mm.read(argument, 4), "little", signed=True))
         else:
             raise LinuxError(ENOTTY, f"the terminal's ioctl {request:#x} is not modelled")
         return 0

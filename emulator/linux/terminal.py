@@ -11,7 +11,7 @@ from typing import Protocol
 
 from emulator.linux.line_discipline import INPUT_BYTES, LineDiscipline
 from emulator.linux.signal import SIGCONT, SIGHUP, SIGWINCH
-from emulator.linux.task import Process, Task
+from emulator.linux.task import Task
 from emulator.linux.terminal_modes import CHARACTERS, IXON, VSTART, VSTOP, WINDOW_BYTES, TerminalModes
 from emulator.linux.waiting import WaitQueue
 
@@ -24,11 +24,6 @@ class Processes(Protocol):
     """Who may use a terminal (``Terminals``)."""
 
     def caller(self) -> Task: ...
-
-    def of_session(self, session: int) -> Terminal | None: ...
-
-    def members(self, group: int) -> list[Process]:
-        """The processes of a group, that have not ended."""
 
     def take_control(self, terminal: Terminal, *, steal: bool) -> None:
         """The caller's session wants it as its controlling terminal."""
@@ -48,6 +43,12 @@ class Processes(Protocol):
 
     def check_background(self, terminal: Terminal, signal: int) -> None:
         """A caller that is not in the foreground gets `signal`, and its call starts again later."""
+
+    def check_controls(self, terminal: Terminal) -> None:
+        """ENOTTY for a caller of a session whose terminal it is not."""
+
+    def set_foreground(self, terminal: Terminal, group: int) -> None:
+        """... to a group of the terminal's session."""
 
     def forget(self, terminal: Terminal) -> None:
         """It has no master any more."""

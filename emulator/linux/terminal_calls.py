@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from emulator.linux import terminal_modes as modes
 from emulator.linux import terminal_requests as requests
-from emulator.linux.errors import EINVAL, ENOTTY, EPERM, ESRCH, LinuxError
+from emulator.linux.errors import EINVAL, ENOTTY, LinuxError
 from emulator.linux.file import Caller
 from emulator.linux.signal import SIGTTOU
 from emulator.linux.terminal import Terminal
@@ -93,29 +93,13 @@ def _set_window(terminal: Terminal, task: Caller, argument: int) -> None:
 def _set_foreground(terminal: Terminal, task: Caller, argument: int) -> None:
     processes = terminal.processes
     processes.check_background(terminal, SIGTTOU)
-    session = _check_controls(terminal)
-    group = _read_int(task, argument)
-    if group < 0:
-        raise LinuxError(EINVAL, f"process group {group}")
-    members = processes.members(group)
-    if not members:
-        raise LinuxError(ESRCH, f"there is no process group {group}")
-    if members[0].sid != session:
-        raise LinuxError(EPERM, f"process group {group} is of another session")
-    terminal.foreground = group
-
-
-def _check_controls(terminal: Terminal) -> int:
-    """The caller's session, whose terminal it has to be."""
-    session = terminal.processes.caller().sid
-    if terminal.processes.of_session(session) is not terminal:
-        raise LinuxError(ENOTTY, f"{terminal.path} does not control session {session}")
-    return session
+    processes.check_controls(terminal)
+    processes.set_foreground(terminal, _read_int(task, argument))
 
 
 @_row(OF_SLAVE, requests.TIOCGPGRP)
 def _get_foreground(terminal: Terminal, task: Caller, argument: int) -> None:
-    _check_controls(terminal)
+    terminal.processes.check_controls(terminal)
     _write_int(task, argument, terminal.foreground)
 
 
@@ -126,7 +110,8 @@ def _get_foreground_of_slave(terminal: Terminal, task: Caller, argument: int) ->
 
 @_row(OF_SLAVE, requests.TIOCGSID)
 def _get_session(terminal: Terminal, task: Caller, argument: int) -> None:
-    _write_int(task, argument, _check_controls(terminal))
+    terminal.processes.check_controls(terminal)
+    _write_int(task, argument, terminal.session)
 
 
 @_row(OF_MASTER, requests.TIOCGSID)

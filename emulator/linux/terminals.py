@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from emulator.linux.attributes import Attributes
+from emulator.linux.attributes import Attributes, device_number
 from emulator.linux.console import Controlling
-from emulator.linux.errors import EIO, ENOSPC, ENOTTY, ENXIO, EPERM, ERESTARTSYS, LinuxError
+from emulator.linux.errors import EINVAL, EIO, ENOSPC, ENOTTY, ENXIO, EPERM, ERESTARTSYS, ESRCH, LinuxError
 from emulator.linux.file import O_CLOEXEC, O_NOCTTY, Caller, File
 from emulator.linux.file_tree import FileTree
 from emulator.linux.nodes import DEVPTS_DEVICE, DEVPTS_STATISTICS
@@ -17,6 +17,7 @@ from emulator.linux.open_files import NodeFile
 from emulator.linux.paths import Dentry
 from emulator.linux.signal import SIG_IGN, SIGCONT, SIGHUP, SIGTTIN, SignalInfo, bit
 from emulator.linux.signal_sending import is_orphaned
+from emulator.linux.standard_streams import TERMINAL_DEVICE
 from emulator.linux.task import Process, Task
 from emulator.linux.terminal import Terminal
 from emulator.linux.terminal_ends import Master, Slave
@@ -153,7 +154,12 @@ class Terminals:
     def told_of(self, process: Process) -> tuple[int, int]:
         """What /proc/PID/stat says: the device number of its terminal, and the group in the foreground of that."""
         terminal = self.of_session(process.sid)
-        return (0, -1) if terminal is None else (PTS_MAJOR << 8 | terminal.number, terminal.foreground)
+        if terminal is not None:
+            return device_number(PTS_MAJOR, terminal.number), terminal.foreground
+        tree = self._kernel.file_tree
+        if tree.user_terminal is not None and tree.console.session == process.sid:
+            return device_number(*TERMINAL_DEVICE), tree.console.foreground
+        return 0, -1
 
     def _alive(self) -> list[Process]:
         """In the order of their making."""
@@ -193,6 +199,23 @@ class Terminals:
             raise LinuxError(EIO, f"{terminal.path}: nobody could bring the group to the foreground")
         self.signal_group(caller.pgid, signal)
         raise LinuxError(ERESTARTSYS, f"{terminal.path}: in the background")
+
+    def check_controls(self, terminal: Controlling) -> None:
+        session = self.caller().sid
+        if terminal.session != session:
+            raise LinuxError(ENOTTY, f"{terminal.path} does not control session {session}")
+
+    def set_foreground(self, terminal: Controlling, group: int) -> None:
+        """session_of_pgrp(): as long as nobody has waited for a process, it is in its group; a process will do, too."""
+        if group < 0:
+            raise LinuxError(EINVAL, f"process group {group}")
+        tasks = self._kernel.tasks
+        member = next((task for task in tasks.values() if task.pgid == group), tasks.get(group))
+        if member is None:
+            raise LinuxError(ESRCH, f"there is no process group {group}")
+        if member.sid != terminal.session:
+            raise LinuxError(EPERM, f"process group {group} is of another session")
+        terminal.foreground = group
 
     def take_control(self, terminal: Terminal, *, steal: bool) -> None:
         """tiocsctty(). The guest is root, and may take a terminal from another session."""

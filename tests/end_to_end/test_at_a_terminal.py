@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -14,8 +15,11 @@ from pathlib import Path
 import pytest
 
 import require
+from c_programs import build
 from debian import ARCHITECTURES
 from end_to_end.command import ENVIRONMENT, PERFEMU, STARTED_S, TIMEOUT_S, cpu_seconds, sleeps
+from guests import ISAS
+from same_as_linux import HOST_ISA
 
 PAUSE_S = 0.05  # between two looks at the emulator
 
@@ -104,3 +108,28 @@ def test_who_reads_in_the_background_is_stopped(typist: Typist) -> None:
     typist.until("cat\r\n")
     typist.type("a line\n")
     typist.until("a line\r\na line\r\n")
+
+
+def printed_at_a_terminal(*command: str | Path) -> list[str]:
+    """What a command prints that has a terminal of its own, until it ends."""
+    pid, controller = pty.fork()
+    if pid == 0:
+        os.execve(command[0], list(command), ENVIRONMENT)
+    shown, end = b"", time.monotonic() + TIMEOUT_S
+    with contextlib.suppress(OSError):  # EIO: nobody has the terminal open any more
+        while select.select([controller], [], [], max(end - time.monotonic(), 0))[0]:
+            shown += os.read(controller, 4096)
+    os.close(controller)
+    if time.monotonic() >= end:
+        os.kill(pid, signal.SIGKILL)
+    assert os.waitpid(pid, 0)[1] == 0, shown
+    return shown.decode().splitlines()
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_user_s_terminal_knows_its_session_and_groups(isa: str, tmp_path: Path) -> None:
+    source = Path(__file__).with_name("job_control.c")
+    native, guest = build(source, HOST_ISA, tmp_path / "native"), build(source, isa, tmp_path / "guest")
+    expected = printed_at_a_terminal("/bin/sh", "-c", f"{native}; exit")
+    assert len(expected) > 25
+    assert printed_at_a_terminal(PERFEMU, "run", "--core", "ideal", guest) == expected

@@ -274,6 +274,19 @@ static void session(void) {
     SHOW(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     SHOW(tcgetpgrp(slave) == getpgrp());
 
+    signal(SIGTTOU, SIG_IGN);
+    child = fork();
+    if (!child) pause();
+    SHOW(tcsetpgrp(slave, child));  // leads no group
+    setpgid(child, child);
+    kill(child, SIGKILL);
+    SHOW(waitid(P_PID, child, NULL, WEXITED | WNOWAIT));
+    SHOW(tcsetpgrp(slave, child));  // has ended
+    SHOW(waitpid(child, &status, 0) == child);
+    SHOW(tcsetpgrp(slave, child));
+    SHOW(tcsetpgrp(slave, getpgrp()));
+    signal(SIGTTOU, hear);
+
     child = fork();
     if (!child) {
         signal(SIGTTIN, SIG_IGN);

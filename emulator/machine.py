@@ -66,7 +66,7 @@ class Machine:
 
     def start(self, program: Program) -> None:
         """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""
-        self.kernel.start(program)
+        self.kernel.lifecycle.start(program)
 
     def run(self) -> int:
         """Run until the first process has ended; its wait status. After KeyboardInterrupt it can be called again."""

@@ -208,7 +208,7 @@ class Session:
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver)))
         measuring = self._kind.attach(machine.cpus, self.pmu_model, self._counters)
         self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver), Settings.measuring())
-        self._task = kernel.prepare(self._program)
+        self._task = kernel.lifecycle.prepare(self._program)
         return machine
 
     def open(

@@ -27,7 +27,6 @@ from emulator.linux.loader import Loader
 from emulator.linux.mapping import MappedFile
 from emulator.linux.mm import MemoryMap
 from emulator.linux.page_cache import PageCache
-from emulator.linux.program import Program
 from emulator.linux.random import Random
 from emulator.linux.restartable import came_back
 from emulator.linux.scheduler import Scheduler
@@ -203,26 +202,10 @@ class Kernel:
 
     # ---- processes
 
-    def prepare(self, program: Program) -> Task:
-        """The first process before its execve: an identity and files, and no memory. `start` calls this if need be."""
-        return self.lifecycle.prepare(program)
-
-    def start(self, program: Program) -> None:
-        """Make the first process and stop it at its first instruction. Raises ProgramError."""
-        self.lifecycle.start(program)
-
-    def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
-        """execve(2): raises LinuxError while the old program can go on; then there is no way back."""
-        self.lifecycle.execute(task, path, argv, environment)
-
-    def exit_group(self, task: Task, status: int) -> None:
-        """End the task's process with a wait status word."""
-        self.lifecycle.end_process(task.process, status)
-
     def stop(self, why: str) -> None:
         """A limit has been reached: the machine's first process ends, and what else runs."""
         self.stopped = why
-        self.exit_group(self.lifecycle.first, SIGKILL)
+        self.lifecycle.end_process(self.lifecycle.first.process, SIGKILL)
 
     def rename(self, task: Task, comm: str, by_exec: bool = False) -> None:
         task.comm = comm.encode("utf-8", "surrogateescape")[:COMM_LENGTH].decode("utf-8", "surrogateescape")
@@ -334,7 +317,7 @@ class Kernel:
         """The machine has no frame left for what `task` does: its process ends."""
         megabytes = self.memory.size_bytes >> 20
         self.name_once(f"{task.comm}: killed: the machine's {megabytes} MiB of memory are used up")
-        self.exit_group(task, SIGKILL)
+        self.lifecycle.end_process(task.process, SIGKILL)
 
     def handle_register(self, cpu: Cpu) -> None:
         try:
@@ -424,7 +407,7 @@ class Kernel:
                 self.name_once(f"{task.comm} is stopped, and nobody lets it go on")
         first = self.lifecycle.first
         self.name_once(f"{first.comm}: killed: it waits, and nothing is left that could wake it")
-        self.exit_group(first, SIGKILL)
+        self.lifecycle.end_process(first.process, SIGKILL)
 
 
 def _visible(text: str) -> str:

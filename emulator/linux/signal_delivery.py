@@ -98,7 +98,7 @@ def _act_by_default(task: Task, info: SignalInfo) -> None:
         return
     if action is Default.CORE and task.limits.soft(RLIMIT_CORE):
         task.kernel.name_once(f"{task.comm}: signal {info.signal} ends it, and no core file is written")
-    task.kernel.exit_group(task, info.signal)
+    task.kernel.lifecycle.end_process(task.process, info.signal)
 
 
 def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:

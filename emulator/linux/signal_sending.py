@@ -79,7 +79,7 @@ def _acts_at_once(process: Process, signals: SignalState, signal: int) -> bool:
     """Whether nothing is left to deliver. `signals`: of the thread, or of the main thread."""
     kernel = process.threads[0].kernel
     if signal == SIGKILL:
-        kernel.exit_group(process.threads[0], SIGKILL)
+        kernel.lifecycle.end_process(process, SIGKILL)
         return True
     if bit(signal) & STOPS:
         _drop(process, bit(SIGCONT))

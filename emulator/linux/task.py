@@ -94,9 +94,13 @@ class LifecycleServices(Protocol):
 
     def clone(self, parent: Task, request: CloneRequest) -> Task: ...
 
+    def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
+        """Replace the task's program; raises LinuxError while the old one can still go on."""
+
     def end_thread(self, task: Task, status: int) -> None: ...
 
-    def end_process(self, process: Process, status: int) -> None: ...
+    def end_process(self, process: Process, status: int) -> None:
+        """... with a wait status word."""
 
     def reap(self, child: Process) -> None: ...
 
@@ -160,14 +164,8 @@ class KernelServices(Protocol):
     def calling(self) -> Task:
         """The task for which the machine works at the moment: it made the system call."""
 
-    def exit_group(self, task: Task, status: int) -> None:
-        """End the task's process with a wait status word."""
-
     def out_of_memory(self, task: Task) -> None:
         """The machine has no frame left for what `task` does: its process ends."""
-
-    def execute(self, task: Task, path: str, argv: list[bytes], environment: list[bytes]) -> None:
-        """Replace the task's program; raises LinuxError while the old one can still go on."""
 
 
 @dataclass(frozen=True, slots=True)

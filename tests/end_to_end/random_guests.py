@@ -157,7 +157,7 @@ def stop_after(kernel: Kernel, cycles: int) -> None:
 
     def stop() -> None:
         for task in list(kernel.tasks.values()):
-            kernel.exit_group(task, SIGKILL)
+            kernel.lifecycle.end_process(task.process, SIGKILL)
 
     kernel.add_timer(cycles, stop)
 

@@ -37,7 +37,7 @@ def exit(task: Task, status: int) -> None:
 
 @syscall(aarch64=94, x86_64=231)
 def exit_group(task: Task, status: int) -> None:
-    task.kernel.exit_group(task, (status & 0xFF) << 8)
+    task.kernel.lifecycle.end_process(task.process, (status & 0xFF) << 8)
 
 
 @syscall(aarch64=221, x86_64=59)
@@ -60,7 +60,7 @@ def execveat(task: Task, directory: int, path: Path, argv: Address, environment:
 
 def _execute(task: Task, path: str, argv: int, environment: int) -> None:
     limit = argument_limit(task.limits.soft(RLIMIT_STACK))
-    task.kernel.execute(task, path, _strings(task, argv, limit), _strings(task, environment, limit))
+    task.kernel.lifecycle.execute(task, path, _strings(task, argv, limit), _strings(task, environment, limit))
 
 
 def _strings(task: Task, address: int, limit: int) -> list[bytes]:

@@ -88,7 +88,7 @@ def test_what_is_told_when_a_program_starts_and_ends(tmp_path: Path) -> None:
     tracepoints.sys_enter.subscribe(lambda task, number, arguments: told.append(f"enter {number} {arguments[0]}"))
     tracepoints.task_exit.subscribe(lambda task: told.append(f"exit {task.exit_code}"))
     tracepoints.sched_out.subscribe(lambda task, cpu, following: told.append("out"))
-    task = machine.kernel.prepare(Program(str(path), ("program",), cwd=str(tmp_path)))
+    task = machine.kernel.lifecycle.prepare(Program(str(path), ("program",), cwd=str(tmp_path)))
     assert (task.pid, task.ppid, machine.kernel.current(machine.cpus[0])) == (1000, 999, task)
     machine.start(Program(str(path), ("program",), cwd=str(tmp_path)))
     assert machine.run() == 7 << 8

@@ -17,6 +17,7 @@ from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted
 from perfemu.progress import Progress
+from perfemu.run_times import RunTimes
 from perfemu.scope import PROGRAM, Scope, Split
 from perfemu.session import GuestSettings, Session, cannot_know
 from perfemu.statistics.counts import (
@@ -26,7 +27,6 @@ from perfemu.statistics.counts import (
     Label,
     Part,
     Reading,
-    RunTimes,
     cpu_label,
     thread_label,
 )

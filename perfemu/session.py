@@ -44,7 +44,7 @@ from perfemu.host_limits import raise_descriptor_limit
 from perfemu.interruption import Interruption
 from perfemu.locate import locate
 from perfemu.namespace import Namespace
-from perfemu.statistics.counts import RunTimes
+from perfemu.run_times import RunTimes
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
 from pmu.model import PmuModel

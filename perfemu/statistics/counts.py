@@ -9,6 +9,7 @@ from enum import Enum
 
 from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.events.spec import EventSpec
+from perfemu.run_times import RunTimes
 from perfemu.scope import Split
 
 
@@ -95,15 +96,6 @@ class Count:
     def running_percent(self) -> float:
         """How much of the time in which it was enabled the event had a counter."""
         return 100.0 * self.running_ns / self.enabled_ns if self.enabled_ns else 100.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunTimes:
-    """Guest time of one run, in ns. System time is what the core file says that kernel work costs."""
-
-    elapsed_ns: int
-    user_ns: int
-    system_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from perfemu.statistics.counts import Count, Counts, RunTimes
+from perfemu.run_times import RunTimes
+from perfemu.statistics.counts import Count, Counts
 from perfemu.statistics.metrics import metrics_of
 
 VALUE_WIDTH = 18

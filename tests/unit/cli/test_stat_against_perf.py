@@ -13,7 +13,8 @@ from perfcore.perfdata.records import UserRecord, pack_record
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.events.attributes import stat_attr
 from perfemu.events.parser import parse_events
-from perfemu.statistics.counts import Count, Counts, Reading, RunTimes
+from perfemu.run_times import RunTimes
+from perfemu.statistics.counts import Count, Counts, Reading
 from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report

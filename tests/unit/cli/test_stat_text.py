@@ -3,7 +3,8 @@
 import pytest
 
 from perfemu.events.parser import parse_events
-from perfemu.statistics.counts import Absence, Count, Counts, Reading, RunTimes, Spread
+from perfemu.run_times import RunTimes
+from perfemu.statistics.counts import Absence, Count, Counts, Reading, Spread
 from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report

@@ -13,7 +13,8 @@ from emulator.core_probes import fires
 from emulator.probes import Probe
 from perfemu.counting import TOP_DOWN_EVENTS
 from perfemu.events.parser import parse_events
-from perfemu.statistics.counts import Count, Counts, Reading, RunTimes
+from perfemu.run_times import RunTimes
+from perfemu.statistics.counts import Count, Counts, Reading
 from perfemu.statistics.metrics import metrics_of
 from pmu.model import model
 

@@ -78,19 +78,21 @@ struct BlockFrames {
 
 struct alignas(64) Block {
     // What every run touches, on one cache line.
-    uint64_t tag;                // of address and size, see BlockTable
-    uint64_t cost;               // taken from Core's budget: instructions, and armed events << 32
-    uint64_t runs = 0;           // since the last fold
-    Block* successor = nullptr;  // what came behind it last: where to look first, and what to bring to the host's cache
-
-    // Null where the core models nothing, or it never runs as a whole.
-    std::unique_ptr<ModelledBlock, DropModelledBlock> modelled;
+    uint64_t tag;         // of address and size, see BlockTable
+    uint64_t cost;        // taken from Core's budget: instructions, and armed events << 32
+    uint64_t end;         // address behind the last instruction
+    uint32_t runs = 0;    // since the last fold
+    uint16_t sites = 0;   // of `prepared`
+    bool plain = false;   // `enter` never fails
+    // What came behind it last, at `end` and elsewhere: where to look first, and what to bring to the host's cache.
+    std::array<Block*, 2> successors{};
     const PreparedBlock* prepared = nullptr;  // what `modelled` has ...
     SliceCode enter = nullptr;                // ... and if its addresses can be found so
 
+    // Null where the core models nothing, or it never runs as a whole.
+    std::unique_ptr<ModelledBlock, DropModelledBlock> modelled;
     uint64_t departures = 0;  // of the runs, if branches are followed: execution did not continue at `end`
     uint64_t address;
-    uint64_t end;  // address behind the last instruction
     uint32_t size;
     BlockFrames frames{};
     bool special = false;     // needs a look before every run: starts with a trap or a REP, or its code may change

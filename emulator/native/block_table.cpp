@@ -7,8 +7,12 @@ namespace perfemu {
 
 static constexpr uint64_t NO_SPACE = ~uint64_t{0};
 
-Block BlockTable::nothing_{
-    .tag = ~uint64_t{0}, .cost = 0, .successor = &BlockTable::nothing_, .address = 0, .end = 0, .size = 0};
+Block BlockTable::nothing_{.tag = ~uint64_t{0},
+                           .cost = 0,
+                           .end = 0,
+                           .successors = {&nothing_, &nothing_},
+                           .address = 0,
+                           .size = 0};
 
 BlockTable::BlockTable() {
     executing_ = &spaces_.emplace_back(SpaceSlots{.space = NO_SPACE, .slots = std::make_unique<Slots>()});
@@ -26,13 +30,13 @@ Block* BlockTable::find(uint64_t address, uint32_t size, BlockFrames frames) {
 Block& BlockTable::insert(std::unique_ptr<Block> block) {
     Block& inserted = *block;
     slots_[slot(inserted.address)] = &inserted;
-    inserted.successor = &nothing_;
+    inserted.successors = nothing_behind();
     blocks_[{inserted.tag, inserted.frames}] = std::move(block);
     return inserted;
 }
 
 void BlockTable::replace(Block& block, Block&& now) {
-    now.successor = &nothing_;
+    now.successors = nothing_behind();
     block = std::move(now);
 }
 

@@ -29,6 +29,7 @@ class BlockTable {
 
     // A block that is none.
     static Block* nothing() { return &nothing_; }
+    static std::array<Block*, 2> nothing_behind() { return {&nothing_, &nothing_}; }
 
     Block* find(uint64_t address, uint32_t size, BlockFrames frames);
     Block& insert(std::unique_ptr<Block> block);

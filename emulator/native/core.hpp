@@ -145,8 +145,12 @@ class Core final : public Totals {
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
     bool fusing_branch_at(uint64_t address) const;
     [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
+    [[gnu::noinline]] void log_otherwise(uint64_t address, uint32_t size);
+    void log(Block& block, uint64_t* found_behind);
     bool log_called(uint64_t address, uint32_t size);
     void check_log(const RunBlock* running);
+    void open_log();
+    void end_log();
     void close_log();
     bool enter(Block& block);
     bool forget_departure();
@@ -201,8 +205,8 @@ class Core final : public Totals {
     bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
     bool followed_from_start_ = false;
     // The predecessor of a run's first block.
-    Block none_{.tag = 0, .cost = 0, .successor = BlockTable::nothing(), .address = 0, .end = 0, .size = 0};
-    Block* previous_;  // the block that was counted last; its successor tells where it went
+    Block none_{.tag = 0, .cost = 0, .end = 0, .successors = BlockTable::nothing_behind(), .address = 0, .size = 0};
+    Block* previous_;  // the block that was counted last
     BlockTable blocks_;
     uint64_t decoded_blocks_ = 0;
     size_t most_blocks_ = size_t{1} << 19;  // some 300 MB: a guest may have ever new code

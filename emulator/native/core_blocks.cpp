@@ -151,7 +151,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
 std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     decoded_blocks_++;
     auto block = std::make_unique<Block>(Block{
-        .tag = BlockTable::tag(address, size), .cost = 0, .address = address, .end = address + size, .size = size});
+        .tag = BlockTable::tag(address, size), .cost = 0, .end = address + size, .address = address, .size = size});
     block->bytes.resize(size);
     if (space_->read(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
@@ -170,7 +170,10 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
     block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
     if (block->modelled) {
         block->prepared = block->modelled->prepared.get();
-        block->enter = model_->addresses->assemble(block->modelled->slice);
+        const SliceFunction enter = model_->addresses->assemble(block->modelled->slice);
+        block->enter = enter.code;
+        block->plain = enter.never_fails;
+        block->sites = static_cast<uint16_t>(block->prepared->sites);
         // The log has no room for more.
         block->special |= block->prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block->ops.size();
     }
@@ -197,7 +200,7 @@ void Core::forget_blocks() {
 
 void Core::drop_blocks() {
     previous_ = &none_;
-    none_.successor = BlockTable::nothing();
+    none_.successors = BlockTable::nothing_behind();
     repeat_ = nullptr;
     fold();
     ran_.clear();
@@ -211,9 +214,9 @@ void Core::drop_blocks() {
 void Core::unlink_successors() {
     previous_ = &none_;
     repeat_ = nullptr;
-    none_.successor = BlockTable::nothing();
+    none_.successors = BlockTable::nothing_behind();
     if (!model_) return;
-    auto unlink = [](Block& block) { block.successor = BlockTable::nothing(); };
+    auto unlink = [](Block& block) { block.successors = BlockTable::nothing_behind(); };
     if (all_linked_) blocks_.each(unlink);
     for (Block* block : linked_) unlink(*block);
     for (Block* block : ran_) unlink(*block);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
-constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 40;
+constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 31;  // Block::runs are of 32 bits
 constexpr size_t MOST_LINKED = 1 << 14;  // blocks are a few thousand, but come again after each fold
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
@@ -20,6 +20,7 @@ constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKE
 
 // Books what was taken from the budget; nothing fits until the next `plan`.
 void Core::drop_budget() {
+    if (model_) budget_ += std::exchange(model_->log.room, 0);
     retired_ = retired();
     planned_instructions_ = 0;
     budget_ = 0;
@@ -74,7 +75,7 @@ void Core::fold() {
     for (Block* block : ran_) {
         if (block->runs)
             for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
-                totals_[probe] += block->runs * block->counts[probe];
+                totals_[probe] += uint64_t{block->runs} * block->counts[probe];
         if (block->runs && tallying_)
             for (const Op& op : block->ops) tally_[block->address + op.offset] += block->runs;
         if (block->ends_conditional) {

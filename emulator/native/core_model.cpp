@@ -57,31 +57,65 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     Core& core = *static_cast<Core*>(user);
     Model& model = *core.model_;
     VisitLog& log = model.log;
+    Block* const previous = core.previous_;
+    const bool departs = address != previous->end;
     if (core.follows_branches_) [[unlikely]]
-        core.previous_->departures += address != core.previous_->end;
+        previous->departures += departs;
     const uint64_t tag = BlockTable::tag(address, size);
-    Block* block = core.previous_->successor;
-    if (block->tag != tag) block = core.previous_->successor = core.blocks_.cached(address);
-    __builtin_prefetch(block->successor);  // what will be wanted next, while the engine runs this one
-    const uint64_t budget = core.budget_ - block->cost, room = log.room - static_cast<uint32_t>(block->cost);
-    uint64_t* found = nullptr;
-    if (block->tag == tag && !((budget & EXHAUSTED) | room >> 63)) [[likely]] {
-        if (block->enter) [[likely]]
-            found = model.addresses->enter_by(block->enter, log.found_behind);
-        if (!found) [[unlikely]]
-            found = model.addresses->enter_at_once(block->modelled->slice, log.found_behind);
-    }
-    if (!found) [[unlikely]] {
-        core.visit(address, size);
-        return;
-    }
+    Block* block = previous->successors[departs];
+    if (block->tag != tag) [[unlikely]]
+        block = previous->successors[departs] = core.blocks_.cached(address);
+    const uint64_t room = log.room - block->cost;
+    // Nothing but jumps from here, so that the host has no registers to save.
+    if (block->tag != tag || room & EXHAUSTED || !block->plain || block->runs == 0) [[unlikely]]
+        return core.log_otherwise(address, size);
+    // What will be wanted next, while the engine runs this one.
+    __builtin_prefetch(block->successors[0]);
+    __builtin_prefetch(block->successors[1]);
+    uint64_t* const found = log.found_behind;
     *log.behind++ = {block->prepared, address};
-    log.found_behind = found;
-    log.room -= static_cast<uint32_t>(block->cost);
-    core.budget_ -= block->cost;
+    log.found_behind = found + block->sites;
+    log.room = room;
     core.previous_ = block;
-    if (block->runs++ == 0) [[unlikely]]
-        core.note_run(block);
+    ++block->runs;
+    model.addresses->enter_by(block->enter, found);
+}
+
+// A block that may fit into the log, but has not been there since the last fold, or may have to be visited.
+void Core::log_otherwise(uint64_t address, uint32_t size) {
+    Model& model = *model_;
+    Block* block = blocks_.cached(address);
+    if (block->tag == BlockTable::tag(address, size) && !((model.log.room - block->cost) & EXHAUSTED)) {
+        uint64_t* found = nullptr;
+        if (block->enter) found = model.addresses->enter_by(block->enter, model.log.found_behind);
+        if (!found) found = model.addresses->enter_at_once(block->modelled->slice, model.log.found_behind);
+        if (found) {
+            log(*block, found);
+            return;
+        }
+    }
+    visit(address, size);
+}
+
+// The block, whose addresses have been found up to there, fits.
+void Core::log(Block& block, uint64_t* found_behind) {
+    VisitLog& log = model_->log;
+    *log.behind++ = {block.prepared, block.address};
+    log.found_behind = found_behind;
+    log.room -= block.cost;
+    previous_ = &block;
+    if (block.runs++ == 0) note_run(&block);
+}
+
+void Core::open_log() {
+    const uint64_t instructions = std::min<uint64_t>(static_cast<uint32_t>(budget_), VisitLog::INSTRUCTIONS);
+    model_->log.room = (budget_ & ~uint64_t{UINT32_MAX}) | instructions;
+    budget_ -= model_->log.room;
+}
+
+void Core::end_log() {
+    budget_ += std::exchange(model_->log.room, 0);
+    model_->log.clear();
 }
 
 // A block that cannot be logged as things are.
@@ -92,7 +126,7 @@ void Core::visit(uint64_t address, uint32_t size) {
     if (!log.empty()) {
         check_log(log.behind);
         model.pipeline->retire_all(std::span(log.blocks).first(log.size()), log.found.data(), address);
-        log.clear();
+        end_log();
     } else if (model.visit.block && !model.visit.block->special && !stepping_) {
         finish_visit(address);
     }
@@ -107,16 +141,15 @@ void Core::visit(uint64_t address, uint32_t size) {
     if (calm && !model.tracing && static_cast<uint32_t>(block->cost) < VisitLog::INSTRUCTIONS)
         found = model.addresses->enter_at_once(block->modelled->slice, log.found.data());
     if (found) {
-        *log.behind++ = {block->prepared, address};
-        log.found_behind = found;
-        log.room = VisitLog::INSTRUCTIONS - static_cast<uint32_t>(block->cost);
-    } else {
-        if (!calm && due()) {
-            consider(address, size);
-            return;
-        }
-        if (!enter(*block)) return;
+        open_log();
+        this->log(*block, found);
+        return;
     }
+    if (!calm && due()) {
+        consider(address, size);
+        return;
+    }
+    if (!enter(*block)) return;
     budget_ = budget;
     previous_ = block;
     if (block->runs++ == 0) note_run(block);
@@ -127,18 +160,13 @@ bool Core::log_called(uint64_t address, uint32_t size) {
     Model& model = *model_;
     VisitLog& log = model.log;
     Block* block = blocks_.cached(address);
-    const uint64_t budget = budget_ - block->cost, room = log.room - static_cast<uint32_t>(block->cost);
-    if (log.empty() || block->tag != BlockTable::tag(address, size) || (budget & EXHAUSTED) | room >> 63) return false;
+    if (log.empty() || block->tag != BlockTable::tag(address, size) || (log.room - block->cost) & EXHAUSTED)
+        return false;
     check_log(log.behind);
     uint64_t* found = model.addresses->enter_in_place(block->modelled->slice, log.found_behind);
     if (!found) return false;
     log.called = log.behind;
-    *log.behind++ = {block->prepared, address};
-    log.found_behind = found;
-    log.room = room;
-    budget_ = budget;
-    previous_ = block;
-    if (block->runs++ == 0) note_run(block);
+    this->log(*block, found);
     return true;
 }
 
@@ -161,7 +189,7 @@ void Core::close_log() {
     if (before > 0) model.pipeline->retire_all(std::span(log.blocks).first(before), log.found.data(), last.address);
     std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());
     model.visit = {.block = previous_};
-    log.clear();
+    end_log();
 }
 
 void DropModelledBlock::operator()(ModelledBlock* modelled) const { delete modelled; }

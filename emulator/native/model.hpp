@@ -42,7 +42,7 @@ struct VisitLog {
     std::vector<uint64_t> found = std::vector<uint64_t>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
     RunBlock* behind = blocks.data();       // the last
     uint64_t* found_behind = found.data();  // its addresses
-    uint64_t room = 0;                      // for so many instructions
+    uint64_t room = 0;                      // as Core's budget: it is taken from there while there is a log
     const RunBlock* called = nullptr;       // the last one whose addresses have come, or are to come, while it runs
 
     bool empty() const { return behind == blocks.data(); }
@@ -50,7 +50,6 @@ struct VisitLog {
     void clear() {
         behind = blocks.data();
         found_behind = found.data();
-        room = 0;
         called = nullptr;
     }
 };

@@ -183,7 +183,7 @@ class Addresses {
     // By what `assemble` has made of the slice.
     uint64_t* enter_by(SliceCode code, uint64_t* found) { return code(registers_, found, results_.data()); }
     // Null if the host, or the slice, is not for that.
-    SliceCode assemble(const AddressSlice& slice);
+    SliceFunction assemble(const AddressSlice& slice);
     // The mappings may have changed since the last run.
     void notice_mappings() {
         if (seen_generation_ == space_->generation()) return;

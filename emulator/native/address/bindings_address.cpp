@@ -190,7 +190,7 @@ class AddressTracer {
         block = {.address = address, .size = size, .ops = isa_->decode(address, now), .bytes = now};
         block.slice = std::make_unique<AddressSlice>();
         addresses_->compile(*block.slice, address, now);
-        block.code = addresses_->assemble(*block.slice);
+        block.code = addresses_->assemble(*block.slice).code;
         block.found.resize(block.slice->sites().size());
         return block;
     }

@@ -39,6 +39,7 @@ class HostAssembler {
     void return_value() { byte(0xC3); }
     // Returns 0; here all the conditions lead.
     void fail();
+    bool can_fail() const { return !failures_.empty(); }
 
     std::span<const uint8_t> code() const { return code_; }
 

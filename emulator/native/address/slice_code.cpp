@@ -30,6 +30,7 @@ class Addresses::Assembly {
     bool step(const Step& step, const Segment& segment);
     void direct(const AddressSlice::Direct& access);
     void indexed(const AddressSlice::Indexed& access);
+    bool can_fail() const { return host_.can_fail(); }
     std::span<const uint8_t> finish(size_t sites) {
         host_.load_address(Host::RAX, FOUND, word_offset(static_cast<ptrdiff_t>(sites)));
         host_.return_value();
@@ -168,12 +169,12 @@ void Addresses::Assembly::indexed(const AddressSlice::Indexed& access) {
     host_.store(FOUND, word_offset(static_cast<ptrdiff_t>(access.site())), Host::RAX);
 }
 
-SliceCode Addresses::assemble(const AddressSlice& slice) {
-    if (!slice.one_segment_ || !file_) return nullptr;
+SliceFunction Addresses::assemble(const AddressSlice& slice) {
+    if (!slice.one_segment_ || !file_) return {};
     Assembly assembly(*this);
     const Segment& segment = slice.more_->segments.front();
     for (const Step& step : segment.steps)
-        if (!assembly.step(step, segment)) return nullptr;
+        if (!assembly.step(step, segment)) return {};
     const AddressSlice::Word* word = segment.accesses.words.data();
     for (unsigned access = 0; access < segment.accesses.direct; ++access)
         assembly.direct(std::bit_cast<AddressSlice::Direct>(*word++));
@@ -182,7 +183,8 @@ SliceCode Addresses::assemble(const AddressSlice& slice) {
         std::memcpy(&indexed, word, sizeof indexed);
         assembly.indexed(indexed);
     }
-    return reinterpret_cast<SliceCode>(code_.add(assembly.finish(slice.more_->sites.size())));
+    const auto code = reinterpret_cast<SliceCode>(code_.add(assembly.finish(slice.more_->sites.size())));
+    return {code, code && !assembly.can_fail()};
 }
 
 }  // namespace perfemu

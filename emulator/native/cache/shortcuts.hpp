@@ -24,7 +24,7 @@ class Shortcuts {
     // `spread`: pages of a stack get other places than those of a program.
     Shortcuts(TagArray& array, bool spread)
         : array_(array.slots() <= SLOT_MASK ? &array : nullptr),
-          entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * 2, 0), last_use_(array.last_use.data()),
+          entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * 8, 0), last_use_(array.last_use.data()),
           arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;
         spread_ = spread ? ~uint64_t{0} : 0;

@@ -137,10 +137,9 @@ bool MemorySystem::take_from_inner(unsigned depth, uint64_t line, bool written_b
         if (was_dirty && written_back && cache != l1i_.get()) count(write_back);
         dirty |= was_dirty;
         if (cache == l1d_.get()) {
-            loads_.clear_slot(slot, line);
-            stores_.clear_slot(slot, line);
+            data_lines_.clear_slot(slot, line);
         } else if (cache == l1i_.get()) {
-            fetches_.clear_slot(slot, line);
+            fetch_lines_.clear_slot(slot, line);
         }
         cache->take_out(slot);
     };
@@ -163,7 +162,7 @@ bool MemorySystem::demote(uint64_t line, uint64_t cycle) {
         bool was_dirty = cache->flags[slot] & DIRTY;
         if (was_dirty && cache != l1i_.get()) count(write_back);
         dirty |= was_dirty;
-        if (cache == l1d_.get()) stores_.clear_slot(slot, line);
+        if (cache == l1d_.get()) data_lines_.clear_stores(slot, line);
         cache->flags[slot] = static_cast<uint8_t>((cache->flags[slot] | SHARED) & ~DIRTY);
     };
     share(l1i_.get(), Probe::L1D_WRITE_BACK);

@@ -56,11 +56,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         write_policy_ = write_policy_of(table);
         write_allocate_ = table.boolean("write_allocate", true);
         data_latency_ = l1d_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) loads_ = stores_ = Shortcuts(*l1d_, false);
+        if (line_shift_ == SHORTCUT_SHIFT) data_lines_ = Shortcuts(*l1d_, false);
     }
     if (l1i_) {
         fetch_latency_ = l1i_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) fetches_ = Shortcuts(*l1i_, false);
+        if (line_shift_ == SHORTCUT_SHIFT) fetch_lines_ = Shortcuts(*l1i_, false);
     }
 
     itlb_ = tlb("itlb");
@@ -78,11 +78,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     has_itlb_ = itlb_ != nullptr;
     // First-level prefetchers hear of the accesses that found no shortcut, so with them its place matters.
     auto spreads = [](const auto& cache) { return !cache || cache->prefetchers.empty(); };
-    data_pages_ = Shortcuts(dtlb_ ? *dtlb_ : no_pages_, spreads(l1d_));
-    data_lines_ = {loads_.entries(), stores_.entries()};
+    data_pages_ = PageShortcuts(dtlb_ ? *dtlb_ : no_pages_, spreads(l1d_));
     newest_pages_mask_ = dtlb_ ? dtlb_->set_mask() : 0;
     newest_pages_.assign(newest_pages_mask_ + 1, NO_LINE);
-    fetch_pages_ = Shortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));
+    fetch_pages_ = PageShortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));
     coherent_ = shared_->coherent();
     core_ = shared_->join(this);
     plain_ = l1d_ && l1d_->prefetchers.empty() && l1d_->only_last_use() && !l1d_->misses.limited() && write_allocate_ &&
@@ -117,7 +116,8 @@ void MemorySystem::notice_mappings() {
 
 // They lead from virtual addresses of one space.
 void MemorySystem::forget_shortcuts() {
-    for (Shortcuts* shortcuts : {&loads_, &stores_, &fetches_, &data_pages_, &fetch_pages_}) shortcuts->forget_all();
+    for (Shortcuts* lines : {&data_lines_, &fetch_lines_}) lines->forget_all();
+    for (PageShortcuts* pages : {&data_pages_, &fetch_pages_}) pages->forget_all();
     newest_pages_.assign(newest_pages_.size(), NO_LINE);
     named_pages_.fill({});
     seen_mappings_ = space_->generation();
@@ -155,7 +155,7 @@ uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
     return translate(*itlb_, fetch_pages_, Request::FETCH, Probe::ITLB_REFILL, address >> PAGE_SHIFT, cycle);
 }
 
-uint64_t MemorySystem::translate(Tlb& tlb, Shortcuts& pages, Request request, Probe refill, uint64_t page,
+uint64_t MemorySystem::translate(Tlb& tlb, PageShortcuts& pages, Request request, Probe refill, uint64_t page,
                                  uint64_t cycle) {
     const Shortcuts::Entry shortcut = pages.at(page);
     if (!Shortcuts::difference(shortcut, page)) {
@@ -226,16 +226,15 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
 // --- touches ---
 
 size_t MemorySystem::touch_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind) {
-    const std::array<const Shortcuts::Entry*, 2> lines = data_lines_;
+    const Shortcuts::Lines lines = data_lines_.lines();
     const uint64_t pages_mask = newest_pages_mask_, before = now_ - first;
     uint64_t* const newest_pages = newest_pages_.data();
-    const Shortcuts::Places places = loads_.places();
     for (; first != behind; ++first) {
         const uint64_t address = addresses[first], tag = address >> SHORTCUT_SHIFT, page = address >> PAGE_SHIFT;
         const uint64_t sum = (address & SHORTCUT_MASK) + (shapes[first] & LOW_BYTE);
         const uint64_t leaves = (sum & CARRY) | (address & shapes[first] >> ALIGNMENT_SHIFT);
-        const Shortcuts::Entry line = lines[sum >> STORES_SHIFT][places.line_place(tag)];
-        if (leaves | Shortcuts::difference(line, tag)) [[unlikely]]
+        const Shortcuts::Entry line = lines.at(tag);
+        if (leaves | Shortcuts::difference(line, tag, sum >> STORES_SHIFT)) [[unlikely]]
             break;
         if (newest_pages[page & pages_mask] != page) [[unlikely]] {
             const Shortcuts::Entry entry = data_pages_.at(page);
@@ -243,7 +242,7 @@ size_t MemorySystem::touch_all(const uint64_t* addresses, const uint16_t* shapes
             data_pages_.use(entry, before + first + 1);
             newest_pages[page & pages_mask] = page;
         }
-        places.use(line, before + first + 1);
+        lines.use(line, before + first + 1);
     }
     now_ = before + first;
     return first;
@@ -263,22 +262,20 @@ uint64_t MemorySystem::access_all(const uint64_t* addresses, const uint16_t* sha
 }
 
 size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, size_t behind) {
-    const Shortcuts::Entry* const lines = fetches_.entries();
-    const Shortcuts::Places places = fetches_.places();
-    const Shortcuts::Newest newest = fetch_pages_.newest();
+    const Shortcuts::Lines lines = fetch_lines_.lines();
     const uint64_t before = now_ - first;
     for (; first != behind; ++first) {
         const uint64_t tag = addresses[first] >> SHORTCUT_SHIFT, page = addresses[first] >> PAGE_SHIFT;
-        const Shortcuts::Entry line = lines[places.line_place(tag)];
+        const Shortcuts::Entry line = lines.at(tag);
         if (Shortcuts::difference(line, tag)) [[unlikely]]
             break;
-        if (!newest.is(page)) [[unlikely]] {
+        if (!fetch_pages_.is_newest(page)) [[unlikely]] {
             const Shortcuts::Entry entry = fetch_pages_.at(page);
             if (Shortcuts::difference(entry, page)) break;
             fetch_pages_.use(entry, before + first + 1);
             fetch_pages_.make_newest(page);
         }
-        places.use(line, before + first + 1);
+        lines.use(line, before + first + 1);
     }
     now_ = before + first;
     return first;
@@ -344,12 +341,9 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         ready = arrival.cycle;
     }
     if (slot != TagArray::NOWHERE) {
-        loads_.age(line);
-        stores_.age(line);
-        if (hit || cache.fill_is_use()) {
-            loads_.set(address >> line_shift_, slot, line);
-            if (writes_silently(cache.flags[slot])) stores_.set(address >> line_shift_, slot, line);
-        }
+        data_lines_.age(line);
+        if (hit || cache.fill_is_use())
+            data_lines_.set(address >> line_shift_, slot, line, writes_silently(cache.flags[slot]));
     }
     if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {named, line, pc, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
@@ -374,16 +368,14 @@ uint64_t MemorySystem::miss_plainly(Request request, uint64_t address, uint64_t 
     slot = cache.room(line);
     uint64_t old = cache.tag(slot);
     if (old != NO_LINE) {
-        loads_.clear_slot(slot, old);
-        stores_.clear_slot(slot, old);
+        data_lines_.clear_slot(slot, old);
         if (cache.flags[slot] & DIRTY) {
             count(Probe::L1D_WRITE_BACK);
             write_back(0, old, cycle);
         }
     }
     cache.fill(slot, line, stores && write_policy_ == WritePolicy::BACK ? DIRTY : uint8_t{0}, ++now_, arrival);
-    loads_.set(address >> line_shift_, slot, line);
-    if (writes_silently(cache.flags[slot])) stores_.set(address >> line_shift_, slot, line);
+    data_lines_.set(address >> line_shift_, slot, line, writes_silently(cache.flags[slot]));
     return arrival;
 }
 
@@ -426,14 +418,12 @@ uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival,
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
-        loads_.clear_slot(slot, old);
-        stores_.clear_slot(slot, old);
+        data_lines_.clear_slot(slot, old);
         if (old_flags & DIRTY) count(Probe::L1D_WRITE_BACK);
         pass_on(0, old, old_flags, cycle);
     }
     cache.fill(slot, line, flags, ++now_, arrival);
-    loads_.age(line);
-    stores_.age(line);
+    data_lines_.age(line);
     return slot;
 }
 
@@ -463,8 +453,8 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
         slot = fill_instructions(line, arrival.flags, arrival.cycle, cycle);
         ready = arrival.cycle;
     }
-    fetches_.age(line);
-    if (hit || cache.fill_is_use()) fetches_.set(address >> line_shift_, slot, line);
+    fetch_lines_.age(line);
+    if (hit || cache.fill_is_use()) fetch_lines_.set(address >> line_shift_, slot, line, true);
     if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {named, line, address, hit, first_use});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
@@ -477,11 +467,11 @@ uint32_t MemorySystem::fill_instructions(uint64_t line, uint8_t flags, uint64_t 
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
-        fetches_.clear_slot(slot, old);
+        fetch_lines_.clear_slot(slot, old);
         pass_on(0, old, old_flags, cycle);
     }
     cache.fill(slot, line, flags, ++now_, arrival);
-    fetches_.age(line);
+    fetch_lines_.age(line);
     return slot;
 }
 

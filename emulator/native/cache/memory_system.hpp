@@ -39,19 +39,19 @@ class MemorySystem {
     // `elements`: so many accesses of size / elements bytes, one behind the other; they are aligned or not each by
     // itself. The instruction as a whole accesses each line once.
     uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
-        if (!repeat(address, size, cycle, loads_, Probe::L1D_ACCESS_LOAD, Probe::DTLB_ACCESS_LOAD)) [[unlikely]]
+        if (!repeat(address, size, cycle, false, Probe::L1D_ACCESS_LOAD, Probe::DTLB_ACCESS_LOAD)) [[unlikely]]
             return access_data(Request::LOAD, address, size, pc, cycle, elements);
         return cycle;
     }
     // When the store can write its line: the end of its time in the store buffer.
     uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
-        if (!repeat(address, size, cycle, stores_, Probe::L1D_ACCESS_STORE, Probe::DTLB_ACCESS_STORE)) [[unlikely]]
+        if (!repeat(address, size, cycle, true, Probe::L1D_ACCESS_STORE, Probe::DTLB_ACCESS_STORE)) [[unlikely]]
             return access_data(Request::STORE, address, size, pc, cycle, elements);
         return cycle;
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry line = fetch_lines_.line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
         if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT) | Shortcuts::difference(page, address >> PAGE_SHIFT))
             [[unlikely]]
@@ -59,7 +59,7 @@ class MemorySystem {
         ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
         totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
         fetch_pages_.make_newest(address >> PAGE_SHIFT);
-        return ready(cycle, fetch_latency_, fetches_, line, fetch_pages_, page);
+        return ready(cycle, fetch_latency_, fetch_lines_, line, fetch_pages_, page);
     }
     // For callers who do not ask when the data are there. Whether an access is one of those that change nothing but
     // counts: then it is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise
@@ -175,9 +175,9 @@ class MemorySystem {
     // `leaves`: not 0 if the access leaves its line or is not aligned.
     template <bool TIMED>
     bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t leaves) {
-        const Shortcuts::Entry line = data_lines_[stores][loads_.line_place(address >> SHORTCUT_SHIFT)];
-        if (leaves | Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
-        if (TIMED && loads_.arrival(line) > cycle) return false;
+        const Shortcuts::Entry line = data_lines_.line(address >> SHORTCUT_SHIFT);
+        if (leaves | Shortcuts::difference(line, address >> SHORTCUT_SHIFT, stores)) return false;
+        if (TIMED && data_lines_.arrival(line) > cycle) return false;
         if (!is_newest_page(address) || (TIMED && cycle < translated_by_)) {
             const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
             if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
@@ -185,14 +185,14 @@ class MemorySystem {
             data_pages_.use(page, now_ + 1);
             newest_page(address) = address >> PAGE_SHIFT;
         }
-        loads_.use(line, ++now_);
+        data_lines_.use(line, ++now_);
         return true;
     }
     template <bool TIMED>
     bool touch_fetch(uint64_t cycle, uint64_t address) {
-        const Shortcuts::Entry line = fetches_.line(address >> SHORTCUT_SHIFT);
+        const Shortcuts::Entry line = fetch_lines_.line(address >> SHORTCUT_SHIFT);
         if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
-        if (TIMED && fetches_.arrival(line) > cycle) return false;
+        if (TIMED && fetch_lines_.arrival(line) > cycle) return false;
         if (!fetch_pages_.is_newest(address >> PAGE_SHIFT) || (TIMED && cycle < translated_by_)) {
             const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
             if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
@@ -200,20 +200,21 @@ class MemorySystem {
             fetch_pages_.use(page, now_ + 1);
             fetch_pages_.make_newest(address >> PAGE_SHIFT);
         }
-        fetches_.use(line, ++now_);
+        fetch_lines_.use(line, ++now_);
         return true;
     }
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.
-    bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, Shortcuts& lines, Probe access, Probe lookup) {
-        const Shortcuts::Entry line = lines.line(address >> SHORTCUT_SHIFT);
+    bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, bool stores, Probe access, Probe lookup) {
+        const Shortcuts::Entry line = data_lines_.line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
-        if (((address | ~SHORTCUT_MASK) & (size - 1)) | Shortcuts::difference(line, address >> SHORTCUT_SHIFT) |
+        if (((address | ~SHORTCUT_MASK) & (size - 1)) |
+            Shortcuts::difference(line, address >> SHORTCUT_SHIFT, stores) |
             Shortcuts::difference(page, address >> PAGE_SHIFT))
             return false;
         ++totals_[static_cast<unsigned>(access)];
         totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
-        cycle = ready(cycle, data_latency_, lines, line, data_pages_, page);
+        cycle = ready(cycle, data_latency_, data_lines_, line, data_pages_, page);
         newest_page(address) = address >> PAGE_SHIFT;
         return true;
     }
@@ -243,7 +244,7 @@ class MemorySystem {
     uint64_t access_instructions(uint64_t address, uint64_t cycle);
     uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
     uint64_t translate_fetch(uint64_t address, uint64_t cycle);
-    uint64_t translate(Tlb& tlb, Shortcuts& pages, Request request, Probe refill, uint64_t page, uint64_t cycle);
+    uint64_t translate(Tlb& tlb, PageShortcuts& pages, Request request, Probe refill, uint64_t page, uint64_t cycle);
     // A first-level TLB's miss. Returns when the translation is known.
     uint64_t look_further(Request request, uint64_t page, uint64_t cycle);
     uint64_t walk(Request request, uint64_t page, uint64_t cycle);
@@ -281,10 +282,9 @@ class MemorySystem {
     // What the inline path reads
     uint64_t* totals_;
     uint64_t now_ = 0;  // grows with each access
-    Shortcuts loads_, stores_, fetches_;
-    Shortcuts data_pages_, fetch_pages_;
-    std::array<const Shortcuts::Entry*, 2> data_lines_{};  // of loads_ and stores_, whose places are the same
-    std::vector<uint64_t> newest_pages_;                   // by the DTLB's set
+    Shortcuts data_lines_, fetch_lines_;
+    PageShortcuts data_pages_, fetch_pages_;
+    std::vector<uint64_t> newest_pages_;  // by the DTLB's set
     uint64_t newest_pages_mask_ = 0;
     uint64_t translated_by_ = 0;  // the cycle by which all pages of both TLBs are there
     uint64_t outside_line_ = ~uint64_t{63};

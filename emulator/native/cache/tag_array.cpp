@@ -22,10 +22,10 @@ TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint6
                        std::to_string(std::bit_floor(sets) * 2 * ways * unit) + " would be");
     ways_ = static_cast<uint32_t>(ways);
     set_mask_ = sets - 1;
+    set_bits_ = static_cast<unsigned>(std::countr_zero(sets));
     tags_.assign(entries, NO_TAG);
     held_.assign(sets, 0);
     groups_ = (ways_ + 3) / 4;
-    constexpr uint32_t NO_LOW = static_cast<uint32_t>(NO_TAG);
     lows_.assign(sets * groups_, Lanes{NO_LOW, NO_LOW, NO_LOW, NO_LOW});
     if (ways_ > MANY_WAYS) hints_.assign(std::bit_ceil(entries) * 4, 0);
     std::string policy = table.has("replacement") ? table.text("replacement") : "lru";

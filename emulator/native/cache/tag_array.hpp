@@ -32,13 +32,15 @@ class TagArray {
     uint32_t find(uint64_t tag) const {
         if (!hints_.empty()) return find_among_many(tag);
         // The low halves of four tags at a time, to the end, because where it ends the host could not predict.
-        uint32_t low = static_cast<uint32_t>(tag), in_set = set(tag);
+        uint32_t low = low_half(tag), in_set = set(tag);
         Lanes wanted = {low, low, low, low}, numbers = {1, 2, 3, 4}, found = {};
         for (const Lanes *lows = &lows_[in_set * groups_], *end = lows + groups_; lows != end; ++lows, numbers += 4)
             found |= numbers & (Lanes)(*lows == wanted);
         uint32_t number = found[0] | found[1] | found[2] | found[3];
         if (!number) return NOWHERE;
         uint32_t slot = in_set * ways_ + number - 1;
+        if (!(has_wide_tags_ | is_wide(tag))) [[likely]]
+            return slot;
         // Two low halves may be the same, and their numbers have run together.
         return number <= ways_ && tags_[slot] == tag ? slot : search(tag);
     }
@@ -59,6 +61,7 @@ class TagArray {
     void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrives) {
         uint32_t in_set = set(tag);
         held_[in_set] += tags_[slot] == NO_TAG;
+        has_wide_tags_ |= is_wide(tag);
         tags_[slot] = tag;
         set_low(in_set, slot, tag);
         if (!hints_.empty()) hint(tag) = slot;
@@ -79,11 +82,8 @@ class TagArray {
         if (!hints_.empty()) return;
         uint64_t in_set = set(tag);
         __builtin_prefetch(&lows_[in_set * groups_]);
-        for (uint64_t slot = in_set * ways_, end = slot + ways_; slot < end; slot += SLOTS_OF_A_HOST_LINE) {
-            __builtin_prefetch(&tags_[slot]);
+        for (uint64_t slot = in_set * ways_, end = slot + ways_; slot < end; slot += SLOTS_OF_A_HOST_LINE)
             __builtin_prefetch(&last_use[slot]);
-            __builtin_prefetch(&arrival[slot]);
-        }
     }
 
     // By slot: the last use, as a number that grows with every access; the cycle from which on the entry can be used.
@@ -92,13 +92,17 @@ class TagArray {
   private:
     static constexpr uint64_t MAXIMUM = 1 << 26;  // entries
     static constexpr uint32_t SLOTS_OF_A_HOST_LINE = 8;
+    static constexpr uint32_t NO_LOW = ~uint32_t{0};
     static constexpr uint32_t MANY_WAYS = 16;  // from here on, remembering where a tag was is faster than looking
 
     using Lanes [[gnu::vector_size(16)]] = uint32_t;
 
+    // All of a tag that its set does not tell, if it is not wide.
+    uint32_t low_half(uint64_t tag) const { return static_cast<uint32_t>(tag >> set_bits_); }
+    bool is_wide(uint64_t tag) const { return tag >> set_bits_ >= NO_LOW; }
     void set_low(uint32_t in_set, uint32_t slot, uint64_t tag) {
         uint32_t way = slot - in_set * ways_;
-        if (hints_.empty()) lows_[in_set * groups_ + way / 4][way % 4] = static_cast<uint32_t>(tag);
+        if (hints_.empty()) lows_[in_set * groups_ + way / 4][way % 4] = low_half(tag);
     }
     uint32_t find_among_many(uint64_t tag) const;
     uint32_t search(uint64_t tag) const;
@@ -109,9 +113,11 @@ class TagArray {
     uint32_t ways_ = 0;
     uint32_t groups_ = 0;  // of four ways
     uint64_t set_mask_ = 0;
+    unsigned set_bits_ = 0;
+    bool has_wide_tags_ = false;  // or had
     bool fill_is_use_ = true, only_last_use_ = true;
     std::vector<uint64_t> tags_;
-    std::vector<Lanes> lows_;     // low halves of the tags, so many groups for each set
+    std::vector<Lanes> lows_;     // of the tags, so many groups for each set
     std::vector<uint32_t> held_;  // tags in each set
     std::vector<uint32_t>
         hints_;  // where a tag with this hash may be; the host's affair, the guest sees no trace of it

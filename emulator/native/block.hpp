@@ -78,12 +78,12 @@ struct BlockFrames {
 
 struct alignas(64) Block {
     // What every run touches, on one cache line.
-    uint64_t tag;         // of address and size, see BlockTable
-    uint64_t cost;        // taken from Core's budget: instructions, and armed events << 32
-    uint64_t end;         // address behind the last instruction
-    uint32_t runs = 0;    // since the last fold
-    uint16_t sites = 0;   // of `prepared`
-    bool plain = false;   // `enter` never fails
+    uint64_t tag;        // of address and size, see BlockTable
+    uint64_t cost;       // taken from Core's budget: instructions, and armed events << 32
+    uint64_t end;        // address behind the last instruction
+    uint32_t runs = 0;   // since the last fold
+    uint16_t sites = 0;  // of `prepared`
+    bool plain = false;  // `enter` never fails
     // What came behind it last, at `end` and elsewhere: where to look first, and what to bring to the host's cache.
     std::array<Block*, 2> successors{};
     const PreparedBlock* prepared = nullptr;  // what `modelled` has ...

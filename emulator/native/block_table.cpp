@@ -7,12 +7,8 @@ namespace perfemu {
 
 static constexpr uint64_t NO_SPACE = ~uint64_t{0};
 
-Block BlockTable::nothing_{.tag = ~uint64_t{0},
-                           .cost = 0,
-                           .end = 0,
-                           .successors = {&nothing_, &nothing_},
-                           .address = 0,
-                           .size = 0};
+Block BlockTable::nothing_{
+    .tag = ~uint64_t{0}, .cost = 0, .end = 0, .successors = {&nothing_, &nothing_}, .address = 0, .size = 0};
 
 BlockTable::BlockTable() {
     executing_ = &spaces_.emplace_back(SpaceSlots{.space = NO_SPACE, .slots = std::make_unique<Slots>()});

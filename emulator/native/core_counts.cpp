@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 31;  // Block::runs are of 32 bits
-constexpr size_t MOST_LINKED = 1 << 14;  // blocks are a few thousand, but come again after each fold
+constexpr size_t MOST_LINKED = 1 << 14;                    // blocks are a few thousand, but come again after each fold
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
 

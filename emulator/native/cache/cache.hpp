@@ -37,6 +37,10 @@ class Cache : public TagArray {
         TagArray::fill(slot, line, now, arrival);
         flags[slot] = line_flags;
     }
+    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, uint64_t now) {
+        TagArray::fill(slot, line, now);
+        flags[slot] = line_flags;
+    }
 };
 
 // A cache behind the first level.

@@ -1,6 +1,8 @@
 // Assembly, TLBs, and the first level of caches. What lies behind: memory_hierarchy.cpp.
 #include "cache/memory_system.hpp"
 
+#include <utility>
+
 namespace perfemu {
 
 static WritePolicy write_policy_of(const Config& table) {
@@ -131,15 +133,19 @@ uint64_t MemorySystem::name(uint64_t page) {
 }
 
 uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
+    bool loads = request != Request::STORE;
+    if (dtlb_ && request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
+    // With prefetchers the look may not be left out: it renews the page's shortcut, and what finds one is not heard.
+    if (plain_ && is_newest_page(address) && cycle >= translated_by_) return cycle;
+    return translate_page(request, address, cycle);
+}
+
+uint64_t MemorySystem::translate_page(Request request, uint64_t address, uint64_t cycle) {
     if (!dtlb_) {
         data_pages_.set(address >> PAGE_SHIFT, 0);
         return cycle;
     }
-    bool loads = request != Request::STORE;
-    if (request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
-    // With prefetchers the look may not be left out: it renews the page's shortcut, and what finds one is not heard.
-    if (plain_ && is_newest_page(address) && cycle >= translated_by_) return cycle;
-    Probe refill = loads ? Probe::DTLB_REFILL_LOAD : Probe::DTLB_REFILL_STORE;
+    Probe refill = request == Request::STORE ? Probe::DTLB_REFILL_STORE : Probe::DTLB_REFILL_LOAD;
     uint64_t ready = translate(*dtlb_, data_pages_, request, refill, address >> PAGE_SHIFT, cycle);
     // A first use may be more than another.
     newest_page(address) = dtlb_->fill_is_use() ? address >> PAGE_SHIFT : NO_LINE;
@@ -225,16 +231,18 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
 
 // --- touches ---
 
-size_t MemorySystem::touch_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind) {
+static constexpr size_t AHEAD = 16;  // accesses
+
+size_t MemorySystem::touch_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind) {
     const Shortcuts::Lines lines = data_lines_.lines();
     const uint64_t pages_mask = newest_pages_mask_, before = now_ - first;
     uint64_t* const newest_pages = newest_pages_.data();
     for (; first != behind; ++first) {
         const uint64_t address = addresses[first], tag = address >> SHORTCUT_SHIFT, page = address >> PAGE_SHIFT;
-        const uint64_t sum = (address & SHORTCUT_MASK) + (shapes[first] & LOW_BYTE);
-        const uint64_t leaves = (sum & CARRY) | (address & shapes[first] >> ALIGNMENT_SHIFT);
+        const uint64_t sum = (address & SHORTCUT_MASK) + shapes[first].extent;
+        const uint64_t leaves = (sum & CARRY) | (address & shapes[first].unaligned);
         const Shortcuts::Entry line = lines.at(tag);
-        if (leaves | Shortcuts::difference(line, tag, sum >> STORES_SHIFT)) [[unlikely]]
+        if (leaves | Shortcuts::difference(line, tag, sum >> LOADS_SHIFT)) [[unlikely]]
             break;
         if (newest_pages[page & pages_mask] != page) [[unlikely]] {
             const Shortcuts::Entry entry = data_pages_.at(page);
@@ -248,16 +256,31 @@ size_t MemorySystem::touch_all(const uint64_t* addresses, const uint16_t* shapes
     return first;
 }
 
-uint64_t MemorySystem::access_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind,
+uint64_t MemorySystem::access_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind,
                                   uint64_t cycle) {
     uint64_t others = 0;
+    size_t last = first, expected = first;
     for (;; ++first) {
         first = touch_all(addresses, shapes, first, behind);
         if (first == behind) return others;
-        const uint32_t shape = shapes[first], stores = shape >> STORES_SHIFT & 1;
-        const uint32_t size = (shape & SHORTCUT_MASK) + 1, alignment = (shape >> ALIGNMENT_SHIFT) + 1;
-        others += uint64_t{1} << 32 * stores;
-        access_data(stores ? Request::STORE : Request::LOAD, addresses[first], size, 0, cycle, size / alignment);
+        const uint64_t address = addresses[first];
+        const TouchShape shape = shapes[first];
+        const bool stores = !(shape.extent >> LOADS_SHIFT);
+        const uint32_t size = (shape.extent & SHORTCUT_MASK) + 1, alignment = shape.unaligned + 1u;
+        if (address & (alignment - 1) || (address ^ (address + size - 1)) & ~SHORTCUT_MASK) [[unlikely]] {
+            others += uint64_t{1} << 32 * stores;
+            access_data(stores ? Request::STORE : Request::LOAD, address, size, 0, cycle, size / alignment);
+            continue;
+        }
+        // Misses come in company: the next ones' sets are brought while this one is looked for.
+        if (first - std::exchange(last, first) < AHEAD) {
+            const size_t end = std::min(first + AHEAD, behind);
+            for (expected = std::max(expected, first + 1); expected < end; ++expected) {
+                const uint64_t tag = addresses[expected] >> SHORTCUT_SHIFT;
+                if (Shortcuts::difference(data_lines_.line(tag), tag)) outer_[0]->expect(tag);
+            }
+        }
+        access_in_line(stores, address, cycle);
     }
 }
 
@@ -282,6 +305,26 @@ size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, si
 }
 
 // --- data ---
+
+// What access_data would do, but for L1D_ACCESS and DTLB_ACCESS: aligned and in one line, where cycles make no
+// difference, see timeless_.
+void MemorySystem::access_in_line(bool stores, uint64_t address, uint64_t cycle) {
+    if (!is_newest_page(address)) translate_page(stores ? Request::STORE : Request::LOAD, address, cycle);
+    Cache& cache = *l1d_;
+    const uint64_t line = in_caches(address) >> SHORTCUT_SHIFT;
+    uint32_t slot = cache.find(line);
+    if (slot != TagArray::NOWHERE) {
+        if (cache.flags[slot] & PREFETCHED) [[unlikely]] {
+            cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
+            count(Probe::L1D_PREFETCH_USED);
+        }
+        cache.use(slot, ++now_);
+        if (stores) write_hit(slot, line, cycle);
+        data_lines_.set(address >> SHORTCUT_SHIFT, slot, line, writes_silently(cache.flags[slot]));
+    } else {
+        miss_plainly<false>(stores ? Request::STORE : Request::LOAD, address, line, 0, cycle);
+    }
+}
 
 uint64_t MemorySystem::access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
                                    uint32_t elements) {
@@ -325,7 +368,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         cache.use(slot, ++now_);
         if (stores) ready = std::max(ready, write_hit(slot, line, cycle));
     } else if (plain_) {
-        return miss_plainly(request, address, line, pc, cycle);
+        return miss_plainly<true>(request, address, line, pc, cycle);
     } else if (stores && !write_allocate_) {
         ready = write_past(line, pc, cycle);
     } else {
@@ -351,17 +394,18 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
 }
 
 // A miss where nobody listens and nothing is in the way, see plain_: what access_line would do then, on a short way.
+template <bool TIMED>
 uint64_t MemorySystem::miss_plainly(Request request, uint64_t address, uint64_t line, uint64_t pc, uint64_t cycle) {
     bool stores = request == Request::STORE;
     count(stores ? Probe::L1D_REFILL_STORE : Probe::L1D_REFILL_LOAD);
     OuterCache& outer = *outer_[0];
     uint32_t slot = outer.find(line);
-    uint64_t arrival;
+    uint64_t arrival = 0;
     if (slot == TagArray::NOWHERE) [[unlikely]] {
         arrival = obtain_from(0, line, request, pc, cycle, false).cycle;
     } else {
         count(outer.access[static_cast<unsigned>(request)]);
-        arrival = std::max(cycle + outer.latency, outer.arrival[slot]);
+        if (TIMED) arrival = std::max(cycle + outer.latency, outer.arrival[slot]);
         outer.use(slot, ++outer.clock);
     }
     Cache& cache = *l1d_;
@@ -374,8 +418,12 @@ uint64_t MemorySystem::miss_plainly(Request request, uint64_t address, uint64_t 
             write_back(0, old, cycle);
         }
     }
-    cache.fill(slot, line, stores && write_policy_ == WritePolicy::BACK ? DIRTY : uint8_t{0}, ++now_, arrival);
-    data_lines_.set(address >> line_shift_, slot, line, writes_silently(cache.flags[slot]));
+    const uint8_t flags = stores && write_policy_ == WritePolicy::BACK ? DIRTY : 0;
+    if (TIMED)
+        cache.fill(slot, line, flags, ++now_, arrival);
+    else
+        cache.fill(slot, line, flags, ++now_);
+    data_lines_.set(address >> line_shift_, slot, line, writes_silently(flags));
     return arrival;
 }
 

@@ -27,6 +27,12 @@ enum class WritePolicy : uint8_t { BACK, THROUGH, UNTRACKED };
 
 enum class Request : uint8_t { FETCH, LOAD, STORE, PREFETCH };
 
+// What MemorySystem::touch_all has to know of an access of at most a line.
+struct TouchShape {
+    uint8_t extent;     // in bytes, less 1; a load has the highest bit besides
+    uint8_t unaligned;  // the address bits that no aligned access has
+};
+
 // Each call returns the cycle at which the data are there, if the access starts at `cycle`; calls come in program
 // order, which need not be the order of their cycles. Parts that `config` does not have cost nothing and count nothing.
 class MemorySystem {
@@ -95,19 +101,19 @@ class MemorySystem {
     // Of many accesses or fetches at once: whether what is fetched between data accesses makes no difference to them,
     // and they none to fetches, as long as nothing but touches happens.
     bool touches_apart() const { return touches_apart_; }
-    // What touch_all has to know of an access of at most a line.
-    uint16_t touch_shape(bool stores, uint32_t size, uint32_t elements) const {
-        return static_cast<uint16_t>(unaligned_bits(size, elements) << ALIGNMENT_SHIFT | stores << STORES_SHIFT |
-                                     (size - 1));
+    TouchShape touch_shape(bool stores, uint32_t size, uint32_t elements) const {
+        return {static_cast<uint8_t>(!stores << LOADS_SHIFT | (size - 1)),
+                static_cast<uint8_t>(unaligned_bits(size, elements))};
     }
     // Touches from `first` on; returns the first that is none, or `behind`.
-    size_t touch_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind);
+    size_t touch_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind);
     // For callers who never ask when: whether the cycle of a data access makes no difference to anything that is
     // counted.
     bool timeless() const { return timeless_; }
     // All of them then, as touches where they are some and else as `access`. Returns how many were none: loads, and
     // stores << 32.
-    uint64_t access_all(const uint64_t* addresses, const uint16_t* shapes, size_t first, size_t behind, uint64_t cycle);
+    uint64_t access_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind,
+                        uint64_t cycle);
     // The same of lines' addresses, as touch_line.
     size_t touch_all_lines(const uint64_t* addresses, size_t first, size_t behind);
     void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
@@ -146,10 +152,10 @@ class MemorySystem {
     static constexpr unsigned SHORTCUT_SHIFT = 6;  // lines of another size than 64 bytes have no shortcuts
     static constexpr uint64_t SHORTCUT_MASK = 63;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
-    // Of touch_shape. If an address's place in its line is added to the low byte, a carry in between says that the
+    // Of TouchShape::extent. If an address's place in its line is added to it, a carry in between says that the
     // access leaves its line.
-    static constexpr unsigned CARRY_SHIFT = SHORTCUT_SHIFT, STORES_SHIFT = 7, ALIGNMENT_SHIFT = 8;
-    static constexpr uint64_t CARRY = 1 << CARRY_SHIFT, LOW_BYTE = 0xFF;
+    static constexpr unsigned CARRY_SHIFT = SHORTCUT_SHIFT, LOADS_SHIFT = 7;
+    static constexpr uint64_t CARRY = 1 << CARRY_SHIFT;
 
     struct Arrival {
         uint64_t cycle;
@@ -176,7 +182,7 @@ class MemorySystem {
     template <bool TIMED>
     bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t leaves) {
         const Shortcuts::Entry line = data_lines_.line(address >> SHORTCUT_SHIFT);
-        if (leaves | Shortcuts::difference(line, address >> SHORTCUT_SHIFT, stores)) return false;
+        if (leaves | Shortcuts::difference(line, address >> SHORTCUT_SHIFT, !stores)) return false;
         if (TIMED && data_lines_.arrival(line) > cycle) return false;
         if (!is_newest_page(address) || (TIMED && cycle < translated_by_)) {
             const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
@@ -209,7 +215,7 @@ class MemorySystem {
         const Shortcuts::Entry line = data_lines_.line(address >> SHORTCUT_SHIFT);
         const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
         if (((address | ~SHORTCUT_MASK) & (size - 1)) |
-            Shortcuts::difference(line, address >> SHORTCUT_SHIFT, stores) |
+            Shortcuts::difference(line, address >> SHORTCUT_SHIFT, !stores) |
             Shortcuts::difference(page, address >> PAGE_SHIFT))
             return false;
         ++totals_[static_cast<unsigned>(access)];
@@ -239,10 +245,13 @@ class MemorySystem {
     // What TLBs call a page: the space's own.
     uint64_t in_tlbs(uint64_t page) const { return named_ ? page | space_number_ << PageNames::PAGE_BITS : page; }
     void forget_shortcuts();
+    void access_in_line(bool stores, uint64_t address, uint64_t cycle);
     uint64_t access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle);
+    template <bool TIMED>
     uint64_t miss_plainly(Request request, uint64_t address, uint64_t line, uint64_t pc, uint64_t cycle);
     uint64_t access_instructions(uint64_t address, uint64_t cycle);
     uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
+    uint64_t translate_page(Request request, uint64_t address, uint64_t cycle);
     uint64_t translate_fetch(uint64_t address, uint64_t cycle);
     uint64_t translate(Tlb& tlb, PageShortcuts& pages, Request request, Probe refill, uint64_t page, uint64_t cycle);
     // A first-level TLB's miss. Returns when the translation is known.

@@ -47,11 +47,9 @@ class Shortcuts {
         void use(Entry entry, uint64_t now) const { last_use[entry & SLOT_MASK] = now; }
     };
     Lines lines() const { return {entries_.data(), mask_, last_use_}; }
-    // Zero if the entry is a shortcut for loads of the tag.
-    static uint64_t difference(Entry entry, uint64_t tag) { return (entry >> SLOT_BITS | STORES) ^ wanted(tag); }
-    // The same for loads (0) or stores (1).
-    static uint64_t difference(Entry entry, uint64_t tag, uint64_t stores) {
-        return ((entry >> SLOT_BITS) ^ wanted(tag)) & (stores | ~STORES);
+    // Zero if the entry is a shortcut for loads (1) or stores (0) of the tag.
+    static uint64_t difference(Entry entry, uint64_t tag, uint64_t loads = STORES) {
+        return (entry >> SLOT_BITS | loads) ^ (tag << 2 | VALID | STORES);
     }
     void use(Entry entry, uint64_t now) { last_use_[entry & SLOT_MASK] = now; }
     uint64_t arrival(Entry entry) const { return arrival_[entry & SLOT_MASK]; }
@@ -107,7 +105,6 @@ class Shortcuts {
     static constexpr uint64_t PLACES_OF_A_SLOT = 8;
     static constexpr uint64_t MOST_TAG = ~uint64_t{0} >> TAG_SHIFT;
 
-    static uint64_t wanted(uint64_t tag) { return tag << 2 | VALID | STORES; }
     // XOR alone makes zeros of the many ones in a stack's pages, and a program's pages have zeros, too.
     uint64_t place(uint64_t tag) const {
         uint64_t high = tag >> 9;

@@ -59,6 +59,11 @@ class TagArray {
     }
 
     void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrives) {
+        fill(slot, tag, now);
+        arrival[slot] = arrives;
+    }
+    // The same where nobody asks from when on it can be used.
+    void fill(uint32_t slot, uint64_t tag, uint64_t now) {
         uint32_t in_set = set(tag);
         held_[in_set] += tags_[slot] == NO_TAG;
         has_wide_tags_ |= is_wide(tag);
@@ -66,7 +71,6 @@ class TagArray {
         set_low(in_set, slot, tag);
         if (!hints_.empty()) hint(tag) = slot;
         last_use[slot] = now;
-        arrival[slot] = arrives;
         if (!only_last_use_) replacement_->filled(slot);
     }
 

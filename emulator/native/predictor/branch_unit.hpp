@@ -50,44 +50,69 @@ class BranchUnit {
         return static_cast<Prediction>(2 * wrong + late);
     }
 
-    // As `learn` of many blocks' branches, whatever else comes between. `Block` has branch, branch_pc() and end; behind
-    // the last one execution goes on at `next`.
-    template <typename Block, typename Run>
-    void learn_all(const Run* run, const Run* behind, uint64_t next) {
-        if (!gshare_) {
-            for (; run != behind; ++run) {
-                const Block& block = static_cast<const Block&>(*run->block);
-                if (block.branch != BranchKind::NONE)
-                    learn_by_kind(block.branch_pc(), block.branch, run + 1 == behind ? next : run[1].address,
-                                  block.end);
-            }
-            return;
-        }
-        Gshare::Walk walk = gshare_->walk();
-        const TargetBuffer::Best best = targets_.best();
-        uint64_t path = path_, wrong = 0;
-        for (; run != behind; ++run) {
-            const Block& block = static_cast<const Block&>(*run->block);
-            const uint64_t pc = block.branch_pc(), went = run + 1 == behind ? next : run[1].address;
+    // As `learn` of many branches, whatever else comes between, with what that takes kept in the host's registers.
+    // Until `end` nobody else may ask the unit.
+    class Lesson {
+      public:
+        // `Block` has branch, branch_pc() and end. Execution goes on at `next` behind it.
+        template <typename Block>
+        [[gnu::always_inline]] void learn(const Block& block, uint64_t next) {
+            const uint64_t pc = block.branch_pc();
             if (block.branch == BranchKind::CONDITIONAL) [[likely]] {
-                const bool taken = went != block.end;
-                path = path << 1 | static_cast<uint64_t>(taken);
-                const uint64_t mistaken = walk.learn(pc, taken) ^ taken;
-                wrong += mistaken;
-                if (taken & !best.is(pc)) [[unlikely]]
-                    learn_target(pc, mistaken);
-            } else if (block.branch == BranchKind::DIRECT && best.is(pc)) {
+                const bool taken = next != block.end;
+                path_ = path_ << 1 | static_cast<uint64_t>(taken);
+                const uint64_t mistaken = walk_.learn(pc, taken) ^ taken;
+                wrong_ += mistaken;
+                if (taken & !best_.is(pc)) [[unlikely]]
+                    unit_.learn_target(pc, mistaken);
             } else if (block.branch != BranchKind::NONE) {
-                gshare_->set_history(walk.history);
-                path_ = path;
-                learn_by_kind(pc, block.branch, went, block.end);
-                path = path_;
+                learn_unconditional(pc, block.branch, next, block.end);
             }
         }
-        path_ = path;
-        gshare_->set_history(walk.history);
-        totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong;
-        totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong;
+        void end() {
+            unit_.path_ = path_;
+            unit_.gshare_->set_history(walk_.history);
+            unit_.totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)] += wrong_;
+            unit_.totals_[static_cast<unsigned>(Probe::BR_COND_MISPREDICTED)] += wrong_;
+        }
+
+      private:
+        friend class BranchUnit;
+        [[gnu::always_inline]] void learn_unconditional(uint64_t pc, BranchKind kind, uint64_t next,
+                                                        uint64_t fallthrough) {
+            bool right = kind == BranchKind::DIRECT;
+            if (kind == BranchKind::CALL) {
+                unit_.returns_.push(fallthrough);
+                right = true;
+            } else if (kind == BranchKind::RETURN && unit_.returns_.expects(next)) {
+                unit_.returns_.pop(next);
+                right = true;
+            }
+            if (right && best_.is(pc)) return;
+            if (right) {
+                unit_.found(pc);
+                return;
+            }
+            unit_.path_ = path_;
+            unit_.gshare_->set_history(walk_.history);
+            unit_.learn_by_kind(pc, kind, next, fallthrough);
+            path_ = unit_.path_;
+        }
+
+        explicit Lesson(BranchUnit& unit)
+            : unit_(unit), walk_(unit.gshare_->walk()), best_(unit.targets_.best()), path_(unit.path_) {}
+
+        BranchUnit& unit_;
+        Gshare::Walk walk_;
+        const TargetBuffer::Best best_;
+        uint64_t path_, wrong_ = 0;
+    };
+    bool has_lessons() const { return gshare_; }
+    Lesson begin_lesson() { return Lesson(*this); }
+    // As `learn` of one branch, if the block ends with one.
+    template <typename Block>
+    void learn(const Block& block, uint64_t next) {
+        if (block.branch != BranchKind::NONE) learn(block.branch_pc(), block.branch, next, block.end);
     }
 
   private:

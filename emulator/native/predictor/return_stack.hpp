@@ -23,10 +23,11 @@ class ReturnStack {
         entries_[top_] = address;
     }
 
+    bool expects(uint64_t target) const { return entries_.empty() || entries_[top_] == target; }
     // A return went to `target`. Returns whether that stood on the top.
     bool pop(uint64_t target) {
         if (entries_.empty()) return true;
-        bool right = entries_[top_] == target;
+        bool right = expects(target);
         top_ = top_ == 0 ? entries_.size() - 1 : top_ - 1;
         return right;
     }

@@ -3,8 +3,10 @@
 // that the host foresees whatever the blocks are like.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "timing/pipeline.hpp"
@@ -15,14 +17,14 @@ namespace perfemu {
 struct alignas(64) ColumnBlock : PreparedBlock {
     static constexpr unsigned SITES = 8, LINES = 2;  // of more, the rest is appended one by one
 
-    std::array<uint16_t, SITES> shapes{};  // MemorySystem::touch_shape of each access
-    uint64_t end = 0;                      // the address behind the block
-    uint64_t touches = 0;                  // loads, and stores << 32
+    std::array<TouchShape, SITES> shapes{};  // of each access
+    uint64_t end = 0;                        // the address behind the block
+    uint64_t touches = 0;                    // loads, and stores << 32
     uint16_t lines = 0;
     uint8_t branch_bytes = 0;
     BranchKind branch = BranchKind::NONE;
     bool in_columns = false;  // if not, other things happen, as a REP
-    std::vector<uint16_t> more_shapes;
+    std::vector<TouchShape> more_shapes;
 
     uint64_t branch_pc() const { return end - branch_bytes; }
 };
@@ -34,14 +36,16 @@ class Columns {
     static constexpr uint64_t LINE_BYTES = 64;
 
     // From `run` on, up to the first block that is not in_columns or for which there is no room. `last_line` has been
-    // fetched last. Returns behind the last one.
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line);
+    // fetched last; behind the last block execution goes on at `next`. `hear` is told of each block, and of where
+    // execution went on behind it. Returns behind the last one.
+    template <typename Hear>
+    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, uint64_t next, Hear hear);
 
     // What all of them add up to
     uint64_t touches = 0, cycles = 0;
     size_t sites = 0, lines = 0;
     // By site and by line
-    std::array<uint16_t, SITES + BLOCKS * ColumnBlock::SITES> shapes;
+    std::array<TouchShape, SITES + BLOCKS * ColumnBlock::SITES> shapes;
     std::array<uint64_t, LINES + BLOCKS * ColumnBlock::LINES> line_addresses;
 
     // Goes from block to block to say whose a site or line is.
@@ -70,5 +74,45 @@ class Columns {
         }
     };
 };
+
+template <typename Hear>
+const RunBlock* Columns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, uint64_t next,
+                                Hear hear) {
+    constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
+    const RunBlock* const last = behind - 1;
+    uint64_t all_touches = 0, all_cycles = 0;
+    TouchShape *shape = shapes.data(), *const last_shape = shape + SITES;
+    uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
+    behind = run + std::min(behind - run, static_cast<ptrdiff_t>(BLOCKS));
+    const RunBlock* const to_bring = behind - 1;
+    for (; run != behind; ++run) {
+        __builtin_prefetch(std::min(run + AHEAD, to_bring)->block);
+        const ColumnBlock& block = static_cast<const ColumnBlock&>(*run->block);
+        if (!block.in_columns) [[unlikely]]
+            break;
+        std::memcpy(shape, block.shapes.data(), sizeof block.shapes);
+        const uint64_t first_line = run->address & ~(LINE_BYTES - 1);
+        // If it is the last one, it is not fetched again.
+        const uint64_t again = first_line == last_line, start = first_line + again * LINE_BYTES;
+        line[0] = start;
+        line[1] = start + LINE_BYTES;
+        if ((block.sites > ColumnBlock::SITES) | (block.lines > ColumnBlock::LINES)) [[unlikely]] {
+            if (shape + block.sites > last_shape || line + block.lines > last_address) break;
+            std::ranges::copy(block.more_shapes, shape + ColumnBlock::SITES);
+            for (uint64_t i = 0; i < block.lines - again; ++i) line[i] = start + i * LINE_BYTES;
+        }
+        shape += block.sites;
+        line += block.lines - again;
+        last_line = (block.end - 1) & ~(LINE_BYTES - 1);
+        all_cycles += block.instructions;
+        all_touches += block.touches;
+        hear(block, run == last ? next : run[1].address);
+    }
+    touches = all_touches;
+    cycles = all_cycles;
+    sites = static_cast<size_t>(shape - shapes.data());
+    lines = static_cast<size_t>(line - line_addresses.data());
+    return run;
+}
 
 }  // namespace perfemu

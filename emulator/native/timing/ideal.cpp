@@ -88,8 +88,8 @@ class Ideal final : public Pipeline {
         const RunBlock *run = blocks.data(), *const behind = run + blocks.size();
         while (run != behind) {
             if (columns_) {
-                const RunBlock* const last = columns_->gather(run, behind, line_);
-                if (last != run) hear_columns(run, last, addresses, last == behind ? next : last->address);
+                const RunBlock* const last = gather(run, behind, next);
+                if (last != run) hear_columns(run, addresses);
                 addresses += columns_->sites;
                 run = last;
                 if (run == behind) return;
@@ -185,7 +185,7 @@ class Ideal final : public Pipeline {
         if (sites.size() > Columns::SITES || parts.fetches > Columns::LINES) return;
         for (size_t site = 0; site < sites.size(); ++site) {
             const bool stores = parts.parts.data()[parts.fetches + site].touch.stores;
-            const uint16_t shape = memory_.touch_shape(stores, sites[site].size, sites[site].elements);
+            const TouchShape shape = memory_.touch_shape(stores, sites[site].size, sites[site].elements);
             if (site < block.shapes.size())
                 block.shapes[site] = shape;
             else
@@ -199,7 +199,19 @@ class Ideal final : public Pipeline {
         block.in_columns = true;
     }
 
-    void hear_columns(const RunBlock* run, const RunBlock* behind, const uint64_t* addresses, uint64_t next) {
+    // Branches learn as their blocks are gathered.
+    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t next) {
+        if (!branches_.has_lessons())
+            return columns_->gather(run, behind, line_, next,
+                                    [this](const ColumnBlock& block, uint64_t went) { branches_.learn(block, went); });
+        BranchUnit::Lesson lesson = branches_.begin_lesson();
+        run = columns_->gather(run, behind, line_, next,
+                               [&lesson](const ColumnBlock& block, uint64_t went) { lesson.learn(block, went); });
+        lesson.end();
+        return run;
+    }
+
+    void hear_columns(const RunBlock* run, const uint64_t* addresses) {
         const Columns& columns = *columns_;
         touched_data_ += columns.touches;
         touched_lines_ += columns.lines;
@@ -221,7 +233,6 @@ class Ideal final : public Pipeline {
             if (site == columns.sites) break;
             access_column(accesses, addresses[site], site);
         }
-        branches_.learn_all<ColumnBlock>(run, behind, next);
         if (columns.lines) line_ = columns.line_addresses[columns.lines - 1];
         cycle_ += columns.cycles;
     }

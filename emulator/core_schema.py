@@ -279,7 +279,8 @@ TABLES = (
     ),
     Table(
         "prefetcher.*",
-        "parameters of a prefetcher that a cache names; each has some of these",
+        "parameters of a prefetcher that a cache names; each has some of these. It hears of accesses that miss, and of "
+        "the first to a line that was prefetched, or that stores to it",
         (
             entries("degree", "lines at a time"),
             entries("distance", "lines ahead"),

@@ -19,15 +19,15 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
     bool exclusive = cache.inclusion == Inclusion::EXCLUSIVE, demanded = request != Request::PREFETCH;
     if (demanded) count(cache.access[static_cast<unsigned>(request)]);
     uint32_t slot = cache.find(line);
-    bool hit = slot != TagArray::NOWHERE, first_use = false;
+    bool is_news = slot == TagArray::NOWHERE;
     Arrival arrival;
-    if (hit) {
+    if (!is_news) {
         uint8_t& flags = cache.flags[slot];
         arrival = {std::max(cycle + cache.latency, cache.arrival[slot]),
                    static_cast<uint8_t>(flags & (DIRTY | SHARED))};
         if (demanded && flags & PREFETCHED) {
             flags &= static_cast<uint8_t>(~PREFETCHED);
-            first_use = true;
+            is_news = true;
             if (cache.counts_prefetches) count(Probe::L2_PREFETCH_USED);
         }
         if (exclusive && !keep) {
@@ -51,8 +51,8 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
             arrival.flags &= static_cast<uint8_t>(~DIRTY);
         }
     }
-    if (!cache.prefetchers.empty())
-        tell_prefetchers(static_cast<int>(depth), cache, {line << line_shift_, line, pc, hit, first_use});
+    if (is_news && !cache.prefetchers.empty())
+        tell_prefetchers(static_cast<int>(depth), cache, {line << line_shift_, line, pc});
     return arrival;
 }
 

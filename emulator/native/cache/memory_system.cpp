@@ -58,11 +58,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         write_policy_ = write_policy_of(table);
         write_allocate_ = table.boolean("write_allocate", true);
         data_latency_ = l1d_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) data_lines_ = Shortcuts(*l1d_, false);
+        if (line_shift_ == SHORTCUT_SHIFT) data_lines_ = Shortcuts(*l1d_);
     }
     if (l1i_) {
         fetch_latency_ = l1i_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) fetch_lines_ = Shortcuts(*l1i_, false);
+        if (line_shift_ == SHORTCUT_SHIFT) fetch_lines_ = Shortcuts(*l1i_);
     }
 
     itlb_ = tlb("itlb");
@@ -78,12 +78,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     }
     has_dtlb_ = dtlb_ != nullptr;
     has_itlb_ = itlb_ != nullptr;
-    // First-level prefetchers hear of the accesses that found no shortcut, so with them its place matters.
-    auto spreads = [](const auto& cache) { return !cache || cache->prefetchers.empty(); };
-    data_pages_ = PageShortcuts(dtlb_ ? *dtlb_ : no_pages_, spreads(l1d_));
+    data_pages_ = PageShortcuts(dtlb_ ? *dtlb_ : no_pages_);
     newest_pages_mask_ = dtlb_ ? dtlb_->set_mask() : 0;
     newest_pages_.assign(newest_pages_mask_ + 1, NO_LINE);
-    fetch_pages_ = PageShortcuts(itlb_ ? *itlb_ : no_pages_, spreads(l1i_));
+    fetch_pages_ = PageShortcuts(itlb_ ? *itlb_ : no_pages_);
     coherent_ = shared_->coherent();
     core_ = shared_->join(this);
     plain_ = l1d_ && l1d_->prefetchers.empty() && l1d_->only_last_use() && !l1d_->misses.limited() && write_allocate_ &&
@@ -135,8 +133,7 @@ uint64_t MemorySystem::name(uint64_t page) {
 uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
     bool loads = request != Request::STORE;
     if (dtlb_ && request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
-    // With prefetchers the look may not be left out: it renews the page's shortcut, and what finds one is not heard.
-    if (plain_ && is_newest_page(address) && cycle >= translated_by_) return cycle;
+    if (is_newest_page(address) && cycle >= translated_by_) return cycle;
     return translate_page(request, address, cycle);
 }
 
@@ -356,17 +353,21 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
     uint64_t named = in_caches(address), line = named >> line_shift_;
     count(stores ? Probe::L1D_ACCESS_STORE : Probe::L1D_ACCESS_LOAD);
     uint32_t slot = cache.find(line);
-    bool hit = slot != TagArray::NOWHERE, first_use = false;
+    const bool hit = slot != TagArray::NOWHERE;
+    bool is_news = !hit;
     uint64_t ready;
     if (hit) {
         ready = std::max(cycle + cache.latency, cache.arrival[slot]);
         if (cache.flags[slot] & PREFETCHED) {
             cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
-            first_use = true;
+            is_news = true;
             count(Probe::L1D_PREFETCH_USED);
         }
         cache.use(slot, ++now_);
-        if (stores) ready = std::max(ready, write_hit(slot, line, cycle));
+        if (stores) {
+            is_news |= !writes_silently(cache.flags[slot]);
+            ready = std::max(ready, write_hit(slot, line, cycle));
+        }
     } else if (plain_) {
         return miss_plainly<true>(request, address, line, pc, cycle);
     } else if (stores && !write_allocate_) {
@@ -388,7 +389,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         if (hit || cache.fill_is_use())
             data_lines_.set(address >> line_shift_, slot, line, writes_silently(cache.flags[slot]));
     }
-    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {named, line, pc, hit, first_use});
+    if (is_news && !cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {named, line, pc});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }
@@ -484,11 +485,12 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
     uint64_t named = in_caches(address), line = named >> line_shift_;
     count(Probe::L1I_ACCESS);
     uint32_t slot = cache.find(line);
-    bool hit = slot != TagArray::NOWHERE, first_use = false;
+    const bool hit = slot != TagArray::NOWHERE;
+    bool is_news = !hit;
     uint64_t ready;
     if (hit) {
         ready = std::max(cycle + cache.latency, cache.arrival[slot]);
-        first_use = cache.flags[slot] & PREFETCHED;
+        is_news = cache.flags[slot] & PREFETCHED;
         cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
         cache.use(slot, ++now_);
     } else {
@@ -503,7 +505,7 @@ uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
     }
     fetch_lines_.age(line);
     if (hit || cache.fill_is_use()) fetch_lines_.set(address >> line_shift_, slot, line, true);
-    if (!cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {named, line, address, hit, first_use});
+    if (is_news && !cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {named, line, address});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }

@@ -169,11 +169,10 @@ class MemorySystem {
         int depth;
     };
 
-    // The address bits that no aligned access has. With prefetchers, who hear of every access that is not touched, it
-    // is touched where load and store have a short way.
-    uint64_t unaligned_bits(uint32_t size, uint32_t elements) const {
+    // The address bits that no aligned access has.
+    static uint64_t unaligned_bits(uint32_t size, uint32_t elements) {
         uint32_t element = size / elements;
-        return l1d_ && !l1d_->prefetchers.empty() ? size - 1 : (element & (0 - element)) - 1;
+        return (element & (0 - element)) - 1;
     }
     uint64_t leaves(uint64_t address, uint32_t size, uint32_t elements) const {
         return (address & unaligned_bits(size, elements)) | ((address & SHORTCUT_MASK) + size - 1) >> SHORTCUT_SHIFT;

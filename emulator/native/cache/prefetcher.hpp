@@ -13,13 +13,13 @@
 
 namespace perfemu {
 
-// An access to the prefetcher's cache. Repeated hits on the most recent line of a set are not reported.
+// An access after which the prefetcher's cache has something to do or to note: to a line that it did not hold, the
+// first use of one that a prefetcher brought, and in the first level a store that changes more than the data. Other
+// hits are no news.
 struct Heard {
     uint64_t address;
     uint64_t line;
     uint64_t pc;  // of the instruction; a fetch's own address
-    bool hit;
-    bool first_use;  // of a line that a prefetcher brought
 };
 
 class Prefetcher {

@@ -11,7 +11,6 @@ class NextLine final : public Prefetcher {
     }
 
     void hear(const Heard& heard, std::vector<uint64_t>& lines) override {
-        if (heard.hit && !heard.first_use) return;
         for (uint64_t line = heard.line + 1; line <= heard.line + degree_ && page_.allows(heard.line, line); ++line)
             lines.push_back(line);
     }

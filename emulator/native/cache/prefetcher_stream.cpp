@@ -20,7 +20,6 @@ class Stream final : public Prefetcher {
     }
 
     void hear(const Heard& heard, std::vector<uint64_t>& lines) override {
-        if (heard.hit && !heard.first_use) return;
         Run* oldest = &streams_[0];
         for (Run& run : streams_) {
             int64_t step = static_cast<int64_t>(heard.line - run.line);

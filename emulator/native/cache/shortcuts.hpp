@@ -22,28 +22,27 @@ class Shortcuts {
 
     Shortcuts() = default;  // of nothing
 
-    // `spread`: pages of a stack get other places than those of a program.
-    Shortcuts(TagArray& array, bool spread)
+    explicit Shortcuts(TagArray& array, bool of_pages = false)
         : array_(array.slots() <= SLOT_MASK ? &array : nullptr),
           entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * PLACES_OF_A_SLOT, 0),
           last_use_(array.last_use.data()), arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;
-        spread_ = spread ? ~uint64_t{0} : 0;
+        spread_ = of_pages ? ~uint64_t{0} : 0;
         // If uses have an order in the policy's eyes, only the set's last is a shortcut.
         if (array_ && !array.only_last_use()) recent_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 
     // The entry that has the tag, or one that has another.
     Entry at(uint64_t tag) const { return entries_[place(tag)]; }
-    // The same where tags are not spread, as lines are not.
-    Entry line(uint64_t tag) const { return entries_[line_place(tag)]; }
+    // The same of lines.
+    Entry line(uint64_t tag) const { return entries_[line_place(tag, mask_)]; }
     // What a loop over many keeps in the host's registers.
     struct Lines {
         const Entry* entries;
         uint64_t mask;
         uint64_t* last_use;
 
-        Entry at(uint64_t tag) const { return entries[(tag ^ tag >> 9) & mask]; }
+        Entry at(uint64_t tag) const { return entries[line_place(tag, mask)]; }
         void use(Entry entry, uint64_t now) const { last_use[entry & SLOT_MASK] = now; }
     };
     Lines lines() const { return {entries_.data(), mask_, last_use_}; }
@@ -106,18 +105,14 @@ class Shortcuts {
     static constexpr uint64_t MOST_TAG = ~uint64_t{0} >> TAG_SHIFT;
 
     // XOR alone makes zeros of the many ones in a stack's pages, and a program's pages have zeros, too.
-    uint64_t place(uint64_t tag) const {
-        uint64_t high = tag >> 9;
-        return ((tag ^ high) + (high & spread_)) & mask_;
-    }
-    uint64_t line_place(uint64_t tag) const { return (tag ^ tag >> 9) & mask_; }
+    uint64_t place(uint64_t tag) const { return ((tag ^ tag >> 9) + (tag >> 9 & spread_)) & mask_; }
+    static uint64_t line_place(uint64_t tag, uint64_t mask) { return (tag ^ tag >> 9) & mask; }
 
     TagArray* array_ = nullptr;
     std::vector<Entry> entries_ = std::vector<Entry>(1);
-    uint64_t mask_ = 0;
+    uint64_t mask_ = 0, spread_ = 0;
     uint64_t* last_use_ = nullptr;  // the array's
     const uint64_t* arrival_ = nullptr;
-    uint64_t spread_ = 0;
     std::vector<uint64_t> recent_;  // by set; empty if every tag may be a shortcut
     std::vector<uint64_t> shown_;   // by slot: what led there last; empty if that is always the array's tag
 };
@@ -127,7 +122,7 @@ class Shortcuts {
 class PageShortcuts : public Shortcuts {
   public:
     PageShortcuts() = default;
-    PageShortcuts(TagArray& array, bool spread) : Shortcuts(array, spread), newest_mask_(array.set_mask()) {
+    explicit PageShortcuts(TagArray& array) : Shortcuts(array, true), newest_mask_(array.set_mask()) {
         newest_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 

@@ -9,7 +9,7 @@ import pytest
 from emulator._native import MemorySystem, prefetchers
 from emulator.probes import Probe
 from tests.unit.cache import streams
-from tests.unit.cache.streams import LINE, PREFETCH, Access
+from tests.unit.cache.streams import LINE, PREFETCH, STORE, Access
 
 KIB = 1024
 L1D = {"size": 32 * KIB, "ways": 8, "latency": 4}
@@ -108,6 +108,23 @@ def test_stride_sees_a_walk_in_small_steps():
     # The steps from line 0 to 1, 2, 3 are a first and two repetitions: lines 0 to 3 miss.
     assert counted[Probe.L1D_REFILL_LOAD] == 4
     assert counted[Probe.L1D_PREFETCH_USED] == PAGE_LINES - 4
+
+
+def test_hits_are_no_news_but_for_the_first_use_and_the_first_store():
+    memory = memory_with("stride", degree=1, confidence=1, crosses_pages=True)
+    streams.run(memory, [Access(line * LINE, pc=line, cycle=1000 * line) for line in range(64)])
+    # Loads that hit, alone or in two lines each; stores to lines that have been written.
+    streams.run(memory, [Access(line * LINE, STORE, pc=line, cycle=100_000) for line in range(0, 60, 3)])
+    strided = [Access(line * LINE, STORE, pc=0x1000, cycle=200_000) for line in range(0, 60, 3)]
+    strided += [Access(line * LINE + LINE - 4, pc=0x2000, cycle=200_000) for line in range(1, 60, 3)]
+    streams.run(memory, strided)
+    counted = streams.counts(memory)
+    assert (counted[Probe.L1D_SPLIT_LOAD], counted[Probe.L1D_ACCESS_STORE]) == (20, 40)
+    assert counted.get(Probe.L1D_PREFETCH, 0) == 0
+    streams.run(memory, [Access(line * LINE, STORE, pc=0x3000, cycle=300_000) for line in (55, 58, 61)])
+    assert streams.counts(memory)[Probe.L1D_PREFETCH] == 1  # of line 64
+    streams.run(memory, [Access(line * LINE, pc=0x3000, cycle=400_000) for line in (64, 65)])
+    assert streams.counts(memory)[Probe.L1D_PREFETCH_USED] == 1
 
 
 class Streams:

@@ -15,7 +15,8 @@ from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from guests import guest
 
-CACHES = load_core(str(Path(__file__).resolve().parents[1] / "bench" / "cores" / "caches.toml"))
+BENCH = Path(__file__).resolve().parents[1] / "bench" / "cores"
+PIPELINES = {"ideal": load_core(str(BENCH / "caches.toml")), "in_order": load_core(str(BENCH / "in_order.toml"))}
 # Loops; REP and page faults; changing code; unaligned and split accesses; calls, returns and pages beyond the TLB
 PROGRAMS = {
     "embedded_mix": "2",
@@ -82,16 +83,18 @@ def cases() -> list[tuple[str, str]]:
     return found
 
 
-def changed(core: str) -> CoreFile:
-    tables = {**CACHES.tables, **CORES[core]}
-    return replace(CACHES, tables={name: table for name, table in tables.items() if table is not None})
+def changed(pipeline: str, core: str) -> CoreFile:
+    base = PIPELINES[pipeline]
+    tables = {**base.tables, **CORES[core]}
+    return replace(base, tables={name: table for name, table in tables.items() if table is not None})
 
 
 @pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize(("program", "isa"), cases())
-def test_columns_count_what_single_blocks_count(program: str, isa: str, core: str) -> None:
-    by_columns = totals(program, isa, changed(core), one_by_one=False)
-    assert by_columns == totals(program, isa, changed(core), one_by_one=True)
+def test_columns_count_what_single_blocks_count(program: str, isa: str, pipeline: str, core: str) -> None:
+    by_columns = totals(program, isa, changed(pipeline, core), one_by_one=False)
+    assert by_columns == totals(program, isa, changed(pipeline, core), one_by_one=True)
     assert by_columns["INST_RETIRED"] > 0
 
 
@@ -99,13 +102,14 @@ FORKS = 'for i in 1 2 3; do seq 60 | sort -r | md5sum & x=$(echo $i | sed "s/./<
 
 
 @pytest.mark.parametrize("core", ["whole", "small", "small_exclusive"])
+@pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
-def test_processes_in_turn_count_so_too(isa: str, core: str) -> None:
+def test_processes_in_turn_count_so_too(isa: str, pipeline: str, core: str) -> None:
     """What a block accessed is heard before another address space comes."""
     path = str(require.debian_tree(ARCHITECTURES[isa], "busybox-static") / "bin/busybox")
 
     def run(one_by_one: bool) -> dict[str, int]:
-        machine = Machine(MachineConfig(isa, core=changed(core)))
+        machine = Machine(MachineConfig(isa, core=changed(pipeline, core)))
         native = machine.cpus[0].core
         native.follow_branches()
         if one_by_one:

@@ -48,6 +48,7 @@ struct BlockEvents {
                 const MemorySystem& memory);
 
     uint64_t end() const { return address + end_offset; }
+    uint64_t last_byte() const { return end() - 1; }
     // Events have numbers: each line's fetch comes before the accesses behind it.
     unsigned count() const { return unsigned{fetches} + loads + stores; }
     static unsigned event_of_fetch(size_t fetch, size_t next_site) { return static_cast<unsigned>(fetch + next_site); }

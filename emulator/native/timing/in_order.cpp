@@ -317,7 +317,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 [[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
                                                      uint64_t pc, uint64_t issued) {
     if (row.parts & PREFETCH) [[unlikely]] {
-        if (row.load_sites) memory_.prefetch(addresses[row.first_site], issued);
+        if (row.load_sites) surroundings_.prefetch(addresses[row.first_site], issued);
         return issued + 1;
     }
     if (row.load_sites == 0) return issued + load_latency_ + row.load_extra;
@@ -423,8 +423,10 @@ void InOrder::work_iteration(const PreparedBlock& prepared, const uint64_t* addr
 void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
     const Row& row = block.iteration;
     unsigned site = row.first_site, stores = site + row.load_sites, end = stores + row.store_sites;
-    for (; site < stores; ++site) memory_.load(addresses[site], block.accesses[site].size, block.address, hot_.cycle);
-    for (; site < end; ++site) memory_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle);
+    for (; site < stores; ++site)
+        surroundings_.load(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
+    for (; site < end; ++site)
+        surroundings_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
 }
 
 void InOrder::work_to_end() {

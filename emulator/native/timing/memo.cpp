@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace perfemu {
 
@@ -41,65 +42,61 @@ Memo::State Memo::fresh() {
 }
 
 Memo::Step& Memo::add(State from, uint32_t what, State to) {
-    if (2 * ++used_ > steps_.size()) grow();
+    if (2 * steps_.size() > places_.size()) grow();
     const uint64_t key = uint64_t{from} << 32 | what;
-    Step& step = room(key);
-    step.key = key;
-    step.to = to;
-    return step;
+    size_t place = place_of(key);
+    while (places_[place] != NOWHERE) place = (place + 1) & (places_.size() - 1);
+    places_[place] = static_cast<uint32_t>(steps_.size());
+    details_.push_back({});
+    return steps_.emplace_back(Step{.key = key, .to = to});
 }
 
-// Behind the place where it should be.
-Memo::Step* Memo::search(uint64_t key, Step* step) {
-    while (step->key != key) {
-        if (step->key == Step::EMPTY) return nullptr;
-        if (++step == steps_.data() + steps_.size()) step = steps_.data();
+// Changes `found` only if it is there.
+Memo::Step* Memo::search(uint64_t key, uint32_t& found) {
+    const size_t mask = places_.size() - 1;
+    for (size_t place = place_of(key); places_[place] != NOWHERE; place = (place + 1) & mask) {
+        Step& step = steps_[places_[place]];
+        if (step.key != key) continue;
+        found = places_[place];
+        return &step;
     }
-    return step;
-}
-
-Memo::Step& Memo::room(uint64_t key) {
-    size_t place = cases(static_cast<State>(key >> 32), static_cast<uint32_t>(key) & ~LOW).place + (key & LOW);
-    while (steps_[place & mask_].key != Step::EMPTY) ++place;
-    return steps_[place & mask_];
+    return nullptr;
 }
 
 void Memo::grow() {
-    std::vector<Step> old(2 * steps_.size());
-    old.swap(steps_);
-    mask_ = steps_.size() - 1;
-    shift_ = 64 - static_cast<unsigned>(std::countr_zero(steps_.size()));
-    taken_.clear();
-    for (const Step& step : old) {
-        if (step.key == Step::EMPTY) continue;
-        Step& now = room(step.key);
-        now = step;
-        if (now.runs) taken_.push_back(static_cast<uint32_t>(&now - steps_.data()));
+    places_.assign(2 * places_.size(), NOWHERE);
+    --shift_;
+    for (uint32_t number = NOWHERE + 1; number < steps_.size(); ++number) {
+        size_t place = place_of(steps_[number].key);
+        while (places_[place] != NOWHERE) place = (place + 1) & (places_.size() - 1);
+        places_[place] = number;
     }
 }
 
-void Memo::set_changes(Step& step, std::span<const uint64_t> amounts) {
-    step.changes = static_cast<uint32_t>(changes_.size());
+void Memo::set_changes(const Step& step, int32_t retired, std::span<const uint64_t> amounts) {
+    Detail& detail = details_[number(step)];
+    detail.retired = retired;
+    detail.changes = static_cast<uint32_t>(changes_.size());
     for (uint32_t counter = 0; counter < amounts.size(); ++counter)
         if (amounts[counter]) changes_.push_back({amounts[counter], counter});
-    step.behind = static_cast<uint32_t>(changes_.size());
+    detail.behind = static_cast<uint32_t>(changes_.size());
 }
 
 void Memo::settle(std::span<uint64_t> totals) {
-    for (uint32_t place : taken_) {
-        Step& step = steps_[place];
-        for (uint32_t index = step.changes; index != step.behind; ++index)
-            totals[changes_[index].counter] += changes_[index].amount * step.runs;
-        step.runs = 0;
+    for (uint32_t number : taken_) {
+        const Detail& detail = details_[number];
+        const uint64_t runs = std::exchange(steps_[number].runs, 0);
+        for (uint32_t index = detail.changes; index != detail.behind; ++index)
+            totals[changes_[index].counter] += changes_[index].amount * runs;
     }
     taken_.clear();
 }
 
 void Memo::clear() {
-    steps_.assign(FEWEST_PLACES, {});
-    mask_ = FEWEST_PLACES - 1;
+    steps_.assign(1, {});
+    details_.assign(1, {});
+    places_.assign(FEWEST_PLACES, NOWHERE);
     shift_ = 64 - std::countr_zero(FEWEST_PLACES);
-    used_ = 0;
     taken_.clear();
     changes_.clear();
     states_.clear();

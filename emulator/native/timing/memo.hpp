@@ -2,10 +2,12 @@
 // long, and so much was to be counted.
 //
 // States are strings of bytes and get numbers; there are also states without a string, which lie between two others. A
-// step leads from one state to the next by `what` happened, a number that means something to the owner. Steps are
-// found by hashing; what has been counted comes to the totals when the owner asks.
+// step leads from one state to the next by `what` happened, a number that means something to the owner. Each step knows
+// which ones came behind it last, so that most are found without hashing. What has been counted comes to the totals
+// when the owner asks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,46 +19,37 @@ class Memo {
     using State = uint32_t;
     static constexpr State NONE = ~State{0};
 
-    struct Step {
-        uint64_t key = EMPTY;  // where it comes from, and what happened
-        State to = NONE;       // where it leads
-        uint32_t runs = 0;     // how often it was taken, since the last `settle`
-        int32_t cycles = 0;    // these two are the owner's
-        int32_t retired = 0;
-        uint32_t changes = 0;  // what it counts: changes_[changes] and the following
-        uint32_t behind = 0;   // up to there
+    struct alignas(32) Step {
+        uint64_t key = EMPTY;              // where it comes from, and what happened
+        State to = NONE;                   // where it leads
+        uint32_t runs = 0;                 // how often it was taken, since the last `settle`
+        int32_t cycles = 0;                // the owner's
+        std::array<uint32_t, 3> behind{};  // numbers of the steps that came behind it, in so many ways
 
         static constexpr uint64_t EMPTY = ~uint64_t{0};
     };
+    static constexpr uint32_t NOWHERE = 0;  // the number of a step that has not been taken, and leads to no state
 
     Memo() { clear(); }
 
-    // Eight things that may happen to a state: numbers that differ in their lowest three bits.
-    struct Cases {
-        uint64_t key;
-        size_t place;  // of the first, if no other is there; those of the others follow
-    };
-    Cases cases(State from, uint32_t first) const {
-        const uint64_t key = uint64_t{from} << 32 | first;
-        return {key, key * SPREAD >> shift_};
+    Step& step(uint32_t number) { return steps_[number]; }
+    uint32_t number(const Step& step) const { return static_cast<uint32_t>(&step - steps_.data()); }
+    // The step that leads from there, or null. `last` has led there, or is NOWHERE; `way` is one of three, and the same
+    // for what is most often the same.
+    Step* find(Step& last, unsigned way, State from, uint32_t what) {
+        const uint64_t key = uint64_t{from} << 32 | what;
+        Step& step = steps_[last.behind[way]];
+        if (step.key == key) [[likely]]
+            return &step;
+        return search(key, last.behind[way]);
     }
-    // Brings this one to the host's cache.
-    void prefetch(const Cases& cases, uint32_t which) const {
-        __builtin_prefetch(&steps_[(cases.place + which) & mask_], 1);
+    Step* find(State from, uint32_t what) {
+        uint32_t found;
+        return search(uint64_t{from} << 32 | what, found);
     }
-    void prefetch(State from, uint32_t what) const { prefetch(cases(from, what & ~LOW), what & LOW); }
-    // The step that leads from there, or null.
-    Step* find(const Cases& cases, uint32_t which) {
-        const uint64_t key = cases.key | which;
-        Step* step = &steps_[(cases.place + which) & mask_];
-        if (step->key == key) [[likely]]
-            return step;
-        return search(key, step);
-    }
-    Step* find(State from, uint32_t what) { return find(cases(from, what & ~LOW), what & LOW); }
     void take(Step& step) {
         if (step.runs++ == 0) [[unlikely]]
-            taken_.push_back(static_cast<uint32_t>(&step - steps_.data()));
+            taken_.push_back(number(step));
     }
 
     // The state with these bytes; `fresh`: one that has none.
@@ -67,12 +60,14 @@ class Memo {
     }
     // A step that `find` has not found. References to steps do not outlive it.
     Step& add(State from, uint32_t what, State to);
-    // What the step counts: amounts by counter, most of them 0.
-    void set_changes(Step& step, std::span<const uint64_t> amounts);
+    // What the step counts: amounts by counter, most of them 0. `retired`: the owner's.
+    void set_changes(const Step& step, int32_t retired, std::span<const uint64_t> amounts);
+    int32_t retired(const Step& step) const { return details_[number(step)].retired; }
     template <typename Counts>
     Counts changes(const Step& step) const {
         Counts amounts{};
-        for (uint32_t index = step.changes; index != step.behind; ++index)
+        const Detail& detail = details_[number(step)];
+        for (uint32_t index = detail.changes; index != detail.behind; ++index)
             amounts[changes_[index].counter] = changes_[index].amount;
         return amounts;
     }
@@ -80,7 +75,7 @@ class Memo {
     void settle(std::span<uint64_t> totals);
 
     // Too much to be found quickly: the owner settles and clears.
-    bool full() const { return used_ > MOST_STEPS || states_.size() > MOST_STEPS; }
+    bool full() const { return steps_.size() > MOST_STEPS || states_.size() > MOST_STEPS; }
     void clear();
 
   private:
@@ -95,16 +90,21 @@ class Memo {
         uint32_t counter;
     };
 
-    static constexpr uint32_t LOW = 7;
+    // What is rarely needed of a step: what it counts, changes_[changes] and the following up to `behind`.
+    struct Detail {
+        int32_t retired = 0;
+        uint32_t changes = 0, behind = 0;
+    };
 
-    Step* search(uint64_t key, Step* step);
-    Step& room(uint64_t key);
+    Step* search(uint64_t key, uint32_t& found);
+    size_t place_of(uint64_t key) const { return key * SPREAD >> shift_; }
     void grow();
 
-    std::vector<Step> steps_;
-    size_t mask_ = 0, used_ = 0;
+    std::vector<Step> steps_;  // by number; the first is NOWHERE
+    std::vector<Detail> details_;
+    std::vector<uint32_t> places_;  // numbers of steps, by hash
     unsigned shift_ = 0;
-    std::vector<uint32_t> taken_;  // places of steps that have been taken
+    std::vector<uint32_t> taken_;  // numbers of steps that have been taken
     std::vector<Change> changes_;
     std::vector<Bytes> states_;  // by number
     std::vector<uint8_t> bytes_;

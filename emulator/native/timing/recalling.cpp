@@ -20,14 +20,19 @@ static Counts difference(const Counts& now, const Counts& before) {
 
 RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : memory_(memory), surroundings_(memory, branches), front_(config, surroundings_), totals_(totals),
-      mode_(recall_mode(config.table("pipeline"))) {}
+      mode_(recall_mode(config.table("pipeline"))) {
+    // Columns need to know that what is in the first caches has arrived, which prefetchers there do not tell.
+    bool foreseen = memory.touches_apart();
+    for (const char* cache : {"l1i", "l1d"})
+        foreseen &= !(config.has_table(cache) && config.table(cache).has("prefetchers"));
+    if (foreseen) columns_ = std::make_unique<RecalledColumns>();
+}
 
 void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                                        std::span<const AccessSite> sites) {
     block.events.assign(address, ops, sites, memory_);
     block.first_case = next_case_;
-    const uint32_t cases =
-        (2 * OUTCOMES + 2 * block.events.count() + OUTCOMES - 1) & ~(OUTCOMES - 1);  // see Memo::Cases
+    const uint32_t cases = (2 * OUTCOMES + 2 * block.events.count() + OUTCOMES - 1) & ~(OUTCOMES - 1);  // for `way`
     // Where such a branch goes, which is no case, says how much of an aligned piece is fetched.
     const BranchKind branch = block.events.branch;
     const bool indirect =
@@ -37,6 +42,7 @@ void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, s
         block.events.listed = false;
     else
         next_case_ += cases;
+    block.assign_columns(memory_);
 }
 
 unsigned RecallingPipeline::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
@@ -49,6 +55,53 @@ unsigned RecallingPipeline::retire(const PreparedBlock& block, const uint64_t* a
     return work(block, addresses, first, last, next, limit);
 }
 
+// From there on. `RESUMED`: what came before has been heard of, and the predictor of the branch.
+template <bool RESUMED>
+inline void RecallingPipeline::hear(const Walk& walk, Place place) {
+    const RecalledBlock& block = walk.block;
+    const BlockEvents& events = block.events;
+    const uint64_t *const addresses = walk.addresses, end = events.end(), next = walk.next;
+    const uint64_t now = moment_.now;
+    const unsigned told_lines = walk.told_lines;
+    const uint32_t first_what = first_outcome(block, fetches_first(block));
+    Position at{state_, last_};
+    const BlockEvents::Part* const fetches = events.parts.data();
+    const BlockEvents::Part* const accesses = fetches + events.fetches;
+    uint64_t line = (events.address & front_.line_mask) - place.fetch * front_.line_mask;
+    while (true) {
+        if (place.fetch >= told_lines && !memory_.touch_line_by(now - front_.ahead, line)) [[unlikely]] {
+            at = follow_fetch(at, walk, place);
+            if (at.state == Memo::NONE) return;
+        }
+        for (; place.site != fetches[place.fetch].fetch.behind; ++place.site) {
+            const BlockEvents::Touch touch = accesses[place.site].touch;
+            if (memory_.touch_by(now, touch.stores, addresses[place.site], touch.beyond)) [[likely]]
+                continue;
+            if (addresses[place.site] & touch.beyond) {
+                const auto [size, elements, offset] = events.accesses[place.site];
+                if (memory_.touch_within_by(now, touch.stores, addresses[place.site], size, elements)) continue;
+            }
+            at = follow_access(at, walk, place);
+            if (at.state == Memo::NONE) return;
+        }
+        if (++place.fetch == events.fetches) break;
+        line -= front_.line_mask;
+    }
+    Prediction prediction = Prediction::RIGHT;
+    if constexpr (RESUMED)
+        prediction = *walk.prediction;
+    else if (events.branch != BranchKind::NONE)
+        prediction = surroundings_.branches.learn(events.address + events.branch_offset, events.branch, next, end);
+    const uint32_t which = outcome(prediction, next != end);
+    Memo::Step* const step = memo_.find(memo_.step(at.last), way(which), at.state, first_what + which);
+    if (!step || mode_ == RecallMode::CHECK) [[unlikely]] {
+        end_otherwise(at, walk, prediction, step);
+        if (!step) return;
+    }
+    memo_.take(*step);
+    leave(*step, {now + step->cycles, line});
+}
+
 void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const RecalledBlock& block = static_cast<const RecalledBlock&>(prepared);
     const BlockEvents& events = block.events;
@@ -57,96 +110,55 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
         work(block, addresses, 0, block.instructions, next, NO_LIMIT);
         return;
     }
-    const Moment began = moment_;
-    const uint64_t end = events.end();
-    uint64_t line = events.address & front_.line_mask, last_line = began.line;
-    const Memo::Cases outcomes = memo_.cases(state_, first_outcome(block, line != last_line));
-    memo_.prefetch(outcomes, outcome(Prediction::RIGHT, next != end));
-    const Memo::State from = state_;
-    Memo::State at = from;
-    const BlockEvents::Part* fetch = events.parts.data();
-    const BlockEvents::Part* const accesses = fetch + events.fetches;
-    size_t site = 0;
-    while (true) {
-        if (line != last_line && !memory_.touch_line_by(began.now - front_.ahead, line)) [[unlikely]] {
-            at = follow_fetch(at, {block, addresses, next}, fetch, site);
-            if (at == Memo::NONE) return;
-        }
-        for (; site != fetch->fetch.behind; ++site) {
-            const BlockEvents::Touch touch = accesses[site].touch;
-            if (memory_.touch_by(began.now, touch.stores, addresses[site], touch.beyond)) [[likely]]
-                continue;
-            const auto [size, elements, offset] = events.accesses[site];
-            if (memory_.touch_within_by(began.now, touch.stores, addresses[site], size, elements)) continue;
-            at = follow_access(at, {block, addresses, next}, fetch, site);
-            if (at == Memo::NONE) return;
-        }
-        last_line = line;
-        if (++fetch == accesses) break;
-        line -= front_.line_mask;
-    }
-    Prediction prediction = Prediction::RIGHT;
-    if (events.branch != BranchKind::NONE)
-        prediction = surroundings_.branches.learn(events.address + events.branch_offset, events.branch, next, end);
-    const uint32_t which = outcome(prediction, next != end);
-    Memo::Step* step =
-        at == from ? memo_.find(outcomes, which) : memo_.find(at, first_outcome(block, fetches_first(block)) + which);
-    if (!step || mode_ == RecallMode::CHECK) [[unlikely]] {
-        if (at == from) surroundings_.story.begin();
-        surroundings_.story.tell_branch(prediction);
-        if (!step) {
-            learn({block, addresses, next}, events.count());
-            return;
-        }
-        check({block, addresses, next}, *step);
-    }
-    memo_.take(*step);
-    cycle_ = began.now + step->retired;
-    state_ = step->to;
-    moment_ = {began.now + step->cycles, last_line};
-    awake_ = false;
+    hear<false>({block, addresses, next, (events.address & front_.line_mask) == moment_.line}, {});
 }
 
-Memo::State RecallingPipeline::follow_fetch(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
-                                            size_t next_site) {
+void RecallingPipeline::hear_rest(const Walk& walk, Place from) { hear<true>(walk, from); }
+
+// Of how the block ends, nothing is known, or it is to be checked.
+void RecallingPipeline::end_otherwise(Position at, const Walk& walk, Prediction prediction, Memo::Step* step) {
+    if (at.state == state_) surroundings_.story.begin();
+    Walk told = walk;
+    told.prediction = prediction;
+    if (step)
+        check(told, *step);
+    else
+        learn(told, walk.block.events.count());
+}
+
+RecallingPipeline::Position RecallingPipeline::follow_fetch(Position at, const Walk& walk, Place place) {
     const BlockEvents& events = walk.block.events;
-    const auto number = static_cast<size_t>(fetch - events.parts.data());
-    return follow(at, walk, events.event_of_fetch(number, next_site), Request::FETCH,
-                  {.address = (events.address & front_.line_mask) - number * front_.line_mask});
+    return follow(at, walk, events.event_of_fetch(place.fetch, place.site), Request::FETCH,
+                  {.address = (events.address & front_.line_mask) - place.fetch * front_.line_mask});
 }
 
-Memo::State RecallingPipeline::follow_access(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
-                                             size_t site) {
+RecallingPipeline::Position RecallingPipeline::follow_access(Position at, const Walk& walk, Place place) {
     const BlockEvents& events = walk.block.events;
-    const auto [size, elements, offset] = events.accesses[site];
-    const bool stores = events.parts.data()[events.fetches + site].touch.stores;
-    const auto number = static_cast<size_t>(fetch - events.parts.data());
-    return follow(at, walk, events.event_of_access(number, site), stores ? Request::STORE : Request::LOAD,
-                  {walk.addresses[site], size, events.address + offset, elements});
+    const auto [size, elements, offset] = events.accesses[place.site];
+    const bool stores = events.parts.data()[events.fetches + place.site].touch.stores;
+    return follow(at, walk, events.event_of_access(place.fetch, place.site), stores ? Request::STORE : Request::LOAD,
+                  {walk.addresses[place.site], size, events.address + offset, elements});
 }
 
-// An event is no mere hit: memory is asked at the cycle at which it was asked when this happened before. Returns what
-// this leads to, or none: it never happened, and the block has been worked out.
-Memo::State RecallingPipeline::follow(Memo::State at, const Walk& walk, unsigned event, Request request,
-                                      const Surroundings::Access& access) {
-    if (at == state_) surroundings_.story.begin();
-    Memo::Step* question = memo_.find(at, case_of(walk.block, event));
+// An event is no mere hit: memory is asked at the cycle at which it was asked when this happened before. Goes on to
+// what this leads to. None: it never happened, and the block has been worked out.
+RecallingPipeline::Position RecallingPipeline::follow(Position at, const Walk& walk, unsigned event, Request request,
+                                                      const Surroundings::Access& access) {
+    if (at.state == state_) surroundings_.story.begin();
+    Memo::Step* const question = memo_.find(memo_.step(at.last), EVENT, at.state, case_of(walk.block, event));
     if (!question) {
         learn(walk, event);
-        return Memo::NONE;
+        return {};
     }
-    const uint64_t asked = moment_.now + question->cycles;                   // of a fetch: before now
-    memo_.prefetch(question->to, static_cast<uint32_t>(question->retired));  // the last answer
+    const uint64_t asked = moment_.now + question->cycles;  // of a fetch: before now
     const uint64_t delay = surroundings_.ask(event, request, access, asked) - asked;
-    question->retired = static_cast<int32_t>(delay);
-    const Memo::Step* answer = delay >> 32 ? nullptr : memo_.find(question->to, static_cast<uint32_t>(delay));
-    if (answer) {
-        memo_.prefetch(answer->to, first_outcome(walk.block, fetches_first(walk.block)) +
-                                       outcome(Prediction::RIGHT, walk.next != walk.block.events.end()));
-        return answer->to;
+    Memo::Step* const answer =
+        delay >> 32 ? nullptr : memo_.find(*question, EVENT, question->to, static_cast<uint32_t>(delay));
+    if (!answer) {
+        learn(walk, event + 1);
+        return {};
     }
-    learn(walk, event + 1);
-    return Memo::NONE;
+    return {answer->to, memo_.number(*answer)};
 }
 
 // Works the block out in detail. `told`: the events before this one have happened.
@@ -156,6 +168,7 @@ void RecallingPipeline::learn(const Walk& walk, unsigned told) {
         memo_.settle(counts_);
         memo_.clear();
         state_ = Memo::NONE;
+        last_ = Memo::NOWHERE;
     }
     const Counts before = counts_;
     tell(walk, told);
@@ -175,6 +188,8 @@ void RecallingPipeline::tell(const Walk& walk, unsigned told) {
     story.cycle = moment_.now;
     story.fetch_cycle = moment_.now - front_.ahead;
     story.told = told;
+    story.told_lines = walk.told_lines;
+    if (walk.prediction) story.tell_branch(*walk.prediction);
     surroundings_.begin(fetches_first(walk.block) ? 0 : 1, &counts_[PROBE_COUNT]);
     work(walk.block, walk.addresses, 0, walk.block.instructions, walk.next, NO_LIMIT);
     surroundings_.end();
@@ -189,6 +204,7 @@ void RecallingPipeline::remember(const Walk& walk, const Counts& before) {
     };
     const Story& story = surroundings_.story;
     Memo::State at = std::exchange(state_, Memo::NONE);
+    last_ = Memo::NOWHERE;
     for (const Story::Answer& answer : story.answers) {
         const auto cycles = static_cast<int64_t>(answer.asked - moment_.now);
         if (answer.delay >> 32 || !fits(cycles)) return;
@@ -206,8 +222,8 @@ void RecallingPipeline::remember(const Walk& walk, const Counts& before) {
     state_ = save_state();
     Memo::Step& step = memo_.add(at, what, state_);
     step.cycles = static_cast<int32_t>(cycles);
-    step.retired = static_cast<int32_t>(retired);
-    memo_.set_changes(step, difference(counts_, before));
+    memo_.set_changes(step, static_cast<int32_t>(retired), difference(counts_, before));
+    last_ = memo_.number(step);
 }
 
 // What is about to be recalled is worked out, too, and not counted.
@@ -221,7 +237,7 @@ void RecallingPipeline::check(const Walk& walk, const Memo::Step& step) {
         throw std::logic_error(std::string("recalled otherwise than worked out: ") + what);
     };
     if (surroundings_.story.contradicted) differ("cycles of accesses");
-    if (moment().now != moment_.now + step.cycles || cycle_ != moment_.now + step.retired) differ("cycles");
+    if (moment().now != moment_.now + step.cycles || cycle_ != moment_.now + memo_.retired(step)) differ("cycles");
     if (save_state() != step.to) differ("the state");
     if (memo_.changes<Counts>(step) != worked) differ("counts");
 }
@@ -250,6 +266,7 @@ bool RecallingPipeline::recognize() {
         memo_.clear();
     }
     state_ = save_state();
+    last_ = Memo::NOWHERE;
     return true;
 }
 

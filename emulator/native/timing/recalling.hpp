@@ -12,8 +12,11 @@
 //   its states, the more is recalled. It may assume that at least EARLIEST cycles have passed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 
 #include "probes.hpp"
@@ -22,23 +25,18 @@
 #include "timing/memo.hpp"
 #include "timing/pipeline.hpp"
 #include "timing/recall_mode.hpp"
+#include "timing/recalled_columns.hpp"
 #include "timing/state_bytes.hpp"
 #include "timing/surroundings.hpp"
 
 namespace perfemu {
-
-struct alignas(64) RecalledBlock : PreparedBlock {
-    // What can happen to it, as numbers for Memo: from here on, for its branch, OUTCOMES; then for each of its events
-    // one. All of them twice, because the line of its first instruction is fetched or was fetched before.
-    uint32_t first_case = 0;
-    BlockEvents events;
-};
 
 class RecallingPipeline : public Pipeline {
   public:
     unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
                     uint64_t limit) final;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) final;
+    void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) final;
     void iterate(const PreparedBlock& block, const uint64_t* addresses) final;
     void complete() final;
     void elapse(uint64_t cycles) final;
@@ -82,8 +80,23 @@ class RecallingPipeline : public Pipeline {
         const RecalledBlock& block;
         const uint64_t* addresses;
         uint64_t next;
+        unsigned told_lines = 0;                    // so many of its lines have been fetched, maybe for others
+        std::optional<Prediction> prediction = {};  // of its branch, if the predictor has heard of it
     };
-    static constexpr uint32_t OUTCOMES = 8;
+    // A state, and the step that has led there.
+    struct Position {
+        Memo::State state = Memo::NONE;
+        uint32_t last = Memo::NOWHERE;
+    };
+    static constexpr uint32_t OUTCOMES = RecalledColumns::OUTCOMES;
+    // Ways to go on from a step, see Memo::find: by a branch that is predicted right and is not taken or is, or by
+    // another event.
+    static constexpr uint32_t EVENT = 2;
+    static uint32_t way(uint32_t outcome) { return std::min(outcome % OUTCOMES, EVENT); }
+    // How far a block has been heard of.
+    struct Place {
+        size_t fetch = 0, site = 0;
+    };
     static uint32_t outcome(Prediction prediction, bool taken) { return 2 * static_cast<uint32_t>(prediction) + taken; }
     uint32_t first_outcome(const RecalledBlock& block, bool fetches_first) const {
         return block.first_case + OUTCOMES * fetches_first;
@@ -99,25 +112,63 @@ class RecallingPipeline : public Pipeline {
     void forget();
     void wake();
     Memo::State save_state();
-    [[gnu::noinline]] Memo::State follow_fetch(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
-                                               size_t next_site);
-    [[gnu::noinline]] Memo::State follow_access(Memo::State at, const Walk& walk, const BlockEvents::Part* fetch,
-                                                size_t site);
-    Memo::State follow(Memo::State at, const Walk& walk, unsigned event, Request request,
-                       const Surroundings::Access& access);
+    template <bool RESUMED>
+    [[gnu::always_inline]] void hear(const Walk& walk, Place from);
+    void hear_rest(const Walk& walk, Place from);
+    [[gnu::noinline]] Position follow_fetch(Position at, const Walk& walk, Place place);
+    [[gnu::noinline]] Position follow_access(Position at, const Walk& walk, Place place);
+    Position follow(Position at, const Walk& walk, unsigned event, Request request, const Surroundings::Access& access);
+    [[gnu::noinline]] void end_otherwise(Position at, const Walk& walk, Prediction prediction, Memo::Step* step);
     [[gnu::noinline]] void learn(const Walk& walk, unsigned told);
     void tell(const Walk& walk, unsigned told);
     void remember(const Walk& walk, const Counts& before);
     [[gnu::noinline]] void check(const Walk& walk, const Memo::Step& step);
+
+    // By this step, to this moment.
+    void leave(const Memo::Step& step, Moment moment) {
+        state_ = step.to;
+        last_ = memo_.number(step);
+        moment_ = moment;
+        cycle_ = moment.now - step.cycles + memo_.retired(step);
+        awake_ = false;
+    }
+
+    // By columns, see recalling_columns.cpp: what runs, and how far it has been heard of.
+    struct Batch {
+        const RunBlock* run;
+        const uint64_t* addresses;
+        uint64_t next;
+        uint64_t last_line;        // fetched before
+        size_t block = 0;          // the blocks before have been heard of
+        size_t touched_lines = 0;  // at least those of these blocks
+        size_t heard = 0;          // blocks that did more than touch memory
+    };
+    void hear_columns(Batch& batch);
+    void resolve_branches(const Batch& batch);
+    void recall(Batch& batch, size_t behind);
+    [[gnu::noinline]] void recall_slowly(const Walk& walk, uint32_t what);
+    void hear_further(Batch& batch, Place from);
+    // So that every access that finds its line and page is a touch.
+    bool all_there(uint64_t cycle) const { return surroundings_.arrived_by <= cycle; }
+    uint64_t line_before(const Batch& batch, size_t block) const;
+    Place place_of_line(const Batch& batch, size_t block) const;
+    Place place_of_site(const Batch& batch, size_t block, size_t site) const;
+    Walk walk_of(const Batch& batch, size_t block) const;
 
     uint64_t* totals_;
     RecallMode mode_;
     uint32_t next_case_ = 0;
     Memo memo_;
     Memo::State state_ = Memo::NONE;  // if it is known
+    uint32_t last_ = Memo::NOWHERE;   // ... and the step that has led there, if any
     Moment moment_;                   // ... and when it is
     bool awake_ = true;               // the pipeline itself is in that state; always so if it is not known
     StateWriter bytes_;
+    std::unique_ptr<RecalledColumns> columns_;  // null where touches cannot be told from other accesses beforehand
+
+    // Where more than one in so many blocks does more than touch memory, the next batches are heard block by block.
+    static constexpr unsigned FEW_TOUCHING = 4, REST_BATCHES = 16;
+    unsigned batches_to_rest_ = 0;
 
     // To learn takes ten times as long as to work. If it was for nothing, because a program does not do the same again,
     // it is left alone for a while: so many lessons, at less than so many cycles each.

@@ -5,7 +5,9 @@ namespace perfemu {
 // The story's next event, as it was or as it is now.
 uint64_t Surroundings::next(Request request, const Access& access, uint64_t cycle) {
     const unsigned event = event_++;
-    const bool told = event < story.told, answered = answer_ < story.answers.size();
+    const unsigned line = request == Request::FETCH ? line_++ : ~0U;
+    const bool told = event < story.told || line < story.told_lines;
+    const bool answered = answer_ < story.answers.size();
     if (told ? answered && story.answers[answer_].event == event : !touch(request, access)) {
         if (!told) ask(event, request, access, cycle);
         const Story::Answer& answer = story.answers[answer_];
@@ -30,7 +32,7 @@ uint64_t Surroundings::ask(unsigned event, Request request, const Access& access
         default: there = memory.fetch(address, cycle);
     }
     story.answers.push_back({event, cycle, there - cycle});
-    return there;
+    return arrives(there);
 }
 
 Prediction Surroundings::resolve_in_story(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {

@@ -2,6 +2,7 @@
 // beginning has happened already, is told again, and goes on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Story {
     uint64_t cycle = 0;        // whatever was there before it takes as long as a hit
     uint64_t fetch_cycle = 0;  // the same for fetches
     unsigned told = 0;         // the events before this one have happened
+    unsigned told_lines = 0;   // ... and so have the fetches of so many lines, however late they come
     bool branch_told = false;  // ... and the branch
     Prediction prediction = Prediction::RIGHT;
     std::vector<Answer> answers;
@@ -57,17 +59,21 @@ class Surroundings {
     uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
         if (telling_) [[unlikely]]
             return next(Request::LOAD, {address, size, pc, elements}, cycle);
-        return load_now({address, size, pc, elements}, cycle);
+        return arrives(load_now({address, size, pc, elements}, cycle));
     }
     uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
         if (telling_) [[unlikely]]
             return next(Request::STORE, {address, size, pc, elements}, cycle);
-        return memory.store(address, size, pc, cycle, elements);
+        return arrives(memory.store(address, size, pc, cycle, elements));
     }
     uint64_t fetch(uint64_t address, uint64_t cycle) {
         if (telling_) [[unlikely]]
             return next(Request::FETCH, {.address = address}, cycle);
-        return memory.fetch(address, cycle);
+        return arrives(memory.fetch(address, cycle));
+    }
+    void prefetch(uint64_t address, uint64_t cycle) {
+        memory.prefetch(address, cycle);
+        arrives(cycle + LONGEST_PREFETCH);
     }
     Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
         if (telling_) [[unlikely]]
@@ -75,11 +81,12 @@ class Surroundings {
         return branches.resolve(pc, kind, next, fallthrough);
     }
 
-    // From now on `story` is told. `first`: the number of its first event. `touches` has TOUCHES entries.
+    // From now on `story` is told. `first`: the number of its first event, and of its first line. `touches` has TOUCHES
+    // entries.
     void begin(unsigned first, uint64_t* touches) {
         telling_ = true;
         touches_ = touches;
-        event_ = first;
+        event_ = line_ = first;
         answer_ = 0;
     }
     void end() {
@@ -92,10 +99,18 @@ class Surroundings {
 
     MemorySystem& memory;
     BranchUnit& branches;
+    // From this cycle on, all that was asked for is there, but for what memory has brought by itself.
+    uint64_t arrived_by = 0;
     unsigned split_load_cycles = 0;  // added to loads that cross a line
     Story story;
 
   private:
+    static constexpr uint64_t LONGEST_PREFETCH = 1 << 16;  // cycles, and more than it ever takes
+
+    uint64_t arrives(uint64_t cycle) {
+        arrived_by = std::max(arrived_by, cycle);
+        return cycle;
+    }
     uint64_t load_now(const Access& access, uint64_t cycle) {
         uint64_t there = memory.load(access.address, access.size, access.pc, cycle, access.elements);
         if ((access.address ^ (access.address + access.size - 1)) & ~uint64_t{memory.fetch_line_bytes() - 1})
@@ -110,6 +125,7 @@ class Surroundings {
     bool telling_ = false;
     uint64_t* touches_ = nullptr;
     unsigned event_ = 0;
+    unsigned line_ = 0;
     size_t answer_ = 0;  // the next of the story's
 };
 

@@ -79,15 +79,30 @@ void HostAssembler::shift(Shift how, Register of, unsigned bits) {
     byte(bits);
 }
 
-void HostAssembler::negate(Register of) {
+void HostAssembler::shift_by_count(Shift how, Register of, bool low_half) {
+    if (!low_half)
+        prefix(RAX, of);
+    else if (of >> 3)
+        byte(0x41);
+    byte(0xD3);
+    byte(REGISTER_OPERAND | how << 3 | (of & 7));
+}
+
+void HostAssembler::with_one(unsigned extension, Register of) {
     prefix(RAX, of);
     byte(0xF7);
-    byte(REGISTER_OPERAND | 3 << 3 | (of & 7));
+    byte(REGISTER_OPERAND | extension << 3 | (of & 7));
 }
 
 void HostAssembler::clear_high_half(Register of) {
     if (of >> 3) byte(0x45);
     byte(0x89);
+    byte(REGISTER_OPERAND | (of & 7) << 3 | (of & 7));
+}
+
+void HostAssembler::extend_low_half(Register of) {
+    prefix(of, of);
+    byte(0x63);
     byte(REGISTER_OPERAND | (of & 7) << 3 | (of & 7));
 }
 

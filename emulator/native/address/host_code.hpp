@@ -15,7 +15,7 @@ class HostAssembler {
   public:
     enum Register : uint8_t { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7, R8 = 8, R9 = 9 };
     enum Arithmetic : uint8_t { ADD = 0x01, OR = 0x09, AND = 0x21, SUBTRACT = 0x29, XOR = 0x31 };
-    enum Shift : uint8_t { LEFT = 4, RIGHT = 5, RIGHT_SIGNED = 7 };
+    enum Shift : uint8_t { ROTATE_RIGHT = 1, LEFT = 4, RIGHT = 5, RIGHT_SIGNED = 7 };
     enum Condition : uint8_t { BELOW = 2, NOT_EQUAL = 5, ABOVE = 7 };
 
     void load(Register into, Register base, int32_t displacement) { memory(into, 0x8B, base, displacement); }
@@ -29,10 +29,16 @@ class HostAssembler {
     void apply(Arithmetic what, Register into, Register from) { registers(into, what, from); }
     void multiply(Register into, Register from);
     void shift(Shift how, Register of, unsigned bits);
+    // By the low six bits of RCX; or of its low half by the low five, and zeros above.
+    void shift_by_count(Shift how, Register of, bool low_half);
+    // RDX:RAX = RAX * from
+    void multiply_wide(Register from, bool sign) { with_one(sign ? 5 : 4, from); }
     void and_constant(Register into, int32_t value) { with_constant(4, into, value); }
     void compare_constant(Register left, int32_t value) { with_constant(7, left, value); }
-    void negate(Register of);
+    void negate(Register of) { with_one(3, of); }
+    void invert(Register of) { with_one(2, of); }
     void clear_high_half(Register of);
+    void extend_low_half(Register of);  // with its sign
     // To what `fail` will make.
     void fail_if(Condition condition);
 
@@ -50,6 +56,7 @@ class HostAssembler {
     void memory(Register reg, unsigned opcode, Register base, int32_t displacement);
     void registers(Register into, unsigned opcode, Register from);
     void with_constant(unsigned extension, Register reg, int32_t value);
+    void with_one(unsigned extension, Register of);
 
     std::vector<uint8_t> code_;
     std::vector<size_t> failures_;  // where the displacement of a jump lies

@@ -133,12 +133,46 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         host_.shift(Host::LEFT, Host::RAX, step.left);
         host_.shift(right, Host::RAX, step.right);
     };
+    auto with_inverse = [&](Host::Arithmetic what) {
+        value(Host::RAX, step.a);
+        value(Host::RCX, step.b);
+        host_.invert(Host::RCX);
+        host_.apply(what, Host::RAX, Host::RCX);
+    };
+    auto shift = [&](Host::Shift how) {
+        value(Host::RAX, step.a);
+        value(Host::RCX, step.b);
+        host_.shift_by_count(how, Host::RAX, step.width == Width::BITS_32);
+    };
+    auto multiply_low_halves = [&](void (Host::*extend)(Host::Register)) {
+        value(Host::RAX, step.a);
+        value(Host::RCX, step.b);
+        (host_.*extend)(Host::RAX);
+        (host_.*extend)(Host::RCX);
+        host_.multiply(Host::RAX, Host::RCX);
+    };
+    auto multiply_high = [&](bool sign) {
+        value(Host::RAX, step.a);
+        value(Host::RCX, step.b);
+        host_.move(Host::R9, RESULTS);
+        static_assert(RESULTS == Host::RDX);
+        host_.multiply_wide(Host::RCX, sign);
+        host_.move(Host::RAX, Host::RDX);
+        host_.move(RESULTS, Host::R9);
+    };
     switch (step.operation) {
         case Operation::ADD: arithmetic(Host::ADD); break;
         case Operation::SUBTRACT: arithmetic(Host::SUBTRACT); break;
         case Operation::AND: arithmetic(Host::AND); break;
         case Operation::OR: arithmetic(Host::OR); break;
         case Operation::XOR: arithmetic(Host::XOR); break;
+        case Operation::AND_NOT: with_inverse(Host::AND); break;
+        case Operation::OR_NOT: with_inverse(Host::OR); break;
+        case Operation::XOR_NOT: with_inverse(Host::XOR); break;
+        case Operation::SHIFT_LEFT: shift(Host::LEFT); break;
+        case Operation::SHIFT_RIGHT: shift(Host::RIGHT); break;
+        case Operation::SHIFT_RIGHT_SIGNED: shift(Host::RIGHT_SIGNED); break;
+        case Operation::ROTATE_RIGHT: shift(Host::ROTATE_RIGHT); break;
         case Operation::EXTRACT: extract(Host::RIGHT); break;
         case Operation::EXTRACT_SIGNED: extract(Host::RIGHT_SIGNED); break;
         case Operation::MULTIPLY_ADD:
@@ -148,6 +182,17 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
             value(Host::RCX, step.c);
             host_.apply(Host::ADD, Host::RAX, Host::RCX);
             break;
+        case Operation::MULTIPLY_SUBTRACT:
+            value(Host::RAX, step.a);
+            value(Host::RCX, step.b);
+            host_.multiply(Host::RCX, Host::RAX);
+            value(Host::RAX, step.c);
+            host_.apply(Host::SUBTRACT, Host::RAX, Host::RCX);
+            break;
+        case Operation::MULTIPLY_LONG: multiply_low_halves(&Host::clear_high_half); break;
+        case Operation::MULTIPLY_LONG_SIGNED: multiply_low_halves(&Host::extend_low_half); break;
+        case Operation::MULTIPLY_HIGH: multiply_high(false); break;
+        case Operation::MULTIPLY_HIGH_SIGNED: multiply_high(true); break;
         case Operation::LOAD: load(step, false); break;
         case Operation::LOAD_SIGNED: load(step, true); break;
         case Operation::CHECK_APART: check_apart(step, segment.stores[step.place]); return true;

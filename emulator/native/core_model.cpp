@@ -125,7 +125,8 @@ void Core::visit(uint64_t address, uint32_t size) {
     if (log_called(address, size)) return;
     if (!log.empty()) {
         check_log(log.behind);
-        model.pipeline->retire_all(std::span(log.blocks).first(log.size()), log.found.data(), address);
+        *log.behind = {nullptr, address};
+        model.pipeline->retire_all(std::span(log.blocks).first(log.size() + 1), log.found.data());
         end_log();
     } else if (model.visit.block && !model.visit.block->special && !stepping_) {
         finish_visit(address);
@@ -186,7 +187,7 @@ void Core::close_log() {
     const RunBlock& last = log.behind[-1];
     check_log(&last);
     const size_t before = log.size() - 1;
-    if (before > 0) model.pipeline->retire_all(std::span(log.blocks).first(before), log.found.data(), last.address);
+    if (before > 0) model.pipeline->retire_all(std::span(log.blocks).first(before + 1), log.found.data());
     std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());
     model.visit = {.block = previous_};
     end_log();

@@ -38,7 +38,7 @@ struct VisitLog {
     static constexpr uint32_t INSTRUCTIONS = 512;  // at most
     static constexpr uint32_t SITES_OF_AN_INSTRUCTION = 16;
 
-    std::vector<RunBlock> blocks = std::vector<RunBlock>(INSTRUCTIONS);
+    std::vector<RunBlock> blocks = std::vector<RunBlock>(INSTRUCTIONS + 1);  // one tells what follows
     std::vector<uint64_t> found = std::vector<uint64_t>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
     RunBlock* behind = blocks.data();       // the last
     uint64_t* found_behind = found.data();  // its addresses

@@ -1,6 +1,8 @@
 // Which line of a full set makes room for another.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +11,20 @@
 #include "cache/named.hpp"
 
 namespace perfemu {
+
+// The way that was used last longest ago.
+inline uint32_t oldest(const uint64_t* last_use, uint32_t ways) {
+    // The way in the lowest bits: one comparison for both. Two chains, for the host's sake.
+    const unsigned shift = static_cast<unsigned>(std::bit_width(ways));
+    uint64_t even = last_use[0] << shift, odd = ~uint64_t{0};
+    uint32_t way = 1;
+    for (; way + 1 < ways; way += 2) {
+        odd = std::min(odd, last_use[way] << shift | way);
+        even = std::min(even, last_use[way + 1] << shift | (way + 1));
+    }
+    if (way < ways) odd = std::min(odd, last_use[way] << shift | way);
+    return static_cast<uint32_t>(std::min(even, odd) & ((uint64_t{1} << shift) - 1));
+}
 
 // In every policy a second use of an entry right behind the first, with no other use in the set between them, must
 // change nothing but TagArray::last_use: callers do not report it.

@@ -2,12 +2,17 @@
 // else belongs to an entry lies in arrays of its owner, by the same slot number.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "cache/replacement.hpp"
 #include "config.hpp"
+
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 namespace perfemu {
 
@@ -32,17 +37,15 @@ class TagArray {
     uint32_t find(uint64_t tag) const {
         if (!hints_.empty()) return find_among_many(tag);
         // The low halves of four tags at a time, to the end, because where it ends the host could not predict.
-        uint32_t low = low_half(tag), in_set = set(tag);
-        Lanes wanted = {low, low, low, low}, numbers = {1, 2, 3, 4}, found = {};
-        for (const Lanes *lows = &lows_[in_set * groups_], *end = lows + groups_; lows != end; ++lows, numbers += 4)
-            found |= numbers & (Lanes)(*lows == wanted);
-        uint32_t number = found[0] | found[1] | found[2] | found[3];
-        if (!number) return NOWHERE;
-        uint32_t slot = in_set * ways_ + number - 1;
+        const uint32_t low = low_half(tag), in_set = set(tag);
+        const Lanes wanted = {low, low, low, low}, *lows = &lows_[in_set * groups_];
+        uint32_t ways = 0;
+        for (uint32_t group = 0; group < groups_; ++group) ways |= equal_lanes(lows[group], wanted) << 4 * group;
+        if (!ways) return NOWHERE;
+        const uint32_t way = static_cast<uint32_t>(std::countr_zero(ways)), slot = in_set * ways_ + way;
         if (!(has_wide_tags_ | is_wide(tag))) [[likely]]
             return slot;
-        // Two low halves may be the same, and their numbers have run together.
-        return number <= ways_ && tags_[slot] == tag ? slot : search(tag);
+        return way < ways_ && tags_[slot] == tag ? slot : search(tag);  // two low halves may be the same
     }
 
     void use(uint32_t slot, uint64_t now) {
@@ -55,7 +58,8 @@ class TagArray {
     uint32_t room(uint64_t tag) {
         uint32_t in_set = set(tag);
         if (held_[in_set] < ways_) return empty_slot(in_set);
-        return in_set * ways_ + replacement_->victim(in_set, &last_use[in_set * ways_]);
+        const uint64_t* uses = &last_use[in_set * ways_];
+        return in_set * ways_ + (only_last_use_ ? oldest(uses, ways_) : replacement_->victim(in_set, uses));
     }
 
     void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrives) {
@@ -101,6 +105,15 @@ class TagArray {
 
     using Lanes [[gnu::vector_size(16)]] = uint32_t;
 
+    // A bit for each lane.
+    static uint32_t equal_lanes(Lanes a, Lanes b) {
+#ifdef __SSE2__
+        return static_cast<uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(a == b)));
+#else
+        const Lanes bits = (Lanes)(a == b) & Lanes{1, 2, 4, 8};
+        return bits[0] | bits[1] | bits[2] | bits[3];
+#endif
+    }
     // All of a tag that its set does not tell, if it is not wide.
     uint32_t low_half(uint64_t tag) const { return static_cast<uint32_t>(tag >> set_bits_); }
     bool is_wide(uint64_t tag) const { return tag >> set_bits_ >= NO_LOW; }

@@ -23,7 +23,12 @@ struct alignas(64) ColumnBlock : PreparedBlock {
     uint16_t lines = 0;
     uint8_t branch_bytes = 0;
     BranchKind branch = BranchKind::NONE;
-    bool in_columns = false;  // if not, other things happen, as a REP
+    enum Fit : uint8_t {
+        NOT,
+        MORE,
+        WHOLE
+    };  // into columns: not, if other things happen, as a REP; or with more_shapes
+    Fit fit = NOT;
     std::vector<TouchShape> more_shapes;
 
     uint64_t branch_pc() const { return end - branch_bytes; }
@@ -35,11 +40,11 @@ class Columns {
     static constexpr size_t SITES = 8192, LINES = 4096;  // of blocks that have more than ColumnBlock's
     static constexpr uint64_t LINE_BYTES = 64;
 
-    // From `run` on, up to the first block that is not in_columns or for which there is no room. `last_line` has been
-    // fetched last; behind the last block execution goes on at `next`. `hear` is told of each block, and of where
-    // execution went on behind it. Returns behind the last one.
+    // From `run` on, up to the first block that does not fit or for which there is no room. `last_line` has been
+    // fetched last; execution goes on at behind->address. `hear` is told of each block, and of where execution went on
+    // behind it. Returns behind the last one.
     template <typename Hear>
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, uint64_t next, Hear hear);
+    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear);
 
     // What all of them add up to
     uint64_t touches = 0, cycles = 0;
@@ -76,10 +81,8 @@ class Columns {
 };
 
 template <typename Hear>
-const RunBlock* Columns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, uint64_t next,
-                                Hear hear) {
+const RunBlock* Columns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
     constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
-    const RunBlock* const last = behind - 1;
     uint64_t all_touches = 0, all_cycles = 0;
     TouchShape *shape = shapes.data(), *const last_shape = shape + SITES;
     uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
@@ -88,15 +91,14 @@ const RunBlock* Columns::gather(const RunBlock* run, const RunBlock* behind, uin
     for (; run != behind; ++run) {
         __builtin_prefetch(std::min(run + AHEAD, to_bring)->block);
         const ColumnBlock& block = static_cast<const ColumnBlock&>(*run->block);
-        if (!block.in_columns) [[unlikely]]
-            break;
         std::memcpy(shape, block.shapes.data(), sizeof block.shapes);
         const uint64_t first_line = run->address & ~(LINE_BYTES - 1);
         // If it is the last one, it is not fetched again.
         const uint64_t again = first_line == last_line, start = first_line + again * LINE_BYTES;
         line[0] = start;
         line[1] = start + LINE_BYTES;
-        if ((block.sites > ColumnBlock::SITES) | (block.lines > ColumnBlock::LINES)) [[unlikely]] {
+        if (block.fit != ColumnBlock::WHOLE) [[unlikely]] {
+            if (block.fit == ColumnBlock::NOT) break;
             if (shape + block.sites > last_shape || line + block.lines > last_address) break;
             std::ranges::copy(block.more_shapes, shape + ColumnBlock::SITES);
             for (uint64_t i = 0; i < block.lines - again; ++i) line[i] = start + i * LINE_BYTES;
@@ -106,7 +108,7 @@ const RunBlock* Columns::gather(const RunBlock* run, const RunBlock* behind, uin
         last_line = (block.end - 1) & ~(LINE_BYTES - 1);
         all_cycles += block.instructions;
         all_touches += block.touches;
-        hear(block, run == last ? next : run[1].address);
+        hear(block, run[1].address);
     }
     touches = all_touches;
     cycles = all_cycles;

@@ -84,17 +84,17 @@ class Ideal final : public Pipeline {
         hear(static_cast<const Block&>(block), addresses, next);
     }
 
-    void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) override {
-        const RunBlock *run = blocks.data(), *const behind = run + blocks.size();
+    void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) override {
+        const RunBlock *run = blocks.data(), *const behind = run + blocks.size() - 1;
         while (run != behind) {
             if (columns_) {
-                const RunBlock* const last = gather(run, behind, next);
+                const RunBlock* const last = gather(run, behind);
                 if (last != run) hear_columns(run, addresses);
                 addresses += columns_->sites;
                 run = last;
                 if (run == behind) return;
             }
-            hear(static_cast<const Block&>(*run->block), addresses, run + 1 == behind ? next : run[1].address);
+            hear(static_cast<const Block&>(*run->block), addresses, run[1].address);
             addresses += run->block->sites;
             ++run;
         }
@@ -196,16 +196,17 @@ class Ideal final : public Pipeline {
         block.lines = parts.fetches;
         block.branch_bytes = static_cast<uint8_t>(parts.end_offset - parts.branch_offset);
         block.branch = parts.branch;
-        block.in_columns = true;
+        const bool whole = sites.size() <= ColumnBlock::SITES && parts.fetches <= ColumnBlock::LINES;
+        block.fit = whole ? ColumnBlock::WHOLE : ColumnBlock::MORE;
     }
 
     // Branches learn as their blocks are gathered.
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t next) {
+    const RunBlock* gather(const RunBlock* run, const RunBlock* behind) {
         if (!branches_.has_lessons())
-            return columns_->gather(run, behind, line_, next,
+            return columns_->gather(run, behind, line_,
                                     [this](const ColumnBlock& block, uint64_t went) { branches_.learn(block, went); });
         BranchUnit::Lesson lesson = branches_.begin_lesson();
-        run = columns_->gather(run, behind, line_, next,
+        run = columns_->gather(run, behind, line_,
                                [&lesson](const ColumnBlock& block, uint64_t went) { lesson.learn(block, went); });
         lesson.end();
         return run;

@@ -62,12 +62,12 @@ class Pipeline {
     virtual void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) {
         retire(block, addresses, 0, block.instructions, next, NO_LIMIT);
     }
-    // As retire_whole of each: `addresses` holds those of the first block's sites, then the second's, and so on. Behind
-    // the last, execution goes on at `next`.
-    virtual void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) {
-        for (const RunBlock *run = blocks.data(), *last = run + blocks.size() - 1; run <= last; ++run) {
-            if (run != last) __builtin_prefetch(run[1].block);
-            retire_whole(*run->block, addresses, run == last ? next : run[1].address);
+    // As retire_whole of each but the last, whose address only tells where execution goes on: `addresses` holds those
+    // of the first block's sites, then the second's, and so on.
+    virtual void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) {
+        for (const RunBlock *run = blocks.data(), *last = run + blocks.size() - 1; run < last; ++run) {
+            __builtin_prefetch(run[1].block);
+            retire_whole(*run->block, addresses, run[1].address);
             addresses += run->block->sites;
         }
     }

@@ -36,7 +36,7 @@ class RecallingPipeline : public Pipeline {
     unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
                     uint64_t limit) final;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) final;
-    void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) final;
+    void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) final;
     void iterate(const PreparedBlock& block, const uint64_t* addresses) final;
     void complete() final;
     void elapse(uint64_t cycles) final;
@@ -137,7 +137,6 @@ class RecallingPipeline : public Pipeline {
     struct Batch {
         const RunBlock* run;
         const uint64_t* addresses;
-        uint64_t next;
         uint64_t last_line;        // fetched before
         size_t block = 0;          // the blocks before have been heard of
         size_t touched_lines = 0;  // at least those of these blocks

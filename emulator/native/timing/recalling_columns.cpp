@@ -9,18 +9,18 @@ namespace perfemu {
 
 static const RecalledBlock& recalled(const RunBlock& run) { return static_cast<const RecalledBlock&>(*run.block); }
 
-void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses, uint64_t next) {
-    const RunBlock *run = blocks.data(), *const behind = run + blocks.size();
+void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) {
+    const RunBlock *run = blocks.data(), *const behind = run + blocks.size() - 1;
     if (batches_to_rest_ > 0) {
         --batches_to_rest_;
-        Pipeline::retire_all(blocks, addresses, next);
+        Pipeline::retire_all(blocks, addresses);
         return;
     }
     while (run != behind) {
         if (columns_ && (state_ != Memo::NONE || recognize())) {
             const RunBlock* const last = columns_->gather(run, behind, moment_.line);
             if (last != run) {
-                Batch batch{run, addresses, last == behind ? next : last->address, moment_.line};
+                Batch batch{run, addresses, moment_.line};
                 hear_columns(batch);
                 if (batch.heard * FEW_TOUCHING > columns_->blocks) batches_to_rest_ = REST_BATCHES;
                 addresses += columns_->sites;
@@ -28,7 +28,7 @@ void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint6
                 continue;
             }
         }
-        retire_whole(*run->block, addresses, run + 1 == behind ? next : run[1].address);
+        retire_whole(*run->block, addresses, run[1].address);
         addresses += run->block->sites;
         ++run;
     }
@@ -92,7 +92,7 @@ RecallingPipeline::Walk RecallingPipeline::walk_of(const Batch& batch, size_t bl
     const size_t untouched = std::max(size_t{columns_->rows[block].lines}, batch.touched_lines) - batch.touched_lines;
     return {.block = its,
             .addresses = batch.addresses + columns_->sites_before(block),
-            .next = block + 1 == columns_->blocks ? batch.next : batch.run[block + 1].address,
+            .next = batch.run[block + 1].address,
             .told_lines = static_cast<unsigned>(its.events.fetches - untouched),
             .prediction = static_cast<Prediction>((columns_->rows[block].what - its.first_case) % OUTCOMES / 2)};
 }
@@ -100,10 +100,10 @@ RecallingPipeline::Walk RecallingPipeline::walk_of(const Batch& batch, size_t bl
 void RecallingPipeline::resolve_branches(const Batch& batch) {
     BranchUnit& branches = surroundings_.branches;
     RecalledColumns::Row* row = columns_->rows.data();
-    const RunBlock *run = batch.run, *const last = run + columns_->blocks - 1;
-    for (; run <= last; ++run, ++row) {
+    const RunBlock *run = batch.run, *const behind = run + columns_->blocks;
+    for (; run != behind; ++run, ++row) {
         const RecalledBlock& block = recalled(*run);
-        const uint64_t end = run->address + block.end_offset, next = run == last ? batch.next : run[1].address;
+        const uint64_t end = run->address + block.end_offset, next = run[1].address;
         Prediction prediction = Prediction::RIGHT;
         if (block.branch != BranchKind::NONE)
             prediction = branches.learn(run->address + block.branch_offset, block.branch, next, end);

@@ -65,6 +65,7 @@ inline void RecallingPipeline::hear(const Walk& walk, Place place) {
     const unsigned told_lines = walk.told_lines;
     const uint32_t first_what = first_outcome(block, fetches_first(block));
     Position at{state_, last_};
+    memo_.prefetch(memo_.step(last_), next != end);
     const BlockEvents::Part* const fetches = events.parts.data();
     const BlockEvents::Part* const accesses = fetches + events.fetches;
     uint64_t line = (events.address & front_.line_mask) - place.fetch * front_.line_mask;
@@ -151,6 +152,7 @@ RecallingPipeline::Position RecallingPipeline::follow(Position at, const Walk& w
         return {};
     }
     const uint64_t asked = moment_.now + question->cycles;  // of a fetch: before now
+    memo_.prefetch(*question, EVENT);
     const uint64_t delay = surroundings_.ask(event, request, access, asked) - asked;
     Memo::Step* const answer =
         delay >> 32 ? nullptr : memo_.find(*question, EVENT, question->to, static_cast<uint32_t>(delay));
@@ -158,6 +160,7 @@ RecallingPipeline::Position RecallingPipeline::follow(Position at, const Walk& w
         learn(walk, event + 1);
         return {};
     }
+    memo_.prefetch(*answer, walk.next != walk.block.events.end());
     return {answer->to, memo_.number(*answer)};
 }
 

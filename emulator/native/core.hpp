@@ -117,13 +117,18 @@ class Core final : public Totals {
     // Out of line, so that the common path of `on_block` saves no registers.
     [[gnu::noinline]] void consider(uint64_t address, uint32_t size);
     [[gnu::noinline]] void note_run(Block* block);
+    // What it costs has been taken.
+    void begin_run(Block& block) {
+        previous_ = &block;
+        if (block.runs++ == 0) note_run(&block);
+    }
     void consider_repeat(Block& block);
     void consider_step(Block& block);
     bool fits(const Block& block) const;
     void count(Block& block);
     void uncount_from(uint64_t pc);
     Block& block_at(uint64_t address, uint32_t size);
-    std::unique_ptr<Block> decode(uint64_t address, uint32_t size);
+    std::unique_ptr<Block> decode(uint64_t address, uint32_t size, BlockFrames frames);
     BlockFrames frames_of(uint64_t address, uint32_t size) const;
     bool unchanged(const Block& block) const;
     bool changeable(const Page& page) const;
@@ -146,8 +151,9 @@ class Core final : public Totals {
     bool fusing_branch_at(uint64_t address) const;
     [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
     [[gnu::noinline]] void log_otherwise(uint64_t address, uint32_t size);
+    bool log_found(Block& block);
+    bool log_called(Block& block);
     void log(Block& block, uint64_t* found_behind);
-    bool log_called(uint64_t address, uint32_t size);
     void check_log(const RunBlock* running);
     void open_log();
     void end_log();

@@ -113,8 +113,7 @@ void Core::count(Block& block) {
     if (model_ && !enter(block)) return;
     repeat_ = nullptr;
     budget_ -= cost(block);
-    previous_ = &block;
-    if (block.runs++ == 0) note_run(&block);
+    begin_run(block);
 }
 
 void Core::note_run(Block* block) { ran_.push_back(block); }
@@ -136,26 +135,29 @@ void Core::uncount_from(uint64_t pc) {
 
 Block& Core::block_at(uint64_t address, uint32_t size) {
     Block* block = blocks_.cached(address);
-    if (block->tag != BlockTable::tag(address, size)) block = blocks_.find(address, size, frames_of(address, size));
-    if (!block) return blocks_.insert(decode(address, size));
+    if (block->tag != BlockTable::tag(address, size)) {
+        const BlockFrames frames = frames_of(address, size);
+        block = blocks_.find(address, size, frames);
+        if (!block) return blocks_.insert(decode(address, size, frames));
+    }
     if (!block->changeable || unchanged(*block)) return *block;
     if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
     fold();
     // Of stores elsewhere the engine has not heard; whose this was, nobody knows.
     translation_stale_ = memory_->has_several_cores();
-    blocks_.replace(*block, std::move(*decode(address, size)));
+    blocks_.replace(*block, std::move(*decode(address, size, block->frames)));
     return *block;
 }
 
-std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size) {
+std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames frames) {
     decoded_blocks_++;
     auto block = std::make_unique<Block>(Block{
         .tag = BlockTable::tag(address, size), .cost = 0, .end = address + size, .address = address, .size = size});
     block->bytes.resize(size);
     if (space_->read(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
-    block->frames = frames_of(address, size);
+    block->frames = frames;
     block->ops = isa_->decode(address, block->bytes);
     if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
     for (const Op& op : block->ops)

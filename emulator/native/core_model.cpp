@@ -81,30 +81,42 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     model.addresses->enter_by(block->enter, found);
 }
 
-// A block that may fit into the log, but has not been there since the last fold, or may have to be visited.
+// A block that may yet fit into the log, if there is one.
 void Core::log_otherwise(uint64_t address, uint32_t size) {
-    Model& model = *model_;
-    Block* block = blocks_.cached(address);
-    if (block->tag == BlockTable::tag(address, size) && !((model.log.room - block->cost) & EXHAUSTED)) {
-        uint64_t* found = nullptr;
-        if (block->enter) found = model.addresses->enter_by(block->enter, model.log.found_behind);
-        if (!found) found = model.addresses->enter_at_once(block->modelled->slice, model.log.found_behind);
-        if (found) {
-            log(*block, found);
-            return;
-        }
-    }
-    visit(address, size);
+    Block& block = *blocks_.cached(address);
+    const bool fits = block.tag == BlockTable::tag(address, size) && !((model_->log.room - block.cost) & EXHAUSTED);
+    if (!fits || !(log_found(block) || log_called(block))) visit(address, size);
 }
 
-// The block, whose addresses have been found up to there, fits.
+// Logs a block that fits, if its addresses can be found.
+bool Core::log_found(Block& block) {
+    Model& model = *model_;
+    uint64_t* found = nullptr;
+    if (block.enter) found = model.addresses->enter_by(block.enter, model.log.found_behind);
+    if (!found) found = model.addresses->enter_at_once(block.modelled->slice, model.log.found_behind);
+    if (!found) return false;
+    log(block, found);
+    return true;
+}
+
+// Logs a block that fits, if its addresses come while it runs.
+bool Core::log_called(Block& block) {
+    Model& model = *model_;
+    check_log(model.log.behind);
+    uint64_t* found = model.addresses->enter_in_place(block.modelled->slice, model.log.found_behind);
+    if (!found) return false;
+    model.log.called = model.log.behind;
+    log(block, found);
+    return true;
+}
+
+// A block that fits, whose addresses have been found, or are to come, up to there.
 void Core::log(Block& block, uint64_t* found_behind) {
     VisitLog& log = model_->log;
     *log.behind++ = {block.prepared, block.address};
     log.found_behind = found_behind;
     log.room -= block.cost;
-    previous_ = &block;
-    if (block.runs++ == 0) note_run(&block);
+    begin_run(block);
 }
 
 void Core::open_log() {
@@ -122,7 +134,6 @@ void Core::end_log() {
 void Core::visit(uint64_t address, uint32_t size) {
     Model& model = *model_;
     VisitLog& log = model.log;
-    if (log_called(address, size)) return;
     if (!log.empty()) {
         check_log(log.behind);
         *log.behind = {nullptr, address};
@@ -138,13 +149,10 @@ void Core::visit(uint64_t address, uint32_t size) {
         return;
     }
     const bool calm = model.pipeline->cycle() < model.calm_until;
-    uint64_t* found = nullptr;
-    if (calm && !model.tracing && static_cast<uint32_t>(block->cost) < VisitLog::INSTRUCTIONS)
-        found = model.addresses->enter_at_once(block->modelled->slice, log.found.data());
-    if (found) {
+    if (calm && !model.tracing && static_cast<uint32_t>(block->cost) < VisitLog::INSTRUCTIONS) {
         open_log();
-        this->log(*block, found);
-        return;
+        if (log_found(*block)) return;
+        end_log();
     }
     if (!calm && due()) {
         consider(address, size);
@@ -152,23 +160,7 @@ void Core::visit(uint64_t address, uint32_t size) {
     }
     if (!enter(*block)) return;
     budget_ = budget;
-    previous_ = block;
-    if (block->runs++ == 0) note_run(block);
-}
-
-// Logs the block if its addresses come while it runs, and there is a log.
-bool Core::log_called(uint64_t address, uint32_t size) {
-    Model& model = *model_;
-    VisitLog& log = model.log;
-    Block* block = blocks_.cached(address);
-    if (log.empty() || block->tag != BlockTable::tag(address, size) || (log.room - block->cost) & EXHAUSTED)
-        return false;
-    check_log(log.behind);
-    uint64_t* found = model.addresses->enter_in_place(block->modelled->slice, log.found_behind);
-    if (!found) return false;
-    log.called = log.behind;
-    this->log(*block, found);
-    return true;
+    begin_run(*block);
 }
 
 // Whether the engine has told all addresses of the logged blocks before `running`, which need not have run to its end.

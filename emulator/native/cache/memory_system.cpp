@@ -231,23 +231,12 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
 static constexpr size_t AHEAD = 16;  // accesses
 
 size_t MemorySystem::touch_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind) {
-    const Shortcuts::Lines lines = data_lines_.lines();
-    const uint64_t pages_mask = newest_pages_mask_, before = now_ - first;
-    uint64_t* const newest_pages = newest_pages_.data();
+    const Side side = data_side();
+    const uint64_t before = now_ - first;
     for (; first != behind; ++first) {
-        const uint64_t address = addresses[first], tag = address >> SHORTCUT_SHIFT, page = address >> PAGE_SHIFT;
-        const uint64_t sum = (address & SHORTCUT_MASK) + shapes[first].extent;
+        const uint64_t address = addresses[first], sum = (address & SHORTCUT_MASK) + shapes[first].extent;
         const uint64_t leaves = (sum & CARRY) | (address & shapes[first].unaligned);
-        const Shortcuts::Entry line = lines.at(tag);
-        if (leaves | Shortcuts::difference(line, tag, sum >> LOADS_SHIFT)) [[unlikely]]
-            break;
-        if (newest_pages[page & pages_mask] != page) [[unlikely]] {
-            const Shortcuts::Entry entry = data_pages_.at(page);
-            if (Shortcuts::difference(entry, page)) break;
-            data_pages_.use(entry, before + first + 1);
-            newest_pages[page & pages_mask] = page;
-        }
-        lines.use(line, before + first + 1);
+        if (!touch_on<false>(side, address, leaves, sum >> LOADS_SHIFT, before + first + 1, 0)) break;
     }
     now_ = before + first;
     return first;
@@ -282,21 +271,9 @@ uint64_t MemorySystem::access_all(const uint64_t* addresses, const TouchShape* s
 }
 
 size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, size_t behind) {
-    const Shortcuts::Lines lines = fetch_lines_.lines();
+    const Side side = fetch_side();
     const uint64_t before = now_ - first;
-    for (; first != behind; ++first) {
-        const uint64_t tag = addresses[first] >> SHORTCUT_SHIFT, page = addresses[first] >> PAGE_SHIFT;
-        const Shortcuts::Entry line = lines.at(tag);
-        if (Shortcuts::difference(line, tag)) [[unlikely]]
-            break;
-        if (!fetch_pages_.is_newest(page)) [[unlikely]] {
-            const Shortcuts::Entry entry = fetch_pages_.at(page);
-            if (Shortcuts::difference(entry, page)) break;
-            fetch_pages_.use(entry, before + first + 1);
-            fetch_pages_.make_newest(page);
-        }
-        lines.use(line, before + first + 1);
-    }
+    while (first != behind && touch_on<false>(side, addresses[first], 0, 1, before + first + 1, 0)) ++first;
     now_ = before + first;
     return first;
 }

@@ -177,36 +177,50 @@ class MemorySystem {
     uint64_t leaves(uint64_t address, uint32_t size, uint32_t elements) const {
         return (address & unaligned_bits(size, elements)) | ((address & SHORTCUT_MASK) + size - 1) >> SHORTCUT_SHIFT;
     }
-    // `leaves`: not 0 if the access leaves its line or is not aligned.
+    // What touches look at, of data or of fetches. A loop over many keeps it in the host's registers.
+    struct Side {
+        Shortcuts::Lines lines;
+        PageShortcuts& pages;
+        uint64_t* newest_pages;  // by the TLB's set
+        uint64_t newest_pages_mask;
+    };
+    Side data_side() { return {data_lines_.lines(), data_pages_, newest_pages_.data(), newest_pages_mask_}; }
+    Side fetch_side() {
+        const PageShortcuts::Newest newest = fetch_pages_.newest();
+        return {fetch_lines_.lines(), fetch_pages_, newest.pages, newest.mask};
+    }
+    // `leaves`: not 0 if the access leaves its line or is not aligned. `loads`: 1, or 0 if it stores. `now`: what now_
+    // is behind it.
     template <bool TIMED>
-    bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t leaves) {
-        const Shortcuts::Entry line = data_lines_.line(address >> SHORTCUT_SHIFT);
-        if (leaves | Shortcuts::difference(line, address >> SHORTCUT_SHIFT, !stores)) return false;
-        if (TIMED && data_lines_.arrival(line) > cycle) return false;
-        if (!is_newest_page(address) || (TIMED && cycle < translated_by_)) {
-            const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
-            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
-            if (TIMED && data_pages_.arrival(page) > cycle) return false;
-            data_pages_.use(page, now_ + 1);
-            newest_page(address) = address >> PAGE_SHIFT;
+    [[gnu::always_inline]] bool touch_on(const Side& side, uint64_t address, uint64_t leaves, uint64_t loads,
+                                         uint64_t now, uint64_t cycle) {
+        const uint64_t tag = address >> SHORTCUT_SHIFT, page = address >> PAGE_SHIFT;
+        const Shortcuts::Entry line = side.lines.at(tag);
+        if (leaves | Shortcuts::difference(line, tag, loads)) [[unlikely]]
+            return false;
+        if (TIMED && side.lines.arrives(line) > cycle) return false;
+        uint64_t& newest = side.newest_pages[page & side.newest_pages_mask];
+        if (newest != page || (TIMED && cycle < translated_by_)) [[unlikely]] {
+            const Shortcuts::Entry entry = side.pages.at(page);
+            if (Shortcuts::difference(entry, page)) return false;
+            if (TIMED && side.pages.arrival(entry) > cycle) return false;
+            side.pages.use(entry, now);
+            newest = page;
         }
-        data_lines_.use(line, ++now_);
+        side.lines.use(line, now);
         return true;
     }
     template <bool TIMED>
+    bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t leaves) {
+        const bool touched = touch_on<TIMED>(data_side(), address, leaves, !stores, now_ + 1, cycle);
+        now_ += touched;
+        return touched;
+    }
+    template <bool TIMED>
     bool touch_fetch(uint64_t cycle, uint64_t address) {
-        const Shortcuts::Entry line = fetch_lines_.line(address >> SHORTCUT_SHIFT);
-        if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT)) return false;
-        if (TIMED && fetch_lines_.arrival(line) > cycle) return false;
-        if (!fetch_pages_.is_newest(address >> PAGE_SHIFT) || (TIMED && cycle < translated_by_)) {
-            const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
-            if (Shortcuts::difference(page, address >> PAGE_SHIFT)) return false;
-            if (TIMED && fetch_pages_.arrival(page) > cycle) return false;
-            fetch_pages_.use(page, now_ + 1);
-            fetch_pages_.make_newest(address >> PAGE_SHIFT);
-        }
-        fetch_lines_.use(line, ++now_);
-        return true;
+        const bool touched = touch_on<TIMED>(fetch_side(), address, 0, 1, now_ + 1, cycle);
+        now_ += touched;
+        return touched;
     }
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.

@@ -41,11 +41,13 @@ class Shortcuts {
         const Entry* entries;
         uint64_t mask;
         uint64_t* last_use;
+        const uint64_t* arrival;
 
         Entry at(uint64_t tag) const { return entries[line_place(tag, mask)]; }
         void use(Entry entry, uint64_t now) const { last_use[entry & SLOT_MASK] = now; }
+        uint64_t arrives(Entry entry) const { return arrival[entry & SLOT_MASK]; }
     };
-    Lines lines() const { return {entries_.data(), mask_, last_use_}; }
+    Lines lines() const { return {entries_.data(), mask_, last_use_, arrival_}; }
     // Zero if the entry is a shortcut for loads (1) or stores (0) of the tag.
     static uint64_t difference(Entry entry, uint64_t tag, uint64_t loads = STORES) {
         return (entry >> SLOT_BITS | loads) ^ (tag << 2 | VALID | STORES);
@@ -126,8 +128,12 @@ class PageShortcuts : public Shortcuts {
         newest_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 
-    // Whether the tag has a shortcut and was used last in its set.
-    bool is_newest(uint64_t tag) const { return newest_[tag & newest_mask_] == tag; }
+    // By the array's set: the tag that has a shortcut and was used last, or none.
+    struct Newest {
+        uint64_t* pages;
+        uint64_t mask;
+    };
+    Newest newest() { return {newest_.data(), newest_mask_}; }
     // The tag, which has a shortcut, has been used.
     void make_newest(uint64_t tag) { newest_[tag & newest_mask_] = tag; }
 
@@ -149,7 +155,8 @@ class PageShortcuts : public Shortcuts {
 
   private:
     void forget_newest(uint64_t tag) {
-        if (is_newest(tag)) newest_[tag & newest_mask_] = TagArray::NO_TAG;
+        uint64_t& newest = newest_[tag & newest_mask_];
+        if (newest == tag) newest = TagArray::NO_TAG;
     }
 
     std::vector<uint64_t> newest_ = std::vector<uint64_t>(1, TagArray::NO_TAG);  // by set

@@ -430,11 +430,12 @@ uint64_t MemorySystem::write_past(uint64_t line, uint64_t pc, uint64_t cycle) {
     return ready;
 }
 
-void MemorySystem::prefetch(uint64_t address, uint64_t cycle) {
-    if (!l1d_) return;
-    uint64_t start = translate_data(Request::PREFETCH, address, cycle);
-    prefetch_into({in_caches(address) >> line_shift_, 0, IN_L1D}, start);
+uint64_t MemorySystem::prefetch(uint64_t address, uint64_t cycle) {
+    if (!l1d_) return cycle;
+    const uint64_t start = translate_data(Request::PREFETCH, address, cycle);
+    const uint64_t arrival = prefetch_into({in_caches(address) >> line_shift_, 0, IN_L1D}, start);
     if (!wanted_.empty()) run_prefetches(start);
+    return std::max(start, arrival);
 }
 
 uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle) {
@@ -518,16 +519,16 @@ void MemorySystem::run_prefetches(uint64_t cycle) {
     wanted_.clear();
 }
 
-// A prefetch that finds no miss register free is dropped.
-void MemorySystem::prefetch_into(const Wanted& wanted, uint64_t cycle) {
+// A prefetch that finds no miss register free is dropped. Returns when the line is there, 0 if nothing is brought.
+uint64_t MemorySystem::prefetch_into(const Wanted& wanted, uint64_t cycle) {
     OuterCache* outer = wanted.depth >= 0 ? outer_[static_cast<unsigned>(wanted.depth)] : nullptr;
     Cache& cache = outer ? *outer : wanted.depth == IN_L1D ? *l1d_ : *l1i_;
-    if (cache.find(wanted.line) != TagArray::NOWHERE) return;
-    if (outer && outer->inclusion == Inclusion::EXCLUSIVE && l1d_->find(wanted.line) != TagArray::NOWHERE) return;
+    if (cache.find(wanted.line) != TagArray::NOWHERE) return 0;
+    if (outer && outer->inclusion == Inclusion::EXCLUSIVE && l1d_->find(wanted.line) != TagArray::NOWHERE) return 0;
     unsigned place = 0;
     if (cache.misses.limited()) {
         place = cache.misses.choose(cycle);
-        if (cache.misses.start(place, cycle) > cycle) return;
+        if (cache.misses.start(place, cycle) > cycle) return 0;
     }
     Arrival arrival = obtain(static_cast<unsigned>(wanted.depth < 0 ? 0 : wanted.depth + 1), wanted.line,
                              Request::PREFETCH, wanted.pc, cycle);
@@ -543,6 +544,7 @@ void MemorySystem::prefetch_into(const Wanted& wanted, uint64_t cycle) {
         count(Probe::L1I_PREFETCH);
         fill_instructions(wanted.line, flags, arrival.cycle, cycle);
     }
+    return arrival.cycle;
 }
 
 }  // namespace perfemu

@@ -125,8 +125,8 @@ class MemorySystem {
         totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_LOAD)] += loads & (0 - uint64_t{has_dtlb_});
         totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_STORE)] += stores & (0 - uint64_t{has_dtlb_});
     }
-    // By an instruction: brings the line, counts as no access.
-    void prefetch(uint64_t address, uint64_t cycle);
+    // By an instruction: brings the line, counts as no access. Returns when what it brings is there.
+    uint64_t prefetch(uint64_t address, uint64_t cycle);
 
     // The space in which the core executes from now on. Until it is told, there is one without pages.
     void set_address_space(const std::shared_ptr<AddressSpace>& space);
@@ -299,7 +299,7 @@ class MemorySystem {
 
     void tell_prefetchers(int depth, const Cache& cache, const Heard& heard);
     void run_prefetches(uint64_t cycle);
-    void prefetch_into(const Wanted& wanted, uint64_t cycle);
+    uint64_t prefetch_into(const Wanted& wanted, uint64_t cycle);
 
     // What the inline path reads
     uint64_t* totals_;

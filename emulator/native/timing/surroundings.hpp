@@ -71,10 +71,7 @@ class Surroundings {
             return next(Request::FETCH, {.address = address}, cycle);
         return arrives(memory.fetch(address, cycle));
     }
-    void prefetch(uint64_t address, uint64_t cycle) {
-        memory.prefetch(address, cycle);
-        arrives(cycle + LONGEST_PREFETCH);
-    }
+    void prefetch(uint64_t address, uint64_t cycle) { arrives(memory.prefetch(address, cycle)); }
     Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
         if (telling_) [[unlikely]]
             return resolve_in_story(pc, kind, next, fallthrough);
@@ -105,8 +102,6 @@ class Surroundings {
     Story story;
 
   private:
-    static constexpr uint64_t LONGEST_PREFETCH = 1 << 16;  // cycles, and more than it ever takes
-
     uint64_t arrives(uint64_t cycle) {
         arrived_by = std::max(arrived_by, cycle);
         return cycle;

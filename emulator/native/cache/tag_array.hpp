@@ -43,9 +43,10 @@ class TagArray {
         for (uint32_t group = 0; group < groups_; ++group) ways |= equal_lanes(lows[group], wanted) << 4 * group;
         if (!ways) return NOWHERE;
         const uint32_t way = static_cast<uint32_t>(std::countr_zero(ways)), slot = in_set * ways_ + way;
-        if (!(has_wide_tags_ | is_wide(tag))) [[likely]]
+        if (!(has_wide_tags_ | (tag >> set_bits_ >= NO_LOW))) [[likely]]
             return slot;
-        return way < ways_ && tags_[slot] == tag ? slot : search(tag);  // two low halves may be the same
+        // Two low halves may be the same, or those of nothing.
+        return way < ways_ && tags_[slot] == tag ? slot : search(tag);
     }
 
     void use(uint32_t slot, uint64_t now) {
@@ -100,7 +101,7 @@ class TagArray {
   private:
     static constexpr uint64_t MAXIMUM = 1 << 26;  // entries
     static constexpr uint32_t SLOTS_OF_A_HOST_LINE = 8;
-    static constexpr uint32_t NO_LOW = ~uint32_t{0};
+    static constexpr uint32_t NO_LOW = ~uint32_t{0};  // an empty way's
     static constexpr uint32_t MANY_WAYS = 16;  // from here on, remembering where a tag was is faster than looking
 
     using Lanes [[gnu::vector_size(16)]] = uint32_t;
@@ -116,7 +117,7 @@ class TagArray {
     }
     // All of a tag that its set does not tell, if it is not wide.
     uint32_t low_half(uint64_t tag) const { return static_cast<uint32_t>(tag >> set_bits_); }
-    bool is_wide(uint64_t tag) const { return tag >> set_bits_ >= NO_LOW; }
+    bool is_wide(uint64_t tag) const { return tag >> set_bits_ > NO_LOW; }
     void set_low(uint32_t in_set, uint32_t slot, uint64_t tag) {
         uint32_t way = slot - in_set * ways_;
         if (hints_.empty()) lows_[in_set * groups_ + way / 4][way % 4] = low_half(tag);

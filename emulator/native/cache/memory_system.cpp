@@ -228,7 +228,7 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
 
 // --- touches ---
 
-static constexpr size_t AHEAD = 16;  // accesses
+static constexpr size_t AHEAD = 32;  // accesses
 
 size_t MemorySystem::touch_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind) {
     const Side side = data_side();

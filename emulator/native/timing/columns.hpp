@@ -13,45 +13,100 @@
 
 namespace perfemu {
 
+// Whether a block can be put into columns: not, if other things happen, as a REP; or only with what its own array of
+// shapes does not hold.
+enum class ColumnFit : uint8_t { NOT, MORE, WHOLE };
+
+// What memory hears of many blocks.
+struct MemoryColumns {
+    static constexpr unsigned BLOCK_SITES = 8, BLOCK_LINES = 2;  // that a block holds; of more, the rest is appended
+    static constexpr size_t BLOCKS = 512;                        // at most
+    static constexpr size_t SITES = 8192, LINES = 4096;          // of blocks that have more
+    static constexpr uint64_t LINE_BYTES = 64;
+
+    // What of a block's sites and lines goes there.
+    static ColumnFit fit(size_t sites, size_t lines) {
+        if (sites > SITES || lines > LINES) return ColumnFit::NOT;
+        return sites > BLOCK_SITES || lines > BLOCK_LINES ? ColumnFit::MORE : ColumnFit::WHOLE;
+    }
+    // From `run` on, up to the first block that does not fit or for which there is no room. `last_line` has been
+    // fetched last. A `Block` has shapes, more_shapes, lines, fit and end_from(address). `hear(block, run, again,
+    // sites, lines)` is told of each: `again` is 1 if its first line is not fetched, because it was the last one; sites
+    // and lines are those up to its end. Returns behind the last one.
+    template <typename Block, typename Hear>
+    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear);
+
+    size_t sites = 0, lines = 0;
+    // By site and by line
+    std::array<TouchShape, SITES + BLOCKS * BLOCK_SITES> shapes;
+    std::array<uint64_t, LINES + BLOCKS * BLOCK_LINES> line_addresses;
+};
+
+template <typename Block, typename Hear>
+const RunBlock* MemoryColumns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
+    constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
+    TouchShape *shape = shapes.data(), *const last_shape = shape + SITES;
+    uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
+    behind = run + std::min(behind - run, static_cast<ptrdiff_t>(BLOCKS));
+    const RunBlock* const to_bring = behind - 1;
+    for (; run != behind; ++run) {
+        __builtin_prefetch(std::min(run + AHEAD, to_bring)->block);
+        const Block& block = static_cast<const Block&>(*run->block);
+        std::memcpy(shape, block.shapes.data(), sizeof block.shapes);
+        const uint64_t first_line = run->address & ~(LINE_BYTES - 1);
+        const uint64_t again = first_line == last_line, start = first_line + again * LINE_BYTES;
+        line[0] = start;
+        line[1] = start + LINE_BYTES;
+        if (block.fit != ColumnFit::WHOLE) [[unlikely]] {
+            if (block.fit == ColumnFit::NOT) break;
+            if (shape + block.sites > last_shape || line + block.lines > last_address) break;
+            std::ranges::copy(block.more_shapes, shape + BLOCK_SITES);
+            for (uint64_t i = 0; i < block.lines - again; ++i) line[i] = start + i * LINE_BYTES;
+        }
+        shape += block.sites;
+        line += block.lines - again;
+        last_line = (block.end_from(run->address) - 1) & ~(LINE_BYTES - 1);
+        hear(block, run, again, static_cast<size_t>(shape - shapes.data()),
+             static_cast<size_t>(line - line_addresses.data()));
+    }
+    sites = static_cast<size_t>(shape - shapes.data());
+    lines = static_cast<size_t>(line - line_addresses.data());
+    return run;
+}
+
 // What columns take from a block: one line of the host's cache.
 struct alignas(64) ColumnBlock : PreparedBlock {
-    static constexpr unsigned SITES = 8, LINES = 2;  // of more, the rest is appended one by one
-
-    std::array<TouchShape, SITES> shapes{};  // of each access
-    uint64_t end = 0;                        // the address behind the block
-    uint64_t touches = 0;                    // loads, and stores << 32
+    std::array<TouchShape, MemoryColumns::BLOCK_SITES> shapes{};  // of each access
+    uint64_t end = 0;                                             // the address behind the block
+    uint64_t touches = 0;                                         // loads, and stores << 32
     uint16_t lines = 0;
     uint8_t branch_bytes = 0;
     BranchKind branch = BranchKind::NONE;
-    enum Fit : uint8_t {
-        NOT,
-        MORE,
-        WHOLE
-    };  // into columns: not, if other things happen, as a REP; or with more_shapes
-    Fit fit = NOT;
+    ColumnFit fit = ColumnFit::NOT;
     std::vector<TouchShape> more_shapes;
 
     uint64_t branch_pc() const { return end - branch_bytes; }
+    uint64_t end_from(uint64_t) const { return end; }
 };
 
-class Columns {
-  public:
-    static constexpr size_t BLOCKS = 512;                // at most
-    static constexpr size_t SITES = 8192, LINES = 4096;  // of blocks that have more than ColumnBlock's
-    static constexpr uint64_t LINE_BYTES = 64;
-
-    // From `run` on, up to the first block that does not fit or for which there is no room. `last_line` has been
-    // fetched last; execution goes on at behind->address. `hear` is told of each block, and of where execution went on
-    // behind it. Returns behind the last one.
-    template <typename Hear>
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear);
+struct Columns : MemoryColumns {
+    // Execution goes on at behind->address. `learn` is told of each block, and of where execution went on behind it.
+    template <typename Learn>
+    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Learn learn) {
+        uint64_t all_touches = 0, all_cycles = 0;
+        run = MemoryColumns::gather<ColumnBlock>(
+            run, behind, last_line, [&](const ColumnBlock& block, const RunBlock* its, uint64_t, size_t, size_t) {
+                all_cycles += block.instructions;
+                all_touches += block.touches;
+                learn(block, its[1].address);
+            });
+        touches = all_touches;
+        cycles = all_cycles;
+        return run;
+    }
 
     // What all of them add up to
     uint64_t touches = 0, cycles = 0;
-    size_t sites = 0, lines = 0;
-    // By site and by line
-    std::array<TouchShape, SITES + BLOCKS * ColumnBlock::SITES> shapes;
-    std::array<uint64_t, LINES + BLOCKS * ColumnBlock::LINES> line_addresses;
 
     // Goes from block to block to say whose a site or line is.
     struct Cursor {
@@ -79,42 +134,5 @@ class Columns {
         }
     };
 };
-
-template <typename Hear>
-const RunBlock* Columns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
-    constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
-    uint64_t all_touches = 0, all_cycles = 0;
-    TouchShape *shape = shapes.data(), *const last_shape = shape + SITES;
-    uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
-    behind = run + std::min(behind - run, static_cast<ptrdiff_t>(BLOCKS));
-    const RunBlock* const to_bring = behind - 1;
-    for (; run != behind; ++run) {
-        __builtin_prefetch(std::min(run + AHEAD, to_bring)->block);
-        const ColumnBlock& block = static_cast<const ColumnBlock&>(*run->block);
-        std::memcpy(shape, block.shapes.data(), sizeof block.shapes);
-        const uint64_t first_line = run->address & ~(LINE_BYTES - 1);
-        // If it is the last one, it is not fetched again.
-        const uint64_t again = first_line == last_line, start = first_line + again * LINE_BYTES;
-        line[0] = start;
-        line[1] = start + LINE_BYTES;
-        if (block.fit != ColumnBlock::WHOLE) [[unlikely]] {
-            if (block.fit == ColumnBlock::NOT) break;
-            if (shape + block.sites > last_shape || line + block.lines > last_address) break;
-            std::ranges::copy(block.more_shapes, shape + ColumnBlock::SITES);
-            for (uint64_t i = 0; i < block.lines - again; ++i) line[i] = start + i * LINE_BYTES;
-        }
-        shape += block.sites;
-        line += block.lines - again;
-        last_line = (block.end - 1) & ~(LINE_BYTES - 1);
-        all_cycles += block.instructions;
-        all_touches += block.touches;
-        hear(block, run[1].address);
-    }
-    touches = all_touches;
-    cycles = all_cycles;
-    sites = static_cast<size_t>(shape - shapes.data());
-    lines = static_cast<size_t>(line - line_addresses.data());
-    return run;
-}
 
 }  // namespace perfemu

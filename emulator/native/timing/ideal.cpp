@@ -182,7 +182,8 @@ class Ideal final : public Pipeline {
 
     void put_in_columns(Block& block, std::span<const AccessSite> sites) {
         const BlockEvents& parts = block.parts;
-        if (sites.size() > Columns::SITES || parts.fetches > Columns::LINES) return;
+        block.fit = Columns::fit(sites.size(), parts.fetches);
+        if (block.fit == ColumnFit::NOT) return;
         for (size_t site = 0; site < sites.size(); ++site) {
             const bool stores = parts.parts.data()[parts.fetches + site].touch.stores;
             const TouchShape shape = memory_.touch_shape(stores, sites[site].size, sites[site].elements);
@@ -196,8 +197,6 @@ class Ideal final : public Pipeline {
         block.lines = parts.fetches;
         block.branch_bytes = static_cast<uint8_t>(parts.end_offset - parts.branch_offset);
         block.branch = parts.branch;
-        const bool whole = sites.size() <= ColumnBlock::SITES && parts.fetches <= ColumnBlock::LINES;
-        block.fit = whole ? ColumnBlock::WHOLE : ColumnBlock::MORE;
     }
 
     // Branches learn as their blocks are gathered.

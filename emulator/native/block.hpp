@@ -81,7 +81,7 @@ struct alignas(64) Block {
     uint64_t tag;        // of address and size, see BlockTable
     uint64_t cost;       // taken from Core's budget: instructions, and armed events << 32
     uint64_t end;        // address behind the last instruction
-    uint32_t runs = 0;   // since the last fold
+    int32_t runs = 0;    // since the last fold; -1 if one that was folded stopped half-way
     uint16_t sites = 0;  // of `prepared`
     bool plain = false;  // `enter` never fails
     // What came behind it last, at `end` and elsewhere: where to look first, and what to bring to the host's cache.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
 constexpr uint64_t POLL_REPEATS = 1'000'000;
-constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 31;  // Block::runs are of 32 bits
+constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 30;  // Block::runs are of 32 bits
 constexpr size_t MOST_LINKED = 1 << 14;                    // blocks are a few thousand, but come again after each fold
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
@@ -75,9 +75,10 @@ void Core::fold() {
     for (Block* block : ran_) {
         if (block->runs)
             for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
-                totals_[probe] += uint64_t{block->runs} * block->counts[probe];
+                totals_[probe] += static_cast<uint64_t>(int64_t{block->runs} * block->counts[probe]);
         if (block->runs && tallying_)
-            for (const Op& op : block->ops) tally_[block->address + op.offset] += block->runs;
+            for (const Op& op : block->ops)
+                tally_[block->address + op.offset] += static_cast<uint64_t>(int64_t{block->runs});
         if (block->ends_conditional) {
             totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)] += block->departures;
             totals_[static_cast<unsigned>(Probe::BR_TAKEN)] += block->departures;

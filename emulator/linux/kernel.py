@@ -169,7 +169,7 @@ class Kernel:
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
-        return self.scheduler.queues[cpu.number].current
+        return self.scheduler.current(cpu)
 
     def running(self, cpu: Cpu) -> Task:
         """... when it cannot idle, because it has just executed."""

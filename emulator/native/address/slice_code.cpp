@@ -126,9 +126,12 @@ void Addresses::Assembly::check_apart(const Step& step, const AddressSlice::Stor
 }
 
 bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
-    auto arithmetic = [&](Host::Arithmetic what) {
+    auto load_operands = [&] {
         value(Host::RAX, step.a);
         value(Host::RCX, step.b);
+    };
+    auto arithmetic = [&](Host::Arithmetic what) {
+        load_operands();
         host_.apply(what, Host::RAX, Host::RCX);
     };
     auto extract = [&](Host::Shift right) {
@@ -137,26 +140,22 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         host_.shift(right, Host::RAX, step.right);
     };
     auto with_inverse = [&](Host::Arithmetic what) {
-        value(Host::RAX, step.a);
-        value(Host::RCX, step.b);
+        load_operands();
         host_.invert(Host::RCX);
         host_.apply(what, Host::RAX, Host::RCX);
     };
     auto shift = [&](Host::Shift how) {
-        value(Host::RAX, step.a);
-        value(Host::RCX, step.b);
+        load_operands();
         host_.shift_by_count(how, Host::RAX, step.width == Width::BITS_32);
     };
     auto multiply_low_halves = [&](void (Host::*extend)(Host::Register)) {
-        value(Host::RAX, step.a);
-        value(Host::RCX, step.b);
+        load_operands();
         (host_.*extend)(Host::RAX);
         (host_.*extend)(Host::RCX);
         host_.multiply(Host::RAX, Host::RCX);
     };
     auto multiply_high = [&](bool sign) {
-        value(Host::RAX, step.a);
-        value(Host::RCX, step.b);
+        load_operands();
         host_.move(Host::R9, RESULTS);
         static_assert(RESULTS == Host::RDX);
         host_.multiply_wide(Host::RCX, sign);
@@ -179,15 +178,13 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         case Operation::EXTRACT: extract(Host::RIGHT); break;
         case Operation::EXTRACT_SIGNED: extract(Host::RIGHT_SIGNED); break;
         case Operation::MULTIPLY_ADD:
-            value(Host::RAX, step.a);
-            value(Host::RCX, step.b);
+            load_operands();
             host_.multiply(Host::RAX, Host::RCX);
             value(Host::RCX, step.c);
             host_.apply(Host::ADD, Host::RAX, Host::RCX);
             break;
         case Operation::MULTIPLY_SUBTRACT:
-            value(Host::RAX, step.a);
-            value(Host::RCX, step.b);
+            load_operands();
             host_.multiply(Host::RCX, Host::RAX);
             value(Host::RAX, step.c);
             host_.apply(Host::SUBTRACT, Host::RAX, Host::RCX);

@@ -288,10 +288,7 @@ void MemorySystem::access_in_line(bool stores, uint64_t address, uint64_t cycle)
     const uint64_t line = in_caches(address) >> SHORTCUT_SHIFT;
     uint32_t slot = cache.find(line);
     if (slot != TagArray::NOWHERE) {
-        if (cache.flags[slot] & PREFETCHED) [[unlikely]] {
-            cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
-            count(Probe::L1D_PREFETCH_USED);
-        }
+        note_first_use(slot);
         cache.use(slot, ++now_);
         if (stores) write_hit(slot, line, cycle);
         data_lines_.set(address >> SHORTCUT_SHIFT, slot, line, writes_silently(cache.flags[slot]));
@@ -335,11 +332,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
     uint64_t ready;
     if (hit) {
         ready = std::max(cycle + cache.latency, cache.arrival[slot]);
-        if (cache.flags[slot] & PREFETCHED) {
-            cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
-            is_news = true;
-            count(Probe::L1D_PREFETCH_USED);
-        }
+        is_news = note_first_use(slot);
         cache.use(slot, ++now_);
         if (stores) {
             is_news |= !writes_silently(cache.flags[slot]);

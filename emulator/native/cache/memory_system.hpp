@@ -290,6 +290,15 @@ class MemorySystem {
         if (write_policy_ == WritePolicy::UNTRACKED) return !(flags & SHARED);
         return write_policy_ == WritePolicy::BACK && flags & DIRTY;
     }
+    // Whether a line of L1D was prefetched, and is used now for the first time.
+    bool note_first_use(uint32_t slot) {
+        uint8_t& flags = l1d_->flags[slot];
+        if (!(flags & PREFETCHED)) [[likely]]
+            return false;
+        flags &= static_cast<uint8_t>(~PREFETCHED);
+        count(Probe::L1D_PREFETCH_USED);
+        return true;
+    }
     uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
     uint64_t write_past(uint64_t line, uint64_t pc, uint64_t cycle);
     // Out of the first level and the outer caches before `depth`; as surrender.

@@ -40,7 +40,6 @@ struct RecalledColumns : MemoryColumns {
     const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line);
 
     size_t sites_before(size_t block) const { return block ? rows[block - 1].sites : 0; }
-    size_t lines_before(size_t block) const { return block ? rows[block - 1].lines : 0; }
 
     size_t blocks = 0;
     std::array<Row, BLOCKS> rows;

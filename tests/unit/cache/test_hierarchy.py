@@ -125,3 +125,19 @@ def test_inclusive_cache_takes_lines_from_the_first_level():
     counted = streams.counts(memory)
     assert counted[Probe.L1D_REFILL_STORE] == 6  # 0 1 2 3 4, and 0 again
     assert counted[Probe.L1D_WRITE_BACK] == 2  # 0 for L2's sake, then 1, for which L1D and L2 agree
+
+
+@pytest.mark.parametrize("address", [0x1000, 0xFFFF_FFFF_F000, 0xFF_FFFF_F000, 0xFFFF_FFFF_FFFF_F000])
+def test_lines_that_only_their_highest_bits_tell_apart(address):
+    """Stores to lines that are there look for them anew: one whose tag's low bits are all ones, or as another's."""
+    memory = MemorySystem({
+        "l1d": {"size": 32 * 1024, "ways": 8, "latency": 4},
+        "l2": {"size": 1024 * 1024, "ways": 16, "latency": 14},
+        "memory": {"latency": 100},
+    })  # fmt: skip
+    alike = [address ^ bit for bit in (0, 1 << 44, 1 << 48, 1 << 52)]
+    assert streams.run(memory, [Access(at, cycle=1000) for at in alike]) == [1100] * 4
+    assert streams.run(memory, [Access(at, STORE, cycle=2000) for at in alike]) == [2004] * 4
+    counted = streams.counts(memory)
+    assert (counted[Probe.L1D_REFILL_LOAD], counted[Probe.L2_REFILL_LOAD]) == (4, 4)
+    assert counted.get(Probe.L1D_REFILL_STORE, 0) == 0

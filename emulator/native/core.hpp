@@ -155,7 +155,7 @@ class Core final : public Totals {
     bool log_called(Block& block);
     void log(Block& block, uint64_t* found_behind);
     void check_log(const RunBlock* running);
-    void open_log();
+    void open_log(uint64_t most_instructions);
     void end_log();
     void close_log();
     bool enter(Block& block);
@@ -172,6 +172,8 @@ class Core final : public Totals {
     void trace(unsigned first, unsigned last);
     bool near(uint64_t instructions);
     bool near_in_events(uint64_t instructions);
+    uint64_t loggable_instructions();
+    uint64_t uneventful_instructions();
     bool due();
     void plan_model();
     void check_addresses() const;

@@ -1,8 +1,8 @@
 // The model gear: every instruction that retires is told to the pipeline, with its data addresses.
 //
 // A block is entered: its addresses are found from its registers. It is consumed later, when it is known how much of it
-// has retired, and where its branch went. While nothing can become due, entered blocks are logged (VisitLog), and some
-// hundred instructions' worth are consumed at once; else a block is consumed when the next one is entered, or the
+// has retired, and where its branch went. While nothing can become due, entered blocks are logged (VisitLog), and up to
+// two thousand instructions' worth are consumed at once; else a block is consumed when the next one is entered, or the
 // engine stops (Visit). Only when something may become due inside a block is it consumed before it runs, to find the
 // instruction at which the engine has to stop. All ways tell the models the same.
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 // The most often that one instruction fires one modelled probe.
 constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
-// No block has more instructions.
-constexpr uint64_t INSTRUCTIONS_OF_A_BLOCK = 1 << 10;
+// So few are not worth a log.
+constexpr uint64_t LEAST_LOGGED_INSTRUCTIONS = 32;
 // What the engine may refuse only when it runs it: divisions and x87 on x86, unaligned exclusives on Arm.
 constexpr ProbeMask RAISES_ON_X86 = mask(Probe::DIV_OP, Probe::FP_OP);
 constexpr ProbeMask RAISES_ON_ARM = mask(Probe::LOAD_EXCLUSIVE, Probe::STORE_EXCLUSIVE);
@@ -119,8 +119,8 @@ void Core::log(Block& block, uint64_t* found_behind) {
     begin_run(block);
 }
 
-void Core::open_log() {
-    const uint64_t instructions = std::min<uint64_t>(static_cast<uint32_t>(budget_), VisitLog::INSTRUCTIONS);
+void Core::open_log(uint64_t most_instructions) {
+    const uint64_t instructions = std::min<uint64_t>(static_cast<uint32_t>(budget_), most_instructions);
     model_->log.room = (budget_ & ~uint64_t{UINT32_MAX}) | instructions;
     budget_ -= model_->log.room;
 }
@@ -148,13 +148,14 @@ void Core::visit(uint64_t address, uint32_t size) {
         consider(address, size);
         return;
     }
-    const bool calm = model.pipeline->cycle() < model.calm_until;
-    if (calm && !model.tracing && static_cast<uint32_t>(block->cost) < VisitLog::INSTRUCTIONS) {
-        open_log();
+    const uint32_t instructions = static_cast<uint32_t>(block->cost);
+    const uint64_t loggable = loggable_instructions();
+    if (loggable >= std::max<uint64_t>(instructions, LEAST_LOGGED_INSTRUCTIONS)) {
+        open_log(loggable);
         if (log_found(*block)) return;
         end_log();
     }
-    if (!calm && due()) {
+    if (near(instructions) && due()) {
         consider(address, size);
         return;
     }
@@ -216,7 +217,7 @@ bool Core::enter(Block& block) {
     Model& model = *model_;
     if (!model.addresses->enter(block.modelled->slice, model.found.data())) return forget_departure();
     model.visit = {.block = &block};
-    return model.pipeline->cycle() < model.calm_until || consume_ahead(block);
+    return !near(block.instructions()) || consume_ahead(block);
 }
 
 // The engine comes to this block again: where the one before went has been counted. Always false.
@@ -232,6 +233,15 @@ bool Core::enter_iteration(Block& block) {
     return true;
 }
 
+// How many instructions may be logged before anything can become due.
+uint64_t Core::loggable_instructions() {
+    const Model& model = *model_;
+    const uint64_t cycle = model.pipeline->cycle();
+    if (model.tracing || cycle >= model.due_cycle) return 0;
+    const uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
+    return std::min<uint64_t>({undue, uneventful_instructions(), VisitLog::INSTRUCTIONS});
+}
+
 // Whether something may become due within so many instructions.
 bool Core::near(uint64_t instructions) {
     const Model& model = *model_;
@@ -239,10 +249,21 @@ bool Core::near(uint64_t instructions) {
     return near_in_events(instructions);
 }
 
-bool Core::near_in_events(uint64_t instructions) {
-    for (const Model::Target& target : model_->targets)
-        if (sum(target.probes) + instructions * EVENTS_OF_AN_INSTRUCTION >= target.sum) return true;
-    return false;
+bool Core::near_in_events(uint64_t instructions) { return instructions > uneventful_instructions(); }
+
+// How many may retire, at least, before a counter on modelled occurrences can wrap. What they have counted is looked at
+// again only when it may have come near.
+uint64_t Core::uneventful_instructions() {
+    Model& model = *model_;
+    if (model.targets.empty()) return ~uint64_t{0};
+    const uint64_t now = retired();
+    if (model.uneventful_until < now + VisitLog::INSTRUCTIONS) {
+        uint64_t events = ~uint64_t{0};
+        for (const Model::Target& target : model.targets)
+            events = std::min(events, target.sum - std::min(target.sum, sum(target.probes)));
+        model.uneventful_until = now + (std::max<uint64_t>(events, 1) - 1) / EVENTS_OF_AN_INSTRUCTION;
+    }
+    return model.uneventful_until - now;
 }
 
 // Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
@@ -318,6 +339,7 @@ void Core::finish_visit(uint64_t next) {
     Visit& visit = model.visit;
     if (visit.iteration) {
         model.pipeline->iterate(*visit.block->modelled->prepared, model.found.data());
+        model.uneventful_until = 0;  // it has not retired
         if (model.tracing) trace(0, 1);
     } else {
         consume(static_cast<unsigned>(visit.block->ops.size()), next, Pipeline::NO_LIMIT);
@@ -388,19 +410,20 @@ bool Core::due() {
 
 void Core::plan_model() {
     Model& model = *model_;
+    const uint64_t cycle = model.pipeline->cycle();
     model.due_cycle = until_;
     model.targets.clear();
+    model.uneventful_until = 0;
     for (auto& bank : banks_) {
         for (const CounterBank::Armed& counter : bank->armed()) {
             if (counter.probes == bit(Probe::CYCLES)) {
-                model.due_cycle = std::min(model.due_cycle, model.pipeline->cycle() + counter.remaining);
+                model.due_cycle = std::min(model.due_cycle, cycle + std::min(counter.remaining, ~cycle));
             } else if (counter.probes & ~DECODED || counter.probes & bit(Probe::CYCLES)) {
-                model.targets.push_back({counter.probes, sum(counter.probes) + counter.remaining});
+                const uint64_t before = sum(counter.probes);
+                model.targets.push_back({counter.probes, before + std::min(counter.remaining, ~before)});
             }
         }
     }
-    uint64_t margin = model.cycles_of_an_instruction * (INSTRUCTIONS_OF_A_BLOCK + VisitLog::INSTRUCTIONS);
-    model.calm_until = model.targets.empty() ? model.due_cycle - std::min(model.due_cycle, margin) : 0;
 }
 
 uint64_t Core::user_cycles() const { return model_ ? model_->pipeline->cycle() - model_->kernel_cycles : retired(); }

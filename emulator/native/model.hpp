@@ -35,7 +35,7 @@ struct Visit {
 // The blocks that were entered last, where nothing can become due in them and nobody traces: the models hear of many at
 // once. All but the last have run to their ends; as long as there are some, there is no Visit.
 struct VisitLog {
-    static constexpr uint32_t INSTRUCTIONS = 512;  // at most
+    static constexpr uint32_t INSTRUCTIONS = 2048;  // at most
     static constexpr uint32_t SITES_OF_AN_INSTRUCTION = 16;
 
     std::vector<RunBlock> blocks = std::vector<RunBlock>(INSTRUCTIONS + 1);  // one tells what follows
@@ -79,13 +79,13 @@ struct Model {
     unsigned steps_ahead = 0;     // instructions that the models have heard of, and the engine has yet to step
     uint64_t kernel_cycles = 0;
 
-    uint64_t due_cycle = 0;   // the first cycle at which something is due
-    uint64_t calm_until = 0;  // before this cycle no block can reach what is due
+    uint64_t due_cycle = 0;  // the first cycle at which something is due
     struct Target {
         ProbeMask probes;
         uint64_t sum;  // their total when the counter wraps
     };
-    std::vector<Target> targets;  // of armed counters on modelled occurrences
+    std::vector<Target> targets;    // of armed counters on modelled occurrences
+    uint64_t uneventful_until = 0;  // so many instructions retire, at least, before the first target is reached
 
     bool tracing = false;
     std::vector<TracedAccess> trace;

@@ -6,6 +6,8 @@ For every program and ISA, by turns:
   caches    L1I, L1D, L2, two-level TLBs, gshare, no pipeline (tests/bench/cores/caches.toml)
   in-order  the same and an in-order pipeline (tests/bench/cores/in_order.toml)
   default   the ISA's default core: out of order, in its full configuration
+  stat      the same with all events that perfemu stat counts if none are named; the modes before count instructions
+  record    perfemu record on it: cycles, 4000 times a second
   cachegrind  valgrind --tool=cachegrind --cache-sim=yes --branch-sim=yes, on the x86-64 programs
 """
 
@@ -14,15 +16,18 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
+from typing import BinaryIO
 
 from workloads import ISAS, Workload, child_seconds, cpu_seconds, raw, real_programs
 
 from perfemu.cores import DEFAULT_CORES
-from perfemu.counting import count
+from perfemu.counting import ChooseEvents, count, default_events
+from perfemu.events.attributes import Sampling
+from perfemu.recording import DEFAULT_EVENTS, record
 from perfemu.session import GuestSettings
 
 CORES = Path(__file__).resolve().parent / "cores"
@@ -32,13 +37,23 @@ goals, of raw, AArch64 and x86-64: count 0.80 and 0.75; caches 0.36 and 0.33 (an
 0.18; out of order 0.06, aiming at 0.12"""
 
 
-def modelled(core: str) -> Callable[[Workload], None]:
+def settings_for(workload: Workload, core: str, stdout: BinaryIO) -> GuestSettings:
+    return GuestSettings(workload.argv, core=core, sysroot=workload.sysroot, stdout=stdout.fileno(), stdin=-1)
+
+
+def modelled(core: str, events: Iterable[str] | ChooseEvents = ("instructions",)) -> Callable[[Workload], None]:
     def run(workload: Workload) -> None:
         with open(os.devnull, "wb") as nowhere:
-            settings = GuestSettings(
-                workload.argv, core=core, sysroot=workload.sysroot, stdout=nowhere.fileno(), stdin=-1
-            )
-            count(settings, ["instructions"])
+            count(settings_for(workload, core, nowhere), events)
+
+    return run
+
+
+def recorded(core: str) -> Callable[[Workload], None]:
+    def run(workload: Workload) -> None:
+        with open(os.devnull, "wb") as nowhere, tempfile.TemporaryDirectory(prefix="perfemu-bench-") as directory:
+            settings = settings_for(workload, core, nowhere)
+            record(settings, DEFAULT_EVENTS, Sampling(), str(Path(directory) / "perf.data"))
 
     return run
 
@@ -50,6 +65,8 @@ def modes(isa: str) -> dict[str, Callable[[Workload], None]]:
         "caches": modelled(str(CORES / "caches.toml")),
         "in-order": modelled(str(CORES / "in_order.toml")),
         "default": modelled(DEFAULT_CORES[isa]),
+        "stat": modelled(DEFAULT_CORES[isa], default_events),
+        "record": recorded(DEFAULT_CORES[isa]),
     }
 
 

@@ -128,6 +128,23 @@ def test_an_overflow_is_at_the_first_instruction_that_reaches_the_period(
     assert [(instructions, total, address) for instructions, _, total, address in seen] == expected
 
 
+# While the next overflow is far away, many blocks are told to the models at once. Nearer than the first period it never
+# is; the second one is a multiple of it.
+PERIODS_NEAR_AND_FAR = {Probe.CYCLES: (997, 400 * 997), Probe.L1D_ACCESS_LOAD: (997, 15 * 997)}
+
+
+@pytest.mark.parametrize(("isa", "core"), MACHINES)
+@pytest.mark.parametrize("watched", PERIODS_NEAR_AND_FAR, ids=lambda probe: probe.name)
+def test_an_overflow_that_is_far_away_is_found_as_exactly(isa: str, core: str, watched: Probe) -> None:
+    near, far = PERIODS_NEAR_AND_FAR[watched]
+    often = run("sort", isa, core, watched, near)
+    seldom = run("sort", isa, core, watched, far)
+    crossed = (each for each in often.overflows if each[2] % far < each[2] % near + 1)
+    assert len(seldom.overflows) > 2
+    assert seldom.overflows == list(crossed)
+    assert (seldom.totals, seldom.cycles) == (often.totals, often.cycles)
+
+
 @pytest.mark.parametrize(("program", "isa", "core"), CASES)
 def test_a_deadline_in_cycles_is_met_at_the_first_instruction_behind_it(program: str, isa: str, core: str) -> None:
     seen = run(program, isa, core, until=1000)

@@ -19,7 +19,7 @@ namespace {
 // The most often that one instruction fires one modelled probe.
 constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
 // So few are not worth a log.
-constexpr uint64_t LEAST_LOGGED_INSTRUCTIONS = 32;
+constexpr uint64_t LEAST_LOGGED_INSTRUCTIONS = 8;
 // What the engine may refuse only when it runs it: divisions and x87 on x86, unaligned exclusives on Arm.
 constexpr ProbeMask RAISES_ON_X86 = mask(Probe::DIV_OP, Probe::FP_OP);
 constexpr ProbeMask RAISES_ON_ARM = mask(Probe::LOAD_EXCLUSIVE, Probe::STORE_EXCLUSIVE);

@@ -147,6 +147,11 @@ class Core:
     @property
     def decoded_blocks(self) -> int:
         """How many blocks this core has decoded: each once, as long as its frames hold the same code."""
+    @property
+    def known_calls(self) -> int:
+        """How many of the engine's translations have been told which block they are, so that they call an entry of its
+        own: those of blocks that run often on a core with models, while nobody follows branches. 0 where it cannot be.
+        """
     def keep_blocks(self, most: int) -> None:
         """Keep so many decoded blocks, then forget them all: a guest may have ever new code. Results are the same."""
     # what the last exit was about

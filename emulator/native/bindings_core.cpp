@@ -174,6 +174,7 @@ void bind_core(nb::module_& module) {
         .def_prop_ro("exclusive_open", &exclusive_open)
         .def("close_exclusive", &close_exclusive)
         .def_prop_ro("decoded_blocks", &Core::decoded_blocks)
+        .def_prop_ro("known_calls", &Core::known_calls)
         .def("keep_blocks", &Core::keep_blocks, nb::arg("most"))
         .def_prop_ro("elides_exit_checks", &Core::elides_exit_checks)
         .def_prop_ro("pc", &Core::pc)

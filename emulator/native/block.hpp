@@ -91,6 +91,9 @@ struct alignas(64) Block {
 
     // Null where the core models nothing, or it never runs as a whole.
     std::unique_ptr<ModelledBlock, DropModelledBlock> modelled;
+    // A hook for this block and no other, and where translations call it that return there.
+    const void* entry = nullptr;
+    std::vector<const void*> callers;
     uint64_t departures = 0;  // of the runs, if branches are followed: execution did not continue at `end`
     uint64_t address;
     uint32_t size;

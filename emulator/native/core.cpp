@@ -56,23 +56,30 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
     check(uc_ctl_set_exits(engine_, static_cast<uint64_t*>(nullptr), static_cast<size_t>(0)), "uc_ctl_set_exits");
     check(uc_mem_map_ptr(engine_, 0, memory_->size_bytes(), UC_PROT_ALL, memory_->host(0)), "uc_mem_map_ptr");
 
-    auto hook = [this](int type, void* callback, int instruction) {
+    auto hook = [this](int type, void* callback, int instruction, void* user) {
         uc_hook handle;
-        check(uc_hook_add(engine_, &handle, type, callback, this, 1, 0, instruction), "uc_hook_add");
+        check(uc_hook_add(engine_, &handle, type, callback, user, 1, 0, instruction), "uc_hook_add");
         hooks_.push_back(handle);
     };
     if (counting) elides_exit_checks_ = elide_exit_checks(engine_);
     if (model) most_blocks_ >>= 2;  // each is some KB then
-    if (counting && model) model_ = std::make_unique<Model>(*model, isa, totals_.data(), std::move(shared));
+    if (counting && model) {
+        VisitLog log(*this, previous_, EXHAUSTED, reinterpret_cast<const void*>(&Core::on_known_block));
+        model_ = std::make_unique<Model>(*model, isa, totals_.data(), std::move(shared), std::move(log));
+    }
     auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
-    if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), 0);
-    hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0);
-    hook(UC_HOOK_TLB_FILL, reinterpret_cast<void*>(&Core::on_tlb_fill), 0);
+    void* const told = model_ ? static_cast<void*>(&model_->log) : this;
+    if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), 0, told);
+    hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0, this);
+    hook(UC_HOOK_TLB_FILL, reinterpret_cast<void*>(&Core::on_tlb_fill), 0, this);
     if (isa_->engine_arch() == UC_ARCH_X86)
-        hook(UC_HOOK_INSN, reinterpret_cast<void*>(&Core::on_syscall), UC_X86_INS_SYSCALL);
+        hook(UC_HOOK_INSN, reinterpret_cast<void*>(&Core::on_syscall), UC_X86_INS_SYSCALL, this);
     isa_->enter_user_mode(engine_);
     memory_->add_core();
-    if (model_) model_->addresses = Addresses::make(engine_, *isa_);
+    if (model_) {
+        model_->addresses = Addresses::make(engine_, *isa_);
+        model_->calls.emplace(engine_, isa_->engine_arch(), reinterpret_cast<const void*>(on_block));
+    }
 }
 
 Core::~Core() {

@@ -103,12 +103,15 @@ class Core final : public Totals {
     std::vector<TracedAccess> take_trace();
     const char* address_way() const;
     uint64_t decoded_blocks() const { return decoded_blocks_; }
+    // How many translations were told which block they are.
+    uint64_t known_calls() const { return known_calls_; }
     // So many are kept; then all are forgotten, and decoded again when they run again.
     void keep_blocks(size_t most) { most_blocks_ = most; }
 
   private:
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
-    static void on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* core);
+    static void on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* log);
+    static void on_known_block(uc_engine*, uint64_t address, uint32_t size, void* log);
     static void on_interrupt(uc_engine*, uint32_t number, void* core);
     static void on_syscall(uc_engine*, void* core);
     static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
@@ -150,7 +153,10 @@ class Core final : public Totals {
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
     bool fusing_branch_at(uint64_t address) const;
     [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
-    [[gnu::noinline]] void log_otherwise(uint64_t address, uint32_t size);
+    [[gnu::noinline]] void log_otherwise(uint64_t address, uint32_t size, const void* return_address);
+    const void* make_entry(const Block& block);
+    void make_known(Block& block, const void* return_address);
+    void make_unknown(Block& block);
     bool log_found(Block& block);
     bool log_called(Block& block);
     void log(Block& block, uint64_t* found_behind);
@@ -216,7 +222,7 @@ class Core final : public Totals {
     Block none_{.tag = 0, .cost = 0, .end = 0, .successors = BlockTable::nothing_behind(), .address = 0, .size = 0};
     Block* previous_;  // the block that was counted last
     BlockTable blocks_;
-    uint64_t decoded_blocks_ = 0;
+    uint64_t decoded_blocks_ = 0, known_calls_ = 0;
     size_t most_blocks_ = size_t{1} << 19;  // some 300 MB: a guest may have ever new code
     bool blocks_stale_ = false;
     bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it

@@ -208,6 +208,7 @@ void Core::drop_blocks() {
     ran_.clear();
     linked_.clear();
     all_linked_ = false;
+    blocks_.each([this](Block& block) { make_unknown(block); });
     blocks_.clear();
     if (model_) model_->addresses->forget_code();
 }

@@ -98,6 +98,7 @@ void Core::fold() {
 
 void Core::follow_branches() {
     if (std::exchange(follows_branches_, true)) return;
+    blocks_.each([this](Block& block) { make_unknown(block); });
     followed_from_start_ = retired() == 0;
 }
 

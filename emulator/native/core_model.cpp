@@ -18,6 +18,8 @@ namespace {
 
 // The most often that one instruction fires one modelled probe.
 constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
+// A plain block gets an entry of its own when it has run so often.
+constexpr int32_t RUNS_BETWEEN_LOOKS = 16;
 // So few are not worth a log.
 constexpr uint64_t LEAST_LOGGED_INSTRUCTIONS = 8;
 // What the engine may refuse only when it runs it: divisions and x87 on x86, unaligned exclusives on Arm.
@@ -48,16 +50,17 @@ uint64_t most_cycles(const Config& config) {
 
 }  // namespace
 
-Model::Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared)
+Model::Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared,
+             VisitLog log)
     : memory(config, shared ? std::move(shared) : std::make_shared<SharedMemory>(config), totals),
       branches(config, totals), pipeline(Pipeline::make(config, memory, branches, totals)),
-      decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config) + 2 * memory.longest_handover()) {}
+      decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config) + 2 * memory.longest_handover()),
+      log(std::move(log)) {}
 
 void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* user) {
-    Core& core = *static_cast<Core*>(user);
-    Model& model = *core.model_;
-    VisitLog& log = model.log;
-    Block* const previous = core.previous_;
+    VisitLog& log = *static_cast<VisitLog*>(user);
+    Core& core = *log.core;
+    Block* const previous = *log.previous;
     const bool departs = address != previous->end;
     if (core.follows_branches_) [[unlikely]]
         previous->departures += departs;
@@ -67,8 +70,8 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
         block = previous->successors[departs] = core.blocks_.cached(address);
     const uint64_t room = log.room - block->cost;
     // Nothing but jumps from here, so that the host has no registers to save.
-    if (block->tag != tag || room & EXHAUSTED || !block->plain || block->runs == 0) [[unlikely]]
-        return core.log_otherwise(address, size);
+    if (block->tag != tag || room & EXHAUSTED || !block->plain || block->runs % RUNS_BETWEEN_LOOKS == 0) [[unlikely]]
+        return core.log_otherwise(address, size, __builtin_return_address(0));
     // What will be wanted next, while the engine runs this one.
     __builtin_prefetch(block->successors[0]);
     __builtin_prefetch(block->successors[1]);
@@ -76,15 +79,16 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     *log.behind++ = {block->prepared, address};
     log.found_behind = found + block->sites;
     log.room = room;
-    core.previous_ = block;
+    *log.previous = block;
     ++block->runs;
-    model.addresses->enter_by(block->enter, found);
+    core.model_->addresses->enter_by(block->enter, found);
 }
 
-// A block that may yet fit into the log, if there is one.
-void Core::log_otherwise(uint64_t address, uint32_t size) {
+// A block that may yet fit into the log, if there is one. `return_address`: of the hook, if it was called itself.
+void Core::log_otherwise(uint64_t address, uint32_t size, const void* return_address) {
     Block& block = *blocks_.cached(address);
     const bool fits = block.tag == BlockTable::tag(address, size) && !((model_->log.room - block.cost) & EXHAUSTED);
+    if (fits && return_address && block.plain && block.runs) make_known(block, return_address);
     if (!fits || !(log_found(block) || log_called(block))) visit(address, size);
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +12,11 @@
 #include "cache/memory_system.hpp"
 #include "predictor/branch_unit.hpp"
 #include "timing/pipeline.hpp"
+#include "translated_calls.hpp"
 
 namespace perfemu {
+
+class Core;
 
 // A block as the models know it.
 struct alignas(64) ModelledBlock {
@@ -34,16 +38,28 @@ struct Visit {
 
 // The blocks that were entered last, where nothing can become due in them and nobody traces: the models hear of many at
 // once. All but the last have run to their ends; as long as there are some, there is no Visit.
-struct VisitLog {
+struct alignas(64) VisitLog {
     static constexpr uint32_t INSTRUCTIONS = 2048;  // at most
     static constexpr uint32_t SITES_OF_AN_INSTRUCTION = 16;
 
+    // `exhausted`: the bits of `room` that tell. `otherwise`: a hook for blocks that cannot be logged as they are.
+    VisitLog(Core& core, Block*& previous, uint64_t exhausted, const void* otherwise)
+        : exhausted(exhausted), previous(&previous), otherwise(otherwise), core(&core) {
+        clear();
+    }
+
+    // What every block touches, on one cache line.
+    RunBlock* behind;        // the last
+    uint64_t* found_behind;  // its addresses
+    uint64_t room = 0;       // as Core's budget: it is taken from there while there is a log
+    const uint64_t exhausted;
+    Block** const previous;
+    const void* const otherwise;
+    Core* const core;
+    const RunBlock* called = nullptr;  // the last one whose addresses have come, or are to come, while it runs
+
     std::vector<RunBlock> blocks = std::vector<RunBlock>(INSTRUCTIONS + 1);  // one tells what follows
     std::vector<uint64_t> found = std::vector<uint64_t>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
-    RunBlock* behind = blocks.data();       // the last
-    uint64_t* found_behind = found.data();  // its addresses
-    uint64_t room = 0;                      // as Core's budget: it is taken from there while there is a log
-    const RunBlock* called = nullptr;       // the last one whose addresses have come, or are to come, while it runs
 
     bool empty() const { return behind == blocks.data(); }
     size_t size() const { return static_cast<size_t>(behind - blocks.data()); }
@@ -64,7 +80,8 @@ struct TracedAccess {
 
 struct Model {
     // `shared`: with other cores; null where there is none.
-    Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared);
+    Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared,
+          VisitLog log);
 
     MemorySystem memory;
     BranchUnit branches;
@@ -72,6 +89,7 @@ struct Model {
     std::unique_ptr<TimedDecoder> decoder;
     uint64_t cycles_of_an_instruction;  // at most
     std::unique_ptr<Addresses> addresses;
+    std::optional<TranslatedCalls> calls;
 
     VisitLog log;
     Visit visit;

@@ -16,10 +16,28 @@ void HostAssembler::word(int32_t value) {
 void HostAssembler::memory(Register reg, unsigned opcode, Register base, int32_t displacement) {
     prefix(reg, base);
     byte(opcode);
+    operand(reg & 7, base, displacement);
+}
+
+void HostAssembler::operand(unsigned reg, Register base, int32_t displacement) {
     const bool near = displacement == static_cast<int8_t>(displacement);
-    byte((near ? BYTE_DISPLACEMENT : WORD_DISPLACEMENT) | (reg & 7) << 3 | (base & 7));
+    byte((near ? BYTE_DISPLACEMENT : WORD_DISPLACEMENT) | reg << 3 | (base & 7));
     near ? byte(displacement & 0xFF) : word(displacement);
 }
+
+// Of 32 bits.
+void HostAssembler::half_memory(unsigned opcode, unsigned extension, Register base, int32_t displacement) {
+    if (base >> 3) byte(0x41);
+    byte(opcode);
+    operand(extension, base, displacement);
+}
+
+void HostAssembler::compare_with_zero(Register base, int32_t displacement) {
+    half_memory(0x83, 7, base, displacement);
+    byte(0);
+}
+
+void HostAssembler::increment(Register base, int32_t displacement) { half_memory(0xFF, 0, base, displacement); }
 
 void HostAssembler::registers(Register into, unsigned opcode, Register from) {
     prefix(from, into);
@@ -113,12 +131,21 @@ void HostAssembler::fail_if(Condition condition) {
     word(0);
 }
 
-void HostAssembler::fail() {
-    if (failures_.empty()) return;
+void HostAssembler::bind_failures() {
     for (size_t place : failures_) {
         const auto distance = static_cast<int32_t>(code_.size() - (place + sizeof(int32_t)));
         std::memcpy(&code_[place], &distance, sizeof distance);
     }
+}
+
+void HostAssembler::fail_to(Register base, int32_t displacement) {
+    bind_failures();
+    half_memory(0xFF, 4, base, displacement);
+}
+
+void HostAssembler::fail() {
+    if (failures_.empty()) return;
+    bind_failures();
     byte(0x31);  // XOR EAX, EAX
     byte(0xC0);
     return_value();

@@ -16,12 +16,17 @@ class HostAssembler {
     enum Register : uint8_t { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7, R8 = 8, R9 = 9 };
     enum Arithmetic : uint8_t { ADD = 0x01, OR = 0x09, AND = 0x21, SUBTRACT = 0x29, XOR = 0x31 };
     enum Shift : uint8_t { ROTATE_RIGHT = 1, LEFT = 4, RIGHT = 5, RIGHT_SIGNED = 7 };
-    enum Condition : uint8_t { BELOW = 2, NOT_EQUAL = 5, ABOVE = 7 };
+    enum Condition : uint8_t { BELOW = 2, EQUAL = 4, NOT_EQUAL = 5, ABOVE = 7 };
 
     void load(Register into, Register base, int32_t displacement) { memory(into, 0x8B, base, displacement); }
     void store(Register base, int32_t displacement, Register from) { memory(from, 0x89, base, displacement); }
     void load_address(Register into, Register base, int32_t displacement) { memory(into, 0x8D, base, displacement); }
     void compare(Register left, Register base, int32_t displacement) { memory(left, 0x3B, base, displacement); }
+    void subtract(Register from, Register base, int32_t displacement) { memory(from, 0x2B, base, displacement); }
+    void test(Register left, Register base, int32_t displacement) { memory(left, 0x85, base, displacement); }
+    // Of the 32 bits there.
+    void compare_with_zero(Register base, int32_t displacement);
+    void increment(Register base, int32_t displacement);
     // The zero- or sign-extended bytes at base + index; `size` 1, 2, 4 or 8.
     void load_bytes(Register into, Register base, Register index, unsigned size, bool sign);
     void load_constant(Register into, uint64_t value);
@@ -45,6 +50,9 @@ class HostAssembler {
     void return_value() { byte(0xC3); }
     // Returns 0; here all the conditions lead.
     void fail();
+    // Goes on in the function whose address is there, with the arguments that it has then; here all the conditions
+    // lead.
+    void fail_to(Register base, int32_t displacement);
     bool can_fail() const { return !failures_.empty(); }
 
     std::span<const uint8_t> code() const { return code_; }
@@ -54,6 +62,9 @@ class HostAssembler {
     void word(int32_t value);
     void prefix(Register reg, Register base) { byte(0x48 | (reg >> 3) << 2 | base >> 3); }
     void memory(Register reg, unsigned opcode, Register base, int32_t displacement);
+    void operand(unsigned reg, Register base, int32_t displacement);
+    void half_memory(unsigned opcode, unsigned extension, Register base, int32_t displacement);
+    void bind_failures();
     void registers(Register into, unsigned opcode, Register from);
     void with_constant(unsigned extension, Register reg, int32_t value);
     void with_one(unsigned extension, Register of);

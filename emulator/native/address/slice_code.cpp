@@ -1,5 +1,6 @@
 // A slice as a function of the host's own.
 #include <cstddef>
+#include <utility>
 
 #include "address/addresses.hpp"
 
@@ -27,13 +28,21 @@ int32_t word_offset(ptrdiff_t words) { return static_cast<int32_t>(words * ptrdi
 
 class Addresses::Assembly {
   public:
-    explicit Assembly(const Addresses& addresses) : addresses_(addresses) {}
+    explicit Assembly(const Addresses& addresses, HostAssembler beginning = {})
+        : addresses_(addresses), host_(std::move(beginning)) {}
 
-    // False: there are no instructions for it.
-    bool step(const Step& step, const Segment& segment);
-    void direct(const AddressSlice::Direct& access);
-    void indexed(const AddressSlice::Indexed& access);
+    // What the first segment finds. False: there are no instructions for it.
+    bool find(const AddressSlice& slice);
+    // The same where there is FOUND alone.
+    bool find_alone(const AddressSlice& slice) {
+        if (slice.more_->sites.empty()) return true;
+        host_.load_constant(REGISTERS, reinterpret_cast<uint64_t>(addresses_.registers_));
+        if (!slice.more_->steps.empty())
+            host_.load_constant(RESULTS, reinterpret_cast<uint64_t>(addresses_.results_.data()));
+        return find(slice);
+    }
     bool can_fail() const { return host_.can_fail(); }
+    HostAssembler& host() { return host_; }
     std::span<const uint8_t> finish(size_t sites) {
         host_.load_address(Host::RAX, FOUND, word_offset(static_cast<ptrdiff_t>(sites)));
         host_.return_value();
@@ -42,6 +51,9 @@ class Addresses::Assembly {
     }
 
   private:
+    bool step(const Step& step, const Segment& segment);
+    void direct(const AddressSlice::Direct& access);
+    void indexed(const AddressSlice::Indexed& access);
     // *place + displacement
     void value(Host::Register into, const uint64_t* place, uint64_t displacement) {
         if (place == addresses_.results_.data()) {  // zero
@@ -214,21 +226,36 @@ void Addresses::Assembly::indexed(const AddressSlice::Indexed& access) {
     host_.store(FOUND, word_offset(static_cast<ptrdiff_t>(access.site())), Host::RAX);
 }
 
+bool Addresses::Assembly::find(const AddressSlice& slice) {
+    const Segment& segment = slice.more_->segments.front();
+    for (const Step& each : segment.steps)
+        if (!step(each, segment)) return false;
+    const AddressSlice::Word* word = segment.accesses.words.data();
+    for (unsigned access = 0; access < segment.accesses.direct; ++access)
+        direct(std::bit_cast<AddressSlice::Direct>(*word++));
+    for (unsigned access = 0; access < segment.accesses.indexed; ++access, word += AddressSlice::INDEXED_WORDS) {
+        AddressSlice::Indexed at;
+        std::memcpy(&at, word, sizeof at);
+        indexed(at);
+    }
+    return true;
+}
+
+const void* Addresses::assemble_between(HostAssembler beginning, const AddressSlice& slice,
+                                        const std::function<void(HostAssembler&)>& end) {
+    if (!slice.one_segment_ || !file_) return nullptr;
+    Assembly assembly(*this, std::move(beginning));
+    if (!assembly.find_alone(slice)) return nullptr;
+    assembly.host().return_value();
+    end(assembly.host());
+    return code_.add(assembly.host().code());
+}
+
 SliceFunction Addresses::assemble(const AddressSlice& slice) {
     if (!slice.one_segment_ || !file_) return {};
     if (slice.more_->sites.empty()) return {find_nothing, true};
     Assembly assembly(*this);
-    const Segment& segment = slice.more_->segments.front();
-    for (const Step& step : segment.steps)
-        if (!assembly.step(step, segment)) return {};
-    const AddressSlice::Word* word = segment.accesses.words.data();
-    for (unsigned access = 0; access < segment.accesses.direct; ++access)
-        assembly.direct(std::bit_cast<AddressSlice::Direct>(*word++));
-    for (unsigned access = 0; access < segment.accesses.indexed; ++access, word += AddressSlice::INDEXED_WORDS) {
-        AddressSlice::Indexed indexed;
-        std::memcpy(&indexed, word, sizeof indexed);
-        assembly.indexed(indexed);
-    }
+    if (!assembly.find(slice)) return {};
     const auto code = reinterpret_cast<SliceCode>(code_.add(assembly.finish(slice.more_->sites.size())));
     return {code, code && !assembly.can_fail()};
 }

@@ -1,0 +1,166 @@
+#include "translated_calls.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace perfemu {
+namespace {
+
+constexpr uint8_t CALL_NEAR[] = {0xE8}, CALL_WORD[] = {0xFF, 0x15};  // a distance follows
+constexpr uint8_t LOAD_ENGINE[] = {0x48, 0xBF},
+                  FIND_ENGINE[] = {0x48, 0x8D, 0x3D};  // MOV RDI, itself; LEA RDI, its distance
+constexpr uint8_t NO_DELAY_SLOT[] = {0x33, 0xF6};      // XOR ESI, ESI
+
+// Instead of the look for exit requests.
+void look_for_nothing(void*, uint32_t) {}
+
+const void* nothing() { return reinterpret_cast<const void*>(&look_for_nothing); }
+
+// Reads what stands there, piece by piece.
+class Code {
+  public:
+    explicit Code(const uint8_t* at) : at_(at) {}
+
+    // Goes on behind them if they are there.
+    template <size_t SIZE>
+    bool has(const uint8_t (&expected)[SIZE]) {
+        if (std::memcmp(at_, expected, SIZE) != 0) return false;
+        at_ += SIZE;
+        return true;
+    }
+    template <typename Value>
+    Value value() {
+        Value value;
+        std::memcpy(&value, at_, sizeof value);
+        at_ += sizeof value;
+        return value;
+    }
+    const uint8_t* skip(size_t bytes) { return std::exchange(at_, at_ + bytes); }
+    const uint8_t* at_distance() {
+        const auto distance = value<int32_t>();
+        return at_ + distance;
+    }
+    const void* engine() {
+        if (has(LOAD_ENGINE)) return value<const void*>();
+        return has(FIND_ENGINE) ? at_distance() : nullptr;
+    }
+
+  private:
+    const uint8_t* at_;
+};
+
+// The call that returns there.
+const uint8_t* call_before(const uint8_t* return_address) {
+    constexpr size_t NEAR_BYTES = sizeof CALL_NEAR + sizeof(int32_t), WORD_BYTES = sizeof CALL_WORD + sizeof(int32_t);
+    return return_address - (*(return_address - NEAR_BYTES) == CALL_NEAR[0] ? NEAR_BYTES : WORD_BYTES);
+}
+
+}  // namespace
+
+// Where a call says which function it calls: as a distance in the instruction, if that is near, else in a word behind
+// the block's code.
+struct TranslatedCalls::Callee {
+    uint8_t* place;
+    bool near;
+
+    static std::optional<Callee> read(Code& code) {
+        if (code.has(CALL_NEAR)) return Callee{const_cast<uint8_t*>(code.skip(sizeof(int32_t))), true};
+        if (code.has(CALL_WORD)) return Callee{const_cast<uint8_t*>(code.at_distance()), false};
+        return {};
+    }
+    const void* get() const {
+        Code code(place);
+        return near ? code.at_distance() : code.value<const void*>();
+    }
+    bool reaches(const void* function) const {
+        return !near || distance(function) == static_cast<int32_t>(distance(function));
+    }
+    void set(const void* function) const {
+        if (near) {
+            const auto value = static_cast<int32_t>(distance(function));
+            std::memcpy(place, &value, sizeof value);
+        } else {
+            std::memcpy(place, &function, sizeof function);
+        }
+    }
+
+  private:
+    int64_t distance(const void* function) const {
+        return static_cast<const uint8_t*>(function) - (place + sizeof(int32_t));
+    }
+};
+
+struct TranslatedCalls::Callees {
+    Callee hook, check;
+};
+
+TranslatedCalls::TranslatedCalls(uc_engine* engine, uc_arch arch, const void* hook) : engine_(engine), hook_(hook) {
+#ifdef __x86_64__
+    void* library = dlopen("libunicorn.so.2", RTLD_NOLOAD | RTLD_LAZY);
+    if (!library) return;
+    const char* name = arch == UC_ARCH_ARM64 ? "helper_check_exit_request_aarch64" : "helper_check_exit_request_x86_64";
+    check_ = reinterpret_cast<Check>(dlsym(library, name));
+    dlclose(library);
+    usable_ = check_ != nullptr;
+#else
+    (void)arch;
+#endif
+}
+
+// Null if no translation's calls are there.
+std::optional<TranslatedCalls::Callees> TranslatedCalls::callees(const void* return_address) {
+    const auto* behind = static_cast<const uint8_t*>(return_address);
+    Code code(call_before(behind));
+    const std::optional<Callee> hook = Callee::read(code);
+    if (!hook || code.engine() != engine_ || !code.has(NO_DELAY_SLOT)) return {};
+    const std::optional<Callee> check = Callee::read(code);
+    if (!check || !writable(behind, *hook) || !writable(behind, *check)) return {};
+    return Callees{*hook, *check};
+}
+
+bool TranslatedCalls::redirect(const void* return_address, const void* entry) {
+    if (!usable_) return false;
+    const std::optional<Callees> call = callees(return_address);
+    if (!call || call->hook.get() != hook_ || call->check.get() != reinterpret_cast<const void*>(check_)) return false;
+    if (!call->hook.reaches(entry) || !call->check.reaches(nothing())) return false;
+    call->hook.set(entry);
+    call->check.set(nothing());
+    return true;
+}
+
+void TranslatedCalls::restore(const void* return_address, const void* entry) {
+    const std::optional<Callees> call = callees(return_address);
+    if (!call || call->hook.get() != entry) return;
+    call->hook.set(hook_);
+    call->check.set(reinterpret_cast<const void*>(check_));
+}
+
+// Whether both lie in one mapping of the engine's code.
+bool TranslatedCalls::writable(const uint8_t* code, const Callee& callee) {
+    const auto first = reinterpret_cast<uintptr_t>(code), last = reinterpret_cast<uintptr_t>(callee.place);
+    if (first < code_begin_ || first >= code_end_) {
+        std::ifstream mappings("/proc/self/maps");
+        for (std::string line; std::getline(mappings, line);) {
+            uintptr_t begin = 0, end = 0;
+            char permissions[5] = "";
+            if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, permissions) != 3) continue;
+            if (first < begin || first >= end) continue;
+            if (permissions[1] == 'w' && permissions[2] == 'x') {
+                code_begin_ = begin;
+                code_end_ = end;
+            }
+            break;
+        }
+    }
+    const bool in_code = first >= code_begin_ && first < code_end_;
+    if (!in_code) usable_ = false;  // it is not as we think
+    return in_code && last >= code_begin_ && last < code_end_;
+}
+
+}  // namespace perfemu

@@ -179,7 +179,7 @@ class Core final : public Totals {
     bool near(uint64_t instructions);
     bool near_in_events(uint64_t instructions);
     uint64_t loggable_instructions();
-    uint64_t uneventful_instructions();
+    uint64_t uneventful_instructions(uint64_t wanted);
     bool due();
     void plan_model();
     void check_addresses() const;

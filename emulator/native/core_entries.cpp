@@ -14,6 +14,7 @@ void Core::make_known(Block& block, const void* return_address) {
     const uint64_t looked_at = block.end + LONGEST_INSTRUCTION - 1;
     const bool in_one_page = ((block.address ^ looked_at) & ~PAGE_MASK) == 0;  // so that a translation is of one block
     if (follows_branches_ || !in_one_page || block.callers.size() == MOST_TRANSLATIONS) return;
+    if (!model_->calls->usable()) return;
     if (!block.entry) block.entry = make_entry(block);
     if (!block.entry || !model_->calls->redirect(return_address, block.entry)) return;
     block.callers.push_back(return_address);
@@ -58,9 +59,7 @@ const void* Core::make_entry(const Block& block) {
         host.load_address(Host::RAX, FOUND, static_cast<int32_t>(block.sites * sizeof(uint64_t)));
         host.store(LOG, found_behind, Host::RAX);
     }
-    return model_->addresses->assemble_between(
-        std::move(host), block.modelled->slice,
-        [otherwise = offset(log, log.otherwise)](Host& end) { end.fail_to(LOG, otherwise); });
+    return model_->addresses->assemble_behind(std::move(host), block.modelled->slice, LOG, offset(log, log.otherwise));
 }
 
 // A plain block with an entry of its own that does not fit, or has not run since the last fold.

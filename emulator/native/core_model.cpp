@@ -18,9 +18,9 @@ namespace {
 
 // The most often that one instruction fires one modelled probe.
 constexpr uint64_t EVENTS_OF_AN_INSTRUCTION = 64;
-// A plain block gets an entry of its own when it has run so often.
+// How often the hook asks whether a plain block can have an entry of its own.
 constexpr int32_t RUNS_BETWEEN_LOOKS = 16;
-// So few are not worth a log.
+// Fewer are not worth a log.
 constexpr uint64_t LEAST_LOGGED_INSTRUCTIONS = 8;
 // What the engine may refuse only when it runs it: divisions and x87 on x86, unaligned exclusives on Arm.
 constexpr ProbeMask RAISES_ON_X86 = mask(Probe::DIV_OP, Probe::FP_OP);
@@ -141,7 +141,7 @@ void Core::visit(uint64_t address, uint32_t size) {
     if (!log.empty()) {
         check_log(log.behind);
         *log.behind = {nullptr, address};
-        model.pipeline->retire_all(std::span(log.blocks).first(log.size() + 1), log.found.data());
+        model.pipeline->retire_all({log.blocks.get(), log.size() + 1}, log.found.get());
         end_log();
     } else if (model.visit.block && !model.visit.block->special && !stepping_) {
         finish_visit(address);
@@ -184,7 +184,7 @@ void Core::close_log() {
     const RunBlock& last = log.behind[-1];
     check_log(&last);
     const size_t before = log.size() - 1;
-    if (before > 0) model.pipeline->retire_all(std::span(log.blocks).first(before + 1), log.found.data());
+    if (before > 0) model.pipeline->retire_all({log.blocks.get(), before + 1}, log.found.get());
     std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());
     model.visit = {.block = previous_};
     end_log();
@@ -243,7 +243,7 @@ uint64_t Core::loggable_instructions() {
     const uint64_t cycle = model.pipeline->cycle();
     if (model.tracing || cycle >= model.due_cycle) return 0;
     const uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
-    return std::min<uint64_t>({undue, uneventful_instructions(), VisitLog::INSTRUCTIONS});
+    return std::min<uint64_t>({undue, uneventful_instructions(VisitLog::INSTRUCTIONS), VisitLog::INSTRUCTIONS});
 }
 
 // Whether something may become due within so many instructions.
@@ -253,15 +253,15 @@ bool Core::near(uint64_t instructions) {
     return near_in_events(instructions);
 }
 
-bool Core::near_in_events(uint64_t instructions) { return instructions > uneventful_instructions(); }
+bool Core::near_in_events(uint64_t instructions) { return instructions > uneventful_instructions(instructions); }
 
-// How many may retire, at least, before a counter on modelled occurrences can wrap. What they have counted is looked at
-// again only when it may have come near.
-uint64_t Core::uneventful_instructions() {
+// How many may retire, at least, before a counter on modelled occurrences can wrap. What has been counted is looked at
+// again only if it may be fewer than `wanted`.
+uint64_t Core::uneventful_instructions(uint64_t wanted) {
     Model& model = *model_;
     if (model.targets.empty()) return ~uint64_t{0};
     const uint64_t now = retired();
-    if (model.uneventful_until < now + VisitLog::INSTRUCTIONS) {
+    if (model.uneventful_until < now + wanted) {
         uint64_t events = ~uint64_t{0};
         for (const Model::Target& target : model.targets)
             events = std::min(events, target.sum - std::min(target.sum, sum(target.probes)));

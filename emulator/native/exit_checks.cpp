@@ -1,10 +1,10 @@
 #include "exit_checks.hpp"
 
 #include <capstone/capstone.h>
-#include <dlfcn.h>
 
 #include <cstdint>
 
+#include "engine_function.hpp"
 #include "isa.hpp"
 
 namespace perfemu {
@@ -17,10 +17,7 @@ constexpr int64_t LARGEST_ENGINE = 16 << 10;  // bytes; the flag lies within the
 // 0`. 0 where it does not look like that.
 int64_t flag_offset(const char* function) {
 #ifdef __x86_64__
-    void* library = dlopen("libunicorn.so.2", RTLD_NOLOAD | RTLD_LAZY);
-    if (!library) return 0;
-    const auto* code = static_cast<const uint8_t*>(dlsym(library, function));
-    dlclose(library);
+    const auto* code = static_cast<const uint8_t*>(engine_function(function));
     if (!code) return 0;
     Disassembler disassembler(CS_ARCH_X86, CS_MODE_64);
     for (size_t at = 0; at < FIRST_INSTRUCTIONS;) {

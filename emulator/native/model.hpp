@@ -58,14 +58,16 @@ struct alignas(64) VisitLog {
     Core* const core;
     const RunBlock* called = nullptr;  // the last one whose addresses have come, or are to come, while it runs
 
-    std::vector<RunBlock> blocks = std::vector<RunBlock>(INSTRUCTIONS + 1);  // one tells what follows
-    std::vector<uint64_t> found = std::vector<uint64_t>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
+    // Not written before they are used: most programs leave the end of them alone. One block tells what follows.
+    std::unique_ptr<RunBlock[]> blocks = std::make_unique_for_overwrite<RunBlock[]>(INSTRUCTIONS + 1);
+    std::unique_ptr<uint64_t[]> found =
+        std::make_unique_for_overwrite<uint64_t[]>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
 
-    bool empty() const { return behind == blocks.data(); }
-    size_t size() const { return static_cast<size_t>(behind - blocks.data()); }
+    bool empty() const { return behind == blocks.get(); }
+    size_t size() const { return static_cast<size_t>(behind - blocks.get()); }
     void clear() {
-        behind = blocks.data();
-        found_behind = found.data();
+        behind = blocks.get();
+        found_behind = found.get();
         called = nullptr;
     }
 };

@@ -1,7 +1,5 @@
 #include "translated_calls.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -9,13 +7,15 @@
 #include <string>
 #include <utility>
 
+#include "engine_function.hpp"
+
 namespace perfemu {
 namespace {
 
 constexpr uint8_t CALL_NEAR[] = {0xE8}, CALL_WORD[] = {0xFF, 0x15};  // a distance follows
-constexpr uint8_t LOAD_ENGINE[] = {0x48, 0xBF},
-                  FIND_ENGINE[] = {0x48, 0x8D, 0x3D};  // MOV RDI, itself; LEA RDI, its distance
-constexpr uint8_t NO_DELAY_SLOT[] = {0x33, 0xF6};      // XOR ESI, ESI
+constexpr uint8_t LOAD_ENGINE[] = {0x48, 0xBF};                      // MOV RDI: its address follows
+constexpr uint8_t FIND_ENGINE[] = {0x48, 0x8D, 0x3D};                // LEA RDI: its distance follows
+constexpr uint8_t NO_DELAY_SLOT[] = {0x33, 0xF6};                    // XOR ESI, ESI
 
 // Instead of the look for exit requests.
 void look_for_nothing(void*, uint32_t) {}
@@ -102,11 +102,8 @@ struct TranslatedCalls::Callees {
 
 TranslatedCalls::TranslatedCalls(uc_engine* engine, uc_arch arch, const void* hook) : engine_(engine), hook_(hook) {
 #ifdef __x86_64__
-    void* library = dlopen("libunicorn.so.2", RTLD_NOLOAD | RTLD_LAZY);
-    if (!library) return;
     const char* name = arch == UC_ARCH_ARM64 ? "helper_check_exit_request_aarch64" : "helper_check_exit_request_x86_64";
-    check_ = reinterpret_cast<Check>(dlsym(library, name));
-    dlclose(library);
+    check_ = reinterpret_cast<Check>(const_cast<void*>(engine_function(name)));
     usable_ = check_ != nullptr;
 #else
     (void)arch;

@@ -20,6 +20,8 @@ class TranslatedCalls {
     // `hook`: the function that new translations call.
     TranslatedCalls(uc_engine* engine, uc_arch arch, const void* hook);
 
+    // False: no call can be changed here, now or later.
+    bool usable() const { return usable_; }
     // The translation that has called the hook, and is returned to there, calls `entry` alone from now on, which is no
     // other block's. False: it does not look as it should, or that is too far away.
     bool redirect(const void* return_address, const void* entry);

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -185,10 +184,11 @@ class Addresses {
     uint64_t* enter_by(SliceCode code, uint64_t* found) { return code(registers_, found, results_.data()); }
     // Null if the host, or the slice, is not for that.
     SliceFunction assemble(const AddressSlice& slice);
-    // A function that begins with `beginning`, which leaves in RSI what `found` is to slices, and goes on as one that
-    // never fails. Where the beginning's conditions fail, it goes on with `end`. Null: as `assemble`.
-    const void* assemble_between(HostAssembler beginning, const AddressSlice& slice,
-                                 const std::function<void(HostAssembler&)>& end);
+    // A function that begins with `beginning`, which leaves in RSI what `found` is to slices, and goes on as a slice
+    // that never fails does. Where the beginning's conditions fail, it goes on in the function whose address is at base
+    // + displacement. Null: as `assemble`.
+    const void* assemble_behind(HostAssembler beginning, const AddressSlice& slice, HostAssembler::Register base,
+                                int32_t displacement);
     // The mappings may have changed since the last run.
     void notice_mappings() {
         if (seen_generation_ == space_->generation()) return;

@@ -42,7 +42,11 @@ class Addresses::Assembly {
         return find(slice);
     }
     bool can_fail() const { return host_.can_fail(); }
-    HostAssembler& host() { return host_; }
+    std::span<const uint8_t> finish_or_go_on(Host::Register base, int32_t displacement) {
+        host_.return_value();
+        host_.fail_to(base, displacement);
+        return host_.code();
+    }
     std::span<const uint8_t> finish(size_t sites) {
         host_.load_address(Host::RAX, FOUND, word_offset(static_cast<ptrdiff_t>(sites)));
         host_.return_value();
@@ -241,14 +245,12 @@ bool Addresses::Assembly::find(const AddressSlice& slice) {
     return true;
 }
 
-const void* Addresses::assemble_between(HostAssembler beginning, const AddressSlice& slice,
-                                        const std::function<void(HostAssembler&)>& end) {
+const void* Addresses::assemble_behind(HostAssembler beginning, const AddressSlice& slice, HostAssembler::Register base,
+                                       int32_t displacement) {
     if (!slice.one_segment_ || !file_) return nullptr;
     Assembly assembly(*this, std::move(beginning));
     if (!assembly.find_alone(slice)) return nullptr;
-    assembly.host().return_value();
-    end(assembly.host());
-    return code_.add(assembly.host().code());
+    return code_.add(assembly.finish_or_go_on(base, displacement));
 }
 
 SliceFunction Addresses::assemble(const AddressSlice& slice) {

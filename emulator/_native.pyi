@@ -201,6 +201,11 @@ class Core:
         """Cycles since the core was made, the kernel's included. Without a model: instructions retired."""
     def elapse(self, cycles: int) -> None:
         """The kernel works for so long: time goes by, no counter counts."""
+    def place_page(self, address: int) -> None:
+        """The kernel has just written a whole page of the space in which this core executes.
+
+        With fresh_pages = "l1d" in the core file's [kernel] its lines are in L1D then. No counter counts.
+        """
     @property
     def address_way(self) -> str:
         """How the model gear finds data addresses; "none" where nothing is modelled."""
@@ -248,6 +253,8 @@ class MemorySystem:
     def store(self, core: int, address: int, size: int, pc: int = 0, cycle: int = 0, elements: int = 1) -> int: ...
     def fetch(self, core: int, address: int, cycle: int = 0) -> int: ...
     def prefetch(self, core: int, address: int, cycle: int = 0) -> None: ...
+    def place_page(self, core: int, address: int, cycle: int = 0) -> None:
+        """The kernel writes a whole page, which counts nothing."""
     def run(self, records: bytes, chained: bool = False) -> bytes:
         """Many accesses: records of struct "<QQQIHH": address, pc, cycle, size, kind, core. Kinds: 0 load, 1 store,
         2 fetch, 3 prefetch. Returns the ready cycles, 64 bits each. `chained`: a record's cycle counts from when the

@@ -132,9 +132,11 @@ def _tlb_sets(data: Data) -> Iterator[Problem]:
 
 def _btb_sets(data: Data) -> Iterator[Problem]:
     branch = _table(data, "branch") or {}
-    ways = _number(branch, "btb_ways") or BTB_WAYS
-    if entries := _number(branch, "btb_entries"):
-        yield from _sets(("branch", "btb_entries"), entries, "entries", ways, f"{ways} (btb_ways)")
+    for prefix in ("", "first_"):
+        ways = _number(branch, f"{prefix}btb_ways") or BTB_WAYS
+        if entries := _number(branch, f"{prefix}btb_entries"):
+            of = f"{ways} ({prefix}btb_ways)"
+            yield from _sets(("branch", f"{prefix}btb_entries"), entries, "entries", ways, of)
 
 
 def _lines(data: Data) -> Iterator[Problem]:
@@ -225,6 +227,12 @@ def _operations(data: Data) -> Iterator[Problem]:
             yield Problem(("ops", missing[0]), right)
 
 
+def _pairs(data: Data) -> Iterator[Problem]:
+    pipeline = _table(data, "pipeline") or {}
+    if pipeline.get("model") != "out_of_order" and "move_computation" in _texts(pipeline, "fuses"):
+        yield Problem(("pipeline", "fuses"), "move_computation: only out_of_order has it")
+
+
 def _rows(data: Data) -> Iterator[Problem]:
     ports = _texts(_table(data, "pipeline") or {}, "ports")
     operations = _table(data, "ops") or {}
@@ -236,9 +244,10 @@ def _rows(data: Data) -> Iterator[Problem]:
         paths = [("ops", name), *(("ops", name, "width", width) for width in widths)]
         for path in paths:
             merged = {**row, **(_table(data, *path) or {})}
-            if _number(merged, "accumulate_latency") > _number(merged, "latency"):
-                right = f"above the latency, {_number(merged, 'latency')}: want that or less"
-                yield Problem((*path, "accumulate_latency"), right)
+            for shorter in ("accumulate_latency", "chain_latency"):
+                if _number(merged, shorter) > _number(merged, "latency"):
+                    right = f"above the latency, {_number(merged, 'latency')}: want that or less"
+                    yield Problem((*path, shorter), right)
             for item in _texts(_table(data, *path) or {}, "also"):
                 matched = _ALSO.fullmatch(item)
                 if matched is None:
@@ -257,6 +266,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _cache_sets,
     _tlb_sets,
     _btb_sets,
+    _pairs,
     _lines,
     _levels,
     _latencies,

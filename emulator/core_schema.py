@@ -47,6 +47,7 @@ _WRITES = (
         fixed("write_back", "write_through", "untracked"),
         default="write_back",
     ),
+    cycles("write_back_cycles", "between written lines that go", least=0, default=0, most=1000),
     Key("write_allocate", Kind.BOOLEAN, "whether a store that misses fetches its line", default=True),
 )
 
@@ -57,6 +58,8 @@ def _outer(scope: str) -> tuple[Key, ...]:
     return (
         *_CACHE,
         one_of("inclusion", "of the inner levels' lines", inclusion, default="non_inclusive"),
+        Key("banks", Kind.INTEGER, "by a line's number; without: no limit", 1, 1024, power_of_two=True),
+        cycles("bank_cycles", "for which a line keeps its bank", default=1, most=1000),
         one_of("scope", "one per core, or one for all", fixed("private", "shared"), default=scope),
     )
 
@@ -72,6 +75,7 @@ _OP = (
     cycles("busy_cycles", "for which that port takes nothing else; without: 1", most=900),
     Key("also", Kind.TEXTS, 'what it needs besides: "P5", "P0|P1", "P5*2", "DIV@24"'),
     Key("micro_ops", Kind.INTEGER, "slots that it takes; without: 1 and those of also", 0, 200),
+    cycles("chain_latency", "from issue to the next of the same class; without: latency", most=10_000),
     cycles("accumulate_latency", "from the accumulator's arrival to the result; without: latency", most=10_000),
     one_of("dual_issue", "its place in a pair", fixed("first", "second", "both", "none")),
 )
@@ -83,7 +87,8 @@ def _pipeline(models: tuple[str, ...], *keys: Key) -> tuple[Key, ...]:
     return tuple(replace(key, models=models) for key in keys)
 
 
-_FUSES = several_of("fuses", "pairs that go through as one", fixed("compare_branch", "arithmetic_branch", "aes"))
+_PAIRS = fixed("compare_branch", "arithmetic_branch", "aes", "move_computation")
+_FUSES = several_of("fuses", "pairs that go through as one", _PAIRS)
 _DUAL_ISSUE = fixed("first", "second", "both", "none")
 _PIPELINE = (
     one_of("model", "the algorithm", fixed(*MODELS), required=True),
@@ -141,6 +146,20 @@ _PIPELINE = (
             "of one scheduler for all ports; without it and [pipeline.schedulers]: no limit",
             most=1000,
         ),
+        cycles(
+            "indirect_branch_bubble",
+            "taken_branch_bubble of indirect branches and returns; without: the same",
+            least=0,
+            most=1000,
+        ),
+        cycles(
+            "far_branch_bubble",
+            "at least, of a branch that is not in the first branch target buffer",
+            least=0,
+            default=0,
+            most=1000,
+        ),
+        Key("loop_stream", Kind.BOOLEAN, "a block that goes back to its start is not fetched again", default=False),
         entries("load_queue", "loads between dispatch and retirement; without: no limit", most=65_536),
         several_of("vector_store_data_ports", "store_data_ports of vector registers' data; without: the same", ports),
         Key(
@@ -149,7 +168,7 @@ _PIPELINE = (
             "a load with its computation, a store's address and data: one slot",
             default=False,
         ),
-        several_of("eliminates", "done by the renamer", fixed("move", "fp_move", "zero", "constant")),
+        several_of("eliminates", "done by the renamer", fixed("move", "fp_move", "zero", "constant", "add_constant")),
         entries("eliminated_moves_per_cycle", "further moves are executed; without: no limit", most=64),
         cycles(
             "store_forward_cycles", "from a store's data to a load that it answers", least=0, required=True, most=1000
@@ -163,6 +182,7 @@ _PIPELINE = (
             least=0,
             most=1000,
         ),
+        one_of("predicted_forwards", "which loads may be so", fixed("whole", "unindexed"), default="whole"),
         entries(
             "line_stores_per_cycle",
             "written to the cache if they are to one line; without: stores_per_cycle",
@@ -227,6 +247,12 @@ TABLES = (
             cycles("fault_cycles", "of each page fault", least=0, default=0),
             cycles("exception_cycles", "of each other exception", least=0, default=0),
             cycles("switch_cycles", "of each time that a task goes to sleep", least=0, default=0),
+            one_of(
+                "fresh_pages",
+                "where the lines of a page are that the kernel has just cleared or copied",
+                fixed("memory", "l1d"),
+                default="memory",
+            ),
         ),
     ),
     Table("pipeline", "when instructions execute; docs/pipelines.md says exactly", _PIPELINE),
@@ -300,6 +326,8 @@ TABLES = (
             one_of("indirect", "targets of indirect branches", native("indirect_predictors")),
             entries("btb_entries", "branches whose targets are known at fetch"),
             entries("btb_ways", "of the branch target buffer"),
+            entries("first_btb_entries", "of a first one: others have far_branch_bubble; without: none have"),
+            entries("first_btb_ways", "of the first one"),
             entries("return_stack", "calls remembered"),
         ),
     ),

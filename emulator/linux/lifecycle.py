@@ -213,7 +213,13 @@ class Lifecycle:
                 task.major_faults += major
                 task.minor_faults += not major
 
+        def on_written(page: int) -> None:
+            task = scheduler.executing.current
+            if task is not None and task.cpu.space is mm.space:
+                task.cpu.core.place_page(page)
+
         mm.on_map, mm.on_fault, mm.on_page = on_map, on_fault, on_page
+        mm.hear_written_pages(on_written)
 
     # ---- clone
 

@@ -410,6 +410,10 @@ class MemoryMap:
 
     # ---- faults
 
+    def hear_written_pages(self, hear: Callable[[int], None]) -> None:
+        """Call `hear` with the address of each page that has just been cleared or copied for this process."""
+        self._pages.on_written = hear
+
     def fault(self, address: int, access: int, user: bool = True) -> tuple[int, int] | None:
         """Bring in the page for an access (READ, WRITE, EXECUTE), counting a fault. None, or (signal, si_code).
 

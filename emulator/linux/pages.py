@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from emulator._native import AddressSpace, PhysicalMemory
 from emulator.linux.mapping import PAGE_SHIFT, PAGE_SIZE, WRITE, FileContent, Mapping
 from emulator.linux.page_cache import PageCache
@@ -17,6 +19,7 @@ class Pages:
         self._memory = memory
         self._page_cache = page_cache
         self._zero_frame = zero_frame  # what every page shows that has been read and never written
+        self.on_written: Callable[[int], None] | None = None  # a page that has just been cleared or copied
 
     def bring_in(self, mapping: Mapping, page: int, access: int) -> bool | None:
         """Make an access possible that `mapping` permits. Whether a file had to be read; None where nothing can be."""
@@ -57,6 +60,8 @@ class Pages:
         frame = self._page_cache.allocate()
         self._space.map(page, frame, 1, protection)
         self._memory.release(frame)  # the page table's reference stays
+        if self.on_written is not None:
+            self.on_written(page)
 
     def _upgrade(self, mapping: Mapping, page: int, frame: int, access: int, protection: int) -> None:
         """The page gives less access than the mapping: copy on write, or the first write to a shared page."""
@@ -85,6 +90,8 @@ class Pages:
         memory.release(frame)
         self._space.map(page, copy, 1, protection)
         memory.release(copy)
+        if self.on_written is not None:
+            self.on_written(page)
 
     def _mark_dirty(self, mapping: Mapping, content: FileContent, page: int) -> None:
         self._page_cache.file(content).dirty.add((mapping.offset + page - mapping.start) >> PAGE_SHIFT)

@@ -85,6 +85,8 @@ class Core final : public Totals {
     uint64_t cycles() const;
     // The kernel works for so long.
     void elapse(uint64_t cycles);
+    // The kernel has just written a whole page of the space in which this core executes.
+    void place_page(uint64_t address);
     // How many instructions had retired at the last poll. The one call that other threads may make during `run`.
     uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
     uint64_t sum(ProbeMask probes) override;

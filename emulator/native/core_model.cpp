@@ -445,6 +445,10 @@ void Core::elapse(uint64_t cycles) {
     model_->kernel_cycles += cycles;
 }
 
+void Core::place_page(uint64_t address) {
+    if (model_) model_->memory.place_page(address, model_->pipeline->cycle());
+}
+
 void Core::start_trace() {
     if (!model_) throw std::logic_error("a core without models sees no addresses");
     model_->tracing = true;

@@ -1,4 +1,4 @@
-"""Guest programs on in-order cores: what the pipeline recalls is what it would work out, and so is every count."""
+"""Guest programs on cores that recall: what the pipeline recalls is what it would work out, and so is every count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emulator.probes import Probe
 from guests import guest
 
 BENCH = str(Path(__file__).resolve().parents[1] / "bench" / "cores" / "in_order.toml")
-CORES = {"aarch64": ("cortex-a55", BENCH), "x86_64": (BENCH,)}
+CORES = {"aarch64": ("cortex-a55", "neoverse-n1", BENCH), "x86_64": (BENCH, "redwood-cove", "zen5")}
 # Loops that come to few states; REP and page faults; changing code; calls through tables
 PROGRAMS = {"embedded_mix": "2", "string_instructions": "", "self_modifying": "", "page_crossing": "", "recursion": ""}
 

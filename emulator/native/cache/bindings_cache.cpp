@@ -108,6 +108,12 @@ void bind_cache(nb::module_& module) {
                 peers.memory(core).prefetch(address, cycle);
             },
             nb::arg("core"), nb::arg("address"), nb::arg("cycle") = 0)
+        .def(
+            "place_page",
+            [](Peers& peers, unsigned core, uint64_t address, uint64_t cycle) {
+                peers.memory(core).place_page(address, cycle);
+            },
+            nb::arg("core"), nb::arg("address"), nb::arg("cycle") = 0)
         .def("run", &run, nb::arg("records"), nb::arg("chained") = false)
         .def(
             "totals",

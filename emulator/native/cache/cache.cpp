@@ -71,8 +71,20 @@ bool is_shared(const Config& file, const std::string& name) {
     return scope == "shared";
 }
 
+static std::vector<Channel> banks_of(const Config& table) {
+    if (!table.has("banks")) return {};
+    int64_t banks = table.integer("banks"), cycles = table.integer("bank_cycles", 1);
+    if (banks < 1 || banks > 1024 || !std::has_single_bit(static_cast<uint64_t>(banks)))
+        throw std::invalid_argument(table.path("banks") + ": " + std::to_string(banks) +
+                                    " is not a power of two from 1 to 1024");
+    if (cycles < 1 || cycles > 1000)
+        throw std::invalid_argument(table.path("bank_cycles") + ": " + std::to_string(cycles) +
+                                    " is not between 1 and 1000");
+    return std::vector<Channel>(static_cast<size_t>(banks), Channel(static_cast<double>(cycles)));
+}
+
 OuterCache::OuterCache(const Config& file, const std::string& name)
-    : Cache(file, name), inclusion(inclusion_of(file.table(name))) {
+    : Cache(file, name), banks(banks_of(file.table(name))), inclusion(inclusion_of(file.table(name))) {
     bool last = name == "llc";
     shared = is_shared(file, name);
     counts_prefetches = !last;

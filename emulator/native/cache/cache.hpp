@@ -48,6 +48,12 @@ class OuterCache : public Cache {
   public:
     OuterCache(const Config& file, const std::string& name);
 
+    // The cycle from which the line's bank is free for one who comes at `cycle`; then it is busy.
+    uint64_t enter_bank(uint64_t line, uint64_t cycle) {
+        return banks.empty() ? cycle : banks[line & (banks.size() - 1)].take(cycle);
+    }
+
+    std::vector<Channel> banks;  // by the lowest bits of a line's number; none: no limit
     Inclusion inclusion;
     uint64_t clock = 0;  // for last_use: one core's would not do, if the cache is shared
     bool shared;         // by all cores

@@ -20,6 +20,7 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
     if (demanded) count(cache.access[static_cast<unsigned>(request)]);
     uint32_t slot = cache.find(line);
     bool is_news = slot == TagArray::NOWHERE;
+    cycle = cache.enter_bank(line, cycle);
     Arrival arrival;
     if (!is_news) {
         uint8_t& flags = cache.flags[slot];

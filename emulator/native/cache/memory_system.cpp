@@ -14,6 +14,15 @@ static WritePolicy write_policy_of(const Config& table) {
                                 "\" is not one of write_back, write_through, untracked");
 }
 
+static bool file_places_pages(const Config& file) {
+    if (!file.has_table("kernel") || !file.table("kernel").has("fresh_pages")) return false;
+    const Config& kernel = file.table("kernel");
+    const std::string& where = kernel.text("fresh_pages");
+    if (where != "l1d" && where != "memory")
+        throw std::invalid_argument(kernel.path("fresh_pages") + ": \"" + where + "\" is not one of memory, l1d");
+    return where == "l1d";
+}
+
 MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> shared, uint64_t* totals)
     : totals_(totals), shared_(std::move(shared)) {
     auto cache = [&](const char* name) {
@@ -57,6 +66,14 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         const Config& table = config.table("l1d");
         write_policy_ = write_policy_of(table);
         write_allocate_ = table.boolean("write_allocate", true);
+        const int64_t cycles = table.integer("write_back_cycles", 0);
+        if (cycles < 0 || cycles > 1000)
+            throw std::invalid_argument(table.path("write_back_cycles") + ": " + std::to_string(cycles) +
+                                        " is not between 0 and 1000");
+        places_pages_ = file_places_pages(config);
+        uncounted_.resize(places_pages_ ? PROBE_COUNT : 0);
+        evictions_take_time_ = cycles > 0;
+        evictions_ = Channel(static_cast<double>(cycles));
         data_latency_ = l1d_->latency;
         if (line_shift_ == SHORTCUT_SHIFT) data_lines_ = Shortcuts(*l1d_);
     }
@@ -84,10 +101,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     fetch_pages_ = PageShortcuts(itlb_ ? *itlb_ : no_pages_);
     coherent_ = shared_->coherent();
     core_ = shared_->join(this);
+    auto is_plain = [](const OuterCache* level) { return level->prefetchers.empty() && level->banks.empty(); };
     plain_ = l1d_ && l1d_->prefetchers.empty() && l1d_->only_last_use() && !l1d_->misses.limited() && write_allocate_ &&
-             write_policy_ != WritePolicy::THROUGH && !coherent_ && !outer_.empty() &&
-             std::ranges::all_of(outer_, [](const OuterCache* level) { return level->prefetchers.empty(); }) &&
-             outer_[0]->inclusion != Inclusion::EXCLUSIVE;
+             !evictions_take_time_ && write_policy_ != WritePolicy::THROUGH && !coherent_ && !outer_.empty() &&
+             std::ranges::all_of(outer_, is_plain) && outer_[0]->inclusion != Inclusion::EXCLUSIVE;
     timeless_ = plain_ && !walk_reads_;
     // Where an outer cache is inclusive, or other cores are heard, one side's miss takes the other's lines out.
     touches_apart_ =
@@ -350,6 +367,7 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
         Arrival arrival = obtain(0, line, request, pc, start);
         if (misses.limited()) misses.hold(place, arrival.cycle);
         slot = fill_data(line, arrival.flags, arrival.cycle, cycle);
+        arrival.cycle = cache.arrival[slot];
         if (stores && write_policy_ == WritePolicy::BACK) cache.flags[slot] |= DIRTY;
         if (stores && write_policy_ == WritePolicy::THROUGH) write_back(0, line, cycle);
         ready = arrival.cycle;
@@ -431,6 +449,28 @@ uint64_t MemorySystem::prefetch(uint64_t address, uint64_t cycle) {
     return std::max(start, arrival);
 }
 
+void MemorySystem::place_page(uint64_t address, uint64_t cycle) {
+    if (!places_pages_) return;
+    notice_mappings();
+    uint64_t* const totals = std::exchange(totals_, uncounted_.data());
+    for (uint64_t at = 0; at < uint64_t{1} << PAGE_SHIFT; at += fetch_line_bytes())
+        place(in_caches(address + at) >> line_shift_, cycle);
+    totals_ = totals;
+}
+
+// All of the line has been written: nothing was read for it.
+void MemorySystem::place(uint64_t line, uint64_t cycle) {
+    const uint8_t flags = write_policy_ == WritePolicy::BACK ? DIRTY : 0;
+    if (uint32_t slot = l1d_->find(line); slot != TagArray::NOWHERE) {
+        write_hit(slot, line, cycle);
+        return;
+    }
+    if (coherent_) shared_->ask(core_, line, true, cycle);
+    for (auto depth = static_cast<unsigned>(outer_.size()); depth-- > 0;)
+        if (outer_[depth]->inclusion != Inclusion::EXCLUSIVE) insert(depth, line, 0, cycle, cycle);
+    fill_data(line, flags, cycle, cycle);
+}
+
 uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle) {
     Cache& cache = *l1d_;
     uint32_t slot = cache.room(line);
@@ -439,7 +479,10 @@ uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival,
         uint8_t old_flags = cache.flags[slot];
         cache.take_out(slot);
         data_lines_.clear_slot(slot, old);
-        if (old_flags & DIRTY) count(Probe::L1D_WRITE_BACK);
+        if (old_flags & DIRTY) {
+            count(Probe::L1D_WRITE_BACK);
+            arrival = std::max(arrival, evictions_.take(cycle));
+        }
         pass_on(0, old, old_flags, cycle);
     }
     cache.fill(slot, line, flags, ++now_, arrival);

@@ -128,6 +128,10 @@ class MemorySystem {
     // By an instruction: brings the line, counts as no access. Returns when what it brings is there.
     uint64_t prefetch(uint64_t address, uint64_t cycle);
 
+    // The kernel has just written a whole page, of the space in which the core executes: with [kernel] fresh_pages =
+    // "l1d" its lines are in L1D then. No access is counted, and nobody waits.
+    void place_page(uint64_t address, uint64_t cycle);
+
     // The space in which the core executes from now on. Until it is told, there is one without pages.
     void set_address_space(const std::shared_ptr<AddressSpace>& space);
     // Before the core executes: pages may have been mapped otherwise.
@@ -284,6 +288,7 @@ class MemorySystem {
 
     // The first level
     uint32_t fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
+    void place(uint64_t line, uint64_t cycle);
     uint32_t fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
     // Whether another store to a line with these flags in L1D changes nothing.
     bool writes_silently(uint8_t flags) const {
@@ -329,6 +334,8 @@ class MemorySystem {
     // L1D has no limit of misses, and keeps what it is given; no prefetcher anywhere; the next level is not exclusive;
     // there is no other core.
     bool plain_ = false;
+    bool evictions_take_time_ = false, places_pages_ = false;
+    Channel evictions_{0};  // of written lines, out of L1D
     bool touches_apart_ = false, timeless_ = false;
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers
@@ -351,7 +358,8 @@ class MemorySystem {
     uint64_t seen_mappings_ = 0, seen_names_ = 0;
     std::array<NamedPage, 256> named_pages_;  // as far as they are known
     std::vector<Wanted> wanted_;
-    std::vector<uint64_t> lines_;  // what a prefetcher has just asked for
+    std::vector<uint64_t> lines_;      // what a prefetcher has just asked for
+    std::vector<uint64_t> uncounted_;  // instead of totals_, while the kernel works
 };
 
 }  // namespace perfemu

@@ -35,12 +35,12 @@ class MissQueue {
     std::vector<uint64_t> free_at_;  // ascending; `until` is never earlier than what it takes the place of
 };
 
-// The channel to memory: it takes a line every so many cycles. Time is cut into windows, each of which knows from when
-// on it has room, so that a request for a late cycle does not hold up a younger one for an early cycle. Requests in the
-// order of their cycles are served exactly as by a queue.
-class MemoryChannel {
+// A way that takes a line every so many cycles: to memory, into a bank, out of L1D. Time is cut into windows, each of
+// which knows from when on it has room, so that a request for a late cycle does not hold up a younger one for an early
+// cycle. Requests in the order of their cycles are served exactly as by a queue.
+class Channel {
   public:
-    explicit MemoryChannel(double cycles_per_line)
+    explicit Channel(double cycles_per_line)  // 0: at once
         : step_(static_cast<uint64_t>(cycles_per_line * FRACTION + 0.5)), window_(64 * FRACTION), windows_(WINDOWS) {
         while (window_ < 8 * step_) window_ *= 2;
     }

@@ -85,7 +85,7 @@ class SharedMemory {
     uint64_t latency_ = 0;
     uint64_t coherence_latency_ = 0;
     uint64_t returns_ = 0;
-    MemoryChannel channel_;
+    Channel channel_;
     PageNames names_;
     std::unordered_map<uint64_t, Holders> holders_;  // by line; looked up, never walked
 };

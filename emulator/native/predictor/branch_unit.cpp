@@ -2,7 +2,7 @@
 
 namespace perfemu {
 
-static const Config& branch_table(const Config& config) {
+const Config& branch_table(const Config& config) {
     static const Config NONE;
     return config.has_table("branch") ? config.table("branch") : NONE;
 }

@@ -23,6 +23,9 @@ enum class Prediction : uint8_t {
     WRONG,  // found when the branch executes
 };
 
+// [branch], or an empty table.
+const Config& branch_table(const Config& config);
+
 // Without a [branch] table every branch is predicted right, and so is what a part would do that the table leaves out:
 // `direction`, `btb_entries`, `return_stack`, `indirect`.
 class BranchUnit {

@@ -15,14 +15,16 @@ namespace perfemu {
 // Set associative; the entry of each set that was used longest ago is replaced. Tags are whole addresses.
 class TargetBuffer {
   public:
-    // Of `branch.btb_entries` in sets of `branch.btb_ways`. Without entries every target is known.
-    explicit TargetBuffer(const Config& branch) {
-        if (!branch.has("btb_entries")) return;
-        int64_t entries = within(branch, "btb_entries", 0, 1, 1 << 24);
-        ways_ = static_cast<size_t>(within(branch, "btb_ways", 4, 1, 64));
+    // Of `branch.btb_entries` in sets of `branch.btb_ways`, or of the keys so called with `prefix` before them. Without
+    // entries every target is known.
+    explicit TargetBuffer(const Config& branch, const std::string& prefix = "") {
+        const std::string key = prefix + "btb_entries";
+        if (!branch.has(key)) return;
+        int64_t entries = within(branch, key, 0, 1, 1 << 24);
+        ways_ = static_cast<size_t>(within(branch, prefix + "btb_ways", 4, 1, 64));
         size_t sets = static_cast<size_t>(entries) / ways_;
         if (sets * ways_ != static_cast<size_t>(entries) || !std::has_single_bit(sets))
-            throw std::invalid_argument(branch.path("btb_entries") + ": " + std::to_string(entries) + " in " +
+            throw std::invalid_argument(branch.path(key) + ": " + std::to_string(entries) + " in " +
                                         std::to_string(ways_) + " ways is no power of two of sets");
         set_mask_ = sets - 1;
         newest_.resize(sets, NO_BRANCH);

@@ -49,6 +49,10 @@ static nb::list timed_decode(std::string_view isa, uint64_t address, nb::bytes c
         flag(op.aes_round, "aes_round");
         flag(op.fuses_with_aes_round, "fuses_with_aes_round");
         flag(op.eliminable_move, "eliminable_move");
+        flag(op.adds_little, "adds_little");
+        flag(op.loads_whole, "loads_whole");
+        flag(op.fuses_with_move, "fuses_with_move");
+        flag(op.fuses_with_load, "fuses_with_load");
         flag(op.repeated, "repeated");
         flag(op.complex_address, "complex_address");
         flag(op.microcoded, "microcoded");

@@ -38,8 +38,11 @@ Fusion::Fusion(const Config& pipeline) {
             arithmetic_branch = true;
         else if (kind == "aes")
             aes = true;
+        else if (kind == "move_computation")
+            move_computation = true;
         else
-            wrong("pipeline.fuses: there is no '" + kind + "', but compare_branch, arithmetic_branch, aes");
+            wrong("pipeline.fuses: there is no '" + kind +
+                  "', but compare_branch, arithmetic_branch, aes, move_computation");
     }
 }
 
@@ -138,6 +141,11 @@ void Execution::read_row(OpClass op_class, const Config& row, const Config* base
     if (timing.accumulate_latency > timing.latency && !nop)
         wrong(path + "accumulate_latency: " + std::to_string(timing.accumulate_latency) +
               ", must be at most the latency, " + std::to_string(timing.latency));
+    timing.chain_latency = static_cast<uint16_t>(
+        checked(of("chain_latency"), "chain_latency", 1, 10000, std::max<int64_t>(timing.latency, 1)));
+    if (timing.chain_latency > timing.latency && !nop)
+        wrong(path + "chain_latency: " + std::to_string(timing.chain_latency) + ", must be at most the latency, " +
+              std::to_string(timing.latency));
     timing.pairing = pairing_of(of("dual_issue"), "dual_issue", path + "dual_issue");
     const Config& ports = of("ports");
     if (!ports.has("ports") && !nop) wrong(path + "ports: missing; [] for none");

@@ -20,7 +20,7 @@ unsigned checked(const Config& table, const char* key, int64_t least, int64_t mo
 
 // Which kinds of pairs and renamings the file names; unknown ones throw.
 struct Fusion {
-    bool compare_branch = false, arithmetic_branch = false, aes = false;
+    bool compare_branch = false, arithmetic_branch = false, aes = false, move_computation = false;
     explicit Fusion(const Config& pipeline);
     bool first_of_branch(const TimedOp& op) const;
 };
@@ -42,6 +42,7 @@ struct ClassTiming {
     bool known = false;
     uint16_t latency = 0;
     uint16_t accumulate_latency = 0;
+    uint16_t chain_latency = 0;  // to the next of the same class
     uint8_t micro_ops = 0;
     Pairing pairing = Pairing::BOTH;
     uint16_t busiest_cycles = 0;  // of any of its ports
@@ -91,7 +92,6 @@ class Execution {
 bool divides(OpClass op_class);
 // Whether what the op loads goes to a vector register, or to a computation on one.
 bool loads_vector(const TimedOp& op);
-inline bool is_vector(uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; }
 // How many micro-ops an access takes, of so many bytes each.
 inline unsigned pieces(unsigned bytes, unsigned each) { return bytes > each ? (bytes + each - 1) / each : 1; }
 

@@ -15,6 +15,9 @@ FrontEnd::FrontEnd(const Config& config, Surroundings& surroundings) : surroundi
         throw std::invalid_argument("pipeline.fetch_bytes: " + std::to_string(fetch_bytes) +
                                     ", must be a power of two with fetch_aligned");
     taken_bubble = checked(keys, "taken_branch_bubble", 0, 1000, 0);
+    indirect_bubble = checked(keys, "indirect_branch_bubble", 0, 1000, taken_bubble);
+    far_bubble = checked(keys, "far_branch_bubble", 0, 1000, 0);
+    streams_loops = keys.boolean("loop_stream", false);
     late_bubble = checked(keys, "late_redirect_cycles", 0, 1000, taken_bubble);
     taken_per_cycle = checked(keys, "taken_branches_per_cycle", 1, 16, 1);
     ahead = checked(keys, "fetch_ahead_cycles", 0, 1000, 8);

@@ -15,7 +15,8 @@ struct FrontEnd {
     Surroundings& surroundings;
     unsigned fetch_bytes = 16;
     bool aligned = false;  // fetch_bytes is a power of two then
-    unsigned taken_bubble = 0, late_bubble = 0, taken_per_cycle = 1;
+    bool streams_loops = false;
+    unsigned taken_bubble = 0, indirect_bubble = 0, far_bubble = 0, late_bubble = 0, taken_per_cycle = 1;
     uint64_t ahead = 8;        // cycles before dispatch
     uint64_t hit_latency = 0;  // of L1I: hidden
     uint64_t line_mask = ~uint64_t{63};
@@ -55,14 +56,18 @@ struct FrontEnd {
         return supply(place, pc, length, leaves, dispatch, fetch);
     }
 
-    // A taken branch whose target was (or was not) known at once. However short the loop, fetch is no further ahead of
-    // `dispatch` than it may be.
-    [[gnu::always_inline]] void go_to(Place& place, uint64_t target, bool known, uint64_t dispatch) const {
+    // A taken branch, and the bubble behind it. However short the loop, fetch is no further ahead of `dispatch` than it
+    // may be. `loops`: to the start of the block that it ends.
+    [[gnu::always_inline]] void go_to(Place& place, uint64_t target, unsigned bubble, uint64_t dispatch,
+                                      bool loops = false) const {
+        if (loops && streams_loops && bubble == 0) {
+            place.bytes = 0;
+            return;
+        }
         place.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
-        if (known && ++place.taken < taken_per_cycle) return;
+        if (bubble == 0 && ++place.taken < taken_per_cycle) return;
         place.taken = 0;
-        place.cycle =
-            std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead)) + (known ? taken_bubble : late_bubble);
+        place.cycle = std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead)) + bubble;
     }
 
     void restart(Place& place, uint64_t at, uint64_t target) const {

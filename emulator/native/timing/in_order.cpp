@@ -354,7 +354,8 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
         right_way_from_ = resolved_ + mispredict_cycles_;
         front_.restart(hot.front, right_way_from_, next);
     } else if (next != fallthrough) {
-        front_.go_to(hot.front, next, prediction == Prediction::RIGHT, hot.cycle);
+        front_.go_to(hot.front, next, prediction == Prediction::RIGHT ? front_.taken_bubble : front_.late_bubble,
+                     hot.cycle);
     }
 }
 

@@ -152,6 +152,8 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
             result = std::max(std::max(result, ready_[row.sources[3]]),
                               std::max(ready_[row.sources[4]], ready_[row.sources[5]]));
     }
+    const bool chained = parts & ACCUMULATES && row.accumulator == timed_register::NONE;
+    if (chained) result = chain_start(row, dispatched + 1);
     uint64_t address_ready = dispatched + 1;
     if (parts & (LOAD | STORE | WRITE_BACK)) {
         address_ready =
@@ -176,13 +178,14 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
         result = std::max(std::max(ready_[row.sources[0]], ready_[row.sources[1]]), dispatched);
         if (row.op_class == OpClass::MOVE || row.op_class == OpClass::FP_MOVE) count(Probe::MOVE_ELIMINATED);
     }
-    ready_[row.destinations[0]] = result;
-    ready_[row.destinations[1]] = result;
-    if (parts & MANY_OPERANDS) ready_[row.destinations[2]] = ready_[row.destinations[3]] = result;
+    write(row.destinations[0], result);
+    write(row.destinations[1], result);
+    if (chained) chained_[row.destinations[0]] = true;
+    if (parts & MANY_OPERANDS) write(row.destinations[2], result), write(row.destinations[3], result);
     if (parts & WRITE_BACK) {
         Entry update = enter<true>(hot, write_back_entry_);
         uint64_t updated = issue<false>(update, calendar_.simple_ports(update.use), address_ready) + 1;
-        ready_[row.write_back] = updated;
+        write(row.write_back, updated);
         done = std::max(done, updated);
     }
     if (!(parts & STORE)) {
@@ -204,6 +207,15 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
     }
 }
 
+// When the sources are there, those that the same unit has computed a little earlier.
+uint64_t OutOfOrder::chain_start(const Row& row, uint64_t start) const {
+    for (uint8_t source : row.sources) {
+        const uint64_t saved = chained_[source] ? row.accumulate_saving : 0;
+        start = std::max(start, ready_[source] - saved);
+    }
+    return start;
+}
+
 [[gnu::always_inline]] inline void OutOfOrder::execute_any(Hot& hot, const Block& block, const Row& row,
                                                            const uint64_t* addresses, uint64_t pc) {
     execute<ANY, false>(hot, block, row, addresses, pc);
@@ -217,7 +229,7 @@ template <unsigned POSSIBLE>
         if (row.serializes) wait_to(hot, cycle_of(hot.retirement));
         if (row.microcoded) wait_to(hot, hot.cycle() + microcode_cycles_);
     }
-    Place left = rob_[(hot.rob_count + slots - 1 - rob_size_) & rob_mask_];
+    Place left = rob_[(hot.rob_count + std::max(slots, 1u) - 1 - rob_size_) & rob_mask_];
     if (left > (hot.dispatch | USED)) [[unlikely]]
         wait(hot, cycle_of(left), Probe::STALL_ROB);
     if (parts & LOAD && load_queue_size_) {
@@ -359,6 +371,14 @@ template <unsigned POSSIBLE, bool ONE>
     }
 }
 
+// Of a taken branch that was foreseen.
+unsigned OutOfOrder::bubble_of(BranchKind kind, Prediction prediction, uint64_t answer) const {
+    if (prediction == Prediction::LATE) return front_.late_bubble;
+    const bool indirect = kind >= BranchKind::INDIRECT && kind != BranchKind::CALL;
+    const unsigned bubble = indirect ? front_.indirect_bubble : front_.taken_bubble;
+    return answer & FAR ? std::max(bubble, front_.far_bubble) : bubble;
+}
+
 [[gnu::always_inline]] inline void OutOfOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next, bool last) {
     const uint64_t fallthrough = pc + row.length;
     auto question = [&] {
@@ -375,7 +395,7 @@ template <unsigned POSSIBLE, bool ONE>
         right_way_from_ = resolved_ + mispredict_cycles_;
         front_.restart(hot.front, right_way_from_, next);
     } else if (next != fallthrough) {
-        front_.go_to(hot.front, next, prediction == Prediction::RIGHT, hot.cycle());
+        front_.go_to(hot.front, next, bubble_of(row.branch, prediction, answer), hot.cycle(), next == pc - row.offset);
     }
 }
 
@@ -384,7 +404,7 @@ template <unsigned POSSIBLE, bool ONE>
     const bool aes = row.parts & AES_PAIR;
     if (pair != (aes ? Pair::AES : Pair::BRANCH) || (aes && row.sources[0] != destination)) return false;
     count(Probe::FUSED);
-    if (aes) ready_[row.destinations[0]] = hot.done;
+    if (aes) write(row.destinations[0], hot.done);
     return true;
 }
 
@@ -520,7 +540,8 @@ uint64_t OutOfOrder::ask_store(const StoreQueue::Found& found, uint64_t address,
     const StoreQueue::Store& store = *found.store;
     // Between general registers the renamer forwards what it foresees: no address is needed then.
     auto foresees = [&] {
-        if (!predicts_forwards_ || kind.renames != access.size || access.size < 4) return false;
+        if (!predicts_forwards_ || kind.renames == 0) return false;
+        if (kind.renames != ANY_SIZE && (kind.renames != access.size || access.size < 4)) return false;
         return store.general && store.address == address && forwards_.learn(pc, found.place);
     };
     uint64_t when = issued;

@@ -57,6 +57,9 @@ constexpr uint64_t HIT = uint64_t{1} << 32, WHEN = uint64_t{1} << 28, SPLIT = ui
 constexpr unsigned ANSWER = 61;
 // What the branch unit answers: a Prediction, and where the target lies in a piece of fetch.
 constexpr uint64_t PREDICTION = 3;
+// A small buffer's set depends on more of the address than TargetBuffer takes by itself. No two become the same.
+constexpr uint64_t mixed(uint64_t pc) { return pc ^ pc >> 5; }
+constexpr uint64_t FAR = uint64_t{1} << 62;  // known, but not to the first target buffer
 
 // Of a row that may have these: a shape of its own has all of its shape's.
 template <unsigned POSSIBLE>
@@ -104,7 +107,13 @@ class OutOfOrder final : public Pipeline {
     void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t data,
                uint64_t retirement);
     void branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next, bool last);
+    unsigned bubble_of(BranchKind kind, Prediction prediction, uint64_t answer) const;
 
+    [[gnu::always_inline]] void write(uint8_t destination, uint64_t ready) {
+        ready_[destination] = ready;
+        chained_[destination] = false;
+    }
+    uint64_t chain_start(const Row& row, uint64_t start) const;
     bool fuse(const Hot& hot, const Row& row, Pair pair, uint8_t destination);
     void next_slot(Hot& hot);
     void wait(Hot& hot, uint64_t to, Probe reason);
@@ -158,8 +167,9 @@ class OutOfOrder final : public Pipeline {
     }
     uint64_t ask_branch(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
         Prediction prediction = branches_.resolve(pc, kind, next, fallthrough);
+        const bool taken = next != fallthrough, near = !taken || first_targets_.learn(mixed(pc));
         uint64_t within = front_.aligned ? next & (front_.fetch_bytes - 1) : 0;
-        return static_cast<uint64_t>(prediction) | uint64_t{next != fallthrough} << 2 | within << 3;
+        return static_cast<uint64_t>(prediction) | uint64_t{taken} << 2 | within << 3 | (near ? 0 : FAR);
     }
 
     // Trails: what has been done before is not done again.
@@ -195,6 +205,7 @@ class OutOfOrder final : public Pipeline {
     Schedulers schedulers_;
     StoreQueue stores_;
     ForwardPredictor forwards_;
+    TargetBuffer first_targets_;
     Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
 
     uint32_t load_ports_ = 0;  // if all are in one scheduler
@@ -210,6 +221,7 @@ class OutOfOrder final : public Pipeline {
     Slots slots_;
     Hot hot_;
     uint64_t ready_[256] = {};      // by register: the cycle from which it may be used
+    bool chained_[256] = {};        // its writer's results are there for others of its class before (chain_latency)
     std::unique_ptr<Place[]> rob_;  // by slot: its retirement, WAITED_FOR_MEMORY
     uint64_t rob_oldest_ = 0;       // slots that had retired when dispatch last stood still
     unsigned rob_size_ = 0, rob_mask_ = 0;

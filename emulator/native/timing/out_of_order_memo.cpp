@@ -47,6 +47,7 @@ Counted counted(const uint64_t* totals) {
 // With anything so far ahead of dispatch, a state is not described.
 constexpr uint64_t HORIZON = 1000;
 constexpr uint32_t AFTER_PARTS = 64;  // blocks
+constexpr unsigned CHAINED = 1 << 8;  // of a register's number
 
 }  // namespace
 
@@ -282,7 +283,7 @@ bool OutOfOrder::save() {
     const size_t registers = words_.size();
     put(0);
     for (unsigned number = 0; number < registers_; ++number)
-        if (ready_[number] > base_ + 1) put(number), put(ready_[number] - base_);
+        if (ready_[number] > base_ + 1) put(number | (chained_[number] ? CHAINED : 0)), put(ready_[number] - base_);
     words_[registers] = static_cast<uint16_t>(words_.size() - registers - 1);
     calendar_.save(base_, base_ + horizon, put);
     schedulers_.save(base_, base_ + horizon, put);
@@ -404,7 +405,12 @@ void OutOfOrder::restore() {
     load_next_ = 0;
     get_runs(get(), [&](uint64_t index, uint64_t later) { load_queue_[load_queue_size_ - 1 - index] = base_ + later; });
     std::fill_n(ready_, registers_, 0);
-    for (uint64_t left = get(); left > 0; left -= 2, word += 2) ready_[word[0]] = base_ + word[1];
+    std::fill_n(chained_, registers_, false);
+    for (uint64_t left = get(); left > 0; left -= 2, word += 2) {
+        const unsigned number = word[0] & ~CHAINED;
+        ready_[number] = base_ + word[1];
+        chained_[number] = word[0] & CHAINED;
+    }
     calendar_.restore(base_, get);
     schedulers_.restore(base_, get);
     current_ = true;

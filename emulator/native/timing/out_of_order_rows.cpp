@@ -56,10 +56,13 @@ RowMaker::RowMaker(const Config& config, const Execution& execution, const Place
             zero_ = true;
         else if (kind == "constant")
             constant_ = true;
+        else if (kind == "add_constant")
+            add_constant_ = true;
         else
             throw std::invalid_argument("pipeline.eliminates: there is no '" + kind +
-                                        "', but move, fp_move, zero, constant");
+                                        "', but move, fp_move, zero, constant, add_constant");
     }
+    if (keys.has("predicted_forwards")) forwards_unindexed_ = keys.text("predicted_forwards") == "unindexed";
 }
 
 bool RowMaker::eliminates(const TimedOp& op) const {
@@ -68,7 +71,8 @@ bool RowMaker::eliminates(const TimedOp& op) const {
         case OpClass::FP_MOVE: return fp_move_ && op.eliminable_move;
         case OpClass::ZERO: return zero_;
         case OpClass::CONSTANT: return constant_;
-        default: return false;
+        // With a branch on its result it is executed.
+        default: return add_constant_ && op.adds_little && !(fusion_.first_of_branch(op) && op.before_branch);
     }
 }
 
@@ -106,6 +110,9 @@ unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts)
         // The addend is waited for by itself.
         auto addend = std::find(row.sources.begin(), row.sources.end(), op.accumulator);
         if (addend != row.sources.end()) *addend = timed_register::NONE;
+    } else if (timing.chain_latency < timing.latency) {
+        parts |= ACCUMULATES;
+        row.accumulate_saving = timing.latency - timing.chain_latency;
     }
     return timing.micro_ops;
 }
@@ -123,6 +130,16 @@ unsigned RowMaker::add_store(Row& row, const SiteRange& sites, unsigned& parts) 
     parts |= STORE;
     row.store_micro_ops = static_cast<uint8_t>(pieces(sites.store_bytes, execution_.store_bytes));
     return row.store_micro_ops * (execution_.has_store_data && !micro_fusion_ ? 2 : 1);
+}
+
+// The bytes of a load that the renamer may do, if it foresees the store.
+uint8_t RowMaker::renames(const TimedOp& op, unsigned parts) const {
+    if (forwards_unindexed_)
+        return op.complex_address || op.address_sources[0] == timed_register::NONE ||
+                       (fusion_.move_computation && op.before_computation)
+                   ? 0
+                   : ANY_SIZE;
+    return parts & STORE || !(parts & COMPUTE) ? op.width_bytes : 0;
 }
 
 Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
@@ -144,14 +161,16 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     }
     if (stack_forward_ && parts & (LOAD | STORE) && by_stack(op)) parts |= BY_STACK;
     if (op.branch != BranchKind::NONE) parts |= BRANCH;
-    row.general = parts & STORE && !is_vector(op.sources[0]);
-    if (parts & LOAD && !loads_vector(op) && (parts & STORE || !(parts & COMPUTE))) row.renames = op.width_bytes;
+    row.general = parts & STORE && !is_vector(op.sources[0]) &&
+                  !(forwards_unindexed_ && (op.complex_address || op.address_sources[0] == timed_register::NONE));
+    if (parts & LOAD && !loads_vector(op)) row.renames = renames(op, parts);
     if (row.serializes || row.microcoded) parts |= HOLDS;
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
     if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
 
     // one with more slots than the ROB has entries takes all of it
     row.slots = static_cast<uint8_t>(std::clamp<unsigned>(slots, 1, std::min(rob_entries_, 250u)));
+    if (fusion_.move_computation && op.before_computation) row.slots = 0;  // the other one's
     row.parts = static_cast<uint16_t>(parts);
     row.shape = Shape::OTHER;
     const PortGroup& ports = execution_.groups()[row.entry.use.group];

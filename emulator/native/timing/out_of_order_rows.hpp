@@ -31,6 +31,7 @@ enum Part : uint16_t {
 };
 
 constexpr unsigned ANY = ~0U;
+constexpr uint8_t ANY_SIZE = 255;
 
 // Where a micro-op waits, and the ports that it may then use.
 struct Entry {
@@ -85,7 +86,7 @@ struct alignas(64) Row {
     uint16_t latency, accumulate_saving, load_extra;
     bool serializes, microcoded, leaves_line;
     bool general;     // a store of a general register's data
-    uint8_t renames;  // bytes of a load that does nothing but fill one, or modifies what it loads
+    uint8_t renames;  // bytes of a load that a foreseen store may answer at once; ANY_SIZE; 0: never
     Pair pair;
     Shape shape;
     uint32_t simple_ports;  // of the computation's first micro-op, for PortCalendar::take
@@ -115,13 +116,15 @@ class RowMaker {
     unsigned add_computation(Row& row, const TimedOp& op, unsigned& parts) const;
     unsigned add_load(Row& row, const TimedOp& op, const SiteRange& sites, unsigned& parts) const;
     unsigned add_store(Row& row, const SiteRange& sites, unsigned& parts) const;
+    uint8_t renames(const TimedOp& op, unsigned parts) const;
 
     const Execution& execution_;
     const Placement& placement_;
     Fusion fusion_;
     unsigned rob_entries_, vector_load_extra_, complex_address_extra_;
     bool micro_fusion_, stack_forward_, limited_moves_, microcode_waits_;
-    bool move_ = false, fp_move_ = false, zero_ = false, constant_ = false;
+    bool move_ = false, fp_move_ = false, zero_ = false, constant_ = false, add_constant_ = false;
+    bool forwards_unindexed_ = false;
 };
 
 }  // namespace perfemu::out_of_order

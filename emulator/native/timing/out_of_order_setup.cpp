@@ -11,6 +11,7 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
       rows_(config, execution_, placement_), surroundings_(memory, branches), front_(config, surroundings_),
       calendar_(execution_.groups()), schedulers_(placement_.sizes()),
       stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
+      first_targets_(branch_table(config), "first_"),
       slots_(totals, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
     const Config& keys = config.table("pipeline");
     mode_ = recall_mode(keys);
@@ -18,7 +19,8 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     hot_.decodes = decode_width_ = checked(keys, "decode_width", 1, 64, slots_.width());
     // Instructions are more than slots only where pairs fuse.
     const Fusion& fusion = rows_.fusion();
-    decode_limits_ = decode_width_ < slots_.width() || fusion.compare_branch || fusion.arithmetic_branch || fusion.aes;
+    decode_limits_ = decode_width_ < slots_.width() || fusion.compare_branch || fusion.arithmetic_branch ||
+                     fusion.aes || fusion.move_computation;
     rob_size_ = checked(keys, "rob_entries", 8, 65536);
     rob_mask_ = std::bit_ceil(rob_size_) - 1;
     rob_ = std::make_unique<Place[]>(rob_mask_ + 1);

@@ -24,6 +24,7 @@ static constexpr uint8_t FP_CONTROL = 67;  // FPCR/FPSR, MXCSR
 static constexpr uint8_t COUNT = 68;
 static constexpr uint8_t NONE = 255;
 }  // namespace timed_register
+inline bool is_vector(uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; }
 
 enum class BranchKind : uint8_t { NONE, CONDITIONAL, DIRECT, INDIRECT, CALL, INDIRECT_CALL, RETURN };
 
@@ -54,7 +55,13 @@ struct TimedOp {
     bool aes_round = false;             // AESE/AESD ...
     bool fuses_with_aes_round = false;  // ... and the AESMC/AESIMC on its result
 
+    bool fuses_with_move = false;     // computes on what a move from a register has just written
+    bool fuses_with_load = false;     // ... or one from memory
+    bool loads_whole = false;         // a move from memory, without an index, that does nothing else
+    bool before_computation = false;  // a move: what stands directly behind it fuses with it
+
     bool eliminable_move = false;  // MOVE or FP_MOVE that a renamer may do
+    bool adds_little = false;      // a small constant to a register of 64 bits, which a renamer may do
     bool repeated = false;         // x86 REP: time goes by iterations
     bool complex_address = false;  // base + scaled index; A64: an index scaled by 2 or by 16
     bool microcoded = false;

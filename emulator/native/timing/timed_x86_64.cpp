@@ -133,6 +133,8 @@ class TimedX8664 final : public TimedDecoder {
     void set_stack(const Instruction& one, TimedOp& op) const;
     void set_branch(const Instruction& one, TimedOp& op) const;
     void set_string(const Instruction& one, TimedOp& op) const;
+    void set_renaming(const Instruction& one, TimedOp& op) const;
+    bool adds_little(const Instruction& one, OpClass op_class) const;
 
     Disassembler disassembler_{CS_ARCH_X86, CS_MODE_64};
     std::array<uint8_t, X86_REG_ENDING> numbers_ = register_numbers();
@@ -166,6 +168,7 @@ TimedOp TimedX8664::decode_one(uint64_t address, std::span<const uint8_t> bytes)
     set_stack(one, op);
     set_branch(one, op);
     set_string(one, op);
+    set_renaming(one, op);
     return op;
 }
 
@@ -447,6 +450,41 @@ void TimedX8664::set_string(const Instruction& one, TimedOp& op) const {
     op.repeated = true;
     add(op.sources, RCX);
     if (op.destinations.back() == timed_register::NONE) add(op.destinations, RCX);  // CMPS has four: RCX is as early
+}
+
+// What some renamers do besides moves: small constants are added, and a move and what computes on it are one. Which
+// instructions these are was measured on Intel's Redwood Cove (docs/accuracy.md).
+void TimedX8664::set_renaming(const Instruction& one, TimedOp& op) const {
+    if (one.detail->op_count == 0 || one.operand(0).type != X86_OP_REG) return;
+    const cs_x86_op& first = one.operand(0);
+    if (one.is(X86_INS_MOV)) op.loads_whole = op.op_class == OpClass::NONE && op.loads && !op.complex_address;
+    if (general(first.reg) && first.size == 8) op.adds_little = adds_little(one, op.op_class);
+    if (one.in_memory || one.row->form != Form::UPDATE) return;
+    if (is_vector(number(first.reg))) op.fuses_with_move = op.op_class != OpClass::VECTOR_TABLE;
+    if (!general(first.reg) || first.size < 4) return;
+    switch (one.insn->id) {
+        case X86_INS_ADD:
+        case X86_INS_SUB:
+        case X86_INS_AND:
+        case X86_INS_OR:
+        case X86_INS_XOR: op.fuses_with_load = one.operand(1).type == X86_OP_REG; [[fallthrough]];
+        case X86_INS_NOT:
+        case X86_INS_NEG:
+        case X86_INS_INC:
+        case X86_INS_DEC: op.fuses_with_move = true; break;
+        default: op.fuses_with_move = op.op_class == OpClass::SHIFT || op.op_class == OpClass::ROTATE;
+    }
+}
+
+// To a register of 64 bits.
+bool TimedX8664::adds_little(const Instruction& one, OpClass op_class) const {
+    static constexpr int64_t MOST = 1023;
+    if (one.is(X86_INS_INC) || one.is(X86_INS_DEC)) return true;
+    if (one.is(X86_INS_ADD) || one.is(X86_INS_SUB))
+        return one.operand(1).type == X86_OP_IMM && std::abs(one.operand(1).imm) <= MOST;
+    if (op_class != OpClass::LEA) return false;
+    const x86_op_mem& memory = one.operand(1).mem;
+    return memory.index == X86_REG_INVALID && general(memory.base) && std::abs(memory.disp) <= MOST;
 }
 
 }  // namespace

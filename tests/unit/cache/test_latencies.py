@@ -73,6 +73,43 @@ def test_pointer_chase_over_pages_shows_the_latencies_of_tlbs(pages, latency):
     assert (ready[-1] - ready[-1 - pages]) / pages == latency
 
 
+@pytest.mark.parametrize(("step", "lines_of_a_bank"), [(4, 64), (2, 32), (1, 16)])
+def test_a_bank_takes_a_line_every_so_many_cycles(step, lines_of_a_bank):
+    # 64 lines that are in L2 and not in L1D, all wanted at once. Each bank starts one every three cycles.
+    memory = MemorySystem(levels(l2={"banks": 4, "bank_cycles": 3}))
+    wanted = [1 << 20 | step * index * LINE for index in range(64)]
+    others = [index * LINE for index in range(512)]  # twice L1D
+    streams.run(memory, [Access(address) for address in wanted + others])
+    ready = streams.run(memory, [Access(address, cycle=100_000) for address in wanted])
+    assert sorted(ready)[0] == 100_000 + 13
+    assert sorted(ready)[-1] == 100_000 + 13 + 3 * (lines_of_a_bank - 1)
+
+
+def test_written_lines_leave_l1d_one_after_the_other():
+    # 64 lines from L2 take the places of 64 that were written, or only read: the former go every five cycles.
+    config = levels(l1d={"write_back_cycles": 5})
+    for kind, last in ((LOAD, 13), (STORE, 5 * 63)):
+        memory = MemorySystem(config)
+        in_l2 = [Access(1 << 20 | index * LINE) for index in range(64)]
+        streams.run(memory, in_l2 + [Access(index * LINE, kind) for index in range(256)])
+        ready = streams.run(memory, [access._replace(cycle=100_000) for access in in_l2])
+        assert max(ready) == 100_000 + last
+
+
+def test_a_page_that_the_kernel_has_written_is_in_l1d_and_counts_nothing():
+    for where, latency in (("memory", 200), ("l1d", 4)):
+        memory = MemorySystem(levels() | {"kernel": {"fresh_pages": where}})
+        streams.run(memory, [Access(5 * PAGE)])
+        before = streams.counts(memory)
+        memory.place_page(0, 7 * PAGE, 1000)
+        assert streams.counts(memory) == before
+        ready = streams.run(memory, [Access(7 * PAGE + index * LINE, cycle=5000) for index in range(64)])
+        assert {at - 5000 for at in ready} == {latency}
+        # All of it has been written: it leaves L1D as such.
+        streams.run(memory, [Access(1 << 20 | index * LINE) for index in range(512)])
+        assert streams.counts(memory).get(Probe.L1D_WRITE_BACK, 0) == (64 if where == "l1d" else 0)
+
+
 def test_access_to_a_line_under_way_waits_for_it_and_is_no_second_refill():
     memory = MemorySystem(levels())
     first = streams.run(

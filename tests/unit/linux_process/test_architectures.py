@@ -71,6 +71,7 @@ def vendor_and_model(answer: Cpuid) -> tuple[str, int, int, int, str]:
         ("ideal", ("GenuineIntel", 6, 0x5E, 3, "perfemu x86-64-v2 processor")),
         ("skylake", ("GenuineIntel", 6, 0x5E, 3, "Intel Skylake client core, by perfemu")),
         ("skylake-fused", ("GenuineIntel", 6, 0x5E, 3, "Intel Skylake client core, by perfemu")),
+        ("redwood-cove", ("GenuineIntel", 6, 0xAD, 1, "Intel Redwood Cove core, by perfemu")),
         ("zen4", ("AuthenticAMD", 25, 0x11, 1, "AMD Zen 4 core, by perfemu")),
         ("zen5", ("AuthenticAMD", 26, 0x02, 1, "AMD Zen 5 core, by perfemu")),
     ],

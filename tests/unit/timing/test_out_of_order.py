@@ -92,6 +92,48 @@ def test_the_addend_of_a_multiply_add_may_come_late() -> None:
     assert run(machine(MODEL), [op_row], 100).cycles == 1 + 4 + 99
 
 
+def test_the_same_unit_may_have_a_result_sooner() -> None:
+    # From addition to addition two cycles, from and to others three; a load's data are as late as ever.
+    ops = {"FP_ADD": {"latency": 3, "chain_latency": 2, "ports": ["P0"]}, "FP_MUL": {"latency": 3, "ports": ["P1"]}}
+    config = machine(MODEL, {"ops": ops})
+    add, multiply = (op(name, [VECTOR], [VECTOR]) for name in ("FP_ADD", "FP_MUL"))
+    assert run(config, [add], 100).cycles == 1 + 99 * 2 + 3
+    assert run(config, [add, multiply], 100).cycles == 1 + 600
+    assert run(config, [add, add, multiply], 100).cycles == 1 + 800
+    assert run(config, [add, op("ALU", [VECTOR], [VECTOR])], 100).cycles == 1 + 400
+    # Another result at the same moment in the register is not the unit's.
+    assert run(config, [add, op("FP_MUL", [VECTOR], [5]), add]).cycles == 1 + 3 + 3
+
+
+def test_a_renamer_adds_small_constants() -> None:
+    add = op("ALU", [0], [0], "adds_little", "compares")
+    assert run(machine(MODEL), [add], 80).cycles == 1 + 80
+    config = machine(MODEL, eliminates=["add_constant"])
+    assert run(config, [add], 80).cycles == 80 // 8  # eight slots a cycle, and nothing else
+    # Where a branch is fused with it, it is executed.
+    config["pipeline"]["fuses"] = ["arithmetic_branch"]
+    assert run(config, [add, branch()], 80, taken=[False]).cycles == 1 + 80
+
+
+def test_a_move_and_the_computation_on_it_are_one() -> None:
+    move = op("MOVE", [1], [2], "eliminable_move")
+    pair = [move, op("ALU", [1], [1, 3], "fuses_with_move")]
+    config = machine(MODEL, eliminates=["move"])
+    apart = run(config, pair, 80)
+    config["pipeline"] |= {"fuses": ["move_computation"], "decode_width": 16, "fetch_bytes": 64}
+    fused = run(config, pair, 80)
+    assert (apart[Probe.UOPS_RETIRED], fused[Probe.UOPS_RETIRED]) == (160, 80)
+    assert (apart.cycles, fused.cycles) == (160 // 8 + 1, 80 // 8 + 1)
+    # Not with what computes on another register, nor with something in between.
+    for other in ([move, op("ALU", [4], [1, 3], "fuses_with_move")], [move, alu(5), pair[1]]):
+        assert run(config, other, 80)[Probe.UOPS_RETIRED] == 80 * len(other)
+    # The same of a load, whose store is not foreseen then.
+    load_pair = [load(1) | {"flags": ["loads", "loads_whole"]}, op("ALU", [1], [1], "fuses_with_load")]
+    assert run(config, load_pair, 80)[Probe.UOPS_RETIRED] == 80
+    config["pipeline"] |= {"predicted_forward_cycles": 0, "predicted_forwards": "unindexed"}
+    assert run(config, [store(1), *load_pair], 50, addresses=[(0x1000, 0, 0)] * 2).cycles > 50 * 5
+
+
 def test_operands_of_other_widths_have_rows_of_their_own() -> None:
     config = machine(MODEL, {"ops": {"MUL64": {"latency": 3, "ports": ["P0"], "width": {"4": {"latency": 2}}}}})
     assert run(config, [op("MUL64", [0], [0], width_bytes=4)], 100).cycles == 1 + 200
@@ -184,6 +226,26 @@ def test_foreseen_answers_take_no_time() -> None:
         assert run(config, ops, 50, addresses=places).cycles > 50 * 5
 
 
+def test_foreseen_answers_by_a_base_register_alone() -> None:
+    # Of any size, and to a computation; not with an index and not without a register.
+    config = machine(MODEL, predicted_forward_cycles=0, predicted_forwards="unindexed")
+    same = [(0x1000, 0, 0)] * 2
+    for ops in (
+        [store(0), load(0)],
+        [store(0, width_bytes=2), load(0, width_bytes=2)],
+        [store(0), op("ALU", [0], [], "loads", address_sources=[20])],
+    ):
+        chain = 1 if ops[1]["sources"] == [] and ops[1]["op_class"] == alu(0)["op_class"] else 0
+        assert run(config, ops, 50, addresses=same).cycles <= 1 + 8 * (5 + chain) + 42 * chain + 2
+    indexed = ["complex_address"]
+    for ops in (
+        [store(0) | {"flags": ["stores", *indexed]}, load(0)],
+        [store(0), load(0) | {"flags": ["loads", *indexed]}],
+        [store(0), load(0) | {"address_sources": []}],
+    ):
+        assert run(config, ops, 50, addresses=same).cycles > 50 * 5
+
+
 def test_an_answer_from_another_place_was_not_foreseen() -> None:
     # The load finds the last store but one in every sixth round.
     config = machine(MODEL, predicted_forward_cycles=0)
@@ -249,6 +311,24 @@ def test_a_taken_branch_ends_the_cycles_fetch() -> None:
     assert run(machine(MODEL), ops, 100).cycles == 99 + 2
     assert run(machine(MODEL, taken_branch_bubble=2), ops, 100).cycles == 99 * 3 + 2
     assert run(machine(MODEL, taken_branches_per_cycle=2), ops, 100).cycles == 49 + 2
+
+
+def test_branches_may_have_bubbles_of_their_own() -> None:
+    ops = [alu(1), branch()]
+    indirect = op("BRANCH", [], [], branch=3)
+    assert run(machine(MODEL), [indirect], 100).cycles == 99 + 2
+    assert run(machine(MODEL, indirect_branch_bubble=1), [indirect], 100).cycles == 2 * 99 + 2
+    assert run(machine(MODEL, indirect_branch_bubble=1), ops, 100).cycles == 99 + 2
+
+
+def test_a_short_loop_may_be_fetched_once() -> None:
+    # Two instructions across a piece's end: two cycles each time, and one for a taken branch at least.
+    config = machine(MODEL, fetch_bytes=16, fetch_aligned=True)
+    ops = [alu(0), branch()]
+    assert run(config, ops, 100, address=0x1000C).cycles == pytest.approx(200, abs=3)
+    config["pipeline"]["loop_stream"] = True
+    # Eight slots a cycle.
+    assert run(config, ops, 100, address=0x1000C).cycles == pytest.approx(200 / 8, abs=3)
 
 
 def test_fetch_brings_so_many_bytes() -> None:

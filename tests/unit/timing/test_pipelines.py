@@ -36,7 +36,12 @@ def full_machine(model: str) -> Config:
                 "second": {"entries": 4, "ports": ["P2", "P3"]},
                 "memory": {"entries": 4, "ports": ["P4", "P5", "P6", "P7"]},
             },
-            "eliminates": ["move", "zero"],
+            "eliminates": ["move", "zero", "add_constant"],
+            "fuses": ["arithmetic_branch", "aes", "move_computation"],
+            "loop_stream": True,
+            "far_branch_bubble": 2,
+            "predicted_forward_cycles": 0,
+            "predicted_forwards": "unindexed",
             "eliminated_moves_per_cycle": 1,
             "store_forward_blocked_cycles": 8,
             "alias_4k_cycles": 5,
@@ -46,13 +51,14 @@ def full_machine(model: str) -> Config:
         model,
         {
             "l1i": {"size": 256, "ways": 2, "latency": 1},
-            "l1d": {"size": 1024, "ways": 2, "latency": 4, "mshrs": 4},
+            "l1d": {"size": 1024, "ways": 2, "latency": 4, "mshrs": 4, "write_back_cycles": 3},
             "memory": {"latency": 60},
             "branch": {"direction": "bimodal", "btb_entries": 4, "btb_ways": 2},
             "ops": {
                 "ALU": {"latency": 1, "ports": ports},
                 "FP_ADD": {
-                    "latency": 2,
+                    "latency": 3,
+                    "chain_latency": 2,
                     "ports": ["P2", "P3"],
                     "dual_issue": "first" if model == "in_order" else "both",
                 },
@@ -81,6 +87,7 @@ def random_loop(random: Random, length: int) -> tuple[list[Op], list[list[int]]]
             ops.append(op(random.choice(["MUL64", "DIV64", "FP_ADD"]), [first], [second, third]))
         elif kind == 8:
             ops.append(op("MOVE", [first], [second], "eliminable_move"))
+            ops.append(op("ALU", [first], [first, third], *random.choice([[], ["fuses_with_move"], ["adds_little"]])))
         elif kind == 9:
             ops += [compare(first), branch()]
         elif kind == 10:

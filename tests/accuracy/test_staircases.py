@@ -17,6 +17,7 @@ CORES = {
     "cortex-a55": "aarch64",
     "cortex-a72": "aarch64",
     "neoverse-n1": "aarch64",
+    "redwood-cove": "x86_64",
     "skylake": "x86_64",
     "zen4": "x86_64",
     "zen5": "x86_64",

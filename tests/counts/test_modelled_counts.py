@@ -16,7 +16,7 @@ from guests import guest
 
 CORES = {
     "aarch64": ("cortex-a55", "cortex-a72", "neoverse-n1"),
-    "x86_64": ("skylake", "skylake-fused", "zen4", "zen5"),
+    "x86_64": ("redwood-cove", "skylake", "skylake-fused", "zen4", "zen5"),
 }
 PROGRAMS = ("fresh_pages", "memory_access", "page_crossing", "sort")
 CASES = [(program, isa, core) for isa, cores in CORES.items() for core in cores for program in PROGRAMS]

@@ -14,7 +14,7 @@ from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from guests import guest
 
-CORES = {"aarch64": ("cortex-a55", "neoverse-n1"), "x86_64": ("skylake", "zen5")}
+CORES = {"aarch64": ("cortex-a55", "neoverse-n1"), "x86_64": ("redwood-cove", "skylake", "zen5")}
 MACHINES = [(isa, core) for isa, cores in CORES.items() for core in cores]
 # Page faults, system calls, data-dependent branches; changing code; REP; locks; code across pages
 PROGRAMS = ("loop_1k", "memory_access", "self_modifying", "string_instructions", "page_crossing", "locked_operations")

@@ -122,7 +122,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("core", ["ideal", "skylake", "zen4", "zen5"])
+@pytest.mark.parametrize("core", ["ideal", "redwood-cove", "skylake", "zen4", "zen5"])
 def test_what_gcc_compiles_for_the_native_processor_runs(core: str, tmp_path: Path) -> None:
     """-march=native asks CPUID: what it takes from there must be executed right."""
     compiler = require.command("gcc", "gcc")

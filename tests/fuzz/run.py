@@ -32,7 +32,7 @@ MOST_INSTRUCTIONS = 40_000
 HOST_SECONDS = 60  # beyond which a program hangs; of CPU time
 CORES = {
     "aarch64": ("ideal", "ideal", "ideal", "cortex-a55", "neoverse-n1"),
-    "x86_64": ("ideal", "ideal", "ideal", "zen5", "skylake"),
+    "x86_64": ("ideal", "ideal", "ideal", "zen5", "skylake", "redwood-cove"),
 }
 BASE = Path(tempfile.gettempdir())
 

@@ -20,6 +20,7 @@ import perfemu
 from tests.silicon import measure, runs
 from tests.silicon.runs import Workload
 
+COUNT_WORDS = "{n[$3]++; s+=length($1)} END {for (k in n) t+=n[k]; print s, t}"
 GUESTS = Path(__file__).resolve().parents[2] / "guest_programs"
 
 
@@ -35,9 +36,13 @@ def workloads(folder: Path) -> list[Workload]:
             f"words{count}", " ".join(f"{(i * 2654435761 % 4093):x} of {i % 977} and the" for i in range(count))
         )
 
-    def packed(count: int) -> str:
-        subprocess.run(["gzip", "-kf", words(count)], check=True)
-        return words(count) + ".gz"
+    def packed(count: int, by: str = "gzip", suffix: str = ".gz") -> str:
+        subprocess.run([by, "-kf", words(count)], check=True)
+        return words(count) + suffix
+
+    def lines(count: int) -> str:
+        rows = (f"{(i * 2654435761 % 4093):x} of {i % 977} and the\n" for i in range(count))
+        return file(f"lines{count}", "".join(rows))
 
     def numbers(count: int) -> str:
         return file(f"numbers{count}", "".join(f"{i * 7919 % 100_003}\n" for i in range(count)))
@@ -92,6 +97,34 @@ def workloads(folder: Path) -> list[Workload]:
         ),
         tool("busybox sha256sum", "/bin/busybox sha256sum", words(16_000), words(500)),
         tool("sort -n", "/usr/bin/sort -n", numbers(6000), numbers(100)),
+        # These came later: docs/accuracy.md.
+        tool("xz -0", "/usr/bin/xz -0 -c", words(2000), words(100)),
+        tool("xz -d", "/usr/bin/xz -dc", packed(16_000, "xz", ".xz"), packed(2000, "xz", ".xz")),
+        tool("bzip2 -d", "/bin/bzip2 -dc", packed(2000, "bzip2", ".bz2"), packed(100, "bzip2", ".bz2")),
+        tool("sed", "/bin/sed s/of[[:space:]]\\([0-9]*\\)/\\1/", lines(4000), lines(100)),
+        tool("md5sum", "/usr/bin/md5sum", words(16_000), words(500)),
+        tool("sha1sum", "/usr/bin/sha1sum", words(16_000), words(500)),
+        tool("base64", "/usr/bin/base64", words(16_000), words(500)),
+        tool("wc", "/usr/bin/wc", words(16_000), words(500)),
+        tool("sort lines", "/usr/bin/sort", lines(4000), lines(100)),
+        tool("od", "/usr/bin/od -x", words(2000), words(100)),
+        tool("factor", "/usr/bin/factor", "1000000016000000063", "10"),
+        script(
+            "perl",
+            "/usr/bin/perl -e",
+            "my %%h; for my $i (1..%d) { $h{$i * 7919 %% 1000} .= $i } my $n = 0; $n += length for values %%h",
+            6000,
+            200,
+        ),
+        Workload("mawk", ("/usr/bin/mawk", COUNT_WORDS, lines(8000)), ("/usr/bin/mawk", COUNT_WORDS, lines(100))),
+        script(
+            "lua mandelbrot",
+            lua,
+            "local c=0 for y=1,%d do for x=1,40 do local a,b=0,0 for i=1,40 do a,b=a*a-b*b+x/20-1.5,2*a*b+y/15-1 "
+            "if a*a+b*b>4 then c=c+i break end end end end print(c)",
+            30,
+            1,
+        ),
     ]
 
 

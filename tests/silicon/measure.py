@@ -132,9 +132,7 @@ def host_core() -> tuple[str, str | None]:
 
 
 def _is_redwood_cove(flags: list[str]) -> bool:
-    """By what hypervisors leave that give the model another number: only servers have AMX, only this one 64 KiB of L1I.
-
-    Of those since, none is known to us."""
+    """By what is left where a hypervisor gives the model another number: AMX, as servers have, and 64 KiB of L1I."""
     l1i = Path("/sys/devices/system/cpu/cpu0/cache/index1")
     sizes = [each.read_text().strip() for each in (l1i / "type", l1i / "size") if each.exists()]
     return "amx_tile" in flags and sizes == ["Instruction", "64K"]

@@ -73,13 +73,11 @@ bool is_shared(const Config& file, const std::string& name) {
 
 static std::vector<Channel> banks_of(const Config& table) {
     if (!table.has("banks")) return {};
-    int64_t banks = table.integer("banks"), cycles = table.integer("bank_cycles", 1);
+    int64_t banks = table.integer("banks");
     if (banks < 1 || banks > 1024 || !std::has_single_bit(static_cast<uint64_t>(banks)))
         throw std::invalid_argument(table.path("banks") + ": " + std::to_string(banks) +
                                     " is not a power of two from 1 to 1024");
-    if (cycles < 1 || cycles > 1000)
-        throw std::invalid_argument(table.path("bank_cycles") + ": " + std::to_string(cycles) +
-                                    " is not between 1 and 1000");
+    const uint64_t cycles = table.has("bank_cycles") ? latency_of(table, "bank_cycles") : 1;
     return std::vector<Channel>(static_cast<size_t>(banks), Channel(static_cast<double>(cycles)));
 }
 

@@ -132,13 +132,14 @@ unsigned RowMaker::add_store(Row& row, const SiteRange& sites, unsigned& parts) 
     return row.store_micro_ops * (execution_.has_store_data && !micro_fusion_ ? 2 : 1);
 }
 
+static bool by_base_alone(const TimedOp& op) {
+    return op.address_sources[0] != timed_register::NONE && !op.complex_address;
+}
+
 // The bytes of a load that the renamer may do, if it foresees the store.
 uint8_t RowMaker::renames(const TimedOp& op, unsigned parts) const {
-    if (forwards_unindexed_)
-        return op.complex_address || op.address_sources[0] == timed_register::NONE ||
-                       (fusion_.move_computation && op.before_computation)
-                   ? 0
-                   : ANY_SIZE;
+    const bool fuses = fusion_.move_computation && op.before_computation;
+    if (forwards_unindexed_) return by_base_alone(op) && !fuses ? ANY_SIZE : 0;
     return parts & STORE || !(parts & COMPUTE) ? op.width_bytes : 0;
 }
 
@@ -161,8 +162,7 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
     }
     if (stack_forward_ && parts & (LOAD | STORE) && by_stack(op)) parts |= BY_STACK;
     if (op.branch != BranchKind::NONE) parts |= BRANCH;
-    row.general = parts & STORE && !is_vector(op.sources[0]) &&
-                  !(forwards_unindexed_ && (op.complex_address || op.address_sources[0] == timed_register::NONE));
+    row.general = parts & STORE && !is_vector(op.sources[0]) && (!forwards_unindexed_ || by_base_alone(op));
     if (parts & LOAD && !loads_vector(op)) row.renames = renames(op, parts);
     if (row.serializes || row.microcoded) parts |= HOLDS;
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;

@@ -85,7 +85,7 @@ struct alignas(64) Row {
     uint16_t parts, offset, first_site;
     uint16_t latency, accumulate_saving, load_extra;
     bool serializes, microcoded, leaves_line;
-    bool general;     // a store of a general register's data
+    bool general;     // a store of a general register's data, which a load may foresee
     uint8_t renames;  // bytes of a load that a foreseen store may answer at once; ANY_SIZE; 0: never
     Pair pair;
     Shape shape;

@@ -53,7 +53,13 @@ def full_machine(model: str) -> Config:
             "l1i": {"size": 256, "ways": 2, "latency": 1},
             "l1d": {"size": 1024, "ways": 2, "latency": 4, "mshrs": 4, "write_back_cycles": 3},
             "memory": {"latency": 60},
-            "branch": {"direction": "bimodal", "btb_entries": 4, "btb_ways": 2},
+            "branch": {
+                "direction": "bimodal",
+                "btb_entries": 4,
+                "btb_ways": 2,
+                "first_btb_entries": 2,
+                "first_btb_ways": 1,
+            },
             "ops": {
                 "ALU": {"latency": 1, "ports": ports},
                 "FP_ADD": {

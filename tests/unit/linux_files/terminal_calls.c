@@ -12,25 +12,45 @@ static int master, slave;
 static char name[64];
 static struct termios usual;
 
-static void settle(void) { usleep(20000); }  // Linux hands on what was written in a thread of its own
+// Linux hands on what was written in a thread of its own; a poll of who finds nothing to read waits for that.
+static void settle(void) {
+    struct pollfd readers[] = {{slave, POLLIN, 0}, {master, POLLIN, 0}};
+    poll(readers, 2, 0);
+    usleep(20000);
+}
 
+static void show_bytes(const char* what, const char* data, long size) {
+    printf("  %s %ld:", what, size);
+    for (int i = 0; i < size && i < 160; i++) {
+        unsigned char c = data[i];
+        if (c < 32 || c > 126 || c == '\\')
+            printf("\\%02x", c);
+        else
+            putchar(c);
+    }
+    putchar('\n');
+}
+
+static void show_end(const char* what, long got) {
+    printf("  %s then %s\n", what, got == 0 ? "end" : strerror(errno));
+    fflush(stdout);
+}
+
+// What one read after the other gives: the lines of a slave, the packets of a master.
 static void show(const char* what, int file) {
     char data[8192];
     long got;
-    while ((got = read(file, data, sizeof data)) > 0) {
-        printf("  %s %ld:", what, got);
-        for (int i = 0; i < got && i < 160; i++) {
-            unsigned char c = data[i];
-            if (c < 32 || c > 126 || c == '\\')
-                printf("\\%02x", c);
-            else
-                putchar(c);
-        }
-        putchar('\n');
-        if (got == 0) break;
-    }
-    printf("  %s then %s\n", what, got == 0 ? "end" : strerror(errno));
-    fflush(stdout);
+    while ((got = read(file, data, sizeof data)) > 0) show_bytes(what, data, got);
+    show_end(what, got);
+}
+
+// What a master reads, in however many parts: it may read while more is on its way.
+static void show_seen(const char* what) {
+    char data[8192];
+    long got, size = 0;
+    while ((got = read(master, data + size, sizeof data - size)) > 0) size += got;
+    if (size) show_bytes(what, data, size);
+    show_end(what, got);
 }
 
 static void open_pair(void) {
@@ -49,15 +69,15 @@ static void typed(const char* text) {
     printf("typed %ld\n", length);
     if (write(master, text, length) != length) printf("  only a part\n");
     settle();
-    show("seen", master);
+    show_seen("seen");
     show("read", slave);
-    show("seen after", master);
+    show_seen("seen after");
 }
 
 static void written(const char* text) {
     printf("written %ld\n", (long)write(slave, text, strlen(text)));
     settle();
-    show("seen", master);
+    show_seen("seen");
 }
 
 static void with(tcflag_t input, tcflag_t output, tcflag_t local) {
@@ -127,7 +147,7 @@ static void lines(void) {
     settle();
     show("read", slave);
     tcflush(master, TCIFLUSH);
-    show("seen", master);
+    show_seen("seen");
 }
 
 static void raw(void) {
@@ -167,7 +187,7 @@ static void raw(void) {
     SHOW(ioctl(slave, FIONREAD, &count));
     SHOW(count);
     show("read", slave);
-    show("seen", master);
+    show_seen("seen");
     with(usual.c_iflag, OPOST | OCRNL | ONOCR | ONLRET, usual.c_lflag);
     written("a\rb\n\rc\n");
     with(usual.c_iflag, OPOST | ONLCR | XTABS | OLCUC, usual.c_lflag);
@@ -200,7 +220,7 @@ static void window(void) {
     settle();
     SHOW(tcflush(slave, TCOFLUSH));
     settle();
-    show("seen", master);
+    show_seen("seen");
     struct stat at;
     SHOW(fstat(slave, &at));
     printf("%o %d\n", at.st_mode & S_IFMT, (int)(at.st_rdev >> 8));  // the rest is how it was mounted
@@ -307,7 +327,7 @@ static void session(void) {
     SHOW(waitpid(child, &status, 0) == child);
 
     report("before hanging up");
-    show("seen", master);
+    show_seen("seen");
     SHOW(close(master));
     settle();
     report("hung up");
@@ -353,7 +373,7 @@ static void leader_ends(void) {
     char c;
     SHOW(read(ready[0], &c, 1));
     SHOW(read(ready[0], &c, 1));
-    show("seen", master);
+    show_seen("seen");
     struct pollfd wanted = {master, POLLIN | POLLOUT, 0};
     SHOW(poll(&wanted, 1, 0));
     SHOW(wanted.revents);
@@ -363,7 +383,7 @@ static void leader_ends(void) {
     SHOW(write(slave, "again\n", 6));
     fcntl(master, F_SETFL, O_NONBLOCK);
     settle();
-    show("seen", master);
+    show_seen("seen");
 }
 
 static void packets(void) {

@@ -122,7 +122,7 @@ def _answer_mrs(machine: Machine, cpu: Cpu) -> bool:
 def cpu_seconds(run: Callable[[], None]) -> float:
     """CPU seconds of this process in `run`.
 
-    Without what earlier runs have left: while an engine still exists, the next ones may be slower by half.
+    What earlier runs have left is collected before: that is not this one's time.
     """
     gc.collect()
     before = time.process_time()

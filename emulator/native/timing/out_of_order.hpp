@@ -16,6 +16,7 @@
 #include "timing/recall_mode.hpp"
 #include "timing/schedulers.hpp"
 #include "timing/slots.hpp"
+#include "timing/state_bytes.hpp"
 #include "timing/store_queue.hpp"
 
 namespace perfemu::out_of_order {
@@ -182,10 +183,11 @@ class OutOfOrder final : public Pipeline {
     void check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint64_t ending);
     void watched();
     void come_out();  // and back
-    bool save();      // to words_; false: it has something too far ahead
+    bool save();      // to saved_; false: it has something too far ahead
     bool holds_up(uint64_t later, uint64_t places) const;
     void save_rob();
     void save_load_queue();
+    void save_registers();
     template <typename At>
     void save_runs(uint64_t most, At at);
     void restore();
@@ -255,7 +257,7 @@ class OutOfOrder final : public Pipeline {
     size_t heard_ = 0, known_ = 0;
     std::vector<uint64_t> answers_;
     uint32_t behind_ = 0;  // the step that got another answer; 0: there is no trail
-    std::vector<uint16_t> words_;
+    StateWriter saved_;
     uint64_t earliest_ = 0;  // so far behind dispatch, it does not matter when fetch and decode were
     RecallMode mode_;
     uint32_t until_review_ = 1, blazed_ = 0;  // blocks

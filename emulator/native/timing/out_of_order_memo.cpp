@@ -47,7 +47,6 @@ Counted counted(const uint64_t* totals) {
 // With anything so far ahead of dispatch, a state is not described.
 constexpr uint64_t HORIZON = 1000;
 constexpr uint32_t AFTER_PARTS = 64;  // blocks
-constexpr unsigned CHAINED = 1 << 8;  // of a register's number
 
 }  // namespace
 
@@ -92,7 +91,7 @@ bool OutOfOrder::come_in() {
     if (mode_ == RecallMode::NEVER) return false;
     base_ = hot_.cycle();
     if (!save()) return false;
-    state_ = trails_.state(words_);
+    state_ = trails_.state(saved_.bytes());
     ending_ = NO_ENDING;
     return true;
 }
@@ -185,7 +184,7 @@ void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t n
     }
     trails_.each_change(ending, [&](uint32_t index, uint64_t amount) { changes[index] -= amount; });
     base_ = hot_.cycle();
-    bool same = save() && trails_.state(words_) == ending.to && changes == Counted{} && heard_ == known_ &&
+    bool same = save() && trails_.state(saved_.bytes()) == ending.to && changes == Counted{} && heard_ == known_ &&
                 hot_.rob_count == slots + ending.slots && base_ == began + ending.cycles &&
                 (ending.retired < 0 ? cycle_ == retired : cycle_ == began + static_cast<uint64_t>(ending.retired)) &&
                 hot_.front.line == last_line;
@@ -198,6 +197,8 @@ void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t n
 
 void OutOfOrder::arrive(uint64_t number) {
     const Trails::Ending& ending = trails_.ending(number);
+    trails_.foresee(ending);
+    if (ending_ != NO_ENDING) trails_.ending(ending_).next_ending = static_cast<uint32_t>(number);
     trails_.take(number);
     if (ending.retired >= 0) cycle_ = base_ + static_cast<uint64_t>(ending.retired);
     base_ += ending.cycles;
@@ -231,7 +232,7 @@ void OutOfOrder::blaze(const Block& block, const uint64_t* addresses, uint64_t n
         return trails_.clear();
     }
     ++blazed_;
-    state_ = trails_.state(words_);
+    state_ = trails_.state(saved_.bytes());
     Counted changes = counted(totals_);
     for (size_t index = 0; index < changes.size(); ++index) changes[index] -= before[index];
     ending_ = trails_.finish({.to = state_,
@@ -251,48 +252,38 @@ bool OutOfOrder::save() {
     const uint64_t ahead = std::max(cycle_of(hot_.retirement), calendar_.last());
     const uint64_t horizon = std::max(ahead, base_) - base_;
     if (horizon >= HORIZON) return false;
-    words_.clear();
-    bool fits = true;
-    auto put = [&](uint64_t word) {
-        fits &= word <= UINT16_MAX;
-        words_.push_back(static_cast<uint16_t>(word));
-    };
+    saved_.clear();
     auto later = [this](uint64_t cycle) { return cycle > base_ ? cycle - base_ : 0; };
 
-    put(used_of(hot_.dispatch));
+    saved_.put(used_of(hot_.dispatch));
     const uint64_t earliest = base_ - earliest_;  // which may be before the beginning of time
     auto since = [&](uint64_t cycle) { return cycle + earliest_ > base_ ? cycle - earliest : 0; };
-    put(since(hot_.front.cycle));
-    put(hot_.front.bytes);
-    put(hot_.front.taken);
+    saved_.put(since(hot_.front.cycle));
+    saved_.put(hot_.front.bytes);
+    saved_.put(hot_.front.taken);
     const bool decodes = decode_limits_ && hot_.decode_cycle >= hot_.front.cycle;  // else it waits for fetch
-    put(decodes ? since(hot_.decode_cycle) + 1 : 0);
-    put(decodes ? hot_.decodes : 0);
+    saved_.put(decodes ? since(hot_.decode_cycle) + 1 : 0);
+    saved_.put(decodes ? hot_.decodes : 0);
     const bool retires = cycle_of(hot_.retirement) >= base_;
-    put(retires ? cycle_of(hot_.retirement) - base_ + 1 : 0);
-    put(retires ? used_of(hot_.retirement) : 0);
-    put(static_cast<uint64_t>(last_pair_));
-    put(last_pair_ == Pair::AES ? last_destination_ : NOWHERE);
-    put(last_pair_ != Pair::NONE ? hot_.done + HORIZON - base_ : 0);
-    put(moves_cycle_ == base_ ? moves_ : 0);
-    put(later(right_way_from_));
-    put(right_way_from_ > base_ ? later(resolved_) : 0);
-
+    saved_.put(retires ? cycle_of(hot_.retirement) - base_ + 1 : 0);
+    saved_.put(retires ? used_of(hot_.retirement) : 0);
+    saved_.put(static_cast<uint64_t>(last_pair_));
+    saved_.put(last_pair_ == Pair::AES ? last_destination_ : NOWHERE);
+    saved_.put(last_pair_ != Pair::NONE ? hot_.done + HORIZON - base_ : 0);
+    saved_.put(moves_cycle_ == base_ ? moves_ : 0);
+    saved_.put(later(right_way_from_));
+    saved_.put(right_way_from_ > base_ ? later(resolved_) : 0);
     save_rob();
     save_load_queue();
-    const size_t registers = words_.size();
-    put(0);
-    for (unsigned number = 0; number < registers_; ++number)
-        if (ready_[number] > base_ + 1) put(number | (chained_[number] ? CHAINED : 0)), put(ready_[number] - base_);
-    words_[registers] = static_cast<uint16_t>(words_.size() - registers - 1);
-    calendar_.save(base_, base_ + horizon, put);
-    schedulers_.save(base_, base_ + horizon, put);
-    return fits;
+    save_registers();
+    calendar_.save(base_, base_ + horizon, saved_);
+    schedulers_.save(base_, base_ + horizon, saved_);
+    return true;
 }
 
 // Whether dispatch may wait for an entry to retire `later`, with so many places free behind it until it is wanted
 // again.
-// A check compares states word by word: there they all count.
+// A check compares states byte by byte: there they all count.
 bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
     if (mode_ == RecallMode::CHECK) return true;
     return later * slots_.width() > places - std::min<uint64_t>(places, most_slots_);
@@ -302,31 +293,27 @@ bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
 // or others: for each change the cycle until which. Else all of them, equal ones behind each other as one.
 void OutOfOrder::save_rob() {
     const uint64_t entries = std::min<uint64_t>(rob_size_, hot_.rob_count);
-    const size_t count = words_.size();
-    words_.push_back(0);
-    bool holds = false;
+    auto entry = [&](uint64_t index) { return rob_[(hot_.rob_count - 1 - index) & rob_mask_]; };
+    auto number = [&](uint64_t index) -> uint64_t {
+        if (cycle_of(entry(index)) <= base_) return 0;
+        return (cycle_of(entry(index)) - base_) << 1 | ((entry(index) & WAITED_FOR_MEMORY) != 0);
+    };
+    const size_t first = saved_.size();
+    saved_.put(false);
+    uint64_t last = 0;
     for (uint64_t index = 0; index < entries; ++index) {
-        const Place entry = rob_[(hot_.rob_count - 1 - index) & rob_mask_];
-        if (cycle_of(entry) <= base_) break;
-        const uint64_t later = cycle_of(entry) - base_, word = later << 1 | ((entry & WAITED_FOR_MEMORY) != 0);
-        if (holds_up(later, rob_size_ - 1 - index)) {
-            holds = true;
-            break;
+        const uint64_t now = number(index);
+        if (now == 0) break;
+        if (holds_up(now >> 1, rob_size_ - 1 - index)) {
+            saved_.truncate(first);
+            saved_.put(true);
+            return save_runs(entries, number);
         }
         // Of those that retire in one cycle, the oldest.
-        if (index + 1 < entries && cycle_of(rob_[(hot_.rob_count - 2 - index) & rob_mask_]) == cycle_of(entry))
-            continue;
-        if (words_.size() == count + 1 || (words_.back() ^ word) & 1) words_.push_back(static_cast<uint16_t>(word));
+        if (index + 1 < entries && cycle_of(entry(index + 1)) == cycle_of(entry(index))) continue;
+        if (last == 0 || (last ^ now) & 1) saved_.put(last = now);
     }
-    if (holds) {
-        words_.resize(count + 1);
-        save_runs(entries, [&](uint64_t index) -> uint64_t {
-            const Place entry = rob_[(hot_.rob_count - 1 - index) & rob_mask_];
-            if (cycle_of(entry) <= base_) return 0;
-            return (cycle_of(entry) - base_) << 1 | ((entry & WAITED_FOR_MEMORY) != 0);
-        });
-    }
-    words_[count] = static_cast<uint16_t>((words_.size() - count - 1) << 1 | holds);
+    saved_.put(0);
 }
 
 // From the youngest, if dispatch may wait for one.
@@ -335,84 +322,88 @@ void OutOfOrder::save_load_queue() {
         uint64_t place = load_next_ > index ? load_next_ - 1 - index : load_next_ + load_queue_size_ - 1 - index;
         return load_queue_[place] > base_ ? load_queue_[place] - base_ : 0;
     };
-    const size_t count = words_.size();
-    words_.push_back(0);
-    for (uint64_t index = 0; index < load_queue_size_ && later(index); ++index) {
-        if (!holds_up(later(index), load_queue_size_ - 1 - index)) continue;
-        save_runs(load_queue_size_, later);
-        break;
-    }
-    words_[count] = static_cast<uint16_t>(words_.size() - count - 1);
+    for (uint64_t index = 0; index < load_queue_size_ && later(index); ++index)
+        if (holds_up(later(index), load_queue_size_ - 1 - index)) return save_runs(load_queue_size_, later);
+    saved_.put(0);
 }
 
 // Up to the first 0; of equal ones behind each other, one and how many.
 template <typename At>
 void OutOfOrder::save_runs(uint64_t most, At at) {
-    const size_t first = words_.size();
-    for (uint64_t index = 0; index < most; ++index) {
-        const auto word = static_cast<uint16_t>(at(index));
-        if (word == 0) return;
-        if (words_.size() > first && words_.end()[-2] == word) {
-            ++words_.back();
-        } else {
-            words_.insert(words_.end(), {word, 1});
+    for (uint64_t index = 0; index < most;) {
+        const uint64_t run = at(index), first = index;
+        if (run == 0) break;
+        while (++index < most && at(index) == run) {
         }
+        saved_.put(run);
+        saved_.put(index - first);
     }
+    saved_.put(0);
+}
+
+// How far each is from the one before, and when it is ready.
+void OutOfOrder::save_registers() {
+    unsigned before = 0;
+    for (unsigned number = 0; number < registers_; ++number) {
+        if (ready_[number] <= base_ + 1) continue;
+        saved_.put((number + 1 - before) << 1 | chained_[number]);
+        saved_.put(ready_[number] - base_);
+        before = number + 1;
+    }
+    saved_.put(0);
 }
 
 void OutOfOrder::restore() {
-    const uint16_t* word = trails_.words(state_).data();
-    auto get = [&] { return uint64_t{*word++}; };
-    auto get_runs = [&](uint64_t size, auto set) {
-        uint64_t index = 0;
-        for (uint64_t left = size; left > 0; left -= 2, word += 2)
-            for (unsigned count = 0; count < word[1]; ++count) set(index++, word[0]);
-    };
-
-    hot_.dispatch = base_ << CYCLE | get();
+    StateReader saved(trails_.bytes(state_));
+    hot_.dispatch = base_ << CYCLE | saved.get();
     const uint64_t earliest = base_ - earliest_;
-    hot_.front.cycle = earliest + get();
-    hot_.front.bytes = static_cast<unsigned>(get());
-    hot_.front.taken = static_cast<unsigned>(get());
-    const uint64_t decode = get();
+    hot_.front.cycle = earliest + saved.get();
+    hot_.front.bytes = static_cast<unsigned>(saved.get());
+    hot_.front.taken = static_cast<unsigned>(saved.get());
+    const uint64_t decode = saved.get();
     hot_.decode_cycle = decode ? earliest + decode - 1 : 0;
-    hot_.decodes = static_cast<unsigned>(get());
-    const uint64_t retirement = get();
-    hot_.retirement = (retirement ? base_ + retirement - 1 : cycle_) << CYCLE | get();
-    last_pair_ = static_cast<Pair>(get());
-    last_destination_ = static_cast<uint8_t>(get());
-    hot_.done = base_ + get() - HORIZON;
+    hot_.decodes = static_cast<unsigned>(saved.get());
+    const uint64_t retirement = saved.get();
+    hot_.retirement = (retirement ? base_ + retirement - 1 : cycle_) << CYCLE | saved.get();
+    last_pair_ = static_cast<Pair>(saved.get());
+    last_destination_ = static_cast<uint8_t>(saved.get());
+    hot_.done = base_ + saved.get() - HORIZON;
     moves_cycle_ = base_;
-    moves_ = static_cast<unsigned>(get());
-    right_way_from_ = base_ + get();
-    resolved_ = base_ + get();
+    moves_ = static_cast<unsigned>(saved.get());
+    right_way_from_ = base_ + saved.get();
+    resolved_ = base_ + saved.get();
     hot_.retiring_cycles = counted_retiring_;
     counted_slots_ = hot_.rob_count;
 
+    auto get_runs = [&](auto set) {
+        for (uint64_t index = 0; uint64_t run = saved.get();)
+            for (uint64_t count = saved.get(); count > 0; --count) set(index++, run);
+    };
     auto set_entry = [&](uint64_t index, uint64_t entry) {
         rob_[(hot_.rob_count - 1 - index) & rob_mask_] =
             (base_ + (entry >> 1)) << CYCLE | (entry & 1 ? WAITED_FOR_MEMORY : 0);
     };
-    const uint64_t rob = get();
-    if (rob & 1) {
+    const bool has_runs = saved.get();
+    if (has_runs) {
         rob_oldest_ = 0;
-        get_runs(rob >> 1, set_entry);
+        get_runs(set_entry);
     } else {
-        rob_oldest_ = hot_.rob_count - (rob >> 1);
-        for (uint64_t index = 0; index < rob >> 1; ++index) set_entry(index, get());
+        uint64_t entries = 0;
+        while (uint64_t entry = saved.get()) set_entry(entries++, entry);
+        rob_oldest_ = hot_.rob_count - entries;
     }
     std::fill_n(load_queue_.get(), load_queue_size_, 0);
     load_next_ = 0;
-    get_runs(get(), [&](uint64_t index, uint64_t later) { load_queue_[load_queue_size_ - 1 - index] = base_ + later; });
+    get_runs([&](uint64_t index, uint64_t later) { load_queue_[load_queue_size_ - 1 - index] = base_ + later; });
     std::fill_n(ready_, registers_, 0);
     std::fill_n(chained_, registers_, false);
-    for (uint64_t left = get(); left > 0; left -= 2, word += 2) {
-        const unsigned number = word[0] & ~CHAINED;
-        ready_[number] = base_ + word[1];
-        chained_[number] = word[0] & CHAINED;
+    for (uint64_t behind = 0; uint64_t next = saved.get();) {
+        behind += next >> 1;
+        ready_[behind - 1] = base_ + saved.get();
+        chained_[behind - 1] = next & 1;
     }
-    calendar_.restore(base_, get);
-    schedulers_.restore(base_, get);
+    calendar_.restore(base_, saved);
+    schedulers_.restore(base_, saved);
     current_ = true;
 }
 

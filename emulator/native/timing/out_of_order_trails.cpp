@@ -5,11 +5,11 @@
 
 namespace perfemu::out_of_order {
 
-static uint64_t hash_of(std::span<const uint16_t> words) {
-    uint64_t hash = words.size();
-    for (size_t index = 0; index < words.size(); index += 4) {
+static uint64_t hash_of(std::span<const uint8_t> bytes) {
+    uint64_t hash = bytes.size();
+    for (size_t index = 0; index < bytes.size(); index += sizeof hash) {
         uint64_t part = 0;
-        std::memcpy(&part, &words[index], std::min<size_t>(words.size() - index, 4) * sizeof words[0]);
+        std::memcpy(&part, &bytes[index], std::min(bytes.size() - index, sizeof part));
         hash = (hash ^ part) * 0xD6E8'FEB8'6659'FD93;
         hash ^= hash >> 32;
     }
@@ -20,7 +20,7 @@ Trails::Trails() { clear(); }
 
 void Trails::clear() {
     states_.clear();
-    words_.clear();
+    bytes_.clear();
     numbers_.assign(FEWEST_PLACES, NO_STATE);
     beginnings_.assign(FEWEST_PLACES, {});
     begun_ = 0;
@@ -30,19 +30,19 @@ void Trails::clear() {
     taken_.clear();
 }
 
-Trails::State Trails::state(std::span<const uint16_t> words) {
+Trails::State Trails::state(std::span<const uint8_t> bytes) {
     if (2 * states_.size() > numbers_.size()) spread_states();
-    const uint64_t hash = hash_of(words);
+    const uint64_t hash = hash_of(bytes);
     const size_t mask = numbers_.size() - 1;
     for (size_t place = hash & mask;; place = (place + 1) & mask) {
         State& number = numbers_[place];
         if (number == NO_STATE) {
             number = static_cast<State>(states_.size());
-            states_.push_back({hash, static_cast<uint32_t>(words_.size()), static_cast<uint32_t>(words.size())});
-            words_.insert(words_.end(), words.begin(), words.end());
+            states_.push_back({hash, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(bytes.size())});
+            bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
             return number;
         }
-        if (states_[number].hash == hash && std::ranges::equal(this->words(number), words)) return number;
+        if (states_[number].hash == hash && std::ranges::equal(this->bytes(number), bytes)) return number;
     }
 }
 

@@ -65,20 +65,29 @@ class Trails {
         uint64_t runs = 0;                   // since the last `settle`
         uint64_t next_block = ~uint64_t{0};  // the block that followed last, and its first step
         uint32_t next_step = 0;
+        uint32_t next_ending = 0;  // where that led last
     };
 
     Trails();
 
-    // The state that these words describe.
-    State state(std::span<const uint16_t> words);
-    std::span<const uint16_t> words(State state) const {
-        return std::span(words_).subspan(states_[state].first, states_[state].size);
+    // The state that these bytes describe.
+    State state(std::span<const uint8_t> bytes);
+    std::span<const uint8_t> bytes(State state) const {
+        return std::span(bytes_).subspan(states_[state].first, states_[state].size);
     }
 
     // A trail's first step, 0 if there is none.
     uint32_t find(State from, uint32_t block) const;
     const Step& step(uint32_t number) const { return steps_[number]; }
     Ending& ending(uint64_t number) { return endings_[number]; }
+    // Brings to the host's cache what came behind the next ending last: by the time that the next block has been
+    // followed, it is there.
+    void foresee(const Ending& ending) const {
+        const Ending& next = endings_[ending.next_ending];
+        __builtin_prefetch(&endings_[next.next_ending]);
+        const Step* step = &steps_[next.next_step];
+        for (size_t line = 0; line < 3; ++line) __builtin_prefetch(reinterpret_cast<const char*>(step) + 64 * line);
+    }
     void take(uint64_t number) {
         if (endings_[number].runs++ == 0) taken_.push_back(static_cast<uint32_t>(number));
     }
@@ -112,11 +121,11 @@ class Trails {
     }
 
     // So much that the host's memory suffers: the owner settles and clears.
-    bool full() const { return steps_.size() > MOST_STEPS || words_.size() > MOST_WORDS; }
+    bool full() const { return steps_.size() > MOST_STEPS || bytes_.size() > MOST_BYTES; }
     void clear();
 
   private:
-    static constexpr size_t MOST_STEPS = 2 << 20, MOST_WORDS = 32 << 20;
+    static constexpr size_t MOST_STEPS = 2 << 20, MOST_BYTES = 64 << 20;
     static constexpr size_t FEWEST_PLACES = 1 << 12;
 
     struct Described {
@@ -140,7 +149,7 @@ class Trails {
     void spread_states();
 
     std::vector<Described> states_;
-    std::vector<uint16_t> words_;
+    std::vector<uint8_t> bytes_;
     std::vector<State> numbers_;  // of states, by hash; open addressing
     std::vector<Beginning> beginnings_;
     size_t begun_ = 0;

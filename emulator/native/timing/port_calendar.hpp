@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "timing/execution.hpp"
+#include "timing/state_bytes.hpp"
 
 namespace perfemu {
 
@@ -51,27 +52,26 @@ class PortCalendar {
     // Nothing is taken in it or later by a micro-op that did not issue as soon as it was ready.
     uint64_t last() const { return last_; }
 
-    // What is taken from behind `base` up to `last`, by `put` of numbers below 2^16; and from `get` of those, as if
-    // `base` was the cycle of dispatch.
-    template <typename Put>
-    void save(uint64_t base, uint64_t last, Put put) const {
+    // What is taken from behind `base` up to `last`; and that again, as if `base` was the cycle of dispatch.
+    void save(uint64_t base, uint64_t last, StateWriter& state) const {
+        uint64_t before = base;
         for (uint64_t cycle = base + 1; cycle <= last; ++cycle) {
             const uint32_t busy = busy_[cycle % WINDOW];
-            if (busy) put(cycle - base), put(busy & 0xFFFF), put(busy >> 16);
+            if (busy == 0) continue;
+            state.put(cycle - before);
+            state.put(busy);
+            before = cycle;
         }
-        put(0);
+        state.put(0);
     }
-    template <typename Get>
-    void restore(uint64_t base, Get get) {
+    void restore(uint64_t base, StateReader& state) {
         std::memset(busy_, 0, sizeof busy_);
         start_ = base;
         last_ = 0;
         for (Group& group : groups_) group.full_from = group.full_to = 0;
-        while (uint64_t later = get()) {
-            uint32_t& busy = busy_[(base + later) % WINDOW];
-            busy = static_cast<uint32_t>(get());
-            busy |= static_cast<uint32_t>(get()) << 16;
-            last_ = base + later + 1;
+        for (uint64_t cycle = base; uint64_t later = state.get(); last_ = cycle + 1) {
+            cycle += later;
+            busy_[cycle % WINDOW] = static_cast<uint32_t>(state.get());
         }
     }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "timing/state_bytes.hpp"
+
 namespace perfemu {
 
 // All of them at once: each is a lane of 16 bits, so that a cycle's frees are one addition. Behind the last is one more
@@ -54,29 +56,33 @@ class Schedulers {
         if (issue > now_) hold(scheduler, now_ + std::min(issue - now_, WINDOW - 1));
     }
 
-    // What is held in cycle `base`, of which everything is free again by `last`, by `put` of numbers below 2^16; and
-    // from `get` of those, as if they had advanced to `base`.
-    template <typename Put>
-    void save(uint64_t base, uint64_t last, Put put) {
+    // What is held in cycle `base`, of which everything is free again by `last`; and that again, as if they had
+    // advanced to `base`.
+    void save(uint64_t base, uint64_t last, StateWriter& state) {
+        uint64_t before = base;
         for (uint64_t cycle = base + 1; cycle <= last; ++cycle) {
             if (!(frees_[cycle % WINDOW / WORD] >> cycle % WORD & 1)) continue;
             for (unsigned lane = 0; lane < endless_; ++lane)
-                if (int16_t entries = lane_of(&freed_[cycle % WINDOW * groups_], lane))
-                    put(cycle - base), put(lane << 10 | static_cast<unsigned>(entries));
+                if (int16_t entries = lane_of(&freed_[cycle % WINDOW * groups_], lane)) {
+                    state.put(cycle - before + 1);
+                    state.put(static_cast<unsigned>(entries) * MOST + lane);
+                    before = cycle;
+                }
         }
-        put(0);
+        state.put(0);
     }
-    template <typename Get>
-    void restore(uint64_t base, Get get) {
+    void restore(uint64_t base, StateReader& state) {
         for (uint64_t first = 0; first < WINDOW; first += WORD)
             for (uint64_t& bits = frees_[first / WORD]; bits; bits &= bits - 1)
                 std::fill_n(&freed_[(first + static_cast<uint64_t>(std::countr_zero(bits))) * groups_], groups_,
                             Group{});
         std::copy_n(all_, groups_, room_);
         now_ = base;
-        while (uint64_t later = get())
-            for (uint64_t held = get(), entries = held & 1023; entries > 0; --entries)
-                hold(static_cast<unsigned>(held >> 10), base + later);
+        for (uint64_t cycle = base; uint64_t later = state.get();) {
+            cycle += later - 1;
+            for (uint64_t held = state.get(); held >= MOST; held -= MOST)
+                hold(static_cast<unsigned>(held % MOST), cycle);
+        }
     }
 
   private:

@@ -10,11 +10,13 @@ namespace perfemu {
 class StateWriter {
   public:
     // Seven bits in each byte, the lowest first; the eighth says that more follow.
-    void put(uint64_t number) {
+    [[gnu::always_inline]] void put(uint64_t number) {
         for (; number > 0x7F; number >>= 7) bytes_.push_back(static_cast<uint8_t>(number | 0x80));
         bytes_.push_back(static_cast<uint8_t>(number));
     }
     void clear() { bytes_.clear(); }
+    size_t size() const { return bytes_.size(); }
+    void truncate(size_t size) { bytes_.resize(size); }
     std::span<const uint8_t> bytes() const { return bytes_; }
 
   private:

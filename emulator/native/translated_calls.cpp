@@ -13,14 +13,11 @@ namespace perfemu {
 namespace {
 
 constexpr uint8_t CALL_NEAR[] = {0xE8}, CALL_WORD[] = {0xFF, 0x15};  // a distance follows
-constexpr uint8_t LOAD_ENGINE[] = {0x48, 0xBF};                      // MOV RDI: its address follows
-constexpr uint8_t FIND_ENGINE[] = {0x48, 0x8D, 0x3D};                // LEA RDI: its distance follows
-constexpr uint8_t NO_DELAY_SLOT[] = {0x33, 0xF6};                    // XOR ESI, ESI
-
-// Instead of the look for exit requests.
-void look_for_nothing(void*, uint32_t) {}
-
-const void* nothing() { return reinterpret_cast<const void*>(&look_for_nothing); }
+// MOV EAX of the same, which a call leaves to whom it calls: as if nothing was there.
+constexpr uint8_t PASS_NEAR[] = {0xB8}, PASS_WORD[] = {0x8B, 0x05};
+constexpr uint8_t LOAD_ENGINE[] = {0x48, 0xBF};        // MOV RDI: its address follows
+constexpr uint8_t FIND_ENGINE[] = {0x48, 0x8D, 0x3D};  // LEA RDI: its distance follows
+constexpr uint8_t NO_DELAY_SLOT[] = {0x33, 0xF6};      // XOR ESI, ESI
 
 // Reads what stands there, piece by piece.
 class Code {
@@ -66,12 +63,19 @@ const uint8_t* call_before(const uint8_t* return_address) {
 // Where a call says which function it calls: as a distance in the instruction, if that is near, else in a word behind
 // the block's code.
 struct TranslatedCalls::Callee {
+    uint8_t* opcode;
     uint8_t* place;
     bool near;
+    bool calls;  // else it passes on
 
     static std::optional<Callee> read(Code& code) {
-        if (code.has(CALL_NEAR)) return Callee{const_cast<uint8_t*>(code.skip(sizeof(int32_t))), true};
-        if (code.has(CALL_WORD)) return Callee{const_cast<uint8_t*>(code.at_distance()), false};
+        auto* opcode = const_cast<uint8_t*>(code.skip(0));
+        for (bool calls : {true, false}) {
+            if (code.has(calls ? CALL_NEAR : PASS_NEAR))
+                return Callee{opcode, const_cast<uint8_t*>(code.skip(sizeof(int32_t))), true, calls};
+            if (code.has(calls ? CALL_WORD : PASS_WORD))
+                return Callee{opcode, const_cast<uint8_t*>(code.at_distance()), false, calls};
+        }
         return {};
     }
     const void* get() const {
@@ -88,6 +92,12 @@ struct TranslatedCalls::Callee {
         } else {
             std::memcpy(place, &function, sizeof function);
         }
+    }
+    void set_calls(bool now) const {
+        if (near)
+            std::memcpy(opcode, now ? CALL_NEAR : PASS_NEAR, sizeof CALL_NEAR);
+        else
+            std::memcpy(opcode, now ? CALL_WORD : PASS_WORD, sizeof CALL_WORD);
     }
 
   private:
@@ -115,7 +125,7 @@ std::optional<TranslatedCalls::Callees> TranslatedCalls::callees(const void* ret
     const auto* behind = static_cast<const uint8_t*>(return_address);
     Code code(call_before(behind));
     const std::optional<Callee> hook = Callee::read(code);
-    if (!hook || code.engine() != engine_ || !code.has(NO_DELAY_SLOT)) return {};
+    if (!hook || !hook->calls || code.engine() != engine_ || !code.has(NO_DELAY_SLOT)) return {};
     const std::optional<Callee> check = Callee::read(code);
     if (!check || !writable(behind, *hook) || !writable(behind, *check)) return {};
     return Callees{*hook, *check};
@@ -124,10 +134,10 @@ std::optional<TranslatedCalls::Callees> TranslatedCalls::callees(const void* ret
 bool TranslatedCalls::redirect(const void* return_address, const void* entry) {
     if (!usable_) return false;
     const std::optional<Callees> call = callees(return_address);
-    if (!call || call->hook.get() != hook_ || call->check.get() != reinterpret_cast<const void*>(check_)) return false;
-    if (!call->hook.reaches(entry) || !call->check.reaches(nothing())) return false;
+    if (!call || call->hook.get() != hook_ || !call->hook.reaches(entry)) return false;
+    if (!call->check.calls || call->check.get() != reinterpret_cast<const void*>(check_)) return false;
     call->hook.set(entry);
-    call->check.set(nothing());
+    call->check.set_calls(false);
     return true;
 }
 
@@ -135,7 +145,7 @@ void TranslatedCalls::restore(const void* return_address, const void* entry) {
     const std::optional<Callees> call = callees(return_address);
     if (!call || call->hook.get() != entry) return;
     call->hook.set(hook_);
-    call->check.set(reinterpret_cast<const void*>(check_));
+    call->check.set_calls(true);
 }
 
 // Whether both lie in one mapping of the engine's code.

@@ -17,6 +17,7 @@ namespace {
 // libraries then; with gigabytes of ours between, each call from a translation into a library is an indirect one, which
 // costs more, on Intel's Granite Rapids a lot at half of the addresses that the host may choose.
 constexpr uintptr_t FAR = uintptr_t{1} << 45, FAR_END = uintptr_t{1} << 46;
+constexpr uint64_t FAR_STEP = uint64_t{4} << 30;  // at least, so that all places are soon tried for small ones, too
 
 // Anywhere, if the host has no such addresses.
 void* map_far(uint64_t size_bytes) {
@@ -24,7 +25,8 @@ void* map_far(uint64_t size_bytes) {
         return mmap(reinterpret_cast<void*>(address), size_bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | more, -1, 0);
     };
-    for (uintptr_t address = FAR; address + size_bytes <= FAR_END; address += size_bytes) {
+    const uint64_t step = std::max(size_bytes, FAR_STEP);
+    for (uintptr_t address = FAR; address + size_bytes <= FAR_END; address += step) {
         void* mapped = map(address, MAP_FIXED_NOREPLACE);
         if (mapped != MAP_FAILED) return mapped;
         if (errno != EEXIST) break;

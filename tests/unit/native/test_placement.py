@@ -14,7 +14,9 @@ from guests import ISAS
 SOURCE = """
 import sys
 import perfemu
+from emulator._native import PAGE_SIZE, PhysicalMemory
 from emulator.machine import Machine, MachineConfig
+small = [PhysicalMemory(PAGE_SIZE) for _ in range(4)]
 machines = [Machine(MachineConfig("aarch64")) for _ in range(4)]
 with open("/proc/self/maps") as maps:
     for line in maps:
@@ -35,12 +37,13 @@ flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE
 assert libc.mmap(1 << 45, 1 << 45, PROT_NONE, flags, -1, 0) == 1 << 45
 """
 NEAR = 1 << 31  # as far as a direct call goes
+TIMEOUT_S = 60  # in which nobody can try every page of the host's for room
 PROGRAM = Path(__file__).resolve().parents[3] / "guest_programs" / "sort"
 
 
 def places_and_counts(source: str, isa: str) -> tuple[list[int], str]:
     command = [sys.executable, "-c", source, str(PROGRAM / f"{isa}.elf")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
     places, counts = done.stdout.split("{")
     return [int(place) for place in places.split()], counts
 

@@ -1,7 +1,8 @@
 """Debian packages of any architecture, unpacked into a cache: nothing is installed, the host's dpkg is not touched.
 
 apt runs with a state and a cache directory of our own, an empty list of installed packages, and the Debian entries of
-the host's own sources. What it would install is downloaded and unpacked with dpkg-deb, without maintainer scripts.
+the host's own sources; for another release than the host's with its name in the place of the host's. What it would
+install is downloaded and unpacked with dpkg-deb, without maintainer scripts.
 The cache is ${XDG_CACHE_HOME:-~/.cache}/perfemu-tests/debian; deleting it is harmless.
 """
 
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # by ISA
+TRIXIE = "trixie"  # a release, for `unpacked`
 LISTS_VALID_SECONDS = 24 * 3600
 FETCH_TIMEOUT_SECONDS = 600
 TOOLS = ("apt-get", "dpkg-deb")
@@ -33,11 +35,14 @@ def cache_directory() -> Path:
     return Path(base) / "perfemu-tests" / "debian"
 
 
-def unpacked(architecture: str, *packages: str) -> Path:
-    """The directory into which `packages` and their dependencies are unpacked; fetches them the first time."""
+def unpacked(architecture: str, *packages: str, release: str = "") -> Path:
+    """The directory into which `packages` and their dependencies are unpacked; fetches them the first time.
+
+    They are those of the host's Debian release, or of the one that is named.
+    """
     names = sorted(set(packages))
     key = hashlib.sha256(" ".join(names).encode()).hexdigest()[:16]
-    home = cache_directory() / architecture
+    home = cache_directory() / (f"{architecture}-{release}" if release else architecture)
     root = home / "trees" / key
     if root.is_dir():  # appears whole, by a rename
         return root
@@ -47,7 +52,7 @@ def unpacked(architecture: str, *packages: str) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / "lock"):
         if not root.is_dir():
-            _unpack(_fetch(home, architecture, names), root)
+            _unpack(_fetch(home, architecture, release, names), root)
     return root
 
 
@@ -67,9 +72,9 @@ def _unpack(archives: list[Path], root: Path) -> None:
     unfinished.rename(root)
 
 
-def _fetch(home: Path, architecture: str, packages: list[str]) -> list[Path]:
+def _fetch(home: Path, architecture: str, release: str, packages: list[str]) -> list[Path]:
     """Download `packages` and what they depend on; the archives."""
-    apt = _apt_get(home, architecture)
+    apt = _apt_get(home, architecture, release)
     lists = home / "lists"
     updated = home / "updated"
     if not updated.exists() or time.time() - updated.stat().st_mtime > LISTS_VALID_SECONDS:
@@ -87,7 +92,7 @@ def _fetch(home: Path, architecture: str, packages: list[str]) -> list[Path]:
     return [home / "archives" / name for name in names]
 
 
-def _apt_get(home: Path, architecture: str) -> list[str]:
+def _apt_get(home: Path, architecture: str, release: str) -> list[str]:
     """apt-get with nothing of the host's but its Debian sources and keys."""
     (home / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     (home / "status").touch()
@@ -100,7 +105,7 @@ def _apt_get(home: Path, architecture: str) -> list[str]:
         "Dir::Cache": home,
         "Dir::Cache::archives": home / "archives",
         "Dir::Etc::sourcelist": "/dev/null",
-        "Dir::Etc::sourceparts": _debian_sources(home),
+        "Dir::Etc::sourceparts": _debian_sources(home, release),
         "Dir::Etc::preferences": home / "preferences",
         "Dir::Etc::preferencesparts": "/dev/null",
         "APT::Architecture": architecture,
@@ -117,7 +122,7 @@ def _apt_get(home: Path, architecture: str) -> list[str]:
     return command
 
 
-def _debian_sources(home: Path) -> Path:
+def _debian_sources(home: Path, release: str) -> Path:
     """Write the host's entries for its own Debian release, without those that it has from elsewhere."""
     codename = _codename()
     directory = home / "sources.d"
@@ -135,9 +140,21 @@ def _debian_sources(home: Path) -> Path:
             stanzas += [stanza for stanza in re.split(r"\n\s*\n", text) if _stanza_suites(stanza, codename)]
     if not lines and not stanzas:
         raise Unavailable(f"no source for {codename} in /etc/apt")
+    if release:
+        lines = [of_release(line, codename, release) for line in lines]
+        stanzas = [of_release(stanza, codename, release) for stanza in stanzas]
     (directory / "host.list").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (directory / "host.sources").write_text("\n\n".join(stanzas) + "\n", encoding="utf-8")
     return directory
+
+
+def of_release(entry: str, codename: str, release: str) -> str:
+    """A line or stanza of apt's sources with the suites of `release` in the place of those of `codename`."""
+
+    def renamed(suites: re.Match[str]) -> str:
+        return re.sub(rf"(?<!\S){codename}(?![^-/\s])", release, suites.group())
+
+    return re.sub(r"^Suites:.*$|^deb\s+(\[[^]]*\]\s+)?\S+\s+\S+", renamed, entry, flags=re.MULTILINE)
 
 
 def _codename() -> str:

@@ -45,12 +45,16 @@ def command(name: str, package: str) -> str:
     return path
 
 
-def debian_tree(architecture: str, *packages: str) -> Path:
-    """A directory with `packages` of a Debian architecture and all that they depend on, unpacked; not installed."""
+def debian_tree(architecture: str, *packages: str, release: str = "") -> Path:
+    """A directory with `packages` of a Debian architecture and all that they depend on, unpacked; not installed.
+
+    Of the host's release, or of another.
+    """
     try:
-        return debian.unpacked(architecture, *packages)
+        return debian.unpacked(architecture, *packages, release=release)
     except debian.Unavailable as error:
-        missing(f"packages {', '.join(packages)} for {architecture} cannot be fetched: {error}")
+        of = f" of {release}" if release else ""
+        missing(f"packages {', '.join(packages)} for {architecture}{of} cannot be fetched: {error}")
 
 
 def debian_arm64(*packages: str) -> Path:

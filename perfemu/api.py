@@ -275,7 +275,7 @@ def record(
         )
         stdout, stderr = streams.output()
     ending = _ended(recorded.ending, recorded.interrupted_by)
-    return Recording(path, recorded.samples, ending.exit_status, ending.signal, stdout, stderr)
+    return Recording(recorded.path, recorded.samples, ending.exit_status, ending.signal, stdout, stderr)
 
 
 def report(

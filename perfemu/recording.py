@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import BinaryIO, TextIO
 
 from emulator.linux.errors import LinuxError
@@ -20,12 +20,13 @@ from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.counting import enable_groups
 from perfemu.ending import Ending
-from perfemu.errors import PerfemuError
+from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.machine_features import machine_features
 from perfemu.namespace import Namespace
+from perfemu.output_file import open_output
 from perfemu.progress import Progress
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import GuestSettings, Session, cannot_know
@@ -46,6 +47,7 @@ class Recorded:
     samples: int
     wakeups: int
     size_bytes: int  # of the file
+    path: str  # at which it is
     never_counted: tuple[str, ...] = ()  # events that found no counter, so that they have no samples
 
 
@@ -148,8 +150,8 @@ def record(
 ) -> Recorded:
     """Run the program and write its profile to the file `output`, or to a pipe if that is an open stream.
 
-    With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there.
-    A program that cannot be started leaves no file.
+    With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there,
+    and there in the end. A program that cannot be started leaves what is there as it is.
     """
     session = Session(settings)
     specs = [user_mode_only(spec) for spec in session.parse(events)]
@@ -172,8 +174,8 @@ def record(
         EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
         for attr, spec, on_cpus in zip(attrs, specs, zip(*opened, strict=True), strict=True)
     ]
-    with Interruption() as interruption:
-        writer = _writer(output, described, features)
+    with _Destination(output, described, features) as destination, Interruption() as interruption:
+        writer = destination.writer
         drain = _Drain(buffers, writer, interruption)
         for buffer in buffers:
             buffer.on_wakeup = drain
@@ -186,43 +188,69 @@ def record(
                     ending = session.run(interruption)
         except Interrupted as interrupted:
             interrupted_by = interrupted.number
-        except PerfemuError:
-            _discard(writer, output)
-            raise
         interruption.hold()  # a second signal does not hurry the end
         drain.now()
         if build_id_of is not None:
             features.build_ids = _build_ids(writer.mapped_files, settings.space, build_id_of)
-        writer.close()
-        size_bytes = os.path.getsize(output) if isinstance(output, str) else writer.data_bytes
+        path, size_bytes = destination.publish()
         never_counted = tuple(
             spec.name for spec, on_cpus in zip(specs, zip(*opened, strict=True), strict=True) if _never_counted(on_cpus)
         )
-        return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, never_counted)
+        return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, path, never_counted)
 
 
-def _writer(output: str | BinaryIO, events: list[EventDescription], features: Features) -> PerfDataWriter:
-    """The file is made before the program runs, so that an unwritable name is no wasted run."""
-    if not isinstance(output, str):
-        return PerfDataWriter(output, events, features, pipe=True)
-    try:
-        _keep_old(output)
-        return PerfDataWriter(output, events, features)
-    except OSError as error:
-        raise PerfemuError(f"cannot write {output}: {error.strerror}") from None
+class _Destination:
+    """Where the profile goes: made before the program runs, so that an unwritable name is no wasted run.
 
+    An error that leaves it discards the file; of a full disk's, what was written before is kept.
+    """
 
-def _keep_old(path: str) -> None:
-    """A file that is there becomes FILE.old, as perf does, unless it is empty."""
-    if os.path.isfile(path) and os.path.getsize(path):
-        os.replace(path, f"{path}.old")
+    def __init__(self, output: str | BinaryIO, events: list[EventDescription], features: Features) -> None:
+        self._shown = output if isinstance(output, str) else "the pipe"
+        self._output = open_output(output, keeps_old=True) if isinstance(output, str) else None
+        if self._output is None:
+            assert not isinstance(output, str)
+            self.writer = PerfDataWriter(output, events, features, pipe=True)
+            return
+        if self._output.file.isatty():
+            self._output.discard()
+            raise UsageError(f"record -o {self._shown}: perf.data is not for a terminal")
+        try:
+            self.writer = PerfDataWriter(self._output.file, events, features, pipe=self._output.is_stream)
+        except OSError as error:
+            self._output.discard()
+            raise self._failure(error, False) from None
 
+    def publish(self) -> tuple[str, int]:
+        """The path at which the profile is, and its size in bytes."""
+        self.writer.close()  # what it raises is salvaged
+        output, self._output = self._output, None
+        if output is None:
+            return self._shown, self.writer.data_bytes
+        size = self.writer.data_bytes if output.is_stream else os.fstat(output.file.fileno()).st_size
+        return output.publish(), size
 
-def _discard(writer: PerfDataWriter, output: str | BinaryIO) -> None:
-    writer.close()
-    if isinstance(output, str):
-        with suppress(OSError):
-            os.unlink(output)
+    def _failure(self, error: OSError, kept: bool) -> Exception:
+        if isinstance(error, BrokenPipeError):
+            return error
+        what_is_there = "; what was recorded before is in it" if kept else ""
+        return PerfemuError(f"cannot write {self._shown}: {error.strerror}{what_is_there}")
+
+    def __enter__(self) -> _Destination:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or self._output is None:
+            return
+        kept = isinstance(error, OSError) and self.writer.salvage()
+        if kept:
+            self._output.publish()
+        else:
+            self._output.discard()
+        if isinstance(error, OSError):
+            raise self._failure(error, kept) from None
 
 
 def _build_ids(paths: Sequence[str], space: Namespace, build_id_of: BuildIdOf) -> tuple[BuildId, ...]:

@@ -6,6 +6,7 @@ import io
 import os
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import BinaryIO
 
@@ -135,6 +136,30 @@ class PerfDataWriter:
         self._file.flush()
         self._patched = self.data_bytes
 
+    def salvage(self) -> bool:
+        """After a write that failed: end the file behind the last records known to be on the disk; whether there are.
+
+        The features follow if there is room for them.
+        """
+        self._closed = True
+        if self._pipe or not self._patched:
+            return False
+        descriptor = os.dup(self._file.fileno())
+        if isinstance(self._file, io.BufferedWriter):
+            self._file.raw.close()  # what it holds is not tried again
+        self.data_bytes = self._patched
+        data = Section(self._header.data.offset, self.data_bytes)
+        os.ftruncate(descriptor, data.end)
+        os.pwrite(descriptor, FileHeader(attrs=self._header.attrs, data=data).pack(), 0)
+        tail, header = self._ending()
+        with suppress(OSError):
+            if os.pwrite(descriptor, tail, data.end) == len(tail):
+                os.pwrite(descriptor, header, 0)
+            else:
+                os.ftruncate(descriptor, data.end)
+        os.close(descriptor)
+        return True
+
     def close(self) -> None:
         """Write the features and the final header. Calling it again does nothing."""
         if self._closed:
@@ -149,21 +174,27 @@ class PerfDataWriter:
                 self._file.close()
 
     def _finish_file(self) -> None:
+        self._patch_data_size()
+        tail, header = self._ending()
+        self._file.write(tail)
+        self._file.flush()
+        self._file.seek(0)
+        self._file.write(header)
+        self._file.seek(0, io.SEEK_END)
+
+    def _ending(self) -> tuple[bytes, bytes]:
+        """What stands behind the data, and the header that knows of it."""
         if self.features.sample_time_ns is None:
             self.features.sample_time_ns = self._scan.sample_time_ns
         blobs = self.features.pack()
-        start = self._header.data.offset
-        offset = start + self.data_bytes + SECTION_SIZE * len(blobs)
+        data = Section(self._header.data.offset, self.data_bytes)
+        offset = data.end + SECTION_SIZE * len(blobs)
         table = []
         for blob in blobs.values():
             table.append(Section(offset, len(blob)).pack())
             offset += len(blob)
-        self._file.write(b"".join(table) + b"".join(blobs.values()))
-        self._file.flush()
-        data = Section(start, self.data_bytes)
-        self._file.seek(0)
-        self._file.write(FileHeader(attrs=self._header.attrs, data=data, features=frozenset(blobs)).pack())
-        self._file.seek(0, io.SEEK_END)
+        header = FileHeader(attrs=self._header.attrs, data=data, features=frozenset(blobs))
+        return b"".join(table) + b"".join(blobs.values()), header.pack()
 
     def __enter__(self) -> PerfDataWriter:
         return self

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from perfcore.events.settings import Settings
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.cli.streams import CLOSED, tell
+from perfemu.cli.streams import CLOSED, say_if_elsewhere, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.interruption import die_of
@@ -136,8 +136,10 @@ def run(options: argparse.Namespace) -> int:
         announce_death(settings.argv[0], recorded.ending)
     for name in recorded.never_counted:
         tell(f"perfemu: record: {name} found no counter, and has no samples (--counters)")
+    if options.output != "-":
+        say_if_elsewhere(options.output, recorded.path)
     if not options.quiet:
-        _say_what_was_written(recorded, options.output)
+        _say_what_was_written(recorded, options.output if options.output == "-" else recorded.path)
     if recorded.interrupted_by is not None or recorded.ending is None:
         die_of(recorded.interrupted_by or 0)
     return recorded.ending.exit_status

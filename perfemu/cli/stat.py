@@ -12,9 +12,11 @@ from typing import TextIO
 
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
+from perfemu.cli.streams import say_if_elsewhere
 from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_events, top_down_events
-from perfemu.errors import PerfemuError, UsageError
+from perfemu.errors import UsageError
 from perfemu.interruption import die_of
+from perfemu.output_file import OutputText
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.session import Session
 from perfemu.statistics.counts import Counts
@@ -162,16 +164,8 @@ def _output(options: argparse.Namespace) -> Iterator[TextIO]:
         yield stream
         stream.flush()
     elif options.output is not None:
-        try:
-            file = open(  # noqa: SIM115
-                options.output, "a" if options.append else "w", encoding="utf-8", errors="surrogateescape"
-            )
-        except OSError as error:
-            raise PerfemuError(f"cannot write {options.output}: {error.strerror}") from None
-        try:
-            with file:
-                yield file
-        except OSError as error:
-            raise PerfemuError(f"cannot write {options.output}: {error.strerror}") from None
+        with OutputText(options.output, appends=options.append) as output:
+            yield output.stream
+        say_if_elsewhere(options.output, output.path)
     else:
         yield sys.stderr

@@ -50,6 +50,12 @@ def tell(line: str) -> None:
         abandon_output()
 
 
+def say_if_elsewhere(asked: str, path: str) -> None:
+    """Where an output file is, if what the guest did to the directory kept it from its place."""
+    if path != asked:
+        tell(f"perfemu: {asked} could not be written: something else is there now; it is {path}")
+
+
 def abandon_output() -> None:
     """Whoever read our output has gone, or the disk is full: let the interpreter's last flush fail nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +10,10 @@ from dataclasses import replace
 
 from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.errors import PerfemuError, UsageError
+from perfemu.cli.streams import say_if_elsewhere
+from perfemu.errors import UsageError
 from perfemu.interruption import die_of
+from perfemu.output_file import OutputText
 from perfemu.tracing.run import Wanted, trace
 from perfemu.tracing.stamps import ELAPSED, EPOCH, MICROSECONDS, NO_STAMP, RELATIVE, SECONDS, Stamp
 from perfemu.tracing.summary import SORT_KEYS
@@ -128,14 +129,6 @@ def _output(name: str | None) -> Iterator[Callable[[str], object]]:
     if name is None:
         yield sys.stderr.write
         return
-    if os.path.isdir(name):
-        raise PerfemuError(f"cannot write {name}: it is a directory")
-    try:
-        file = open(name, "w", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
-    except OSError as error:
-        raise PerfemuError(f"cannot write {name}: {error.strerror}") from None
-    try:
-        with file:
-            yield file.write
-    except OSError as error:
-        raise PerfemuError(f"cannot write {name}: {error.strerror}") from None
+    with OutputText(name) as output:
+        yield output.stream.write
+    say_if_elsewhere(name, output.path)

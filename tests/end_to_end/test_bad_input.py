@@ -166,7 +166,8 @@ def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
         for target, reason in (
             (str(tmp_path), "Is a directory"),
             ("/nonexistent/file", "No such file or directory"),
-            ("/dev/full", "No space left on device"),
+            ("", "No such file or directory"),
+            ("sub/", "Is a directory"),
         ):
             done = perfemu(command, "-o", target, GOOD, cwd=tmp_path)
             assert complaint(done) == f"cannot write {target}: {reason}"

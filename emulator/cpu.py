@@ -32,6 +32,8 @@ class ExceptionKind(IntEnum):
     PRIVILEGED = 4  # x86 #GP: a privileged instruction in user mode
     OVERFLOW = 5  # x86 INTO, INT n without a gate
     INTERNAL = 6  # the engine stopped in a way that we do not know: a bug of ours, reported by name
+    X87 = 7  # x86 #MF: an unmasked exception of the x87 unit; PC is on the instruction that waited for it
+    SIMD = 8  # x86 #XM: an unmasked exception of an SSE instruction
 
 
 class TrapKind(IntEnum):

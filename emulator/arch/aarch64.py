@@ -105,6 +105,9 @@ class AArch64:
     def set_syscall_result(self, core: Core, value: int) -> None:
         core.write_register(0, value & 0xFFFF_FFFF_FFFF_FFFF)
 
+    def floating_point_exceptions(self, core: Core, vector: int) -> int:
+        return 0  # the CPUs that we model trap none
+
     def start_program(self, core: Core, entry: int, stack_pointer: int) -> None:
         for register in (*range(31), PSTATE, TPIDR_EL0, FPCR, FPSR):
             core.write_register(register, 0)

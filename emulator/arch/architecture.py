@@ -118,6 +118,9 @@ class Architecture(Protocol):
     def is_address(self, address: int) -> bool:
         """Whether a load from it is a page fault at worst."""
 
+    def floating_point_exceptions(self, core: Core, vector: int) -> int:
+        """What is raised and not masked where the CPU takes that trap, as bits of MXCSR. None on aarch64."""
+
     def pack_stat(self, stat: Stat) -> bytes: ...
 
     def hwcap(self, processor: Processor) -> int:

@@ -22,6 +22,7 @@ NAMES = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{number}" 
 INITIAL_RFLAGS = 0x202  # IF and the bit that is always 1
 INITIAL_MXCSR = 0x1F80
 INITIAL_FPCW = 0x37F
+X87_TRAP = 16  # vector of #MF; SSE has its own
 EMPTY_FPTAG = 0xFFFF  # two bits for each register; 3: empty
 USER_FLAGS = 0x50DD5  # what rt_sigreturn restores: FIX_EFLAGS, arch/x86/kernel/signal.c
 RF_TF_DF = 1 << 16 | 1 << 8 | 1 << 10  # cleared when a handler is entered
@@ -82,6 +83,13 @@ class X86_64:
 
     def set_syscall_result(self, core: Core, value: int) -> None:
         core.write_register(RAX, value & 0xFFFF_FFFF_FFFF_FFFF)
+
+    def floating_point_exceptions(self, core: Core, vector: int) -> int:
+        """arch/x86/kernel/fpu/core.c, fpu__exception_code"""
+        if vector == X87_TRAP:
+            return core.read_register(FPSW) & ~core.read_register(FPCW)
+        mxcsr = core.read_register(MXCSR)
+        return mxcsr & ~(mxcsr >> 7)
 
     def start_program(self, core: Core, entry: int, stack_pointer: int) -> None:
         for register in (*range(16), FS_BASE, GS_BASE):

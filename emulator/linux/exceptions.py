@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from emulator._native import Core
 from emulator.arch.architecture import Architecture
 from emulator.cpu import ExceptionKind, TrapKind
 from emulator.linux.signal import (
     BUS_ADRALN,
+    FPE_FLTDIV,
+    FPE_FLTINV,
+    FPE_FLTOVF,
+    FPE_FLTRES,
+    FPE_FLTUND,
     FPE_INTDIV,
     ILL_ILLOPC,
     ILL_ILLOPN,
@@ -57,8 +63,18 @@ EXCEPTIONS: dict[str, dict[ExceptionKind, Row]] = {
         ExceptionKind.PRIVILEGED: X86_PROTECTION,
         ExceptionKind.OVERFLOW: X86_PROTECTION,
         ExceptionKind.INTERNAL: INTERNAL,
+        ExceptionKind.X87: Row(SIGFPE, 0, 16),
+        ExceptionKind.SIMD: Row(SIGFPE, 0, 19),
     },
 }
+
+FLOATING_POINT = (  # bits of MXCSR and of the x87 status word -> si_code, the first that is raised
+    (0x01, FPE_FLTINV),
+    (0x04, FPE_FLTDIV),
+    (0x08, FPE_FLTOVF),
+    (0x12, FPE_FLTUND),  # denormal operand, underflow
+    (0x20, FPE_FLTRES),
+)
 
 REGISTERS: dict[TrapKind, Row] = {
     TrapKind.MRS: Row(SIGILL, ILL_ILLOPC),
@@ -71,10 +87,15 @@ REGISTERS: dict[TrapKind, Row] = {
 }
 
 
-def exception_info(architecture: Architecture, kind: ExceptionKind, pc: int) -> SignalInfo:
+def exception_info(architecture: Architecture, kind: ExceptionKind, core: Core) -> SignalInfo:
+    pc = core.pc
     if kind is ExceptionKind.UNDEFINED and pc % architecture.instruction_alignment:
         kind = ExceptionKind.ALIGNMENT  # the engine reports a misaligned PC so
-    return EXCEPTIONS[architecture.isa][kind].info(pc)
+    row = EXCEPTIONS[architecture.isa][kind]
+    if kind in (ExceptionKind.X87, ExceptionKind.SIMD):
+        raised = architecture.floating_point_exceptions(core, row.trap_number)
+        row = replace(row, code=next((code for bits, code in FLOATING_POINT if raised & bits), 0))
+    return row.info(pc)
 
 
 def fault_info(

@@ -334,7 +334,7 @@ class Kernel:
         kind = ExceptionKind(cpu.core.exception)
         if kind is ExceptionKind.INTERNAL:
             self.name_once(f"{task.comm}: the engine stopped at {cpu.core.pc:#x}, nobody knows why: a bug of perfemu")
-        force(task, exception_info(self.architecture, kind, cpu.core.pc))
+        force(task, exception_info(self.architecture, kind, cpu.core))
         deliver(task)
 
     def handle_deadline(self, cpu: Cpu) -> None:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exit_checks.hpp"
+#include "instructions/families.hpp"
 #include "last_exception.hpp"
 #include "model.hpp"
 #include "translation_guard.hpp"
@@ -29,7 +30,7 @@ constexpr InterruptRow ARM_INTERRUPTS[] = {
     {1, Exception::UNDEFINED}, {3, Exception::ALIGNMENT}, {4, Exception::ALIGNMENT}, {7, Exception::BREAKPOINT}};
 constexpr InterruptRow X86_INTERRUPTS[] = {
     {0, Exception::DIVIDE},      {1, Exception::BREAKPOINT}, {3, Exception::BREAKPOINT}, {6, Exception::UNDEFINED},
-    {13, Exception::PRIVILEGED}, {16, Exception::DIVIDE},    {19, Exception::DIVIDE}};
+    {13, Exception::PRIVILEGED}, {16, Exception::X87},       {19, Exception::SIMD}};
 constexpr uint32_t ARM_SVC = 2;
 
 Exception exception_kind(std::span<const InterruptRow> rows, uint32_t number, Exception otherwise) {
@@ -47,7 +48,10 @@ void check(uc_err error, const char* call) {
 Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model,
            std::shared_ptr<SharedMemory> shared)
     : isa_(Isa::make(isa)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
-    if (isa_->engine_arch() == UC_ARCH_X86) guard_translator();
+    if (isa_->engine_arch() == UC_ARCH_X86) {
+        guard_translator();
+        install_instructions();
+    }
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
     uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);
     isa_->configure(engine_);

@@ -1,26 +1,16 @@
 #include "translation_guard.hpp"
 
-#include <dlfcn.h>
-#ifdef __linux__
-#include <elf.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <stdexcept>
-#include <string>
 
+#include "engine_linkage.hpp"
 #include "isa.hpp"
 
 namespace perfemu {
 namespace {
 
-constexpr const char* TRANSLATOR = "gen_intermediate_code_x86_64";
 constexpr int MOST_INSTRUCTIONS = 128;
 constexpr uint8_t UNDEFINED_OPCODE = 0x06;  // PUSH ES: one byte, no instruction in 64-bit mode
 constexpr uint8_t LOCK = 0xf0;
@@ -84,63 +74,18 @@ void translate_guarded(void* cpu, TranslationBlock* block, int most_instructions
     translator(cpu, block, most);
 }
 
-#ifdef __linux__
-uint64_t dynamic_value(const link_map& library, int64_t tag) {
-    for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; entry++)
-        if (entry->d_tag == tag) return entry->d_un.d_val;
-    return 0;
-}
-
-// Some dynamic linkers relocate the pointers in the dynamic section, some do not.
-template <typename T>
-const T* dynamic_pointer(const link_map& library, int64_t tag) {
-    uint64_t value = dynamic_value(library, tag);
-    return reinterpret_cast<const T*>(value < library.l_addr ? value + library.l_addr : value);
-}
-
-// Where the library's calls of its own function `name` find their target; nullptr if there is no such place.
-void** linkage_entry(const link_map& library, const char* name) {
-    if (dynamic_value(library, DT_PLTREL) != DT_RELA) return nullptr;
-    const auto* relocations = dynamic_pointer<ElfW(Rela)>(library, DT_JMPREL);
-    const auto* symbols = dynamic_pointer<ElfW(Sym)>(library, DT_SYMTAB);
-    const auto* names = dynamic_pointer<char>(library, DT_STRTAB);
-    size_t count = dynamic_value(library, DT_PLTRELSZ) / sizeof *relocations;
-    for (size_t i = 0; i < count; i++) {
-        size_t symbol = static_cast<size_t>(relocations[i].r_info >> 32);
-        if (!std::strcmp(names + symbols[symbol].st_name, name))
-            return reinterpret_cast<void**>(library.l_addr + relocations[i].r_offset);
-    }
-    return nullptr;
-}
-
-bool replace_translator() {
-    void* library = dlopen("libunicorn.so.2", RTLD_NOLOAD | RTLD_LAZY);
-    if (!library) return false;
-    translator = reinterpret_cast<Translator>(dlsym(library, TRANSLATOR));
-    link_map* map = nullptr;
-    dlinfo(library, RTLD_DI_LINKMAP, &map);
-    dlclose(library);
-    void** entry = translator && map ? linkage_entry(*map, TRANSLATOR) : nullptr;
-    if (!entry) return false;
-    auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    auto page = reinterpret_cast<uintptr_t>(entry) & ~(page_bytes - 1);
-    if (mprotect(reinterpret_cast<void*>(page), page_bytes, PROT_READ | PROT_WRITE)) return false;
-    *entry = reinterpret_cast<void*>(translate_guarded);
-    return true;
-}
-#else
-bool replace_translator() { return false; }
-#endif
-
 }  // namespace
 
 void guard_translator() {
-    static const bool guarded = replace_translator();
-    if (!guarded)
-        throw std::runtime_error(std::string("libunicorn.so.2 does not call ") + TRANSLATOR +
-                                 " through its linkage table, so x86-64 guests could crash it: install the wheel of "
-                                 "unicorn 2.1.4 for Linux");
+    static const bool guarded = [] {
+        const EngineReplacement replacement[] = {in_place_of("gen_intermediate_code", translate_guarded, &translator)};
+        replace_in_engine(replacement);
+        return true;
+    }();
+    (void)guarded;
 }
+
+const AddressSpace* translated_space() { return translated; }
 
 GuardedTranslation::GuardedTranslation(const AddressSpace& space) { translated = &space; }
 GuardedTranslation::~GuardedTranslation() { translated = nullptr; }

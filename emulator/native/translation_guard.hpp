@@ -12,11 +12,13 @@ namespace perfemu {
 //   has not computed, and abort. So a block ends before such an instruction, and one that starts with it is translated
 //   as some other undefined instruction. The core, which decodes the same bytes, never lets it run.
 //
-// The translator is asked through an entry of libunicorn's procedure linkage table, as every exported function of an
-// ELF library is. The entry is no part of Unicorn's API; it is found by the name gen_intermediate_code_x86_64.
+// We stand in the place of the function that the engine calls for it (engine_linkage).
 
-// Throws std::runtime_error where that entry cannot be found: then no x86 code may run.
+// Throws std::runtime_error where that cannot be: then no x86 code may run.
 void guard_translator();
+
+// Whose code this thread's engine translates; null outside of `GuardedTranslation`.
+const AddressSpace* translated_space();
 
 // While one exists, what this thread's engine translates is code of `space`.
 class GuardedTranslation {

@@ -1,0 +1,121 @@
+#include "alignment.hpp"
+
+#include "exceptions.hpp"
+
+namespace perfemu {
+namespace {
+
+using Map = Encoding::Map;
+constexpr uint8_t NONE = Encoding::NONE, P66 = Encoding::P66, F3 = Encoding::F3, F2 = Encoding::F2;
+
+struct Row {
+    Map map;
+    uint8_t first, last;  // opcodes
+    uint8_t prefixes;
+};
+// Sorted by map and opcode. Left out: operands of fewer bytes, and MOVUPS, MOVUPD, MOVDQU, LDDQU, MASKMOVDQU,
+// PCMPxSTRx.
+constexpr Row ROWS[] = {
+    {Map::MAP_0F, 0x12, 0x12, F3},               // MOVSLDUP
+    {Map::MAP_0F, 0x14, 0x15, NONE | P66},       // UNPCKLPS UNPCKHPS
+    {Map::MAP_0F, 0x16, 0x16, F3},               // MOVSHDUP
+    {Map::MAP_0F, 0x28, 0x29, NONE | P66},       // MOVAPS
+    {Map::MAP_0F, 0x2b, 0x2b, NONE | P66},       // MOVNTPS
+    {Map::MAP_0F, 0x2c, 0x2d, P66},              // CVTTPD2PI CVTPD2PI
+    {Map::MAP_0F, 0x51, 0x51, NONE | P66},       // SQRTPS
+    {Map::MAP_0F, 0x52, 0x53, NONE},             // RSQRTPS RCPPS
+    {Map::MAP_0F, 0x54, 0x59, NONE | P66},       // ANDPS ANDNPS ORPS XORPS ADDPS MULPS
+    {Map::MAP_0F, 0x5a, 0x5a, P66},              // CVTPD2PS
+    {Map::MAP_0F, 0x5b, 0x5b, NONE | P66 | F3},  // CVTDQ2PS CVTPS2DQ CVTTPS2DQ
+    {Map::MAP_0F, 0x5c, 0x5f, NONE | P66},       // SUBPS MINPS DIVPS MAXPS
+    {Map::MAP_0F, 0x60, 0x6d, P66},              // PUNPCKLBW ... PUNPCKHQDQ
+    {Map::MAP_0F, 0x6f, 0x6f, P66},              // MOVDQA
+    {Map::MAP_0F, 0x70, 0x70, P66 | F3 | F2},    // PSHUFD PSHUFHW PSHUFLW
+    {Map::MAP_0F, 0x74, 0x76, P66},              // PCMPEQB PCMPEQW PCMPEQD
+    {Map::MAP_0F, 0x7c, 0x7d, P66 | F2},         // HADDPD HADDPS HSUBPD HSUBPS
+    {Map::MAP_0F, 0x7f, 0x7f, P66},              // MOVDQA
+    {Map::MAP_0F, 0xc2, 0xc2, NONE | P66},       // CMPPS
+    {Map::MAP_0F, 0xc6, 0xc6, NONE | P66},       // SHUFPS
+    {Map::MAP_0F, 0xd0, 0xd0, P66 | F2},         // ADDSUBPD ADDSUBPS
+    {Map::MAP_0F, 0xd1, 0xd5, P66},
+    {Map::MAP_0F, 0xd8, 0xe5, P66},
+    {Map::MAP_0F, 0xe6, 0xe6, P66 | F2},  // CVTTPD2DQ CVTPD2DQ
+    {Map::MAP_0F, 0xe7, 0xef, P66},       // MOVNTDQ, PSUBSB ... PXOR
+    {Map::MAP_0F, 0xf1, 0xf6, P66},
+    {Map::MAP_0F, 0xf8, 0xfe, P66},
+    {Map::MAP_0F38, 0x00, 0x0b, P66},
+    {Map::MAP_0F38, 0x10, 0x17, P66},  // PBLENDVB BLENDVPS BLENDVPD PTEST
+    {Map::MAP_0F38, 0x1c, 0x1e, P66},  // PABSB PABSW PABSD
+    {Map::MAP_0F38, 0x28, 0x2b, P66},  // PMULDQ PCMPEQQ MOVNTDQA PACKUSDW
+    {Map::MAP_0F38, 0x37, 0x41, P66},
+    {Map::MAP_0F38, 0xdb, 0xdf, P66},  // AESIMC ... AESDECLAST
+    {Map::MAP_0F3A, 0x08, 0x09, P66},  // ROUNDPS ROUNDPD
+    {Map::MAP_0F3A, 0x0c, 0x0f, P66},  // BLENDPS BLENDPD PBLENDW PALIGNR
+    {Map::MAP_0F3A, 0x40, 0x44, P66},  // DPPS DPPD MPSADBW PCLMULQDQ
+    {Map::MAP_0F3A, 0xdf, 0xdf, P66},  // AESKEYGENASSIST
+};
+
+// QEMU's MemOp, and MemOp and MMU index in one word, as translations give them to the slow path.
+constexpr uint32_t ALIGN_16 = 4 << 4, ALIGNMENT = 7 << 4, OF_INDEX = 4;
+constexpr uint64_t UNALIGNED = 15;
+
+thread_local bool aligns_next = false;
+
+using Access = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
+Access* engine_load = nullptr;
+Access* engine_store = nullptr;
+
+uint32_t with_alignment(uint32_t operation) {
+    if (aligns_next) operation |= ALIGN_16;
+    aligns_next = false;
+    return operation;
+}
+void emit_load(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    engine_load(context, value, address, index, with_alignment(operation));
+}
+void emit_store(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    engine_store(context, value, address, index, with_alignment(operation));
+}
+
+// Where the translation's own look at the TLB does not suffice, as for every misaligned address.
+using SlowLoad = uint64_t(Environment*, uint64_t address, uint32_t operation, uintptr_t return_address);
+using SlowStore = void(Environment*, uint64_t address, uint64_t value, uint32_t operation, uintptr_t return_address);
+SlowLoad* engine_slow_load = nullptr;
+SlowStore* engine_slow_store = nullptr;
+
+bool misaligned(uint64_t address, uint32_t operation) {
+    return (operation >> OF_INDEX & ALIGNMENT) == ALIGN_16 && address & UNALIGNED;
+}
+uint64_t slow_load(Environment* environment, uint64_t address, uint32_t operation, uintptr_t return_address) {
+    if (misaligned(address, operation)) raise_exception(environment, Vector8664::PROTECTION, return_address);
+    return engine_slow_load(environment, address, operation, return_address);
+}
+void slow_store(Environment* environment, uint64_t address, uint64_t value, uint32_t operation,
+                uintptr_t return_address) {
+    if (misaligned(address, operation)) raise_exception(environment, Vector8664::PROTECTION, return_address);
+    engine_slow_store(environment, address, value, operation, return_address);
+}
+
+}  // namespace
+
+bool needs_alignment(const Encoding& encoding) {
+    if (encoding.vex || !encoding.in_memory()) return false;
+    for (const Row& row : ROWS)
+        if (row.map == encoding.map && encoding.opcode >= row.first && encoding.opcode <= row.last)
+            return row.prefixes & encoding.prefix;
+    return false;
+}
+
+void align_next_access(bool aligned) { aligns_next = aligned; }
+
+InstructionFamily alignment_family() {
+    static const EngineReplacement REPLACEMENTS[] = {
+        in_place_of("tcg_gen_qemu_ld_i64", emit_load, &engine_load),
+        in_place_of("tcg_gen_qemu_st_i64", emit_store, &engine_store),
+        in_place_of("helper_le_ldq_mmu", slow_load, &engine_slow_load),
+        in_place_of("helper_le_stq_mmu", slow_store, &engine_slow_store),
+    };
+    return {REPLACEMENTS};
+}
+
+}  // namespace perfemu

@@ -1,0 +1,37 @@
+#include "families.hpp"
+
+#include <vector>
+
+#include "alignment.hpp"
+#include "translation.hpp"
+
+namespace perfemu {
+namespace {
+
+constexpr InstructionFamily (*FAMILIES[])() = {
+    translation_family,
+    alignment_family,
+};
+
+}  // namespace
+
+void install_instructions() {
+    static const bool installed = [] {
+        std::vector<InstructionFamily> families;
+        std::vector<EngineReplacement> replacements = {in_place_of("helper_cpuid", note_environment)};
+        for (auto* family : FAMILIES) {
+            families.push_back(family());
+            const auto& helpers = families.back().helpers;
+            replacements.insert(replacements.end(), helpers.begin(), helpers.end());
+        }
+        replace_in_engine(replacements);
+        const Calibration calibration;
+        calibrate_environment(calibration);
+        for (const InstructionFamily& family : families)
+            if (family.calibrate) family.calibrate(calibration);
+        return true;
+    }();
+    (void)installed;
+}
+
+}  // namespace perfemu

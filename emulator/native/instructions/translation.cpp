@@ -1,0 +1,67 @@
+#include "translation.hpp"
+
+#include <array>
+
+#include "../isa.hpp"
+#include "../translation_guard.hpp"
+#include "alignment.hpp"
+#include "encoding.hpp"
+
+namespace perfemu {
+namespace {
+
+// QEMU's DisasContextBase, the head of what its translator knows of a block.
+struct BlockTranslation {
+    void* block;
+    uint64_t first;
+    uint64_t next;  // address of the instruction at hand
+};
+using TranslateInstruction = void(BlockTranslation*, void* cpu);
+
+// QEMU's TranslatorOps.
+struct Translator {
+    void* init;
+    void* start;
+    void* start_instruction;
+    void* check_breakpoint;
+    TranslateInstruction* translate_instruction;
+    void* stop;
+    void* synchronize_pc;
+};
+using TranslateBlock = void(const Translator*, BlockTranslation*, void* cpu, void* block, int most_instructions);
+
+TranslateBlock* engine_translate_block = nullptr;
+thread_local TranslateInstruction* engine_translate_instruction = nullptr;
+
+// May leave by longjmp, as what it calls: no destructors.
+void translate_instruction(BlockTranslation* block, void* cpu) {
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
+    const size_t size = translated_space()->read(block->next, bytes);
+    const std::optional<Encoding> encoding = decode_encoding({bytes.data(), size});
+    align_next_access(encoding && needs_alignment(*encoding));
+    engine_translate_instruction(block, cpu);
+    align_next_access(false);
+}
+
+void translate_block(const Translator* translator, BlockTranslation* block, void* cpu, void* engine_block,
+                     int most_instructions) {
+    if (!translated_space()) {
+        engine_translate_block(translator, block, cpu, engine_block, most_instructions);
+        return;
+    }
+    Translator ours = *translator;
+    engine_translate_instruction = translator->translate_instruction;
+    ours.translate_instruction = translate_instruction;
+    engine_translate_block(&ours, block, cpu, engine_block, most_instructions);
+}
+
+}  // namespace
+
+InstructionFamily translation_family() {
+    static const EngineReplacement REPLACEMENTS[] = {
+        in_place_of("translator_loop", translate_block, &engine_translate_block),
+    };
+    return {REPLACEMENTS};
+}
+
+}  // namespace perfemu

@@ -9,8 +9,6 @@ The names of `perfemu.api` are here too, and the machine is imported only when o
 started often. `__init__.pyi` tells type checkers the same.
 """
 
-from __future__ import annotations
-
 import importlib
 
 _API = "perfemu.api"

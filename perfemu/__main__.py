@@ -1,7 +1,12 @@
-"""``python -m perfemu`` is the command ``perfemu``."""
+"""``python -m perfemu`` is the command ``perfemu``, and this is where both begin."""
 
 import sys
 
-from perfemu.cli.main import main
+from perfemu.import_path import keep_what_is_installed
 
-sys.exit(main())
+keep_what_is_installed()
+
+from perfemu.cli.main import main  # noqa: E402  # from where it is safe
+
+if __name__ == "__main__":
+    sys.exit(main())

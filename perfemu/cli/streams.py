@@ -7,6 +7,8 @@ import os
 import sys
 from contextlib import suppress
 
+from perfemu.visible import visible
+
 STANDARD_DESCRIPTORS = (0, 1, 2)
 CLOSED = -1  # in place of a descriptor that the user has closed
 
@@ -45,7 +47,7 @@ def tell(line: str) -> None:
     with suppress(OSError):
         sys.stdout.flush()
     try:
-        print(line, file=sys.stderr)
+        print(visible(line), file=sys.stderr)
     except OSError:
         abandon_output()
 

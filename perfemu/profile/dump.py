@@ -9,6 +9,7 @@ from perfcore.abi.constants import PerfContext, RecordType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.reader import PerfDataFile, RawRecord
 from perfcore.perfdata.records import UserRecord
+from perfemu.visible import visible
 
 _IN_HEX = frozenset({"ip", "addr", "pgoff", "phys_addr", "data_src", "transaction", "callchain"})
 _SAID_ALREADY = frozenset({"misc", "type"})
@@ -21,7 +22,7 @@ def dump_lines(file: PerfDataFile) -> Iterator[str]:
     """Offset in the file, size, type, misc; and the fields, of a sample those that are not 0. Raises PerfDataError."""
     for record in file.records():
         head = f"{record.offset:#x} [{len(record.data):#x}] {_type_name(record.type)} {record.misc:#x}:"
-        yield head + _told(file, record)
+        yield visible(head + _told(file, record))
 
 
 def _type_name(number: int) -> str:

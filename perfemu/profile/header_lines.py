@@ -11,6 +11,7 @@ from perfcore.abi.constants import ReadFormat, SampleType
 from perfcore.perfdata.features import Features
 from perfcore.perfdata.header import Feature
 from perfemu.profile.profile import Profile
+from perfemu.visible import visible
 
 
 def header_lines(profile: Profile) -> list[str]:
@@ -39,7 +40,7 @@ def header_lines(profile: Profile) -> list[str]:
         lines.append(f"# sample duration : {(last - first) / 1e6:10.3f} ms")
     missing = [feature.name for feature in Feature if feature not in told.pack()]
     lines.append(f"# missing features: {' '.join(missing)} ")
-    return [*lines, "# ========", "#"]
+    return [*map(visible, lines), "# ========", "#"]
 
 
 def _labelled(told: Features) -> list[tuple[str, object]]:

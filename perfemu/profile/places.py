@@ -8,6 +8,7 @@ from functools import cache
 
 from perfemu.symbols.finder import SymbolisedFile
 from perfemu.symbols.table import Symbol
+from perfemu.visible import visible
 
 UNKNOWN = "[unknown]"
 _JIT_MAP = re.compile(r"/tmp/perf-(\d+)\.map")
@@ -51,7 +52,7 @@ class Place:
         """`file.c:12`; where there is no line, as perf does: symbol+offset or file[offset]."""
         line = self.file.line(self.offset) if self.file else None
         if line:
-            return f"{line[0]}:{line[1]}"
+            return f"{visible(line[0])}:{line[1]}"
         if self.symbol:
             return f"{self.symbol.shown}+{self.offset - self.symbol.start}"
         return f"{self.file_name}[{self.offset:x}]"
@@ -65,5 +66,5 @@ def short_name(path: str) -> str:
     if jit := _JIT_MAP.fullmatch(path):
         return f"[JIT] tid {jit[1]}"
     if path.startswith("["):
-        return path
-    return os.path.basename(path)
+        return visible(path)
+    return visible(os.path.basename(path))

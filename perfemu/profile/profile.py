@@ -18,6 +18,7 @@ from perfemu.profile.event_names import event_name
 from perfemu.profile.places import Place
 from perfemu.profile.tasks import Tasks, Thread
 from perfemu.symbols.finder import SymbolFinder
+from perfemu.visible import visible
 
 _CONTEXT_MAX = (1 << 64) - 4095  # callchain entries from here on are PERF_CONTEXT_* markers
 _CONTEXT_KERNEL = (1 << 64) - 128
@@ -105,7 +106,7 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
             else:
                 tasks.apply(decoded, record.misc)
     for number, description in enumerate(file.events):
-        event = EventProfile(description.name or event_name(description.attr), description)
+        event = EventProfile(visible(description.name) or event_name(description.attr), description)
         for key, (samples, period) in weights.of(number).items():
             event.samples[key] = Weight(samples, period)
             event.sample_count += samples

@@ -8,6 +8,7 @@ from perfcore.perfdata.features import ANONYMOUS_GROUP
 from perfemu.profile.histogram import Histogram, TableOptions
 from perfemu.profile.keys import SortKey
 from perfemu.profile.profile import Profile
+from perfemu.visible import visible
 
 DEFAULT_COLUMNS = ("overhead_children", "overhead")
 
@@ -52,6 +53,6 @@ class Report:
                 options.caller_first,
                 "overhead_children" in options.columns,
             )
-            name = "" if group.name == ANONYMOUS_GROUP else group.name
+            name = "" if group.name == ANONYMOUS_GROUP else visible(group.name)
             made.append(Histogram(events, table, name))
         return made

@@ -9,6 +9,7 @@ from perfcore.abi.constants import Misc
 from perfcore.abi.records import Comm, Fork, Mmap, Mmap2, Mmap2BuildId, Record
 from perfemu.profile.places import Place
 from perfemu.symbols.finder import SymbolFinder
+from perfemu.visible import visible
 
 KERNEL_PID = 0xFFFFFFFF  # of the records that tell of the kernel's own text
 _MAP_ANONYMOUS = 0x20
@@ -87,7 +88,7 @@ class Tasks:
         if isinstance(record, (Mmap2, Mmap2BuildId, Mmap)):
             self._map(record, misc)
         elif isinstance(record, Comm):
-            self.thread(record.pid, record.tid).comm = record.comm
+            self.thread(record.pid, record.tid).comm = visible(record.comm)
             if misc & Misc.COMM_EXEC:
                 self.space(record.pid).clear()
         elif isinstance(record, Fork):

@@ -11,6 +11,7 @@ from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.events.spec import EventSpec
 from perfemu.run_times import RunTimes
 from perfemu.scope import Split
+from perfemu.visible import visible
 
 
 class Absence(Enum):
@@ -116,6 +117,7 @@ def cpu_label(number: int) -> Label:
 
 def thread_label(comm: str, tid: int) -> Label:
     """A thread goes by the name that it has at the end."""
+    comm = visible(comm)
     name, text = f"{comm}-{tid}", f"{comm:>16}-{tid:<8} "
     return Label(Split.THREADS, ("thread", name), name, text, text)
 

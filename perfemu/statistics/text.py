@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from perfemu.run_times import RunTimes
 from perfemu.statistics.counts import Count, Counts
 from perfemu.statistics.metrics import metrics_of
+from perfemu.visible import visible
 
 VALUE_WIDTH = 18
 UNIT_WIDTH = 4  # at least
@@ -31,7 +32,7 @@ def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
     runs = len(counts.runs)
     note = f"core {counts.core}" + (f", {runs} runs" if runs > 1 else "")
     yield ""
-    yield f" Performance counter stats for '{counts.command}' ({note}):"
+    yield f" Performance counter stats for '{visible(counts.command)}' ({note}):"
     yield ""
     unit_width = max((UNIT_WIDTH, *(len(count.spec.unit) for count in counts)))
     for label, among, count in counts.shown():

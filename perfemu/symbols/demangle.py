@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from perfemu.visible import visible
+
 _RUST = re.compile(r"_ZN.*17h[0-9a-f]{16}E(?=$|\.)")
 _RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _RUST_ESCAPE = re.compile(r"\$(?:([A-Z]+)|u([0-9a-f]+))\$")
@@ -48,7 +50,11 @@ def _cxa_demangle() -> Callable[[bytes], str | None]:
 
 @cache
 def demangle(name: str) -> str:
-    """The readable name, or `name` itself where it is not mangled."""
+    """The readable name, or `name` itself where it is not mangled; fit for a terminal."""
+    return visible(_demangled(name))
+
+
+def _demangled(name: str) -> str:
     if not name.startswith("_Z") or len(name) > _LONGEST or not name.isascii():
         return name
     if rust := _RUST.match(name):

@@ -17,7 +17,8 @@ BUILD_ENVIRONMENT = PATH="$(CURDIR)/$(BIN):$$PATH" \
 
 NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py emulator/op_classes.py
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
-C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c)
+C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c \
+  tests/instructions/runner/*.[ch])
 
 .PHONY: help demo test lint format guests golden bench corpus fuzz silicon wheel venv clean
 

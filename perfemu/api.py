@@ -63,7 +63,7 @@ class RunResult:
     elapsed_ns: int  # guest time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class NamedCounts:
     """Counts by the events' names, with or without the ``:u`` that perf prints: ``result["instructions"]``."""
 
@@ -82,12 +82,16 @@ class NamedCounts:
         """Whether there is a number."""
         return any(name in (row.name, row.spec.base_name) and row.absence is None for row in self.counts)
 
+    def __repr__(self) -> str:
+        """Short, because pytest prints it where an assertion about it fails."""
+        return repr(self.counts)
+
     def items(self) -> Iterator[tuple[str, int]]:
         """(name as perf prints it, count) of all that were counted."""
         return ((row.name, round(row.spread.mean)) for row in self.counts if row.absence is None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StatResult(NamedCounts):
     """All that was counted, and how the program ended."""
 
@@ -95,6 +99,9 @@ class StatResult(NamedCounts):
     signal: int | None
     stdout: bytes | None
     stderr: bytes | None
+
+    def __repr__(self) -> str:
+        return f"{NamedCounts.__repr__(self)[:-1]}; status {self.exit_status}>"
 
     @property
     def parts(self) -> Mapping[str, NamedCounts]:

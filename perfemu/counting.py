@@ -257,8 +257,10 @@ def count(
     named = scope.name or " ".join(settings.argv)
     system_wide = scope.cpus is not None
 
+    by_hits = session.pmu_model.caches_counted_by_hits
+
     def counts(of: _Runs, shown: tuple[Part, ...] = ()) -> Counts:
-        return Counts(named, session.core.title, of.counts(), tuple(times), system_wide, shown)
+        return Counts(named, session.core.title, of.counts(), tuple(times), system_wide, shown, by_hits)
 
     shown = tuple(Part(label, counts(of)) for label, of in parts.items())
     return Counted(counts(whole, shown), ending, interrupted_by)

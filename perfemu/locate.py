@@ -20,6 +20,7 @@ class Located:
 
     guest_path: str
     host_path: str
+    not_below_sysroot: bool = False  # it was looked for there, and is the host's
 
 
 def locate(name: str, search: Sequence[str], space: Namespace | None = None, directory: str = "/") -> Located:
@@ -70,7 +71,7 @@ def _existing(candidates: Iterable[str], space: Namespace, directory: str) -> It
     for candidate in candidates:
         if space.is_plain:
             if os.path.exists(candidate):
-                yield Located(candidate, candidate)
+                yield Located(candidate, candidate, space.sysroot is not None and candidate.startswith("/"))
         elif (found := resolve(f"{directory}/{candidate}" if candidate[:1] != "/" else candidate, space)) is not None:
             yield Located(candidate, found)
 

@@ -128,6 +128,17 @@ class PmuModel:
         name = self.generic_events.get(generic)
         return None if name is None else self.events.find(name)
 
+    @property
+    def caches_counted_by_hits(self) -> frozenset[str]:
+        """Caches of `generic_cache_events` whose reads do not contain those that miss: Intel's ITLB, by STLB_HIT."""
+        found = []
+        for (cache, operation, result), name in self.generic_cache_events.items():
+            misses = self.generic_cache_events.get((cache, operation, "RESULT_MISS"))
+            if operation == "OP_READ" and result == "RESULT_ACCESS" and misses is not None:
+                less = {*self.events.find(name).less}
+                found += [cache] if less and less >= {*self.events.find(misses).probes} else []
+        return frozenset(found)
+
     def config_of(self, event: Event) -> int:
         """perf_event_attr.config that counts `event`."""
         for fixed in self.fixed_counters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import time
 from datetime import UTC, datetime
@@ -11,13 +12,15 @@ from decimal import Decimal, InvalidOperation
 
 from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.linux.file_tree import MOST_OUTPUT_BYTES
+from emulator.linux.program import ProgramError, identify
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
 from perfemu.cores import core, default_cores
 from perfemu.ending import Ending
-from perfemu.environment import guest_environment
+from perfemu.environment import guest_environment, search_path
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.locate import locate
 from perfemu.namespace import make_namespace
 from perfemu.session import GuestSettings
 
@@ -201,7 +204,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
     sysroot = None if options.sysroot is None else os.path.abspath(options.sysroot)
     space = make_namespace(sysroot, options.bind, options.isolate, options.rw)
     stdin, stdout, stderr = options.descriptors
-    return GuestSettings(
+    settings = GuestSettings(
         argv=tuple(program),
         core=options.core,
         core_changes=tuple(options.set),
@@ -225,6 +228,23 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,
     )
+    _name_the_hosts_program(settings)
+    return settings
+
+
+def _name_the_hosts_program(settings: GuestSettings) -> None:
+    """Warn of a program that was meant to be the sysroot's, and is the host's; yours, below the current directory, is
+    not meant."""
+    if settings.sysroot is None:
+        return
+    try:
+        found = locate(settings.argv[0], search_path(settings.environment), settings.space, settings.cwd)
+        isa = identify(found.host_path, lambda path: settings.space.on_host(path) or path)
+    except (PerfemuError, ProgramError):
+        return  # the run says so
+    own = os.path.realpath(found.host_path).startswith(os.path.realpath(settings.cwd).rstrip("/") + "/")
+    if found.not_below_sysroot and isa == platform.machine() and (settings.cwd == "/" or not own):
+        tell(f"perfemu: {found.guest_path} is the host's ({isa}): --sysroot {settings.sysroot} does not have it")
 
 
 def _current_directory() -> str:

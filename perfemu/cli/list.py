@@ -44,13 +44,14 @@ def run(options: argparse.Namespace) -> int:
     if _CORES in patterns:
         return _list_cores(options, [pattern for pattern in patterns if pattern != _CORES])
     heading = ("\nList of events (to be used in -e; hardware events count user mode):", "")
-    isas = [isa for isa, _ in _chosen(options)]
-    same_on_all_cores = (*software_events(), *system_call_events(isas))
-    shown = _print_events(same_on_all_cores, patterns, options.details, heading)
+    shown = False
     for isa, chosen in _chosen(options):
         model = pmu_of(chosen, isa)
         title = (*(() if shown else heading), f"{isa}, core {chosen.title}, PMU {model.sysfs_name}:", "")
         shown |= _print_events(events_of(model), patterns, options.details, title)
+    same_on_all_cores = (*software_events(), *system_call_events([isa for isa, _ in _chosen(options)]))
+    title = ("every core:", "") if shown else heading
+    shown |= _print_events(same_on_all_cores, patterns, options.details, title)
     if not shown:
         raise PerfemuError(f"list: no event matches {' '.join(patterns)}")
     return 0

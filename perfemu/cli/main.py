@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from perfemu.cli import streams
-from perfemu.cli.options import CommandParser
+from perfemu.cli.options import CommandParser, refuse_what_only_perf_has
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.version import VERSION
 
@@ -124,6 +124,7 @@ def _dispatch(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> in
     module = cast(CommandModule, importlib.import_module(command.module))
     parser = CommandParser(command.name, command.arguments, command.summary, getattr(module, "EXAMPLES", ""))
     module.add_arguments(parser)
+    refuse_what_only_perf_has(parser, command.name)
     options = parser.parse_args(rest)
     options.command_line = (command.name, *rest)
     options.descriptors = descriptors

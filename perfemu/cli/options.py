@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn
 
+from perfemu.cli.perf_options import PERF_OPTIONS
 from perfemu.errors import UsageError
 
 
@@ -29,6 +30,8 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (--?[\w-]+)", message)
         if unknown is not None:
+            if unknown[1].startswith("--no-") and unknown[1].replace("--no-", "--", 1) in self._option_string_actions:
+                raise UsageError(f"{self.prog.removeprefix('perfemu ')} {unknown[1]} is not modelled yet")
             near = difflib.get_close_matches(unknown[1], self._option_string_actions, n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             message = f"unknown option '{unknown[1]}'{hint}"
@@ -62,3 +65,11 @@ def add_refused_options(parser: argparse.ArgumentParser, meanings: Mapping[str, 
     """
     for names, meaning in meanings.items():
         parser.add_argument(*names.split(", "), action=_Refused, nargs="?", help=argparse.SUPPRESS, metavar=meaning)
+
+
+def refuse_what_only_perf_has(parser: argparse.ArgumentParser, command: str) -> None:
+    """The options of perf's that `parser` does not have by now: not even as abbreviations of others."""
+    for names in PERF_OPTIONS.get(command, ()):
+        left = [name for name in names.split(", ") if name not in parser._option_string_actions]
+        if left:
+            add_refused_options(parser, {", ".join(left): "an option of perf's"})

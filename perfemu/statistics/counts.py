@@ -63,7 +63,7 @@ class Spread:
         return 100.0 * self.deviation / self.mean if self.mean else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Count:
     """One event: its reading in each run; none at all if it is not supported."""
 
@@ -73,6 +73,10 @@ class Count:
     @property
     def name(self) -> str:
         return self.spec.name
+
+    def __repr__(self) -> str:
+        """Short, because pytest prints it where an assertion fails."""
+        return f"{self.name} {f'{self.spread.mean:,.0f}' if self.absence is None else self.absence.value}"
 
     @property
     def absence(self) -> Absence | None:
@@ -130,7 +134,7 @@ class Part:
     counts: Counts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Counts:
     """All that stat has to print."""
 
@@ -140,9 +144,13 @@ class Counts:
     runs: tuple[RunTimes, ...]
     system_wide: bool = False
     parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
+    counted_by_hits: frozenset[str] = frozenset()  # caches, as PmuModel has them
 
     def __iter__(self) -> Iterator[Count]:
         return iter(self.events)
+
+    def __repr__(self) -> str:
+        return f"<{visible(self.command)} (core {self.core}): {', '.join(map(repr, self.events))}>"
 
     def shown(self) -> Iterator[tuple[Label | None, Counts, Count]]:
         """What has a line, event after event: whose it is, among which counts, and the count."""

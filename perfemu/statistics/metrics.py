@@ -62,13 +62,18 @@ def _per_cycle(counts: Counts, value: float) -> list[Metric]:
 
 
 def _share(type_: int, config: int, unit: str, format: str = "%7.2f%%") -> Rule:
-    """A percentage of another event's count; a plain rate where that was not counted."""
+    """A percentage of another event's count; a plain rate where that was not counted, or cannot contain this one."""
 
     def rule(counts: Counts, value: float) -> list[Metric]:
-        whole = counts.mean_of(type_, config)
-        return [Metric(format, 100.0 * value / whole, unit)] if whole else _per_second(counts, value)
+        return _percentage(counts, value, counts.mean_of(type_, config), unit, format)
 
     return rule
+
+
+def _percentage(counts: Counts, value: float, whole: float | None, unit: str, format: str) -> list[Metric]:
+    if not whole or value > whole:
+        return _per_second(counts, value)
+    return [Metric(format, 100.0 * value / whole, unit)]
 
 
 def _per_second(counts: Counts, value: float) -> list[Metric]:
@@ -85,9 +90,16 @@ def _idle(name: str) -> Rule:
 
 
 def _cache_share(cache: CacheId, name: str) -> tuple[tuple[int, int], Rule]:
+    """perf divides by what it calls loads, also where that counts hits alone: then misses are a part of both."""
     access = cache_config(cache, CacheOp.READ, CacheResult.ACCESS)
     miss = cache_config(cache, CacheOp.READ, CacheResult.MISS)
-    return (PerfType.HW_CACHE, miss), _share(PerfType.HW_CACHE, access, f"of all {name} accesses")
+
+    def rule(counts: Counts, value: float) -> list[Metric]:
+        loads = counts.mean_of(PerfType.HW_CACHE, access)
+        whole = loads + value if loads is not None and cache.name in counts.counted_by_hits else loads
+        return _percentage(counts, value, whole, f"of all {name} accesses", "%7.2f%%")
+
+    return (PerfType.HW_CACHE, miss), rule
 
 
 _RULES: dict[tuple[int, int], Rule] = {

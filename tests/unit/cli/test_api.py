@@ -160,3 +160,12 @@ def test_what_cannot_be_bound_is_named(wrong: dict[str, object], error: type[Exc
 def test_machine_that_cannot_be_is_refused(wrong: dict[str, int], right: str) -> None:
     with pytest.raises(ValueError, match=right):
         perfemu.run([LOOP["x86_64"]], **wrong)  # type: ignore[arg-type]
+
+
+def test_a_result_is_short_where_pytest_prints_it() -> None:
+    program = LOOP["x86_64"]
+    result = perfemu.stat([program], ["instructions", "branch-misses"], core="ideal")
+    assert repr(result) == (
+        f"<{program} (core ideal): instructions:u 2,004, branch-misses:u <not supported>; status 0>"
+    )
+    assert len(repr(result.counts)) < 200

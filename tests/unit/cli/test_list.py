@@ -82,3 +82,12 @@ def test_a_core_that_is_not_there_or_of_another_isa_is_one_line(capsys: pytest.C
         main(["run", "--core", "ideal", "--set", "branch.direction=gshare", "--set", "pmu.x86_64=none", program]) == 129
     )
     assert "pmu.x86_64 = none: no PMU model 'none'; there are armv8_pmuv3" in capsys.readouterr().err
+
+
+def test_the_list_begins_with_hardware_events(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert lines[0].startswith("  cycles OR cpu-cycles ")
+    kinds = [line.rpartition("[")[2] for line in lines if line.endswith("]")]
+    assert kinds[0].startswith("Hardware event")
+    assert kinds[-1].startswith("Tracepoint event")

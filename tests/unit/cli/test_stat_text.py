@@ -6,6 +6,7 @@ from perfemu.events.parser import parse_events
 from perfemu.run_times import RunTimes
 from perfemu.statistics.counts import Absence, Count, Counts, Reading, Spread
 from perfemu.statistics.json_lines import json_report
+from perfemu.statistics.metrics import metrics_of
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report
 from pmu.model import model
@@ -81,3 +82,22 @@ def test_a_reading_is_scaled_by_the_time_it_had_a_counter() -> None:
     assert Count(spec, (Reading(0, 10, 0),)).absence is Absence.NOT_COUNTED
     assert Count(spec, ()).absence is Absence.NOT_SUPPORTED
     assert Count(spec, (Reading(0, 10, 10),)).absence is None
+
+
+def itlb(pmu: str, loads: int, misses: int) -> list[str]:
+    """The metrics of both events on a PMU, in a task-clock of 1 ms."""
+    model_ = model(pmu)
+    specs = parse_events(["task-clock", "iTLB-loads", "iTLB-load-misses"], model_)
+    rows = tuple(
+        Count(spec, (Reading(value, 1, 1),)) for spec, value in zip(specs, (10**6, loads, misses), strict=True)
+    )
+    counts_ = Counts("p", "c", rows, (RunTimes(1, 1),), counted_by_hits=model_.caches_counted_by_hits)
+    return [metrics_of(counts_, row)[0].text.strip() for row in rows[1:]]
+
+
+def test_a_share_is_never_above_all() -> None:
+    """Intel's iTLB-loads are hits in the second level alone: 1 of them and 90 walks are no 9000 %."""
+    assert itlb("skylake", 1, 90) == ["1000.000 /sec", "98.90% of all iTLB cache accesses"]  # 90 / 91
+    assert itlb("skylake", 0, 1) == ["0.000 /sec", "100.00% of all iTLB cache accesses"]
+    assert itlb("neoverse_n1", 100, 90) == ["100.000 K/sec", "90.00% of all iTLB cache accesses"]
+    assert itlb("neoverse_n1", 1, 90) == ["1000.000 /sec", "90.000 K/sec"]  # scaled, maybe: a rate, and no share

@@ -200,7 +200,9 @@ class Core:
     def cycles(self) -> int:
         """Cycles since the core was made, the kernel's included. Without a model: instructions retired."""
     def elapse(self, cycles: int) -> None:
-        """The kernel works for so long: time goes by, no counter counts."""
+        """Time goes by, and no counter counts."""
+    def work(self, cycles: int) -> bool:
+        """The kernel works for so long. Time goes by, and KERNEL_CYCLES fires; True: an armed counter has wrapped."""
     def place_page(self, address: int) -> None:
         """The kernel has just written a whole page of the space in which this core executes.
 

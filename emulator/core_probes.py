@@ -26,6 +26,7 @@ _TABLES = {  # what a memory probe's name begins with -> the table that it needs
     "INVALIDATED": "l1d",
     "FETCHED_": "l1d",
 }
+KERNEL_WORK = ("syscall", "fault", "exception", "switch")  # what [kernel] gives cycles to
 _OUT_OF_ORDER = (Probe.STALL_ROB, Probe.STALL_SCHEDULER, Probe.STALL_LOAD_QUEUE, Probe.MOVE_ELIMINATED)
 
 
@@ -33,6 +34,9 @@ def fires(tables: Mapping[str, object], probe: Probe) -> bool:
     """Whether a core of these tables (those of a core file) can fire the probe. Those of the engine always do."""
     if probe < Probe.L1I_ACCESS:
         return True
+    if probe == Probe.KERNEL_CYCLES:
+        costs = tables.get("kernel")
+        return isinstance(costs, dict) and any(costs.get(f"{work}_cycles") for work in KERNEL_WORK)
     if probe >= Probe.UOPS_DISPATCHED:
         pipeline = tables.get("pipeline")
         model = pipeline.get("model", "ideal") if isinstance(pipeline, dict) else "ideal"

@@ -78,6 +78,7 @@ class Cpu:
         self.space: AddressSpace | None = None  # in which the core executes
         self.idle_cycles = 0  # that have passed without being executed
         self.system_cycles = 0  # that the kernel has worked
+        self.in_kernel = False  # an interrupt has come while the kernel worked
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
 
@@ -89,6 +90,18 @@ class Cpu:
         """Let so many cycles pass."""
         self.core.elapse(cycles)
         self.idle_cycles += cycles
+
+    def work(self, cycles: int) -> None:
+        """The kernel works for so long. Counters of its cycles may interrupt it: at the end, since nothing is between.
+
+        What the CPU has begun is completed before.
+        """
+        interrupted = self.core.work(cycles)
+        self.system_cycles += cycles
+        if interrupted:
+            self.in_kernel = True
+            self.deliver_interrupts()
+            self.in_kernel = False
 
     def connect_interrupt(self, source: InterruptSource, handler: Callable[[], None]) -> None:
         """Call `handler` when `source` asserts the interrupt line. Called in the order of connection."""

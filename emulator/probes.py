@@ -34,13 +34,13 @@ class Probe(IntEnum):
     STORE_EXCLUSIVE = 20
     EXC_TAKEN = 21  # the kernel was entered: syscall, fault, undefined instruction
     EXC_SVC = 22  # ... by SVC or SYSCALL
-    EXC_RETURN = 23  # the kernel returned to user mode
-    EXC_DABORT = 24  # ... data page fault or other data abort
-    EXC_PABORT = 25  # ... instruction fetch fault
-    EXC_UNDEF = 26
-    LOCKED = 27  # x86: LOCK-prefixed and implicitly locked read-modify-writes
-    DIV_OP = 28
-    MUL_OP = 29
+    EXC_DABORT = 23  # ... data page fault or other data abort
+    EXC_PABORT = 24  # ... instruction fetch fault
+    EXC_UNDEF = 25
+    LOCKED = 26  # x86: LOCK-prefixed and implicitly locked read-modify-writes
+    DIV_OP = 27
+    MUL_OP = 28
+    SOFTWARE_PREFETCH = 29  # x86: PREFETCHh and PREFETCHW, which are no loads
 
     # Memory. A load or store accesses each cache line that it touches; an instruction that reads a pair accesses once.
     # An access to a line that is on its way is no refill. Prefetches are no accesses and no refills of any cache; what
@@ -127,3 +127,6 @@ class Probe(IntEnum):
     DIVIDER_ACTIVE = 105  # cycles
     FUSED = 106  # pairs of instructions that went through as one micro-op
     MOVE_ELIMINATED = 107
+
+    # Of the kernel, which no engine executes
+    KERNEL_CYCLES = 108  # that the core file gives its work

@@ -44,7 +44,7 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     """The model of the core's PMU, with the events that the core can fire."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
-    return model(loaded.pmu_models[isa]).limited_to(partial(fires, loaded.model or {}))
+    return model(loaded.pmu_models[isa]).limited_to(partial(fires, loaded.tables))
 
 
 def cores() -> Iterator[CoreFile]:

@@ -108,7 +108,7 @@ def open_counters(
         if spec.leads:
             leader = None
         event: PerfEvent | Absence = Absence.NOT_SUPPORTED
-        if not spec.counts_no_user_mode and (spec.leads or leader is not None):
+        if not spec.counts_nothing and (spec.leads or leader is not None):
             try:
                 system_wide = cpu is not None
                 attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)

@@ -104,8 +104,8 @@ def open_sampling(
     opened: list[PerfEvent] = []
     leader: PerfEvent | None = None
     for spec, attr in zip(specs, attrs, strict=True):
-        if spec.counts_no_user_mode:
-            raise PerfemuError(f"the {spec.name} event is not supported: only user mode is executed")
+        if spec.counts_nothing:
+            raise PerfemuError(f"the {spec.name} event is not supported: there is no hypervisor")
         try:
             event = session.open(attr, cpu, leader=None if spec.leads else leader, system_wide=system_wide)
         except LinuxError as error:

@@ -95,6 +95,7 @@ class PmuModel:
     generic_cache_events: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """(L1D, OP_READ, RESULT_ACCESS), as after PERF_COUNT_HW_CACHE_ -> event name"""
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
+    not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
 
     def __post_init__(self) -> None:
         for generic in self.generic_events:
@@ -107,16 +108,19 @@ class PmuModel:
 
     def limited_to(self, fires: Callable[[Probe], bool]) -> PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""
-        rows = [row for row in self.events if row.in_kernel or all(map(fires, (*row.probes, *row.less)))]
-        if len(rows) == len(self.events):
+        known = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
+        rows = [row if all(map(fires, row.kernel)) else replace(row, kernel=()) for row in known]
+        if rows == list(self.events):
             return self
         left = {row.name for row in rows}
+        lost = {row.code: row.name for row in self.events if row.name not in left}
         return replace(
             self,
             events=EventList(rows),
             generic_events={generic: name for generic, name in self.generic_events.items() if name in left},
             generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
+            not_modelled={**self.not_modelled, **lost},
         )
 
     def bank_size(self, counters: int) -> int:
@@ -172,6 +176,29 @@ class PmuModel:
                 f"{event.name} is counted by a fixed counter: its config is {config:#06x}, not {code:#06x}"
             )
         return self.events.find_code(code)
+
+    def counted_by(self, code: int) -> Event | None:
+        """The event that the code of an attr's config counts, if it counts any."""
+        for fixed in self.fixed_counters:
+            if fixed.config == code:
+                return self.events.find(fixed.event)
+        event = self.events.by_code(code)
+        return event if event is None or self.config_of(event) == code else None
+
+    def cannot_know(self, code: int) -> str | None:
+        """What the vendor means by a code that cannot be counted here; None if it can, or if nobody knows the code.
+
+        An event with a threshold, edge or inversion is another one, which is known only if it has a row of its own.
+        """
+        if self.counted_by(code) is not None:
+            return None
+        event = self.events.by_code(code)
+        if event is not None:
+            return f"{event.name} under this code (its config is {self.config_of(event):#06x})"
+        further = sum(bits.mask for bits in self.format if bits.role is Role.BY_EVENT)
+        plain = self.events.by_code(code & ~further)
+        name = self.not_modelled.get(code) or self.not_modelled.get(code & ~further)
+        return name or (f"{plain.name} as {code:#x}" if plain is not None else None)
 
     def _refuse_variant(self, config: int) -> None:
         """UnknownEvent if `config` has a field that only some events are modelled with."""

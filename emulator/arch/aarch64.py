@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from emulator._native import Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
@@ -90,6 +91,7 @@ class AArch64:
     open_flags = OpenFlags(directory=0o40000, nofollow=0o100000, direct=0o200000, largefile=0o400000)
     register_names = (*map(_general, range(31)), "sp", "pc", "pstate", "tpidr_el0", "fpcr", "fpsr")
     perf_registers = tuple(range(33))  # uapi/asm/perf_regs.h: X0..X29, LR, SP, PC
+    perf_constants: Mapping[int, int] = MappingProxyType({})
     dwarf_registers = tuple(range(33))  # AADWARF64: X0..X30, SP, PC
     pc = PC
     sp = SP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,6 +95,7 @@ class Architecture(Protocol):
     open_flags: OpenFlags
     register_names: tuple[str, ...]  # by native number
     perf_registers: tuple[int, ...]  # native numbers in the order of enum perf_event_*_regs
+    perf_constants: Mapping[int, int]  # of those: index -> value, where it is always the same in user mode
     dwarf_registers: tuple[int, ...]  # native numbers in the order of the psABI's DWARF numbers
     pc: int
     sp: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from emulator._native import Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
@@ -69,6 +70,7 @@ class X86_64:
     perf_registers = (  # uapi/asm/perf_regs.h: AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8..R15
         RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, RFLAGS, *([NO_REGISTER] * 6), *range(R8, R15 + 1),
     )  # fmt: skip
+    perf_constants: Mapping[int, int] = MappingProxyType({10: USER_CS, 11: USER_SS})
     dwarf_registers = (RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(R8, R15 + 1), RIP)  # System V psABI, figure 3.36
     pc = RIP
     sp = RSP

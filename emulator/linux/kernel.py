@@ -214,11 +214,10 @@ class Kernel:
     # ---- exits of a CPU
 
     def work(self, task: Task, cycles: int) -> None:
-        """The kernel works for a task: time goes by, and no PMU counts. What the CPU has begun is completed before."""
+        """The kernel works for a task: time goes by, and PMUs count nothing but the kernel's cycles."""
         if self._takes_time:
-            task.cpu.core.elapse(cycles)
             task.system_cycles += cycles
-            task.cpu.system_cycles += cycles
+            task.cpu.work(cycles)
 
     def handle_syscall(self, cpu: Cpu) -> None:
         task = self.scheduler.queues[cpu.number].current

@@ -85,6 +85,8 @@ class Core final : public Totals {
     uint64_t cycles() const;
     // The kernel works for so long.
     void elapse(uint64_t cycles);
+    // The kernel works for so long: as `elapse`, and fires KERNEL_CYCLES. Has that made an armed counter wrap?
+    bool work(uint64_t cycles);
     // The kernel has just written a whole page of the space in which this core executes.
     void place_page(uint64_t address);
     // How many instructions had retired at the last poll. The one call that other threads may make during `run`.

@@ -445,6 +445,15 @@ void Core::elapse(uint64_t cycles) {
     model_->kernel_cycles += cycles;
 }
 
+bool Core::work(uint64_t cycles) {
+    elapse(cycles);
+    fire(Probe::KERNEL_CYCLES, cycles);
+    bool wrapped = false;
+    for (auto& bank : banks_)
+        if (bank->armed_probes() & bit(Probe::KERNEL_CYCLES)) wrapped |= bank->take_interrupt();
+    return wrapped;
+}
+
 void Core::place_page(uint64_t address) {
     if (model_) model_->memory.place_page(address, model_->pipeline->cycle());
 }

@@ -101,10 +101,11 @@ void CounterBank::sync_armed() {
 std::vector<CounterBank::Armed> CounterBank::armed() {
     std::vector<Armed> result;
     for (unsigned i = 0; i < counters_.size(); i++) {
-        if (!(armed_ >> i & 1) || !counters_[i].probes) continue;
+        ProbeMask probes = counters_[i].probes & ~bit(Probe::KERNEL_CYCLES);  // fires while the core does not run
+        if (!(armed_ >> i & 1) || !probes) continue;
         sync(i);
         uint64_t to_the_limit = counters_[i].limit - counters_[i].value;
-        result.push_back({counters_[i].probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
+        result.push_back({probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
     }
     return result;
 }

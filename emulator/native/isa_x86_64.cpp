@@ -27,6 +27,8 @@ constexpr ProbeMask READ_MODIFY_WRITE = mask(Probe::LOAD, Probe::STORE);
 constexpr unsigned NO_ACCESS[] = {X86_INS_LEA,        X86_INS_NOP,        X86_INS_PREFETCH,   X86_INS_PREFETCHNTA,
                                   X86_INS_PREFETCHT0, X86_INS_PREFETCHT1, X86_INS_PREFETCHT2, X86_INS_PREFETCHW,
                                   X86_INS_CLFLUSH,    X86_INS_CLFLUSHOPT, X86_INS_CLWB};
+constexpr unsigned PREFETCHES[] = {X86_INS_PREFETCH,   X86_INS_PREFETCHNTA, X86_INS_PREFETCHT0,
+                                   X86_INS_PREFETCHT1, X86_INS_PREFETCHT2,  X86_INS_PREFETCHW};
 constexpr unsigned LOADS[] = {
     X86_INS_RET,   X86_INS_LEAVE, X86_INS_POPFQ,  X86_INS_POPF,   X86_INS_XLATB,   X86_INS_FLD,       X86_INS_FILD,
     X86_INS_FBLD,  X86_INS_FLDCW, X86_INS_FLDENV, X86_INS_FRSTOR, X86_INS_FXRSTOR, X86_INS_FXRSTOR64, X86_INS_LDMXCSR,
@@ -286,6 +288,7 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
 
     Op op{.probes = RETIRED | branch_probes(*insn), .length = static_cast<uint8_t>(insn->size)};
     op.conditional = op.probes & bit(Probe::BR_COND);
+    if (among(PREFETCHES, insn->id)) op.probes |= bit(Probe::SOFTWARE_PREFETCH);
     for (const TrapRow& row : TRAPS)
         if (row.id == insn->id) op.trap = row.trap;
     if (among(PRIVILEGED, insn->id)) op.trap = Trap::PRIVILEGED;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from emulator.linux.errors import EACCES, EINVAL, EOVERFLOW, LinuxError
@@ -56,15 +56,15 @@ RULES = (  # kernel/events/core.c, perf_copy_attr
 )
 
 
-def check_attr(attr: PerfEventAttr, settings: Settings, perf_registers: tuple[int, ...]) -> None:
+def check_attr(attr: PerfEventAttr, settings: Settings, sampled_registers: Iterable[int]) -> None:
     """Raise EINVAL for what no event can have; fill in sample_max_stack as Linux does.
 
-    `perf_registers` are the registers that samples may have, by bit of sample_regs_user; -1 stands where there is none.
+    `sampled_registers` are the bits of sample_regs_user that there are.
     """
     for rule in RULES:
         if rule.broken(attr):
             raise LinuxError(EINVAL, f"perf_event_attr: {rule.why}")
-    present = sum(1 << bit for bit, native in enumerate(perf_registers) if native >= 0)
+    present = sum(1 << bit for bit in sampled_registers)
     for bit, mask in ((SampleType.REGS_USER, attr.sample_regs_user), (SampleType.REGS_INTR, attr.sample_regs_intr)):
         if attr.sample_type & bit and (not mask or mask & ~present):
             raise LinuxError(EINVAL, f"perf_event_attr: sampled registers {mask:#x} must be some of {present:#x}")

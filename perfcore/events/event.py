@@ -104,12 +104,14 @@ class PerfEvent:
         owner: Task | None = None,
         group_leader: PerfEvent | None = None,
         parent: PerfEvent | None = None,
+        of_task: bool = True,
     ) -> None:
         self.id = id
         self.attr = attr
         self.kernel = kernel
         self.settings = settings
         self.cpu = cpu  # the only CPU where it counts, -1 for all
+        self.of_task = of_task  # rather than of all that a CPU does
         self.owner = owner  # who opened it; None is the tool
         self.parent = parent  # of an inherited event: the one that was opened
         self.group_leader: PerfEvent = group_leader or self

@@ -19,6 +19,7 @@ class HardwareState:
         "interrupts_seq",
         "last_period",
         "longest_period",
+        "missed",
         "period_left",
         "pmu",
         "prev_count",
@@ -35,6 +36,7 @@ class HardwareState:
         self.sample_period = sample_period
         self.last_period = sample_period  # of the period that is running: PERF_SAMPLE_PERIOD
         self.period_left = sample_period  # events until the next overflow
+        self.missed = 0  # periods that ended together with the last one, each without an overflow of its own
         self.pmu: Pmu  # that has the counter
         self.counter_mask = 0  # the counter's bits
         self.longest_period = 0  # that can be programmed at once

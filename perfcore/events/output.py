@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from emulator.arch.architecture import Architecture
 from emulator.cpu import Cpu
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
 from perfcore.abi.read_format import ReadValues
-from perfcore.abi.records import Lost, Read, Record, Throttle, Unthrottle
+from perfcore.abi.records import Lost, LostSamples, Read, Record, Throttle, Unthrottle
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
 from perfcore.events.kernel import Linux
 
@@ -94,6 +95,19 @@ def _prepare_idle(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
+def _prepare_kernel(event: SampledEvent, kernel: Linux, user_misc: int) -> Prepare:
+    """For counters that count the kernel, too: it has no addresses here. The user's registers and stack are there."""
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        if cpu.in_kernel:
+            sample.misc = Misc.KERNEL
+            sample.ip = 0
+        else:
+            sample.misc = user_misc
+
+    return prepare
+
+
 def _prepare_read(event: SampledEvent, kernel: Linux) -> Prepare:
     def prepare(sample: Sample, cpu: Cpu) -> None:
         sample.read = event.read_group()
@@ -115,34 +129,43 @@ def _prepare_callchain(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
-def sampled_registers(kernel: Linux, mask: int) -> list[int]:
-    """Native numbers of the registers that `mask` asks for, lowest bit first; -1 for one that reads as zero."""
-    registers = kernel.architecture.perf_registers
-    return [native for bit, native in enumerate(registers) if mask >> bit & 1]
+def sampled_registers(architecture: Architecture) -> dict[int, tuple[int, int]]:
+    """Bit of sample_regs_user -> the register's native number, or -1 and what it always is."""
+    constants = architecture.perf_constants
+    return {
+        bit: (native, constants.get(bit, 0))
+        for bit, native in enumerate(architecture.perf_registers)
+        if native >= 0 or bit in constants
+    }
 
 
-def _read_registers(cpu: Cpu, numbers: list[int]) -> list[int]:
+def _wanted_registers(kernel: Linux, mask: int) -> list[tuple[int, int]]:
+    """Lowest bit first."""
+    return [register for bit, register in sampled_registers(kernel.architecture).items() if mask >> bit & 1]
+
+
+def _read_registers(cpu: Cpu, wanted: list[tuple[int, int]]) -> list[int]:
     values = cpu.core.registers()
-    return [values[number] if number >= 0 else 0 for number in numbers]
+    return [values[number] if number >= 0 else constant for number, constant in wanted]
 
 
 def _prepare_user_regs(event: SampledEvent, kernel: Linux) -> Prepare:
-    numbers = sampled_registers(kernel, event.attr.sample_regs_user)
+    wanted = _wanted_registers(kernel, event.attr.sample_regs_user)
 
     def prepare(sample: Sample, cpu: Cpu) -> None:
         sample.user_regs_abi = SampleRegsAbi.ABI_64
-        sample.user_regs = _read_registers(cpu, numbers)
+        sample.user_regs = _read_registers(cpu, wanted)
 
     return prepare
 
 
 def _prepare_intr_regs(event: SampledEvent, kernel: Linux) -> Prepare:
     """The interrupted registers: the user's, since nothing else runs."""
-    numbers = sampled_registers(kernel, event.attr.sample_regs_intr)
+    wanted = _wanted_registers(kernel, event.attr.sample_regs_intr)
 
     def prepare(sample: Sample, cpu: Cpu) -> None:
         sample.intr_regs_abi = SampleRegsAbi.ABI_64
-        sample.intr_regs = _read_registers(cpu, numbers)
+        sample.intr_regs = _read_registers(cpu, wanted)
 
     return prepare
 
@@ -210,6 +233,8 @@ class EventOutput:
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
         if wanted & SampleType.IP:
             prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
+        if hardware and not attr.exclude_kernel:
+            prepares.append(_prepare_kernel(event, kernel, sample.misc))
         if not hardware and event.cpu != -1:
             prepares.append(_prepare_idle(event, kernel))
         self._sample = sample
@@ -240,6 +265,10 @@ class EventOutput:
 
     def lost_record(self, lost: int) -> bytes:
         return self.record(Lost(self._event.id, lost))
+
+    def lost_samples_record(self, lost: int, cpu: Cpu) -> bytes:
+        """PERF_RECORD_LOST_SAMPLES: periods that ended without a sample, as a PMU tells that drops some."""
+        return self.record(LostSamples(lost), cpu=cpu)
 
     def throttle_record(self, throttled: bool) -> bytes:
         event = self._event

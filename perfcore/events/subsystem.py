@@ -17,7 +17,7 @@ from perfcore.events.checks import check_attr, check_callchain, check_cpu_permis
 from perfcore.events.context import CpuContext, PerfEventContext
 from perfcore.events.event import EventState, PerfEvent, PmuDriver
 from perfcore.events.kernel import Linux
-from perfcore.events.output import EventOutput
+from perfcore.events.output import EventOutput, sampled_registers
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
@@ -66,7 +66,7 @@ class PerfEvents:
 
     def check(self, attr: PerfEventAttr, flags: int, owner: Task | None) -> None:
         """What Linux checks before it looks at descriptors and tasks."""
-        check_attr(attr, self.settings, self.kernel.architecture.perf_registers)
+        check_attr(attr, self.settings, sampled_registers(self.kernel.architecture))
         if owner is not None:
             check_permission(attr, self.settings)
         check_rate(attr, self.settings)
@@ -84,7 +84,7 @@ class PerfEvents:
             raise LinuxError(EINVAL, "inherit must be as the group leader's")
         if cpu not in self._cpus and (task is None or cpu != -1):
             raise LinuxError(EINVAL, f"cpu {cpu}: there are {sorted(self._cpus)}, or -1 with a task")
-        event = self._allocate(attr, cpu, owner, group)
+        event = self._allocate(attr, cpu, owner, group, of_task=task is not None)
         if owner is not None and task is None:
             check_cpu_permission(self.settings)
         if task is not None and task.exit_code is not None:
@@ -107,6 +107,7 @@ class PerfEvents:
         owner: Task | None,
         group: PerfEvent | None,
         parent: PerfEvent | None = None,
+        of_task: bool = True,
     ) -> PerfEvent:
         """perf_event_alloc: the event, and the driver that takes it."""
         if attr.use_clockid:
@@ -122,7 +123,15 @@ class PerfEvents:
         if not attr.sample_type & SampleType.BRANCH_STACK:
             attr.branch_sample_type = 0
         event = PerfEvent(
-            self._next_id, attr, self.kernel, self.settings, cpu=cpu, owner=owner, group_leader=group, parent=parent
+            self._next_id,
+            attr,
+            self.kernel,
+            self.settings,
+            cpu=cpu,
+            owner=owner,
+            group_leader=group,
+            parent=parent,
+            of_task=of_task,
         )
         event.driver = self._driver_of(event)
         check_callchain(attr, self.settings)

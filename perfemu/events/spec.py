@@ -76,6 +76,7 @@ class EventSpec:
     unit: str = ""  # "msec" for clocks
     scale: float = 1.0
     label: str | None = None  # of pmu/name=/
+    known_in_kernel: bool = False  # hardware: whether this machine knows how often it happens there
 
     @property
     def is_hardware(self) -> bool:
@@ -86,12 +87,14 @@ class EventSpec:
     def user_only(self) -> bool:
         """Whether it opens with exclude_kernel although nobody asked, as perf retries for an unprivileged user."""
         modifiers = self.modifiers
-        return self.is_hardware and not modifiers.exclude_user and not modifiers.exclude_kernel
+        if not self.is_hardware or modifiers.exclude_user or modifiers.exclude_kernel:
+            return False
+        return not (self.known_in_kernel and "k" in modifiers.text)
 
     @property
-    def counts_no_user_mode(self) -> bool:
-        """A hardware event for the kernel or hypervisor alone: nothing here executes that."""
-        return self.is_hardware and self.modifiers.exclude_user
+    def counts_nothing(self) -> bool:
+        """A hardware event for the hypervisor alone: there is none."""
+        return self.is_hardware and self.modifiers.exclude_user and self.modifiers.exclude_kernel
 
     @property
     def name(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pmu.arm.event_rows import TOP_DOWN_ALIASES, core_rows
+from pmu.arm.event_rows import ROWS, TOP_DOWN_ALIASES, core_rows
+from pmu.arm.not_modelled import COMMON, is_common
 from pmu.event import EventList
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
 
@@ -48,10 +49,12 @@ def core_pmu(
     cache_events: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
     *,
     third_level: bool = True,
+    not_modelled: Mapping[int, str] = MappingProxyType({}),
 ) -> PmuModel:
     """The PMU of `part`, which has the named `events`.
 
     `cache_events` is what Linux knows of this part besides the above. `third_level`: whether its last cache is an L3.
+    `not_modelled`: events of the part's own without a row.
     """
     return pmu_v3(
         name,
@@ -59,6 +62,7 @@ def core_pmu(
         GENERIC_EVENTS,
         GENERIC_CACHE_EVENTS | dict(cache_events),
         TOP_DOWN_ALIASES,
+        not_modelled,
     )
 
 
@@ -68,11 +72,13 @@ def pmu_v3(
     generic_events: Mapping[str, str],
     generic_cache_events: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
     further_aliases: Mapping[str, str] = MappingProxyType({}),
+    not_modelled: Mapping[int, str] = MappingProxyType({}),
 ) -> PmuModel:
     """PMUv3 for Armv8.1 as every model here has it: six counters of 32 bits, and cycles.
 
     sysfs names, as arm_pmuv3.c gives them, the common events that PMCEID0/1 announce, in lower case.
     """
+    lacking = {row.code: row.name for row in ROWS.values() if is_common(row.code) and events.by_code(row.code) is None}
     announced = [row.name for row in events if row.listed and (row.code < 0x40 or 0x4000 <= row.code < 0x4040)]
     return PmuModel(
         name=name,
@@ -90,4 +96,5 @@ def pmu_v3(
         generic_events=generic_events,
         generic_cache_events=generic_cache_events,
         sysfs_aliases={event.lower(): event for event in announced} | dict(further_aliases),
+        not_modelled={**COMMON, **lacking, **not_modelled},
     )

@@ -67,6 +67,11 @@ def counts_kernel(filters: int) -> bool:
     return bool(filters & _NOT_EL1) == bool(filters & _NSK)
 
 
+def _let_through(filters: int, user: int, kernel: int) -> int:
+    """The probes that are counted with these filters, of an event's in user mode and in the kernel."""
+    return (user if counts_user(filters) else 0) | (kernel if counts_kernel(filters) else 0)
+
+
 class PmuV3(RegisterDevice):
     """A PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
@@ -90,10 +95,10 @@ class PmuV3(RegisterDevice):
         self._index = [CYCLE_COUNTER if bit >= n else bit for bit in range(32)]
         self._index[CYCLE_COUNTER] = n
         cycles = model.events.by_code(0x0011)
-        self._cycles = 0 if cycles is None else cycles.probe_mask
+        self._cycles = (0, 0) if cycles is None else (cycles.probe_mask, cycles.kernel_mask)
         self._probes = [0] * 32  # what a counter is connected to while it is active
-        self._probes[CYCLE_COUNTER] = self._cycles
-        self._events = {event.code: (event.probe_mask, event.in_kernel) for event in model.events}
+        self._probes[CYCLE_COUNTER] = _let_through(0, *self._cycles)
+        self._events = {event.code: (event.probe_mask, event.kernel_mask) for event in model.events}
         for counter in range(n):
             self._connect_type(counter, 0)
             bank.set_width(counter, 32)
@@ -213,7 +218,7 @@ class PmuV3(RegisterDevice):
         self._bank.write(self.counters, value & PMCCNTR_EL0.declared)
 
     def _filter_cycles(self) -> None:
-        self._probes[CYCLE_COUNTER] = self._cycles if counts_user(self.storage["PMCCFILTR_EL0"]) else 0
+        self._probes[CYCLE_COUNTER] = _let_through(self.storage["PMCCFILTR_EL0"], *self._cycles)
         self._connect(CYCLE_BIT)
 
     # the event counters
@@ -233,8 +238,7 @@ class PmuV3(RegisterDevice):
     def _connect_type(self, counter: int, value: int) -> None:
         """Set what a counter counts, and where."""
         self._types[counter] = value
-        probes, in_kernel = self._events.get(value & _EVENT, (0, False))
-        self._probes[counter] = probes if (counts_kernel if in_kernel else counts_user)(value) else 0
+        self._probes[counter] = _let_through(value, *self._events.get(value & _EVENT, (0, 0)))
         self._set_chained(counter, bool(counter & 1) and value & _EVENT == CHAIN)
         self._connect((1 << counter) | (1 << counter + 1) & self._chained)
 

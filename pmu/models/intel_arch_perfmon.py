@@ -8,7 +8,8 @@ from __future__ import annotations
 from pmu.event import EventList
 from pmu.model import PmuModel
 from pmu.x86.core_pmu import CLOCK_AND_RETIRED, FIXED_COUNTERS, FORMAT, RETIRED_ALIASES, RETIRED_CACHE_EVENTS
-from pmu.x86.event_rows import FIXED, RETIRED
+from pmu.x86.event_rows import FIXED, RETIRED, SKYLAKE
+from pmu.x86.not_modelled import NOT_MODELLED
 
 MODEL = PmuModel(
     name="intel_arch_perfmon",
@@ -26,4 +27,5 @@ MODEL = PmuModel(
     generic_events=CLOCK_AND_RETIRED,
     generic_cache_events=RETIRED_CACHE_EVENTS,
     sysfs_aliases=RETIRED_ALIASES,
+    not_modelled=NOT_MODELLED | {event.code: event.name for event in SKYLAKE if event not in (*FIXED, *RETIRED)},
 )

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from pmu.event import EventList
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
 from pmu.x86.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
+from pmu.x86.not_modelled import NOT_MODELLED
 
 FIXED_COUNTERS = (
     FixedCounter("INST_RETIRED.ANY", 0x00C0, 48),
@@ -27,6 +28,7 @@ CLOCK_AND_RETIRED = {  # arch/x86/events/intel/core.c: intel_perfmon_event_map
     "PERF_COUNT_HW_CPU_CYCLES": "CPU_CLK_UNHALTED.THREAD_P",
     "PERF_COUNT_HW_INSTRUCTIONS": "INST_RETIRED.ANY_P",
     "PERF_COUNT_HW_BRANCH_INSTRUCTIONS": "BR_INST_RETIRED.ALL_BRANCHES",
+    "PERF_COUNT_HW_BUS_CYCLES": "CPU_CLK_UNHALTED.REF_XCLK",
     "PERF_COUNT_HW_REF_CPU_CYCLES": "CPU_CLK_UNHALTED.REF_TSC",
 }
 RETIRED_CACHE_EVENTS = {  # skl_hw_cache_event_ids: what needs no cache, TLB or predictor
@@ -40,6 +42,7 @@ RETIRED_ALIASES = {
     "cpu-cycles": "CPU_CLK_UNHALTED.THREAD_P",
     "instructions": "INST_RETIRED.ANY_P",
     "branch-instructions": "BR_INST_RETIRED.ALL_BRANCHES",
+    "bus-cycles": "CPU_CLK_UNHALTED.REF_XCLK",
     "ref-cycles": "CPU_CLK_UNHALTED.REF_TSC",
 }
 _MODELLED = {
@@ -84,4 +87,5 @@ def core_pmu(name: str, counters: int, generic_events: Mapping[str, str] = Mappi
         generic_events=CLOCK_AND_RETIRED | _MODELLED | dict(generic_events),
         generic_cache_events=RETIRED_CACHE_EVENTS | _MODELLED_CACHE_EVENTS,
         sysfs_aliases=RETIRED_ALIASES | _MODELLED_ALIASES | TOP_DOWN_ALIASES,
+        not_modelled=NOT_MODELLED,
     )

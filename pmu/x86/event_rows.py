@@ -31,15 +31,20 @@ _LL_ACCESS = (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE
 _LL_REFILL = (Probe.LL_REFILL_FETCH, Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE)
 _L1D_REFILL = (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE)
 
+IN_KERNEL = (Probe.KERNEL_CYCLES,)
+_LOADS = (Probe.LOAD, Probe.SOFTWARE_PREFETCH)
+
 FIXED = [  # the list gives them event 0x00
     Event(0x0100, "INST_RETIRED.ANY", (Probe.INST_RETIRED,)),
-    Event(0x0200, "CPU_CLK_UNHALTED.THREAD", (Probe.CYCLES,), note=OWN_CYCLES),
+    Event(0x0200, "CPU_CLK_UNHALTED.THREAD", (Probe.CYCLES,), note=OWN_CYCLES, kernel=IN_KERNEL),
     Event(0x0300, "CPU_CLK_UNHALTED.REF_TSC", (Probe.CYCLES,), _APPROXIMATE,
-          "the time stamp counter runs at the core's frequency, so the same as cycles"),
+          "the time stamp counter runs at the core's frequency, so the same as cycles", kernel=IN_KERNEL),
 ]  # fmt: skip
 
 RETIRED = [
-    Event(0x003C, "CPU_CLK_UNHALTED.THREAD_P", (Probe.CYCLES,), note=OWN_CYCLES),
+    Event(0x013C, "CPU_CLK_UNHALTED.REF_XCLK", (Probe.CYCLES,), _APPROXIMATE,
+          "the crystal clock runs at the core's frequency, so the same as cycles", kernel=IN_KERNEL),
+    Event(0x003C, "CPU_CLK_UNHALTED.THREAD_P", (Probe.CYCLES,), note=OWN_CYCLES, kernel=IN_KERNEL),
     Event(0x00C0, "INST_RETIRED.ANY_P", (Probe.INST_RETIRED,), note="REP string instructions retire once"),
     Event(0x00C4, "BR_INST_RETIRED.ALL_BRANCHES", (Probe.BR_RETIRED,)),
     Event(0x01C4, "BR_INST_RETIRED.CONDITIONAL", (Probe.BR_COND,)),
@@ -50,9 +55,9 @@ RETIRED = [
     Event(0x40C4, "BR_INST_RETIRED.FAR_BRANCH", (Probe.EXC_SVC,), _APPROXIMATE,
           "SYSCALL only: interrupts, faults and returns from the kernel are not counted"),
     Event(0x21D0, "MEM_INST_RETIRED.LOCK_LOADS", (Probe.LOCKED,)),
-    Event(0x81D0, "MEM_INST_RETIRED.ALL_LOADS", (Probe.LOAD,), _APPROXIMATE, BY_ITERATION),
+    Event(0x81D0, "MEM_INST_RETIRED.ALL_LOADS", _LOADS, _APPROXIMATE, f"with software prefetches; {BY_ITERATION}"),
     Event(0x82D0, "MEM_INST_RETIRED.ALL_STORES", (Probe.STORE,), _APPROXIMATE, BY_ITERATION),
-    Event(0x83D0, "MEM_INST_RETIRED.ANY", (Probe.LOAD, Probe.STORE), _APPROXIMATE,
+    Event(0x83D0, "MEM_INST_RETIRED.ANY", (*_LOADS, Probe.STORE), _APPROXIMATE,
           f"{BY_ITERATION}; a read-modify-write counts twice"),
 ]  # fmt: skip
 

@@ -71,10 +71,10 @@ class Perfmon(RegisterDevice):
         for counter, width in enumerate(self._widths):
             bank.set_width(counter, width)
         fixed_events = [model.events.find(fixed.event) for fixed in model.fixed_counters]
-        self._fixed_probes = [event.probe_mask for event in fixed_events]
+        self._fixed_probes = [(event.probe_mask, event.kernel_mask) for event in fixed_events]
         only_fixed = {event.code for event in fixed_events}
         self._events = {
-            event.code: (event.probe_mask, event.in_kernel) for event in model.events if event.code not in only_fixed
+            event.code: (event.probe_mask, event.kernel_mask) for event in model.events if event.code not in only_fixed
         }
         self._selects = [0] * n  # IA32_PERFEVTSELx
         self._probes = [0] * len(self._widths)  # what a counter is connected to, once the global control lets it
@@ -182,9 +182,9 @@ class Perfmon(RegisterDevice):
     def _write_select(self, value: int, counter: int) -> None:
         self._check(IA32_PERFEVTSELx, counter)
         self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
-        probes, in_kernel = self._events.get(value & _CODE, (0, False))
-        counts = value & _EN and value & (_OS if in_kernel else _USR)
-        self._set_probes(counter, probes if counts else 0, interrupts=value & (_INT | _EN) == _INT | _EN)
+        user, kernel = self._events.get(value & _CODE, (0, 0))
+        probes = (user if value & _USR else 0) | (kernel if value & _OS else 0)
+        self._set_probes(counter, probes if value & _EN else 0, interrupts=value & (_INT | _EN) == _INT | _EN)
 
     def _read_counter(self, counter: int) -> int:
         if not 0 <= counter < self.counters:
@@ -226,12 +226,11 @@ class Perfmon(RegisterDevice):
 
     def _control_fixed(self) -> None:
         control = self.storage["IA32_FIXED_CTR_CTRL"]
-        for index, probes in enumerate(self._fixed_probes):
+        for index, (user, kernel) in enumerate(self._fixed_probes):
             bits = control >> 4 * index
             enabled = bits & (_FIXED_OS | _FIXED_USER)
-            self._set_probes(
-                self.counters + index, probes if bits & _FIXED_USER else 0, bool(enabled and bits & _FIXED_PMI)
-            )
+            probes = (user if bits & _FIXED_USER else 0) | (kernel if bits & _FIXED_OS else 0)
+            self._set_probes(self.counters + index, probes, bool(enabled and bits & _FIXED_PMI))
 
     # status
 

@@ -66,7 +66,8 @@ COMMANDS: dict[str, list[Fields]] = {
     ],
     "stat -e instructions:u": [stat(HARDWARE, 1)],
     "stat -e cycles:uk": [STAT | USER],
-    "stat -e cycles:k": [],  # nothing here executes the kernel: <not supported>
+    "stat -e cycles:k": [stat(HARDWARE, 0, exclude_kernel=0, exclude_user=1, exclude_hv=1)],  # and is not supported
+    "stat -e cycles:h": [],
     "stat -e cycles:G": [STAT | USER | {"exclude_guest": 0, "exclude_host": 1}],
     "stat -e cycles:upp": [STAT | USER | {"precise_ip": 2}],
     "stat -e cycles:D": [STAT | USER | {"pinned": 1}],

@@ -103,6 +103,18 @@ def test_the_hosts_perf_reads_what_it_records(debian: Debian, tmp_path: Path) ->
     assert any("quicksort" in line for line in reports[0])
 
 
+def test_it_samples_registers_and_stacks_to_unwind_by(debian: Debian, tmp_path: Path) -> None:
+    """perf asks for all registers that its ISA's kernel samples: on x86-64 CS and SS, too."""
+    program = str(DIRECTORY / "sort" / f"{debian.isa}.elf")
+    options = ("--call-graph", "dwarf,512", "-e", "instructions:u", "-c", str(PERIOD), "-o", "theirs")
+    debian.perfemu("run", "--", "perf", "record", *options, program, says="perf record: Captured and")
+    samples = RealPerf(tmp_path).run("script", "-F", "ip,sym,uregs", "-i", tmp_path / "theirs")
+    assert samples.count("ABI:2") > 100
+    if debian.isa == "x86_64":  # Debian's perf unwinds what runs on its own ISA
+        assert samples.count(" CS:0x33") == samples.count(" SS:0x2b") == samples.count("ABI:2")
+        assert samples.count("quicksort") > 3
+
+
 def test_the_hosts_perf_prints_tracepoints_that_it_records(debian: Debian, tmp_path: Path) -> None:
     """It takes their formats from our tracefs."""
     events = ("-e", "sched:sched_process_exec", "-e", "syscalls:sys_enter_write")

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import perfemu
 import require
 from emulator import _native
 from emulator.probes import Probe
+from end_to_end.random_guests import write_program
 
 CLASSES = {
     0: "NEITHER",
@@ -51,3 +53,13 @@ def _assemble(isa: str, forms: list[str], directory: Path) -> bytes:
     subprocess.run([assembler, "-o", module, source], check=True)
     subprocess.run([f"{prefix}-objcopy", "-O", "binary", "-j", ".text", module, code], check=True)
     return code.read_bytes()
+
+
+def test_software_prefetches_are_load_instructions_to_intels_counters(tmp_path: Path) -> None:
+    """Of MEM_INST_RETIRED.ALL_LOADS Intel's list says so; they load nothing. ALL_STORES has none of them."""
+    code = "0f180c24 0f0d0c24 488b0424"  # prefetcht0 (%rsp); prefetchw (%rsp); mov (%rsp), %rax
+    leave = "b83c000000 31ff 0f05"  # mov $60, %eax; xor %edi, %edi; syscall
+    write_program(tmp_path / "prefetches", "x86_64", bytes.fromhex(code + leave))
+    events = [f"mem_inst_retired.{name}" for name in ("all_loads", "all_stores", "any")]
+    result = perfemu.stat([tmp_path / "prefetches"], events, core="ideal")
+    assert [result[name] for name in events] == [3, 0, 3]

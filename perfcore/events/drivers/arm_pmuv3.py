@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from emulator.cpu import Cpu
-from emulator.linux.errors import EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.arm.registers import (
@@ -37,6 +37,7 @@ _HALT = 0
 _COUNTER_BITS = 32
 _CYCLES_BIAS = _ALL_COUNTERS << _COUNTER_BITS  # lets the 64-bit cycle counter overflow after 32 bits
 
+_CPU_CYCLES = 0x0011
 _CONFIG1_LONG = 1 << 0  # a 64-bit count is wanted: all of ours are, by software
 _CONFIG1_RDPMC = 1 << 1  # user space wants to read the counter
 
@@ -65,6 +66,7 @@ class ArmPmuV3(HardwareDriver):
     def configuration(self, event: PerfEvent, code: int) -> int:
         """The PMEVTYPER value. armv8pmu_set_event_filter."""
         attr = event.attr
+        self._check_user_access(event, code)
         if attr.exclude_idle:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: exclude_idle is not possible")
         filters = 0
@@ -75,6 +77,16 @@ class ArmPmuV3(HardwareDriver):
         if not attr.exclude_hv and not attr.exclude_host:
             filters |= _HYPERVISOR_TOO
         return code | filters
+
+    def _check_user_access(self, event: PerfEvent, code: int) -> None:
+        """__armv8_pmuv3_map_event: what user space reads is one counter, of a task."""
+        config1 = event.attr.config1
+        if not config1 & _CONFIG1_RDPMC:
+            return
+        if not event.of_task:
+            raise LinuxError(EINVAL, f"{self.name}: config1 {config1:#x}: user access is for events of a task")
+        if config1 & _CONFIG1_LONG and code != _CPU_CYCLES:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: config1 {config1:#x}: 64-bit user access is for cycles only")
 
     def selected_code(self, event: PerfEvent) -> int:
         return event.hw.config & _EVENT

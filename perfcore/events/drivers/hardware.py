@@ -12,6 +12,7 @@ from functools import partial
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
+from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SampleType
 from perfcore.events.event import PerfEvent
 from perfcore.events.user_page import set_counter_access
@@ -22,6 +23,7 @@ from pmu.model import GENERIC_HARDWARE_EVENTS
 assert len(GENERIC_HARDWARE_EVENTS) == len(HardwareId)
 
 _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
+_OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
 
 
 class CpuCounters:
@@ -122,7 +124,9 @@ class HardwareDriver(ABC):
             raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: branch records are not modelled")
-        event.hw.config = self.configuration(event, self._code(attr.type, attr.config))
+        code = self._code(attr.type, attr.config)
+        self._refuse_unknown(attr, code)
+        event.hw.config = self.configuration(event, code)
         if not event.is_sampling:
             hw = event.hw
             hw.sample_period = hw.last_period = hw.period_left = self.longest_period(event)
@@ -137,9 +141,25 @@ class HardwareDriver(ABC):
             return self._event_code(self._generic_cache_event(self._own_config(config)))
         return self.raw_code(config)
 
+    def _refuse_unknown(self, attr: PerfEventAttr, code: int) -> None:
+        """Where Linux would count what the hardware has, and we should count 0 because nothing here knows better.
+
+        Codes that are in no list count 0 on hardware, too.
+        """
+        name = self.model.cannot_know(code)
+        if name is not None:
+            raise LinuxError(ENOENT, f"{self.name}: this core cannot know {name}")
+        if not attr.exclude_user or attr.exclude_kernel or attr.exclude_host:
+            return
+        event = self.model.counted_by(code)
+        if event is None or not event.kernel_mask:
+            named = f"config {attr.config:#x}" if event is None else event.name
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: nobody here knows {named} of the kernel alone")
+
     def _own_config(self, config: int) -> int:
+        """Without the PMU that it may name. One that nobody has is as none: perf_init_event then asks all drivers."""
         pmu_type = config >> _PMU_TYPE_SHIFT
-        if pmu_type not in (0, PerfType.RAW, self.type):
+        if pmu_type in _OTHER_TYPES:
             raise LinuxError(ENOENT, f"{self.name}: config {config:#x} names PMU type {pmu_type}")
         return config & (1 << _PMU_TYPE_SHIFT) - 1
 
@@ -252,20 +272,16 @@ class HardwareDriver(ABC):
     def set_period(self, event: PerfEvent) -> bool:
         """Program the counter for what is left of the period, or for the next. True: a period is over.
 
-        armpmu_event_set_period, x86_perf_event_set_period.
+        armpmu_event_set_period, x86_perf_event_set_period; but where several are over at once, those begin the next
+        one late, while here periods end at the multiples of `sample_period`, and `hw.missed` is how many more did.
         """
         hw = event.hw
         left = hw.period_left
         period = hw.sample_period
-        over = False
-        if left <= -period:  # more than one period was missed
-            left = period
-            over = True
-        elif left <= 0:
-            left += period
-            over = True
+        over = left <= 0
         if over:
-            hw.period_left = left
+            hw.missed, beyond = divmod(-left, period)
+            left = hw.period_left = period - beyond
             hw.last_period = period
         if left > hw.longest_period:
             left = hw.longest_period
@@ -279,7 +295,12 @@ class HardwareDriver(ABC):
         """The event's counter has wrapped: count, program the next period, report."""
         self.read(event)
         ended = event.hw.last_period
-        if self.set_period(event) and event.is_sampling and event.overflow(counters.cpu, ended):
+        if not self.set_period(event) or not event.is_sampling:
+            return
+        stops = event.overflow(counters.cpu, ended)
+        if event.hw.missed:
+            event.write_record(event.output.lost_samples_record(event.hw.missed, counters.cpu))
+        if stops:
             self.stop(event, update=False)
             if event.pending_disable:
                 counters.pending.append(event)

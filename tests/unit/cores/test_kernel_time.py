@@ -1,4 +1,4 @@
-"""Kernel work costs what the core file says: on the clock and as system time, and on no hardware counter."""
+"""Kernel work costs what the core file says: on the clock, as system time, and as the kernel's cycles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 
 import perfemu
 import require
+from emulator.core_file import load_core
 from end_to_end.random_guests import write_program
 from guests import ISAS, guest
+from perfcore.abi.constants import Misc, RecordType
+from perfcore.perfdata.reader import open_perf_data
 
 
 def seconds(result: perfemu.StatResult, what: str) -> str:
@@ -18,7 +21,7 @@ def seconds(result: perfemu.StatResult, what: str) -> str:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_a_system_call_costs_its_cycles_and_hardware_counters_do_not_see_them(isa: str) -> None:
+def test_a_system_call_costs_its_cycles_and_only_cycles_of_the_kernel_see_them(isa: str) -> None:
     """loop_1k makes one system call, exit, and executes n instructions: n ns of user time on the ideal core at 1 GHz,
     and 1000 ns in the kernel."""
     program = guest("loop_1k", isa)
@@ -30,6 +33,13 @@ def test_a_system_call_costs_its_cycles_and_hardware_counters_do_not_see_them(is
         core_changes=["kernel.syscall_cycles=1000"],
     )
     assert result["cycles"] == result["instructions"] == instructions
+    kernel = perfemu.stat(
+        [program.path],
+        ["cycles:k", "cycles:uk", "cycles:u"],
+        core="ideal",
+        core_changes=["kernel.syscall_cycles=1000"],
+    )
+    assert [kernel[name] for name in ("cycles:k", "cycles:uk", "cycles:u")] == [1000, instructions + 1000, instructions]
     assert result["task-clock"] == instructions + 1000
     assert seconds(result, "user") == f"{instructions / 1e9:.9f}"
     assert seconds(result, "sys") == "0.000001000"
@@ -109,3 +119,35 @@ def test_watching_changes_nothing_where_the_kernel_takes_time(isa: str, tmp_path
     assert watched.stdout == recorded.stdout == alone.stdout
     assert watched.elapsed_ns == alone.elapsed_ns
     assert watched["cycles"] == alone.instructions
+
+
+@pytest.mark.parametrize("core", ["neoverse-n1", "zen5"])
+def test_cycles_of_the_kernel_are_the_system_time(core: str) -> None:
+    """Every switch, fault and call of the program, whatever the pipeline had begun when it entered the kernel."""
+    isa = "aarch64" if core == "neoverse-n1" else "x86_64"
+    program = [guest("compression", isa).path]
+    result = perfemu.stat(program, ["cycles:k", "cycles:u", "cycles:uk"], core=core, capture=True)
+    assert result["cycles:uk"] == result["cycles:k"] + result["cycles:u"]
+    frequency = load_core(core).frequency_hz
+    assert seconds(result, "sys") == f"{result['cycles:k'] * 10**9 // frequency / 1e9:.9f}"
+    assert "<not supported>" in str(perfemu.stat(program, ["instructions:k"], core=core, capture=True))
+    assert "<not supported>" in str(perfemu.stat(program, ["cycles:k"], core="ideal", capture=True))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_samples_of_the_kernels_cycles_and_those_that_are_lost_are_all_periods(isa: str, tmp_path: Path) -> None:
+    """loop_1k on the ideal core: n cycles of user mode and one system call of 1000, with which several periods of 300
+    end at once: a sample, which is the kernel's, and the rest in PERF_RECORD_LOST_SAMPLES."""
+    program = guest("loop_1k", isa)
+    instructions = program.counts["INST_RETIRED"]
+    profile = tmp_path / "perf.data"
+    changes = ["kernel.syscall_cycles=1000"]
+    perfemu.record([program.path], ["cycles:uk"], period=300, core="ideal", core_changes=changes, output=profile)
+    report = perfemu.report(profile)
+    in_user = instructions // 300
+    lost = (instructions + 1000) // 300 - in_user - 1
+    assert lost > 0
+    assert report.lost_samples == lost
+    with open_perf_data(str(profile)) as file:
+        modes = [record.misc & 7 for record in file.records() if record.type == RecordType.SAMPLE]
+    assert modes == [Misc.USER] * in_user + [Misc.KERNEL]

@@ -122,6 +122,7 @@ class FakeCpu:
         self.number = number
         self.core = FakeCore()
         self.handlers = []
+        self.in_kernel = False
 
     def connect_interrupt(self, source, handler):
         self.handlers.append((source, handler))
@@ -134,6 +135,7 @@ class FakeCpu:
 
 class FakeArchitecture:
     perf_registers = tuple(range(33))
+    perf_constants = {}
     sp = 31
 
 

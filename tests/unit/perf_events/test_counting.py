@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from emulator.linux.errors import EINVAL, ENOENT, LinuxError
+from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import HardwareId, PerfType, ReadFormat
@@ -58,11 +58,14 @@ def test_a_raw_event_counts_its_probe_and_an_unknown_code_counts_zero(isa):
 @pytest.mark.parametrize("isa", ISAS)
 def test_only_user_mode_executes(isa):
     machine = FakeMachine(isa)
-    no_user = machine.open(INSTRUCTIONS.copy(exclude_user=1, exclude_kernel=0))
+    with pytest.raises(LinuxError) as unknown:
+        machine.open(INSTRUCTIONS.copy(exclude_user=1, exclude_kernel=0))
+    assert unknown.value.code == EOPNOTSUPP
+    nobody = machine.open(INSTRUCTIONS.copy(exclude_user=1, exclude_kernel=1))
     both = machine.open(INSTRUCTIONS.copy(exclude_kernel=0))
     host = machine.open(INSTRUCTIONS.copy(exclude_host=1))
     machine.run(100)
-    assert (no_user.count(), both.count(), host.count()) == (0, 100, 0)
+    assert (nobody.count(), both.count(), host.count()) == (0, 100, 0)
 
 
 @pytest.mark.parametrize("isa", ISAS)

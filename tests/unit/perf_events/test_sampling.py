@@ -4,12 +4,14 @@ import struct
 
 import pytest
 
+from emulator.arch import architecture
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import HardwareId, PerfContext, PerfType, ReadFormat, RecordType, SampleType, SoftwareId
 from perfcore.abi.records import Throttle, Unthrottle, decode_record
 from perfcore.abi.sample import HEADER, decode_sample
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState
+from perfcore.events.output import sampled_registers
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.settings import Settings
 from unit.perf_events.fake_machine import CODE, FakeMachine
@@ -123,6 +125,13 @@ def test_registers_of_a_sample_come_in_the_order_of_their_bits():
     )
     machine.run(5)
     assert event.ring_buffer.drain() == struct.pack("<IHH4Q", 9, 2, 40, 2, 0x1000, 0x101D, 0x101F)
+
+
+def test_segments_are_what_they_always_are_in_user_mode():
+    """uapi/asm/perf_regs.h: CS is 10 and SS 11; DS, ES, FS and GS are refused (REG_NOSUPPORT)."""
+    registers = sampled_registers(architecture("x86_64"))
+    assert {bit: value for bit, (native, value) in registers.items() if native < 0} == {10: 0x33, 11: 0x2B}
+    assert sorted(registers) == [*range(12), *range(16, 24)]
 
 
 def test_a_group_samples_the_counts_of_all_its_members():

@@ -40,8 +40,8 @@ def test_other_events_have_no_pmceid_bit(code: int) -> None:
 
 
 def test_armv8_pmuv3_announces_its_common_events() -> None:
-    # 0x00 06-0a 0c-0e 11 13 1b 1e, and 0x21; a new row may add to them
-    first = sum(1 << n for n in (0x00, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x0E, 0x11, 0x13, 0x1B, 0x1E))
+    # 0x00 06-09 0c-0e 11 13 1b 1e, and 0x21; a new row may add to them
+    first = sum(1 << n for n in (0x00, 0x06, 0x07, 0x08, 0x09, 0x0C, 0x0D, 0x0E, 0x11, 0x13, 0x1B, 0x1E))
     low, high = ARM.events.pmceid()
     assert (low & first, high & 1 << 1) == (first, 1 << 1)
 
@@ -101,7 +101,7 @@ def test_unknown_models_are_refused_with_those_there() -> None:
 
 
 def test_what_the_ideal_core_cannot_know_is_not_there() -> None:
-    for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_MISSES", "BUS_CYCLES", "STALLED_CYCLES_FRONTEND"):
+    for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_MISSES", "STALLED_CYCLES_FRONTEND"):
         assert ARM.generic_event(f"PERF_COUNT_HW_{generic}") is None
         assert INTEL.generic_event(f"PERF_COUNT_HW_{generic}") is None
 
@@ -157,7 +157,7 @@ def test_raw_configs_name_their_event() -> None:
 def test_cpuid_leaf_0a() -> None:
     # EAX: version 4, 4 counters, 48 bits, 7 architectural events. EBX: bits of those that are not there: 2 reference
     # cycles, 3 and 4 last-level cache, 6 mispredictions. EDX: 3 fixed counters of 48 (0x30 << 5 = 0x600) bits
-    assert cpuid_leaf_0a(INTEL) == (0x0730_0404, 0b101_1100, 0, 0x603)
+    assert cpuid_leaf_0a(INTEL) == (0x0730_0404, 0b101_1000, 0, 0x603)
 
 
 def test_what_another_event_says_is_taken_away() -> None:

@@ -35,7 +35,7 @@ from unit.pmu.conftest import NewBank
 from unit.pmu.fake_bank import FakeBank
 
 MODEL = model("armv8_pmuv3")
-INST_RETIRED, BR_RETIRED, SW_INCR, CHAIN, EXC_RETURN, MEM_ACCESS = 0x08, 0x21, 0x00, 0x1E, 0x0A, 0x13
+INST_RETIRED, BR_RETIRED, SW_INCR, CHAIN, CPU_CYCLES, MEM_ACCESS = 0x08, 0x21, 0x00, 0x1E, 0x11, 0x13
 E, P, C, LC = PMCR_EL0.E.mask, PMCR_EL0.P.mask, PMCR_EL0.C.mask, PMCR_EL0.LC.mask
 CYCLES = 1 << 31
 NOT_EL0, NOT_EL1 = PMEVTYPERn_EL0.U.mask, PMEVTYPERn_EL0.P.mask
@@ -153,11 +153,11 @@ def test_retyping_a_running_counter_keeps_its_value(device: tuple[PmuV3, Fire]) 
 def test_filters(device: tuple[PmuV3, Fire], filters: int, user: bool, kernel: bool) -> None:
     pmu, fire = device
     count_with(pmu, 0, filters | INST_RETIRED)
-    count_with(pmu, 1, filters | EXC_RETURN)  # ERET retires at EL1
-    fire(Probe.INST_RETIRED, 5)
-    fire(Probe.EXC_RETURN, 3)
+    count_with(pmu, 1, filters | CPU_CYCLES)
+    fire(Probe.INST_RETIRED, 5)  # and a cycle with each
+    fire(Probe.KERNEL_CYCLES, 3)
     assert pmu.read(PMEVCNTRn_EL0, 0) == (5 if user else 0)
-    assert pmu.read(PMEVCNTRn_EL0, 1) == (3 if kernel else 0)
+    assert pmu.read(PMEVCNTRn_EL0, 1) == (5 if user else 0) + (3 if kernel else 0)
     assert pmu.read(PMEVTYPERn_EL0, 0) == filters | INST_RETIRED
 
 

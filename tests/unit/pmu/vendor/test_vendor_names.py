@@ -83,3 +83,17 @@ def test_what_the_real_part_lacks_says_so(name: str) -> None:
     assert lacking == {event.name for event in model(name).events if "no real " in event.note}
     # all of them are architectural: nothing of another part's own has crept in
     assert all(event.code < 0x40 or event.code >= 0x4000 for event in model(name).events if event.name in lacking)
+
+
+@pytest.mark.parametrize("name", models())
+def test_what_the_vendor_lists_and_no_row_counts_is_refused_by_name(name: str) -> None:
+    """A guest would read 0 for it otherwise. Arm's numbers from 0xc0 on are a part's own, so of that part only."""
+    pmu = model(name)
+    (known, *_) = KNOWN[pmu.isa]
+    own = parts().get(name, set())
+    for code, event in known:
+        if pmu.isa == "aarch64" and not (code < 0xC0 or 0x4000 <= code < 0x4040 or code in own):
+            continue
+        counted = pmu.counted_by(code)
+        assert counted is not None or pmu.cannot_know(code) is not None, f"{code:#06x} {event}"
+        assert counted is None or pmu.cannot_know(code) is None

@@ -13,5 +13,6 @@ FLAGS = ("-O1", "-static", "-pthread")
 
 def build(source: Path, isa: str, program: Path, *flags: str) -> Path:
     """Compile `source` into the file `program`."""
-    subprocess.run([require.command(*COMPILERS[isa]), *FLAGS, *flags, "-o", program, source], check=True)
+    command = require.command(*COMPILERS[isa])
+    subprocess.run([command, *FLAGS, *flags, "-o", program, source, "-lm"], check=True)
     return program

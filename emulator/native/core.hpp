@@ -30,7 +30,17 @@ namespace perfemu {
 // emulator.cpu.ExitReason; the last two are for the inside.
 enum class Exit : uint8_t { SYSCALL, REGISTER, OVERFLOW, FAULT, EXCEPTION, DEADLINE, INTERRUPTED, NONE };
 // emulator.cpu.ExceptionKind
-enum class Exception : uint8_t { UNDEFINED, BREAKPOINT, DIVIDE, ALIGNMENT, PRIVILEGED, SOFTWARE_INTERRUPT, INTERNAL, X87, SIMD };
+enum class Exception : uint8_t {
+    UNDEFINED,
+    BREAKPOINT,
+    DIVIDE,
+    ALIGNMENT,
+    PRIVILEGED,
+    SOFTWARE_INTERRUPT,
+    INTERNAL,
+    X87,
+    SIMD
+};
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
 

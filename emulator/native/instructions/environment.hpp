@@ -16,8 +16,8 @@ namespace perfemu {
 // found at start-up, by writing registers and looking where their values appear (`Calibration`).
 class Environment;
 
-// A vector register or a 16-byte operand; registers lie further apart than that.
-union alignas(16) Vector {
+// A vector register or a 16-byte operand, aligned to 8 bytes; registers lie further apart than that.
+union Vector {
     uint8_t bytes[16];
     uint16_t words[8];
     uint32_t doublewords[4];

@@ -3,14 +3,19 @@
 #include <vector>
 
 #include "alignment.hpp"
+#include "reciprocals.hpp"
+#include "sse_arithmetic.hpp"
+#include "sse_comparison.hpp"
+#include "sse_conversion.hpp"
+#include "string_comparison.hpp"
 #include "translation.hpp"
 
 namespace perfemu {
 namespace {
 
 constexpr InstructionFamily (*FAMILIES[])() = {
-    translation_family,
-    alignment_family,
+    translation_family,    alignment_family,  sse_arithmetic_family,    sse_comparison_family,
+    sse_conversion_family, reciprocal_family, string_comparison_family,
 };
 
 }  // namespace

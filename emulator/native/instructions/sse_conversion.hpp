@@ -1,0 +1,10 @@
+// CVTSI2SD, CVTPS2DQ, CVTSD2SS, ROUNDPS and their kin.
+#pragma once
+
+#include "families.hpp"
+
+namespace perfemu {
+
+InstructionFamily sse_conversion_family();
+
+}  // namespace perfemu

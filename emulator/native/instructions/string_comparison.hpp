@@ -1,0 +1,10 @@
+// PCMPESTRI, PCMPESTRM, PCMPISTRI, PCMPISTRM.
+#pragma once
+
+#include "families.hpp"
+
+namespace perfemu {
+
+InstructionFamily string_comparison_family();
+
+}  // namespace perfemu

@@ -35,7 +35,7 @@ class Layout:
     mmap_bottom: int = 0x10000  # vm.mmap_min_addr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that takes longer to make, at each stat
 class Stat:
     """struct stat in Linux's own terms; each ISA lays it out its own way. Times in nanoseconds."""
 

@@ -17,7 +17,7 @@ BLOCK_BYTES = 4096  # st_blksize, and the unit in which space is given out
 SECTOR_BYTES = 512  # the unit of st_blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that takes longer to make, at each stat
 class Attributes:
     """An inode as the guest sees it. Number and device are the machine's own; st_ctime is st_mtime."""
 

@@ -9,11 +9,14 @@ root is that directory, or an empty one in which only mount points are. The walk
 from __future__ import annotations
 
 import os
+import stat as file_mode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from emulator.linux.errors import EINVAL, ENOENT, ENOTDIR, EROFS, LinuxError
+from emulator.linux.beneath import OpenBeneath
+from emulator.linux.errors import EINVAL, ENOENT, ENOTDIR, EROFS, LinuxError, host_errors
 from emulator.linux.host_files import HostDirectory, HostRegular, HostTree
+from emulator.linux.host_places import Anchor, Place
 from emulator.linux.nodes import HOST_DEVICE, HOST_STATISTICS, Directory, Node, Superblock
 from emulator.linux.paths import Dentry, Paths
 from emulator.linux.virtual_files import VirtualDirectory, Volume
@@ -28,15 +31,32 @@ class Bind:
     writable: bool = False
 
 
-def node_of(bind: Bind, superblock: Superblock, hidden_devices: frozenset[int]) -> Node:
-    """What stands at the bind's path. Raises LinuxError for what is neither a file nor a directory of a user's."""
-    tree = HostTree(superblock, hidden_devices)
-    status = tree.status(bind.host)
-    if status is not None and os.path.isdir(bind.host):
-        return HostDirectory(tree, bind.host, bind.writable)
-    if status is not None and os.path.isfile(bind.host):
-        return HostRegular(superblock, bind.host, bind.writable)
-    raise LinuxError(ENOENT, f"{bind.host} is neither a file nor a directory that could be bound")
+def anchored(path: str, open_beneath: OpenBeneath) -> Place:
+    """The directory of the host at `path`, or a file in its directory, whose descriptor is held from now on."""
+    with host_errors:
+        if os.path.isdir(path):
+            return Place(Anchor(path, open_beneath))
+        above, name = os.path.split(path)
+        return Place(Anchor(above, open_beneath), name)
+
+
+def host_node(tree: HostTree, path: str, writable: bool, open_beneath: OpenBeneath) -> Node:
+    """What stands at a path that the user has named. LinuxError for what is neither a file nor a directory."""
+    place = anchored(path, open_beneath)
+    status = tree.status(place)
+    if status is not None and file_mode.S_ISDIR(status.st_mode):
+        return HostDirectory(tree, place, writable)
+    if status is not None and file_mode.S_ISREG(status.st_mode):
+        return HostRegular(tree.superblock, place, writable)
+    raise LinuxError(ENOENT, path)
+
+
+def node_of(bind: Bind, superblock: Superblock, open_beneath: OpenBeneath) -> Node:
+    """What stands at the bind's path."""
+    try:
+        return host_node(HostTree(superblock), bind.host, bind.writable, open_beneath)
+    except LinuxError as error:
+        raise LinuxError(ENOENT, f"{bind.host} is neither a file nor a directory that could be bound") from error
 
 
 class MountDirectory(VirtualDirectory):

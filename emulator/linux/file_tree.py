@@ -23,7 +23,9 @@ from typing import TypeVar
 
 from emulator.arch.architecture import OpenFlags
 from emulator.linux import devices
-from emulator.linux.binds import Bind, by_depth, empty_root, mount, node_of
+from emulator.linux.attributes import Attributes
+from emulator.linux.beneath import OpenBeneath, best_way
+from emulator.linux.binds import Bind, anchored, by_depth, empty_root, host_node, mount, node_of
 from emulator.linux.console import Console
 from emulator.linux.errors import (
     EACCES,
@@ -53,7 +55,8 @@ from emulator.linux.file import (
     File,
 )
 from emulator.linux.file_events import FileEvents
-from emulator.linux.host_files import HostDirectory, HostRegular, HostTree, kernel_devices
+from emulator.linux.host_files import HostDirectory, HostTree, kernel_devices
+from emulator.linux.host_places import Everywhere, Place
 from emulator.linux.locks import Locks
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular
 from emulator.linux.nodes import (
@@ -115,6 +118,7 @@ class FileTree:
         output_limit_bytes: int = MOST_OUTPUT_BYTES,
         owner: int = 0,
         overlay_path: str = "/tmp",
+        open_beneath: OpenBeneath | None = None,
     ) -> None:
         """Raises LinuxError for a bind that cannot be."""
         binds = by_depth(binds)
@@ -124,19 +128,23 @@ class FileTree:
         self.open_flags = open_flags
         budget = MemoryBudget(memory_limit_bytes, message, pages.reserve)
         output = OutputBudget(output_limit_bytes, message)
-        self.superblock = Superblock(now, budget, output, owner, os.geteuid(), os.getegid())
+        self.superblock = Superblock(
+            now, budget, output, owner, os.geteuid(), os.getegid(), hidden_devices=kernel_devices()
+        )
+        self._open_beneath = open_beneath if open_beneath is not None else best_way()
         self.contents = Contents(pages)
         self.sockets = SocketNames()
         self.events = FileEvents()
         self.locks = Locks()
         self.console = Console()
         self.user_terminal: StandardStream | None = None  # the first of the standard streams that is one
-        self.superblock.confined = self.isolated and any(bind.writable for bind in binds)
-        hidden_devices = kernel_devices()
-        self.tree = HostTree(self.superblock, hidden_devices)
-        self.root: Directory = HostDirectory(self.tree, "/", False)
-        if self.isolated:
-            self.root = empty_root(self.superblock) if at_root is None else _root_of(at_root, self.superblock)
+        self.tree = HostTree(self.superblock)
+        host = Everywhere()
+        self.root: Directory = HostDirectory(self.tree, Place(host), False)
+        if at_root is not None:
+            self.root = _root_of(at_root, self.superblock, self._open_beneath)
+        elif self.isolated:
+            self.root = empty_root(self.superblock)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
         self.sys = VirtualDirectory(sys_volume(self.superblock))
         self.sys.add("kernel/tracing", VirtualDirectory(trace_volume(self.superblock)))
@@ -151,10 +159,11 @@ class FileTree:
         if self.isolated:
             self.root.mount("tmp", OverlayDirectory(self.tree, None, 0o1777))
         elif os.path.isdir(overlay_path):
-            self.tree.mounts[overlay_path] = OverlayDirectory.over(self.tree, overlay_path, os.lstat(overlay_path))
+            place = Place(host, overlay_path[1:])
+            self.tree.mounts[overlay_path] = OverlayDirectory.over(self.tree, place, place.status())
         for bind in binds:
             if bind is not at_root:
-                bound = node_of(bind, self.superblock, hidden_devices)
+                bound = node_of(bind, self.superblock, self._open_beneath)
                 mount(self.root, bind.guest, bound)
                 self._bound.append(bound)
         self._sysroot = os.path.realpath(sysroot) if sysroot is not None else None
@@ -171,17 +180,15 @@ class FileTree:
             return
         real = os.path.realpath(path)
         if real == "/":
-            assert isinstance(self.root, HostDirectory), "it is the host's"
-            self.root.may_write = True
+            self.root = HostDirectory(self.tree, anchored(real, self._open_beneath), True)
+            self._look_again()
             return
         if real.split("/")[1] in ("proc", "sys", "dev"):
             return
-        if os.path.isdir(real):
-            self.tree.mounts[real] = HostDirectory(self.tree, real, True)
-        elif os.path.isfile(real):
-            self.tree.mounts[real] = HostRegular(self.superblock, real, True)
-        else:
-            raise LinuxError(ENOENT, f"{path} is neither a file nor a directory that the guest could write")
+        try:
+            self.tree.mounts[real] = host_node(self.tree, real, True, self._open_beneath)
+        except LinuxError as error:
+            raise LinuxError(ENOENT, f"{path} is neither a file nor a directory that the guest could write") from error
         self._look_again()
 
     def _is_bound(self, path: str) -> bool:
@@ -249,6 +256,10 @@ class FileTree:
     def find(self, start: Dentry, path: str, *, follow: bool = True) -> Dentry:
         """What exists at a path."""
         return self.paths.find(start, path, follow=follow).existing
+
+    def attributes(self, start: Dentry, path: str, *, follow: bool = True) -> Attributes:
+        """stat(2) and lstat(2)"""
+        return self.paths.find(start, path, follow=follow).attributes()
 
     def _place(self, start: Dentry, path: str) -> Found:
         """Where a name is to be made or removed."""
@@ -500,8 +511,8 @@ class FileTree:
         self._current = ("/", self.paths.root)
 
 
-def _root_of(bind: Bind, superblock: Superblock) -> Directory:
-    root = node_of(bind, superblock, kernel_devices())
+def _root_of(bind: Bind, superblock: Superblock, open_beneath: OpenBeneath) -> Directory:
+    root = node_of(bind, superblock, open_beneath)
     if not isinstance(root, Directory):
         raise LinuxError(ENOTDIR, f"{bind.host} is not a directory: it cannot be the root")
     return root

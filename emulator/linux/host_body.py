@@ -7,20 +7,21 @@ import stat as file_mode
 
 from emulator.linux.attributes import Attributes
 from emulator.linux.errors import ENXIO, EPERM, EROFS, LinuxError, host_errors
+from emulator.linux.host_places import Place
 from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, F_SEAL_SEAL, Superblock
 
-# O_NONBLOCK: should the file have become a FIFO meanwhile, the open does not wait.
-OPEN_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
+def host_attributes(superblock: Superblock, status: os.stat_result, place: Place | None = None) -> Attributes:
+    """What the guest sees of the host's attributes. Times are the host's until the guest changes the file.
 
-def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -> Attributes:
-    """What the guest sees of the host's attributes. Times are the host's until the guest changes the file."""
+    `place`: where a directory is, for what its status does not say.
+    """
     modified_ns = superblock.changed_ns.get((status.st_dev, status.st_ino), status.st_mtime_ns)
     size, links = status.st_size, status.st_nlink
     if file_mode.S_ISDIR(status.st_mode):
         size = DIRECTORY_SIZE_BYTES
-        if links < 2:  # some file systems do not count subdirectories
-            links = 2 + _subdirectories(path)
+        if links < 2 and place is not None:  # some file systems do not count subdirectories
+            links = 2 + _subdirectories(place)
     return Attributes(
         superblock.inodes.of_host(status.st_dev, status.st_ino),
         status.st_mode,
@@ -35,10 +36,9 @@ def host_attributes(superblock: Superblock, status: os.stat_result, path: str) -
     )
 
 
-def _subdirectories(path: str) -> int:
+def _subdirectories(place: Place) -> int:
     try:
-        with os.scandir(path) as entries:
-            return sum(entry.is_dir(follow_symlinks=False) for entry in entries)
+        return sum(file_mode.S_ISDIR(status.st_mode) for status in place.names().values())
     except OSError:
         return 0
 
@@ -53,17 +53,18 @@ def changed(superblock: Superblock, status: os.stat_result) -> None:
     superblock.changed_ns[status.st_dev, status.st_ino] = superblock.now()
 
 
-def set_host_times(superblock: Superblock, path: str | int, accessed_ns: int | None, modified_ns: int | None) -> None:
-    """utimensat on a host file. The host's file gets the times that the guest names; "now" is the host's own there."""
-    follow = isinstance(path, int)
-    with host_errors:
-        status = os.stat(path, follow_symlinks=follow)
-        if modified_ns == superblock.now():
-            os.utime(path, follow_symlinks=follow)
-        else:
-            accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
-            modified = status.st_mtime_ns if modified_ns is None else modified_ns
-            os.utime(path, ns=(accessed, modified), follow_symlinks=follow)
+def new_host_times(
+    superblock: Superblock, status: os.stat_result, accessed_ns: int | None, modified_ns: int | None
+) -> tuple[int, int] | None:
+    """utimensat on a host file: the times that it gets; None for the host's own now, where the guest means its now."""
+    if modified_ns == superblock.now():
+        return None
+    accessed = status.st_atime_ns if accessed_ns is None else accessed_ns
+    return accessed, status.st_mtime_ns if modified_ns is None else modified_ns
+
+
+def note_times(superblock: Superblock, status: os.stat_result, modified_ns: int | None) -> None:
+    """The guest sees what it has set."""
     if modified_ns is not None:
         superblock.changed_ns[status.st_dev, status.st_ino] = modified_ns
 
@@ -75,8 +76,16 @@ class HostBody:
     seals = F_SEAL_SEAL
 
     def __init__(
-        self, superblock: Superblock, path: str, flags: int, permissions: int = 0, *, may_write: bool = False
+        self,
+        superblock: Superblock,
+        place: Place,
+        flags: int,
+        permissions: int = 0,
+        *,
+        may_write: bool = False,
+        again: bool = False,
     ) -> None:
+        path = place.path
         assert may_write or not flags, f"{path}: flags {flags:#o} for a file that the guest may not change"
         self.descriptor = -1
         self._may_write = may_write  # its attributes, too
@@ -85,8 +94,9 @@ class HostBody:
         self.path = path
         check_permissions(path, permissions)
         with host_errors:
-            self.descriptor = os.open(path, flags | OPEN_SAFELY, permissions)
-        if not file_mode.S_ISREG(os.fstat(self.descriptor).st_mode):
+            self.descriptor = place.open(flags, permissions, again=again)
+        status = os.fstat(self.descriptor)
+        if not file_mode.S_ISREG(status.st_mode) or status.st_dev in superblock.hidden_devices:
             raise LinuxError(ENXIO, f"{path} is not a regular file: the guest may not open it")
         if flags & (os.O_TRUNC | os.O_CREAT | os.O_TMPFILE & ~os.O_DIRECTORY):
             self._changed()
@@ -121,7 +131,7 @@ class HostBody:
         self._changed()
 
     def attributes(self) -> Attributes:
-        return host_attributes(self._superblock, os.fstat(self.descriptor), self.path)
+        return host_attributes(self._superblock, os.fstat(self.descriptor))
 
     def set_mode(self, permissions: int) -> None:
         self._check_writable()
@@ -132,7 +142,14 @@ class HostBody:
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         self._check_writable()
-        set_host_times(self._superblock, self.descriptor, accessed_ns, modified_ns)
+        status = os.fstat(self.descriptor)
+        with host_errors:
+            times = new_host_times(self._superblock, status, accessed_ns, modified_ns)
+            if times is None:
+                os.utime(self.descriptor)
+            else:
+                os.utime(self.descriptor, ns=times)
+        note_times(self._superblock, status, modified_ns)
 
     def _check_writable(self) -> None:
         if not self._may_write:

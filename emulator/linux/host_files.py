@@ -1,9 +1,8 @@
 """Host files: the host's directories, files and symbolic links as nodes, read-only or writable.
 
-A path in here is real: absolute, without `.`, `..` or symbolic links, because the walk that led to it took one
-component at a time and looked at each with lstat. A node may outlive that (an open directory that was renamed, with a
-symbolic link in its place now), so every change looks again whether the path is still real, and the last component is
-opened with O_NOFOLLOW: the host never follows a symbolic link to where the guest may not write.
+The walk that led to a node took one component at a time and followed no link of the host's; a node is a `Place`, which
+goes the same way again at each call, by descriptors. An open directory that was moved away, or has a symbolic link in
+its place now, is not there any more.
 
 Devices, FIFOs and sockets of the host can be seen, never opened. File systems in which the host's kernel shows itself
 (another mount of /proc, say) are not there at all.
@@ -11,13 +10,15 @@ Devices, FIFOs and sockets of the host can be seen, never opened. File systems i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat as file_mode
 from collections.abc import Iterable, Mapping
 
 from emulator.linux.attributes import Attributes, DirectoryEntry
 from emulator.linux.errors import EBUSY, EINVAL, ENOENT, EOPNOTSUPP, EROFS, EXDEV, LinuxError, host_errors
-from emulator.linux.host_body import HostBody, changed, check_permissions, host_attributes, set_host_times
+from emulator.linux.host_body import HostBody, changed, check_permissions, host_attributes, new_host_times, note_times
+from emulator.linux.host_places import Place
 from emulator.linux.memory_files import MemoryNode
 from emulator.linux.nodes import Directory, Node, Regular, Superblock, Symlink, check_rename
 
@@ -47,65 +48,67 @@ def kernel_devices(mountinfo_path: str = "/proc/self/mountinfo") -> frozenset[in
 
 
 class HostNode(Node):
-    """Something at a real path of the host. `may_write` is the policy's answer for this path and all below it."""
+    """Something at a place of the host. `may_write` is the policy's answer for this place and all below it."""
 
-    __slots__ = ("may_write", "path", "superblock")
+    __slots__ = ("found", "may_write", "place", "superblock")
 
-    def __init__(self, superblock: Superblock, path: str, may_write: bool) -> None:
+    def __init__(self, superblock: Superblock, place: Place, may_write: bool) -> None:
         self.superblock = superblock
-        self.path = path
+        self.place = place
         self.may_write = may_write
+        self.found: os.stat_result | None = None  # what the walk saw that led here, until somebody asks
 
     @property
-    def host_path(self) -> str | None:
-        return self.path
+    def path(self) -> str:
+        return self.place.path
 
-    @property
-    def readable_path(self) -> str:
-        """The path, for looking and reading: where that is not free, it has been seen to lead where it did."""
-        if self.superblock.confined:
-            self._check_firm()
-        return self.path
+    def status(self) -> os.stat_result:
+        with host_errors:
+            status = self.place.status()
+        if file_mode.S_IFMT(status.st_mode) != self.file_type:
+            raise LinuxError(ENOENT, f"{self.path} has been replaced while it was open")
+        return status
 
     def attributes(self) -> Attributes:
-        path = self.readable_path
-        with host_errors:
-            return host_attributes(self.superblock, os.lstat(path), path)
+        return host_attributes(self.superblock, self.status(), self.place)
+
+    def attributes_as_found(self) -> Attributes:
+        status, self.found = self.found, None
+        return self.attributes() if status is None else host_attributes(self.superblock, status, self.place)
 
     def permits(self, wanted: int) -> bool:
-        if wanted & os.W_OK and not self.may_write:
-            raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
-        return os.access(self.readable_path, wanted)
+        if wanted & os.W_OK:
+            self.check_writable()
+        with host_errors:
+            return self.place.permits(wanted)
 
     def set_mode(self, permissions: int) -> None:
         self.check_writable()
-        if self.file_type != file_mode.S_IFDIR:
-            check_permissions(self.path, permissions)
+        check_permissions(self.path, permissions)
         with host_errors:
-            os.chmod(self.path, permissions)  # never a symbolic link: HostSymlink refuses
+            self.place.set_mode(permissions)
         self._changed()
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         self.check_writable()
-        set_host_times(self.superblock, self.path, accessed_ns, modified_ns)
+        status = self.status()
+        with host_errors:
+            self.place.set_times(new_host_times(self.superblock, status, accessed_ns, modified_ns))
+        note_times(self.superblock, status, modified_ns)
 
     def check_writable(self) -> None:
-        """The policy allows it, and the path still leads to where the policy was asked about."""
         if not self.may_write:
             raise LinuxError(EROFS, f"{self.path}: the guest may not write here")
-        self._check_firm()
-
-    def _check_firm(self) -> None:
-        if os.path.realpath(self._firm_path()) != self._firm_path():
-            raise LinuxError(ENOENT, f"{self.path} has been moved away while it was open")
-
-    def _firm_path(self) -> str:
-        """The part of the path in which there may be no symbolic link: all of it."""
-        return self.path
 
     def _changed(self) -> None:
         """Remember the guest's time of a change: the host has noted its own, which the guest must not see."""
-        changed(self.superblock, os.lstat(self.path))
+        _note_change(self.superblock, self.place)
+
+
+def _note_change(superblock: Superblock, place: Place) -> None:
+    """Done is done: if somebody has moved it away since, it keeps the host's time."""
+    with contextlib.suppress(OSError):
+        changed(superblock, place.status())
 
 
 class HostRegular(HostNode, Regular):
@@ -117,7 +120,8 @@ class HostRegular(HostNode, Regular):
         if write or truncate:
             self.check_writable()
         flags = (os.O_RDWR if write or truncate else os.O_RDONLY) | (os.O_TRUNC if truncate else 0)
-        return HostBody(self.superblock, self.readable_path, flags, may_write=self.may_write)
+        again, self.found = self.found is not None, None
+        return HostBody(self.superblock, self.place, flags, may_write=self.may_write, again=again)
 
 
 class HostSymlink(HostNode, Symlink):
@@ -125,13 +129,9 @@ class HostSymlink(HostNode, Symlink):
 
     __slots__ = ()
 
-    def _firm_path(self) -> str:
-        return os.path.dirname(self.path)
-
     def target(self) -> str:
-        path = self.readable_path
         with host_errors:
-            return os.readlink(path)
+            return self.place.target()
 
     def permits(self, wanted: int) -> bool:
         return True
@@ -145,8 +145,8 @@ class HostSpecial(HostNode):
 
     __slots__ = ("_file_type",)
 
-    def __init__(self, superblock: Superblock, path: str, may_write: bool, file_type: int) -> None:
-        super().__init__(superblock, path, may_write)
+    def __init__(self, superblock: Superblock, place: Place, may_write: bool, file_type: int) -> None:
+        super().__init__(superblock, place, may_write)
         self._file_type = file_type
 
     @property
@@ -155,51 +155,47 @@ class HostSpecial(HostNode):
 
 
 class HostTree:
-    """Makes nodes of host paths, and knows at which paths another kind of tree begins (`mounts`: path -> node)."""
+    """Makes nodes of places, and knows at which paths another kind of tree begins (`mounts`: path -> node)."""
 
-    def __init__(self, superblock: Superblock, hidden_devices: frozenset[int] = frozenset()) -> None:
+    def __init__(self, superblock: Superblock) -> None:
         self.superblock = superblock
-        self.hidden_devices = hidden_devices
         self.mounts: dict[str, Node] = {}
 
-    def status(self, path: str) -> os.stat_result | None:
+    def status(self, place: Place) -> os.stat_result | None:
         """lstat, or None for what is not there or is not to be seen."""
         try:
-            status = os.lstat(path)
+            status = place.status()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise LinuxError.from_host(error) from error
-        return None if status.st_dev in self.hidden_devices else status
+        return None if status.st_dev in self.superblock.hidden_devices else status
 
-    def node(self, path: str, may_write: bool) -> Node | None:
-        mounted = self.mounts.get(path)
+    def node(self, place: Place, may_write: bool) -> Node | None:
+        mounted = self.mounts.get(place.path)
         if mounted is not None:
             return mounted
-        status = self.status(path)
+        status = self.status(place)
         if status is None:
             return None
-        file_type = file_mode.S_IFMT(status.st_mode)
-        if file_type == file_mode.S_IFDIR:
-            return HostDirectory(self, path, may_write)
-        if file_type == file_mode.S_IFREG:
-            return HostRegular(self.superblock, path, may_write)
-        if file_type == file_mode.S_IFLNK:
-            return HostSymlink(self.superblock, path, may_write)
-        return HostSpecial(self.superblock, path, may_write, file_type)
+        node = self._made(place, may_write, file_mode.S_IFMT(status.st_mode))
+        node.found = status
+        return node
 
-    def names(self, path: str) -> dict[str, os.stat_result]:
+    def _made(self, place: Place, may_write: bool, file_type: int) -> HostNode:
+        if file_type == file_mode.S_IFDIR:
+            return HostDirectory(self, place, may_write)
+        if file_type == file_mode.S_IFREG:
+            return HostRegular(self.superblock, place, may_write)
+        if file_type == file_mode.S_IFLNK:
+            return HostSymlink(self.superblock, place, may_write)
+        return HostSpecial(self.superblock, place, may_write, file_type)
+
+    def names(self, place: Place) -> dict[str, os.stat_result]:
         """What the host's directory shows, in the host's order. Mounts are not in it."""
-        found = {}
-        with host_errors, os.scandir(path) as scan:
-            for entry in scan:
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # somebody has removed it meanwhile
-                    continue
-                if status.st_dev not in self.hidden_devices:
-                    found[entry.name] = status
-        return found
+        hidden = self.superblock.hidden_devices
+        with host_errors:
+            return {name: status for name, status in place.names().items() if status.st_dev not in hidden}
 
     def mounted(self, path: str) -> dict[str, Node]:
         """The trees that begin directly below `path`."""
@@ -233,105 +229,97 @@ class HostDirectory(HostNode, Directory):
 
     __slots__ = ("tree",)
 
-    def __init__(self, tree: HostTree, path: str, may_write: bool) -> None:
-        super().__init__(tree.superblock, path, may_write)
+    def __init__(self, tree: HostTree, place: Place, may_write: bool) -> None:
+        super().__init__(tree.superblock, place, may_write)
         self.tree = tree
 
-    def _below(self, name: str) -> str:
-        assert name not in ("", ".", ".."), f"{name!r} names no entry"
-        assert "/" not in name, f"{name!r} is not one name"
-        return f"{self.path}/{name}" if self.path != "/" else "/" + name
-
     def lookup(self, name: str) -> Node | None:
-        if self.superblock.confined:
-            self._check_firm()
-        return self.tree.node(self._below(name), self.may_write)
+        return self.tree.node(self.place.child(name), self.may_write)
 
     def writable(self) -> bool:
         return self.may_write
 
     def entries(self) -> Iterable[DirectoryEntry]:
-        return listing(self.superblock, self.tree.mounted(self.path), self.tree.names(self.readable_path))
+        return listing(self.superblock, self.tree.mounted(self.path), self.tree.names(self.place))
 
     def mount(self, name: str, node: Node) -> None:
-        self.tree.mounts[self._below(name)] = node
+        self.tree.mounts[self.place.child(name).path] = node
+
+    def _new_name(self, name: str) -> Place:
+        self.check_writable()
+        self.superblock.output.take_name()
+        return self.place.child(name)
 
     def create(self, name: str, permissions: int) -> tuple[HostRegular, HostBody]:
         """EEXIST if the host has something there, a dangling symbolic link too."""
-        self.check_writable()
-        path = self._below(name)
-        self.superblock.output.take_name()
-        body = HostBody(self.superblock, path, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions, may_write=True)
+        place = self._new_name(name)
+        body = HostBody(self.superblock, place, os.O_CREAT | os.O_EXCL | os.O_RDWR, permissions, may_write=True)
         body.set_mode(permissions)  # the guest's umask is in `permissions`; the host's must not be
         self._changed()
-        return HostRegular(self.superblock, path, True), body
+        return HostRegular(self.superblock, place, True), body
 
     def temporary(self, permissions: int) -> Regular:
         self.check_writable()
         self.superblock.output.take_name()
-        body = HostBody(self.superblock, self.path, os.O_TMPFILE | os.O_RDWR, permissions, may_write=True)
+        body = HostBody(self.superblock, self.place, os.O_TMPFILE | os.O_RDWR, permissions, may_write=True)
         return NamelessRegular(body)
 
     def create_directory(self, name: str, permissions: int) -> None:
-        self.check_writable()
-        path = self._below(name)
-        self.superblock.output.take_name()
+        place = self._new_name(name)
         with host_errors:
-            os.mkdir(path)
-            os.chmod(path, permissions)
-        changed(self.superblock, os.lstat(path))
+            place.make_directory()
+            place.set_mode(permissions)
+        _note_change(self.superblock, place)
         self._changed()
 
     def create_symlink(self, name: str, target: str) -> None:
-        self.check_writable()
-        path = self._below(name)
-        self.superblock.output.take_name()
+        place = self._new_name(name)
         with host_errors:
-            os.symlink(target, path)
-        changed(self.superblock, os.lstat(path))
+            place.make_symlink(target)
+        _note_change(self.superblock, place)
         self._changed()
 
     def add_special(self, name: str, node: Node) -> None:
         """It has a name in the machine; the host's directory does not get one."""
         self.check_writable()
-        self.tree.mounts[self._below(name)] = node
+        self.tree.mounts[self.place.child(name).path] = node
 
     def _special(self, name: str) -> Node | None:
-        node = self.tree.mounts.get(self._below(name))
+        node = self.tree.mounts.get(self.place.child(name).path)
         return node if isinstance(node, MemoryNode) and not isinstance(node, Directory) else None
 
     def link(self, name: str, node: Node) -> None:
         self.check_writable()
         if not isinstance(node, HostNode) or not node.may_write:
             raise LinuxError(EXDEV, f"{name}: a hard link to a file that the guest may not write would let it")
-        node.check_writable()
-        self.superblock.output.take_name()
+        node.status()  # ENOENT if it is not what it was
+        place = self._new_name(name)
         with host_errors:
-            os.link(node.path, self._below(name), follow_symlinks=False)
+            place.make_link(node.place)
         self._changed()
 
     def remove(self, name: str) -> None:
         self.check_writable()
-        path = self._below(name)
+        place = self.place.child(name)
         if self._special(name) is not None:
-            del self.tree.mounts[path]
+            del self.tree.mounts[place.path]
             return
-        mounted = self.tree.mounts.get(path)
-        if mounted is not None and mounted.host_path != path:
-            raise LinuxError(EBUSY, f"{path}: another file is bound here")
+        mounted = self.tree.mounts.get(place.path)
+        if mounted is not None and not (isinstance(mounted, HostNode) and mounted.path == place.path):
+            raise LinuxError(EBUSY, f"{place.path}: another file is bound here")
         with host_errors:
-            status = os.lstat(path)
-            os.unlink(path)
+            status = place.status()
+            place.remove()
         self._forget(status)
         self._changed()
 
     def remove_directory(self, name: str) -> None:
         self.check_writable()
-        path = self._below(name)
-        self._check_unmounted(path)
+        place = self.place.child(name)
+        self._check_unmounted(place.path)
         with host_errors:
-            status = os.lstat(path)
-            os.rmdir(path)
+            status = place.status()
+            place.remove_directory()
         self._forget(status)
         self._changed()
 
@@ -339,25 +327,25 @@ class HostDirectory(HostNode, Directory):
         self.check_writable()
         if not isinstance(target, HostDirectory) or not target.may_write or target.tree is not self.tree:
             raise LinuxError(EXDEV, f"{name} cannot be moved to where the guest may not write the host's files")
-        target.check_writable()
         if exchange:
             raise LinuxError(EINVAL, "RENAME_EXCHANGE is not modelled on the host's file systems")
-        source_path, target_path = self._below(name), target._below(target_name)
+        source_place, target_place = self.place.child(name), target.place.child(target_name)
         special = self._special(name)
         if special is not None or target._special(target_name) is not None:
             self._rename_special(name, target, target_name)
             return
-        self._check_unmounted(source_path)
-        self._check_unmounted(target_path)
+        self._check_unmounted(source_place.path)
+        self._check_unmounted(target_place.path)
         source, replaced = self.lookup(name), target.lookup(target_name)
         if source is None:
-            raise LinuxError(ENOENT, source_path)
+            raise LinuxError(ENOENT, source_place.path)
         check_rename(source, replaced)
         with host_errors:
-            status = os.lstat(target_path) if replaced is not None else None
-            os.rename(source_path, target_path)
-        if status is not None and not os.path.samestat(status, os.lstat(target_path)):
-            self._forget(status)
+            source_place.rename(target_place)
+        if isinstance(source, HostNode) and isinstance(replaced, HostNode):
+            old, new = replaced.found, source.found
+            if old is not None and new is not None and not os.path.samestat(old, new):  # two names of one file stay
+                self._forget(old)
         self._changed()
         target._changed()
 
@@ -374,7 +362,7 @@ class HostDirectory(HostNode, Directory):
         if self._special(name) is None:
             self.rename(name, target, target_name, exchange=False)
         else:
-            del self.tree.mounts[self._below(name)]
+            del self.tree.mounts[self.place.child(name).path]
             target.add_special(target_name, source)
 
     def _check_unmounted(self, path: str) -> None:

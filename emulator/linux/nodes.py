@@ -140,7 +140,7 @@ class Superblock:
     changed_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # host's device, inode -> guest's last change
     device: tuple[int, int] = HOST_DEVICE
     statistics: FileSystemStatistics = HOST_STATISTICS
-    confined: bool = False  # what the guest may read is not all that the user may, and the guest can change the host's
+    hidden_devices: frozenset[int] = frozenset()  # st_dev of the host's file systems that are not to be seen
 
     def shown_uid(self, uid: int) -> int:
         return self.owner if uid == self.host_uid else uid
@@ -179,13 +179,12 @@ class Node:
         """stat.S_IFREG and so on."""
         raise NotImplementedError
 
-    @property
-    def host_path(self) -> str | None:
-        """Where the host keeps the contents that the guest sees, if it does."""
-        return None
-
     def attributes(self) -> Attributes:
         raise NotImplementedError
+
+    def attributes_as_found(self) -> Attributes:
+        """For whoever has just looked the node up, once: nobody looks again at what was seen then."""
+        return self.attributes()
 
     @property
     def inode(self) -> int:

@@ -15,6 +15,7 @@ from emulator.linux.attributes import DirectoryEntry
 from emulator.linux.errors import EBUSY, LinuxError, host_errors
 from emulator.linux.host_body import HostBody
 from emulator.linux.host_files import HostSpecial, HostTree, listing
+from emulator.linux.host_places import Place
 from emulator.linux.memory_files import MemoryDirectory, MemoryNode, MemoryRegular, MemorySymlink
 from emulator.linux.nodes import Body, BodyOfNode, Node, Superblock
 
@@ -35,14 +36,10 @@ class OverlayRegular(MemoryRegular):
 
     __slots__ = ("lower",)
 
-    def __init__(self, superblock: Superblock, lower: str, status: os.stat_result) -> None:
-        self.lower: str | None = lower
+    def __init__(self, superblock: Superblock, lower: Place, status: os.stat_result) -> None:
+        self.lower: Place | None = lower
         super().__init__(superblock, file_mode.S_IMODE(status.st_mode))
         _adopt(self, status)
-
-    @property
-    def host_path(self) -> str | None:
-        return self.lower
 
     def open(self, *, write: bool, truncate: bool) -> Body:
         if self.lower is None:
@@ -71,10 +68,10 @@ class OverlayRegular(MemoryRegular):
         if self.lower is None:
             return len(self.data)
         with host_errors:
-            return os.lstat(self.lower).st_size
+            return self.lower.status().st_size
 
     def read_at(self, offset: int, size: int) -> bytes:
-        assert self.lower is None, f"{self.lower} is read through LowerBody"
+        assert self.lower is None, f"{self.lower.path} is read through LowerBody"
         return super().read_at(offset, size)
 
 
@@ -112,14 +109,14 @@ class OverlayDirectory(MemoryDirectory):
 
     __slots__ = ("hidden", "lower", "tree")
 
-    def __init__(self, tree: HostTree, lower: str | None, permissions: int) -> None:
+    def __init__(self, tree: HostTree, lower: Place | None, permissions: int) -> None:
         super().__init__(tree.superblock, permissions)
         self.tree = tree
         self.lower = lower
         self.hidden: set[str] = set()  # names of the host's that the guest has deleted or replaced
 
     @classmethod
-    def over(cls, tree: HostTree, lower: str, status: os.stat_result) -> OverlayDirectory:
+    def over(cls, tree: HostTree, lower: Place, status: os.stat_result) -> OverlayDirectory:
         directory = cls(tree, lower, file_mode.S_IMODE(status.st_mode))
         _adopt(directory, status)
         return directory
@@ -127,29 +124,29 @@ class OverlayDirectory(MemoryDirectory):
     def lookup(self, name: str) -> Node | None:
         if self.lower is None or name in self.hidden:
             return self.children.get(name)
-        path = f"{self.lower}/{name}"
-        node = self.tree.mounts.get(path) or self.children.get(name)
+        place = self.lower.child(name)
+        node = self.tree.mounts.get(place.path) or self.children.get(name)
         if node is None:
-            node = self._of_host(path)
+            node = self._of_host(place)
             if node is not None:
                 self.children[name] = node  # it keeps its identity from now on
         return node
 
-    def _of_host(self, path: str) -> Node | None:
-        status = self.tree.status(path)
+    def _of_host(self, place: Place) -> Node | None:
+        status = self.tree.status(place)
         if status is None:
             return None
         file_type = file_mode.S_IFMT(status.st_mode)
         if file_type == file_mode.S_IFDIR:
-            return OverlayDirectory.over(self.tree, path, status)
+            return OverlayDirectory.over(self.tree, place, status)
         if file_type == file_mode.S_IFREG:
-            return OverlayRegular(self.superblock, path, status)
+            return OverlayRegular(self.superblock, place, status)
         if file_type == file_mode.S_IFLNK:
             with host_errors:
-                link = MemorySymlink(self.superblock, os.readlink(path))
+                link = MemorySymlink(self.superblock, place.target())
             _adopt(link, status)
             return link
-        return HostSpecial(self.superblock, path, True, file_type)
+        return HostSpecial(self.superblock, place, True, file_type)
 
     def _lower_names(self) -> dict[str, os.stat_result]:
         """What shows through of the host's directory and has not been looked up yet."""
@@ -161,7 +158,7 @@ class OverlayDirectory(MemoryDirectory):
     def entries(self) -> Iterable[DirectoryEntry]:
         nodes = dict(self.children)
         if self.lower is not None:
-            mounted = self.tree.mounted(self.lower)
+            mounted = self.tree.mounted(self.lower.path)
             nodes.update((name, node) for name, node in mounted.items() if name not in self.hidden)
         return listing(self.superblock, nodes, self._lower_names())
 
@@ -182,7 +179,7 @@ class OverlayDirectory(MemoryDirectory):
         super().drop(name)
 
     def mount(self, name: str, node: Node) -> None:
-        path = f"{self.lower}/{name}" if self.lower is not None else f"{MEMORY}/{self.inode}/{name}"
+        path = self.lower.child(name).path if self.lower is not None else f"{MEMORY}/{self.inode}/{name}"
         self.tree.mounts[path] = node
         if self.lower is None:
             self.children[name] = node

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntFlag
 
+from emulator.linux.attributes import Attributes
 from emulator.linux.errors import ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV, LinuxError
 from emulator.linux.nodes import Directory, Node, Symlink
 
@@ -55,6 +56,7 @@ class Found:
     name: str  # "" for a path that ends in the root, `.` or `..`
     dentry: Dentry | None
     must_be_directory: bool  # the path ends in a slash
+    looked_up: bool = False  # the node was found by its name in this very walk
 
     @property
     def directory(self) -> Directory:
@@ -66,6 +68,10 @@ class Found:
     def node(self) -> Node:
         """What is there; ENOENT if nothing is."""
         return self.existing.node
+
+    def attributes(self) -> Attributes:
+        """Of what is there. A walk that has just looked at it has seen them."""
+        return self.node.attributes_as_found() if self.looked_up else self.node.attributes()
 
     @property
     def existing(self) -> Dentry:
@@ -168,10 +174,12 @@ class _Walk:
         if must_be_directory and not self.parent:
             follow_last = True
         node = here.node
+        looked_up = False
         last = len(names) - 1
         for index, name in enumerate(names):
             if not isinstance(node, Directory):
                 raise LinuxError(ENOTDIR, here.path)
+            looked_up = False
             if name == "..":
                 here = self.up(here, root)
                 node = here.node
@@ -199,13 +207,15 @@ class _Walk:
                     raise LinuxError(ENOENT, found.path)
                 here = found.dentry
                 node = here.node
+                looked_up = found.looked_up
                 continue
             here = Dentry(child, name, here)
             node = child
+            looked_up = True
         if must_be_directory and not isinstance(node, Directory):
             raise LinuxError(ENOTDIR, path)
         ends_in_name = path.rstrip("/").rpartition("/")[2] not in ("", ".", "..")
-        return Found(here.parent, here.name if ends_in_name else "", here, must_be_directory)
+        return Found(here.parent, here.name if ends_in_name else "", here, must_be_directory, looked_up)
 
     def up(self, here: Dentry, root: Dentry) -> Dentry:
         """``..``"""

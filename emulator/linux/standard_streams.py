@@ -194,7 +194,7 @@ class StandardStream(NodeFile):
     def attributes(self) -> Attributes:
         superblock = self._superblock
         if self._kind == file_mode.S_IFREG:
-            return host_attributes(superblock, os.fstat(self._descriptor), self.path)
+            return host_attributes(superblock, os.fstat(self._descriptor))
         is_device = self._kind == file_mode.S_IFCHR
         mode = self._kind | (0o620 if self.is_terminal else 0o666 if is_device else 0o600)
         special = TERMINAL_DEVICE if self.is_terminal else self._special if is_device else (0, 0)

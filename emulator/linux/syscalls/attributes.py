@@ -35,7 +35,11 @@ def file_attributes(file: File) -> Attributes:
     return file.attributes() if isinstance(file, NodeFile) else ANONYMOUS
 
 
-def _attributes(found: Dentry | File) -> Attributes:
+def _attributes(task: Task, descriptor: int, path: str, flags: int) -> Attributes:
+    if path or not flags & AT_EMPTY_PATH:
+        follow = not flags & AT_SYMLINK_NOFOLLOW
+        return tree(task).attributes(start(task, descriptor, path), path, follow=follow)
+    found = find_or_open(task, descriptor, path, flags)
     return found.node.attributes() if isinstance(found, Dentry) else file_attributes(found)
 
 
@@ -49,19 +53,19 @@ def newfstatat(task: Task, descriptor: int, path: Path, buffer: Address, flags: 
     """fstatat(2)"""
     if flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH):
         raise LinuxError(EINVAL, f"fstatat flags {flags:#x}")
-    return _write_stat(task, buffer, _attributes(find_or_open(task, descriptor, path, flags)))
+    return _write_stat(task, buffer, _attributes(task, descriptor, path, flags))
 
 
 @syscall(x86_64=4)
 def stat(task: Task, path: Path, buffer: Address) -> int:
     """stat(2)"""
-    return _write_stat(task, buffer, find(task, AT_FDCWD, path).node.attributes())
+    return _write_stat(task, buffer, _attributes(task, AT_FDCWD, path, 0))
 
 
 @syscall(x86_64=6)
 def lstat(task: Task, path: Path, buffer: Address) -> int:
     """lstat(2)"""
-    return _write_stat(task, buffer, find(task, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW).node.attributes())
+    return _write_stat(task, buffer, _attributes(task, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW))
 
 
 @syscall(aarch64=80, x86_64=5)
@@ -78,7 +82,7 @@ def statx(task: Task, descriptor: int, path: Path, flags: UInt, mask: UInt, buff
     """statx(2). Everything that is known is given, whatever the mask asks for."""
     if flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE):
         raise LinuxError(EINVAL, f"statx flags {flags:#x}")
-    task.mm.write(buffer, pack_statx(_attributes(find_or_open(task, descriptor, path, flags))))
+    task.mm.write(buffer, pack_statx(_attributes(task, descriptor, path, flags)))
     return 0
 
 

@@ -244,7 +244,7 @@ def test_the_hosts_proc_sys_and_dev_are_not_there(guest):
 
 def test_another_mount_of_a_kernel_file_system_is_hidden(guest):
     status = os.lstat(guest.elsewhere)
-    guest.tree.tree.hidden_devices = frozenset({status.st_dev})
+    guest.tree.superblock.hidden_devices = frozenset({status.st_dev})
     with fails(ENOENT):
         guest.open(guest.elsewhere)
 

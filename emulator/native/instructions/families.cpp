@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "alignment.hpp"
+#include "executed.hpp"
 #include "reciprocals.hpp"
 #include "sse_arithmetic.hpp"
 #include "sse_comparison.hpp"
@@ -14,8 +15,8 @@ namespace perfemu {
 namespace {
 
 constexpr InstructionFamily (*FAMILIES[])() = {
-    translation_family,    alignment_family,  sse_arithmetic_family,    sse_comparison_family,
-    sse_conversion_family, reciprocal_family, string_comparison_family,
+    translation_family,    alignment_family,      executed_family,   sse_arithmetic_family,
+    sse_comparison_family, sse_conversion_family, reciprocal_family, string_comparison_family,
 };
 
 }  // namespace

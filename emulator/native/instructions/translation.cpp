@@ -6,6 +6,7 @@
 #include "../translation_guard.hpp"
 #include "alignment.hpp"
 #include "encoding.hpp"
+#include "executed.hpp"
 
 namespace perfemu {
 namespace {
@@ -38,13 +39,21 @@ void translate_instruction(BlockTranslation* block, void* cpu) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
     const size_t size = translated_space()->read(block->next, bytes);
     const std::optional<Encoding> encoding = decode_encoding({bytes.data(), size});
+    const uint64_t address = block->next;
+    const ExecutedRow* row = encoding ? executed_row(*encoding) : nullptr;
+    if (row) begin_executed(*row, *encoding, address);
     align_next_access(encoding && needs_alignment(*encoding));
     engine_translate_instruction(block, cpu);
+    if (row) block->next = address + encoding->length;
+    end_executed();
     align_next_access(false);
 }
 
 void translate_block(const Translator* translator, BlockTranslation* block, void* cpu, void* engine_block,
                      int most_instructions) {
+    // What a translation left that did not come to its end.
+    end_executed();
+    align_next_access(false);
     if (!translated_space()) {
         engine_translate_block(translator, block, cpu, engine_block, most_instructions);
         return;

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from emulator._native import Core
+from emulator._native import PAGE_SIZE, Core
 from emulator.arch.x86_64 import MXCSR
 from emulator.core_file import load_core
 from emulator.cpu import ExceptionKind, ExitReason
 from emulator.probes import Probe
-from tests.unit.native.bare import CODE, DATA, PC, Bare
+from tests.unit.native.bare import CODE, DATA, EXECUTE, PC, READ, Bare
 
 GEARS = ("whole blocks", "steps", "modelled")
-RSI = 4  # emulator/_native.pyi
+RAX, RSI = 0, 4  # emulator/_native.pyi
 MASKED, NO_ZERO_DIVIDE = 0x1F80, 0x1D80
 BEFORE, REPEATS = 3, 40  # instructions before the one that raises; times that the code runs, first without raising
 # nop; nop; nop; <the instruction>; nop; syscall
@@ -79,3 +79,36 @@ def test_the_instruction_that_raises_has_not_retired(case: str, gear: str) -> No
         assert (bare.core.exception, bare.core.pc) == (kind, CODE + BEFORE)
         assert bare.total(Probe.INST_RETIRED) == retired
         assert bare.core.read_vector(1)[:8] == bytes.fromhex("000000000000f03f")
+
+
+@pytest.mark.parametrize("gear", GEARS)
+def test_an_instruction_that_is_not_translated_faults_as_others(gear: str) -> None:
+    bare = load(gear, NOP * BEFORE + bytes.fromhex("c4e2f8f31e") + SYSCALL)  # blsi rax, [rsi]
+    bare.core.write_register(PC["x86_64"], CODE)
+    bare.core.write_register(RSI, DATA - 4)  # its first half is nowhere
+    assert run(bare, gear) == ExitReason.FAULT
+    assert (bare.core.pc, bare.core.fault_address, bare.core.fault_access) == (CODE + BEFORE, DATA - 4, 1)
+    assert bare.total(Probe.INST_RETIRED) == BEFORE
+    bare.core.write_register(RSI, DATA)
+    assert run(bare, gear) == ExitReason.SYSCALL
+    assert bare.total(Probe.INST_RETIRED) == BEFORE + 2
+
+
+def test_an_instruction_that_is_not_translated_crosses_into_a_page_that_is_not_there() -> None:
+    bare = Bare.load("x86_64", NOP * (PAGE_SIZE - 2) + bytes.fromhex("c4e2"))
+    assert bare.run() == ExitReason.FAULT
+    assert (bare.core.pc, bare.core.fault_address, bare.core.fault_access) == (
+        CODE + PAGE_SIZE - 2,
+        CODE + PAGE_SIZE,
+        4,
+    )
+    assert bare.total(Probe.INST_RETIRED) == PAGE_SIZE - 2
+    frame = bare.memory.allocate()
+    bare.memory.view(frame)[:5] = bytes.fromhex("f8f3d80f05")  # blsi rax, rax; syscall
+    bare.space.map(CODE + PAGE_SIZE, frame, 1, READ)
+    assert bare.run() == ExitReason.FAULT  # it cannot be executed
+    bare.space.map(CODE + PAGE_SIZE, frame, 1, READ | EXECUTE)
+    bare.core.write_register(RAX, 0x50)
+    assert bare.run() == ExitReason.SYSCALL
+    assert bare.core.read_register(RAX) == 0x10
+    assert bare.total(Probe.INST_RETIRED) == PAGE_SIZE

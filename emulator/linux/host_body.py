@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat as file_mode
 
-from emulator.linux.attributes import Attributes
+from emulator.linux.attributes import BLOCK_BYTES, Attributes
 from emulator.linux.errors import ENXIO, EPERM, EROFS, LinuxError, host_errors
+from emulator.linux.holes import is_zero
 from emulator.linux.host_places import Place
 from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, F_SEAL_SEAL, Superblock
 
@@ -72,7 +73,7 @@ def note_times(superblock: Superblock, status: os.stat_result, modified_ns: int 
 class HostBody:
     """An open regular file of the host: closed when the last descriptor and mapping of it are gone."""
 
-    __slots__ = ("_changed_key", "_may_write", "_superblock", "descriptor", "path")
+    __slots__ = ("_changed_key", "_known_size", "_may_write", "_superblock", "descriptor", "path")
     seals = F_SEAL_SEAL
 
     def __init__(
@@ -91,6 +92,7 @@ class HostBody:
         self._may_write = may_write  # its attributes, too
         self._superblock = superblock
         self._changed_key: tuple[int, int] | None = None  # known when something has been written
+        self._known_size = 0  # it has been at least as long
         self.path = path
         check_permissions(path, permissions)
         with host_errors:
@@ -116,18 +118,34 @@ class HostBody:
             return os.pread(self.descriptor, size, offset)
 
     def write_at(self, offset: int, data: bytes) -> int:
-        granted = self._superblock.output.take(len(data))
+        output = self._superblock.output
+        if offset > self._known_size and (hole := offset - self.size()) > 0:
+            output.take_all(hole)
+        granted = output.take(len(data))
         with host_errors:
-            written = os.pwrite(self.descriptor, data[:granted], offset)
+            if granted >= BLOCK_BYTES and is_zero(data) and offset >= self.size():
+                os.ftruncate(self.descriptor, offset + granted)  # a hole that is copied stays one
+                written = granted
+            else:
+                written = os.pwrite(self.descriptor, data[:granted], offset)
+        self._known_size = max(self._known_size, offset + written)
         self._changed()
         return written
+
+    def skip_hole(self, offset: int) -> int:
+        try:
+            return os.lseek(self.descriptor, offset, os.SEEK_DATA)
+        except OSError as error:
+            return self.size() if error.errno == ENXIO else offset  # ENXIO: nothing follows
 
     def size(self) -> int:
         return os.fstat(self.descriptor).st_size
 
     def truncate(self, size: int) -> None:
+        self._superblock.output.take_all(max(0, size - self.size()))
         with host_errors:
             os.ftruncate(self.descriptor, size)
+        self._known_size = size
         self._changed()
 
     def attributes(self) -> Attributes:

@@ -146,6 +146,9 @@ class MemoryRegular(MemoryNode, Regular):
     def size(self) -> int:
         return len(self.data)
 
+    def skip_hole(self, offset: int) -> int:
+        return offset
+
     def truncate(self, size: int) -> None:
         self._resize(size)
         self.changed()

@@ -130,7 +130,9 @@ class MemoryMap:
         return child
 
     def _share(self, mapping: Mapping) -> None:
-        """The page cache counts who may write a file's pages."""
+        """The page cache counts who may write a file's pages, and knows who shows them."""
+        if mapping.content is not None:
+            self._page_cache.file(mapping.content).maps.add(self)
         if mapping.shared and mapping.content is not None and mapping.file not in self._shared:
             assert mapping.file is not None, "what has content has a name"
             self._shared[mapping.file] = mapping.content
@@ -319,6 +321,24 @@ class MemoryMap:
             if piece.holder is None:
                 start, end = max(piece.start, address), min(piece.end, address + length)
                 self.space.unmap(start, (end - start) >> PAGE_SHIFT)
+
+    def cut(self, file: MappedFile, offset: int) -> None:
+        """A file was truncated: what shows it from `offset` on is gone. unmap_mapping_pages(), mm/memory.c"""
+        for piece in self.mappings:
+            if piece.file == file:
+                start = piece.start + max(0, offset - piece.offset)
+                if start < piece.end:
+                    self.space.unmap(start, (piece.end - start) >> PAGE_SHIFT)
+
+    def remove(self, address: int, length: int) -> None:
+        """MADV_REMOVE: a hole in the file. Shared mappings that may be written, files in memory or not."""
+        for piece in self.mappings.overlapping(address, address + length):
+            if piece.flags & MAP_LOCKED or piece.content is None:
+                raise LinuxError(EINVAL, f"pages at {piece.start:#x} are locked, or of no file")
+            if not piece.shared or not piece.may_write:
+                raise LinuxError(EACCES, f"pages at {piece.start:#x} are not shared, or of a file that is only read")
+            start, end = max(piece.start, address), min(piece.end, address + length)
+            self._page_cache.punch(piece.content, piece.offset + start - piece.start, end - start)
 
     def grow(self, mapping: Mapping, extra: int) -> bool:
         """mremap: make `mapping` longer where it is, if the range behind it is free."""

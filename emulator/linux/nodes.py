@@ -117,9 +117,19 @@ class OutputBudget:
             limit = f"{self.limit_bytes} bytes"
             self._message(f"the guest has written {limit} to the host, and may not write more (ENOSPC; --max-output)")
         if count and not granted:
-            raise LinuxError(ENOSPC, f"{self.used_bytes} bytes have been written to the host")
+            raise self._refusal()
         self.used_bytes += granted
         return granted
+
+    def take_all(self, count: int) -> None:
+        """All of `count` bytes, or ENOSPC."""
+        granted = self.take(count)
+        if granted < count:
+            self.used_bytes -= granted
+            raise self._refusal()
+
+    def _refusal(self) -> LinuxError:
+        return LinuxError(ENOSPC, f"{self.used_bytes} bytes have been written to the host")
 
     def take_name(self) -> None:
         """A new file, directory or link."""
@@ -163,6 +173,9 @@ class Body(Protocol):
     def write_at(self, offset: int, data: bytes) -> int: ...
     def size(self) -> int: ...
     def truncate(self, size: int) -> None: ...
+    def skip_hole(self, offset: int) -> int:
+        """Where looking for other bytes than zeroes may begin (holes.py)."""
+
     def attributes(self) -> Attributes: ...
     def set_mode(self, permissions: int) -> None: ...
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None: ...
@@ -212,6 +225,9 @@ class BodyOfNode:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+
+    def skip_hole(self, offset: int) -> int:
+        return offset
 
     def attributes(self) -> Attributes:
         return self._node.attributes()

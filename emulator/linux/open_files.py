@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
 from emulator.linux.errors import (
@@ -19,6 +20,7 @@ from emulator.linux.errors import (
 )
 from emulator.linux.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.file_events import FileEvents
+from emulator.linux.holes import next_data, next_hole
 from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SHRINK, F_SEAL_WRITE
 from emulator.linux.nodes import F_SEAL_SEAL, Body, Directory, Node
@@ -112,6 +114,16 @@ class Contents:
         return content
 
 
+class _Shown(NamedTuple):
+    """A file's bytes as its mappings show them."""
+
+    size: Callable[[], int]
+    read_at: Callable[[int, int], bytes]
+
+    def skip_hole(self, offset: int) -> int:
+        return offset
+
+
 class OpenFile(NodeFile):
     """A regular file, open."""
 
@@ -135,16 +147,22 @@ class OpenFile(NodeFile):
         return data
 
     def read_at(self, task: Caller, offset: int, size: int) -> bytes:
-        if size > LARGE_READ_BYTES:
-            size = min(size, max(0, self.body.size() - offset))
-        mapped = self._mapped()
-        if mapped is not None and mapped.writable and self._contents.pages.file(mapped).dirty:
-            data = self._contents.pages.read(mapped, offset, size)
-        else:
-            data = self.body.read_at(offset, size)
+        data = self._bytes_at(offset, size)
         if data and self.events is not None:
             self.events.about(self, IN_ACCESS)
         return data
+
+    def _dirty(self) -> Content | None:
+        """What mappings show, if they may have been written since the body was."""
+        mapped = self._mapped()
+        is_dirty = mapped is not None and mapped.writable and self._contents.pages.file(mapped).dirty
+        return mapped if is_dirty else None
+
+    def _bytes_at(self, offset: int, size: int) -> bytes:
+        if size > LARGE_READ_BYTES:
+            size = min(size, max(0, self.body.size() - offset))
+        dirty = self._dirty()
+        return self.body.read_at(offset, size) if dirty is None else self._contents.pages.read(dirty, offset, size)
 
     def write(self, task: Caller, data: bytes) -> int:
         if self.flags & O_APPEND:
@@ -217,16 +235,25 @@ class OpenFile(NodeFile):
         elif whence == SEEK_END:
             offset += self.body.size()
         elif whence in (SEEK_DATA, SEEK_HOLE):
-            size = self.body.size()
-            if not 0 <= offset < size:
-                raise LinuxError(ENXIO, f"offset {offset} of a file of {size} bytes")
-            offset = offset if whence == SEEK_DATA else size  # a file without holes but the one at its end
+            offset = self._seek_hole(offset, whence)
         elif whence != SEEK_SET:
             raise LinuxError(EINVAL, f"whence {whence} is not one of 0..4")
         if not 0 <= offset <= OFFSET_LIMIT:
             raise LinuxError(EINVAL, f"offset {offset}")
         self.position = offset
         return offset
+
+    def _seek_hole(self, offset: int, whence: int) -> int:
+        size = self.body.size()
+        if not 0 <= offset < size:
+            raise LinuxError(ENXIO, f"offset {offset} of a file of {size} bytes")
+        shown = self.body if self._dirty() is None else _Shown(self.body.size, self._bytes_at)
+        if whence == SEEK_HOLE:
+            return next_hole(shown, offset)
+        data = next_data(shown, offset)
+        if data is None:
+            raise LinuxError(ENXIO, f"no data behind {offset}")
+        return data
 
     def ioctl(self, task: Caller, request: int, argument: int) -> int:
         if request == FIONREAD:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
+from weakref import WeakSet
 
 from emulator._native import PhysicalMemory
-from emulator.linux.mapping import PAGE_SIZE, FileContent, MappedFile
+from emulator.linux.mapping import PAGE_SIZE, FileContent, MappedFile, page_up
 
+PUNCH_BYTES = 1 << 20  # zeroes written at once
 READAHEAD_PAGES = 32  # read at once, aligned: 128 KiB, Linux' default read_ahead_kb
+
+
+class Maps(Protocol):
+    """An address space (a ``MemoryMap``), as files see it."""
+
+    def cut(self, file: MappedFile, offset: int) -> None:
+        """The file ends before `offset` now: no page from there on is present, private copies neither."""
 
 
 class CachedFile:
     """The pages of one file that are in memory, by page number."""
 
-    __slots__ = ("content", "dirty", "frames", "sharers")
+    __slots__ = ("content", "dirty", "frames", "maps", "sharers")
 
     def __init__(self, content: FileContent) -> None:
         self.content = content
         self.frames: dict[int, int] = {}
         self.dirty: set[int] = set()
         self.sharers = 0  # processes that have shared mappings of it
+        self.maps: WeakSet[Maps] = WeakSet()  # whoever has ever mapped it
 
 
 class PageCache:
@@ -141,6 +152,16 @@ class PageCache:
             kept = max(0, size - page * PAGE_SIZE)
             if kept < PAGE_SIZE:
                 self._memory.write(frame, kept, bytes(PAGE_SIZE - kept))
+        for maps in cached.maps:
+            maps.cut(identity, page_up(size))
+
+    def punch(self, content: FileContent, offset: int, length: int) -> None:
+        """A hole in a file that is mapped: zeroes, in its pages and on the disk, no further than its size."""
+        end = min(offset + length, content.size())
+        for start in range(offset, end, PUNCH_BYTES):
+            zeroes = bytes(min(PUNCH_BYTES, end - start))
+            content.write_at(start, zeroes)
+            self.written(content.identity, start, zeroes)
 
     def flush(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> None:
         """Write dirty pages to the file, cut at its size. Who unmaps the last of them clears `dirty`."""

@@ -46,6 +46,7 @@ class StandardStream(NodeFile):
     """One of the host descriptors that the user gave the guest. It is never closed, and never opened again by name."""
 
     writes_all = False  # `write` writes all that it may
+    _has_moved = False  # the position, by lseek: a write there may leave a hole
 
     def __init__(
         self,
@@ -113,6 +114,9 @@ class StandardStream(NodeFile):
     def write(self, task: Caller, data: bytes) -> int:
         if self.is_terminal:
             self._console.note_output(data)
+        if self._has_moved:
+            self._superblock.output.take_all(self._growth(os.lseek(self._descriptor, 0, os.SEEK_CUR)))
+            self._has_moved = False
         data = data[: self._superblock.output.take(len(data))]
         rest = data
         while True:
@@ -138,6 +142,7 @@ class StandardStream(NodeFile):
 
     def write_at(self, task: Caller, offset: int, data: bytes) -> int:
         self._check_seekable()
+        self._superblock.output.take_all(self._growth(offset))
         granted = self._superblock.output.take(len(data))
         with host_errors:
             return os.pwrite(self._descriptor, data[:granted], offset)
@@ -146,14 +151,20 @@ class StandardStream(NodeFile):
         self._check_seekable()
         if not 0 <= whence <= SEEK_DATA + 1:
             raise LinuxError(EINVAL, f"whence {whence} is not one of 0..4")
+        self._has_moved = True
         with host_errors:
             return os.lseek(self._descriptor, offset, whence)
 
     def truncate(self, size: int) -> None:
         if self._kind != file_mode.S_IFREG:
             raise LinuxError(EINVAL, f"{self.path} is not a regular file")
+        self._superblock.output.take_all(self._growth(size))
         with host_errors:
             os.ftruncate(self._descriptor, size)
+
+    def _growth(self, size: int) -> int:
+        """By how much the file grows before anything is written there."""
+        return max(0, size - os.fstat(self._descriptor).st_size)
 
     def poll(self) -> int:
         return (POLLIN if self.readable else 0) | (POLLOUT if self.writable else 0)

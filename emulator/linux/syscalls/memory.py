@@ -193,10 +193,8 @@ def mremap(task: Task, old: Address, old_length: Size, new_length: Size, flags: 
 @syscall(aarch64=233, x86_64=28, support=Support.PARTIAL, note="advice without effect on a program is only checked")
 def madvise(task: Task, address: Address, length: Size, advice: int) -> int:
     mm = task.mm
-    known = MADVICE_WITHOUT_EFFECT | {MADV_DONTNEED, MADV_FREE, MADV_POPULATE_READ, MADV_POPULATE_WRITE}
+    known = MADVICE_WITHOUT_EFFECT | {MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_POPULATE_READ, MADV_POPULATE_WRITE}
     if advice not in known:
-        if advice == MADV_REMOVE:
-            raise LinuxError(EOPNOTSUPP, "MADV_REMOVE is not modelled")
         raise LinuxError(EINVAL, f"advice {advice}")
     if address & PAGE_OFFSET or length > mm.layout.task_size:
         raise LinuxError(EINVAL, f"{length:#x} bytes at {address:#x}")
@@ -208,6 +206,8 @@ def madvise(task: Task, address: Address, length: Size, advice: int) -> int:
         mm.populate(address, length, write=advice == MADV_POPULATE_WRITE)
     elif advice in (MADV_DONTNEED, MADV_FREE):
         mm.discard(address, length)
+    elif advice == MADV_REMOVE:
+        mm.remove(address, length)
     mm.check_mapped(address, length)
     return 0
 

@@ -75,3 +75,16 @@ def test_terminals_do_as_linux_s_do(isa, tmp_path):
     assert len(expected) > 300
     assert got == expected
     assert messages == []
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_mappings_of_a_file_that_is_cut_and_punched_show_what_linux_s_do(isa, tmp_path):
+    """Private copies of pages behind the new end are gone, too: what stress-ng --memfd looks for."""
+    program = build(HERE / "mapping_calls.c", isa, tmp_path / "mapping_calls")
+    directory = tmp_path / "here"
+    directory.mkdir()
+    got, messages = under_us(isa, program, directory)
+    native = os.uname().machine  # qemu-user does nothing for MADV_REMOVE
+    assert got == under_linux(native, build(HERE / "mapping_calls.c", native, tmp_path / "native"), directory)
+    assert len(got) > 60
+    assert messages == []

@@ -10,13 +10,17 @@
 #include "sse_conversion.hpp"
 #include "string_comparison.hpp"
 #include "translation.hpp"
+#include "x87_arithmetic.hpp"
+#include "x87_control.hpp"
+#include "x87_moves.hpp"
 
 namespace perfemu {
 namespace {
 
 constexpr InstructionFamily (*FAMILIES[])() = {
-    translation_family,    alignment_family,      executed_family,   sse_arithmetic_family,
-    sse_comparison_family, sse_conversion_family, reciprocal_family, string_comparison_family,
+    translation_family,    alignment_family,  executed_family,          sse_arithmetic_family, sse_comparison_family,
+    sse_conversion_family, reciprocal_family, string_comparison_family, x87_arithmetic_family, x87_comparison_family,
+    x87_load_family,       x87_store_family,  x87_register_family,      x87_control_family,
 };
 
 }  // namespace

@@ -3,13 +3,7 @@
 namespace perfemu {
 namespace {
 
-constexpr uint64_t INTEGER_BIT = uint64_t{1} << 63, QUIET_BIT = uint64_t{1} << 62;
 constexpr int32_t UNMASKED_SCALE = 24576;  // Intel SDM vol. 1, "Numeric Overflow Exception (#O)"
-
-template <typename Float>
-constexpr bool IS_EXTENDED = false;
-template <>
-constexpr bool IS_EXTENDED<Extended> = true;
 
 template <typename Float>
 int result_precision(const FloatContext& context) {
@@ -29,12 +23,6 @@ Kept round_significand(Wide significand, int precision, bool sign, Rounding roun
     const uint64_t kept = static_cast<uint64_t>(significand >> 64) & ~(unit - 1);
     const bool up = rounds_up(rest, kept & unit, sign, rounding);
     return {up ? kept + unit : kept, rest != 0, up};
-}
-
-Unpacked infinite(bool sign) { return {.kind = Unpacked::IS_INFINITE, .sign = sign}; }
-Unpacked zero(bool sign) { return {.kind = Unpacked::IS_ZERO, .sign = sign}; }
-Unpacked finite(bool sign, int32_t exponent, uint64_t significand) {
-    return {.kind = Unpacked::IS_FINITE, .sign = sign, .exponent = exponent, .significand = significand};
 }
 
 bool overflows_to_infinity(bool sign, Rounding rounding) {
@@ -71,60 +59,6 @@ Float denormalized(const Exact& exact, int precision, bool tiny, FloatContext& c
 }  // namespace
 
 template <typename Float>
-Unpacked unpack(Float value, const FloatContext& context) {
-    constexpr int BIAS = MAXIMUM_EXPONENT<Float>, SPECIAL = 2 * BIAS + 1;
-    bool sign;
-    int biased;
-    uint64_t fraction;  // below bit 63
-    bool integer_bit;
-    if constexpr (IS_EXTENDED<Float>) {
-        sign = value.sign_exponent >> 15;
-        biased = value.sign_exponent & SPECIAL;
-        integer_bit = value.significand >> 63;
-        fraction = value.significand & ~INTEGER_BIT;
-        if (biased && !integer_bit) return {.kind = Unpacked::IS_UNSUPPORTED, .sign = sign};
-    } else {
-        constexpr int FRACTION_BITS = Float::PRECISION - 1;
-        sign = value.bits >> (FRACTION_BITS + Float::EXPONENT_BITS);
-        biased = static_cast<int>(value.bits >> FRACTION_BITS) & SPECIAL;
-        integer_bit = biased != 0;
-        fraction = static_cast<uint64_t>(value.bits) << (64 - FRACTION_BITS) >> 1;
-    }
-    if (biased == SPECIAL) {
-        if (!fraction) return infinite(sign);
-        const auto kind = fraction & QUIET_BIT ? Unpacked::IS_QUIET_NAN : Unpacked::IS_SIGNALLING_NAN;
-        return {.kind = kind, .sign = sign, .significand = fraction | INTEGER_BIT};
-    }
-    if (biased) [[likely]]
-        return finite(sign, biased - BIAS, fraction | INTEGER_BIT);
-    if (integer_bit) fraction |= INTEGER_BIT;  // a pseudo-denormal
-    if (!fraction || context.denormals_are_zeros) return zero(sign);
-    const int zeros = leading_zeros(fraction);
-    Unpacked result = finite(sign, 1 - BIAS - zeros, fraction << zeros);
-    result.denormal = true;
-    return result;
-}
-
-template <typename Float>
-Float pack(const Unpacked& value) {
-    constexpr int BIAS = MAXIMUM_EXPONENT<Float>, SPECIAL = 2 * BIAS + 1;
-    int biased = SPECIAL;
-    uint64_t significand = value.significand;
-    if (value.kind == Unpacked::IS_FINITE) biased = significand & INTEGER_BIT ? value.exponent + BIAS : 0;
-    if (value.kind == Unpacked::IS_ZERO) biased = 0, significand = 0;
-    if (value.kind == Unpacked::IS_INFINITE) significand = INTEGER_BIT;
-    if constexpr (IS_EXTENDED<Float>) {
-        return {significand, static_cast<uint16_t>(biased | value.sign << 15)};
-    } else {
-        using Word = typename Float::Word;
-        constexpr int FRACTION_BITS = Float::PRECISION - 1;
-        const auto fraction = static_cast<Word>(significand << 1 >> (64 - FRACTION_BITS));
-        const Word sign = static_cast<Word>(value.sign) << (FRACTION_BITS + Float::EXPONENT_BITS);
-        return {static_cast<Word>(sign | static_cast<Word>(biased) << FRACTION_BITS | fraction)};
-    }
-}
-
-template <typename Float>
 Float round_and_pack(const Exact& exact, FloatContext& context) {
     const int precision = result_precision<Float>(context);
     int32_t exponent = exact.exponent;
@@ -142,7 +76,7 @@ Float round_and_pack(const Exact& exact, FloatContext& context) {
         context.raised |= NUMERIC_UNDERFLOW;
         if (IS_EXTENDED<Float> && context.scales_unmasked) exponent += UNMASKED_SCALE;
         if (exponent < MINIMUM_EXPONENT<Float>) {
-            note_rounding(kept, context);
+            note_rounding({0, true, false}, context);
             return pack<Float>(zero(exact.sign));
         }
     } else if (exact.exponent < MINIMUM_EXPONENT<Float>) [[unlikely]] {
@@ -153,7 +87,7 @@ Float round_and_pack(const Exact& exact, FloatContext& context) {
         context.raised |= NUMERIC_OVERFLOW;
         if (IS_EXTENDED<Float> && context.scales_unmasked) exponent -= UNMASKED_SCALE;
         if (exponent > MAXIMUM_EXPONENT<Float>) {
-            note_rounding(kept, context);
+            note_rounding({0, true, true}, context);
             return pack<Float>(infinite(exact.sign));
         }
     }
@@ -227,9 +161,10 @@ Float sum_or_difference(Float first, Float second, bool subtracts, FloatContext&
 
 // a / b: 127 bits of it and whether there are more.
 Exact quotient(const Unpacked& a, const Unpacked& b) {
-    const Wide dividend = static_cast<Wide>(a.significand) << 63;
-    const Wide rest = dividend % b.significand << 64;
-    const Wide bits = (dividend / b.significand << 64) | (rest / b.significand) | (rest % b.significand != 0);
+    const Wide dividend = static_cast<Wide>(a.significand) << 63, divisor = b.significand;
+    const Wide first = dividend / divisor, rest = (dividend - first * divisor) << 64;
+    const Wide second = rest / divisor;
+    const Wide bits = first << 64 | second | (second * divisor != rest);
     return normalized(a.sign ^ b.sign, a.exponent - b.exponent, bits);
 }
 
@@ -327,8 +262,6 @@ Float square_root(Float value, FloatContext& context) {
 }
 
 #define INSTANTIATE(Float)                                                     \
-    template Unpacked unpack(Float, const FloatContext&);                      \
-    template Float pack(const Unpacked&);                                      \
     template Float round_and_pack(const Exact&, FloatContext&);                \
     template Float indefinite(FloatContext&);                                  \
     template Float propagate(const Unpacked&, const Unpacked&, FloatContext&); \

@@ -59,6 +59,11 @@ struct Extended {
 };
 static constexpr Extended EXTENDED_INDEFINITE = {0xc000'0000'0000'0000, 0xffff};
 
+constexpr uint64_t INTEGER_BIT = uint64_t{1} << 63, QUIET_BIT = uint64_t{1} << 62;
+
+template <typename Float>
+constexpr bool IS_EXTENDED = Float::PRECISION == 64;
+
 template <typename Float>
 constexpr int MAXIMUM_EXPONENT = (1 << (Float::EXPONENT_BITS - 1)) - 1;
 template <typename Float>
@@ -111,10 +116,66 @@ inline bool rounds_up(Wide rest, bool odd, bool sign, Rounding rounding) {
     return rest && rounding == (sign ? Rounding::DOWN : Rounding::UP);
 }
 
+inline Unpacked infinite(bool sign) { return {.kind = Unpacked::IS_INFINITE, .sign = sign}; }
+inline Unpacked zero(bool sign) { return {.kind = Unpacked::IS_ZERO, .sign = sign}; }
+inline Unpacked finite(bool sign, int32_t exponent, uint64_t significand) {
+    return {.kind = Unpacked::IS_FINITE, .sign = sign, .exponent = exponent, .significand = significand};
+}
+
 template <typename Float>
-Unpacked unpack(Float value, const FloatContext& context);
+Unpacked unpack(Float value, const FloatContext& context) {
+    constexpr int BIAS = MAXIMUM_EXPONENT<Float>, SPECIAL = 2 * BIAS + 1;
+    bool sign;
+    int biased;
+    uint64_t fraction;  // below bit 63
+    bool integer_bit;
+    if constexpr (IS_EXTENDED<Float>) {
+        sign = value.sign_exponent >> 15;
+        biased = value.sign_exponent & SPECIAL;
+        integer_bit = value.significand >> 63;
+        fraction = value.significand & ~INTEGER_BIT;
+        if (biased && !integer_bit) return {.kind = Unpacked::IS_UNSUPPORTED, .sign = sign};
+    } else {
+        constexpr int FRACTION_BITS = Float::PRECISION - 1;
+        sign = value.bits >> (FRACTION_BITS + Float::EXPONENT_BITS);
+        biased = static_cast<int>(value.bits >> FRACTION_BITS) & SPECIAL;
+        integer_bit = biased != 0;
+        fraction = static_cast<uint64_t>(value.bits) << (64 - FRACTION_BITS) >> 1;
+    }
+    if (biased == SPECIAL) {
+        if (!fraction) return infinite(sign);
+        const auto kind = fraction & QUIET_BIT ? Unpacked::IS_QUIET_NAN : Unpacked::IS_SIGNALLING_NAN;
+        return {.kind = kind, .sign = sign, .significand = fraction | INTEGER_BIT};
+    }
+    if (biased) [[likely]]
+        return finite(sign, biased - BIAS, fraction | INTEGER_BIT);
+    if (integer_bit) fraction |= INTEGER_BIT;  // a pseudo-denormal
+    if (!fraction || context.denormals_are_zeros) return zero(sign);
+    const int zeros = leading_zeros(fraction);
+    Unpacked result = finite(sign, 1 - BIAS - zeros, fraction << zeros);
+    result.denormal = true;
+    return result;
+}
+
 template <typename Float>
-Float pack(const Unpacked& value);
+Float pack(const Unpacked& value) {
+    constexpr int BIAS = MAXIMUM_EXPONENT<Float>, SPECIAL = 2 * BIAS + 1;
+    int biased = SPECIAL;
+    uint64_t significand = value.significand;
+    if (value.kind == Unpacked::IS_FINITE) biased = significand & INTEGER_BIT ? value.exponent + BIAS : 0;
+    if (value.kind == Unpacked::IS_ZERO) biased = 0, significand = 0;
+    if (value.kind == Unpacked::IS_INFINITE) significand = INTEGER_BIT;
+    if constexpr (IS_EXTENDED<Float>) {
+        return {significand, static_cast<uint16_t>(biased | value.sign << 15)};
+    } else {
+        using Word = typename Float::Word;
+        constexpr int FRACTION_BITS = Float::PRECISION - 1;
+        const auto fraction = static_cast<Word>(significand << 1 >> (64 - FRACTION_BITS));
+        const Word sign = static_cast<Word>(value.sign) << (FRACTION_BITS + Float::EXPONENT_BITS);
+        return {static_cast<Word>(sign | static_cast<Word>(biased) << FRACTION_BITS | fraction)};
+    }
+}
+
 template <typename Float>
 Float round_and_pack(const Exact& exact, FloatContext& context);
 // What an invalid operation gives, if masked.

@@ -33,9 +33,6 @@ bool note_integer(const Integer& integer, uint64_t largest, FloatContext& contex
     return true;
 }
 
-template <typename Float>
-constexpr bool IS_EXTENDED = Float::PRECISION == 64;
-
 }  // namespace
 
 template <typename Float>
@@ -78,12 +75,8 @@ To convert(From value, FloatContext& context) {
     const Unpacked a = unpack(value, context);
     if (a.kind == Unpacked::IS_FINITE) [[likely]] {
         if (!IS_EXTENDED<From> && a.denormal) context.raised |= DENORMAL_OPERAND;  // FLD does, FST does not
-        FloatContext whole = context;
-        if (IS_EXTENDED<To>) whole.precision = 64;
-        const To result = round_and_pack<To>({a.sign, a.exponent, static_cast<Wide>(a.significand) << 64}, whole);
-        context.raised = whole.raised;
-        context.rounded_up = whole.rounded_up;
-        return result;
+        if constexpr (To::PRECISION > From::PRECISION) return pack<To>(a);
+        return round_and_pack<To>({a.sign, a.exponent, static_cast<Wide>(a.significand) << 64}, context);
     }
     return a.is_nan() ? propagate<To>(a, a, context) : pack<To>(a);
 }

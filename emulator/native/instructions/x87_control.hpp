@@ -1,0 +1,10 @@
+// x87's control and status words, and what saves and restores the whole state.
+#pragma once
+
+#include "families.hpp"
+
+namespace perfemu {
+
+InstructionFamily x87_control_family();
+
+}  // namespace perfemu

@@ -1,0 +1,108 @@
+#include "x87_moves.hpp"
+#include "x87_state.hpp"
+
+namespace perfemu {
+namespace {
+
+// The next helper of this instruction, which computes the result, pushes it.
+void announce_push(Environment* environment) { WAITING_X87(environment).operand().pushes = true; }
+
+void pop(Environment* environment) {
+    const X87 x87(environment);
+    if (!x87.operand().abandoned) x87.pop();
+}
+
+// FLD ST(i) and FCMOVcc: for FLD, `i` counts from the top to be.
+void to_top(Environment* environment, int i) {
+    const X87 x87 = WAITING_X87(environment);
+    const bool pushes = x87.operand().pushes;
+    x87.operand().pushes = false;
+    if (pushes)
+        x87.begin();
+    else
+        x87.begin_keeping_condition();
+    const unsigned source = pushes ? (i - 1) & 7 : i;
+    const bool overflow = pushes && !x87.empty(7);
+    const bool underflow = x87.empty(source) || (!pushes && x87.empty(0));
+    const bool fault = overflow || underflow;
+    if (fault && !x87.stack_fault(!underflow)) return;
+    const Extended value = fault ? EXTENDED_INDEFINITE : x87.get(source);
+    if (pushes)
+        x87.push(value);
+    else
+        x87.set(0, value);
+}
+
+void from_top(Environment* environment, int i) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.begin();
+    const bool fault = x87.empty(0);
+    if (fault && !x87.stack_fault(false)) return;
+    x87.set(i, fault ? EXTENDED_INDEFINITE : x87.get(0));
+}
+
+void exchange(Environment* environment, int i) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.begin();
+    const bool fault = x87.empty(0) || x87.empty(i);
+    if (fault && !x87.stack_fault(false)) return;
+    const Extended top = x87.empty(0) ? EXTENDED_INDEFINITE : x87.get(0);
+    const Extended other = x87.empty(i) ? EXTENDED_INDEFINITE : x87.get(i);
+    x87.set(0, other);
+    x87.set(i, top);
+}
+
+// FCHS, FABS.
+template <uint16_t KEPT, uint16_t TOGGLED>
+void change_sign(Environment* environment) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.begin();
+    const bool fault = x87.empty(0);
+    if (fault && !x87.stack_fault(false)) return;
+    Extended value = x87.get(0);
+    value.sign_exponent = static_cast<uint16_t>((value.sign_exponent & KEPT) ^ TOGGLED);
+    x87.set(0, fault ? EXTENDED_INDEFINITE : value);
+}
+
+template <uint32_t STEP>
+void turn(Environment* environment) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.begin();
+    x87.top() = (x87.top() + STEP) & 7;
+}
+
+void release(Environment* environment, int i) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.begin();
+    x87.tags()[(x87.top() + i) & 7] = 1;
+}
+
+void (*engine_enter_mmx)(Environment*) = nullptr;
+
+// Before each MMX instruction.
+void enter_mmx(Environment* environment) {
+    WAITING_X87(environment);
+    engine_enter_mmx(environment);
+}
+
+}  // namespace
+
+InstructionFamily x87_register_family() {
+    constexpr uint16_t SIGN = 0x8000, MAGNITUDE = 0x7fff;
+    static const EngineReplacement REPLACEMENTS[] = {
+        in_place_of("helper_fpush", announce_push),
+        in_place_of("helper_fpop", pop),
+        in_place_of("helper_fmov_ST0_STN", to_top),
+        in_place_of("helper_fmov_STN_ST0", from_top),
+        in_place_of("helper_fxchg_ST0_STN", exchange),
+        in_place_of("helper_fchs_ST0", change_sign<SIGN | MAGNITUDE, SIGN>),
+        in_place_of("helper_fabs_ST0", change_sign<MAGNITUDE, 0>),
+        in_place_of("helper_fincstp", turn<1>),
+        in_place_of("helper_fdecstp", turn<7>),
+        in_place_of("helper_ffree_STN", release),
+        in_place_of("helper_enter_mmx", enter_mmx, &engine_enter_mmx),
+    };
+    return {REPLACEMENTS};
+}
+
+}  // namespace perfemu

@@ -1,0 +1,51 @@
+"""x87 instructions leave what an x86-64 processor leaves: registers, tags, status, memory and flags."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import c_programs
+from emulator.linux.program import Program
+from emulator.machine import Machine, MachineConfig
+
+FOLDER = Path(__file__).parent
+ROUNDS = os.environ.get("X87_ROUNDS", "1500")  # for each form
+on_x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="compares with an x86-64 processor")
+
+
+def lines_here(program: Path, *arguments: str) -> list[str]:
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def lines_of_guest(program: Path, *arguments: str) -> list[str]:
+    """What the program prints on our machine."""
+    output = program.with_suffix(".output")
+    with output.open("wb") as out, open(os.devnull, "rb") as null:
+        machine = Machine(MachineConfig(isa="x86_64", memory_bytes=64 << 20))
+        descriptors = null.fileno(), out.fileno(), out.fileno()
+        machine.start(Program(str(program), ("program", *arguments), (), "/", *descriptors))
+        assert machine.run() == 0, output.read_text()
+    return output.read_text().splitlines()
+
+
+def differing_forms(program: Path) -> dict[str, str]:
+    """Form -> the first case that differs, by this processor and by ours. The forms of which all cases agree are not
+    in it."""
+    pairs = zip(lines_here(program, ROUNDS), lines_of_guest(program, ROUNDS), strict=True)
+    differing = [here.split()[0] for here, ours in pairs if here != ours]
+    cases = {}
+    for form in differing:
+        here, ours = lines_here(program, ROUNDS, form), lines_of_guest(program, ROUNDS, form)
+        cases[form] = next(f"\n{a}\n{b}" for a, b in zip(here, ours, strict=True) if a != b)
+    return cases
+
+
+@on_x86_64
+def test_every_instruction_leaves_what_the_host_leaves(tmp_path: Path) -> None:
+    program = c_programs.build(FOLDER / "x87_forms.c", "x86_64", tmp_path / "forms")
+    assert differing_forms(program) == {}

@@ -9,12 +9,15 @@ import sys
 from pathlib import Path
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-# Events of sys.addaudithook (Python's table of audit events), and which of their arguments are paths.
+# Events of sys.addaudithook (Python's table of audit events), and which of their arguments are paths, each with the
+# descriptor of the directory where it begins.
 _CHANGES = {
-    "os.chmod": (0,), "os.chown": (0,), "os.link": (0, 1), "os.mkdir": (0,), "os.remove": (0,), "os.rename": (0, 1),
-    "os.rmdir": (0,), "os.symlink": (1,), "os.truncate": (0,), "os.utime": (0,), "os.setxattr": (0,),
-    "os.removexattr": (0,), "os.mkfifo": (0,), "os.mknod": (0,), "os.chflags": (0,),
+    "os.chmod": ((0, 2),), "os.chown": ((0, 3),), "os.link": ((0, 2), (1, 3)), "os.mkdir": ((0, 2),),
+    "os.remove": ((0, 1),), "os.rename": ((0, 2), (1, 3)), "os.rmdir": ((0, 1),), "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),), "os.utime": ((0, 3),), "os.setxattr": ((0, None),), "os.removexattr": ((0, None),),
+    "os.mkfifo": ((0, 2),), "os.mknod": ((0, 3),), "os.chflags": ((0, None),),
 }  # fmt: skip
+_HARMLESS = ("ctypes.get_errno",)
 _NEVER = (
     "socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.kill", "os.killpg", "os.chdir",
     "os.fchdir", "os.putenv", "signal.pthread_kill", "ctypes.", "shutil.", "tempfile.", "pty.",
@@ -31,28 +34,43 @@ class HostWatch:
     def __init__(self, allowed: str) -> None:
         self._allowed = os.path.realpath(allowed)
         self.touched: list[str] = []
+        self._opening_in: int | None = None  # os.open's event does not tell its dir_fd
 
     def begin(self) -> None:
+        plain_open = os.open
+
+        def watched_open(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+            self._opening_in = dir_fd
+            try:
+                return plain_open(path, flags, mode, dir_fd=dir_fd)
+            finally:
+                self._opening_in = None
+
+        os.open = watched_open  # type: ignore[assignment]
         sys.addaudithook(self.hear)
 
     def hear(self, event: str, arguments: tuple[object, ...]) -> None:
         if event == "open":
             path, _, flags = arguments
             if isinstance(flags, int) and flags & _WRITING and not isinstance(path, int):
-                self._check(event, path)
+                self._check(event, path, self._opening_in)
         elif event in _CHANGES:
-            for number in _CHANGES[event]:
+            for number, directory in _CHANGES[event]:
                 path = arguments[number]
-                self._check(event, path if not isinstance(path, int) else f"/proc/self/fd/{path}")
-        elif event.startswith(_NEVER):
+                above = arguments[directory] if directory is not None else None
+                self._check(event, path if not isinstance(path, int) else f"/proc/self/fd/{path}", above)
+        elif event.startswith(_NEVER) and event not in _HARMLESS:
             self._say(f"{event}{arguments}")
 
-    def _check(self, event: str, path: object) -> None:
+    def _check(self, event: str, path: object, above: object = None) -> None:
         """Where the path leads, its last component aside, which is what changes, or is opened without following."""
         assert isinstance(path, str | bytes | os.PathLike)
         text = os.fsdecode(path)
         if text == "/dev/null":
             return
+        if isinstance(above, int) and above >= 0:
+            directory = os.readlink(f"/proc/self/fd/{above}")
+            text = f"{directory}/{text}" if text != "." else directory
         if text.startswith("/proc/self/fd/"):
             real = os.path.realpath(text)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,14 @@ def test_what_touches_the_host_is_seen(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "out").symlink_to("..")
     watch = HostWatch(str(tmp_path / "inside"))
+    inside, outside = (os.open(path, os.O_PATH) for path in (tmp_path / "inside", tmp_path))
     for event, arguments in (
         ("open", (f"{tmp_path}/inside/new", None, 0o102)),
         ("open", (f"{tmp_path}/outside", None, 0)),
         ("os.mkdir", (f"{tmp_path}/inside/d", 0o777, -1)),
         ("os.lstat", (f"{tmp_path}/outside",)),
+        ("os.mkdir", ("d", 0o777, inside)),
+        ("os.chmod", (".", 0o777, inside)),
     ):
         watch.hear(event, arguments)
     assert watch.touched == []
@@ -50,9 +54,13 @@ def test_what_touches_the_host_is_seen(tmp_path: Path, monkeypatch: pytest.Monke
         ("open", (f"{tmp_path}/inside/out/new", None, 0o102)),
         ("os.rename", (f"{tmp_path}/inside/a", f"{tmp_path}/b", -1, -1)),
         ("os.chmod", (f"{tmp_path}", 0o777, -1)),
+        ("os.chmod", (".", 0o777, outside)),
+        ("os.rename", ("a", "b", inside, outside)),
         ("socket.connect", (None, ("127.0.0.1", 80))),
         ("subprocess.Popen", ("ls", ["ls"], None, None)),
     ):
         with pytest.raises(Touched):
             watch.hear(event, arguments)
-    assert len(watch.touched) == 6
+    assert len(watch.touched) == 8
+    os.close(inside)
+    os.close(outside)

@@ -74,9 +74,10 @@ Float round_and_pack(const Exact& exact, FloatContext& context) {
             return pack<Float>(zero(exact.sign));
         }
         context.raised |= NUMERIC_UNDERFLOW;
-        if (IS_EXTENDED<Float> && context.scales_unmasked) exponent += UNMASKED_SCALE;
+        const bool scales = IS_EXTENDED<Float> && context.scales_unmasked;
+        if (scales) exponent += UNMASKED_SCALE;
         if (exponent < MINIMUM_EXPONENT<Float>) {
-            note_rounding({0, true, false}, context);
+            note_rounding(scales ? Kept{0, true, false} : kept, context);
             return pack<Float>(zero(exact.sign));
         }
     } else if (exact.exponent < MINIMUM_EXPONENT<Float>) [[unlikely]] {
@@ -85,9 +86,10 @@ Float round_and_pack(const Exact& exact, FloatContext& context) {
     if (exponent > MAXIMUM_EXPONENT<Float>) [[unlikely]] {
         if (!(context.unmasked & NUMERIC_OVERFLOW)) return overflowed<Float>(exact.sign, precision, context);
         context.raised |= NUMERIC_OVERFLOW;
-        if (IS_EXTENDED<Float> && context.scales_unmasked) exponent -= UNMASKED_SCALE;
+        const bool scales = IS_EXTENDED<Float> && context.scales_unmasked;
+        if (scales) exponent -= UNMASKED_SCALE;
         if (exponent > MAXIMUM_EXPONENT<Float>) {
-            note_rounding({0, true, true}, context);
+            note_rounding(scales ? Kept{0, true, true} : kept, context);
             return pack<Float>(infinite(exact.sign));
         }
     }

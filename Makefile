@@ -20,7 +20,7 @@ CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/nat
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c \
   tests/instructions/runner/*.[ch])
 
-.PHONY: help demo test lint format guests golden bench corpus fuzz silicon wheel venv clean
+.PHONY: help demo test lint format guests golden bench corpus fuzz instructions silicon wheel venv clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -100,6 +100,11 @@ SECONDS := 600
 
 fuzz: venv  ## programs that make random system calls, for SECONDS (tests/fuzz says how to repeat what it finds)
 	$(BIN)/python tests/fuzz $(SECONDS)
+
+INPUTS := 20000
+
+instructions: venv  ## every instruction form on INPUTS inputs each, against a reference
+	INSTRUCTION_INPUTS=$(INPUTS) $(BIN)/python -m pytest tests/instructions
 
 CORE :=
 

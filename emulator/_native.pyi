@@ -162,10 +162,13 @@ class Core:
         """After OVERFLOW: the address of the instruction that made the counter wrap."""
     @property
     def fault_address(self) -> int:
-        """After FAULT: the faulting data or fetch address (exact byte where it can be decoded, else the page)."""
+        """After FAULT: the faulting data or fetch address (exact byte where it can be decoded, else the page).
+
+        After an EXCEPTION of kind ALIGNMENT: the misaligned one.
+        """
     @property
     def fault_access(self) -> int:
-        """After FAULT: 1 read, 2 write, 4 fetch."""
+        """After FAULT: 1 read, 2 write, 4 fetch. After an EXCEPTION of kind ALIGNMENT as well."""
     @property
     def exception(self) -> int:
         """After EXCEPTION: an ExceptionKind value."""

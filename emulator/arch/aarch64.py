@@ -124,6 +124,9 @@ class AArch64:
             return 0, 0x20 << 26 | 1 << 25 | status  # EC: instruction abort from a lower level
         return 0, 0x24 << 26 | 1 << 25 | (1 << 6 if access == 2 else 0) | status  # data abort; WnR
 
+    def misaligned_syndrome(self, access: int) -> tuple[int, int]:
+        return 0, 0x24 << 26 | 1 << 25 | (1 << 6 if access == 2 else 0) | 0x21
+
     def is_address(self, address: int) -> bool:
         return True
 

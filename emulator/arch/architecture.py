@@ -116,6 +116,9 @@ class Architecture(Protocol):
     def fault_syndrome(self, access: int, present: bool) -> tuple[int, int]:
         """(trap number, error code) that a page fault's signal frame shows. `access`: 1 read, 2 write, 4 fetch."""
 
+    def misaligned_syndrome(self, access: int) -> tuple[int, int]:
+        """The same of an access at an address that is no multiple of its size. `access`: 1 read, 2 write."""
+
     def is_address(self, address: int) -> bool:
         """Whether a load from it is a page fault at worst."""
 

@@ -29,6 +29,7 @@ USER_FLAGS = 0x50DD5  # what rt_sigreturn restores: FIX_EFLAGS, arch/x86/kernel/
 RF_TF_DF = 1 << 16 | 1 << 8 | 1 << 10  # cleared when a handler is entered
 USER_CS, USER_SS = 0x33, 0x2B
 NO_REGISTER = -1
+ALIGNMENT_CHECK = 17
 PAGE_FAULT = 14  # vector
 LOW_32 = 0xFFFF_FFFF
 
@@ -104,6 +105,9 @@ class X86_64:
     def fault_syndrome(self, access: int, present: bool) -> tuple[int, int]:
         user = 4
         return PAGE_FAULT, user | (1 if present else 0) | (2 if access == 2 else 0) | (16 if access == 4 else 0)
+
+    def misaligned_syndrome(self, access: int) -> tuple[int, int]:
+        return ALIGNMENT_CHECK, 0
 
     def is_address(self, address: int) -> bool:
         """Canonical: bits 63 to 47 are the same."""

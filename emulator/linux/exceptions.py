@@ -89,8 +89,12 @@ REGISTERS: dict[TrapKind, Row] = {
 
 def exception_info(architecture: Architecture, kind: ExceptionKind, core: Core) -> SignalInfo:
     pc = core.pc
-    if kind is ExceptionKind.UNDEFINED and pc % architecture.instruction_alignment:
-        kind = ExceptionKind.ALIGNMENT  # the engine reports a misaligned PC so
+    if pc % architecture.instruction_alignment:
+        if kind is ExceptionKind.UNDEFINED:
+            kind = ExceptionKind.ALIGNMENT  # the engine reports a misaligned PC so
+    elif kind is ExceptionKind.ALIGNMENT:
+        trap, error = architecture.misaligned_syndrome(core.fault_access)
+        return SignalInfo(SIGBUS, BUS_ADRALN, core.fault_address, trap_number=trap, error_code=error)
     row = EXCEPTIONS[architecture.isa][kind]
     if kind in (ExceptionKind.X87, ExceptionKind.SIMD):
         raised = architecture.floating_point_exceptions(core, row.trap_number)

@@ -392,7 +392,7 @@ def check_segments(elf: Elf, file_size: int, task_size: int) -> None:
             raise ElfError(
                 f"a broken ELF file: the segment at {segment.address:#x} is not aligned with its file offset"
             )
-        if segment.offset + segment.file_size > file_size:
+        if segment.file_size and segment.offset + segment.file_size > file_size:
             end = segment.offset + segment.file_size
             raise ElfError(f"a truncated ELF file: a segment ends at offset {end:#x}, the file at {file_size:#x}")
         if segment.memory_size > task_size or segment.address > task_size - segment.memory_size:

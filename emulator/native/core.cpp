@@ -7,6 +7,7 @@
 
 #include "exit_checks.hpp"
 #include "instructions/families.hpp"
+#include "instructions/ordered_accesses.hpp"
 #include "last_exception.hpp"
 #include "model.hpp"
 #include "translation_guard.hpp"
@@ -51,6 +52,8 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
     if (isa_->engine_arch() == UC_ARCH_X86) {
         guard_translator();
         install_instructions();
+    } else {
+        align_ordered_accesses();
     }
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
     uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);
@@ -142,6 +145,7 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
                   : type == UC_MEM_WRITE ? FaultAccess::WRITE
                                          : FaultAccess::READ;
     uint8_t needed = access == FaultAccess::FETCH ? EXECUTE : access == FaultAccess::WRITE ? WRITE : READ;
+    address = core.isa_->untagged(address);
     const Page* page = core.space_->lookup(address);
     if (!page || !(page->protection & needed)) {
         core.faulted_ = true;
@@ -240,6 +244,7 @@ void Core::leave(uc_err error) {
     if (exit_ == Exit::REGISTER && trapped_.trap > Trap::XGETBV) raise_trap(now);
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT) locate_fault(now);
+    if (exit_ == Exit::EXCEPTION && exception_ == Exception::ALIGNMENT) locate_misalignment(now);
     fire_exception_probes();
     if ((exit_ == Exit::SYSCALL || exit_ == Exit::EXCEPTION) && interrupt_raised()) {
         pending_exit_ = exit_;
@@ -295,6 +300,16 @@ void Core::locate_fault(uint64_t now) {
     fault_address_ = isa_->operand_in_page(engine_, now, code, fault_address_);
     std::vector<Op> ops = isa_->decode(now, code);
     if (!ops.empty() && ops[0].updates_memory) fault_access_ = FaultAccess::WRITE;
+}
+
+void Core::locate_misalignment(uint64_t now) {
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+    uint64_t size = space_->read(now, bytes);
+    std::span<const uint8_t> code = std::span(bytes).first(size);
+    fault_address_ = isa_->misaligned_operand(engine_, now, code);
+    std::vector<Op> ops = isa_->decode(now, code);
+    bool stores = !ops.empty() && ops[0].probes & bit(Probe::STORE);
+    fault_access_ = stores ? FaultAccess::WRITE : FaultAccess::READ;
 }
 
 void Core::fire_exception_probes() {

@@ -213,6 +213,7 @@ class Core final : public Totals {
     void settle_counts(uint64_t now);
     void raise_trap(uint64_t now);
     void locate_fault(uint64_t now);
+    void locate_misalignment(uint64_t now);
     void fire_exception_probes();
     void fold();
     void add(ProbeMask probes, uint64_t times = 1);

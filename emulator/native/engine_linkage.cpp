@@ -25,10 +25,16 @@ constexpr const char* LIBRARY = "libunicorn.so.2";
 
 [[noreturn]] void refuse(const std::string& what) {
     throw std::runtime_error(std::string(LIBRARY) + " " + what +
-                             ", so x86-64 guests could not run right: install the wheel of unicorn 2.1.4 for Linux");
+                             ", so guests could not run right: install the wheel of unicorn 2.1.4 for Linux");
 }
 
-std::string symbol(const char* name) { return std::string(name) + "_x86_64"; }
+std::string symbol(const char* name, const char* target) { return std::string(name) + "_" + target; }
+
+const void* required(const std::string& name) {
+    const void* function = engine_function(name.c_str());
+    if (!function) refuse("has no function " + name);
+    return function;
+}
 
 #ifdef __linux__
 // Words that hold a function's address and nothing else, on each host.
@@ -91,27 +97,23 @@ const link_map* mapped_library() {
 
 }  // namespace
 
-const void* required_engine_function(const char* name) {
-    const void* function = engine_function(symbol(name).c_str());
-    if (!function) refuse("has no function " + symbol(name));
-    return function;
-}
+const void* required_engine_function(const char* name) { return required(symbol(name, "x86_64")); }
 
-void replace_in_engine(std::span<const EngineReplacement> replacements) {
+void replace_in_engine(std::span<const EngineReplacement> replacements, const char* target) {
 #ifdef __linux__
     const link_map* library = mapped_library();
     if (!library) refuse("is not loaded");
     std::unordered_map<uint64_t, size_t> functions;
     std::vector<const void*> originals;
     for (const EngineReplacement& replacement : replacements) {
-        originals.push_back(required_engine_function(replacement.name));
+        originals.push_back(required(symbol(replacement.name, target)));
         functions[reinterpret_cast<uint64_t>(originals.back()) - library->l_addr] = originals.size() - 1;
     }
     Words words(replacements.size());
     add_words(*library, DT_RELA, dynamic_value(*library, DT_RELASZ), functions, words);
     add_words(*library, DT_JMPREL, dynamic_value(*library, DT_PLTRELSZ), functions, words);
     for (size_t i = 0; i < words.size(); i++)
-        if (words[i].empty()) refuse("does not call " + symbol(replacements[i].name) + " through a table");
+        if (words[i].empty()) refuse("does not call " + symbol(replacements[i].name, target) + " through a table");
     for (size_t i = 0; i < words.size(); i++) {
         if (replacements[i].original) std::memcpy(replacements[i].original, &originals[i], sizeof originals[i]);
         for (void** word : words[i]) write_word(word, replacements[i].function);

@@ -23,9 +23,9 @@ EngineReplacement in_place_of(const char* name, Function* function,
 }
 
 // The engine calls these instead, from now on. Only engines that are opened later know what calls of them clobber, so
-// this comes before the first uc_open. Throws std::runtime_error, and replaces none, where one of them is not reached
-// through such a word.
-void replace_in_engine(std::span<const EngineReplacement> replacements);
+// this comes before the first uc_open. `target` is the names' suffix: the guest's ISA as QEMU calls it. Throws
+// std::runtime_error, and replaces none, where one of them is not reached through such a word.
+void replace_in_engine(std::span<const EngineReplacement> replacements, const char* target = "x86_64");
 
 // The x86-64 engine's function of that name, without the suffix. Throws std::runtime_error if there is none.
 const void* required_engine_function(const char* name);

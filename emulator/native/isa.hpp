@@ -51,6 +51,10 @@ class Isa {
     virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) = 0;
     // The data address within the page at `page` that the instruction accesses; `page` if it cannot be told.
     virtual uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) = 0;
+    // The data address of an instruction that has raised an alignment fault; `pc` if that itself is the cause.
+    virtual uint64_t misaligned_operand(uc_engine*, uint64_t pc, std::span<const uint8_t>) { return pc; }
+    // The address that the page tables know: without what user mode may write into its top byte.
+    virtual uint64_t untagged(uint64_t address) const { return address; }
 };
 
 // A capstone handle with details on.

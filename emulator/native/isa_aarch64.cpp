@@ -14,10 +14,12 @@ struct SystemRegister {
 constexpr SystemRegister SCTLR_EL1{3, 0, 1, 0, 0};
 constexpr SystemRegister MDSCR_EL1{2, 0, 0, 2, 2};
 constexpr SystemRegister SCR_EL3{3, 6, 1, 1, 0};
+constexpr SystemRegister TCR_EL1{3, 0, 2, 0, 2};
 
 constexpr uint64_t SCTLR_DZE = 1 << 14, SCTLR_UCT = 1 << 15, SCTLR_nTWI = 1 << 16, SCTLR_nTWE = 1 << 18,
                    SCTLR_UCI = 1 << 26;
 constexpr uint64_t SCR_RW = 1 << 10;
+constexpr uint64_t TCR_TBI0 = uint64_t{1} << 37;  // Linux: Documentation/arch/arm64/tagged-pointers.rst
 constexpr uint64_t MDSCR_SS = 1 << 0, MDSCR_MDE = 1 << 15;
 constexpr uint64_t PSTATE_SS = 1 << 21;
 
@@ -140,6 +142,8 @@ constexpr uint32_t LDAPR_MASK = 0x3ffffc00, LDAPR = 0x38bfc000;
 
 // MRS and MSR (register): 1101 0101 00L1 o0 ...
 constexpr uint32_t SYSTEM_MASK = 0xffd00000, SYSTEM_MOVE = 0xd5100000, SYSTEM_READ = 1 << 21;
+constexpr size_t INSTRUCTION_BYTES = 4;
+constexpr uint32_t UNDEFINED = 0;  // UDF
 constexpr uint32_t HLT_MASK = 0xffe0001f, HLT = 0xd4400000;
 
 ProbeMask classify(uint32_t word) {
@@ -162,6 +166,7 @@ class Aarch64 final : public Isa {
     void enter_user_mode(uc_engine* engine) const override {
         uint64_t sctlr = read_system_register(engine, SCTLR_EL1);
         write_system_register(engine, SCTLR_EL1, sctlr | SCTLR_DZE | SCTLR_UCT | SCTLR_nTWI | SCTLR_nTWE | SCTLR_UCI);
+        write_system_register(engine, TCR_EL1, TCR_TBI0);
         uint64_t floating_point = 3 << 20;  // CPACR_EL1.FPEN
         write_register(engine, UC_ARM64_REG_CPACR_EL1, floating_point);
         write_register(engine, UC_ARM64_REG_PSTATE, 0);  // EL0
@@ -191,7 +196,12 @@ class Aarch64 final : public Isa {
 
     void complete_syscall(uc_engine*) const override {}
 
-    std::vector<Op> decode(uint64_t, std::span<const uint8_t> bytes) override {
+    std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) override {
+        if (address % INSTRUCTION_BYTES) {  // the engine would execute it
+            Op op = decode_one(UNDEFINED);
+            op.trap = Trap::UNDEFINED;
+            return {op};
+        }
         std::vector<Op> ops(bytes.size() / 4);
         for (size_t i = 0; i < ops.size(); i++) {
             uint32_t word;
@@ -203,6 +213,19 @@ class Aarch64 final : public Isa {
     }
 
     uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
+
+    // Of exclusives and ordered accesses: all have a base register and nothing else.
+    uint64_t misaligned_operand(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes) override {
+        if (pc % INSTRUCTION_BYTES || bytes.size() < INSTRUCTION_BYTES) return pc;
+        uint32_t word;
+        std::memcpy(&word, bytes.data(), sizeof word);
+        return untagged(read_register(engine, REGISTERS[word >> 5 & 31]));
+    }
+
+    uint64_t untagged(uint64_t address) const override {
+        constexpr uint64_t UPPER_HALF = uint64_t{1} << 55, TAG = uint64_t{0xff} << 56;
+        return address & UPPER_HALF ? address : address & ~TAG;
+    }
 
   private:
     static Op decode_one(uint32_t word) {
@@ -220,41 +243,51 @@ class Aarch64 final : public Isa {
         }
         return op;
     }
-
-    Disassembler disassembler_{CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN};
 };
 
-// Capstone's register numbers are not in a row; the index of X0..X30 or SP, or -1.
-int general_register(unsigned reg) {
-    if (reg >= ARM64_REG_X0 && reg <= ARM64_REG_X28) return static_cast<int>(reg - ARM64_REG_X0);
-    if (reg >= ARM64_REG_W0 && reg <= ARM64_REG_W30) return static_cast<int>(reg - ARM64_REG_W0);
-    if (reg == ARM64_REG_FP) return 29;
-    if (reg == ARM64_REG_LR) return 30;
-    return reg == ARM64_REG_SP ? 31 : -1;
+int64_t signed_field(uint32_t word, unsigned lowest, unsigned bits) {
+    return static_cast<int64_t>(static_cast<uint64_t>(word >> lowest) << (64 - bits)) >> (64 - bits);
+}
+
+// Where an instruction that accesses memory does so; `value` reads a general register, 31 being SP. What is none of
+// these has a base register and nothing else. Arm ARM DDI 0487, "Loads and Stores".
+template <typename Value>
+uint64_t operand_address(uint32_t word, uint64_t pc, Value value) {
+    const bool vector = word >> 26 & 1;
+    const uint32_t size = word >> 30;
+    const uint64_t base = value(word >> 5 & 31);
+    if ((word & 0x3b000000) == 0x18000000)  // literal
+        return pc + static_cast<uint64_t>(signed_field(word, 5, 19) * 4);
+    if ((word & 0xffffffe0) == 0xd50b7420) return value(word & 31);  // DC ZVA
+    if ((word & 0x3a000000) == 0x28000000) {                         // pairs
+        const bool post_indexed = (word >> 23 & 3) == 1;
+        const unsigned scale = vector ? 2 + size : 2 + (size >> 1);
+        return post_indexed ? base : base + (static_cast<uint64_t>(signed_field(word, 15, 7)) << scale);
+    }
+    const unsigned scale = vector && word >> 23 & 1 ? 4 : size;
+    if ((word & 0x3b000000) == 0x39000000) return base + (uint64_t{word >> 10 & 0xfff} << scale);
+    if ((word & 0x3b200000) == 0x38000000) {
+        const bool post_indexed = (word >> 10 & 3) == 1;
+        return post_indexed ? base : base + static_cast<uint64_t>(signed_field(word, 12, 9));
+    }
+    if ((word & 0x3b200c00) == 0x38200800) {
+        constexpr uint32_t UXTW = 2, SXTW = 6;
+        const uint32_t index = word >> 16 & 31, extend = word >> 13 & 7;
+        uint64_t offset = index == 31 ? 0 : value(index);
+        if (extend == UXTW) offset = static_cast<uint32_t>(offset);
+        if (extend == SXTW) offset = static_cast<uint64_t>(int64_t{static_cast<int32_t>(offset)});
+        return base + (word >> 12 & 1 ? offset << scale : offset);
+    }
+    return base;
 }
 
 uint64_t Aarch64::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) {
-    constexpr uint64_t LARGEST_ACCESS = 64;
-    const cs_insn* insn = disassembler_.decode(pc, bytes);
-    if (!insn) return page;
-    const cs_arm64& detail = insn->detail->arm64;
-    auto value = [&](unsigned reg) { return read_register(engine, REGISTERS[general_register(reg)]); };
-    for (unsigned i = 0; i < detail.op_count; i++) {
-        const cs_arm64_op& operand = detail.operands[i];
-        if (operand.type != ARM64_OP_MEM || general_register(operand.mem.base) < 0) continue;
-        uint64_t address = value(operand.mem.base);
-        bool post_indexed = detail.writeback && i + 1 < detail.op_count;
-        if (!post_indexed) address += static_cast<int64_t>(operand.mem.disp);
-        if (general_register(operand.mem.index) >= 0) {
-            uint64_t index = value(operand.mem.index);
-            if (operand.ext == ARM64_EXT_SXTW) index = static_cast<uint64_t>(static_cast<int32_t>(index));
-            if (operand.ext == ARM64_EXT_UXTW) index = static_cast<uint32_t>(index);
-            address += index << operand.shift.value;
-        }
-        if (address >> 12 == page >> 12) return address;
-        if (address < page && page - address < LARGEST_ACCESS) return page;  // crosses into it
-    }
-    return page;
+    if (bytes.size() < INSTRUCTION_BYTES) return page;
+    uint32_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    auto value = [&](unsigned number) { return read_register(engine, REGISTERS[number]); };
+    uint64_t address = untagged(operand_address(word, pc, value));
+    return address >> 12 == page >> 12 ? address : page;  // or it crosses into that
 }
 
 }  // namespace

@@ -121,6 +121,8 @@ class Runner:
         return [States(each[:words], each[words:]) for each in answer]
 
     def _answer(self, mode: Mode, requests: Sequence[Request]) -> bytes:
+        if not requests:
+            return b""
         question = _HEADER.pack(mode, len(requests)) + b"".join(request.packed() for request in requests)
         done = subprocess.run(
             [*self.command, str(self.program)],

@@ -83,8 +83,15 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 29;
 }
 
+static int ignores_anything(const struct request* request) {
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < IGNORED; i++) bits |= request->ignored[i].bits;
+    return bits != 0;
+}
+
 static struct hashes hashed(struct hashes hashes, uint64_t* state, unsigned words, const struct request* request) {
     for (unsigned i = 0; i < words; i++) hashes.whole = mix(hashes.whole, state[i]);
+    if (!ignores_anything(request)) return (struct hashes){hashes.whole, hashes.whole};
     uint64_t kept[IGNORED];
     for (unsigned i = 0; i < IGNORED; i++) {
         kept[i] = state[request->ignored[i].word];

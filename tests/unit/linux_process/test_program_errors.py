@@ -41,6 +41,11 @@ def test_a_good_file_runs(tmp_path: Path) -> None:
     assert start(make(tmp_path, elf())).run() == 7 << 8
 
 
+def test_a_segment_without_bytes_in_the_file_may_lie_behind_its_end(tmp_path: Path) -> None:
+    zeros = segment(address=BASE + 0x10000, offset=0x10000, file_size=0, memory_size=0x1000, flags=R | W)
+    assert start(make(tmp_path, elf(segment(), zeros))).run() == 7 << 8
+
+
 def test_the_isa_is_read_from_the_header(tmp_path: Path) -> None:
     assert identify(make(tmp_path, elf())) == "x86_64"
     assert identify(make(tmp_path, elf(machine=EM_AARCH64))) == "aarch64"

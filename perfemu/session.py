@@ -40,7 +40,7 @@ from perfemu.environment import DEFAULT_ENVIRONMENT, search_path
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
-from perfemu.host_limits import raise_descriptor_limit
+from perfemu.host_limits import check_address_space, raise_descriptor_limit
 from perfemu.interruption import Interruption
 from perfemu.locate import locate
 from perfemu.namespace import Namespace
@@ -176,6 +176,7 @@ class Session:
     def _build(self) -> Machine:
         settings = self.settings
         raise_descriptor_limit()
+        check_address_space(settings.memory_bytes, settings.cpus)
         config = MachineConfig(
             isa=self.isa,
             core=self.core,

@@ -17,6 +17,7 @@ from typing import Protocol, cast
 from perfemu.cli import streams
 from perfemu.cli.options import CommandParser, refuse_what_only_perf_has
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
+from perfemu.host_limits import address_space_kib
 from perfemu.version import VERSION
 
 BROKEN_PIPE_STATUS = 128 + signal.SIGPIPE
@@ -173,15 +174,25 @@ def _guarded(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int
         return BROKEN_PIPE_STATUS  # quietly: whoever read our output has gone
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    except (MemoryError, ImportError) as problem:
+        limit = address_space_kib()
+        if limit is None and isinstance(problem, ImportError):
+            return _internal_error(problem)
+        _say(f"out of memory{'' if limit is None else f': ulimit -v {limit} is too little'}")
+        return FAILURE_STATUS
     except Exception as problem:
         if isinstance(problem, OSError) and problem.errno in _FULL:
             streams.abandon_output()
             _say(f"cannot write: {problem.strerror}")
             return FAILURE_STATUS
-        if os.environ.get("PERFEMU_DEBUG") == "1":
-            traceback.print_exc()
-        where = traceback.extract_tb(problem.__traceback__)[-1]
-        place = f"{os.path.basename(where.filename)}:{where.lineno}"
-        what = f"{type(problem).__name__}: {problem}"
-        _say(f"internal error, a bug in perfemu: {what} ({place}; PERFEMU_DEBUG=1 shows more)")
-        return FAILURE_STATUS
+        return _internal_error(problem)
+
+
+def _internal_error(problem: Exception) -> int:
+    if os.environ.get("PERFEMU_DEBUG") == "1":
+        traceback.print_exc()
+    where = traceback.extract_tb(problem.__traceback__)[-1]
+    place = f"{os.path.basename(where.filename)}:{where.lineno}"
+    what = f"{type(problem).__name__}: {problem}"
+    _say(f"internal error, a bug in perfemu: {what} ({place}; PERFEMU_DEBUG=1 shows more)")
+    return FAILURE_STATUS

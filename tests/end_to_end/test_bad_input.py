@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -312,3 +313,17 @@ def test_a_directory_that_is_gone(tmp_path: Path) -> None:
     # In front of it stands what sh says of that, where a space in its path makes perfemu a script of sh.
     assert done.stderr.endswith(b"perfemu: the current directory has been removed: cd to one that exists\n")
     assert done.returncode == 1
+
+
+def test_little_address_space(tmp_path: Path) -> None:
+    """ulimit -v: a machine that fits runs, one that does not is named, and so is too little for the program itself."""
+
+    def within(size: int) -> Callable[[], None]:
+        return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+    assert perfemu("run", "--memory", "64M", GOOD, before=within(1 << 30)).returncode == 0
+    for size in (1024, *range(50, 270, 60)):
+        memory = ("--memory", "64M") if size < 1024 else ()
+        done = perfemu("record", *memory, "-o", "out", GOOD, cwd=tmp_path, before=within(size << 20))
+        assert f"ulimit -v {size << 10} " in complaint(done)
+    assert list(tmp_path.iterdir()) == []

@@ -79,6 +79,19 @@ def open_output(path: str, *, keeps_old: bool = False, appends: bool = False) ->
             raise
 
 
+def write_file(path: str, contents: bytes) -> str:
+    """All at once; the path at which it is. Raises PerfemuError."""
+    output = open_output(path)
+    try:
+        with _one_line(path):
+            output.file.write(contents)
+            output.file.flush()
+    except BaseException:
+        output.discard()
+        raise
+    return output.publish()
+
+
 class _Place:
     """A name in a directory that is held open, whatever becomes of its own name."""
 

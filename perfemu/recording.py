@@ -24,6 +24,7 @@ from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
+from perfemu.jit_files import jit_files
 from perfemu.machine_features import machine_features
 from perfemu.namespace import Namespace
 from perfemu.output_file import open_output
@@ -190,6 +191,8 @@ def record(
             interrupted_by = interrupted.number
         interruption.hold()  # a second signal does not hurry the end
         drain.now()
+        files = session.machine.kernel.file_tree
+        features.jit_files = jit_files(files.read_whole, writer.pids_with_own_code, writer.mapped_files)
         if build_id_of is not None:
             features.build_ids = _build_ids(writer.mapped_files, settings.space, build_id_of)
         path, size_bytes = destination.publish()
@@ -244,7 +247,7 @@ class _Destination:
     ) -> None:
         if error is None or self._output is None:
             return
-        kept = isinstance(error, OSError) and self.writer.salvage()
+        kept = not isinstance(error, PerfemuError) and self.writer.salvage()
         if kept:
             self._output.publish()
         else:

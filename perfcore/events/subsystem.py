@@ -22,6 +22,7 @@ from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
 
+_SAME_CLOCKS = (1, 4)  # clockid_t: CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW are perf's own clock here
 READ_SIZE_LIMIT = 16 * 1024  # bytes of a group's reading, perf_event_validate_size
 
 
@@ -110,8 +111,8 @@ class PerfEvents:
         of_task: bool = True,
     ) -> PerfEvent:
         """perf_event_alloc: the event, and the driver that takes it."""
-        if attr.use_clockid:
-            raise LinuxError(EINVAL, f"use_clockid: clock {attr.clockid} is not modelled, only perf's own")
+        if attr.use_clockid and attr.clockid not in _SAME_CLOCKS:
+            raise LinuxError(EINVAL, f"use_clockid: clock {attr.clockid} is not modelled, only monotonic ones")
         if attr.sigtrap or attr.aux_sample_size or attr.sample_type & SampleType.AUX:
             raise LinuxError(EINVAL, "sigtrap and AUX samples are not modelled")
         if attr.inherit and attr.sample_type & SampleType.READ:

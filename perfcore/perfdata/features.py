@@ -13,6 +13,7 @@ from perfcore.perfdata.header import FILE_ATTR_SIZE, Feature
 from perfcore.perfdata.records import BuildId, pack_build_id, unpack_build_id
 
 _U32 = struct.Struct("<I")
+_U64 = struct.Struct("<Q")
 ANONYMOUS_GROUP = "{anon_group}"  # what perf writes for a group without a name
 _STRING_ALIGNMENT = 64  # bytes, as perf pads them (NAME_ALIGN)
 
@@ -41,6 +42,14 @@ class EventGroup:
     name: str = ANONYMOUS_GROUP
 
 
+@dataclass(frozen=True, slots=True)
+class JitFile:
+    """What a guest has written of the code that it made: perf-PID.map or jit-PID.dump, as it was at the end."""
+
+    path: str  # the guest's
+    contents: bytes
+
+
 @dataclass(slots=True)
 class Features:
     """The features of one file; None or empty is: not in the file.
@@ -64,6 +73,7 @@ class Features:
     sample_time_ns: tuple[int, int] | None = None  # of the first and the last sample
     pmu_mappings: tuple[tuple[int, str], ...] = ()  # (attr.type, sysfs name), ascending
     groups: tuple[EventGroup, ...] = ()
+    jit_files: tuple[JitFile, ...] = ()
     other: dict[int, bytes] = field(default_factory=dict)
 
     def pack(self) -> dict[int, bytes]:
@@ -243,3 +253,34 @@ FEATURE_CODECS = (
     ),
 )
 _CODEC_BY_FEATURE: dict[int, FeatureCodec] = {codec.feature: codec for codec in FEATURE_CODECS}
+
+# What is ours stands behind all that perf knows: it skips features of unknown numbers, but perf inject crashes of them.
+_APPENDIX_END = struct.Struct("<Q8s")  # bytes before this, magic: the file's last
+APPENDIX_END_SIZE = _APPENDIX_END.size
+_APPENDIX_MAGIC = b"PERFEMU1"
+
+
+def pack_appendix(files: tuple[JitFile, ...]) -> bytes:
+    """Nothing where there is nothing to say."""
+    if not files:
+        return b""
+    packed = [_pack_string(file.path) + _U64.pack(len(file.contents)) + file.contents for file in files]
+    data = _U32.pack(len(files)) + b"".join(packed)
+    return data + _APPENDIX_END.pack(len(data), _APPENDIX_MAGIC)
+
+
+def appendix_size(end: bytes) -> int:
+    """Of the data before a file's last APPENDIX_END_SIZE bytes; 0 if they are no appendix's."""
+    size, magic = _APPENDIX_END.unpack(end)
+    return size if magic == _APPENDIX_MAGIC else 0
+
+
+def unpack_appendix(data: bytes) -> tuple[JitFile, ...]:
+    """Raises Malformed."""
+    cursor = _Cursor(data)
+    return tuple(_unpack_jit_file(cursor) for _ in range(cursor.count(12)))
+
+
+def _unpack_jit_file(cursor: _Cursor) -> JitFile:
+    path = cursor.string()
+    return JitFile(path, cursor.take(cursor.u64()))

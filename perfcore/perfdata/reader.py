@@ -13,7 +13,14 @@ from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.records import Record, decode_record
 from perfcore.abi.sample import Sample, sample_id_size
 from perfcore.perfdata.errors import Malformed, PerfDataError
-from perfcore.perfdata.features import EventDescription, Features, unpack_attr
+from perfcore.perfdata.features import (
+    APPENDIX_END_SIZE,
+    EventDescription,
+    Features,
+    appendix_size,
+    unpack_appendix,
+    unpack_attr,
+)
 from perfcore.perfdata.header import (
     FEATURE_BITS,
     HEADER_SIZE,
@@ -143,6 +150,24 @@ class PerfDataFile:
         for index, feature in enumerate(features):
             blob = self._section(Section.unpack_from(table, SECTION_SIZE * index), f"feature {feature}", file_size)
             self._take_feature(feature, blob)
+        self._read_appendix(file_size)
+
+    def _read_appendix(self, file_size: int) -> None:
+        """What perfemu itself has put behind the features."""
+        end = file_size - APPENDIX_END_SIZE
+        if self.interrupted or end < self.header.data.end:
+            return
+        self._file.seek(end)
+        size = appendix_size(self._file.read(APPENDIX_END_SIZE))
+        if size > end - self.header.data.end:
+            raise self._error(f"the appendix at {end:#x} has {size} bytes: more than there is behind the data")
+        if size:
+            try:
+                self.features.jit_files = unpack_appendix(
+                    self._section(Section(end - size, size), "appendix", file_size)
+                )
+            except Malformed as problem:
+                raise self._error(f"appendix: {problem}") from None
 
     def _take_feature(self, feature: int, blob: bytes) -> None:
         try:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.records import Mmap, Mmap2, Mmap2BuildId, decode_record
 from perfcore.abi.sample import sample_id_size
-from perfcore.perfdata.features import EventDescription, Features, file_attr
+from perfcore.perfdata.features import EventDescription, Features, file_attr, pack_appendix
 from perfcore.perfdata.header import (
     DATA_SIZE_OFFSET,
     HEADER_SIZE,
@@ -125,6 +125,11 @@ class PerfDataWriter:
         self.write(FINISHED_ROUND)
 
     @property
+    def pids_with_own_code(self) -> tuple[int, ...]:
+        """Processes that have mapped anonymous memory as code, in order: their perf-PID.map has the names."""
+        return tuple(self._scan.pids_with_own_code)
+
+    @property
     def mapped_files(self) -> tuple[str, ...]:
         """Paths of the files mapped as code so far, in the order of their first mapping: BUILD_ID is about these."""
         return tuple(self._scan.mapped_files)
@@ -194,7 +199,7 @@ class PerfDataWriter:
             table.append(Section(offset, len(blob)).pack())
             offset += len(blob)
         header = FileHeader(attrs=self._header.attrs, data=data, features=frozenset(blobs))
-        return b"".join(table) + b"".join(blobs.values()), header.pack()
+        return b"".join((*table, *blobs.values(), pack_appendix(self.features.jit_files))), header.pack()
 
     def __enter__(self) -> PerfDataWriter:
         return self
@@ -210,6 +215,7 @@ class _RecordScan:
 
     def __init__(self, events: Sequence[EventDescription]) -> None:
         self.mapped_files: dict[str, None] = {}  # an ordered set
+        self.pids_with_own_code: dict[int, None] = {}
         self.sample_time_ns: tuple[int, int] | None = None
         offsets = {sample_field_offset(event.attr.sample_type, SampleType.TIME) for event in events}
         self._time_offset = offsets.pop() if len(offsets) == 1 else None
@@ -243,5 +249,8 @@ class _RecordScan:
         mapping = decode_record(record, self._trailer_bytes)
         if isinstance(mapping, (Mmap, Mmap2, Mmap2BuildId)) and mapping.filename.startswith("/"):
             if not isinstance(mapping, Mmap) and not mapping.prot & _PROT_EXEC:
+                return
+            if mapping.filename.startswith("//"):  # //anon
+                self.pids_with_own_code.setdefault(mapping.pid)
                 return
             self.mapped_files.setdefault(mapping.filename)

@@ -29,6 +29,7 @@ EXAMPLES = """\
 
 _FREQUENCY_HZ = 4000  # perf's default
 _MAX_FREQUENCY_HZ = Settings().sample_rate_hz  # kernel.perf_event_max_sample_rate
+_CLOCKS = {"mono": 1, "monotonic": 1, "raw": 4, "monotonic_raw": 4}  # by perf's names; both are perf's own here
 _CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
 _NOT_YET = {
     "-p, --pid": "a running process",
@@ -41,7 +42,6 @@ _NOT_YET = {
     "-I, --intr-regs": "registers at the overflow",
     "-W, --weight": "weights",
     "-D, --delay": "a start after a time",
-    "-k, --clockid": "other clocks",
     "-m, --mmap-pages": "buffers of another size: none overflows",
     "-n, --no-samples": "no samples",
     "-N, --no-buildid-cache": "the build-id cache: nothing is put there",
@@ -71,6 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--call-graph", metavar="fp", type=_call_graph, help="the same")
     parser.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
+    parser.add_argument(
+        "-k", "--clockid", metavar="CLOCK", type=_clock, help="of the samples' times: mono, for perf inject --jit; raw"
+    )
     parser.add_argument("-s", "--stat", action="store_true", help="record the counts of each task at its end")
     parser.add_argument("--sample-cpu", action="store_true", help="record the CPU of each sample; always, if several")
     parser.add_argument("-a", "--all-cpus", action="store_true", help="all that the machine's CPUs do, idle time too")
@@ -86,6 +89,13 @@ def _frequency(text: str) -> int:
         tell(f"info: Using a maximum frequency rate of {_MAX_FREQUENCY_HZ:,} Hz")  # as perf
         return _MAX_FREQUENCY_HZ
     return positive_int(text)
+
+
+def _clock(text: str) -> int:
+    name = text.lower().removeprefix("clock_")
+    if name not in _CLOCKS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not modelled; there is {', '.join(_CLOCKS)}")
+    return _CLOCKS[name]
 
 
 def _call_graph(text: str) -> str:
@@ -108,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
         inherit=not options.no_inherit,
         cpu=options.sample_cpu,
         per_thread_counts=options.stat,
+        clock=options.clockid,
     )
     settings = guest_settings(options)
     output: str | BinaryIO = options.output

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 
 from perfcore.perfdata.errors import PerfDataError
+from perfcore.perfdata.features import JitFile
 from perfemu.cli.options import add_refused_options
 from perfemu.cli.streams import tell
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
 from perfemu.formats.stdio import WEIGHT_COLUMNS
+from perfemu.output_file import write_file
 from perfemu.profile.dump import dump_lines
 from perfemu.profile.header_lines import header_lines
 from perfemu.profile.keys import DEFAULT_KEYS, SORT_KEYS, SortKey, UnknownKey, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.reporting import default_input, open_profile, read_profile
+from perfemu.symbols.jit import JIT_MAP, JITDUMP
 
 SUMMARY = "show where the samples of a perf.data file lie"
 EXAMPLES = """\
@@ -102,6 +106,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="the rows alone, without lines of comment")
     parser.add_argument("-f", "--force", action="store_true", help="ignored: nobody asks whose file it is")
     parser.add_argument("-D", "--dump-raw-trace", action="store_true", help="list the records instead")
+    parser.add_argument(
+        "--jit-files",
+        metavar="DIR",
+        help="write what programs told of code that they made to DIR: perf reads it in /tmp",
+    )
     parser.add_argument("others", nargs="*", metavar="", help=argparse.SUPPRESS)
     add_refused_options(parser, _NOT_YET)
     parser.add_argument("--format", default="stdio", metavar="NAME", help=f"output: {', '.join(format_names())}")
@@ -128,6 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.input or default_input(sys.stdin.buffer)
     try:
         with open_profile(name) as file:
+            if arguments.jit_files is not None:
+                return _write_jit_files(file.features.jit_files, arguments.jit_files)
             if arguments.dump_raw_trace:
                 sys.stdout.writelines(f"{line}\n" for line in dump_lines(file))
                 return 0
@@ -140,6 +151,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.call_graph and options.call_trees and not any(event.has_callchains for event in profile.events):
         raise PerfemuError(f"{file.name} has no callchains for --call-graph: record with -g")
     style.write(Report(profile, options), sys.stdout)
+    return 0
+
+
+def _write_jit_files(files: tuple[JitFile, ...], directory: str) -> int:
+    """The names are the guest's: only the last part counts, and nothing that is there is followed."""
+    known = [file for file in files if JIT_MAP.fullmatch(file.path) or JITDUMP.fullmatch(file.path)]
+    if not known:
+        raise PerfemuError("the recording has no perf-PID.map and no jitdump")
+    for file in known:
+        print(write_file(os.path.join(directory, os.path.basename(file.path)), file.contents))
     return 0
 
 

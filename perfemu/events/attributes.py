@@ -24,6 +24,7 @@ class Sampling:
     inherit: bool = True
     cpu: bool = False  # which one, in each sample
     system_wide: bool = False  # what CPUs do, rather than the program
+    clock: int | None = None  # of the samples' times, a clockid_t; None: perf's own
     per_thread_counts: bool = False  # a READ record at the end of each task but the first
 
 
@@ -120,6 +121,8 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         inherit_stat=int(sampling.per_thread_counts),
         enable_on_exec=int(spec.leads and not sampling.system_wide),
         sample_id_all=1,
+        use_clockid=int(sampling.clock is not None),
+        clockid=sampling.clock or 0,
         mmap=flag,
         comm=flag,
         task=flag,

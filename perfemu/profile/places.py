@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import cache
 
 from perfemu.symbols.finder import SymbolisedFile
+from perfemu.symbols.jit import JIT_MAP
 from perfemu.symbols.table import Symbol
 from perfemu.visible import visible
 
 UNKNOWN = "[unknown]"
-_JIT_MAP = re.compile(r"/tmp/perf-(\d+)\.map")
 
 
 class Place:
@@ -63,7 +62,7 @@ def short_name(path: str) -> str:
     """What perf prints for a mapped file."""
     if not path:
         return UNKNOWN
-    if jit := _JIT_MAP.fullmatch(path):
+    if jit := JIT_MAP.fullmatch(path):
         return f"[JIT] tid {jit[1]}"
     if path.startswith("["):
         return visible(path)

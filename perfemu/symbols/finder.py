@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from perfemu.symbols.elf import ElfFile, ElfProblem
+from perfemu.symbols.jit import JIT_MAP, JITDUMP, host_jit_map, jit_symbols
 from perfemu.symbols.lines import SourceLines
 from perfemu.symbols.table import Symbol, SymbolTable
 
@@ -33,8 +34,10 @@ class SymbolisedFile:
 
 
 class SymbolFinder:
-    """Looks names up below `symfs`. `complain` gets one line for each file that cannot be used; `known_build_ids` are
-    the recording's: a file with another build id is not the one that ran, and has no symbols for us.
+    """Looks names up below `symfs`. `complain` gets one line for each file that cannot be used.
+
+    `known_build_ids` are the recording's: a file with another build id is not the one that ran, and has no symbols for
+    us. `jit_files` are the recording's, too, by their paths; None for a recorder that does not keep them.
     """
 
     def __init__(
@@ -42,10 +45,12 @@ class SymbolFinder:
         symfs: str = "",
         complain: Callable[[str], None] = lambda _: None,
         known_build_ids: dict[str, bytes] | None = None,
+        jit_files: dict[str, bytes] | None = None,
     ) -> None:
         self._symfs = symfs
         self._complain = complain
         self._known_build_ids = known_build_ids or {}
+        self._jit_files = jit_files
         self._files: dict[str, SymbolisedFile] = {}
 
     def file(self, path: str) -> SymbolisedFile:
@@ -62,6 +67,8 @@ class SymbolFinder:
         nothing = SymbolisedFile(path, SymbolTable([]))
         if not path.startswith("/") or path.startswith("//"):
             return nothing  # [vdso], [heap], //anon
+        if jit_map := JIT_MAP.fullmatch(path):
+            return SymbolisedFile(path, self._jit_table(path, int(jit_map[1])))
         place = self._symfs + path
         try:
             with ElfFile(place) as elf:
@@ -75,6 +82,18 @@ class SymbolFinder:
         except ElfProblem as problem:
             self._complain(f"{place}: {problem}")
         return nothing
+
+    def _jit_table(self, path: str, pid: int) -> SymbolTable:
+        """Of the code that process `pid` has made: from the recording, or where perf looks for it."""
+        if self._jit_files is None:
+            contents, dumps = host_jit_map(path), []
+        else:
+            contents = self._jit_files.get(path)
+            dumps = [data for name, data in self._jit_files.items() if JITDUMP.fullmatch(name)]
+        table = jit_symbols(contents or b"", dumps, pid)
+        if contents is None and not len(table):
+            self._complain(f"{path}: process {pid} has left none, so what it made at run time has no names")
+        return table
 
     def _load_from(self, path: str, elf: ElfFile) -> SymbolisedFile:
         for candidate in self._debug_files(path, elf):

@@ -35,7 +35,7 @@ CASES = [
     (INSTRUCTIONS.copy(inherit=1, sample_type=SampleType.READ), EINVAL),
     (INSTRUCTIONS.copy(inherit_thread=1), EINVAL),
     (INSTRUCTIONS.copy(remove_on_exec=1, enable_on_exec=1), EINVAL),
-    (INSTRUCTIONS.copy(use_clockid=1, clockid=1), EINVAL),
+    (INSTRUCTIONS.copy(use_clockid=1, clockid=0), EINVAL),
     (INSTRUCTIONS.copy(sample_type=SampleType.AUX, aux_sample_size=4096), EINVAL),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.perfdata.errors import PerfDataError
-from perfcore.perfdata.features import EventGroup
+from perfcore.perfdata.features import EventGroup, JitFile
 from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import open_perf_data
 from perfcore.perfdata.records import BuildId, UserRecord, pack_record
@@ -28,6 +28,7 @@ def good_file(path: Path, pipe: bool = False) -> bytes:
     told.build_ids = (BuildId("/bin/prog", b"\1" * 20),)
     told.pmu_mappings = ((1, "software"),)
     told.groups = (EventGroup(0, 2),)
+    told.jit_files = () if pipe else (JitFile("/tmp/perf-1.map", b"400000 4 f\n"), JitFile("jit-1.dump", b"DTiJ"))
     with open(path, "wb") as file, PerfDataWriter(file, made.events, told, pipe=pipe) as writer:
         writer.write(b"".join(made.records))
     return path.read_bytes()

@@ -50,7 +50,7 @@ inline Vector& vector_register(Environment* environment, unsigned number) {
 }
 
 // RFLAGS, as `flags_source` has them.
-enum Flags : uint64_t { CARRY = 1, PARITY = 4, AUXILIARY = 0x10, ZERO = 0x40, SIGN = 0x80, OVERFLOW_FLAG = 0x800 };
+inline constexpr uint64_t CARRY = 1, PARITY = 4, AUXILIARY = 0x10, ZERO = 0x40, SIGN = 0x80, OVERFLOW_FLAG = 0x800;
 
 // An engine that was made to look at.
 class Calibration {

@@ -2,15 +2,13 @@
 
 #include "bit_manipulation.hpp"
 #include "exceptions.hpp"
+#include "guest_memory.hpp"
 
 namespace perfemu {
 namespace {
 
 constexpr unsigned STACK_POINTER = 4;  // no index
 constexpr unsigned FS = 1, GS = 2;
-
-uint32_t (*load_32)(Environment*, uint64_t, uintptr_t) = nullptr;
-uint64_t (*load_64)(Environment*, uint64_t, uintptr_t) = nullptr;
 
 // While such an instruction is translated, the translator reads another in its place, which only calls a helper, and
 // then takes flags from where helpers leave them, or leaves them alone. The call is made one of ours.
@@ -95,8 +93,8 @@ uint64_t Operands::address() const {
 
 uint64_t Operands::read_source() const {
     if (!bits(IN_MEMORY, 1)) return read(bits(BASE, 4));
-    return bytes() == 8 ? load_64(environment_, address(), return_address_)
-                        : load_32(environment_, address(), return_address_);
+    return bytes() == 8 ? guest_memory.load_64(environment_, address(), return_address_)
+                        : guest_memory.load_32(environment_, address(), return_address_);
 }
 
 const ExecutedRow* executed_row(const Encoding& encoding) {
@@ -124,8 +122,7 @@ InstructionFamily executed_family() {
         in_place_of("helper_boundl", execute),
     };
     const auto find = [](const Calibration&) {
-        find_in_engine(load_32, "cpu_ldl_data_ra");
-        find_in_engine(load_64, "cpu_ldq_data_ra");
+        find_guest_memory();
         find_in_engine(constant_32, "tcg_const_i32");
         find_in_engine(constant_64, "tcg_const_i64");
     };

@@ -7,6 +7,7 @@
 #include "reciprocals.hpp"
 #include "sse_arithmetic.hpp"
 #include "sse_comparison.hpp"
+#include "sse_control.hpp"
 #include "sse_conversion.hpp"
 #include "string_comparison.hpp"
 #include "translation.hpp"
@@ -17,10 +18,23 @@
 namespace perfemu {
 namespace {
 
+// One a line.
 constexpr InstructionFamily (*FAMILIES[])() = {
-    translation_family,    alignment_family,  executed_family,          sse_arithmetic_family, sse_comparison_family,
-    sse_conversion_family, reciprocal_family, string_comparison_family, x87_arithmetic_family, x87_comparison_family,
-    x87_load_family,       x87_store_family,  x87_register_family,      x87_control_family,
+    translation_family,        //
+    alignment_family,          //
+    executed_family,           //
+    sse_arithmetic_family,     //
+    sse_comparison_family,     //
+    sse_conversion_family,     //
+    sse_control_family,        //
+    reciprocal_family,         //
+    string_comparison_family,  //
+    x87_arithmetic_family,     //
+    x87_comparison_family,     //
+    x87_load_family,           //
+    x87_store_family,          //
+    x87_register_family,       //
+    x87_control_family,        //
 };
 
 }  // namespace

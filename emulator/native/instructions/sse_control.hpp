@@ -3,6 +3,7 @@
 
 #include "environment.hpp"
 #include "exceptions.hpp"
+#include "families.hpp"
 #include "soft_float.hpp"
 
 namespace perfemu {
@@ -50,5 +51,8 @@ void set_element(Vector& vector, int number, Float value) {
 }
 template <typename Float>
 constexpr int ELEMENTS = 16 / sizeof(Float);
+
+// LDMXCSR
+InstructionFamily sse_control_family();
 
 }  // namespace perfemu

@@ -115,13 +115,6 @@ void round_elements(Environment* environment, Vector* destination, const Vector*
     for (int i = 0; i < COUNT; i++) set_element(*destination, i, results[i]);
 }
 
-// LDMXCSR
-void (*engine_load_control)(Environment*, uint32_t) = nullptr;
-void load_control(Environment* environment, uint32_t value) {
-    if (value & MXCSR_RESERVED) raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
-    engine_load_control(environment, value);
-}
-
 }  // namespace
 
 InstructionFamily sse_conversion_family() {
@@ -158,7 +151,6 @@ InstructionFamily sse_conversion_family() {
         in_place_of("helper_roundpd_xmm", round_elements<Binary64, 2>),
         in_place_of("helper_roundss_xmm", round_elements<Binary32, 1>),
         in_place_of("helper_roundsd_xmm", round_elements<Binary64, 1>),
-        in_place_of("helper_ldmxcsr", load_control, &engine_load_control),
     };
     return {HELPERS};
 }

@@ -1,6 +1,7 @@
 #include "x87_control.hpp"
 
 #include "guest_memory.hpp"
+#include "sse_control.hpp"
 #include "x87_state.hpp"
 
 namespace perfemu {
@@ -37,7 +38,7 @@ void (*engine_initialize)(Environment*) = nullptr;
 constexpr uint64_t ENVIRONMENT_WORDS = 7;
 constexpr uint32_t RESERVED = 0xffff'0000;
 constexpr uint64_t WORD_BYTES[] = {2, 4};  // by `size`
-constexpr uint64_t REGISTER_BYTES = 10, EXTENDED_AREA_BYTES = 512;
+constexpr uint64_t REGISTER_BYTES = 10, EXTENDED_AREA_BYTES = 512, MXCSR_IN_AREA = 24;
 
 // Two bits of each register; the engine has only whether it is empty.
 uint32_t tag_word(const X87& x87) {
@@ -117,6 +118,8 @@ void restore(Environment* environment, uint64_t address, int size) {
 void restore_extended(Environment* environment, uint64_t address) {
     if (address & 15) raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
     touch(environment, address, EXTENDED_AREA_BYTES, HELPER_RETURN_ADDRESS());
+    if (guest_memory.load_32(environment, address + MXCSR_IN_AREA, HELPER_RETURN_ADDRESS()) & MXCSR_RESERVED)
+        raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
     engine_restore_extended(environment, address);
     const X87 x87(environment);
     set_control(x87, x87.control());

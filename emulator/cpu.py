@@ -103,6 +103,11 @@ class Cpu:
             self.deliver_interrupts()
             self.in_kernel = False
 
+    def skip(self, cycles: int) -> None:
+        """The same, with all other CPUs, and so many that nothing which is modelled lasts as long."""
+        self.core.skip(cycles)
+        self.idle_cycles += cycles
+
     def connect_interrupt(self, source: InterruptSource, handler: Callable[[], None]) -> None:
         """Call `handler` when `source` asserts the interrupt line. Called in the order of connection."""
         self._interrupts.append((source, handler))

@@ -405,7 +405,9 @@ class Kernel:
             elif task.state is TaskState.STOPPED:
                 self.name_once(f"{task.comm} is stopped, and nobody lets it go on")
         first = self.lifecycle.first
-        self.name_once(f"{first.comm}: killed: it waits, and nothing is left that could wake it")
+        sleeps = any(task.sleep is not None and task.sleep.until_ns is not None for task in self.tasks.values())
+        what = "sleeps beyond the end of the machine's time" if sleeps else "waits, and nothing is left that could wake it"
+        self.name_once(f"{first.comm}: killed: it {what}")
         self.lifecycle.end_process(first.process, SIGKILL)
 
 

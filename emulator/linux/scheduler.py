@@ -31,6 +31,8 @@ from emulator.linux.timers import FOREVER
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.turns import Caches, Turns
 
+FAR_CYCLES = 1 << 34  # some seconds: idle CPUs need not live through as much,
+NEAR_CYCLES = 1 << 33  # but through so much: what memory and caches have begun is over then, as after any long sleep
 MOST_EXTENDED_CYCLES = 64  # of a turn that ends between an exclusive load and its store
 
 Turn = tuple[Cpu, int]  # that CPU executes until that cycle
@@ -282,7 +284,21 @@ class Scheduler(Dispatcher):
                 self._come(queue, task)
                 return
             until = min(until, queue.waiting[0].ready_at)
+        else:
+            self._skip(until)
         self._idle_until(queue, until)
+
+    def _skip(self, until: int) -> None:
+        """If all CPUs idle, and for long, time jumps to shortly before `until`, the first event, or who observes."""
+        if until - self.executing.cpu.core.cycles < FAR_CYCLES:
+            return
+        if any(queue.current is not None or queue.waiting for queue in self.queues):
+            return
+        first = min(until, *(queue.observers.next_cycle() for queue in self.queues))
+        distance = first - max(queue.cpu.core.cycles for queue in self.queues)
+        if distance >= FAR_CYCLES:
+            for queue in self.queues:
+                queue.cpu.skip(distance - NEAR_CYCLES)
 
     def _turn_end(self, queue: RunQueue, now: int) -> int:
         until = queue.timers.next_cycle()

@@ -11,7 +11,7 @@ from emulator.linux.timers import Timer, Timers
 
 
 class TimerFile(File):
-    """A timerfd. As in Linux it rests from its expiration until it is read, which then tells how many have passed."""
+    """A timerfd. As in Linux it rests from its expiration until somebody reads it or asks for its time."""
 
     def __init__(self, clock: Clock, clock_id: int, timers: Callable[[], Timers], flags: int) -> None:
         super().__init__(O_RDWR | flags, "anon_inode:[timerfd]")
@@ -19,8 +19,9 @@ class TimerFile(File):
         self._clock = clock
         self._timers = timers  # of the CPU for which the machine works
         self._timer: Timer | None = None
-        self._due_ns: int | None = None  # elapsed; of the next expiration, or of the first that is not read
-        self._expired = False
+        self._due_ns: int | None = None  # elapsed; of the next expiration, or of the last one
+        self._expired = False  # and not armed again since then
+        self._ticks = 0  # expirations that have not been read
         self.interval_ns = 0
 
     def set(self, due_ns: int | None, interval_ns: int) -> None:
@@ -28,6 +29,7 @@ class TimerFile(File):
         self._stop()
         self._due_ns, self.interval_ns = due_ns, interval_ns
         self._expired = False
+        self._ticks = 0
         self._arm()
 
     def _arm(self) -> None:
@@ -42,7 +44,17 @@ class TimerFile(File):
     def _expire(self) -> None:
         self._timer = None
         self._expired = True
+        self._ticks += 1
         self.changed.wake()
+
+    def go_on(self) -> None:
+        """Who reads it or asks for its time lets a periodic one that has expired go on (fs/timerfd.c)."""
+        if self._expired and self.interval_ns and self._due_ns is not None:
+            missed = max(self._clock.elapsed_ns() - self._due_ns, 0) // self.interval_ns
+            self._ticks += missed
+            self._due_ns += (missed + 1) * self.interval_ns
+            self._expired = False
+            self._arm()
 
     def remaining_ns(self) -> int:
         """Until the next expiration; 0 where there is none."""
@@ -56,20 +68,14 @@ class TimerFile(File):
     def read(self, task: Caller, size: int) -> bytes:
         if size < 8:
             raise LinuxError(EINVAL, f"a timerfd is read into 8 bytes, not {size}")
-        if not self._expired or self._due_ns is None:
+        if not self._ticks:
             raise LinuxError(EAGAIN, "the timer has not expired")
-        passed = 1
-        if self.interval_ns:
-            passed += max(self._clock.elapsed_ns() - self._due_ns, 0) // self.interval_ns
-            self._due_ns += passed * self.interval_ns
-            self._arm()
-        else:
-            self._due_ns = None
-        self._expired = False
-        return passed.to_bytes(8, "little")
+        self.go_on()
+        ticks, self._ticks = self._ticks, 0
+        return ticks.to_bytes(8, "little")
 
     def poll(self) -> int:
-        return POLLIN if self._expired else 0
+        return POLLIN if self._ticks else 0
 
     def close(self) -> None:
         self._stop()

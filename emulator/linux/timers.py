@@ -8,7 +8,7 @@ from itertools import count
 
 from emulator.clock import Clock
 
-FOREVER = (1 << 55) - 1  # cycles: what the pipelines count up to, 139 days at 3 GHz (native/timing/out_of_order.hpp)
+FOREVER = (1 << 63) - 1  # cycles: 97 years at 3 GHz
 FEW = 64  # entries that are not worth a clean-up
 
 

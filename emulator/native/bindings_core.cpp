@@ -207,6 +207,7 @@ void bind_core(nb::module_& module) {
         .def_prop_ro("cycles", &Core::cycles)
         .def("elapse", &Core::elapse, nb::arg("cycles"))
         .def("work", &Core::work, nb::arg("cycles"))
+        .def("skip", &Core::skip, nb::arg("cycles"))
         .def("place_page", &Core::place_page, nb::arg("address"))
         .def_prop_ro("address_way", &Core::address_way)
         .def("start_trace", &Core::start_trace)

@@ -97,6 +97,9 @@ class Core final : public Totals {
     void elapse(uint64_t cycles);
     // The kernel works for so long: as `elapse`, and fires KERNEL_CYCLES. Has that made an armed counter wrap?
     bool work(uint64_t cycles);
+    // So long passes while nothing in the machine does anything: no part of it hears of that. All cores that share
+    // something must skip the same time.
+    void skip(uint64_t cycles) { skipped_ += cycles; }
     // The kernel has just written a whole page of the space in which this core executes.
     void place_page(uint64_t address);
     // How many instructions had retired at the last poll. The one call that other threads may make during `run`.
@@ -253,6 +256,7 @@ class Core final : public Totals {
     uint64_t repeats_since_poll_ = 0;
     uint64_t folded_at_ = 0;
     uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled
+    uint64_t skipped_ = 0;                        // cycles of which no pipeline has heard: those count up to 2**55
     std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED lives in retired_, CYCLES there or in the pipeline
     std::unique_ptr<Model> model_;
     bool lost_addresses_ = false;

@@ -415,7 +415,7 @@ bool Core::due() {
 void Core::plan_model() {
     Model& model = *model_;
     const uint64_t cycle = model.pipeline->cycle();
-    model.due_cycle = until_;
+    model.due_cycle = until_ - skipped_;
     model.targets.clear();
     model.uneventful_until = 0;
     for (auto& bank : banks_) {
@@ -432,7 +432,7 @@ void Core::plan_model() {
 
 uint64_t Core::user_cycles() const { return model_ ? model_->pipeline->cycle() - model_->kernel_cycles : retired(); }
 
-uint64_t Core::cycles() const { return model_ ? model_->pipeline->cycle() : retired() + elapsed_; }
+uint64_t Core::cycles() const { return skipped_ + (model_ ? model_->pipeline->cycle() : retired() + elapsed_); }
 
 const char* Core::address_way() const { return model_ ? model_->addresses->way() : "none"; }
 

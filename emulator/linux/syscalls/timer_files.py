@@ -57,5 +57,6 @@ def timerfd_settime(task: Task, descriptor: int, flags: int, new: In[Itimerspec]
 @syscall(aarch64=87, x86_64=287)
 def timerfd_gettime(task: Task, descriptor: int, value: Out[Itimerspec]) -> int:
     file = _timer(task, descriptor)
+    file.go_on()
     value.write(Itimerspec(file.interval_ns, file.remaining_ns()))
     return 0

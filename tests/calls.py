@@ -13,8 +13,8 @@ def result_of(given: int | Sleeping[int] | None, answer: Callable[[Sleep], Wake]
         return given
     try:
         sleep = next(given)
-        while sleep.interruptible:
-            sleep = given.send(answer(sleep))
+        while sleep.interruptible or sleep.works_cycles:
+            sleep = given.send(Wake.CONTINUE if sleep.works_cycles else answer(sleep))
     except StopIteration as stop:
         result: int | None = stop.value
         return result

@@ -40,7 +40,7 @@ from emulator.linux.terminals import Terminals
 from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.turns import Caches
-from emulator.linux.waiting import Sleeping
+from emulator.linux.waiting import Sleep, Sleeping, Wake
 from emulator.sysregs import UndefinedRegister
 
 MOST_MESSAGES = 1000  # to the user, of one run
@@ -253,8 +253,18 @@ class Kernel:
             result: int | None = stop.value
             return result
         task.call = Call(call, number, first_argument)
-        self.scheduler.sleep(task, sleep)
+        self._wait(task, sleep)
         return None
+
+    def _wait(self, task: Task, sleep: Sleep) -> None:
+        """A call wants to sleep; or it has come a good part of its way, and what is due goes first."""
+        if not sleep.works_cycles:
+            self.scheduler.sleep(task, sleep)
+            return
+        task.system_cycles += sleep.works_cycles
+        task.cpu.work(sleep.works_cycles)
+        task.woken_by = Wake.CONTINUE
+        self.scheduler.attention = True
 
     def _finish(self, task: Task, number: int, first_argument: int, result: int | None) -> None:
         """A call is over: its result, and on the way back to user mode the signals."""
@@ -380,7 +390,7 @@ class Kernel:
             return
         else:
             task.call = call
-            self.scheduler.sleep(task, sleep)
+            self._wait(task, sleep)
             return
         self._finish(task, call.number, call.first_argument, result)
 
@@ -406,7 +416,9 @@ class Kernel:
                 self.name_once(f"{task.comm} is stopped, and nobody lets it go on")
         first = self.lifecycle.first
         sleeps = any(task.sleep is not None and task.sleep.until_ns is not None for task in self.tasks.values())
-        what = "sleeps beyond the end of the machine's time" if sleeps else "waits, and nothing is left that could wake it"
+        what = (
+            "sleeps beyond the end of the machine's time" if sleeps else "waits, and nothing is left that could wake it"
+        )
         self.name_once(f"{first.comm}: killed: it {what}")
         self.lifecycle.end_process(first.process, SIGKILL)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -37,6 +37,7 @@ from emulator.linux.pages import Pages
 from emulator.linux.residency import Residency, measure
 from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
+POPULATED_BYTES = 16 << 20  # at once
 MAX_MAPPINGS = 65_530  # vm.max_map_count
 KEPT_FLAGS = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_LOCKED | MAP_NORESERVE  # of mmap
 
@@ -368,6 +369,11 @@ class MemoryMap:
 
         Pages of zeros that are only read take no memory of the machine, but of the host's. Whether it may touch all.
         """
+        *_, complete = self.populating(address, length, write=write)
+        return complete
+
+    def populating(self, address: int, length: int, *, write: bool = False) -> Iterator[bool]:
+        """The same in parts of POPULATED_BYTES: after each, whether it may touch all until there."""
         complete = True
         left = self._memory.size_bytes >> PAGE_SHIFT
         for piece in self.mappings.overlapping(address, address + length):
@@ -386,7 +392,9 @@ class MemoryMap:
                 if not there and not isinstance(self._bring_in(page, kind), bool):
                     complete = False
                     break  # behind the end of its file nothing more can come
-        return complete
+                if not (page + PAGE_SIZE) % POPULATED_BYTES:
+                    yield complete
+        yield complete
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""

@@ -30,6 +30,7 @@ from emulator.linux.task import Task
 from emulator.linux.timers import FOREVER
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.turns import Caches, Turns
+from emulator.linux.waiting import Wake
 
 FAR_CYCLES = 1 << 34  # some seconds: idle CPUs need not live through as much,
 NEAR_CYCLES = 1 << 33  # but through so much: what memory and caches have begun is over then, as after any long sleep
@@ -265,7 +266,10 @@ class Scheduler(Dispatcher):
             self._switch(queue, task)
             return None
         if task.call is not None:
-            self._host.resume(task)
+            if task.woken_by is Wake.CONTINUE and queue.observers.next_cycle() <= now:
+                self._observed(queue)
+            else:
+                self._host.resume(task)
             return None
         if task.signals.due or (task.rseq is not None and task.rseq.stale):
             self._host.return_to_user(task)

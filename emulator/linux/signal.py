@@ -89,6 +89,9 @@ DEFAULTS: dict[int, Default] = {
 }
 
 
+FATAL = (Default.TERMINATE, Default.CORE)
+
+
 def default_action(signal: int) -> Default:
     return DEFAULTS.get(signal, Default.TERMINATE)
 
@@ -300,6 +303,14 @@ class SignalState:
 
     def deliverable(self) -> bool:
         return self.due and bool(self.pending_mask() & ~(self.blocked & ~self.awaited))
+
+    def fatal(self) -> bool:
+        """Whether one is pending that ends the process (fatal_signal_pending)."""
+        mask = self.pending_mask() & ~(self.blocked & ~self.awaited)
+        return any(
+            mask & bit(signal) and self.action(signal).handler == SIG_DFL and default_action(signal) in FATAL
+            for signal in range(1, mask.bit_length() + 1)
+        )
 
     def take(self, allowed: int | None = None) -> SignalInfo | None:
         """Take the next signal to deliver: the thread's own before the process's, faults first, then the lowest number.

@@ -21,6 +21,7 @@ class Wake(Enum):
     READY = 0  # somebody woke a queue that it waits on: it looks again
     TIMEOUT = 1
     SIGNAL = 2  # one that is not blocked
+    CONTINUE = 3  # it has not slept: what it does takes long
 
 
 class Sleeper(Protocol):
@@ -70,6 +71,7 @@ class Sleep:
     until_ns: int | None
     what: str  # for the user, if nothing can end it
     interruptible: bool = True
+    works_cycles: int = 0  # if not 0, the call has work left: it goes on when so many have passed, and keeps its CPU
 
 
 T = TypeVar("T")
@@ -96,6 +98,11 @@ def wait_until(
         if wake is Wake.SIGNAL and not ready():  # as in wait_event_interruptible, what has come counts before a signal
             raise LinuxError(ERESTARTSYS if restart else ERESTARTNOHAND, f"{what}: a signal came")
     return True
+
+
+def work(cycles: int) -> Sleeping[None]:
+    """A call that takes long has come so far: what is due happens now, the user's signals and limits first of all."""
+    yield Sleep((), None, "a long call", interruptible=False, works_cycles=cycles)
 
 
 def sleep_until(until_ns: int | None, what: str) -> Sleeping[bool]:

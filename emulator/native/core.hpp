@@ -253,7 +253,8 @@ class Core final : public Totals {
     uint32_t planned_instructions_ = 0;  // what the low half of the budget started with
     uint64_t retired_ = 0;               // without what has been taken from the budget
     uint64_t polled_ = 0;                // `retired()` at the last poll
-    uint64_t repeats_since_poll_ = 0;
+    uint64_t slow_since_poll_ = 0;       // what takes long, though nothing retires: in iterations of a REP
+
     uint64_t folded_at_ = 0;
     uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled
     uint64_t skipped_ = 0;                        // cycles of which no pipeline has heard: those count up to 2**55

@@ -6,6 +6,9 @@
 
 namespace perfemu {
 
+// In iterations of a REP: what a block costs that is decoded, or whose code may have to be translated again.
+static constexpr uint64_t DECODING = 1000;
+
 static constexpr uint64_t NEVER_FITS = uint64_t{1} << 30;  // a cost that sends the block through `consider`
 
 void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
@@ -41,6 +44,7 @@ void Core::consider(uint64_t address, uint32_t size) {
         return;
     }
     drop_budget();
+    if (block.changeable) slow_since_poll_ += DECODING;
     if (poll_due() && (*poll_)()) {
         exit(Exit::INTERRUPTED);
         return;
@@ -88,7 +92,7 @@ void Core::consider_repeat(Block& block) {
     }
     if (model_ && !enter_iteration(block)) return;
     add(op.iteration_probes);
-    repeats_since_poll_++;
+    slow_since_poll_++;
     repeat_ = &block;
     previous_ = &none_;
 }
@@ -152,6 +156,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
 
 std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames frames) {
     decoded_blocks_++;
+    slow_since_poll_ += DECODING;
     auto block = std::make_unique<Block>(Block{
         .tag = BlockTable::tag(address, size), .cost = 0, .end = address + size, .address = address, .size = size});
     block->bytes.resize(size);

@@ -10,7 +10,7 @@ namespace perfemu {
 namespace {
 
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
-constexpr uint64_t POLL_REPEATS = 1'000'000;
+constexpr uint64_t POLL_SLOW = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 30;  // Block::runs are of 32 bits
 constexpr size_t MOST_LINKED = 1 << 14;                    // blocks are a few thousand, but come again after each fold
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
@@ -58,9 +58,9 @@ void Core::plan() {
 
 bool Core::poll_due() {
     uint64_t now = retired();
-    if (now - polled_ < POLL_INSTRUCTIONS && repeats_since_poll_ < POLL_REPEATS) return false;
+    if (now - polled_ < POLL_INSTRUCTIONS && slow_since_poll_ < POLL_SLOW) return false;
     polled_ = now;
-    repeats_since_poll_ = 0;
+    slow_since_poll_ = 0;
     if (model_) model_->pipeline->settle();
     progress_.store(now, std::memory_order_relaxed);
     return true;

@@ -77,7 +77,7 @@ void Core::step_done() {
     bool repeats = op.repeated && now == stepped_->address;
     if (model_) finish_step(op, now, repeats);
     if (repeats) {
-        repeats_since_poll_++;
+        slow_since_poll_++;
     } else {
         retire(op, stepped_->address, now);
     }

@@ -145,7 +145,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _take_over() -> tuple[int, int, int]:
     """Make this process independent of how it was started; the descriptors for the guest."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback, wherever nothing must be completed
     _forget_coerced_locale()
     if sys.getfilesystemencoding() not in _ENCODINGS:
         # The user's locale must not change the bytes of arguments and file names.

@@ -9,9 +9,10 @@ from emulator.linux.errors import EACCES, EFAULT, EINVAL, EPERM, ESRCH, LinuxErr
 from emulator.linux.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS, U32
-from emulator.linux.syscalls.input_output import MAX_BYTES
+from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, ends_early
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
 from emulator.linux.task import Credentials, Process, Task
+from emulator.linux.waiting import Sleeping
 
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4
@@ -278,12 +279,14 @@ def sysinfo(task: Task, buffer: Address) -> int:
 
 
 @syscall(aarch64=278, x86_64=318)
-def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> int:
+def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> Sleeping[int]:
     both = GRND_RANDOM | GRND_INSECURE
     if flags & ~(GRND_NONBLOCK | both) or flags & both == both:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     size = min(size, MAX_BYTES)
     for start in range(0, size, RANDOM_CHUNK):
+        if start and not start % PORTION_BYTES and (yield from ends_early(task)):
+            return start
         task.mm.write(buffer + start, task.kernel.random.bytes(min(RANDOM_CHUNK, size - start)))
     return size
 

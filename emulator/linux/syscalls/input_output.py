@@ -16,11 +16,12 @@ from emulator.linux.open_files import SEEK_CUR, OpenDirectory, OpenFile
 from emulator.linux.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleep, Sleeping, Wake, wait_until
+from emulator.linux.waiting import Sleep, Sleeping, Wake, wait_until, work
 
 MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
 MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
 PORTION_BYTES = 4 << 20  # more than any pipe holds: a read of one is never two
+BYTES_PER_CYCLE = 8  # of portions but the last, on every core: a call that moves GB takes time, however few there are
 
 Piece = tuple[int, int]  # address and length of user memory
 
@@ -111,7 +112,9 @@ def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Slee
     """read(2). What need not wait is no generator: they take half a microsecond."""
     file = readable(task, descriptor)
     if size > PORTION_BYTES:
-        return _read_into(task, [(buffer, min(size, MAX_BYTES))], lambda done, wanted: read_file(task, file, wanted))
+        return _read_into(
+            task, file, [(buffer, min(size, MAX_BYTES))], lambda done, wanted: read_file(task, file, wanted)
+        )
     try:
         data = file.read(task, size)
     except LinuxError as error:
@@ -137,7 +140,9 @@ def write(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Sle
     """write(2)"""
     file = writable(task, descriptor)
     if size > PORTION_BYTES:
-        return _write_from(task, [(buffer, min(size, MAX_BYTES))], lambda done, data: write_file(task, file, data))
+        return _write_from(
+            task, file, [(buffer, min(size, MAX_BYTES))], lambda done, data: write_file(task, file, data)
+        )
     data = task.mm.read(buffer, size) if size else b""
     done = _write_now(task, file, data)
     if done == len(data) or file.flags & O_NONBLOCK:
@@ -152,7 +157,7 @@ def pread64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Lo
         raise LinuxError(EINVAL, f"offset {offset}")
     file = readable(task, descriptor)
     pieces = [(buffer, min(size, MAX_BYTES))]
-    return _read_into(task, pieces, lambda done, wanted: _read_at(task, file, offset + done, wanted))
+    return _read_into(task, file, pieces, lambda done, wanted: _read_at(task, file, offset + done, wanted))
 
 
 @syscall(aarch64=68, x86_64=18)
@@ -162,7 +167,7 @@ def pwrite64(task: Task, descriptor: int, buffer: Address, size: Size, offset: L
         raise LinuxError(EINVAL, f"offset {offset}")
     file = writable(task, descriptor)
     pieces = [(buffer, min(size, MAX_BYTES))]
-    return _write_from(task, pieces, lambda done, data: _write_at(task, file, offset + done, data))
+    return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, offset + done, data))
 
 
 def vectors(task: Task, address: int, count: int) -> list[Piece]:
@@ -193,10 +198,23 @@ def _portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
     yield portion
 
 
-def _read_into(task: Task, pieces: list[Piece], read: Callable[[int, int], Sleeping[bytes]]) -> Sleeping[int]:
+def ends_early(task: Task, file: File | None = None) -> Sleeping[bool]:
+    """After a portion, when it has taken its time: whether a signal ends the call.
+
+    Any does where no `file` is moved, or one that is no regular file; as in Linux only a fatal one where it is.
+    """
+    yield from work(PORTION_BYTES // BYTES_PER_CYCLE)
+    return task.signals.fatal() if isinstance(file, OpenFile) else task.signals.deliverable()
+
+
+def _read_into(
+    task: Task, file: File, pieces: list[Piece], read: Callable[[int, int], Sleeping[bytes]]
+) -> Sleeping[int]:
     """Fill `pieces` from `read(bytes done, size)`, until it gives less than was asked for. How many bytes came."""
     done = 0
     for portion in _portions(pieces):
+        if done and (yield from ends_early(task, file)):
+            break
         wanted = sum(length for _, length in portion)
         try:
             data = yield from read(done, wanted)
@@ -211,10 +229,14 @@ def _read_into(task: Task, pieces: list[Piece], read: Callable[[int, int], Sleep
     return done
 
 
-def _write_from(task: Task, pieces: list[Piece], write: Callable[[int, bytes], Sleeping[int]]) -> Sleeping[int]:
+def _write_from(
+    task: Task, file: File, pieces: list[Piece], write: Callable[[int, bytes], Sleeping[int]]
+) -> Sleeping[int]:
     """Give `pieces` to `write(bytes done, data)`, until it takes less than it is given. How many bytes went."""
     done = 0
     for portion in _portions(pieces):
+        if done and (yield from ends_early(task, file)):
+            break
         try:
             data = b"".join([task.mm.read(base, length) for base, length in portion if length])
             written = yield from write(done, data)
@@ -253,14 +275,14 @@ def scatter(task: Task, pieces: list[Piece], data: bytes) -> None:
 def readv(task: Task, descriptor: int, vector: Address, count: int) -> Sleeping[int]:
     """readv(2)"""
     file = readable(task, descriptor)
-    return _read_into(task, vectors(task, vector, count), lambda done, wanted: read_file(task, file, wanted))
+    return _read_into(task, file, vectors(task, vector, count), lambda done, wanted: read_file(task, file, wanted))
 
 
 @syscall(aarch64=66, x86_64=20)
 def writev(task: Task, descriptor: int, vector: Address, count: int) -> Sleeping[int]:
     """writev(2)"""
     file = writable(task, descriptor)
-    return _write_from(task, vectors(task, vector, count), lambda done, data: write_file(task, file, data))
+    return _write_from(task, file, vectors(task, vector, count), lambda done, data: write_file(task, file, data))
 
 
 @syscall(aarch64=69, x86_64=295)
@@ -270,7 +292,7 @@ def preadv(task: Task, descriptor: int, vector: Address, count: int, offset: Lon
         raise LinuxError(EINVAL, f"offset {offset}")
     file = readable(task, descriptor)
     pieces = vectors(task, vector, count)
-    return _read_into(task, pieces, lambda done, wanted: _read_at(task, file, offset + done, wanted))
+    return _read_into(task, file, pieces, lambda done, wanted: _read_at(task, file, offset + done, wanted))
 
 
 @syscall(aarch64=70, x86_64=296)
@@ -280,7 +302,7 @@ def pwritev(task: Task, descriptor: int, vector: Address, count: int, offset: Lo
         raise LinuxError(EINVAL, f"offset {offset}")
     file = writable(task, descriptor)
     pieces = vectors(task, vector, count)
-    return _write_from(task, pieces, lambda done, data: _write_at(task, file, offset + done, data))
+    return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, offset + done, data))
 
 
 RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_NOWAIT, RWF_APPEND = 1, 2, 4, 8, 16  # uapi/linux/fs.h
@@ -336,6 +358,8 @@ def copy(
     """Move bytes between open files without user memory. None: at the file's position."""
     done = 0
     while done < size:
+        if done and not done % PORTION_BYTES and (yield from ends_early(task)):
+            break
         wanted = min(size - done, COPY_BYTES)
         if source_at is None:
             data = yield from read_file(task, source, wanted)

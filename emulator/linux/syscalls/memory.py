@@ -36,8 +36,11 @@ from emulator.linux.mapping import (
     page_up,
 )
 from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_WRITE
+from emulator.linux.mm import POPULATED_BYTES
+from emulator.linux.syscalls.input_output import BYTES_PER_CYCLE
 from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping, work
 
 PAGE_OFFSET = PAGE_SIZE - 1
 KNOWN_PROTECTION = PROT_READ | PROT_WRITE | PROT_EXEC
@@ -64,7 +67,7 @@ def brk(task: Task, address: Address) -> int:
 @syscall(aarch64=222, x86_64=9, support=Support.PARTIAL, note="no huge pages")
 def mmap(
     task: Task, address: Address, length: Size, protection: ULong, flags: ULong, descriptor: int, offset: ULong
-) -> int:
+) -> int | Sleeping[int]:
     if offset & PAGE_OFFSET:
         raise LinuxError(EINVAL, f"offset {offset:#x} is not a multiple of {PAGE_SIZE}")
     file = None if flags & MAP_ANONYMOUS else task.files.get(descriptor)
@@ -89,7 +92,17 @@ def mmap(
     else:
         start = _map_file(task, file, address, length, protection, flags, offset)
     if flags & (MAP_POPULATE | MAP_LOCKED) or task.mm.locks_new:
+        if length > POPULATED_BYTES:
+            return _populated(task, start, page_up(length))
         task.mm.populate(start, page_up(length))
+    return start
+
+
+def _populated(task: Task, start: int, length: int) -> Sleeping[int]:
+    for _ in task.mm.populating(start, length):
+        yield from work(POPULATED_BYTES // BYTES_PER_CYCLE)
+        if task.signals.fatal():
+            break
     return start
 
 

@@ -10,10 +10,11 @@ from emulator.linux.file import O_NONBLOCK
 from emulator.linux.mapping import PAGE_SIZE
 from emulator.linux.process_files import ProcessFile, process_of, signalled_by
 from emulator.linux.signal import SI_USER, SignalInfo
-from emulator.linux.syscalls.input_output import MAX_BYTES, Piece, vectors
+from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, Piece, ends_early, vectors
 from emulator.linux.syscalls.signals import check_signal, given_info, queued
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
 from emulator.linux.task import Task
+from emulator.linux.waiting import Sleeping
 
 
 @syscall(aarch64=434, x86_64=434)
@@ -88,7 +89,7 @@ def _by_page(pieces: list[Piece]) -> Iterator[Piece]:
 
 def _process_vm(
     task: Task, pid: int, local: int, local_count: int, remote: int, remote_count: int, flags: int, *, write: bool
-) -> int:
+) -> Sleeping[int]:
     """Move page by page until one side is used up or cannot be reached; EFAULT if nothing could be moved."""
     if flags:
         raise LinuxError(EINVAL, f"process_vm flags {flags:#x}")
@@ -100,7 +101,12 @@ def _process_vm(
     pairs = _by_page(own)
     at, left = 0, 0
     done = 0
+    portions = 0
     for base, length in _by_page(others):
+        if done // PORTION_BYTES > portions:
+            portions += 1
+            if (yield from ends_early(task)) or found.exit_code is not None:
+                break
         length = min(length, room - done)
         moved = 0
         while moved < length:
@@ -124,7 +130,7 @@ def _process_vm(
 @syscall(aarch64=270, x86_64=310)
 def process_vm_readv(
     task: Task, pid: int, local: Address, local_count: int, remote: Address, remote_count: int, flags: ULong
-) -> int:
+) -> Sleeping[int]:
     """process_vm_readv(2)"""
     return _process_vm(task, pid, local, local_count, remote, remote_count, flags, write=False)
 
@@ -132,7 +138,7 @@ def process_vm_readv(
 @syscall(aarch64=271, x86_64=311)
 def process_vm_writev(
     task: Task, pid: int, local: Address, local_count: int, remote: Address, remote_count: int, flags: ULong
-) -> int:
+) -> Sleeping[int]:
     """process_vm_writev(2)"""
     return _process_vm(task, pid, local, local_count, remote, remote_count, flags, write=True)
 

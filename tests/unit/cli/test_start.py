@@ -1,0 +1,23 @@
+"""What runs before the first command: SIGINT is no traceback from the first line of ours on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+# SIGINT comes amid the import of the first module that the command itself needs.
+INTERRUPTED = """
+import os, signal, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "perfemu.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+import perfemu.__main__
+"""
+
+
+def test_sigint_while_modules_are_imported_just_ends_it() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=20, check=False)
+    assert (done.returncode, done.stderr, done.stdout) == (-2, "", "")

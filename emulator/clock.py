@@ -35,6 +35,10 @@ class Clock:
         """CLOCK_MONOTONIC of this CPU, and perf's sample time (local_clock). Written out: every sample asks."""
         return MONOTONIC_AT_BOOT_NS + self.cycles() * 1_000_000_000 // self.frequency_hz
 
+    def monotonic_at(self, cycles: int) -> int:
+        """CLOCK_MONOTONIC of a CPU that has counted so many."""
+        return MONOTONIC_AT_BOOT_NS + self.at(cycles)
+
     def realtime_ns(self) -> int:
         return self._realtime_at_boot_ns + self.elapsed_ns()
 

@@ -91,6 +91,7 @@ class AArch64:
     open_flags = OpenFlags(directory=0o40000, nofollow=0o100000, direct=0o200000, largefile=0o400000)
     register_names = (*map(_general, range(31)), "sp", "pc", "pstate", "tpidr_el0", "fpcr", "fpsr")
     perf_registers = tuple(range(33))  # uapi/asm/perf_regs.h: X0..X29, LR, SP, PC
+    counter_bits = 56  # what every implementation has
     perf_constants: Mapping[int, int] = MappingProxyType({})
     dwarf_registers = tuple(range(33))  # AADWARF64: X0..X30, SP, PC
     pc = PC
@@ -156,6 +157,9 @@ class AArch64:
 
     def cpu_features(self, processor: Processor) -> tuple[str, ...]:
         return tuple(HWCAP_BITS)
+
+    def counter_hz(self, clock: Clock) -> int:
+        return COUNTER_HZ
 
     def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
         registers = {**dict.fromkeys(ID_SPACE, 0), **ID_REGISTERS, MIDR_EL1: processor.midr_el1}

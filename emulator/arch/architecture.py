@@ -96,6 +96,7 @@ class Architecture(Protocol):
     register_names: tuple[str, ...]  # by native number
     perf_registers: tuple[int, ...]  # native numbers in the order of enum perf_event_*_regs
     perf_constants: Mapping[int, int]  # of those: index -> value, where it is always the same in user mode
+    counter_bits: int  # of CNTVCT_EL0, which may wrap; 0: user mode reads a counter that never does, the TSC
     dwarf_registers: tuple[int, ...]  # native numbers in the order of the psABI's DWARF numbers
     pc: int
     sp: int
@@ -132,6 +133,9 @@ class Architecture(Protocol):
 
     def cpu_features(self, processor: Processor) -> tuple[str, ...]:
         """As /proc/cpuinfo names them."""
+
+    def counter_hz(self, clock: Clock) -> int:
+        """Of the counter that user mode reads the time from, CNTVCT_EL0 or the TSC: CLOCK_MONOTONIC in its ticks."""
 
     def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
         """Answer user mode's reads of ID registers and counters of time."""

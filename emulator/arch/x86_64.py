@@ -72,6 +72,7 @@ class X86_64:
         RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, RFLAGS, *([NO_REGISTER] * 6), *range(R8, R15 + 1),
     )  # fmt: skip
     perf_constants: Mapping[int, int] = MappingProxyType({10: USER_CS, 11: USER_SS})
+    counter_bits = 0
     dwarf_registers = (RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(R8, R15 + 1), RIP)  # System V psABI, figure 3.36
     pc = RIP
     sp = RSP
@@ -139,6 +140,9 @@ class X86_64:
 
     def cpu_features(self, processor: Processor) -> tuple[str, ...]:
         return feature_names(processor)
+
+    def counter_hz(self, clock: Clock) -> int:
+        return clock.frequency_hz
 
     def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
         cpu.system_registers.claim_cpuid(Cpuid(processor, cpu.number))

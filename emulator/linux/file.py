@@ -172,6 +172,14 @@ class File:
         """The first of the contiguous frames that show `length` bytes at `offset` of a device."""
         raise LinuxError(ENODEV, f"{self.path or type(self).__name__} cannot be mapped")
 
+    def mapped(self) -> None:
+        """A process has mapped the device's frames."""
+        self.retain()
+
+    def unmapped(self) -> None:
+        """None of them is mapped any more in a process that had them."""
+        self.release()
+
     @property
     def readable(self) -> bool:
         return self.flags & O_ACCMODE != O_WRONLY and not self.flags & O_PATH

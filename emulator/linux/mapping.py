@@ -73,9 +73,11 @@ class FileContent(Protocol):
 class Holder(Protocol):
     """What lives as long as a mapping of it does: an open file whose frames are mapped."""
 
-    def retain(self) -> None: ...
+    def mapped(self) -> None:
+        """A process has mapped it."""
 
-    def release(self) -> None: ...
+    def unmapped(self) -> None:
+        """No part of it is mapped any more in a process that had it."""
 
 
 @dataclass(frozen=True, slots=True)

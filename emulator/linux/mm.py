@@ -198,10 +198,15 @@ class MemoryMap:
         start = self._place(address, length, flags)
         mapping = Mapping(start, start + length, protection & 7, flags & 3, offset, file, "", None, holder)
         if not self.mappings.shows(file, holder):
-            holder.retain()
+            holder.mapped()
         self._install(mapping)
         self.space.map(start, frame, length >> PAGE_SHIFT, mapping.page_protection)
         return start
+
+    def make_way(self, address: int, length: int, flags: int) -> None:
+        """For MAP_FIXED of a device: what is there goes first, since it may be the device's own last mapping."""
+        if flags & MAP_FIXED:
+            self.unmap(self._place(address, length, flags), length)
 
     def _install(self, mapping: Mapping) -> None:
         if self.mappings.overlapping(mapping.start, mapping.end):
@@ -269,7 +274,7 @@ class MemoryMap:
             self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
         for piece in gone.values():
             if piece.holder is not None:
-                piece.holder.release()
+                piece.holder.unmapped()
             elif piece.file is not None:
                 self._unshare(piece.file)
 

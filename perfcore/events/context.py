@@ -3,11 +3,14 @@
 As kernel/events/core.c schedules, without rotation: pinned groups before flexible ones, the CPU's own before the
 task's, each in the order of opening. A group that does not fit holds nobody back: Linux makes those behind it wait
 because it rotates; here they would wait for ever, and for a counter that only they can use.
+
+What is on stays where it is, unless something before it in that order needs its counter. So a change costs what it
+changes, and at most one look at those that wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
@@ -23,8 +26,11 @@ class PerfEventContext:
         self.task = task  # that it counts now: equal contexts change places
         self._generation = 0  # counts changes
         self._clone_of: tuple[PerfEventContext, int] | None = None  # as it was in that generation
-        self.groups: list[PerfEvent] = []  # leaders
-        self.events: list[PerfEvent] = []  # all, in order of opening
+        self.pinned: dict[PerfEvent, int] = {}  # leaders, in the order in which they go on, and their place in it
+        self.flexible: dict[PerfEvent, int] = {}
+        self._next_place = 0
+        self.events: dict[PerfEvent, None] = {}  # all, in order of opening
+        self.mapped_events: dict[PerfEvent, None] = {}  # those whose page a guest has mapped
         self.running_on: CpuContext | None = None
         self._time = 0
         self._since = 0  # by the clock of the CPU that it is on
@@ -66,18 +72,49 @@ class PerfEventContext:
         self._time = self.time()
         self.running_on = None
 
+    def running_since_boot(self) -> int | None:
+        """CLOCK_MONOTONIC of the CPU that it is on."""
+        return None if self.running_on is None else self._clock.monotonic_at(self.running_on.cpu.core.cycles)
+
+    @property
+    def groups(self) -> Iterator[PerfEvent]:
+        """Leaders, in the order in which they go on."""
+        yield from self.pinned
+        yield from self.flexible
+
+    def groups_like(self, leader: PerfEvent) -> dict[PerfEvent, int]:
+        return self.pinned if leader.attr.pinned else self.flexible
+
     def add(self, event: PerfEvent) -> None:
         """Take in a new event and, if it is enabled, put it on its PMU (perf_install_in_context)."""
         event.context = self
         self.changed()
         event.joined()
-        self.events.append(event)
+        self.events[event] = None
         if event.is_leader:
-            self.groups.append(event)
+            self._add_group(event)
         else:
             event.group_leader.siblings.append(event)
         if event.state == EventState.INACTIVE:
             self.enabled(event)
+
+    def _add_group(self, leader: PerfEvent) -> None:
+        """Behind all others (perf_event_groups_insert)."""
+        self.groups_like(leader)[leader] = self._next_place
+        self._next_place += 1
+
+    def mapped(self, event: PerfEvent) -> None:
+        self.changed()
+        self.mapped_events[event] = None
+        self._tell_mapped(event)
+
+    def unmapped(self, event: PerfEvent) -> None:
+        self.mapped_events.pop(event, None)
+        self._tell_mapped(event)
+
+    def _tell_mapped(self, event: PerfEvent) -> None:
+        if self.task is not None and self.running_on is not None:
+            event.driver.sched_task(self.running_on.cpu, self.mapped_events)
 
     def enabled(self, event: PerfEvent) -> None:
         if self.running_on is not None:
@@ -91,23 +128,31 @@ class PerfEventContext:
         else:
             self.running_on.event_sched_out(event)
 
+    def room_was_made(self) -> None:
+        """An event has been disabled: others may go on its counter."""
+        if self.running_on is not None:
+            self.running_on.bring_in_waiting()
+
     def remove(self, event: PerfEvent) -> None:
         """Siblings of a leader that goes become leaders of their own (perf_group_detach)."""
         if event not in self.events:
             return  # removed before: remove_on_exec
         self.changed()
+        self.unmapped(event)
         cpu = self.running_on
         if cpu is not None:
             cpu.event_sched_out(event)
-        self.events.remove(event)
+        del self.events[event]
         if not event.is_leader:
             event.group_leader.siblings.remove(event)
             event.group_leader = event
         else:
-            position = self.groups.index(event)
-            self.groups[position : position + 1] = event.siblings
+            del self.groups_like(event)[event]
             for sibling in event.siblings:
                 sibling.group_leader = sibling
+                self._add_group(sibling)
+                if cpu is not None:
+                    cpu.note_leader(sibling)
             event.siblings = []
         if cpu is not None:
             cpu.bring_in_waiting()
@@ -127,27 +172,44 @@ class CpuContext:
         self.own = PerfEventContext(clock)
         self.own.start_time(self)
         self.of_task: PerfEventContext | None = None
+        self._active: dict[PerfEvent, None] = {}  # leaders that are on
+        self._exclusive = 0  # how many of them are exclusive
+        self._counters_in_use = 0
+        self._counters_needed = 0  # so many were in use when last nobody waited who could have gone on
+        self._looks_at_all = False  # what else kept groups from going on has changed
 
     # one event, one group
 
     def event_sched_in(self, event: PerfEvent) -> bool:
         if event.state <= EventState.OFF:
             return True
+        if not event.driver.has_room(event, self.cpu):
+            return False
         event.set_state(EventState.ACTIVE)
         event.on_cpu = self.cpu
-        if not event.driver.add(event, self.cpu):
-            event.set_state(EventState.INACTIVE)
-            event.on_cpu = None
-            return False
+        event.driver.add(event, self.cpu)
+        self._counters_in_use += not event.driver.is_software
+        self.note_leader(event)
         if event.wants_tick:
             self._want_tick(event)
         event.update_page()
         return True
 
+    def note_leader(self, event: PerfEvent) -> None:
+        """If `event` is on and leads, its group is on."""
+        if event.state == EventState.ACTIVE and event.is_leader and event not in self._active:
+            self._active[event] = None
+            self._exclusive += event.attr.exclusive
+
     def event_sched_out(self, event: PerfEvent) -> None:
         if event.state != EventState.ACTIVE:
             return
         event.driver.del_(event)
+        self._counters_in_use -= not event.driver.is_software
+        if event in self._active:
+            del self._active[event]
+            self._exclusive -= event.attr.exclusive
+            self._looks_at_all |= bool(event.attr.exclusive)
         event.set_state(EventState.INACTIVE)
         event.on_cpu = None
         event.update_page()
@@ -171,89 +233,101 @@ class CpuContext:
     def _contexts(self) -> tuple[PerfEventContext, ...]:
         return (self.own,) if self.of_task is None else (self.own, self.of_task)
 
+    def _place(self, leader: PerfEvent) -> tuple[bool, bool, int]:
+        """Where a group of these contexts stands in the order in which all go on."""
+        of_task = leader not in self.own.events
+        context = self.of_task if of_task and self.of_task is not None else self.own
+        return not leader.attr.pinned, of_task, context.groups_like(leader)[leader]
+
     def _matches(self, event: PerfEvent) -> bool:
         return event.cpu in (-1, self.cpu.number)
-
-    def _groups(self, pinned: bool) -> list[PerfEvent]:
-        return [group for context in self._contexts() for group in context.groups if bool(group.attr.pinned) == pinned]
-
-    def _hardware_active(self) -> bool:
-        return any(
-            group.state == EventState.ACTIVE and not _may_leave_room(group)
-            for context in self._contexts()
-            for group in context.groups
-        )
-
-    def _exclusive_active(self) -> bool:
-        return any(
-            group.state == EventState.ACTIVE and group.attr.exclusive
-            for context in self._contexts()
-            for group in context.groups
-        )
 
     def _can_go(self, group: PerfEvent) -> bool:
         """group_can_go_on: exclusive groups are alone among the hardware groups."""
         if _may_leave_room(group):
             return True
-        if self._exclusive_active():
+        if self._exclusive:
             return False
-        return not (group.attr.exclusive and self._hardware_active())
+        return not (group.attr.exclusive and any(not _may_leave_room(active) for active in self._active))
 
     def schedule_in(self) -> None:
         """Put on what is enabled and fits."""
-        for pinned in (True, False):
-            for group in self._groups(pinned):
-                if group.state != EventState.INACTIVE or not self._matches(group):
-                    continue
-                if _may_leave_room(group):
-                    self.group_sched_in(group)
-                    continue
-                fits = self._can_go(group) and self.group_sched_in(group)
-                if pinned and not fits:
-                    group.set_state(EventState.ERROR)
+        for groups in (*(context.pinned for context in self._contexts()), *(c.flexible for c in self._contexts())):
+            for group in groups:
+                if group.state == EventState.INACTIVE and self._matches(group):
+                    self._try(group)
+        self._settled()
 
-    def _schedule_out(self, pinned_too: bool) -> None:
-        for context in self._contexts():
-            for group in context.groups:
-                if pinned_too or not group.attr.pinned:
-                    self.group_sched_out(group)
+    def _try(self, group: PerfEvent) -> None:
+        if not (self._can_go(group) and self.group_sched_in(group)) and group.attr.pinned:
+            group.set_state(EventState.ERROR)
+
+    def _settled(self) -> None:
+        """Whoever waits could not go on."""
+        self._counters_needed = self._counters_in_use
+        self._looks_at_all = False
 
     def bring_in(self, event: PerfEvent) -> None:
-        """`event` has been enabled. Only if it does not fit are others disturbed, by the order that all keep."""
+        """`event` has been enabled. Only what comes after it in the order makes way, and only if it does not fit."""
         leader = event.group_leader
         if not self._matches(event):
             return
         if event is not leader:
             if leader.state != EventState.ACTIVE or self.event_sched_in(event):
+                self._settled()
                 return
             self.group_sched_out(leader)
         elif self._can_go(leader) and self.group_sched_in(leader):
+            self._settled()
             return
-        self._schedule_out(pinned_too=bool(leader.attr.pinned))
-        self.schedule_in()
+        place = self._place(leader)
+        behind = [group for group in self._active if self._place(group) > place and not _may_leave_room(group)]
+        for group in behind:
+            self.group_sched_out(group)
+        if behind or event is not leader:
+            self.schedule_in()
+        elif leader.attr.pinned:
+            leader.set_state(EventState.ERROR)
 
     def bring_in_waiting(self) -> None:
-        """A counter has become free."""
-        self.schedule_in()
+        """A counter may have become free. When all that have are taken again, nobody else can go on."""
+        if self._looks_at_all:
+            self.schedule_in()
+            return
+        for groups in (*(context.pinned for context in self._contexts()), *(c.flexible for c in self._contexts())):
+            for group in groups:
+                if self._counters_in_use >= self._counters_needed:
+                    return
+                if group.state == EventState.INACTIVE and self._matches(group):
+                    self._try(group)
+        self._settled()
 
     # the task
 
     def task_in(self, context: PerfEventContext) -> None:
         """The CPU's own flexible groups make way for the task's pinned ones."""
-        if any(group.attr.pinned for group in context.groups):
-            for group in self.own.groups:
-                if not group.attr.pinned:
-                    self.group_sched_out(group)
+        if context.pinned:
+            for group in self.own.flexible:
+                self.group_sched_out(group)
         self.of_task = context
         context.start_time(self)
         self.schedule_in()
+        self._show_mapped(context, context.mapped_events)
 
     def task_out(self) -> None:
         context = self.of_task
         if context is None:
             return
-        for group in context.groups:
+        for group in [group for group in self._active if group in context.events]:
             self.group_sched_out(group)
         context.stop_time()
         self.of_task = None
+        self._show_mapped(context, {})
         self.schedule_in()
+
+    def _show_mapped(self, context: PerfEventContext, readable: dict[PerfEvent, None]) -> None:
+        """The context comes or goes: the times in its events' pages run or stand, and what user space may read."""
+        for event in context.mapped_events:
+            event.update_page()
+        for driver in {event.driver for event in context.mapped_events}:
+            driver.sched_task(self.cpu, readable)

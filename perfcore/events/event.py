@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from enum import IntEnum
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from perfcore.events.output import EventOutput
 from perfcore.events.period import calculate_period, filtered_period
 from perfcore.events.ring_buffer import RingBuffer, Written
 from perfcore.events.settings import TICK_NS, Settings
-from perfcore.events.user_page import update_user_page
+from perfcore.events.user_page import UserClock, prepare_user_page, update_user_page
 
 POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
 POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone
@@ -46,8 +46,11 @@ class PmuDriver(Protocol):
     def event_init(self, event: PerfEvent) -> None:
         """Accept `event`, or raise LinuxError: ENOENT if it is not this driver's, else why it cannot be."""
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
-        """Give `event` a counter on `cpu` and start it; False if none is free."""
+    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
+        """Whether `cpu` has a counter for `event`."""
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+        """Give `event` a counter on `cpu`, which has room for it, and start it."""
 
     def del_(self, event: PerfEvent) -> None:
         """Stop `event`, update its count and take its counter away."""
@@ -67,6 +70,9 @@ class PmuDriver(Protocol):
     def event_unmapped(self, event: PerfEvent) -> None:
         """No guest has it mapped any more."""
 
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """On `cpu` a task runs of whose events guests have mapped these: what may user space read there?"""
+
 
 class EventContext(Protocol):
     """The events of one task or CPU (a PerfEventContext), as an event sees it."""
@@ -80,11 +86,23 @@ class EventContext(Protocol):
     def enabled(self, event: PerfEvent) -> None:
         """`event` has become INACTIVE: put it on its PMU if it can go."""
 
+    def running_since_boot(self) -> int | None:
+        """CLOCK_MONOTONIC of the CPU that the context is on; None if it is on none."""
+
+    def mapped(self, event: PerfEvent) -> None:
+        """A guest has mapped the event's page."""
+
+    def unmapped(self, event: PerfEvent) -> None:
+        """... no more."""
+
     def changed(self) -> None:
         """It is no longer like the contexts that were inherited from it, nor like the one it was inherited from."""
 
     def take_off(self, event: PerfEvent) -> None:
         """Take `event`, and its group if it leads one, off the PMU."""
+
+    def room_was_made(self) -> None:
+        """What was taken off will not come back by itself."""
 
     def remove(self, event: PerfEvent) -> None:
         """Forget `event`."""
@@ -129,6 +147,7 @@ class PerfEvent:
         self.event_limit = 0  # overflows until it disables itself; 0: never
         self.ring_buffer: RingBuffer | None = None
         self.user_page: memoryview | None = None  # where a guest may look
+        self._user_clock_hz = 0  # of the counter that it reads the time from
         self.on_signal: Callable[[int], None] | None = None  # SIGIO with this si_code (fcntl O_ASYNC)
         self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
         self.wants_tick = bool(attr.freq and attr.sample_period)
@@ -272,6 +291,7 @@ class PerfEvent:
         self.context.take_off(self)
         self.set_state(EventState.OFF)
         self.update_page()
+        self.context.room_was_made()
 
     def _reset(self) -> None:
         if self.state == EventState.ACTIVE:
@@ -326,17 +346,40 @@ class PerfEvent:
         """Where records go from now on. Several events may share one buffer."""
         self.ring_buffer = buffer
 
+    def map_page(self, page: memoryview) -> None:
+        """A guest has mapped the event's buffer, and may look into its first page from now on."""
+        kernel = self.kernel
+        clock = UserClock(kernel.architecture.counter_hz(kernel.clock), kernel.architecture.counter_bits)
+        prepare_user_page(page, clock)
+        self._user_clock_hz = clock.hz
+        self.user_page = page
+        self.driver.event_mapped(self)
+        self.context.mapped(self)
+        self.update_page()
+
+    def unmap_page(self) -> None:
+        """Nobody looks any more."""
+        if self.user_page is not None:
+            self.context.unmapped(self)
+            self.driver.event_unmapped(self)
+            self.user_page = None
+
     def update_page(self) -> None:
         """What user space reads by itself: perf_event_update_userpage."""
         if self.user_page is not None:
             self.update_times()
-            index = self.hw.user_index if self.state == EventState.ACTIVE else 0
+            active = self.state == EventState.ACTIVE
+            index = self.hw.user_index if active else 0
+            now = self.context.running_since_boot()
             update_user_page(
                 self.user_page,
                 index=index,
                 offset=self.counted + self.child_count - (self.hw.signed_prev_count() if index else 0),
                 enabled_ns=self._enabled_ns + self.child_enabled,
                 running_ns=self._running_ns + self.child_running,
+                now_ns=self.kernel.clock.monotonic_ns() if now is None else now,
+                hz=self._user_clock_hz,
+                passes=now is not None and self._effective_state() >= EventState.INACTIVE and active == (index > 0),
             )
 
     def lost_record(self, lost: int) -> bytes:

@@ -34,6 +34,25 @@ class GuestKernel(Linux, Protocol):
     def send_signal(self, task: Task, info: SignalInfo) -> bool: ...
 
 
+class _GuestBuffer:
+    """A ring buffer in frames that guests map. All files whose events write it have it; the last one frees it."""
+
+    def __init__(self, memory: PhysicalMemory, first: int, pages: int) -> None:
+        self.first = first  # frame
+        self.pages = pages
+        self.mappings = 0  # processes that have it mapped
+        self.files: set[PerfEventFile] = set()
+        self._memory = memory
+
+    def join(self, file: PerfEventFile) -> None:
+        self.files.add(file)
+
+    def leave(self, file: PerfEventFile) -> None:
+        self.files.discard(file)
+        if not self.files:
+            self._memory.release(self.first, self.pages)
+
+
 class PerfEventFile(File):
     """The open event. Its descriptor and its mappings keep it; when the last has gone the event is closed."""
 
@@ -44,7 +63,8 @@ class PerfEventFile(File):
         self._perf_events = perf_events
         self._kernel = kernel
         self._owner = owner
-        self._frames: tuple[int, int] | None = None  # first and number, of the buffer that the event writes
+        self._buffer: _GuestBuffer | None = None  # that the event writes
+        self._mappings = 0  # processes that have mapped this file
         self._ioctls: dict[int, Callable[[Caller, int], int]] = {
             PerfIoctl.ENABLE: lambda task, argument: self._order(event.enable, argument),
             PerfIoctl.DISABLE: lambda task, argument: self._order(event.disable, argument),
@@ -62,12 +82,8 @@ class PerfEventFile(File):
 
     def close(self) -> None:
         self.event.on_signal = None
-        if self.event.user_page is not None:
-            self.event.driver.event_unmapped(self.event)
-            self.event.user_page = None
         self.event.close()
-        self.event.attach_buffer(None)
-        self._keep_frames(None)
+        self._use(None)
 
     def read(self, task: Caller, size: int) -> bytes:
         data = self.event.read()
@@ -115,19 +131,21 @@ class PerfEventFile(File):
 
     def _set_output(self, task: Caller, argument: int) -> int:
         """To another event's buffer, which stays as long as anyone writes it; -1: to none."""
+        if self._mappings:
+            raise LinuxError(EINVAL, "IOC_SET_OUTPUT: the event's buffer is mapped")
         descriptor = argument & 0xFFFF_FFFF
         if descriptor == 0xFFFF_FFFF:
             self._perf_events.set_output(self.event, None)
-            self._keep_frames(None)
+            self._use(None)
             return 0
         other = event_file(self._owner, descriptor)
         self._perf_events.set_output(self.event, other.event)
-        self._keep_frames(other._frames)
+        self._use(other._buffer)
         return 0
 
     def share_output(self, other: PerfEventFile) -> None:
         """The event was opened with PERF_FLAG_FD_OUTPUT: it writes the buffer of `other`."""
-        self._keep_frames(other._frames)
+        self._use(other._buffer)
 
     def _pause(self, argument: int) -> int:
         buffer = self.event.ring_buffer
@@ -163,35 +181,52 @@ class PerfEventFile(File):
         if not settings.privileged and data_pages * PAGE_SIZE > settings.mlock_kib << 10:
             raise LinuxError(EPERM, f"{data_pages} pages are more than perf_event_mlock_kb ({settings.mlock_kib})")
         memory = self._kernel.memory
-        if self._frames is not None:
-            if self._frames[1] == pages:
-                return self._frames[0]
-            if memory.references(self._frames[0]) > 1:
-                raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._frames[1]} pages")
-            event.driver.event_unmapped(event)
-            self._keep_frames(None)
+        if self._buffer is not None and self._buffer.mappings:
+            if self._buffer.pages == pages:
+                return self._buffer.first
+            raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._buffer.pages} pages")
         try:
             first = memory.allocate(pages)
         except (MemoryError, TypeError):  # more frames than there are, or than a frame's number has bits
             raise LinuxError(ENOMEM, f"a perf buffer of {pages} pages: {memory.used_bytes} bytes are in use") from None
-        self._frames = first, pages
+        self._use(_GuestBuffer(memory, first, pages))
         watermark = event.attr.wakeup_events if event.attr.watermark else 0
         buffer = RingBuffer(memory.view(first, pages), watermark, overwrite=not protection & PROT_WRITE)
         event.attach_buffer(buffer)
-        event.user_page = buffer.page
-        event.context.changed()
-        event.driver.event_mapped(event)
-        event.update_page()
+        event.map_page(buffer.page)
         return first
 
-    def _keep_frames(self, frames: tuple[int, int] | None) -> None:
-        """Hold `frames` (of another event's buffer) and let go those held before."""
-        memory = self._kernel.memory
-        if frames is not None:
-            memory.retain(*frames)
-        if self._frames is not None:
-            memory.release(*self._frames)
-        self._frames = frames
+    def _use(self, buffer: _GuestBuffer | None) -> None:
+        """Let the buffer go that the event has written, and keep `buffer`."""
+        old = self._buffer
+        if old is buffer:
+            return
+        self.event.unmap_page()
+        if buffer is None or not buffer.mappings:
+            self.event.attach_buffer(None)
+        self._buffer = buffer
+        if buffer is not None:
+            buffer.join(self)
+        if old is not None:
+            old.leave(self)
+
+    def mapped(self) -> None:
+        super().mapped()
+        self._mappings += 1
+        if self._buffer is not None:
+            self._buffer.mappings += 1
+
+    def unmapped(self) -> None:
+        """perf_mmap_close: with the last mapping all events let the buffer go that write it."""
+        buffer = self._buffer
+        self._mappings -= 1
+        if buffer is not None:
+            buffer.mappings -= 1
+            if not buffer.mappings:
+                for file in list(buffer.files):
+                    file._use(None)
+                    file.changed.wake()
+        super().unmapped()
 
     # SIGIO
 

@@ -174,8 +174,9 @@ class PerfEvents:
 
     def _check_size(self, event: PerfEvent, leader: PerfEvent | None) -> None:
         members = 1 if leader is None else 2 + len(leader.siblings)
-        for member in (event, *(leader.group() if leader is not None else ())):
-            if read_size(member.attr.read_format, members) >= READ_SIZE_LIMIT:
+        group = leader.group() if leader is not None else ()
+        for read_format in {member.attr.read_format for member in (event, *group)}:
+            if read_size(read_format, members) >= READ_SIZE_LIMIT:
                 raise LinuxError(E2BIG, f"a reading of {members} events has {READ_SIZE_LIMIT} bytes or more")
 
     def set_output(self, event: PerfEvent, to: PerfEvent | None, context: PerfEventContext | None = None) -> None:

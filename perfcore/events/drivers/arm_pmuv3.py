@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
@@ -156,8 +156,23 @@ class ArmPmuV3(HardwareDriver):
         if event.attr.config1 & _CONFIG1_RDPMC and event.settings.user_access:
             super().event_mapped(event)
 
-    def update_user_access(self, counters: CpuCounters) -> None:
-        counters.pmu.write(PMUSERENR_EL0, PMUSERENR_EL0.make(ER=1, CR=1) if counters.user_events else 0)
+    def update_user_access(self) -> None:
+        """PMUSERENR_EL0 is the running task's, by `sched_task`."""
+
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """armv8pmu_enable_user_access, which shows no counts of others, and armv8pmu_disable_user_access."""
+        counters = self._cpus[cpu.number]
+        pmu = counters.pmu
+        wanted = PMUSERENR_EL0.make(ER=1, CR=1) if not self.user_events.isdisjoint(mapped) else 0
+        if pmu.read(PMUSERENR_EL0) == wanted:
+            return
+        if wanted:
+            for index in range(pmu.counters):
+                if index not in counters.events:
+                    pmu.write(PMEVCNTRn_EL0, 0, index)
+            if CYCLE_COUNTER not in counters.events:
+                pmu.write(PMCCNTR_EL0, 0)
+        pmu.write(PMUSERENR_EL0, wanted)
 
     def user_index(self, event: PerfEvent) -> int:
         return event.hw.idx + 1

@@ -6,6 +6,7 @@ the event's context; they differ only for events of a CPU, where task-clock too 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from emulator.cpu import Cpu
@@ -42,9 +43,11 @@ class ClockDriver:
             attr.freq = 0
             event.set_fixed_period(attr.sample_period)
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
-        self.start(event, reload=True)
+    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
         return True
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+        self.start(event, reload=True)
 
     def del_(self, event: PerfEvent) -> None:
         self.stop(event)
@@ -82,6 +85,9 @@ class ClockDriver:
 
     def event_unmapped(self, event: PerfEvent) -> None:
         """There was none."""
+
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """There is none on any CPU."""
 
     def _now(self, event: PerfEvent) -> int:
         """ns of this clock."""

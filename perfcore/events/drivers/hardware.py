@@ -7,7 +7,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from emulator.cpu import Cpu
@@ -29,7 +29,7 @@ _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # 
 class CpuCounters:
     """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
 
-    __slots__ = ("cpu", "events", "pending", "pmu", "running", "user_events")
+    __slots__ = ("cpu", "events", "pending", "pmu", "running")
 
     def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
         self.cpu = cpu
@@ -37,7 +37,6 @@ class CpuCounters:
         self.events: dict[int, PerfEvent] = {}  # by counter
         self.running = 0  # mask of the counters that count, for drivers that need it
         self.pending: list[PerfEvent] = []  # with something to do at the end of the interrupt
-        self.user_events: set[PerfEvent] = set()  # that user space may read by itself
 
 
 class GroupTooLarge(LinuxError):
@@ -55,6 +54,7 @@ class HardwareDriver(ABC):
         self.model = pmus[0].model
         self.name = self.model.sysfs_name
         self.type = type
+        self.user_events: set[PerfEvent] = set()  # that user space may read by itself
         self._cpus = {cpu.number: CpuCounters(cpu, pmu) for cpu, pmu in zip(cpus, pmus, strict=True)}
         for counters in self._cpus.values():
             self.reset(counters.pmu)
@@ -100,10 +100,6 @@ class HardwareDriver(ABC):
 
     @abstractmethod
     def handle_interrupt(self, counters: CpuCounters) -> None: ...
-
-    @abstractmethod
-    def update_user_access(self, counters: CpuCounters) -> None:
-        """The set of events that user space may read has changed."""
 
     @abstractmethod
     def user_index(self, event: PerfEvent) -> int:
@@ -219,11 +215,14 @@ class HardwareDriver(ABC):
                 return index
         return None
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
+        counters = self._cpus[cpu.number]
+        return self.free_index(counters.pmu, counters.events, event) is not None
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
         counters = self._cpus[cpu.number]
         index = self.free_index(counters.pmu, counters.events, event)
-        if index is None:
-            return False
+        assert index is not None, f"{event}: no counter is free"
         hw = event.hw
         hw.idx = index
         hw.pmu = counters.pmu
@@ -231,9 +230,8 @@ class HardwareDriver(ABC):
         hw.longest_period = self.longest_period(event)
         counters.events[index] = event
         self.start(event, reload=True)
-        if event in counters.user_events:
+        if event in self.user_events:
             hw.user_index = self.user_index(event)
-        return True
 
     def del_(self, event: PerfEvent) -> None:
         assert event.on_cpu is not None, f"{event} is not on a CPU"
@@ -314,16 +312,22 @@ class HardwareDriver(ABC):
     # reading by user space
 
     def event_mapped(self, event: PerfEvent) -> None:
-        for counters in self._cpus.values():
-            counters.user_events.add(event)
-            self.update_user_access(counters)
+        self.user_events.add(event)
+        self.update_user_access()
         if event.hw.idx >= 0:
             event.hw.user_index = self.user_index(event)
         if event.user_page is not None:
             set_counter_access(event.user_page, self.width_bits(event))
 
     def event_unmapped(self, event: PerfEvent) -> None:
-        for counters in self._cpus.values():
-            counters.user_events.discard(event)
-            self.update_user_access(counters)
+        self.user_events.discard(event)
+        self.update_user_access()
         event.hw.user_index = 0
+
+    @abstractmethod
+    def update_user_access(self) -> None:
+        """The set of events that user space may read has changed."""
+
+    @abstractmethod
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """A task with these mapped events runs on `cpu`, or no longer."""

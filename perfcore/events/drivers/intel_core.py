@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from emulator.cpu import Cpu
@@ -160,8 +160,12 @@ class IntelCore(HardwareDriver):
         if event.settings.user_access:
             super().event_mapped(event)
 
-    def update_user_access(self, counters: CpuCounters) -> None:
-        self._access[counters.cpu.number].user_rdpmc = bool(counters.user_events)
+    def update_user_access(self) -> None:
+        for pmu in self._access.values():
+            pmu.user_rdpmc = bool(self.user_events)
+
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """CR4.PCE is not the task's."""
 
     def user_index(self, event: PerfEvent) -> int:
         index = event.hw.idx

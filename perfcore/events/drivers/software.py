@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import ParamSpec
 
 from emulator.cpu import Cpu
@@ -37,6 +37,9 @@ class CountedAsTold:
     is_software = True
     is_hardware = False
 
+    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
+        return True
+
     def start(self, event: PerfEvent, reload: bool = False) -> None:
         event.hw.stopped = False
 
@@ -51,6 +54,9 @@ class CountedAsTold:
 
     def event_unmapped(self, event: PerfEvent) -> None:
         """There was none."""
+
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """There is none on any CPU."""
 
 
 class SoftwareDriver(CountedAsTold):
@@ -72,11 +78,10 @@ class SoftwareDriver(CountedAsTold):
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "software events have no branch records")
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
         start_software_period(event)
         self._active.setdefault(event.attr.config, []).append(event)
         self._listen()
-        return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True

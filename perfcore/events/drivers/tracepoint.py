@@ -159,7 +159,7 @@ class TracepointDriver(CountedAsTold):
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "tracepoints have no branch records")
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
         start_software_period(event)
         number = event.attr.config
         events = self._active.setdefault(number, [])
@@ -168,7 +168,6 @@ class TracepointDriver(CountedAsTold):
             if self._sources[number].often:
                 self._sources[number].tracepoint(self._tracepoints).subscribe(listener)
         events.append(event)
-        return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True

@@ -58,10 +58,10 @@ class Holder:
     def __init__(self) -> None:
         self.references = 0
 
-    def retain(self) -> None:
+    def mapped(self) -> None:
         self.references += 1
 
-    def release(self) -> None:
+    def unmapped(self) -> None:
         self.references -= 1
 
 

@@ -136,7 +136,12 @@ class FakeCpu:
 class FakeArchitecture:
     perf_registers = tuple(range(33))
     perf_constants = {}
+    counter_bits = 0
+    hz = 1_000_000_000
     sp = 31
+
+    def counter_hz(self, clock):
+        return self.hz
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -213,6 +214,127 @@ static void check_children_of_output(void) {
     close(second);
 }
 
+static long next_record(struct perf_event_mmap_page *page) { return page->data_head; }
+
+static void check_unmapping(void) {
+    struct perf_event_attr attr = instructions();
+    attr.sample_period = 10000;
+    attr.sample_type = PERF_SAMPLE_IP;
+    int event = open_event(&attr, 0, -1, -1, 0), other = open_event(&attr, 0, -1, -1, 0);
+    struct pollfd waiting = {event, POLLIN}, redirected = {other, POLLIN};
+    void *first = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    void *second = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    check("output to it", ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, event), 0);
+    ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+    million();
+    check("samples", next_record(first), 100 * 16);
+    munmap(first, 2 * PAGE);
+    check("still mapped", (poll(&waiting, 1, 0), waiting.revents), 0);
+    check("one buffer", next_record(second), 100 * 16);
+    munmap(second, 2 * PAGE);
+    check("detached", (poll(&waiting, 1, 0), waiting.revents), POLLHUP);
+    check("with whom it was shared", (poll(&redirected, 1, 0), redirected.revents), POLLHUP);
+    million();
+    first = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    check("a new buffer", next_record(first), 0);
+    check("its owner's output", ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, -1) < 0 ? -errno : 0, -EINVAL);
+    million();
+    check("samples again", next_record(first), 100 * 16);
+    second = mmap(first, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, event, 0);
+    check("in its own place", second == first, 1);
+    check("after the old one went", next_record(first), 0);
+    close(event);
+    million();
+    check("a mapping keeps the event", next_record(first), 100 * 16);
+    munmap(first, 2 * PAGE);
+    close(other);
+}
+
+static unsigned long ticks(void) {
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    unsigned long now;
+    __asm__ volatile("isb\nmrs %0, cntvct_el0" : "=r"(now));
+    return now;
+#endif
+}
+
+static void page_times(struct perf_event_mmap_page *page, unsigned long *times) {
+    unsigned sequence;
+    do {
+        sequence = page->lock;
+        times[0] = page->time_enabled;
+        times[1] = page->time_running;
+        if (page->cap_user_time && times[0] != times[1]) {
+            unsigned long now = ticks(), rest = now & ((1UL << page->time_shift) - 1);
+            unsigned long delta = page->time_offset + (now >> page->time_shift) * page->time_mult +
+                                  (rest * page->time_mult >> page->time_shift);
+            times[0] += delta;
+            if (page->index) times[1] += delta;
+        }
+    } while (page->lock != sequence);
+}
+
+// What user space reads, and read(2) a few instructions later; 10 ns is a tick of arm64's counter.
+static void check_times(const char *name, int event, struct perf_event_mmap_page *page) {
+    unsigned long seen[2], told[3];
+    page_times(page, seen);
+    read(event, told, sizeof told);
+    in_range(name, told[1] - seen[0], -20, 400);
+    in_range(name, told[2] - seen[1], -20, 400);
+}
+
+static void check_user_times(void) {
+    struct perf_event_attr attr = instructions();
+    int others[8];
+#ifdef __x86_64__
+    attr.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+#else
+    attr.type = 8;
+    attr.config = 0x21;
+    attr.config1 = 2;
+#endif
+    attr.disabled = 0;
+    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    for (int i = 0; i < 8; i++) others[i] = open_event(&attr, 0, -1, -1, 0);
+    int event = open_event(&attr, 0, -1, -1, 0);
+    million();
+    struct perf_event_mmap_page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    check("no counter yet", page->index, 0);
+    check("the kernel's clock", page->cap_user_time_zero, 1);
+    million();
+    check_times("waiting", event, page);
+    for (int i = 0; i < 8; i++) close(others[i]);
+    check("a counter", page->index > 0, 1);
+    million();
+    check_times("running", event, page);
+    in_range("has waited", page->time_enabled - page->time_running, 2000000, 2100000);
+    ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    million();
+    check_times("disabled", event, page);
+    munmap(page, PAGE);
+    close(event);
+}
+
+static long nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+static void check_zero(void) {
+    struct perf_event_attr attr = instructions();
+    int event = open_event(&attr, 0, -1, -1, 0);
+    struct perf_event_mmap_page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    million();
+    unsigned long now = ticks(), rest = now & ((1UL << page->time_shift) - 1);
+    long converted = page->time_zero + (now >> page->time_shift) * page->time_mult +
+                     (rest * page->time_mult >> page->time_shift);
+    in_range("ticks as perf's time", nanoseconds() - converted, -20, 1000);
+    close(event);
+}
+
 int main(void) {
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     check_errors();
@@ -224,6 +346,9 @@ int main(void) {
     check_overflow();
     check_mapping();
     check_children_of_output();
+    check_unmapping();
+    check_user_times();
+    check_zero();
     printf("done\n");
     return 0;
 }

@@ -7,8 +7,9 @@ import pytest
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import HardwareId, PerfType
 from perfcore.events.ring_buffer import RingBuffer
+from perfcore.events.user_page import UserClock
 from pmu.arm.registers import PMCCNTR_EL0, PMUSERENR_EL0, PMEVCNTRn_EL0
-from unit.perf_events.fake_machine import FakeMachine
+from unit.perf_events.fake_machine import FakeMachine, FakeTask
 
 INSTRUCTIONS = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.INSTRUCTIONS, exclude_kernel=1)
 CYCLES = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.CPU_CYCLES, exclude_kernel=1)
@@ -19,9 +20,7 @@ def map_page(event):
     """What PerfEventFile.map_frames does."""
     buffer = RingBuffer.allocate(0)
     event.attach_buffer(buffer)
-    event.user_page = buffer.page
-    event.driver.event_mapped(event)
-    event.update_page()
+    event.map_page(buffer.page)
     return buffer.page
 
 
@@ -70,3 +69,69 @@ def test_arm_user_space_reads_only_what_asked_for_it():
     assert machine.pmu.read(PMUSERENR_EL0) == 0
     map_page(machine.open(INSTRUCTIONS.copy(config1=RDPMC)))
     assert machine.pmu.read(PMUSERENR_EL0) == 0b1100  # ER, CR
+
+
+def user_space_times(machine, page):
+    """The same comment: time_enabled and time_running as user space makes them of the counter that it reads."""
+    enabled, running, capabilities = struct.unpack_from("<QQQ", page, 24)
+    shift, mult, offset = struct.unpack_from("<HIQ", page, 50)
+    (index,) = struct.unpack_from("<I", page, 12)
+    hz = machine.architecture.counter_hz(machine.clock)
+    ticks = machine.clock.monotonic_ns() * hz // 1_000_000_000
+    if capabilities & 8 and enabled != running:  # cap_user_time
+        delta = offset + (ticks >> shift) * mult + ((ticks & (1 << shift) - 1) * mult >> shift) & (1 << 64) - 1
+        enabled += delta
+        running += delta if index else 0
+    return enabled, running
+
+
+@pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
+@pytest.mark.parametrize("hz", [1_000_000_000, 100_000_000, 3_700_000_000])
+def test_user_space_knows_the_times_while_they_pass_and_when_they_stand(isa, hz):
+    machine = FakeMachine(isa, counters=1)
+    machine.architecture.hz = hz
+    attr = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.BRANCH_INSTRUCTIONS, exclude_kernel=1)
+    first = machine.open(attr)
+    event = machine.open(attr.copy(config1=RDPMC if isa == "aarch64" else 0))
+    machine.run(10)  # user space asks what passes where the page's times differ, so not before
+    page = map_page(event)
+
+    def check(enabled, running):
+        values = event.read_values()
+        assert (values.enabled, values.running) == (enabled, running)
+        assert user_space_times(machine, page) == pytest.approx((enabled, running), abs=1_000_000_000 // hz + 1)
+
+    machine.run(1000)
+    check(1010, 0)  # it waits for a counter
+    first.disable()
+    machine.run(2000)
+    check(3010, 2000)
+    machine.switch_to(None)
+    machine.idle(4000)
+    check(3010, 2000)
+    machine.switch_to(machine.task)
+    machine.run(500)
+    check(3510, 2500)
+    event.disable()
+    machine.run(700)
+    check(3510, 2500)
+
+
+def test_arm_user_space_reads_nothing_while_another_task_runs():
+    machine = FakeMachine("aarch64")
+    map_page(machine.open(INSTRUCTIONS.copy(config1=RDPMC)))
+    machine.open(CYCLES, task=None, cpu=0)
+    machine.run(10)
+    machine.switch_to(FakeTask(1001, machine.cpu))
+    assert machine.pmu.read(PMUSERENR_EL0) == 0
+    machine.switch_to(machine.task)
+    assert machine.pmu.read(PMUSERENR_EL0) == 0b1100
+    assert machine.pmu.read(PMEVCNTRn_EL0, 5) == 0
+
+
+def test_conversions_have_32_bits_and_the_error_of_one():
+    for hz in (1_000_000, 24_000_000, 100_000_000, 1_000_000_000, 2_600_000_000, 5_000_000_000):
+        clock = UserClock(hz, 56)
+        assert clock.mult < 1 << 32
+        assert clock.shift <= 31
+        assert clock.mult * hz >> clock.shift in range(999_999_990, 1_000_000_001)

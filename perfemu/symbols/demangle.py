@@ -2,7 +2,7 @@
 
 The C++ demangler is libstdc++'s own, `__cxa_demangle`: it is in the process anyway, since the native core is C++.
 (PyPI's itanium_demangler prints constructors, qualifiers and nested templates differently; cxxfilt is a wrapper of the
-same call.) Rust's v0 mangling is left as it is.
+same call.)
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from perfemu.symbols.rust import demangle_v0
 from perfemu.visible import visible
 
 _RUST = re.compile(r"_ZN.*17h[0-9a-f]{16}E(?=$|\.)")
@@ -55,6 +56,8 @@ def demangle(name: str) -> str:
 
 
 def _demangled(name: str) -> str:
+    if name.startswith("_R") and len(name) <= _LONGEST:
+        return demangle_v0(name) or name
     if not name.startswith("_Z") or len(name) > _LONGEST or not name.isascii():
         return name
     if rust := _RUST.match(name):

@@ -1,5 +1,8 @@
 #include "reciprocals.hpp"
 
+#include <bit>
+#include <cmath>
+
 #include "sse_control.hpp"
 
 namespace perfemu {
@@ -7,34 +10,30 @@ namespace {
 
 // Every processor has its table, within a relative error of 1.5 * 2^-12. Ours is the true value, rounded to nearest to
 // 12 bits behind the point: 2^-13, and the same on every host and core.
-constexpr int KEPT_BITS = 12, DROPPED_BITS = Binary32::PRECISION - 1 - KEPT_BITS;
+constexpr int KEPT_BITS = 12, DROPPED_BITS = Binary64::PRECISION - 1 - KEPT_BITS;
 constexpr uint32_t SIGN_BIT = 0x8000'0000, INFINITE_BITS = 0x7f80'0000, QUIET = 0x0040'0000,
                    INDEFINITE_BITS = 0xffc0'0000, LEAST_NORMAL = 0x0080'0000;
 
-Binary32 approximate(Binary64 value) {
-    FloatContext context;
-    const uint32_t bits = convert<Binary32>(value, context).bits;
-    const uint32_t magnitude = bits & ~SIGN_BIT, even = magnitude >> DROPPED_BITS & 1;
-    const uint32_t rounded = (magnitude + (1u << (DROPPED_BITS - 1)) - 1 + even) >> DROPPED_BITS << DROPPED_BITS;
-    return {(bits & SIGN_BIT) | (rounded < LEAST_NORMAL ? 0 : rounded)};  // tiny results are zeros
+// Of a positive value, which is far from both ends of its range: its rounding to 53 bits is every host's.
+uint32_t approximate(double value) {
+    constexpr uint64_t HALF = uint64_t{1} << (DROPPED_BITS - 1);
+    const uint64_t bits = std::bit_cast<uint64_t>(value), odd = bits >> DROPPED_BITS & 1;
+    const uint64_t kept = (bits + HALF - 1 + odd) >> DROPPED_BITS;  // exponent and fraction
+    constexpr uint64_t REBIASED = static_cast<uint64_t>(MAXIMUM_EXPONENT<Binary64> - MAXIMUM_EXPONENT<Binary32>)
+                                  << KEPT_BITS;
+    const uint64_t least = REBIASED + (uint64_t{1} << KEPT_BITS);
+    if (kept < least) return 0;  // tiny results are zeros
+    return static_cast<uint32_t>(kept - REBIASED) << (Binary32::PRECISION - 1 - KEPT_BITS);
 }
 
 // No rounding control, no exceptions; denormals are zeros.
 struct Reciprocal {
-    static Binary32 of_positive(Binary32 value) {
-        FloatContext context;
-        return approximate(
-            divide(convert<Binary64>(Binary32{0x3f80'0000}, context), convert<Binary64>(value, context), context));
-    }
-    static Binary32 of_negative(Binary32 value) { return of_positive(value); }
+    static uint32_t of_positive(double value) { return approximate(1 / value); }
+    static uint32_t of_negative(double value) { return SIGN_BIT | approximate(1 / value); }
 };
 struct ReciprocalSquareRoot {
-    static Binary32 of_positive(Binary32 value) {
-        FloatContext context;
-        return approximate(divide(convert<Binary64>(Binary32{0x3f80'0000}, context),
-                                  square_root(convert<Binary64>(value, context), context), context));
-    }
-    static Binary32 of_negative(Binary32) { return {INDEFINITE_BITS}; }
+    static uint32_t of_positive(double value) { return approximate(1 / std::sqrt(value)); }
+    static uint32_t of_negative(double) { return INDEFINITE_BITS; }
 };
 
 template <typename Function>
@@ -42,7 +41,8 @@ Binary32 evaluate(Binary32 value) {
     const uint32_t sign = value.bits & SIGN_BIT, magnitude = value.bits & ~SIGN_BIT;
     if (magnitude > INFINITE_BITS) return {value.bits | QUIET};
     if (magnitude < LEAST_NORMAL) return {sign | INFINITE_BITS};
-    return sign ? Function::of_negative(value) : Function::of_positive(value);
+    const double positive = std::bit_cast<float>(magnitude);
+    return {sign ? Function::of_negative(positive) : Function::of_positive(positive)};
 }
 
 template <typename Function, int COUNT>

@@ -99,91 +99,116 @@ struct SquareRoot {
     }
 };
 
-template <typename Float>
-struct Pair {
-    Float first, second;
+// Two ways to compute; the first notes whether that was right.
+struct ByHost {
+    bool inexact_known, right;
+
+    explicit ByHost(uint32_t control)
+        : inexact_known(inexact_is_known(control)), right(inexact_known || rounds_to_nearest(control)) {}
+    template <typename Operation, typename Float>
+    Float apply(Float a, Float b) {
+        const auto result = from_host<Float>(Operation::host(to_host(a), to_host(b)));
+        right = right && Operation::known(a, b, result) && (inexact_known || Operation::exact(a, b, result));
+        return result;
+    }
+};
+struct BySoftware {
+    FloatContext context;
+
+    template <typename Operation, typename Float>
+    Float apply(Float a, Float b) {
+        return Operation::soft(a, b, context);
+    }
 };
 
-// The elements of an instruction: which operands there are, before any result is written.
-template <typename Float, int COUNT>
-using Pairs = std::array<Pair<Float>, COUNT>;
-
+// What is computed from which elements: each of these takes one of the two ways and gives what the destination becomes.
 template <typename Operation, typename Float, int COUNT>
-[[gnu::noinline]] void compute_softly(Environment* environment, Vector* destination, const Vector* source,
-                                      uintptr_t return_address) {
-    FloatContext context = float_context(mxcsr(environment));
-    std::array<Float, COUNT> results;
-    for (int i = 0; i < COUNT; i++)
-        results[i] = Operation::soft(element<Float>(*destination, i), element<Float>(*source, i), context);
-    report(environment, context, return_address);
-    for (int i = 0; i < COUNT; i++) set_element(*destination, i, results[i]);
-}
-
-// The helper of an instruction on the first COUNT elements.
-template <typename Operation, typename Float, int COUNT>
-void compute(Environment* environment, Vector* destination, const Vector* source) {
-    const uint32_t control = mxcsr(environment);
-    const bool inexact_known = inexact_is_known(control);
-    bool right = inexact_known || rounds_to_nearest(control);
-    std::array<Float, COUNT> results;
-    for (int i = 0; i < COUNT; i++) {
-        const auto a = element<Float>(*destination, i), b = element<Float>(*source, i);
-        results[i] = from_host<Float>(Operation::host(to_host(a), to_host(b)));
-        right = right && Operation::known(a, b, results[i]) && (inexact_known || Operation::exact(a, b, results[i]));
+struct EachElement {
+    template <typename Way>
+    static Vector compute(Way& way, const Vector& destination, const Vector& source) {
+        Vector result = destination;
+        for (int i = 0; i < COUNT; i++) {
+            const auto a = element<Float>(destination, i), b = element<Float>(source, i);
+            set_element(result, i, way.template apply<Operation>(a, b));
+        }
+        return result;
     }
-    if (!right) [[unlikely]] {
-        compute_softly<Operation, Float, COUNT>(environment, destination, source, HELPER_RETURN_ADDRESS());
-        return;
-    }
-    for (int i = 0; i < COUNT; i++) set_element(*destination, i, results[i]);
-}
+};
 
 // HADDPS, HSUBPS: neighbours, of the destination and then of the source.
 template <typename Operation, typename Float>
-void compute_horizontally(Environment* environment, Vector* destination, const Vector* source) {
-    constexpr int COUNT = ELEMENTS<Float>, HALF = COUNT / 2;
-    Vector first, second;
-    for (int i = 0; i < COUNT; i++) {
-        const Vector& from = i < HALF ? *destination : *source;
-        set_element(first, i, element<Float>(from, 2 * i % COUNT));
-        set_element(second, i, element<Float>(from, 2 * i % COUNT + 1));
+struct Neighbours {
+    template <typename Way>
+    static Vector compute(Way& way, const Vector& destination, const Vector& source) {
+        constexpr int COUNT = ELEMENTS<Float>;
+        Vector result;
+        for (int i = 0; i < COUNT; i++) {
+            const Vector& from = i < COUNT / 2 ? destination : source;
+            const auto a = element<Float>(from, 2 * i % COUNT), b = element<Float>(from, 2 * i % COUNT + 1);
+            set_element(result, i, way.template apply<Operation>(a, b));
+        }
+        return result;
     }
-    compute_softly<Operation, Float, COUNT>(environment, &first, &second, HELPER_RETURN_ADDRESS());
-    *destination = first;
-}
+};
 
+// ADDSUBPS
 template <typename Float>
-void subtract_and_add(Environment* environment, Vector* destination, const Vector* source) {
-    FloatContext context = float_context(mxcsr(environment));
-    Vector results;
-    for (int i = 0; i < ELEMENTS<Float>; i++) {
-        const auto a = element<Float>(*destination, i), b = element<Float>(*source, i);
-        set_element(results, i, i % 2 ? add(a, b, context) : subtract(a, b, context));
+struct InTurns {
+    template <typename Way>
+    static Vector compute(Way& way, const Vector& destination, const Vector& source) {
+        Vector result;
+        for (int i = 0; i < ELEMENTS<Float>; i++) {
+            const auto a = element<Float>(destination, i), b = element<Float>(source, i);
+            set_element(result, i, i % 2 ? way.template apply<Addition>(a, b) : way.template apply<Subtraction>(a, b));
+        }
+        return result;
     }
-    report(environment, context, HELPER_RETURN_ADDRESS());
-    *destination = results;
-}
+};
 
 // Intel SDM vol. 2, DPPS and DPPD: which products are added, and where the sum goes. The products are added in pairs.
 template <typename Float>
-void multiply_and_add(Environment* environment, Vector* destination, const Vector* source, uint32_t selection) {
-    constexpr int COUNT = ELEMENTS<Float>;
-    FloatContext context = float_context(mxcsr(environment));
-    std::array<Float, COUNT> terms{};
-    for (int i = 0; i < COUNT; i++)
-        if (selection >> (4 + i) & 1)
-            terms[i] = multiply(element<Float>(*destination, i), element<Float>(*source, i), context);
-    for (int left = COUNT / 2; left > 0; left /= 2)
-        for (int i = 0; i < left; i++) terms[i] = add(terms[2 * i], terms[2 * i + 1], context);
-    report(environment, context, HELPER_RETURN_ADDRESS());
-    for (int i = 0; i < COUNT; i++) set_element(*destination, i, selection >> i & 1 ? terms[0] : Float{0});
+struct DotProduct {
+    template <typename Way>
+    static Vector compute(Way& way, const Vector& destination, const Vector& source, uint32_t selection) {
+        constexpr int COUNT = ELEMENTS<Float>;
+        std::array<Float, COUNT> terms{};
+        for (int i = 0; i < COUNT; i++)
+            if (selection >> (4 + i) & 1)
+                terms[i] =
+                    way.template apply<Multiplication>(element<Float>(destination, i), element<Float>(source, i));
+        for (int left = COUNT / 2; left > 0; left /= 2)
+            for (int i = 0; i < left; i++) terms[i] = way.template apply<Addition>(terms[2 * i], terms[2 * i + 1]);
+        Vector result;
+        for (int i = 0; i < COUNT; i++) set_element(result, i, selection >> i & 1 ? terms[0] : Float{0});
+        return result;
+    }
+};
+
+template <typename Shape, typename... Immediate>
+[[gnu::noinline]] void compute_softly(Environment* environment, Vector* destination, const Vector* source,
+                                      uintptr_t return_address, Immediate... immediate) {
+    BySoftware way{float_context(mxcsr(environment))};
+    const Vector result = Shape::compute(way, *destination, *source, immediate...);
+    report(environment, way.context, return_address);
+    *destination = result;
 }
 
-#define OF_EACH_KIND(name, Operation)                                      \
-    in_place_of("helper_" name "ps", compute<Operation, Binary32, 4>),     \
-        in_place_of("helper_" name "ss", compute<Operation, Binary32, 1>), \
-        in_place_of("helper_" name "pd", compute<Operation, Binary64, 2>), \
-        in_place_of("helper_" name "sd", compute<Operation, Binary64, 1>)
+// The helper of an instruction.
+template <typename Shape, typename... Immediate>
+void compute(Environment* environment, Vector* destination, const Vector* source, Immediate... immediate) {
+    ByHost way(mxcsr(environment));
+    const Vector result = Shape::compute(way, *destination, *source, immediate...);
+    if (way.right) [[likely]]
+        *destination = result;
+    else
+        compute_softly<Shape>(environment, destination, source, HELPER_RETURN_ADDRESS(), immediate...);
+}
+
+#define OF_EACH_KIND(name, Operation)                                                   \
+    in_place_of("helper_" name "ps", compute<EachElement<Operation, Binary32, 4>>),     \
+        in_place_of("helper_" name "ss", compute<EachElement<Operation, Binary32, 1>>), \
+        in_place_of("helper_" name "pd", compute<EachElement<Operation, Binary64, 2>>), \
+        in_place_of("helper_" name "sd", compute<EachElement<Operation, Binary64, 1>>)
 
 }  // namespace
 
@@ -194,14 +219,14 @@ InstructionFamily sse_arithmetic_family() {
         OF_EACH_KIND("mul", Multiplication),
         OF_EACH_KIND("div", Division),
         OF_EACH_KIND("sqrt", SquareRoot),
-        in_place_of("helper_haddps", compute_horizontally<Addition, Binary32>),
-        in_place_of("helper_haddpd", compute_horizontally<Addition, Binary64>),
-        in_place_of("helper_hsubps", compute_horizontally<Subtraction, Binary32>),
-        in_place_of("helper_hsubpd", compute_horizontally<Subtraction, Binary64>),
-        in_place_of("helper_addsubps", subtract_and_add<Binary32>),
-        in_place_of("helper_addsubpd", subtract_and_add<Binary64>),
-        in_place_of("helper_dpps_xmm", multiply_and_add<Binary32>),
-        in_place_of("helper_dppd_xmm", multiply_and_add<Binary64>),
+        in_place_of("helper_haddps", compute<Neighbours<Addition, Binary32>>),
+        in_place_of("helper_haddpd", compute<Neighbours<Addition, Binary64>>),
+        in_place_of("helper_hsubps", compute<Neighbours<Subtraction, Binary32>>),
+        in_place_of("helper_hsubpd", compute<Neighbours<Subtraction, Binary64>>),
+        in_place_of("helper_addsubps", compute<InTurns<Binary32>>),
+        in_place_of("helper_addsubpd", compute<InTurns<Binary64>>),
+        in_place_of("helper_dpps_xmm", compute<DotProduct<Binary32>, uint32_t>),
+        in_place_of("helper_dppd_xmm", compute<DotProduct<Binary64>, uint32_t>),
     };
     return {HELPERS, check_host_arithmetic};
 }

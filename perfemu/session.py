@@ -45,6 +45,7 @@ from perfemu.interruption import Interruption
 from perfemu.locate import locate
 from perfemu.namespace import Namespace
 from perfemu.run_times import RunTimes
+from perfemu.undefined.message import UndefinedInstructions
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
 from pmu.model import PmuModel
@@ -202,6 +203,7 @@ class Session:
             name = settings.core if settings.core is not None and is_file(settings.core) else f"core {self.core.name}"
             raise UsageError(f"{', '.join((name, *self.core.changes))}: {problem}") from None
         kernel = machine.kernel
+        kernel.undefined_instruction = UndefinedInstructions(self.core.name, settings.space)
         guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
             pmu.grant_user_access(cpu.system_registers)

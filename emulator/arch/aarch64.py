@@ -79,6 +79,7 @@ class AArch64:
     elf_machine = 183  # EM_AARCH64
     uname_machine = "aarch64"
     platform = "aarch64"
+    offers = "Armv8.0-A with cryptography and CRC32"
     hwcap2 = 0
     minimum_signal_stack = FRAME_SIZE + 16
     minimum_alternate_stack = 5120

@@ -87,6 +87,7 @@ class Architecture(Protocol):
     elf_machine: int  # e_machine
     uname_machine: str
     platform: str  # AT_PLATFORM
+    offers: str  # which of the ISA's extensions, for people
     hwcap2: int
     minimum_signal_stack: int  # AT_MINSIGSTKSZ, bytes
     minimum_alternate_stack: int  # MINSIGSTKSZ: what sigaltstack takes at least, bytes

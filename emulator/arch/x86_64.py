@@ -57,6 +57,7 @@ class X86_64:
     elf_machine = 62  # EM_X86_64
     uname_machine = "x86_64"
     platform = "x86_64"
+    offers = "x86-64-v2 with BMI"
     hwcap2 = 2  # HWCAP2_FSGSBASE
     minimum_signal_stack = FRAME_SIZE + FXSAVE_SIZE + 64
     minimum_alternate_stack = 2048

@@ -103,6 +103,7 @@ class Kernel:
         self.exit_status: int | None = None  # wait status word of the first process
         self.stopped: str | None = None  # why the machine was stopped before that had ended by itself
         self.messages: Callable[[str], None] = _to_stderr
+        self.undefined_instruction: Callable[[Task, int], str | None] = lambda task, pc: None  # what to say of one
         self._said: set[str] = set()
         self.page_cache = PageCache(memory)
         self.ipc = Ipc(self.page_cache, self)
@@ -345,6 +346,12 @@ class Kernel:
             self.name_once(f"{task.comm}: the engine stopped at {cpu.core.pc:#x}, nobody knows why: a bug of perfemu")
         force(task, exception_info(self.architecture, kind, cpu.core))
         deliver(task)
+
+    def dies_of_instruction(self, task: Task, pc: int) -> None:
+        """SIGILL ends the task's process, and nobody has sent that."""
+        message = self.undefined_instruction(task, pc)
+        if message is not None:
+            self.name_once(message)
 
     def handle_deadline(self, cpu: Cpu) -> None:
         """Something is due: the scheduler knows what."""

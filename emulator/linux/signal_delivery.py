@@ -14,6 +14,7 @@ from emulator.linux.signal import (
     SI_KERNEL,
     SIG_DFL,
     SIG_IGN,
+    SIGILL,
     SIGSEGV,
     SS_AUTODISARM,
     SS_DISABLE,
@@ -98,6 +99,8 @@ def _act_by_default(task: Task, info: SignalInfo) -> None:
         return
     if action is Default.CORE and task.limits.soft(RLIMIT_CORE):
         task.kernel.name_once(f"{task.comm}: signal {info.signal} ends it, and no core file is written")
+    if info.signal == SIGILL and info.is_fault:
+        task.kernel.dies_of_instruction(task, info.address)
     task.kernel.lifecycle.end_process(task.process, info.signal)
 
 

@@ -167,6 +167,9 @@ class KernelServices(Protocol):
     def out_of_memory(self, task: Task) -> None:
         """The machine has no frame left for what `task` does: its process ends."""
 
+    def dies_of_instruction(self, task: Task, pc: int) -> None:
+        """SIGILL ends the task's process, and nobody has sent that."""
+
 
 @dataclass(frozen=True, slots=True)
 class CloneRequest:

@@ -63,6 +63,15 @@ static Extended random_extended(void) {
     result.sign_exponent = (uint16_t)(exponent | (int)below(2) << 15);
     return result;
 }
+static Extended special(void) {
+    static const Extended NUMBERS[] = {
+        {0, 0},      {1ull << 63, 0x7fff}, {3ull << 62, 0x7fff}, {5ull << 61, 0x7fff}, {7ull << 61, 0x7fff},
+        {1, 0x7fff}, {1, 0x3fff},
+    };
+    Extended result = NUMBERS[below(sizeof NUMBERS / sizeof *NUMBERS)];
+    result.sign_exponent |= (uint16_t)(below(2) << 15);
+    return result;
+}
 static void random_memory(uint8_t* memory) {
     Extended extended = random_extended();
     uint64_t bits = random_bits(), sign = below(2);
@@ -101,27 +110,34 @@ static uint64_t flags;
                      : "memory", "cc", "rax");                                                         \
     }
 
-#define NULLARY(F)                                                                                                 \
-    F(fsqrt)                                                                                                       \
-    F(frndint) F(fscale) F(fxtract) F(fprem) F(fprem1) F(fchs) F(fabs) F(ftst) F(fxam) F(fld1) F(fldl2t) F(fldl2e) \
-        F(fldpi) F(fldlg2) F(fldln2) F(fldz) F(fincstp) F(fdecstp) F(fnop) F(fucompp) F(fcompp) F(fninit) F(fnclex)
+#define NULLARY(F)                                                                                               \
+    F(fsqrt)                                                                                                     \
+    F(frndint)                                                                                                   \
+    F(fscale)                                                                                                    \
+    F(fxtract) F(fprem) F(fprem1) F(fchs) F(fabs) F(ftst) F(fxam) F(fld1) F(fldl2t) F(fldl2e) F(fldpi) F(fldlg2) \
+        F(fldln2) F(fldz) F(fincstp) F(fdecstp) F(fnop) F(fucompp) F(fcompp) F(fninit) F(fnclex)
+#define TRANSCENDENTAL(F) F(f2xm1) F(fyl2x) F(fyl2xp1) F(fpatan) F(fsin) F(fcos) F(fsincos) F(fptan)
 #define STACK(F) F(fadd) F(fmul) F(fsub) F(fsubr) F(fdiv) F(fdivr)
-#define POPPING(F)                                                                                                  \
-    F(faddp)                                                                                                        \
-    F(fmulp) F(fsubp) F(fsubrp) F(fdivp) F(fdivrp) F(fst) F(fstp) F(fld) F(fxch) F(ffree) F(fcom) F(fcomp) F(fucom) \
-        F(fucomp)
+#define POPPING(F) \
+    F(faddp)       \
+    F(fmulp)       \
+    F(fsubp) F(fsubrp) F(fdivp) F(fdivrp) F(fst) F(fstp) F(fld) F(fxch) F(ffree) F(fcom) F(fcomp) F(fucom) F(fucomp)
 #define COMPARING(F) F(fcomi) F(fcomip) F(fucomi) F(fucomip)
 #define CONDITIONAL(F) F(fcmovb) F(fcmove) F(fcmovbe) F(fcmovu) F(fcmovnb) F(fcmovne) F(fcmovnbe) F(fcmovnu)
-#define MEMORY(F)                                                                                                   \
-    F(fadds)                                                                                                        \
-    F(fmuls) F(fsubs) F(fsubrs) F(fdivs) F(fdivrs) F(fcoms) F(fcomps) F(faddl) F(fmull) F(fsubl) F(fsubrl) F(fdivl) \
-        F(fdivrl) F(fcoml) F(fcompl) F(fiadds) F(fimuls) F(fisubs) F(fisubrs) F(fidivs) F(fidivrs) F(ficoms)        \
-            F(ficomps) F(fiaddl) F(fimull) F(fisubl) F(fisubrl) F(fidivl) F(fidivrl) F(ficoml) F(ficompl) F(flds)   \
-                F(fldl) F(fldt) F(filds) F(fildl) F(fildll) F(fbld) F(fldcw)
-#define STORING(F)                                                                                            \
-    F(fsts)                                                                                                   \
-    F(fstl) F(fstps) F(fstpl) F(fstpt) F(fists) F(fistl) F(fistps) F(fistpl) F(fistpll) F(fisttps) F(fisttpl) \
-        F(fisttpll) F(fbstp) F(fnstsw) F(fnstcw)
+#define MEMORY(F)                                                                                                     \
+    F(fadds)                                                                                                          \
+    F(fmuls)                                                                                                          \
+    F(fsubs)                                                                                                          \
+    F(fsubrs) F(fdivs) F(fdivrs) F(fcoms) F(fcomps) F(faddl) F(fmull) F(fsubl) F(fsubrl) F(fdivl) F(fdivrl) F(fcoml)  \
+        F(fcompl) F(fiadds) F(fimuls) F(fisubs) F(fisubrs) F(fidivs) F(fidivrs) F(ficoms) F(ficomps) F(fiaddl)        \
+            F(fimull) F(fisubl) F(fisubrl) F(fidivl) F(fidivrl) F(ficoml) F(ficompl) F(flds) F(fldl) F(fldt) F(filds) \
+                F(fildl) F(fildll) F(fbld) F(fldcw)
+#define STORING(F)                                                                                                \
+    F(fsts)                                                                                                       \
+    F(fstl)                                                                                                       \
+    F(fstps)                                                                                                      \
+    F(fstpl) F(fstpt) F(fists) F(fistl) F(fistps) F(fistpl) F(fistpll) F(fisttps) F(fisttpl) F(fisttpll) F(fbstp) \
+        F(fnstsw) F(fnstcw)
 
 #define DEFINE_NULLARY(N) RUN(run_##N, #N)
 #define DEFINE_STACK(N) RUN(run_##N##_top, #N " %%st(3), %%st") RUN(run_##N##_other, #N " %%st, %%st(2)")
@@ -129,6 +145,7 @@ static uint64_t flags;
 #define DEFINE_COMPARING(N) RUN(run_##N, #N " %%st(1), %%st")
 #define DEFINE_MEMORY(N) RUN(run_##N, #N " %1")
 NULLARY(DEFINE_NULLARY)
+TRANSCENDENTAL(DEFINE_NULLARY)
 STACK(DEFINE_STACK)
 POPPING(DEFINE_POPPING)
 COMPARING(DEFINE_COMPARING)
@@ -139,16 +156,18 @@ STORING(DEFINE_MEMORY)
 struct Form {
     const char* name;
     void (*run)(void);
-    enum { ANY_STATE, ALL_MASKED, NONE_EMPTY } states;
+    enum { ANY_STATE, ALL_MASKED, NONE_EMPTY, SPECIAL_OPERANDS } states;
 };
 #define ROW(N) {#N, run_##N, ANY_STATE},
 #define ROWS_STACK(N) {#N "_top", run_##N##_top, ANY_STATE}, {#N "_other", run_##N##_other, ANY_STATE},
 // A store that an unmasked exception prevents raises #MF here at once, not with the next instruction.
 #define ROW_STORING(N) {#N, run_##N, ALL_MASKED},
+// What these make of numbers is rounded, and processors differ there: x87_functions.c.
+#define ROW_TRANSCENDENTAL(N) {#N, run_##N, SPECIAL_OPERANDS},
 // A move whose condition does not hold does not look at the registers here.
 #define ROW_CONDITIONAL(N) {#N, run_##N, NONE_EMPTY},
-static const struct Form FORMS[] = {NULLARY(ROW) STACK(ROWS_STACK) POPPING(ROW) COMPARING(ROW)
-                                        CONDITIONAL(ROW_CONDITIONAL) MEMORY(ROW) STORING(ROW_STORING)};
+static const struct Form FORMS[] = {NULLARY(ROW) TRANSCENDENTAL(ROW_TRANSCENDENTAL) STACK(ROWS_STACK) POPPING(ROW)
+                                        COMPARING(ROW) CONDITIONAL(ROW_CONDITIONAL) MEMORY(ROW) STORING(ROW_STORING)};
 
 static void random_state(int states) {
     static const int PRECISIONS[] = {0, 2, 3, 3};
@@ -158,6 +177,11 @@ static void random_state(int states) {
     image.tags = states == NONE_EMPTY || below(6) ? 0 : (uint16_t)random_bits();
     if (below(2) && states != NONE_EMPTY) image.tags |= (uint16_t)(3 << 2 * (((image.status >> 11) - 1) & 7));
     for (int i = 0; i < 8; i++) image.registers[i] = i && !below(8) ? image.registers[0] : random_extended();
+    if (states == SPECIAL_OPERANDS) {
+        image.control |= 0x300;
+        image.control &= (uint16_t)~0xc00;
+        for (int i = 0; i < 8; i++) image.registers[i] = special();
+    }
     random_memory(memory);
     flags = 0x202 | (random_bits() & 0x8d5);
 }

@@ -1,0 +1,10 @@
+// x87's exponentials, logarithms and trigonometric functions.
+#pragma once
+
+#include "families.hpp"
+
+namespace perfemu {
+
+InstructionFamily x87_transcendental_family();
+
+}  // namespace perfemu

@@ -19,7 +19,7 @@ from emulator.linux.policies import ROUND_ROBIN_NS, SLICE_NS, slice_cycles
 from emulator.linux.run_queue import RunQueue
 from emulator.linux.task import Task, TaskState
 from emulator.linux.timers import FOREVER, Timers
-from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from emulator.linux.waiting import Sleep, Wake
 
 
@@ -93,11 +93,16 @@ class Dispatcher:
 
     def _leave(self, queue: RunQueue, task: Task, following: Task | None, *, preempted: bool = False) -> None:
         assert task.running_since is not None, "a task that leaves a CPU has been on one"
-        task.cycles_used += queue.cpu.core.cycles - task.running_since
+        now = queue.cpu.core.cycles
+        had = now - task.running_since
+        task.cycles_used += had
         task.running_since = None
+        task.asleep_since = now if task.sleep is not None else None
         for timer in task.process.cpu_timers:
             timer.suspend(task)
         tracepoints = self._tracepoints
+        if tracepoints.sched_stat_runtime:
+            tracepoints.sched_stat_runtime.fire(task, queue.cpu, had)
         if tracepoints.sched_switch:
             tracepoints.sched_switch.fire(queue.cpu, task, following, preempted)
         tracepoints.sched_out.fire(task, queue.cpu, following)
@@ -119,9 +124,12 @@ class Dispatcher:
         for timer in task.process.cpu_timers:
             timer.resume(task, queue.timers)
         queue.slice_end = task.running_since + self._slice(task)
-        self._tracepoints.sched_in.fire(task, cpu)
+        tracepoints = self._tracepoints
+        tracepoints.sched_in.fire(task, cpu)
         if before is not cpu:
-            self._tracepoints.sched_migrate_task.fire(task, before, cpu)
+            tracepoints.sched_migrate_task.fire(task, before, cpu)
+        if tracepoints.sched_stat_wait:
+            tracepoints.sched_stat_wait.fire(task, cpu, max(cpu.core.cycles - task.ready_at, 0))
 
     def _load(self, queue: RunQueue, task: Task) -> None:
         """Bring the registers of `task` into the core; they may be in another one."""
@@ -212,18 +220,22 @@ class Dispatcher:
         """Whether it slept until now. The first reason counts."""
         if task.sleep is None:
             return False
+        slept = self._tracepoints.sched_stat_sleep if task.sleep.interruptible else self._tracepoints.sched_stat_blocked
         self._end_sleep(task)
         task.woken_by = reason
         if task.process.stopped:
             task.state = TaskState.STOPPED
             return True
-        self._make_ready(task)
+        self._make_ready(task, slept)
         return True
 
-    def _make_ready(self, task: Task) -> None:
+    def _make_ready(self, task: Task, slept: Tracepoint[[Task, Cpu, int]] | None = None) -> None:
+        """`slept` hears for how long it has (update_stats_enqueue_sleeper), if it has left its CPU at all."""
         task.state = TaskState.RUNNABLE
         queue = self._place(task)
         tracepoints = self._tracepoints
+        if slept and task.asleep_since is not None:
+            slept.fire(task, queue.cpu, max(self.executing.cpu.core.cycles - task.asleep_since, 0))
         if tracepoints.sched_wakeup:
             tracepoints.sched_wakeup.fire(task, queue.cpu)
         self._append(queue, task)

@@ -211,6 +211,8 @@ class Kernel:
     def rename(self, task: Task, comm: str, by_exec: bool = False) -> None:
         task.comm = comm.encode("utf-8", "surrogateescape")[:COMM_LENGTH].decode("utf-8", "surrogateescape")
         self.tracepoints.task_comm.fire(task, by_exec)
+        if by_exec:
+            self.tracepoints.sched_process_exec.fire(task)
 
     # ---- exits of a CPU
 

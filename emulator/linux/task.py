@@ -334,6 +334,7 @@ class Task:
     minor_faults: int = 0
     major_faults: int = 0
     running_since: int | None = None  # cycle of its CPU, while it is on one
+    asleep_since: int | None = None  # cycle at which it left its CPU to sleep
     virtual_cycles: int = 0  # vruntime: it decides who of a CPU goes next, see RunQueue
     charged_at: int = 0  # cycle of its CPU up to which that is told
     ready_at: int = 0  # cycle before which it may not go on: that of its waker, or of its birth

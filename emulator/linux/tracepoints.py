@@ -49,6 +49,8 @@ class Tracepoints:
         """(task); its memory and files are still there"""
         self.task_comm: Tracepoint[[Task, bool]] = Tracepoint()
         """(task, by exec)"""
+        self.sched_process_exec: Tracepoint[[Task]] = Tracepoint()
+        """(task); it has the new program, and everybody has been told its new name"""
         self.task_exec: Tracepoint[[Task]] = Tracepoint()
         """(task); after its old memory went, before the new program is mapped"""
         self.mmap: Tracepoint[[Task, Mapping]] = Tracepoint()
@@ -64,6 +66,16 @@ class Tracepoints:
         """(task, the CPU on which it will run)"""
         self.sched_migrate_task: Tracepoint[[Task, Cpu, Cpu]] = Tracepoint()
         """(task, the CPU that it was on, the one that it has just come to)"""
+        self.sched_stat_runtime: Tracepoint[[Task, Cpu, int]] = Tracepoint()
+        """(task that leaves, its CPU, for how many cycles it has had that)"""
+        self.sched_stat_wait: Tracepoint[[Task, Cpu, int]] = Tracepoint()
+        """(task that has come, its CPU, for how many cycles it could have run and did not)"""
+        self.sched_stat_sleep: Tracepoint[[Task, Cpu, int]] = Tracepoint()
+        """(task that wakes, the CPU on which it will run, for how many cycles it slept), where a signal could end it"""
+        self.sched_stat_blocked: Tracepoint[[Task, Cpu, int]] = Tracepoint()
+        """... where none could"""
+        self.sched_stat_iowait: Tracepoint[[Task, Cpu, int]] = Tracepoint()
+        """... and a device was waited for: never, the bytes of files are there at once"""
         self.signal_generate: Tracepoint[[Task, SignalInfo]] = Tracepoint()
         """(task that is to get it, signal); whatever becomes of it"""
         self.signal_deliver: Tracepoint[[Task, SignalInfo]] = Tracepoint()

@@ -35,6 +35,7 @@ _TYPES = {
     "pid_t": _Type("i", 4, True),
     "long": _Type("q", 8, True),
     "unsigned long": _Type("Q", 8, False),
+    "u64": _Type("Q", 8, False),
     _LOCATION: _Type("I", 4, False),
 }
 
@@ -189,6 +190,31 @@ SCHED_PROCESS_FORK = TracepointEvent(
     (_comm("parent_comm"), Field("pid_t", "parent_pid"), _comm("child_comm"), Field("pid_t", "child_pid")),
     _prints("comm=%s pid=%d child_comm=%s child_pid=%d", "parent_comm", "parent_pid", "child_comm", "child_pid"),
 )
+
+
+def _stat(id: int, name: str) -> TracepointEvent:
+    """sched_stat_template: how long a task was what the name says."""
+    return TracepointEvent(
+        id,
+        "sched",
+        f"sched_stat_{name}",
+        (_comm("comm"), Field("pid_t", "pid"), Field("u64", "delay")),
+        '"comm=%s pid=%d delay=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->delay',
+    )
+
+
+SCHED_STAT_BLOCKED = _stat(299, "blocked")
+SCHED_STAT_IOWAIT = _stat(300, "iowait")
+SCHED_STAT_SLEEP = _stat(301, "sleep")
+SCHED_STAT_WAIT = _stat(302, "wait")
+SCHED_STAT_RUNTIME = TracepointEvent(
+    298,
+    "sched",
+    "sched_stat_runtime",
+    (_comm("comm"), Field("pid_t", "pid"), Field("u64", "runtime"), Field("u64", "vruntime")),
+    '"comm=%s pid=%d runtime=%Lu [ns] vruntime=%Lu [ns]", REC->comm, REC->pid, '
+    "(unsigned long long)REC->runtime, (unsigned long long)REC->vruntime",
+)
 SCHED_SWITCH = TracepointEvent(
     311,
     "sched",
@@ -219,6 +245,11 @@ FIXED_TRACEPOINTS = (  # on every ISA
     SCHED_PROCESS_EXEC,
     SCHED_PROCESS_EXIT,
     SCHED_PROCESS_FORK,
+    SCHED_STAT_BLOCKED,
+    SCHED_STAT_IOWAIT,
+    SCHED_STAT_RUNTIME,
+    SCHED_STAT_SLEEP,
+    SCHED_STAT_WAIT,
     SCHED_SWITCH,
     SCHED_WAKEUP,
 )

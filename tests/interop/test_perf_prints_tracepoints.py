@@ -108,3 +108,42 @@ def test_perf_sched_follows_the_cpus(tmp_path: Path) -> None:
     ran = {row[2]: float(row[-1]) for row in rows if len(row) == 6 and row[2].startswith("forks[")}
     assert {f"forks[{child}]" for child in CHILDREN} <= set(ran)
     assert all(ran[f"forks[{child}]"] == 0.040 for child in CHILDREN)
+
+
+def test_perf_sched_latency_knows_how_long_tasks_ran_and_waited(tmp_path: Path) -> None:
+    """One CPU for four children, each of which executes 40,003 instructions of 1 ns, all before the next one's turn."""
+    path = program(tmp_path / "forks", "x86_64", FORKS["x86_64"])
+    perfemu("record", "-q", "-a", "--core", "ideal", "-e", "sched:*", "-o", tmp_path / "data", path)
+    perf = RealPerf(tmp_path)
+    rows = [line.split("|") for line in perf.run("sched", "latency", "-p", "-i", tmp_path / "data").splitlines()]
+    ran = {row[0].strip(): row[1].strip() for row in rows if row[0].strip().startswith("forks:")}
+    assert all(ran[f"forks:{child}"] == "0.040 ms" for child in CHILDREN)
+    told = [
+        (event, dict(re.findall(r"(\w+)=(\d+)", fields))) for _, _, event, fields in printed(perf, tmp_path / "data")
+    ]
+    waited = [int(row["delay"]) for event, row in told if event == "sched:sched_stat_wait" and row["pid"] == "1004"]
+    assert 3 * 40_003 <= sum(waited) < 4 * 40_003  # for the children before it, less what the parent did meanwhile
+    runtime = sum(int(row["runtime"]) for event, row in told if event == "sched:sched_stat_runtime")
+    counted = perfemu("stat", "-x,", "--core", "ideal", "-e", "task-clock", path).stderr.decode()
+    assert f"{runtime / 1e6:.2f}" == counted.split(",")[0]
+
+
+def test_sleep_is_told_when_it_ends(tmp_path: Path) -> None:
+    """Where a signal could have ended it; nothing waits for a disk."""
+    perfemu(
+        "record", "-q", "-a", "--core", "ideal", "-e", "sched:sched_stat_*", "-o", tmp_path / "data", "sleep", "0.25"
+    )
+    told = [row for row in printed(RealPerf(tmp_path), tmp_path / "data") if row[2] == "sched:sched_stat_sleep"]
+    ((comm, tid, _, fields),) = told
+    assert (comm, tid) == ("swapper", 0)  # the timer's interrupt finds nobody there
+    assert re.fullmatch(r"comm=sleep pid=1000 delay=250000\d{3} \[ns\]", fields)
+
+
+def test_a_task_that_has_executed_another_program_has_its_name(tmp_path: Path) -> None:
+    script = "(sleep 0.01; echo word) | cat"
+    perfemu("record", "-q", "-a", "--cpus", "2", "-e", "sched:*", "-o", tmp_path / "data", "sh", "-c", script)
+    samples = printed(RealPerf(tmp_path), tmp_path / "data")
+    executed = [(comm, fields.split()[0].rpartition("/")[2]) for comm, _, event, fields in samples if "_exec" in event]
+    assert {comm for comm, _ in executed} == {"sh", "sleep", "cat"}
+    assert all(comm == file or (comm == "sh" and file in ("sh", "dash", "bash")) for comm, file in executed)
+    assert all(comm[0] != ":" for comm, *_ in samples)  # which perf gives to whom it knows no name

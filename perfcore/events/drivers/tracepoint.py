@@ -21,6 +21,11 @@ from perfcore.abi.tracepoints import (
     SCHED_PROCESS_EXEC,
     SCHED_PROCESS_EXIT,
     SCHED_PROCESS_FORK,
+    SCHED_STAT_BLOCKED,
+    SCHED_STAT_IOWAIT,
+    SCHED_STAT_RUNTIME,
+    SCHED_STAT_SLEEP,
+    SCHED_STAT_WAIT,
     SCHED_SWITCH,
     SCHED_WAKEUP,
     SYS_ENTER,
@@ -58,16 +63,15 @@ def _of_the_task(linux: Linux, task: Task, *_: object) -> Cpu:
     return task.cpu
 
 
-def _of_who_execs(linux: Linux, task: Task, by_exec: bool) -> Cpu | None:
-    """Heard as the name that exec gives: by then events with enable_on_exec count."""
-    return task.cpu if by_exec else None
-
-
 def _that_executes(linux: Linux, *_: object) -> Cpu:
     return linux.executing_cpu
 
 
 def _that_switches(linux: Linux, cpu: Cpu, *_: object) -> Cpu:
+    return cpu
+
+
+def _on_that_cpu(linux: Linux, task: Task, cpu: Cpu, *_: object) -> Cpu:
     return cpu
 
 
@@ -94,13 +98,21 @@ def _switch(cpu: Cpu, previous: Task | None, following: Task | None, preempted: 
     return (*_who(previous), state, *_who(following))
 
 
+def _delay(task: Task, cpu: Cpu, cycles: int) -> tuple[Value, ...]:
+    return task.comm, task.tid, task.kernel.clock.at(cycles)
+
+
+def _runtime(task: Task, cpu: Cpu, cycles: int) -> tuple[Value, ...]:
+    return *_delay(task, cpu, cycles), task.kernel.clock.at(task.virtual_cycles)
+
+
 SOURCES: dict[int, _Source] = {
     SYS_ENTER.id: _Source(lambda points: points.sys_enter, _of_the_task, lambda _, number, args: (number, args)),
     SYS_EXIT.id: _Source(lambda points: points.sys_exit, _of_the_task, lambda _, number, result: (number, result)),
     SCHED_PROCESS_EXEC.id: _Source(
-        lambda points: points.task_comm,
-        _of_who_execs,
-        lambda task, _: (task.process.executable, task.tid, task.tid),
+        lambda points: points.sched_process_exec,
+        _of_the_task,
+        lambda task: (task.process.executable, task.tid, task.tid),
         often=False,
     ),
     SCHED_PROCESS_EXIT.id: _Source(lambda points: points.task_exit, _of_the_task, _who, often=False),
@@ -116,6 +128,11 @@ SOURCES: dict[int, _Source] = {
         lambda task, old, new: (*_who(task), old.number, new.number),
         often=False,
     ),
+    SCHED_STAT_RUNTIME.id: _Source(lambda points: points.sched_stat_runtime, _on_that_cpu, _runtime),
+    SCHED_STAT_WAIT.id: _Source(lambda points: points.sched_stat_wait, _on_that_cpu, _delay),
+    SCHED_STAT_SLEEP.id: _Source(lambda points: points.sched_stat_sleep, _that_executes, _delay),
+    SCHED_STAT_BLOCKED.id: _Source(lambda points: points.sched_stat_blocked, _that_executes, _delay),
+    SCHED_STAT_IOWAIT.id: _Source(lambda points: points.sched_stat_iowait, _that_executes, _delay),
     SCHED_SWITCH.id: _Source(lambda points: points.sched_switch, _that_switches, _switch),
     SCHED_WAKEUP.id: _Source(
         lambda points: points.sched_wakeup, _that_executes, lambda task, cpu: (*_who(task), cpu.number)

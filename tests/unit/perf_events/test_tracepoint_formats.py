@@ -35,6 +35,19 @@ def test_fields_lie_as_c_lays_a_structure_out() -> None:
     )
 
 
+def test_times_of_the_scheduler_are_told_as_linux_tells_them() -> None:
+    """DECLARE_EVENT_CLASS(sched_stat_template) and sched_stat_runtime: a u64 at a multiple of 8."""
+    for name in ("wait", "sleep", "iowait", "blocked"):
+        event = tracepoints_of("x86_64")[f"sched:sched_stat_{name}"]
+        assert list(places(event).items())[4:] == [("comm", (8, 16)), ("pid", (24, 4)), ("delay", (32, 8))]
+    runtime = tracepoints_of("x86_64")["sched:sched_stat_runtime"]
+    assert list(places(runtime))[4:] == ["comm", "pid", "runtime", "vruntime"]
+    assert runtime.text.endswith(
+        'print fmt: "comm=%s pid=%d runtime=%Lu [ns] vruntime=%Lu [ns]", REC->comm, REC->pid, '
+        "(unsigned long long)REC->runtime, (unsigned long long)REC->vruntime\n"
+    )
+
+
 def test_a_string_stands_behind_the_fields() -> None:
     raw = SCHED_PROCESS_EXEC.pack(7, ("/bin/true", 7, 7))
     location = struct.unpack_from("<I", raw, 8)[0]

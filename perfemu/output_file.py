@@ -17,8 +17,8 @@ from itertools import count
 from types import TracebackType
 from typing import BinaryIO, Protocol, TextIO
 
-from emulator.linux.host_files import kernel_devices
 from perfemu.errors import PerfemuError
+from perfemu.output_place import Place, opened_directory
 
 _BUFFER_BYTES = 1 << 20
 _NO_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL)  # of open(2), where there is no O_TMPFILE
@@ -61,7 +61,7 @@ def open_output(path: str, *, keeps_old: bool = False, appends: bool = False) ->
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         if name in ("", ".", ".."):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-        place = _Place(path, os.open(directory or ".", os.O_PATH | os.O_DIRECTORY), name)
+        place = Place(path, opened_directory(directory), name)
         try:
             found = place.status()
             follows = found is not None and stat.S_ISLNK(found.st_mode) and place.is_the_hosts_own
@@ -92,64 +92,7 @@ def write_file(path: str, contents: bytes) -> str:
     return output.publish()
 
 
-class _Place:
-    """A name in a directory that is held open, whatever becomes of its own name."""
-
-    def __init__(self, path: str, directory: int, name: str) -> None:
-        self.path = path  # as the user wrote it
-        self.directory = directory
-        self.name = name
-        self._was_at = _path_of(directory)
-
-    @property
-    def is_the_hosts_own(self) -> bool:
-        """Whether the directory is the kernel's, or below /dev."""
-        return os.fstat(self.directory).st_dev in kernel_devices() or (self._was_at + "/").startswith("/dev/")
-
-    def status(self, name: str = "") -> os.stat_result | None:
-        """Of what is at the name, links not followed."""
-        try:
-            return os.stat(name or self.name, dir_fd=self.directory, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-
-    def shown(self, name: str) -> str:
-        """The path of `name` in the directory: the user's, unless the guest has moved that elsewhere."""
-        now_at = _path_of(self.directory)
-        if now_at != self._was_at:
-            return os.path.join(now_at, name)
-        return self.path if name == self.name else os.path.join(os.path.dirname(self.path), name)
-
-    def use_parent(self) -> None:
-        """The directory has been removed: that above it, as far as there is one, or the root."""
-        above = self._was_at
-        while True:
-            above = os.path.dirname(above)
-            try:
-                directory = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-            except OSError:
-                if above == "/":
-                    raise
-                continue
-            if os.path.realpath(above) != above:  # a link of the guest's leads there
-                os.close(directory)
-                continue
-            os.close(self.directory)
-            self.directory = directory
-            return
-
-    def close(self) -> None:
-        os.close(self.directory)
-
-
-def _path_of(descriptor: int) -> str:
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:
-        return ""
-
-
-def _nameless(place: _Place) -> int:
+def _nameless(place: Place) -> int:
     """A file in the directory that has no name there, or has none any more."""
     try:
         return os.open(".", os.O_TMPFILE | os.O_RDWR, _MODE, dir_fd=place.directory)
@@ -166,7 +109,7 @@ def _free_names(name: str) -> Iterator[str]:
     yield from (f"{name}.new{number}" for number in count(1))
 
 
-def _fresh(place: _Place) -> tuple[int, str]:
+def _fresh(place: Place) -> tuple[int, str]:
     for name in _free_names(place.name):
         try:
             flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR
@@ -182,7 +125,7 @@ def _copy(source: int, destination: int) -> None:
         offset += copied
 
 
-def _named(place: _Place, descriptor: int) -> str:
+def _named(place: Place, descriptor: int) -> str:
     """Give the nameless file a name that nothing has; that name."""
     for name in _free_names(place.name):
         try:
@@ -209,7 +152,7 @@ class _Nameless:
 
     is_stream = False
 
-    def __init__(self, place: _Place, descriptor: int) -> None:
+    def __init__(self, place: Place, descriptor: int) -> None:
         self._place = place
         self._descriptor = descriptor
         self.file: BinaryIO = open(os.dup(descriptor), "wb", buffering=_BUFFER_BYTES)  # noqa: SIM115  # until the end
@@ -225,7 +168,7 @@ class _Nameless:
 class _Replacement(_Nameless):
     """A regular file, new or in the place of an old one."""
 
-    def __init__(self, place: _Place, old: os.stat_result | None, keeps_old: bool) -> None:
+    def __init__(self, place: Place, old: os.stat_result | None, keeps_old: bool) -> None:
         self._keeps_old = keeps_old
         self._in_place = -1  # the old file, where it may be written and its directory may not
         regular = old is not None and stat.S_ISREG(old.st_mode)
@@ -300,7 +243,7 @@ class _Replacement(_Nameless):
 class _Appended(_Nameless):
     """More for a regular file that is there: it comes to its end in one piece."""
 
-    def __init__(self, place: _Place) -> None:
+    def __init__(self, place: Place) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW
         self._old = os.open(place.name, flags, dir_fd=place.directory)
         with tempfile.TemporaryFile() as elsewhere:
@@ -337,7 +280,7 @@ class _Through:
 
     is_stream = True
 
-    def __init__(self, place: _Place, mode: int, flags: int) -> None:
+    def __init__(self, place: Place, mode: int, flags: int) -> None:
         descriptor = os.open(place.name, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | flags, dir_fd=place.directory)
         if stat.S_IFMT(os.fstat(descriptor).st_mode) != stat.S_IFMT(mode):
             os.close(descriptor)

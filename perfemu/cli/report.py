@@ -14,7 +14,6 @@ from perfemu.cli.streams import tell
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
 from perfemu.formats.stdio import WEIGHT_COLUMNS
-from perfemu.output_file import write_file
 from perfemu.profile.dump import dump_lines
 from perfemu.profile.header_lines import header_lines
 from perfemu.profile.keys import DEFAULT_KEYS, SORT_KEYS, SortKey, UnknownKey, sort_key
@@ -156,6 +155,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _write_jit_files(files: tuple[JitFile, ...], directory: str) -> int:
     """The names are the guest's: only the last part counts, and nothing that is there is followed."""
+    # only this needs what knows of the host's files, and with it the machine
+    from perfemu.output_file import write_file
+
     known = [file for file in files if JIT_MAP.fullmatch(file.path) or JITDUMP.fullmatch(file.path)]
     if not known:
         raise PerfemuError("the recording has no perf-PID.map and no jitdump")

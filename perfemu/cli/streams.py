@@ -55,7 +55,7 @@ def tell(line: str) -> None:
 def say_if_elsewhere(asked: str, path: str) -> None:
     """Where an output file is, if what the guest did to the directory kept it from its place."""
     if path != asked:
-        tell(f"perfemu: {asked} could not be written: something else is there now; it is {path}")
+        tell(f"perfemu: {asked} could not be replaced; what was written is {path}")
 
 
 def abandon_output() -> None:

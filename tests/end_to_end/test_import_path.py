@@ -44,3 +44,9 @@ def test_a_directory_in_which_guests_write(evil: Path) -> None:
             [*command, "record", "-q", "--core", "ideal", GOOD], cwd=evil, env=ENVIRONMENT, capture_output=True
         )
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_report_does_not_load_the_machine() -> None:
+    """Its start-up time is counted in milliseconds; the machine's libraries take tens of them."""
+    code = "import sys, perfemu.cli.main, perfemu.cli.report; sys.exit('emulator' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd="/", env=ENVIRONMENT, check=False).returncode == 0

@@ -130,6 +130,26 @@ def test_a_link_that_a_guest_has_left_is_replaced(command: str, tmp_path: Path) 
     assert not (tmp_path / "not-there").exists()
 
 
+def test_a_directory_that_a_guest_has_exchanged_for_a_link(tmp_path: Path) -> None:
+    """Out of the current directory none is followed; inside, and where the user says so, links are links."""
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    for directory in (work, outside, work / "real", work / "real" / "deep"):
+        directory.mkdir()
+    for name, target in (("up", "../outside"), ("away", str(outside)), ("own", "real/deep"), ("round", "round")):
+        (work / name).symlink_to(target)
+    for path in ("up/out", "away/out", f"{work}/away/out", "./up/out", "round/out"):
+        for command in ("record", "stat", "trace") if path == "up/out" else ("record",):
+            said = complaint(perfemu(command, "-o", path, GOOD, cwd=work))
+            name = "round" if "round" in path else "up" if "up" in path else "away"
+            why = f"{name} is a symbolic link out of the current directory: name where it leads"
+            assert said == f"cannot write {path}: {why}"
+    assert list(outside.iterdir()) == []
+    for path, found in (("own/out", work / "real" / "deep"), ("../outside/out", outside), (f"{outside}/out", outside)):
+        assert perfemu("record", "-q", "-o", path, GOOD, cwd=work).returncode == 0
+        assert (found / "out").read_bytes().startswith(b"PERFILE2")
+        (found / "out").unlink()
+
+
 SPOILS = {
     "unlinks": "rm -f out out.*",
     "scribbles": "for name in out out.new; do echo scribble > $name; done",
@@ -156,7 +176,7 @@ def test_a_directory_at_the_name_is_left_alone(command: str, tmp_path: Path) -> 
     done = guest(command, "mkdir out out.old out.new", tmp_path)
     assert (tmp_path / "out").is_dir()
     assert is_whole(command, tmp_path / "out.new1")
-    assert b"perfemu: out could not be written: something else is there now; it is out.new1\n" in done.stderr
+    assert b"perfemu: out could not be replaced; what was written is out.new1\n" in done.stderr
 
 
 @kinds
@@ -171,7 +191,7 @@ def test_a_directory_that_moves_or_goes(command: str, tmp_path: Path) -> None:
         done = perfemu(*arguments(command)[:-1], "sub/out", busybox, "sh", "-c", script, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert is_whole(command, tmp_path / found), done.stderr
-        assert f"it is {tmp_path.resolve()}/{found}\n".encode() in done.stderr
+        assert f"what was written is {tmp_path.resolve()}/{found}\n".encode() in done.stderr
 
 
 def test_the_guest_does_not_see_it(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ fuzz: venv  ## programs that make random system calls, for SECONDS (tests/fuzz s
 
 INPUTS := 20000
 
-instructions: venv  ## every instruction form on INPUTS inputs each, against a reference
+instructions: venv  ## every instruction form on INPUTS inputs each, against this processor and QEMU
 	INSTRUCTION_INPUTS=$(INPUTS) $(BIN)/python -m pytest tests/instructions
 
 CORE :=

@@ -22,7 +22,7 @@ IGNORED = 3  # places of the state that a request can leave out; runner.h has th
 FAULT_WORDS = 4  # signal, si_code, si_addr, PC relative to the code
 _REQUEST = struct.Struct("<24sIIQIIII" + "QQ" * IGNORED)
 _HEADER = struct.Struct("<QQ")
-_TIMEOUT = 3600  # seconds
+_TIMEOUT = 900  # seconds
 
 
 class Mode(IntEnum):

@@ -17,7 +17,7 @@ enum kind {
     WHOLE_IMAGE = 32  // memory at RBX is an image of FXSAVE
 };
 
-enum word { FAULT, GENERAL = 4, FLAGS = 20, SECOND_WAY, IMAGE, REGISTERS = IMAGE + 64 };
+enum word { FAULT, GENERAL = 4, FLAGS = 20, SECOND_WAY, FS_BASE, GS_BASE, IMAGE, REGISTERS = IMAGE + 64 };
 enum general { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
 
 const unsigned STATE_WORDS = REGISTERS + MEMORY_WORDS;
@@ -227,7 +227,8 @@ static void generate_memory(struct random* random, uint32_t kind) {
 }
 
 static void write_memory(uint64_t address, const void* from, size_t size) {
-    if (address >= MEMORY_BASE && address + size <= MEMORY_BASE + MEMORY_BYTES) memcpy((void*)address, from, size);
+    uint64_t end = MEMORY_BASE + MEMORY_BYTES;
+    if (address >= MEMORY_BASE && address < end && size <= end - address) memcpy((void*)address, from, size);
 }
 
 // Memory at `address`, for loads of the x87: an extended value, or its environment and registers.
@@ -288,6 +289,10 @@ void generate(uint64_t* state, struct random* random, const struct request* requ
     state[SECOND_WAY] = 0;
     generate_image(state + IMAGE, random);
     if (kind & (MEMORY | STACK | ALL_MEMORY)) generate_memory(random, kind);
+    if (kind & MEMORY && !(next(random) & 3)) {  // so that comparisons and exchanges find what they expect
+        write_memory(general[RBX], &general[RAX], 8);
+        write_memory(general[RBX] + 8, &general[RDX], 8);
+    }
     if (kind & X87_MEMORY) generate_x87_memory(random, general[RBX]);
     if (kind & WHOLE_IMAGE) {
         uint64_t image[64];
@@ -312,6 +317,19 @@ static void clean_image(uint64_t* image) {
     for (unsigned i = 52; i < 64; i++) image[i] = 0;
 }
 
+// Both sides have FSGSBASE, and Linux lets users have it: tests/instructions/test_x86_64.py looks.
+static uint64_t fs_base(void) {
+    uint64_t base;
+    __asm__ volatile("rdfsbase %0" : "=r"(base));
+    return base;
+}
+
+static uint64_t gs_base(void) {
+    uint64_t base;
+    __asm__ volatile("rdgsbase %0" : "=r"(base));
+    return base;
+}
+
 void execute(const uint64_t* before, uint64_t* after, const uint8_t* slot) {
     copy(machine_in.general, before + GENERAL, 16);
     machine_in.flags = before[FLAGS];
@@ -320,6 +338,9 @@ void execute(const uint64_t* before, uint64_t* after, const uint8_t* slot) {
     machine_slot = now_in = (uint64_t)slot;
     faulted = after;
     enter_slot();
+    after[FS_BASE] = fs_base();
+    after[GS_BASE] = gs_base();
+    __asm__ volatile("wrfsbase %0; wrgsbase %0" : : "r"(0UL));
     copy(after + GENERAL, machine_out.general, 16);
     after[FLAGS] = machine_out.flags & ~RFLAGS_RF;  // faults show it in their frame, and say nothing by it
     after[SECOND_WAY] = machine_out.second_way;

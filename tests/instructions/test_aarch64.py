@@ -28,7 +28,8 @@ WANTED = os.environ.get("INSTRUCTION_FORMS", "")
 ENCODINGS = max(12, INPUTS // 500)
 INPUTS_OF_FAULTS = 48  # of forms that do nothing but fault: signals take long
 UNALLOCATED_WORDS = 3000
-SIGILL, SIGSEGV = 4, 11
+SIGILL, SIGSEGV, ILL_ILLOPC = 4, 11, 1
+CODE_BASE, SLOT_BYTES = 0x3000_0000, 64  # runner.h
 ALL_BITS = (1 << 64) - 1
 PLACES = {"fault": {"si_code": ((1, ALL_BITS),), "si_addr": ((2, ALL_BITS),)}}
 
@@ -95,9 +96,10 @@ def _are_undefined(comparison: Comparison, chosen: list[Case]) -> None:
     requests = [case.request(first=0, count=1) for case in chosen]
     wrong = []
     for case, states in zip(chosen, comparison.machine.states(requests), strict=True):
-        signal, _, _, pc = states.after[:FAULT_WORDS]
-        if (signal, pc) != (SIGILL, 0) or states.after[FAULT_WORDS:] != states.before[FAULT_WORDS:]:
-            wrong.append(f"{case.form.name} {case.encoding.code.hex()}: signal {signal} at {pc:#x}")
+        fault = states.after[:FAULT_WORDS]
+        at = CODE_BASE + case.slot * SLOT_BYTES
+        if fault != (SIGILL, ILL_ILLOPC, at, 0) or states.after[FAULT_WORDS:] != states.before[FAULT_WORDS:]:
+            wrong.append(f"{case.form.name} {case.encoding.code.hex()}: signal, code, address, PC are {fault}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -65,7 +65,9 @@ def forms(encodings: int, wanted: str = "") -> list[Form]:
         for pool, word in drawn:
             if word in texts:
                 pool.offer(word, texts[word])
-    return [Form(name, tuple(pool.found.values())) for name, pool in pools.items() if pool.found]
+    empty = [name for name, pool in pools.items() if not pool.found]
+    assert not empty, f"no encoding was drawn of {empty}"
+    return [Form(name, tuple(pool.found.values())) for name, pool in pools.items()]
 
 
 def others(encodings: int) -> dict[str, list[Form]]:
@@ -99,7 +101,8 @@ class _Pool:
             word ^= 1 << draws.randrange(5, 24)
         for shift in REGISTER_FIELDS:
             if self.row.free >> shift & 31 == 31 and (shift != 10 or draws.random() < 0.5):
-                word = word & ~(31 << shift) | draws.choice(DRAWN_NUMBERS) << shift
+                number = 31 if shift >= 10 and draws.random() < 0.3 else draws.choice(DRAWN_NUMBERS)  # or fixed at that
+                word = word & ~(31 << shift) | number << shift
         if word & LITERAL_MASK == LITERAL and draws.random() < 0.8:  # into the slot
             word = word & ~(0x7FFFF << 5) | draws.randrange(16) << 5
         for mask, value, shift, bits in DISPLACED:
@@ -116,13 +119,14 @@ def named(text: str) -> str:
     """As `form_name`, with the names of those system registers and cache operations that user mode may reach."""
     if cache := re.match(r"(dc|ic)\s+(zva|cvau|cvac|civac|ivau), x", text):
         return f"{cache.group(1)} {cache.group(2)}"
-    match = re.match(r"(mrs|msr)\s+(?:x\d+, |xzr, )?([a-z]\w*_el0|nzcv|fpcr|fpsr)\b", text, re.IGNORECASE)
+    match = re.match(r"(mrs|msr)\s+(?:x\d+, |xzr, )?([a-z]\w*_el0|nzcv|fpcr|fpsr|\w*id\w*_el1)\b", text, re.IGNORECASE)
     return f"{match.group(1)} {match.group(2).lower()}" if match else form_name(text)
 
 
 def _system_registers() -> list[FormRow]:
-    """MRS and MSR of each register with a name that ends in EL0, and the cache operations of user mode."""
+    """MRS and MSR of each register whose name ends in EL0, ID registers, the cache operations of user mode."""
     words = [0xD510_0000 | reads << 21 | 1 << 19 | 3 << 16 | low << 5 for reads in (0, 1) for low in range(1 << 11)]
+    words += [0xD538_0000 | low << 5 for low in range(1 << 6)]
     words += [0xD50B_7000 | low << 5 for low in range(1 << 7)]
     return [
         FormRow(OFFERED, named(text), 31, (word,))

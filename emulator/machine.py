@@ -38,6 +38,7 @@ class MachineConfig:
     schedule_seed: int | None = None  # draws the interleaving; None: 0 for several CPUs, nothing drawn for one
     most_tasks: int = MOST_TASKS  # processes and threads that there may be at once
     most_output_bytes: int = MOST_OUTPUT_BYTES  # that the guest may write to the host's files and streams
+    user: tuple[int, int] = (0, 0)  # uid and gid of the first process
     most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
     most_ns: int | None = None  # of its own time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS  # since 1970, UTC

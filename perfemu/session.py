@@ -76,6 +76,7 @@ class GuestSettings:
     memory_bytes: int = MEMORY_BYTES
     most_tasks: int = MOST_TASKS
     most_output_bytes: int = MOST_OUTPUT_BYTES  # that the guest may write to the host
+    user: tuple[int, int] = (0, 0)  # uid and gid
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
@@ -191,6 +192,7 @@ class Session:
             memory_bytes=settings.memory_bytes,
             most_tasks=settings.most_tasks,
             most_output_bytes=settings.most_output_bytes,
+            user=settings.user,
             most_instructions=settings.most_instructions,
             most_ns=settings.most_ns,
             realtime_at_boot_ns=settings.realtime_at_boot_ns,

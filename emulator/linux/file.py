@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
+from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENFILE, ENODEV, ENOMEM, ENOTTY, ESPIPE, LinuxError
 from emulator.linux.locks import FileLocks
 from emulator.linux.mapping import FileContent
@@ -48,6 +49,8 @@ class Caller(Protocol):
     def tid(self) -> int: ...
     @property
     def mm(self) -> MemoryMap: ...
+    @property
+    def credentials(self) -> Credentials: ...
 
 
 class Watcher(Protocol):

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import os
 import stat as file_mode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -27,6 +28,7 @@ from emulator.linux.attributes import Attributes
 from emulator.linux.beneath import OpenBeneath, best_way
 from emulator.linux.binds import Bind, anchored, by_depth, empty_root, host_node, mount, node_of
 from emulator.linux.console import Console
+from emulator.linux.credentials import Credentials
 from emulator.linux.errors import (
     EACCES,
     EBUSY,
@@ -75,6 +77,17 @@ from emulator.linux.open_files import Contents, OpenDirectory, OpenFile, PathFil
 from emulator.linux.overlay import OverlayDirectory
 from emulator.linux.page_cache import PageCache
 from emulator.linux.paths import Dentry, Found, Paths
+from emulator.linux.permissions import (
+    EXECUTE,
+    READ,
+    WRITE,
+    check,
+    check_new_owner,
+    check_owner,
+    check_sticky,
+    is_privileged,
+    new_mode,
+)
 from emulator.linux.pipes import Fifo, Pipe, PipeEnd
 from emulator.linux.random import Random
 from emulator.linux.socket_names import SocketNames
@@ -96,6 +109,8 @@ MOST_OUTPUT_BYTES = 16 << 30  # that the guest may write to the host
 O_TMPFILE_BIT = 0o20000000  # __O_TMPFILE: O_TMPFILE is this and O_DIRECTORY
 KEPT_FLAGS = ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_CLOEXEC)  # what fcntl(F_GETFL) shows later
 
+ACCESS_MODES = (READ, WRITE, READ | WRITE, READ | WRITE)  # by O_ACCMODE
+
 T = TypeVar("T")
 
 
@@ -116,7 +131,7 @@ class FileTree:
         isolated: bool = False,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
         output_limit_bytes: int = MOST_OUTPUT_BYTES,
-        owner: int = 0,
+        user: tuple[int, int] = (0, 0),
         overlay_path: str = "/tmp",
         open_beneath: OpenBeneath | None = None,
     ) -> None:
@@ -129,7 +144,7 @@ class FileTree:
         budget = MemoryBudget(memory_limit_bytes, message, pages.reserve)
         output = OutputBudget(output_limit_bytes, message)
         self.superblock = Superblock(
-            now, budget, output, owner, os.geteuid(), os.getegid(), hidden_devices=kernel_devices()
+            now, budget, output, user, os.geteuid(), os.getegid(), hidden_devices=kernel_devices()
         )
         self._open_beneath = open_beneath if open_beneath is not None else best_way()
         self.contents = Contents(pages)
@@ -201,6 +216,7 @@ class FileTree:
     def _look_again(self) -> None:
         """Ways that have been walked may lead through another tree now."""
         self.paths = Paths(self.root, self._sysroot)
+        self._acting, self._privileged = Credentials(), True
         self._current: tuple[str, Dentry] = ("/", self.paths.root)
 
     def register(self, path: str, factory: Callable[[Caller, int], File]) -> None:
@@ -242,16 +258,66 @@ class FileTree:
             self.user_terminal = stream
         return stream
 
+    # ---- who acts
+
+    def act_for(self, credentials: Credentials) -> FileTree:
+        """What is asked next is asked by who has these."""
+        if credentials is not self._acting:
+            self._acting = credentials
+            self._privileged = is_privileged(credentials)
+            self.paths.check_search = None if self._privileged else self._check_search
+        return self
+
+    def _check_search(self, directory: Dentry) -> None:
+        check(self._acting, directory.node, EXECUTE, directory.path)
+
+    def check(self, dentry: Dentry, wanted: int) -> None:
+        """EACCES where mode and owner do not allow it (a sum of R_OK, W_OK, X_OK)."""
+        if not self._privileged:
+            check(self._acting, dentry.node, wanted, dentry.path)
+
+    def _check_names(self, found: Found, *, old: Node | None = None) -> None:
+        """Whether a name may be made in a directory, or `old` be taken out of it."""
+        if not self._privileged:
+            check(self._acting, found.directory, WRITE | EXECUTE, found.above.path)
+            if old is not None:
+                check_sticky(self._acting, found.directory.attributes(), old.attributes(), found.path)
+
+    def _give(self, found: Found, node: Node | None = None) -> None:
+        """What has just been made belongs to who has made it; its group may be the directory's."""
+        uid, gid = self._acting.uid, self._acting.gid
+        above = found.directory
+        inherits = isinstance(above, MemoryNode) and bool(above.mode & file_mode.S_ISGID)
+        if isinstance(above, MemoryNode) and inherits:
+            gid = above.gid
+        if (uid, gid) == ((0, 0) if isinstance(above, MemoryNode) else self.superblock.user):
+            return
+        made = above.lookup(found.name) if node is None else node
+        if made is not None:
+            made.set_owner(uid, gid)
+            if inherits and isinstance(made, MemoryDirectory):
+                made.set_mode(file_mode.S_IMODE(made.mode) | file_mode.S_ISGID)
+
     # ---- paths
 
     def directory(self, path: str) -> Dentry:
         """The current directory that `path` names. The last one asked for is remembered."""
         if self._current[0] != path:
-            dentry = self.paths.find(self.paths.root, path, use_sysroot=False).existing
+            with self._as_root():
+                dentry = self.paths.find(self.paths.root, path, use_sysroot=False).existing
             if not isinstance(dentry.node, Directory):
                 raise LinuxError(ENOTDIR, path)
             self._current = (path, dentry)
         return self._current[1]
+
+    @contextmanager
+    def _as_root(self) -> Iterator[None]:
+        """What a process is in already it need not be allowed to find."""
+        check_search, self.paths.check_search = self.paths.check_search, None
+        try:
+            yield
+        finally:
+            self.paths.check_search = check_search
 
     def find(self, start: Dentry, path: str, *, follow: bool = True) -> Dentry:
         """What exists at a path."""
@@ -284,17 +350,20 @@ class FileTree:
 
     def executable(self, task: Caller, path: str, directory: str = "/") -> File:
         """Open for execve."""
+        self.act_for(task.credentials)
         dentry = self.find(self.directory(directory), path)
         if not isinstance(dentry.node, Regular):
             raise LinuxError(EACCES, f"{dentry.path} is not a regular file")
         if not dentry.node.permits(os.X_OK):
             raise LinuxError(EACCES, f"{dentry.path} has no execute permission")
-        return self._open_node(task, dentry, O_RDONLY)
+        self.check(dentry, EXECUTE)
+        return self._open_file(task, dentry, O_RDONLY)
 
     def open_at(
         self, task: Caller, start: Dentry, path: str, flags: int, mode: int = 0, *, told: bool = True, resolve: int = 0
     ) -> File:
         """... or to one that a descriptor has open. `told`: who watches the file hears of that. `resolve`: openat2."""
+        self.act_for(task.credentials)
         file = self._open_at(task, start, path, flags, mode, resolve)
         if told and isinstance(file, OpenFile | OpenDirectory):
             file.events = self.events
@@ -332,7 +401,9 @@ class FileTree:
     def _create(self, found: Found, flags: int, mode: int) -> File:
         if found.must_be_directory:
             raise LinuxError(EISDIR, found.path)
+        self._check_names(found)
         node, body = self._change(found.path, lambda: found.directory.create(found.name, mode))
+        self._give(found, node)
         file = OpenFile(body, flags & KEPT_FLAGS, found.path, self.contents)
         file.dentry = Dentry(node, found.name, found.above)
         self.events.created(found)
@@ -345,7 +416,10 @@ class FileTree:
             raise LinuxError(ENOTDIR, dentry.path)
         if flags & O_ACCMODE == O_RDONLY:
             raise LinuxError(EINVAL, "O_TMPFILE needs O_WRONLY or O_RDWR")
+        self.check(dentry, WRITE | EXECUTE)
         node = self._change(dentry.path, lambda: directory.temporary(mode))
+        if isinstance(node, MemoryNode):
+            node.set_owner(self._acting.uid, self._acting.gid)
         body = node.open(write=True, truncate=False)
         file = OpenFile(body, flags & KEPT_FLAGS, f"{dentry.path}/#{node.attributes().inode} (deleted)", self.contents)
         file.dentry = Dentry(node, "", dentry)
@@ -355,6 +429,13 @@ class FileTree:
         node = dentry.node
         if flags & O_PATH:
             return PathFile(dentry, flags & KEPT_FLAGS)
+        if not isinstance(node, Symlink):
+            self.check(dentry, ACCESS_MODES[flags & O_ACCMODE] | (WRITE if flags & O_TRUNC else 0))
+        return self._open_file(task, dentry, flags)
+
+    def _open_file(self, task: Caller, dentry: Dentry, flags: int) -> File:
+        """Open what the caller may open."""
+        node = dentry.node
         write = flags & O_ACCMODE != O_RDONLY
         if isinstance(node, Regular):
             truncate = bool(flags & O_TRUNC)
@@ -384,6 +465,7 @@ class FileTree:
         node = MemoryRegular(self.memory, 0o777).charged()
         node.seals = seals
         node.links = 0
+        node.set_owner(self._acting.uid, self._acting.gid)
         file = OpenFile(node, flags, f"/memfd:{name} (deleted)", self.contents)
         file.dentry = Dentry(node, f"memfd:{name} (deleted)", self.paths.root)
         return file
@@ -412,11 +494,36 @@ class FileTree:
         found = self._place(start, path)
         if found.dentry is not None:
             raise LinuxError(EEXIST, found.path)
+        self._check_names(found)
         return found
+
+    def set_mode(self, dentry: Dentry, of: Attributes, change: Callable[[int], None], permissions: int) -> None:
+        """chmod(2) by its owner. `of`: its attributes now."""
+        check_owner(self._acting, of, dentry.path)
+        wanted = new_mode(self._acting, of, permissions)
+        self.change_node(dentry, lambda: change(wanted))
+
+    def set_owner(self, dentry: Dentry, uid: int | None, gid: int | None) -> None:
+        """chown(2). None leaves the user or group as it is."""
+        of = dentry.node.attributes()
+        new_uid, new_gid = of.uid if uid is None else uid, of.gid if gid is None else gid
+        check_new_owner(self._acting, of, new_uid, new_gid, dentry.path)
+        if (new_uid, new_gid) != (of.uid, of.gid):
+            self.change_node(dentry, lambda: dentry.node.set_owner(new_uid, new_gid))
+
+    def check_times(self, dentry: Dentry, *, now: bool) -> None:
+        """utimensat(2): an owner sets what he likes, and who may write the present time."""
+        if not self._privileged:
+            of = dentry.node.attributes()
+            if not now:
+                check_owner(self._acting, of, dentry.path)
+            elif of.uid != self._acting.uid:
+                self.check(dentry, WRITE)
 
     def make_directory(self, start: Dentry, path: str, permissions: int) -> None:
         found = self._new_name(start, path)
         self._change(found.path, lambda: found.directory.create_directory(found.name, permissions))
+        self._give(found)
         self.events.created(found)
 
     def make_symlink(self, start: Dentry, path: str, target: str) -> None:
@@ -426,6 +533,7 @@ class FileTree:
         if found.must_be_directory:
             raise LinuxError(ENOENT, f"{path}: a symbolic link's name does not end in a slash")
         self._change(found.path, lambda: found.directory.create_symlink(found.name, target))
+        self._give(found)
         self.events.created(found)
 
     def make_node(self, start: Dentry, path: str, mode: int) -> None:
@@ -434,6 +542,7 @@ class FileTree:
         directory = found.directory
         if file_mode.S_IFMT(mode) in (0, file_mode.S_IFREG):
             self._change(found.path, lambda: directory.create(found.name, mode & 0o7777) and None)
+            self._give(found)
             self.events.created(found)
         elif file_mode.S_ISFIFO(mode):
             self._add_special(found, Fifo(self.superblock, mode & 0o7777))
@@ -444,6 +553,7 @@ class FileTree:
 
     def _add_special(self, found: Found, node: MemoryNode) -> None:
         self._change(found.path, lambda: found.directory.add_special(found.name, node.charged()))
+        node.set_owner(self._acting.uid, self._acting.gid)
         self.events.created(found)
 
     def bind_socket(self, start: Dentry, path: str, permissions: int, socket: Socket) -> None:
@@ -465,6 +575,7 @@ class FileTree:
         found = self._place(start, path)
         if isinstance(found.node, Directory):
             raise LinuxError(EISDIR, found.path)
+        self._check_names(found, old=found.node)
         before = self.events.before([found.node])
         self._change(found.path, lambda: found.directory.remove(found.name))
         self.events.removed(found, before)
@@ -477,6 +588,7 @@ class FileTree:
         if not found.name:
             last = path.rstrip("/").rpartition("/")[2]
             raise LinuxError({".": EINVAL, "..": ENOTEMPTY}.get(last, EBUSY), f"{path} names no entry of a directory")
+        self._check_names(found, old=found.node)
         before = self.events.before([found.node])
         self._change(found.path, lambda: found.directory.remove_directory(found.name))
         self.events.removed(found, before, directory=True)
@@ -510,6 +622,8 @@ class FileTree:
                 here = here.parent
         if not target.directory.writable():
             self._change(target.path, lambda: _refuse(target.directory, target.name))
+        self._check_names(found, old=source)
+        self._check_names(target, old=target.dentry.node if target.dentry is not None else None)
         above, into = found.directory, target.directory
         replaced = target.dentry.node if target.dentry is not None and not exchange else None
         before = self.events.before([replaced])

@@ -12,13 +12,16 @@ from emulator.linux.host_places import Place
 from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, F_SEAL_SEAL, Superblock
 
 
-def host_attributes(superblock: Superblock, status: os.stat_result, place: Place | None = None) -> Attributes:
+def host_attributes(
+    superblock: Superblock, status: os.stat_result, place: Place | None = None, *, writable: bool = True
+) -> Attributes:
     """What the guest sees of the host's attributes. Times are the host's until the guest changes the file.
 
     `place`: where a directory is, for what its status does not say.
     """
     modified_ns = superblock.changed_ns.get((status.st_dev, status.st_ino), status.st_mtime_ns)
     size, links = status.st_size, status.st_nlink
+    uid, gid = superblock.owner_of(status, writable=writable)
     if file_mode.S_ISDIR(status.st_mode):
         size = DIRECTORY_SIZE_BYTES
         if links < 2 and place is not None:  # some file systems do not count subdirectories
@@ -28,8 +31,8 @@ def host_attributes(superblock: Superblock, status: os.stat_result, place: Place
         status.st_mode,
         size,
         links,
-        superblock.shown_uid(status.st_uid),
-        superblock.shown_gid(status.st_gid),
+        uid,
+        gid,
         superblock.device,
         (os.major(status.st_rdev), os.minor(status.st_rdev)),
         modified_ns,
@@ -149,7 +152,7 @@ class HostBody:
         self._changed()
 
     def attributes(self) -> Attributes:
-        return host_attributes(self._superblock, os.fstat(self.descriptor))
+        return host_attributes(self._superblock, os.fstat(self.descriptor), writable=self._may_write)
 
     def set_mode(self, permissions: int) -> None:
         self._check_writable()

@@ -70,11 +70,14 @@ class HostNode(Node):
         return status
 
     def attributes(self) -> Attributes:
-        return host_attributes(self.superblock, self.status(), self.place)
+        return self._attributes(self.status())
 
     def attributes_as_found(self) -> Attributes:
         status, self.found = self.found, None
-        return self.attributes() if status is None else host_attributes(self.superblock, status, self.place)
+        return self._attributes(self.status() if status is None else status)
+
+    def _attributes(self, status: os.stat_result) -> Attributes:
+        return host_attributes(self.superblock, status, self.place, writable=self.may_write)
 
     def permits(self, wanted: int) -> bool:
         if wanted & os.W_OK:
@@ -88,6 +91,18 @@ class HostNode(Node):
         with host_errors:
             self.place.set_mode(permissions)
         self._changed()
+
+    @property
+    def asks_for_owner(self) -> bool:
+        """What is only read every user of the guest may read as the host's may, by whose rights it is opened."""
+        return self.may_write
+
+    def set_owner(self, uid: int, gid: int) -> None:
+        """The machine remembers it, as long as it runs: the host's file stays whose it is."""
+        self.check_writable()
+        status = self.status()
+        self.superblock.owners[status.st_dev, status.st_ino] = uid, gid
+        changed(self.superblock, status)
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         self.check_writable()
@@ -375,6 +390,7 @@ class HostDirectory(HostNode, Directory):
         """The name is gone; if it was the last one, so is the inode."""
         if status.st_nlink <= 1 or file_mode.S_ISDIR(status.st_mode):
             self.superblock.inodes.forget_host(status.st_dev, status.st_ino)
+            self.superblock.owners.pop((status.st_dev, status.st_ino), None)
             self.superblock.changed_ns.pop((status.st_dev, status.st_ino), None)
 
 

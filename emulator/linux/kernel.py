@@ -73,6 +73,8 @@ class Configuration(Protocol):
     def most_tasks(self) -> int: ...
     @property
     def most_output_bytes(self) -> int: ...
+    @property
+    def user(self) -> tuple[int, int]: ...
 
 
 class Kernel:
@@ -121,6 +123,7 @@ class Kernel:
             isolated=config.isolated,
             memory_limit_bytes=min(MEMORY_LIMIT_BYTES, memory.size_bytes // 2),
             output_limit_bytes=config.most_output_bytes,
+            user=config.user,
         )
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)
         self._rows = table.by_number(table.load(), config.isa)

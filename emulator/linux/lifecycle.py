@@ -7,6 +7,7 @@ from typing import Protocol
 from emulator.core_file import KernelCosts
 from emulator.cpu import Cpu
 from emulator.linux.cloning import CLONE_VM, child_registers, new_task, write_tids
+from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
 from emulator.linux.file import DescriptorRoom, FileTable
 from emulator.linux.file_tree import FileTree
@@ -105,6 +106,7 @@ class Lifecycle:
             cpu=kernel.cpus[0],
             start_time_ns=kernel.clock.elapsed_ns(),
             affinity=(1 << len(kernel.cpus)) - 1,
+            credentials=Credentials(*kernel.file_tree.superblock.user),
         )
         process.leader = task
         process.threads.append(task)
@@ -153,6 +155,7 @@ class Lifecycle:
         process.has_executed = True
         kernel.tracepoints.task_exec.fire(task)
         kernel.rename(task, path.rpartition("/")[2], by_exec=True)
+        task.credentials = task.credentials.after_exec()
         ids = task.credentials.uid, task.credentials.gid
         loaded = self._loader.load(executable, new, environment, path, ids)
         task.signals.reset_for_exec()

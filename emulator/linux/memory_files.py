@@ -106,6 +106,11 @@ class MemoryNode(Node):
     def set_mode(self, permissions: int) -> None:
         self.mode = file_mode.S_IFMT(self.mode) | permissions
 
+    def set_owner(self, uid: int, gid: int) -> None:
+        self.uid, self.gid = uid, gid
+        if not file_mode.S_ISDIR(self.mode):  # nobody's program is run by another's rights
+            self.mode &= ~(file_mode.S_ISUID | file_mode.S_ISGID)
+
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         if accessed_ns is not None:
             self.accessed_ns = accessed_ns

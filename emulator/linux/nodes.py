@@ -6,6 +6,7 @@ no path walking (paths.py) and know no descriptors. What a node does not allow i
 
 from __future__ import annotations
 
+import os
 import stat as file_mode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -143,20 +144,31 @@ class Superblock:
     now: Callable[[], int]  # guest CLOCK_REALTIME in ns
     budget: MemoryBudget
     output: OutputBudget
-    owner: int  # the guest's uid and gid
-    host_uid: int  # the host user's, shown to the guest as `owner`
+    user: tuple[int, int]  # uid and gid: whose the host user's files are, where the guest may write
+    host_uid: int  # the host user's
     host_gid: int
+    owners: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # host's device, inode -> uid, gid
     inodes: InodeNumbers = field(default_factory=InodeNumbers)
     changed_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # host's device, inode -> guest's last change
     device: tuple[int, int] = HOST_DEVICE
     statistics: FileSystemStatistics = HOST_STATISTICS
     hidden_devices: frozenset[int] = frozenset()  # st_dev of the host's file systems that are not to be seen
 
-    def shown_uid(self, uid: int) -> int:
-        return self.owner if uid == self.host_uid else uid
+    owner = 0  # uid and gid of what the machine makes itself
 
-    def shown_gid(self, gid: int) -> int:
-        return self.owner if gid == self.host_gid else gid
+    def owner_of(self, status: os.stat_result, *, writable: bool) -> tuple[int, int]:
+        """uid and gid of a host file: those that the guest gave it, or what stands for the host's.
+
+        Files of the host's user belong to the guest's user where the guest may write, and to root elsewhere: so who
+        that is on the host is not seen.
+        """
+        if self.owners and (given := self.owners.get((status.st_dev, status.st_ino))) is not None:
+            return given
+        uid, gid = self.user if writable else (0, 0)
+        return (
+            uid if status.st_uid == self.host_uid else status.st_uid,
+            gid if status.st_gid == self.host_gid else status.st_gid,
+        )
 
 
 class Body(Protocol):
@@ -211,6 +223,14 @@ class Node:
 
     def set_mode(self, permissions: int) -> None:
         raise LinuxError(EROFS, "chmod of a file that the guest may not change")
+
+    @property
+    def asks_for_owner(self) -> bool:
+        """Whether owner, group and mode decide who may do what; if not, the node looks after itself."""
+        return True
+
+    def set_owner(self, uid: int, gid: int) -> None:
+        raise LinuxError(EROFS, "chown of a file that the guest may not change")
 
     def set_times(self, accessed_ns: int | None, modified_ns: int | None) -> None:
         """None leaves a time as it is."""

@@ -26,7 +26,7 @@ MEMORY = "memory"  # where mounts in directories are noted that are in memory al
 def _adopt(node: MemoryNode, status: os.stat_result) -> None:
     """Begin with the attributes of the host's node."""
     superblock = node.superblock
-    node.uid, node.gid = superblock.shown_uid(status.st_uid), superblock.shown_gid(status.st_gid)
+    node.uid, node.gid = superblock.owner_of(status, writable=True)
     node.accessed_ns = node.modified_ns = status.st_mtime_ns
     node.host_inode = status.st_dev, status.st_ino
 

@@ -10,6 +10,7 @@ before it. What is found below the sysroot has the host's path as its path.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
 
@@ -87,6 +88,9 @@ class Found:
         return f"{above}/{self.name}" if above != "/" else f"/{self.name}"
 
 
+CheckSearch = Callable[[Dentry], None]  # raises EACCES where names may not be looked up
+
+
 class MagicLink(Symlink):
     """A link that leads to a node rather than to a path: /proc/self/fd/3, whose file may have no name any more."""
 
@@ -99,11 +103,17 @@ class MagicLink(Symlink):
 class _Walk:
     """One path walk: it counts the symbolic links that it follows."""
 
-    __slots__ = ("directories", "followed", "parent", "root", "sysroot")
+    __slots__ = ("check_search", "directories", "followed", "parent", "root", "sysroot")
 
     def __init__(
-        self, root: Dentry, sysroot: Dentry | None, parent: bool, directories: dict[tuple[Dentry, str], Dentry]
+        self,
+        root: Dentry,
+        sysroot: Dentry | None,
+        parent: bool,
+        directories: dict[tuple[Dentry, str], Dentry],
+        check_search: CheckSearch | None,
     ) -> None:
+        self.check_search = check_search
         self.directories = directories
         self.root = root
         self.sysroot = sysroot
@@ -180,6 +190,8 @@ class _Walk:
             if not isinstance(node, Directory):
                 raise LinuxError(ENOTDIR, here.path)
             looked_up = False
+            if self.check_search is not None:
+                self.check_search(here)
             if name == "..":
                 here = self.up(here, root)
                 node = here.node
@@ -248,8 +260,8 @@ class _RestrictedWalk(_Walk):
 
     __slots__ = ("resolve", "start")
 
-    def __init__(self, root: Dentry, start: Dentry, resolve: int) -> None:
-        super().__init__(start if resolve & Resolve.IN_ROOT else root, None, False, {})
+    def __init__(self, root: Dentry, start: Dentry, resolve: int, check_search: CheckSearch | None) -> None:
+        super().__init__(start if resolve & Resolve.IN_ROOT else root, None, False, {}, check_search)
         self.start = start
         self.resolve = resolve
 
@@ -303,6 +315,7 @@ class Paths:
     def __init__(self, root: Directory, sysroot: str | None) -> None:
         self.root = Dentry(root, "", None)
         self._directories: dict[tuple[Dentry, str], Dentry] = {}
+        self.check_search: CheckSearch | None = None  # of who may not look into every directory
         self.sysroot: Dentry | None = None
         if sysroot is not None:
             self.sysroot = self.find(self.root, sysroot).existing
@@ -319,12 +332,14 @@ class Paths:
         sysroot = self.sysroot if use_sysroot and not parent else None
         if len(self._directories) > DIRECTORIES_REMEMBERED:
             self._directories.clear()
-        return _Walk(self.root, sysroot, parent, self._directories).find(start, path, follow and not parent)
+        remembered = self._directories if self.check_search is None else {}  # what others found is not for everybody
+        walk = _Walk(self.root, sysroot, parent, remembered, self.check_search)
+        return walk.find(start, path, follow and not parent)
 
     def find_restricted(self, start: Dentry, path: str, *, follow: bool, resolve: int) -> Found:
         """The same with ``RESOLVE_*`` of openat2(2): the guest's own tree, and no sysroot."""
         _check(path)
-        walk = _RestrictedWalk(self.root, start, resolve)
+        walk = _RestrictedWalk(self.root, start, resolve, self.check_search)
         found = walk.find(start, path, follow)
         walk.check_found(found)
         return found

@@ -70,6 +70,7 @@ def stat(task: Task) -> str:
 def status(task: Task) -> str:
     """proc(5), /proc/PID/status"""
     mm, uid, gid = task.mm, task.credentials.uid, task.credentials.gid
+    capabilities = task.credentials.capabilities
     ignored, caught = _handled(task)
     size = _pages(task) * PAGE_SIZE // KIB
     resident = mm.resident_pages() * PAGE_SIZE // KIB
@@ -104,6 +105,11 @@ def status(task: Task) -> str:
         ("SigBlk", f"{task.signals.blocked:016x}"),
         ("SigIgn", f"{ignored:016x}"),
         ("SigCgt", f"{caught:016x}"),
+        ("CapInh", f"{capabilities.inheritable:016x}"),
+        ("CapPrm", f"{capabilities.permitted:016x}"),
+        ("CapEff", f"{capabilities.effective:016x}"),
+        ("CapBnd", f"{capabilities.bounding:016x}"),
+        ("CapAmb", f"{capabilities.ambient:016x}"),
         ("NoNewPrivs", int(task.no_new_privileges)),
         ("Seccomp", 0),
         ("Cpus_allowed", f"{task.affinity:x}"),

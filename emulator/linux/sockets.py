@@ -158,7 +158,7 @@ class Socket(NodeFile):
         return self.send(Message(data, self.credentials_of(task)))
 
     def credentials_of(self, task: Caller) -> Credentials:
-        return Credentials(task.pid, self.superblock.owner, self.superblock.owner)
+        return Credentials(task.pid, task.credentials.uid, task.credentials.gid)
 
     def ioctl(self, task: Caller, request: int, argument: int) -> int:
         if request in (FIONREAD, TIOCOUTQ):

@@ -11,6 +11,7 @@ from emulator._native import PhysicalMemory, RegisterState
 from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.credentials import Credentials
 from emulator.linux.file import FileTable
 from emulator.linux.file_tree import FileTree
 from emulator.linux.futexes import Futexes
@@ -55,15 +56,6 @@ class Registration:
     signature: int
     cpu: int = -1  # whose number stands there
     stale: bool = False  # the thread has been away from its CPU
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Pinned: the guest is root of its machine. What files it reaches is decided by the host user's rights."""
-
-    uid: int = 0
-    gid: int = 0
-    groups: tuple[int, ...] = ()
 
 
 class SchedulerServices(Protocol):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from emulator.clock import REALTIME_AT_BOOT_NS
+from emulator.linux.credentials import NO_ID
 from emulator.linux.file_tree import MOST_OUTPUT_BYTES
 from emulator.linux.program import ProgramError, identify
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
@@ -99,6 +100,13 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         help=f"that the guest may write to files and streams of the host [{MOST_OUTPUT_BYTES >> 30}G]",
     )
     group.add_argument(
+        "--user",
+        metavar="UID[:GID]",
+        type=_user,
+        default=(0, 0),
+        help="whose the program is, and your files where it may write [0:0, root]",
+    )
+    group.add_argument(
         "--memory",
         metavar="SIZE",
         type=_memory,
@@ -112,6 +120,16 @@ def _cpus(text: str) -> int:
     if number > MOST_CPUS:
         raise argparse.ArgumentTypeError(f"{number} is more than {MOST_CPUS}")
     return number
+
+
+def _user(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"([0-9]+)(?::([0-9]+))?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is no user: UID or UID:GID, in numbers")
+    uid, gid = int(match[1]), int(match[2] or match[1])
+    if max(uid, gid) >= NO_ID:
+        raise argparse.ArgumentTypeError(f"{text}: ids are below {NO_ID}")
+    return uid, gid
 
 
 def _seed(text: str) -> int:
@@ -224,6 +242,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         memory_bytes=options.memory,
         most_tasks=options.max_tasks,
         most_output_bytes=options.max_output,
+        user=options.user,
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,

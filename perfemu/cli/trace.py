@@ -34,7 +34,7 @@ _NOT_YET = {
     "-P, --trace-path": "calls by path",
     "-k, --stack-traces": "stack traces",
     "-E": "variables: --env",
-    "-u, --user": "another user",
+    "-u": "another user",
     "-v, --no-abbrev": "structures in full",
     "-x, --strings-in-hex": "strings in hex",
     "-i, --instruction-pointer": "addresses of calls",

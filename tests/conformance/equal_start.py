@@ -14,10 +14,11 @@ import pytest
 from emulator.arch.cpuid import Cpuid, Leaf
 from emulator.arch.processor import Processor
 from emulator.linux import lifecycle
+from emulator.linux.credentials import Credentials
 from emulator.linux.program import Program
 from emulator.linux.syscalls import identity
 from emulator.linux.syscalls.at import tree
-from emulator.linux.task import Credentials, Task
+from emulator.linux.task import Task
 from emulator.machine import Machine, MachineConfig
 from reference import QemuRun
 

@@ -22,7 +22,7 @@ def tree(task: Task) -> FileTree:
     """The task's file tree."""
     system = task.fs.system
     assert isinstance(system, FileTree), f"the files of task {task.pid} are a {type(system).__name__}"
-    return system
+    return system.act_for(task.credentials)
 
 
 def start(task: Task, descriptor: int, path: str) -> Dentry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.attributes import Attributes, pack_statx
+from emulator.linux.credentials import NO_ID
 from emulator.linux.errors import EACCES, EBADF, EINVAL, ENODEV, LinuxError
 from emulator.linux.file import O_PATH, O_WRONLY, File
 from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS
@@ -110,6 +111,8 @@ def faccessat2(task: Task, descriptor: int, path: Path, mode: UInt, flags: UInt)
     dentry = found if isinstance(found, Dentry) else opened_dentry(found)
     if not dentry.node.permits(mode):
         raise LinuxError(EACCES, f"{dentry.path} does not permit {mode:#o}")
+    if mode:
+        tree(task).check(dentry, mode)
     return 0
 
 
@@ -133,7 +136,8 @@ def fchmodat2(task: Task, descriptor: int, path: Path, mode: UInt, flags: UInt) 
     found = find_or_open(task, descriptor, path, flags)
     if not isinstance(found, Dentry):
         return fchmod(task, descriptor, mode)
-    tree(task).change_node(found, lambda: found.node.set_mode(mode & 0o7777))
+    node = found.node
+    tree(task).set_mode(found, node.attributes(), node.set_mode, mode & 0o7777)
     return 0
 
 
@@ -155,44 +159,38 @@ def fchmod(task: Task, descriptor: int, mode: UInt) -> int:
     file = task.files.get(descriptor)
     if not isinstance(file, NodeFile):
         raise LinuxError(EINVAL, f"{file.path} has no permissions")
-    tree(task).change_node(opened_dentry(file), lambda: file.set_mode(mode & 0o7777))
+    tree(task).set_mode(opened_dentry(file), file.attributes(), file.set_mode, mode & 0o7777)
     return 0
-
-
-UNCHANGED = 0xFFFFFFFF  # (uid_t)-1
 
 
 def _change_owner(task: Task, dentry: Dentry, uid: int, gid: int) -> int:
-    """Nothing changes hands: the host's owners stay. To give a file to whom it belongs already is a success."""
-    attributes = dentry.node.attributes()
-    if uid not in (UNCHANGED, attributes.uid) or gid not in (UNCHANGED, attributes.gid):
-        task.kernel.name_once(f"{dentry.path}: chown to {uid}:{gid} is not modelled; the owner stays")
+    tree(task).set_owner(dentry, None if uid == NO_ID else uid, None if gid == NO_ID else gid)
     return 0
 
 
-NO_OWNERS = "files keep their owners: what the guest cannot tell from success, as on a file system without owners"
+IN_THE_MACHINE = "the machine remembers owners as long as it runs; the host's files stay whose they are"
 
 
-@syscall(aarch64=54, x86_64=260, support=Support.ACCEPTED, note=NO_OWNERS)
+@syscall(aarch64=54, x86_64=260, support=Support.PARTIAL, note=IN_THE_MACHINE)
 def fchownat(task: Task, descriptor: int, path: Path, uid: UInt, gid: UInt, flags: UInt) -> int:
     """fchownat(2)"""
     found = find_or_open(task, descriptor, path, flags)
     return _change_owner(task, found if isinstance(found, Dentry) else opened_dentry(found), uid, gid)
 
 
-@syscall(x86_64=92, support=Support.ACCEPTED, note=NO_OWNERS)
+@syscall(x86_64=92, support=Support.PARTIAL, note=IN_THE_MACHINE)
 def chown(task: Task, path: Path, uid: UInt, gid: UInt) -> int:
     """chown(2)"""
     return _change_owner(task, find(task, AT_FDCWD, path), uid, gid)
 
 
-@syscall(x86_64=94, support=Support.ACCEPTED, note=NO_OWNERS)
+@syscall(x86_64=94, support=Support.PARTIAL, note=IN_THE_MACHINE)
 def lchown(task: Task, path: Path, uid: UInt, gid: UInt) -> int:
     """lchown(2)"""
     return _change_owner(task, find(task, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), uid, gid)
 
 
-@syscall(aarch64=55, x86_64=93, support=Support.ACCEPTED, note=NO_OWNERS)
+@syscall(aarch64=55, x86_64=93, support=Support.PARTIAL, note=IN_THE_MACHINE)
 def fchown(task: Task, descriptor: int, uid: UInt, gid: UInt) -> int:
     """fchown(2)"""
     return _change_owner(task, opened_dentry(task.files.get(descriptor)), uid, gid)
@@ -215,9 +213,12 @@ def _time_ns(task: Task, seconds: int, nanoseconds: int) -> int | None:
 def _set_times(task: Task, descriptor: int, path: str | None, times: tuple[int | None, int | None], flags: int) -> int:
     found = task.files.get(descriptor) if path is None else find_or_open(task, descriptor, path, flags)
     event = IN_ATTRIB if None not in times else IN_MODIFY if times[0] is None else IN_ACCESS
+    now = times == (task.clock.realtime_ns(),) * 2
     if isinstance(found, Dentry):
+        tree(task).check_times(found, now=now)
         tree(task).change_node(found, lambda: found.node.set_times(*times), event)
     elif isinstance(found, NodeFile):
+        tree(task).check_times(opened_dentry(found), now=now)
         tree(task).change_node(opened_dentry(found), lambda: found.set_times(*times), event)
     else:
         raise LinuxError(EINVAL, f"{found.path} has no times")

@@ -9,6 +9,7 @@ from emulator.linux.file import File
 from emulator.linux.nodes import Directory, Symlink
 from emulator.linux.open_files import OpenDirectory, directory_of
 from emulator.linux.paths import Dentry
+from emulator.linux.permissions import EXECUTE
 from emulator.linux.syscalls.at import (
     AT_EMPTY_PATH,
     AT_FDCWD,
@@ -39,6 +40,7 @@ def getcwd(task: Task, buffer: Address, size: Size) -> int:
 def _change_directory(task: Task, dentry: Dentry) -> int:
     if not isinstance(dentry.node, Directory):
         raise LinuxError(ENOTDIR, dentry.path)
+    tree(task).check(dentry, EXECUTE)
     task.fs.cwd = dentry.path
     return 0
 

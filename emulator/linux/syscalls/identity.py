@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
+from emulator.linux.credentials import ALL_CAPABILITIES, CAP_SETGID, CAP_SETPCAP, CAP_SETUID, NO_ID
 from emulator.linux.errors import EACCES, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS, U32
 from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, ends_early
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
-from emulator.linux.task import Credentials, Process, Task
+from emulator.linux.task import Process, Task
 from emulator.linux.waiting import Sleeping
 
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4
 RANDOM_CHUNK = 1 << 16
-NO_ID = 0xFFFF_FFFF  # "leave as it is"
-ALL_CAPABILITIES = (1 << 41) - 1
 CAPABILITY_VERSIONS = {0x1998_0330: 1, 0x2007_1026: 2, 0x2008_0522: 2}  # version -> 32-bit words of each set
 CAPABILITY_VERSION = 0x2008_0522
 
@@ -137,9 +137,13 @@ ONE_ID = "real, effective and saved ids are one"
 
 def _become(task: Task, *, uid: int = NO_ID, gid: int = NO_ID) -> int:
     old = task.credentials
-    if old.uid != 0 and (uid not in (NO_ID, old.uid) or gid not in (NO_ID, old.gid)):
-        raise LinuxError(EPERM, f"user {old.uid} cannot become user {uid}, group {gid}")
-    task.credentials = Credentials(old.uid if uid == NO_ID else uid, old.gid if gid == NO_ID else gid, old.groups)
+    for new, own, capability in ((uid, old.uid, CAP_SETUID), (gid, old.gid, CAP_SETGID)):
+        if new not in (NO_ID, own) and not old.has(capability):
+            raise LinuxError(EPERM, f"user {old.uid}, group {old.gid} cannot become {new}")
+    if gid not in (NO_ID, old.gid):
+        task.credentials = replace(task.credentials, gid=gid)
+    if uid not in (NO_ID, old.uid):
+        task.credentials = task.credentials.as_user(uid)
     return 0
 
 
@@ -204,12 +208,12 @@ def getgroups(task: Task, size: int, groups: Address) -> int:
 
 @syscall(aarch64=159, x86_64=116)
 def setgroups(task: Task, size: int, groups: Address) -> int:
-    if task.credentials.uid:
-        raise LinuxError(EPERM, "only root sets its groups")
+    if not task.credentials.has(CAP_SETGID):
+        raise LinuxError(EPERM, "only who may become any group sets its groups")
     if not 0 <= size <= 65536:
         raise LinuxError(EINVAL, f"{size} groups")
     numbers = struct.unpack(f"<{size}I", task.mm.read(groups, 4 * size))
-    task.credentials = Credentials(task.credentials.uid, task.credentials.gid, numbers)
+    task.credentials = replace(task.credentials, groups=numbers)
     return 0
 
 
@@ -231,22 +235,30 @@ def capget(task: Task, header: Address, data: Address) -> int:
         if error.code == EINVAL and not data:
             return 0  # asked for the version
         raise
-    owned = ALL_CAPABILITIES if task.credentials.uid == 0 else 0
+    own = task.credentials.capabilities
     if data:
-        sets = b""
-        for word in range(words):
-            part = owned >> 32 * word & 0xFFFF_FFFF
-            sets += struct.pack("<III", part, part, 0)  # effective, permitted, inheritable
-        task.mm.write(data, sets)
+        masks = (own.effective, own.permitted, own.inheritable)
+        parts = (mask >> 32 * word & 0xFFFF_FFFF for word in range(words) for mask in masks)
+        task.mm.write(data, struct.pack(f"<{3 * words}I", *parts))
     return 0
 
 
-@syscall(aarch64=91, x86_64=126, support=Support.ACCEPTED, note="nothing in this machine depends on capabilities")
+@syscall(aarch64=91, x86_64=126, support=Support.PARTIAL, note="they decide about files and ids; elsewhere root does")
 def capset(task: Task, header: Address, data: Address) -> int:
+    """capset(2), of the caller. cap_capset(), security/commoncap.c"""
     words = _capability_words(task, header)
     if not data:
         raise LinuxError(EFAULT, "no sets")
-    task.mm.read(data, 12 * words)
+    values = struct.unpack(f"<{3 * words}I", task.mm.read(data, 12 * words))
+    effective, permitted, inheritable = (
+        sum(value << 32 * word for word, value in enumerate(values[kind::3])) & ALL_CAPABILITIES for kind in range(3)
+    )
+    old = task.credentials.capabilities
+    may_inherit = old.inheritable | (old.bounding if task.credentials.has(CAP_SETPCAP) else old.permitted)
+    if permitted & ~old.permitted or effective & ~permitted or inheritable & ~may_inherit:
+        raise LinuxError(EPERM, f"capabilities {effective:#x}, {permitted:#x}, {inheritable:#x} of {old}")
+    new = replace(old, effective=effective, permitted=permitted, inheritable=inheritable)
+    task.credentials = task.credentials.with_capabilities(new)
     return 0
 
 

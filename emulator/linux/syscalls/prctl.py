@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from emulator.arch.x86_64 import FS_BASE, GS_BASE
+from emulator.linux.credentials import CAP_SETPCAP, LAST_CAPABILITY
 from emulator.linux.errors import EINVAL, ENODEV, EPERM, LinuxError
 from emulator.linux.signal import NSIG
 from emulator.linux.structures import U32
@@ -39,13 +41,14 @@ def arch_prctl(task: Task, code: int, address: Address) -> int:
 
 # ---- prctl
 
-PrctlHandler = Callable[[Task, int, int], int]
+PrctlHandler = Callable[[Task, int, int], int]  # with the second and the third argument
 # uapi/linux/prctl.h
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS = 1, 2, 3, 4, 7
 PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SECUREBITS = 15, 16, 21, 23, 25, 27
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 29, 30, 36, 37
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE, PR_GET_THP_DISABLE = range(38, 43)
-LAST_CAPABILITY = 40  # CAP_CHECKPOINT_RESTORE
+PR_SET_KEEPCAPS, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 8, 24, 47
+PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_RAISE, PR_CAP_AMBIENT_LOWER, PR_CAP_AMBIENT_CLEAR_ALL = range(1, 5)
 
 
 def _set_death_signal(task: Task, signal: int, _: int) -> int:
@@ -72,10 +75,51 @@ def _get_name(task: Task, address: int, _: int) -> int:
     return 0
 
 
-def _has_capability(task: Task, capability: int, _: int) -> int:
+def _check_capability(capability: int) -> None:
     if not 0 <= capability <= LAST_CAPABILITY:
         raise LinuxError(EINVAL, f"capability {capability}")
-    return 1
+
+
+def _has_capability(task: Task, capability: int, _: int) -> int:
+    _check_capability(capability)
+    return task.credentials.capabilities.bounding >> capability & 1
+
+
+def _drop_capability(task: Task, capability: int, _: int) -> int:
+    if not task.credentials.has(CAP_SETPCAP):
+        raise LinuxError(EPERM, "PR_CAPBSET_DROP needs CAP_SETPCAP")
+    _check_capability(capability)
+    own = task.credentials.capabilities
+    task.credentials = task.credentials.with_capabilities(replace(own, bounding=own.bounding & ~(1 << capability)))
+    return 0
+
+
+def _set_keeps_capabilities(task: Task, value: int, _: int) -> int:
+    if value not in (0, 1):
+        raise LinuxError(EINVAL, f"PR_SET_KEEPCAPS {value}")
+    task.credentials = replace(task.credentials, keeps_capabilities=bool(value))
+    return 0
+
+
+def _ambient(task: Task, what: int, capability: int) -> int:
+    own = task.credentials.capabilities
+    if what == PR_CAP_AMBIENT_CLEAR_ALL:
+        if capability:
+            raise LinuxError(EINVAL, f"PR_CAP_AMBIENT_CLEAR_ALL of {capability}")
+        task.credentials = task.credentials.with_capabilities(replace(own, ambient=0))
+        return 0
+    _check_capability(capability)
+    bit = 1 << capability
+    if what == PR_CAP_AMBIENT_IS_SET:
+        return int(bool(own.ambient & bit))
+    if what not in (PR_CAP_AMBIENT_RAISE, PR_CAP_AMBIENT_LOWER):
+        raise LinuxError(EINVAL, f"PR_CAP_AMBIENT {what}")
+    raises = what == PR_CAP_AMBIENT_RAISE
+    if raises and not own.permitted & own.inheritable & bit:
+        raise LinuxError(EPERM, f"capability {capability} is not both permitted and inheritable")
+    ambient = own.ambient | bit if raises else own.ambient & ~bit
+    task.credentials = task.credentials.with_capabilities(replace(own, ambient=ambient))
+    return 0
 
 
 def _set_subreaper(task: Task, value: int, _: int) -> int:
@@ -118,7 +162,10 @@ PRCTL: dict[int, PrctlHandler] = {
     PR_GET_PDEATHSIG: _write_u32(lambda task: task.parent_death_signal),
     PR_GET_DUMPABLE: lambda task, _, __: task.dumpable,
     PR_SET_DUMPABLE: _set_dumpable,
-    PR_GET_KEEPCAPS: _zero,
+    PR_GET_KEEPCAPS: lambda task, _, __: int(task.credentials.keeps_capabilities),
+    PR_SET_KEEPCAPS: _set_keeps_capabilities,
+    PR_CAPBSET_DROP: _drop_capability,
+    PR_CAP_AMBIENT: _ambient,
     PR_SET_NAME: _set_name,
     PR_GET_NAME: _get_name,
     PR_GET_SECCOMP: _zero,

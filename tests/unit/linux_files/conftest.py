@@ -13,6 +13,7 @@ import pytest
 from calls import result_of
 from emulator.arch import architecture
 from emulator.clock import Clock
+from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EFAULT, LinuxError
 from emulator.linux.file import FileTable
 from emulator.linux.file_tree import FileTree
@@ -20,7 +21,6 @@ from emulator.linux.mapping import FileContent, MappedFile
 from emulator.linux.random import Random
 from emulator.linux.signal import SignalInfo, SignalState
 from emulator.linux.syscalls import table
-from emulator.linux.task import Credentials
 from emulator.linux.waiting import Sleep, Wake
 
 

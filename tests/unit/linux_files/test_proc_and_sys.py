@@ -8,6 +8,7 @@ import pytest
 
 from emulator.arch.processor import X86_64_CACHES, Processor
 from emulator.linux import procfs, sysfs
+from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EINVAL, ENOENT, LinuxError
 from emulator.linux.file import O_RDWR, O_WRONLY, File
 from emulator.linux.limits import Limits
@@ -48,7 +49,7 @@ class Machine:
         task.no_new_privileges = False
         task.affinity = 1
         task.limits = Limits()
-        task.credentials = SimpleNamespace(uid=0, gid=0, groups=())
+        task.credentials = Credentials()
         mm = task.mm
         mm.mappings = [
             Mapping(0x40_0000, 0x40_1000, PROT_READ | PROT_EXEC, MAP_PRIVATE, 0x2000, TEXT),

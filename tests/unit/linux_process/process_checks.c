@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
@@ -308,6 +309,48 @@ static void times_and_timers(void) {
     check("times", times(&(struct tms){0}) != (clock_t)-1);
 }
 
+struct header { unsigned version; int pid; };
+struct sets { unsigned effective, permitted, inheritable; };
+enum { CAP_CHOWN = 0, AMBIENT = 47, IS_SET = 1, RAISE = 2, CLEAR_ALL = 4 };
+
+static void someone_else(void) {
+    struct header header = {0x20080522, 0};
+    struct sets sets[2];
+    check("PR_SET_KEEPCAPS", prctl(PR_GET_KEEPCAPS) == 0 && prctl(PR_SET_KEEPCAPS, 1) == 0 && prctl(PR_GET_KEEPCAPS) == 1);
+    check("... takes 0 or 1", prctl(PR_SET_KEEPCAPS, 2) == -1 && errno == EINVAL);
+    check("PR_CAPBSET_DROP", prctl(PR_CAPBSET_DROP, 5) == 0 && prctl(PR_CAPBSET_READ, 5) == 0 && prctl(PR_CAPBSET_READ, 6) == 1);
+    check("a user of our own choice", setgid(1000) == 0 && setuid(1000) == 0 && getuid() == 1000);
+    check("... keeps what it may, and does not have it", syscall(SYS_capget, &header, sets) == 0 && !sets[0].effective && sets[0].permitted == ~0u);
+    check("... cannot go back", setuid(0) == -1 && errno == EPERM);
+    check("nothing is ambient that is not inherited", prctl(AMBIENT, RAISE, CAP_CHOWN, 0, 0) == -1 && errno == EPERM);
+    sets[0] = (struct sets){1, 1, 1};
+    sets[1] = (struct sets){0};
+    check("capset", syscall(SYS_capset, &header, sets) == 0);
+    check("PR_CAP_AMBIENT", prctl(AMBIENT, RAISE, CAP_CHOWN, 0, 0) == 0 && prctl(AMBIENT, IS_SET, CAP_CHOWN, 0, 0) == 1);
+    sets[0].permitted = 3;
+    check("... no more than before", syscall(SYS_capset, &header, sets) == -1 && errno == EPERM);
+    int file = open("/tmp/somebody", O_CREAT | O_RDWR, 0600);
+    struct stat status;
+    check("its files are its own", fstat(file, &status) == 0 && status.st_uid == 1000 && status.st_gid == 1000);
+    check("CAP_CHOWN gives them away", fchown(file, 7, 8) == 0 && fstat(file, &status) == 0 && status.st_uid == 7 && status.st_gid == 8);
+    check("... and then they are another's", open("/tmp/somebody", O_RDONLY) == -1 && errno == EACCES);
+    check("... to change, too", fchmod(file, 0644) == -1 && errno == EPERM);
+    check("PR_CAP_AMBIENT_CLEAR_ALL", prctl(AMBIENT, CLEAR_ALL, 0, 0, 0) == 0 && prctl(AMBIENT, IS_SET, CAP_CHOWN, 0, 0) == 0);
+}
+
+static void capabilities(void) {
+    if (getuid() != 0) return;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        someone_else();
+        fflush(stdout);
+        _exit(failures != 0);
+    }
+    int status;
+    check("capabilities", waitpid(child, &status, 0) == child && status == 0);
+}
+
 static void identity(void) {
     struct utsname name;
     check("uname", uname(&name) == 0 && strcmp(name.sysname, "Linux") == 0);
@@ -362,6 +405,7 @@ int main(int argc, char **argv) {
     signals();
     times_and_timers();
     identity();
+    capabilities();
     if (failures) return 1;
     install(SIGUSR1, on_signal, 0);
     sigset_t set;

@@ -308,7 +308,9 @@ class OutputText:
     def __init__(self, path: str, *, appends: bool = False) -> None:
         self._path = path
         self._output = open_output(path, appends=appends)
-        self.stream: TextIO = io.TextIOWrapper(self._output.file, encoding="utf-8", errors="surrogateescape")
+        self.stream: TextIO = io.TextIOWrapper(
+            self._output.file, encoding="utf-8", errors="surrogateescape", line_buffering=self._output.is_stream
+        )
         self.path = path  # where it is, in the end
 
     def __enter__(self) -> OutputText:

@@ -14,13 +14,10 @@ _MOST_LINKS = 40
 def opened_directory(directory: str) -> int:
     """Below the current directory, in which guests write, no link is followed out of it: a guest may have made that."""
     here = os.getcwd()
-    if os.path.isabs(directory):
-        if not (directory + "/").startswith(here.rstrip("/") + "/") or here == "/":
-            return os.open(directory, _DIRECTORY)
-        directory = directory[len(here) :]
-    pending = [part for part in directory.split("/") if part not in ("", ".")][::-1]
-    if ".." in pending:
-        return os.open(directory, _DIRECTORY)
+    is_below = not os.path.isabs(directory) or (directory + "/").startswith(here + "/")
+    if here == "/" or not is_below or ".." in directory.split("/"):
+        return os.open(directory or ".", _DIRECTORY)
+    pending = [part for part in directory.removeprefix(here).split("/") if part not in ("", ".")][::-1]
     found = os.open(".", _DIRECTORY)
     links = 0
     while pending:

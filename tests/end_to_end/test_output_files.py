@@ -13,7 +13,7 @@ import pytest
 
 import require
 from end_to_end.assembled import SPIN, program
-from end_to_end.command import complaint, perfemu
+from end_to_end.command import complaint, perfemu, start
 from guests import DIRECTORY
 from perfcore.perfdata.reader import open_perf_data
 
@@ -110,6 +110,18 @@ def test_fifos_are_written_through(command: str, tmp_path: Path) -> None:
         assert is_whole(command, copy)
 
 
+def test_a_fifo_has_each_line_at_once(tmp_path: Path) -> None:
+    """Before the guest ends: it waits for its input."""
+    busybox = require.command("busybox", package="busybox-static")
+    os.mkfifo(tmp_path / "out")
+    process = start(["trace", "-o", "out", busybox, "cat"], tmp_path)
+    with open(tmp_path / "out", "rb") as fifo:
+        assert b"execve" in fifo.readline()
+        process.communicate(b"", timeout=30)
+        assert b"exited with 0" in fifo.read()
+    assert process.returncode == 0
+
+
 def test_dev_stdout_is_followed(tmp_path: Path) -> None:
     assert b"2,004" in perfemu("stat", "-e", "instructions", "-o", "/dev/stdout", GOOD, cwd=tmp_path).stdout
     assert perfemu("record", "-q", "-o", "/dev/stdout", GOOD, cwd=tmp_path).stdout[:8] == b"PERFILE2"
@@ -144,6 +156,10 @@ def test_a_directory_that_a_guest_has_exchanged_for_a_link(tmp_path: Path) -> No
             why = f"{name} is a symbolic link out of the current directory: name where it leads"
             assert said == f"cannot write {path}: {why}"
     assert list(outside.iterdir()) == []
+    assert (
+        perfemu("record", "-q", "-o", f"{work}/away/out"[1:], GOOD, cwd="/").returncode == 0
+    )  # nothing is outside of /
+    (outside / "out").unlink()
     for path, found in (("own/out", work / "real" / "deep"), ("../outside/out", outside), (f"{outside}/out", outside)):
         assert perfemu("record", "-q", "-o", path, GOOD, cwd=work).returncode == 0
         assert (found / "out").read_bytes().startswith(b"PERFILE2")

@@ -23,6 +23,7 @@ NAMES = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{number}" 
 INITIAL_RFLAGS = 0x202  # IF and the bit that is always 1
 INITIAL_MXCSR = 0x1F80
 INITIAL_FPCW = 0x37F
+FPSW_EXCEPTIONS, FPSW_PENDING = 0x3F, 0x8080  # ES and B: one of them is not masked
 X87_TRAP = 16  # vector of #MF; SSE has its own
 EMPTY_FPTAG = 0xFFFF  # two bits for each register; 3: empty
 USER_FLAGS = 0x50DD5  # what rt_sigreturn restores: FIX_EFLAGS, arch/x86/kernel/signal.c
@@ -256,6 +257,8 @@ def _initial_fpu(core: Core) -> None:
     core.write_register(FPCW, INITIAL_FPCW)
     core.write_register(FPSW, 0)
     core.write_register(FPTAG, EMPTY_FPTAG)
+    for number in range(8):
+        core.write_x87(number, bytes(10))
 
 
 def _fxsave(core: Core, registers: list[int]) -> bytes:
@@ -275,8 +278,9 @@ def _fxrstor(core: Core, area: bytes) -> None:
     control, status, in_use = struct.unpack_from("<3H", area, 0)
     for number in range(8):
         core.write_x87(_physical(status, number), area[32 + 16 * number : 42 + 16 * number])
+    pending = status & ~control & FPSW_EXCEPTIONS != 0
     core.write_register(FPCW, control)
-    core.write_register(FPSW, status)
+    core.write_register(FPSW, status & ~FPSW_PENDING | (FPSW_PENDING if pending else 0))
     core.write_register(FPTAG, sum((0 if in_use >> number & 1 else 3) << 2 * number for number in range(8)))
     core.write_register(MXCSR, int.from_bytes(area[24:28], "little") & 0xFFFF)
     for number in range(16):

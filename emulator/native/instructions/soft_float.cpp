@@ -97,6 +97,32 @@ Float round_and_pack(const Exact& exact, FloatContext& context) {
     return pack<Float>(finite(exact.sign, exponent, kept.significand));
 }
 
+namespace {
+
+// As round_and_pack, short where the result is all of 64 bits and far from the ends of the range.
+template <typename Float>
+inline Float round_result(const Exact& exact, FloatContext& context) {
+    if constexpr (IS_EXTENDED<Float>) {
+        const auto from_least = static_cast<uint32_t>(exact.exponent - MINIMUM_EXPONENT<Float>);
+        constexpr uint32_t RANGE = MAXIMUM_EXPONENT<Float> - MINIMUM_EXPONENT<Float>;
+        if (context.precision == Float::PRECISION && from_least < RANGE) [[likely]] {
+            auto significand = static_cast<uint64_t>(exact.significand >> 64);
+            const auto rest = static_cast<uint64_t>(exact.significand);
+            const bool up = context.rounding == Rounding::NEAREST
+                                ? rest > INTEGER_BIT || (rest == INTEGER_BIT && significand & 1)
+                                : rest && context.rounding == (exact.sign ? Rounding::DOWN : Rounding::UP);
+            significand += up;
+            const bool carries = up && !significand;
+            note_rounding({significand, rest != 0, up}, context);
+            const auto biased = static_cast<uint32_t>(exact.exponent + MAXIMUM_EXPONENT<Float> + carries);
+            return {carries ? INTEGER_BIT : significand, static_cast<uint16_t>(biased | exact.sign << 15)};
+        }
+    }
+    return round_and_pack<Float>(exact, context);
+}
+
+}  // namespace
+
 template <typename Float>
 Float indefinite(FloatContext& context) {
     context.raised |= INVALID_OPERATION;
@@ -119,29 +145,53 @@ void note_denormals(const Unpacked& a, const Unpacked& b, FloatContext& context)
     if (a.denormal || b.denormal) context.raised |= DENORMAL_OPERAND;
 }
 
+constexpr Wide HIGHEST_BIT = Wide{1} << 127;
+
 Wide widen(uint64_t significand) { return static_cast<Wide>(significand) << 64; }
+
+// a's significand in 128 bits, `distance` places to the right.
+Wide aligned(const Unpacked& a, int distance) {
+    const Wide significand = widen(a.significand);
+    return distance <= 64 ? significand >> distance : shift_right_sticky(significand, distance);
+}
 
 // Of two finite values of the same sign.
 Exact sum(const Unpacked& a, const Unpacked& b) {
-    const auto& [large, small] = a.exponent < b.exponent ? std::array{b, a} : std::array{a, b};
-    const Wide shifted = shift_right_sticky(widen(small.significand) >> 1, large.exponent - small.exponent);
-    return normalized(a.sign, large.exponent + 1, (widen(large.significand) >> 1) + shifted);
+    const bool swapped = a.exponent < b.exponent;
+    const Unpacked &large = swapped ? b : a, &small = swapped ? a : b;
+    const Wide shifted = aligned(small, large.exponent - small.exponent);
+    const Wide total = widen(large.significand) + shifted;
+    const bool carries = total < shifted;
+    const Wide halved = total >> 1 | (total & 1) | HIGHEST_BIT;
+    return {a.sign, large.exponent + carries, carries ? halved : total};
 }
 
 // |a| - |b|, of two finite values that differ, with the sign that a - b has where both are `sign`.
 Exact difference(const Unpacked& a, const Unpacked& b, bool sign) {
     const bool swapped = a.exponent < b.exponent || (a.exponent == b.exponent && a.significand < b.significand);
     const Unpacked &large = swapped ? b : a, &small = swapped ? a : b;
-    const Wide shifted = shift_right_sticky(widen(small.significand), large.exponent - small.exponent);
-    return normalized(sign ^ swapped, large.exponent, widen(large.significand) - shifted);
+    const Wide shifted = aligned(small, large.exponent - small.exponent);
+    return normalized(sign != swapped, large.exponent, widen(large.significand) - shifted);
+}
+
+template <typename Float>
+Float sum_of_finite(const Unpacked& a, const Unpacked& b, FloatContext& context) {
+    note_denormals(a, b, context);
+    if (a.sign == b.sign) return round_result<Float>(sum(a, b), context);
+    if (a.exponent == b.exponent && a.significand == b.significand)
+        return pack<Float>(zero(context.rounding == Rounding::DOWN));
+    return round_result<Float>(difference(a, b, a.sign), context);
 }
 
 template <typename Float>
 Float sum_or_difference(Float first, Float second, bool subtracts, FloatContext& context) {
     const Unpacked a = unpack(first, context);
     Unpacked b = unpack(second, context);
-    if (a.is_nan() || b.is_nan()) [[unlikely]]
-        return propagate<Float>(a, b, context);
+    if (a.kind == Unpacked::IS_FINITE && b.kind == Unpacked::IS_FINITE) [[likely]] {
+        b.sign ^= subtracts;
+        return sum_of_finite<Float>(a, b, context);
+    }
+    if (a.is_nan() || b.is_nan()) return propagate<Float>(a, b, context);
     b.sign ^= subtracts;
     const bool both_infinite = a.kind == Unpacked::IS_INFINITE && b.kind == Unpacked::IS_INFINITE;
     if (both_infinite && a.sign != b.sign) return indefinite<Float>(context);
@@ -149,16 +199,9 @@ Float sum_or_difference(Float first, Float second, bool subtracts, FloatContext&
     if (a.kind == Unpacked::IS_INFINITE) return pack<Float>(a);
     if (b.kind == Unpacked::IS_INFINITE) return pack<Float>(b);
     const bool a_zero = a.kind == Unpacked::IS_ZERO, b_zero = b.kind == Unpacked::IS_ZERO;
-    const bool cancels =
-        a.sign != b.sign &&
-        ((a_zero && b_zero) || (!a_zero && !b_zero && a.exponent == b.exponent && a.significand == b.significand));
-    if (cancels) return pack<Float>(zero(context.rounding == Rounding::DOWN));
-    if (a_zero && b_zero) return pack<Float>(a);
-    if (a_zero || b_zero) {
-        const Unpacked& other = a_zero ? b : a;
-        return round_and_pack<Float>({other.sign, other.exponent, widen(other.significand)}, context);
-    }
-    return round_and_pack<Float>(a.sign == b.sign ? sum(a, b) : difference(a, b, a.sign), context);
+    if (a_zero && b_zero) return pack<Float>(a.sign == b.sign ? a : zero(context.rounding == Rounding::DOWN));
+    const Unpacked& other = a_zero ? b : a;
+    return round_result<Float>({other.sign, other.exponent, widen(other.significand)}, context);
 }
 
 // a / b: 127 bits of it and whether there are more.
@@ -221,7 +264,8 @@ Float multiply(Float first, Float second, FloatContext& context) {
     if (a.kind == Unpacked::IS_FINITE && b.kind == Unpacked::IS_FINITE) [[likely]] {
         note_denormals(a, b, context);
         const Wide product = static_cast<Wide>(a.significand) * b.significand;
-        return round_and_pack<Float>(normalized(a.sign ^ b.sign, a.exponent + b.exponent + 1, product), context);
+        const bool carries = product >> 127;
+        return round_result<Float>({a.sign != b.sign, a.exponent + b.exponent + carries, product << !carries}, context);
     }
     if (a.is_nan() || b.is_nan()) return propagate<Float>(a, b, context);
     const bool infinity = a.kind == Unpacked::IS_INFINITE || b.kind == Unpacked::IS_INFINITE;
@@ -235,7 +279,7 @@ Float divide(Float first, Float second, FloatContext& context) {
     const Unpacked a = unpack(first, context), b = unpack(second, context);
     if (a.kind == Unpacked::IS_FINITE && b.kind == Unpacked::IS_FINITE) [[likely]] {
         note_denormals(a, b, context);
-        return round_and_pack<Float>(quotient(a, b), context);
+        return round_result<Float>(quotient(a, b), context);
     }
     if (a.is_nan() || b.is_nan()) return propagate<Float>(a, b, context);
     const bool sign = a.sign ^ b.sign;
@@ -260,7 +304,7 @@ Float square_root(Float value, FloatContext& context) {
     const uint64_t root = integer_root(widen(a.significand) >> !(a.exponent & 1), rest);
     // The next bit of the root is set where (root + 1/2)^2 is less than what it is the root of.
     const Wide bits = widen(root) | static_cast<Wide>(rest > root) << 63 | (rest != 0);
-    return round_and_pack<Float>({false, a.exponent >> 1, bits}, context);
+    return round_result<Float>({false, a.exponent >> 1, bits}, context);
 }
 
 #define INSTANTIATE(Float)                                                     \

@@ -7,11 +7,10 @@
 
 namespace perfemu {
 
-bool X87::report_raised(const FloatContext& context) const {
+bool X87::report_unmasked(const FloatContext& context) const {
     const uint8_t reported = context.reported();
     status() |= reported;
     if (reported & INEXACT_RESULT && context.rounded_up) status() |= CONDITION_1;
-    if (!(reported & context.unmasked)) return true;
     status() |= ERROR_SUMMARY | BUSY;
     operand().abandoned = reported & context.unmasked & BEFORE_COMPUTATION;
     return !operand().abandoned;

@@ -110,9 +110,11 @@ class X87 {
     void begin_keeping_condition() const { operand().abandoned = false; }
     // Reports what `context` raised. False where the instruction leaves its operands as they are.
     bool report(const FloatContext& context) const {
-        if (!context.raised) [[likely]]
-            return true;
-        return report_raised(context);
+        if (context.raised & context.unmasked) [[unlikely]]
+            return report_unmasked(context);
+        const bool rounded_up = context.raised & INEXACT_RESULT && context.rounded_up;
+        status() |= static_cast<uint16_t>(context.raised | (rounded_up ? CONDITION_1 : 0));
+        return true;
     }
     // An empty source or no empty destination. False where the instruction leaves everything as it is, else its result
     // is the indefinite value.
@@ -121,7 +123,7 @@ class X87 {
     void summarize() const;
 
   private:
-    bool report_raised(const FloatContext& context) const;
+    bool report_unmasked(const FloatContext& context) const;
 
     Environment* environment_;
 };

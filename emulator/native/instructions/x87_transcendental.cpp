@@ -27,6 +27,7 @@ Extended exponential(Extended value, FloatContext& context) {
     if (x.kind == IS_ZERO) return value;
     if (x.kind == IS_INFINITE) return x.sign ? packed(finite(true, 0, INTEGER_BIT)) : value;
     if (x.exponent < 0) return rounded(exponential_minus_one(x), context);
+    context.raised |= INEXACT_RESULT;  // as processors have it, also of 1 and -1
     if (x.sign && x.exponent == 0 && x.significand == INTEGER_BIT) return packed(finite(true, -1, INTEGER_BIT));
     return value;  // 1, and what the instruction is not for
 }
@@ -56,6 +57,7 @@ Extended times_special(const Unpacked& y, Kind logarithm, bool sign, FloatContex
 // y * a logarithm that is a number but 0.
 Extended times(const Unpacked& y, const Exact& logarithm, FloatContext& context) {
     if (y.kind != IS_FINITE) return packed({.kind = y.kind, .sign = y.sign != logarithm.sign});
+    context.raised |= INEXACT_RESULT;  // as processors have it, also of powers of two
     return rounded(product(exact(y), logarithm), context);
 }
 

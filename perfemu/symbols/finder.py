@@ -92,7 +92,7 @@ class SymbolFinder:
             dumps = [data for name, data in self._jit_files.items() if JITDUMP.fullmatch(name)]
         table = jit_symbols(contents or b"", dumps, pid)
         if contents is None and not len(table):
-            self._complain(f"{path}: process {pid} has left none, so what it made at run time has no names")
+            self._complain(f"{path} is not there, so the code that process {pid} made at run time has no names")
         return table
 
     def _load_from(self, path: str, elf: ElfFile) -> SymbolisedFile:

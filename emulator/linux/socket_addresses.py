@@ -13,11 +13,12 @@ from typing import TypeAlias
 
 from emulator.linux.errors import EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL, ENETUNREACH, LinuxError
 
-AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6 = 0, 1, 2, 10  # linux/socket.h
-FAMILIES = {AF_UNIX: "AF_UNIX", AF_INET: "AF_INET", AF_INET6: "AF_INET6", 16: "AF_NETLINK", 17: "AF_PACKET"}
+AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 0, 1, 2, 10, 16  # linux/socket.h
+FAMILIES = {AF_UNIX: "AF_UNIX", AF_INET: "AF_INET", AF_INET6: "AF_INET6", AF_NETLINK: "AF_NETLINK", 17: "AF_PACKET"}
 MOST_UNIX_BYTES = 110  # struct sockaddr_un: a family of 2 bytes and a path
 INET_BYTES = 16  # struct sockaddr_in
 INET6_BYTES = 28  # struct sockaddr_in6
+NETLINK_BYTES = 12  # struct sockaddr_nl
 LEAST_INET6_BYTES = 24  # without the scope: SIN6_LEN_RFC2133
 V4_MAPPED = 0xFFFF << 32  # ::ffff:0.0.0.0
 ANY_HOST = V4_MAPPED  # 0.0.0.0
@@ -82,13 +83,29 @@ class InetAddress:
         return f"[{IPv6Address(self.host)}]:{self.port}"
 
 
-Address: TypeAlias = UnixAddress | InetAddress
+@dataclass(frozen=True, slots=True)
+class NetlinkAddress:
+    """A port of netlink's, 0 for the kernel, and multicast groups."""
+
+    port: int = 0
+    groups: int = 0
+
+    def pack(self, family: int) -> bytes:
+        return struct.pack("<HHII", family, 0, self.port, self.groups)
+
+    def __str__(self) -> str:
+        return f"netlink port {self.port}"
+
+
+Address: TypeAlias = UnixAddress | InetAddress | NetlinkAddress
 
 
 def unnamed(family: int) -> Address:
     """What a socket without a name is called."""
     if family == AF_UNIX:
         return UnixAddress()
+    if family == AF_NETLINK:
+        return NetlinkAddress()
     return InetAddress(ANY_HOST if family == AF_INET else ANY_HOST6)
 
 
@@ -104,12 +121,21 @@ def parse(family: int, data: bytes) -> Address:
         return UnixAddress(name if name.startswith(b"\0") else name.split(b"\0")[0])
     if family == AF_INET6:
         return _parse_inet6(given, data)
+    if family == AF_NETLINK:
+        return _parse_netlink(given, data)
     if len(data) < INET_BYTES:
         raise LinuxError(EINVAL, f"an AF_INET address of {len(data)} bytes; it has {INET_BYTES}")
     port, host = struct.unpack(">HI", data[2:8])
     if given != family and not (given == AF_UNSPEC and host == 0):
         raise LinuxError(EAFNOSUPPORT, f"an address of family {given} for a socket of AF_INET")
     return InetAddress(V4_MAPPED | host, port)
+
+
+def _parse_netlink(given: int, data: bytes) -> NetlinkAddress:
+    if len(data) < NETLINK_BYTES or given != AF_NETLINK:
+        raise LinuxError(EINVAL, f"an AF_NETLINK address of {len(data)} bytes with family {given}")
+    port, groups = struct.unpack_from("<II", data, 4)
+    return NetlinkAddress(port, groups)
 
 
 def _parse_inet6(given: int, data: bytes) -> InetAddress:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from emulator.linux.errors import EADDRINUSE, EADDRNOTAVAIL, LinuxError
-from emulator.linux.socket_addresses import InetAddress, UnixAddress
+from emulator.linux.socket_addresses import Address, InetAddress, NetlinkAddress, UnixAddress
 
 FIRST_PORT, LAST_PORT = 32_768, 60_999  # net.ipv4.ip_local_port_range
+MOST_NETLINK_PORT = 0xFFFF_F000  # -4096, from where Linux looks for one that is free
 AUTOBIND_NAMES = 1 << 20  # unix(7): NUL and five hexadecimal digits
 
 
@@ -38,6 +39,7 @@ class SocketNames:
     def __init__(self) -> None:
         self._abstract: dict[bytes, Named] = {}
         self._ports: dict[tuple[int, int], dict[Named, InetAddress]] = {}  # by kind of socket and port
+        self._netlink: dict[int, Named] = {}  # by port
         self._last_port = FIRST_PORT - 1
         self._last_name = 0
 
@@ -94,10 +96,27 @@ class SocketNames:
         best = max(sockets, key=lambda socket: socket.rank(to, sender), default=None)
         return best if best is not None and best.rank(to, sender) else None
 
-    # ---- both
+    # ---- netlink
 
-    def release(self, socket: Named, address: UnixAddress | InetAddress) -> None:
+    def bind_netlink(self, port: int, pid: int, socket: Named) -> int | None:
+        """Its port; without a wish the process's number or, if that is taken, the highest free one. None: taken."""
+        if not port:
+            port = pid
+            candidates = iter(range(MOST_NETLINK_PORT, 0, -1))
+            while port in self._netlink:
+                port = next(candidates)
+        elif port in self._netlink:
+            return None
+        self._netlink[port] = socket
+        return port
+
+    # ---- all
+
+    def release(self, socket: Named, address: Address) -> None:
         """The socket is closed."""
+        if isinstance(address, NetlinkAddress):
+            self._netlink.pop(address.port, None)
+            return
         if isinstance(address, InetAddress):
             key = (socket.kind, address.port)
             sockets = self._ports.get(key, {})

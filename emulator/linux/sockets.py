@@ -101,6 +101,7 @@ class Socket(NodeFile):
                 raise LinuxError(EINVAL, f"{address} for a socket of IPv6 only")
             self.name = self.names.bind_port(address, self)
             return
+        assert isinstance(address, UnixAddress), "the other families bind themselves"
         name = address.name or self.names.new_abstract()
         self.names.bind_abstract(name, self)
         self.name = UnixAddress(name)

@@ -22,12 +22,15 @@ from emulator.linux.errors import (
     LinuxError,
 )
 from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, File
+from emulator.linux.netlink_sockets import NetlinkSocket
 from emulator.linux.socket_addresses import (
     AF_INET,
     AF_INET6,
+    AF_NETLINK,
     AF_UNIX,
     AF_UNSPEC,
     FAMILIES,
+    NetlinkAddress,
     UnixAddress,
     destination,
     parse,
@@ -42,7 +45,9 @@ from emulator.linux.task import Task
 from emulator.linux.waiting import Sleeping, wait_until
 
 # family, type, protocol -> the kind of socket that it is
-KINDS: dict[tuple[int, int, int], type[StreamSocket] | type[DatagramSocket]] = {
+NETLINK_ROUTE = 0
+SOCK_RAW = 3
+KINDS: dict[tuple[int, int, int], type[StreamSocket] | type[DatagramSocket] | type[NetlinkSocket]] = {
     (AF_UNIX, SOCK_STREAM, 0): StreamSocket,
     (AF_UNIX, SOCK_SEQPACKET, 0): StreamSocket,
     (AF_UNIX, SOCK_DGRAM, 0): DatagramSocket,
@@ -54,10 +59,12 @@ KINDS: dict[tuple[int, int, int], type[StreamSocket] | type[DatagramSocket]] = {
     (AF_INET6, SOCK_STREAM, socket_options.IPPROTO_TCP): StreamSocket,
     (AF_INET6, SOCK_DGRAM, 0): DatagramSocket,
     (AF_INET6, SOCK_DGRAM, socket_options.IPPROTO_UDP): DatagramSocket,
+    (AF_NETLINK, SOCK_RAW, NETLINK_ROUTE): NetlinkSocket,
+    (AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE): NetlinkSocket,
 }
 SOCKET_TYPES = range(1, 7)  # linux/net.h: SOCK_STREAM .. SOCK_DCCP
 MOST_ADDRESS_BYTES = 128  # struct sockaddr_storage
-FEW_FAMILIES = "AF_UNIX, AF_INET and AF_INET6; other families are EAFNOSUPPORT, named once"
+FEW_FAMILIES = "AF_UNIX, AF_INET, AF_INET6, AF_NETLINK's dumps of lo; others are EAFNOSUPPORT, named once"
 LOOPBACK_ONLY = "within the machine: other hosts are ENETUNREACH, named once"
 FLAGS = O_CLOEXEC | O_NONBLOCK  # SOCK_CLOEXEC, SOCK_NONBLOCK
 
@@ -69,8 +76,8 @@ def socket_at(task: Task, descriptor: int) -> Socket:
     return file
 
 
-def _new(task: Task, family: int, kind: int, protocol: int) -> StreamSocket | DatagramSocket:
-    if family not in (AF_UNIX, AF_INET, AF_INET6):
+def _new(task: Task, family: int, kind: int, protocol: int) -> StreamSocket | DatagramSocket | NetlinkSocket:
+    if family not in (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK):
         name = FAMILIES.get(family, f"address family {family}")
         task.kernel.name_once(f"sockets of {name} are not modelled (EAFNOSUPPORT)")
         raise LinuxError(EAFNOSUPPORT, name)
@@ -146,6 +153,8 @@ def target_of(task: Task, socket: Socket, address: SocketAddress) -> Socket | No
         if file_mode.S_ISSOCK(dentry.node.file_type):
             task.kernel.name_once(f"{dentry.path}: a socket of the host is no part of this machine (ECONNREFUSED)")
         raise LinuxError(ECONNREFUSED, f"{path} is no socket of this machine")
+    if isinstance(address, NetlinkAddress):
+        return None  # the kernel
     try:
         named = names.at_port(socket.kind, destination(address), None)
     except LinuxError as error:

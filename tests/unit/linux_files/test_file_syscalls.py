@@ -245,8 +245,8 @@ def test_shared_memory_files_are_in_memory(program):
 
 
 def test_sockets(program):
-    assert program("socket", 16, 3, 0) == -EAFNOSUPPORT
-    assert program.guest.messages == ["sockets of AF_NETLINK are not modelled (EAFNOSUPPORT)"]
+    assert program("socket", 17, 3, 0) == -EAFNOSUPPORT
+    assert program.guest.messages == ["sockets of AF_PACKET are not modelled (EAFNOSUPPORT)"]
     fd = program("socket", 1, 0o2000001, 0)
     address = program.data(b"\1\0/var/run/nscd/socket-that-is-not-there\0")
     assert program("connect", fd, address, 41) == -ENOENT

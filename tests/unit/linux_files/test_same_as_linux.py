@@ -88,3 +88,15 @@ def test_mappings_of_a_file_that_is_cut_and_punched_show_what_linux_s_do(isa, tm
     assert got == under_linux(native, build(HERE / "mapping_calls.c", native, tmp_path / "native"), directory)
     assert len(got) > 60
     assert messages == []
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_loopback_interface_is_found_and_nothing_of_the_hosts_network(isa, tmp_path):
+    program = build(HERE / "interfaces.c", isa, tmp_path / "interfaces")
+    got, messages = under_us(isa, program, tmp_path)
+    assert got == [  # AF_PACKET, AF_INET, AF_INET6: as any Linux with IPv6 tells of lo
+        "lo 17 index 1 hardware 772 length 6  up, loopback",
+        "lo 2 127.0.0.1 255.0.0.0 up, loopback",
+        "lo 10 ::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff up, loopback",
+    ]
+    assert messages == []

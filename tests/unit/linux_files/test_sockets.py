@@ -160,7 +160,7 @@ def test_who_does_not_find_anybody(program):
     assert program.guest.messages == [f"192.0.2.1:80: {network}"]
     assert with_address(program, "bind", client, inet(80, "192.0.2.1")) == -EADDRNOTAVAIL
     assert program("getpeername", client, ADDRESS, program.data(b"\x10\0\0\0", SIZE)) == -ENOTCONN
-    assert program("socket", 16, STREAM, 0) == -EAFNOSUPPORT
+    assert program("socket", 17, STREAM, 0) == -EAFNOSUPPORT
     assert program("listen", program.guest.open("file", 0o102), 1) == -ENOTSOCK
 
 

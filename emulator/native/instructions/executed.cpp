@@ -3,6 +3,7 @@
 #include "bit_manipulation.hpp"
 #include "exceptions.hpp"
 #include "guest_memory.hpp"
+#include "mmx.hpp"
 
 namespace perfemu {
 namespace {
@@ -39,6 +40,7 @@ void execute(Environment* environment, uint64_t displacement, uint32_t packed) {
 
 void emit_call(void* context, void* function, void* result, int count, void** arguments) {
     if (stand_in.code.empty()) {
+        note_mmx_call(engine_call, context, function, count, arguments);
         engine_call(context, function, result, count, arguments);
         return;
     }

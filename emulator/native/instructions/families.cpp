@@ -4,6 +4,7 @@
 
 #include "alignment.hpp"
 #include "executed.hpp"
+#include "mmx.hpp"
 #include "reciprocals.hpp"
 #include "sse_arithmetic.hpp"
 #include "sse_comparison.hpp"
@@ -24,6 +25,7 @@ constexpr InstructionFamily (*FAMILIES[])() = {
     translation_family,                                   //
     alignment_family,                                     //
     executed_family,                                      //
+    mmx_family,                                           //
     sse_arithmetic_family,                                //
     sse_comparison_family,                                //
     sse_conversion_family,                                //

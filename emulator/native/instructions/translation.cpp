@@ -7,6 +7,7 @@
 #include "alignment.hpp"
 #include "encoding.hpp"
 #include "executed.hpp"
+#include "mmx.hpp"
 
 namespace perfemu {
 namespace {
@@ -43,7 +44,9 @@ void translate_instruction(BlockTranslation* block, void* cpu) {
     const ExecutedRow* row = encoding ? executed_row(*encoding) : nullptr;
     if (row) begin_executed(*row, *encoding, address);
     align_next_access(encoding && needs_alignment(*encoding));
+    if (encoding) begin_mmx(*encoding);
     engine_translate_instruction(block, cpu);
+    end_mmx();
     if (row) block->next = address + encoding->length;
     end_executed();
     align_next_access(false);

@@ -77,14 +77,6 @@ void release(Environment* environment, int i) {
     x87.tags()[(x87.top() + i) & 7] = 1;
 }
 
-void (*engine_enter_mmx)(Environment*) = nullptr;
-
-// Before each MMX instruction.
-void enter_mmx(Environment* environment) {
-    WAITING_X87(environment);
-    engine_enter_mmx(environment);
-}
-
 }  // namespace
 
 InstructionFamily x87_register_family() {
@@ -100,7 +92,6 @@ InstructionFamily x87_register_family() {
         in_place_of("helper_fincstp", turn<1>),
         in_place_of("helper_fdecstp", turn<7>),
         in_place_of("helper_ffree_STN", release),
-        in_place_of("helper_enter_mmx", enter_mmx, &engine_enter_mmx),
     };
     return {REPLACEMENTS};
 }

@@ -6,13 +6,15 @@ import struct
 
 from tests.instructions.comparison import Accept
 from tests.instructions.form import Case
-from tests.instructions.protocol import States
+from tests.instructions.protocol import FAULT_WORDS, States
 from tests.instructions.x86_64.state import LAYOUT
 
 _RCX = LAYOUT.index("rcx")
 _RFLAGS, _ZF = LAYOUT.index("rflags"), 1 << 6
 _FIRST_XMM = LAYOUT.index("xmm0")
 _LOW_HALF = 0xFFFF_FFFF
+_X87_WORDS, _ERROR_SUMMARY = LAYOUT.index("x87_words"), 0x80 << 16
+_SIGFPE, _SIGSEGV = 8, 11
 _WORD_BITS = 16
 _COUNT_MASK = 31
 
@@ -43,6 +45,8 @@ def approximation(case: Case, reference: States, machine: States) -> bool:
             return False
         for shift in (0, 32):
             first, second = (_single(value >> shift & _LOW_HALF) for value in (one, other))
+            if one >> shift & _LOW_HALF == other >> shift & _LOW_HALF:
+                continue
             if not (first == second or abs(first - second) <= abs(first) * 2 * 1.5 / 4096):
                 return False
     return True
@@ -52,6 +56,25 @@ def _single(bits: int) -> float:
     return struct.unpack("<f", struct.pack("<I", bits))[0]  # type: ignore[no-any-return]
 
 
+def faulted(case: Case, reference: States, machine: States) -> bool:
+    """The same fault at the same place."""
+    return reference.after[0] != 0 and reference.after[:FAULT_WORDS] == machine.after[:FAULT_WORDS]
+
+
+def unselected(case: Case, reference: States, machine: States) -> bool:
+    """Only the reference faults: of bytes that the mask does not select."""
+    return (reference.after[0], machine.after[0]) == (_SIGSEGV, 0)
+
+
+def pending_exception(case: Case, reference: States, machine: States) -> bool:
+    """Of the x87, before the instruction: only the machine raises it."""
+    return bool(reference.before[_X87_WORDS] & _ERROR_SUMMARY) and (reference.after[0], machine.after[0]) == (
+        0,
+        _SIGFPE,
+    )
+
+
 FUNCTIONS: dict[str, Accept] = {
     "count_beyond_operand": count_beyond_operand, "zero_source": zero_source, "approximation": approximation,
+    "faulted": faulted, "pending_exception": pending_exception, "unselected": unselected,
 }  # fmt: skip

@@ -1,0 +1,129 @@
+#include "mmx.hpp"
+
+#include "x87_state.hpp"
+
+namespace perfemu {
+namespace {
+
+using Map = Encoding::Map;
+constexpr uint8_t NONE = Encoding::NONE, P66 = Encoding::P66, F3 = Encoding::F3, F2 = Encoding::F2;
+constexpr int NO_DESTINATION = 8;
+constexpr uint16_t WRITTEN_EXPONENT = 0xffff;
+
+enum class Destination : uint8_t { REG, RM, NOTHING };
+struct Row {
+    Map map;
+    uint8_t first, last;  // opcodes
+    uint8_t prefixes;
+    Destination destination = Destination::REG;
+};
+// With an MMX register. The first that fits.
+constexpr Row ROWS[] = {
+    {Map::MAP_0F, 0x2a, 0x2a, NONE | P66, Destination::NOTHING},  // CVTPI2PS CVTPI2PD
+    {Map::MAP_0F, 0x2c, 0x2d, NONE | P66},                        // CVTTPS2PI CVTPS2PI CVTTPD2PI CVTPD2PI
+    {Map::MAP_0F, 0x60, 0x6b, NONE},                              // PUNPCKLBW ... PACKSSDW
+    {Map::MAP_0F, 0x6e, 0x70, NONE},                              // MOVD MOVQ PSHUFW
+    {Map::MAP_0F, 0x71, 0x73, NONE, Destination::RM},             // shifts by an immediate
+    {Map::MAP_0F, 0x74, 0x76, NONE},                              // PCMPEQB PCMPEQW PCMPEQD
+    {Map::MAP_0F, 0x7e, 0x7e, NONE, Destination::NOTHING},        // MOVD to a general register or memory
+    {Map::MAP_0F, 0x7f, 0x7f, NONE, Destination::RM},             // MOVQ
+    {Map::MAP_0F, 0xc4, 0xc4, NONE},                              // PINSRW
+    {Map::MAP_0F, 0xc5, 0xc5, NONE, Destination::NOTHING},        // PEXTRW
+    {Map::MAP_0F, 0xd6, 0xd6, F3, Destination::NOTHING},          // MOVQ2DQ
+    {Map::MAP_0F, 0xd6, 0xd6, F2},                                // MOVDQ2Q
+    {Map::MAP_0F, 0xd7, 0xd7, NONE, Destination::NOTHING},        // PMOVMSKB
+    {Map::MAP_0F, 0xe7, 0xe7, NONE, Destination::NOTHING},        // MOVNTQ
+    {Map::MAP_0F, 0xf7, 0xf7, NONE, Destination::NOTHING},        // MASKMOVQ
+    {Map::MAP_0F, 0xd1, 0xfe, NONE},                              // all others there
+    {Map::MAP_0F38, 0x00, 0x0b, NONE},                            // PSHUFB ... PMULHRSW
+    {Map::MAP_0F38, 0x1c, 0x1e, NONE},                            // PABSB PABSW PABSD
+    {Map::MAP_0F3A, 0x0f, 0x0f, NONE},                            // PALIGNR
+};
+
+const Row* find_row(const Encoding& encoding) {
+    if (encoding.vex) return nullptr;
+    for (const Row& row : ROWS)
+        if (row.map == encoding.map && encoding.opcode >= row.first && encoding.opcode <= row.last &&
+            row.prefixes & encoding.prefix)
+            return &row;
+    return nullptr;
+}
+
+int destination(Destination kind, const Encoding& encoding) {
+    if (kind == Destination::REG) return encoding.reg & 7;
+    return kind == Destination::RM && !encoding.in_memory() ? encoding.rm & 7 : NO_DESTINATION;
+}
+
+// At the end of an MMX instruction, so that one whose memory faults has changed nothing: all registers are valid, the
+// top is the first, and what was written is no number of the x87's.
+void finish_mmx(Environment* environment, int written) {
+    const X87 x87(environment);
+    x87.top() = 0;
+    for (unsigned i = 0; i < 8; i++) x87.tags()[i] = 0;
+    if (written != NO_DESTINATION) x87.physical(static_cast<unsigned>(written)).sign_exponent = WRITTEN_EXPONENT;
+}
+
+// At its beginning.
+void check_mmx(Environment* environment) { WAITING_X87(environment); }
+
+void empty_mmx(Environment* environment) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.top() = 0;
+    for (unsigned i = 0; i < 8; i++) x87.tags()[i] = 1;
+}
+
+// Of the instruction that is translated at present.
+struct Translated {
+    const Row* row;
+    int destination;
+    EmitCall* emit;
+    void* context;
+    void* environment;  // the helpers' first argument; null until a call of one is seen
+};
+thread_local Translated translated{};
+uintptr_t (*constant_32)(void* context, int32_t) = nullptr;
+
+// Of SSSE3, in the maps behind 0F, the engine calls nothing at the beginning: their own helpers are what has the
+// environment, both operands, and sometimes an immediate.
+bool computes(Map map, void* function, int count) {
+    if (map == Map::MAP_0F) return function == reinterpret_cast<void*>(check_mmx);
+    return count == (map == Map::MAP_0F3A ? 4 : 3);
+}
+
+}  // namespace
+
+void begin_mmx(const Encoding& encoding) {
+    const Row* row = find_row(encoding);
+    // From memory, these two leave the x87 alone.
+    if (row && encoding.map == Map::MAP_0F && encoding.opcode == 0x2a && encoding.in_memory()) row = nullptr;
+    translated = {row, row ? destination(row->destination, encoding) : NO_DESTINATION, nullptr, nullptr, nullptr};
+}
+
+void note_mmx_call(EmitCall* emit, void* context, void* function, int count, void** arguments) {
+    if (!translated.row || !computes(translated.row->map, function, count)) return;
+    translated.emit = emit;
+    translated.context = context;
+    translated.environment = arguments[0];
+    if (translated.row->map != Map::MAP_0F) emit(context, reinterpret_cast<void*>(check_mmx), nullptr, 1, arguments);
+}
+
+void end_mmx() {
+    const Translated mmx = translated;
+    translated = {};
+    if (!mmx.environment) return;
+    void* written = static_cast<uint8_t*>(mmx.context) + constant_32(mmx.context, mmx.destination);
+    void* arguments[] = {mmx.environment, written};
+    mmx.emit(mmx.context, reinterpret_cast<void*>(finish_mmx), nullptr, 2, arguments);
+}
+
+InstructionFamily mmx_family() {
+    static const EngineReplacement REPLACEMENTS[] = {
+        in_place_of("helper_enter_mmx", check_mmx),
+        in_place_of("helper_emms", empty_mmx),
+        // INTO, which 64-bit mode does not have, has the arguments that we want.
+        in_place_of("helper_into", finish_mmx),
+    };
+    return {REPLACEMENTS, [](const Calibration&) { find_in_engine(constant_32, "tcg_const_i32"); }};
+}
+
+}  // namespace perfemu

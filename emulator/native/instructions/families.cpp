@@ -22,22 +22,23 @@ namespace {
 
 // One a line.
 constexpr InstructionFamily (*FAMILIES[])() = {
-    translation_family,                                   //
-    alignment_family,                                     //
-    executed_family,                                      //
-    mmx_family,                                           //
-    sse_arithmetic_family,                                //
-    sse_comparison_family,                                //
-    sse_conversion_family,                                //
-    sse_control_family,                                   //
-    reciprocal_family,                                    //
-    string_comparison_family,                             //
-    x87_arithmetic_family,                                //
-    x87_comparison_family,                                //
-    x87_load_family,                                      //
-    x87_store_family,                                     //
-    x87_register_family,                                  //
-    x87_control_family,       x87_transcendental_family,  //
+    translation_family,        //
+    alignment_family,          //
+    executed_family,           //
+    mmx_family,                //
+    sse_arithmetic_family,     //
+    sse_comparison_family,     //
+    sse_conversion_family,     //
+    sse_control_family,        //
+    reciprocal_family,         //
+    string_comparison_family,  //
+    x87_arithmetic_family,     //
+    x87_comparison_family,     //
+    x87_load_family,           //
+    x87_store_family,          //
+    x87_register_family,       //
+    x87_control_family,
+    x87_transcendental_family,  //
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ from pathlib import Path
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}  # by ISA
 TRIXIE = "trixie"  # a release, for `unpacked`
+MERGED = ("bin", "sbin", "lib", "lib64")  # since trixie all packages' files are in /usr
 LISTS_VALID_SECONDS = 24 * 3600
 FETCH_TIMEOUT_SECONDS = 600
 TOOLS = ("apt-get", "dpkg-deb")
@@ -52,7 +53,7 @@ def unpacked(architecture: str, *packages: str, release: str = "") -> Path:
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / "lock"):
         if not root.is_dir():
-            _unpack(_fetch(home, architecture, release, names), root)
+            _unpack(_fetch(home, architecture, release, names), root, merged=bool(release))
     return root
 
 
@@ -63,12 +64,16 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _unpack(archives: list[Path], root: Path) -> None:
+def _unpack(archives: list[Path], root: Path, *, merged: bool) -> None:
+    """`merged`: /bin, /lib and so on are links into /usr, as base-files has them, which hardly anything depends on."""
     unfinished = root.with_name(root.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     for archive in archives:
         _run(["dpkg-deb", "-x", str(archive), str(unfinished)])
+    for name in MERGED if merged else ():
+        if (unfinished / "usr" / name).is_dir() and not (unfinished / name).exists():
+            (unfinished / name).symlink_to(f"usr/{name}")
     unfinished.rename(root)
 
 

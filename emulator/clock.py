@@ -21,7 +21,7 @@ class Clock:
         self.cycles = cycles
         self.frequency_hz = frequency_hz
         self._realtime_at_boot_ns = realtime_at_boot_ns
-        self._shown_ns = 0
+        self._shown_cycles = 0
 
     def at(self, cycles: int) -> int:
         """Nanoseconds of so many cycles, rounded down."""
@@ -46,17 +46,29 @@ class Clock:
         """When CLOCK_REALTIME, or else CLOCK_MONOTONIC, shows `ns`, in nanoseconds since the machine started."""
         return ns - (self._realtime_at_boot_ns if realtime else MONOTONIC_AT_BOOT_NS)
 
-    def ahead_ns(self) -> int:
-        """How far a guest's clocks are ahead of this CPU's: what one CPU has shown, no other takes back."""
-        now = self.elapsed_ns()
-        if now >= self._shown_ns:
-            self._shown_ns = now
-            return 0
-        return self._shown_ns - now
+    def shown_cycles(self) -> int:
+        """Cycles as guests see them: what one CPU has shown, no other takes back."""
+        now = self.cycles()
+        if now > self._shown_cycles:
+            self._shown_cycles = now
+        return self._shown_cycles
 
     def shown_ns(self) -> int:
         """CLOCK_MONOTONIC as guests see it: it never goes back, whichever CPU they ask."""
-        return self.ahead_ns() + self.monotonic_ns()
+        return MONOTONIC_AT_BOOT_NS + self.at(self.shown_cycles())
+
+    def ahead_ns(self) -> int:
+        """How far a guest's clocks are ahead of this CPU's."""
+        return self.at(self.shown_cycles()) - self.elapsed_ns()
+
+    def counter(self) -> int:
+        """A counter of cycles that says as much as CLOCK_MONOTONIC, which is its nanoseconds, rounded down."""
+        return self.shown_cycles() + MONOTONIC_AT_BOOT_NS // 1_000_000_000 * self.frequency_hz
+
+    @property
+    def realtime_offset_ns(self) -> int:
+        """What CLOCK_REALTIME shows more than CLOCK_MONOTONIC."""
+        return self._realtime_at_boot_ns - MONOTONIC_AT_BOOT_NS
 
     def cycle_at(self, elapsed_ns: int) -> int:
         """The first cycle at which `elapsed_ns` has passed."""

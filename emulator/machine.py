@@ -42,6 +42,7 @@ class MachineConfig:
     most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
     most_ns: int | None = None  # of its own time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS  # since 1970, UTC
+    vdso: bool = True  # False: as Linux booted with vdso=0, which answers each call itself
 
 
 class Machine:

@@ -1,5 +1,7 @@
 """Builds the guest programs: <name>/aarch64.elf and x86_64.elf from <name>/{aarch64,x86_64}.S or main.c.
 
+Besides them the machine's vDSO: emulator/arch/vdso/ISA.elf from vdso/ISA.S, ISA.map and vdso.lds.
+
 usage: build.py [--write] [--output DIRECTORY] [NAME...]
 
 Compares what it built with SHA256SUMS and says what differs (other compilers give other code). --write replaces the
@@ -33,11 +35,18 @@ C_ONLY = [
     "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
     "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
 ]  # fmt: skip
+VDSO = "vdso"
+VDSO_IMAGES = HERE.parent / "emulator" / "arch" / VDSO
+VDSO_OPTIONS = [
+    "-nostdlib", "-shared", "-fPIC", "-Wl,--build-id=none", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
+    "-Wl,-z,norelro", "-Wl,--hash-style=both", "-Wl,--eh-frame-hdr", "-Wl,-Bsymbolic", "-Wl,--no-undefined",
+    "-Wl,-soname,linux-vdso.so.1", "-Wl,-T,vdso.lds", "-Wl,-s",
+]  # fmt: skip
 RUNTIME = [HERE / "include" / "runtime.c"]
 
 
 def programs() -> list[str]:
-    return sorted(path.parent.name for path in HERE.glob("*/expected.toml"))
+    return sorted([VDSO, *(path.parent.name for path in HERE.glob("*/expected.toml"))])
 
 
 def sources(name: str, isa: str) -> list[Path]:
@@ -50,11 +59,21 @@ def sources(name: str, isa: str) -> list[Path]:
     return [main, *RUNTIME, HERE / "include" / f"start.{isa}.S"] if main.exists() else []
 
 
+def checked_in(name: str, isa: str) -> Path:
+    return (VDSO_IMAGES if name == VDSO else HERE / name) / f"{isa}.elf"
+
+
 def build(name: str, isa: str, output: Path) -> None:
     compiler, package, isa_options = COMPILERS[isa]
     if shutil.which(compiler) is None:
         sys.exit(f"{compiler} not found: install {package}")
     files = sources(name, isa)
+    if name == VDSO:
+        script = f"-Wl,--version-script={isa}.map"
+        command = [compiler, *VDSO_OPTIONS, *isa_options, script, "-o", str(output.resolve()), files[0].name]
+        subprocess.run(command, check=True, cwd=HERE / VDSO)
+        output.chmod(0o644)
+        return
     options = [*COMMON, *isa_options, *options_in(files[0])]
     with tempfile.TemporaryDirectory(prefix="guest-objects-") as objects:
         for file in files:
@@ -105,7 +124,7 @@ def main() -> int:
                 if sha256(built) != sums.get(file):
                     differing.append(file)
                     if arguments.write:
-                        shutil.copy(built, HERE / file)
+                        shutil.copy(built, checked_in(name, isa))
                         sums[file] = sha256(built)
     if arguments.write:
         SUMS.write_text("".join(f"{sums[file]}  {file}\n" for file in sorted(sums)), encoding="utf-8")

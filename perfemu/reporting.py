@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from emulator.linux.vdso import vdso_file
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
 from perfemu.errors import PerfemuError
 from perfemu.formats.stdio import write as write_stdio
@@ -47,7 +48,8 @@ def read_profile(file: PerfDataFile, symfs: str, complain: Callable[[str], None]
     build_ids = {entry.path: entry.build_id for entry in file.features.build_ids}
     from_perf = not file.is_pipe and file.features.command_line[:1] != ("perfemu",)
     jit_files = None if from_perf else {jit.path: jit.contents for jit in file.features.jit_files}
-    profile = load_profile(file, SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files))
+    vdso = "" if from_perf else vdso_file(file.features.architecture or "")
+    profile = load_profile(file, SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso))
     if file.interrupted:
         complain(f"{file.name}: the recorder was killed; read what is there")
     if not any(event.sample_count for event in profile.events):

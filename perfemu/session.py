@@ -80,6 +80,7 @@ class GuestSettings:
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
+    vdso: bool = True
 
     @property
     def space(self) -> Namespace:
@@ -196,6 +197,7 @@ class Session:
             most_instructions=settings.most_instructions,
             most_ns=settings.most_ns,
             realtime_at_boot_ns=settings.realtime_at_boot_ns,
+            vdso=settings.vdso,
         )
         try:
             machine = Machine(config)

@@ -30,7 +30,7 @@ HWCAP_BITS = {
     "cpuid": 11,
 }
 
-COUNTER_HZ = 100_000_000  # CNTFRQ_EL0: what CNTVCT_EL0 counts in
+COUNTER_HZ = 1_000_000_000  # CNTFRQ_EL0, as from Armv8.6 on: CNTVCT_EL0 tells what the clocks do, not a part of it
 
 # ID registers as Linux' trap handler shows them to EL0 (Documentation/arch/arm64/cpu-feature-registers.rst): visible
 # fields as the engine executes, whatever core is modelled: the Cortex-A72 TRM r0p3 has them; hidden fields at their
@@ -167,7 +167,7 @@ class AArch64:
         for register, value in registers.items():
             _claim(cpu, register, partial(int, value))
         _claim(cpu, CNTFRQ_EL0, lambda: COUNTER_HZ)
-        _claim(cpu, CNTVCT_EL0, lambda: clock.shown_ns() * COUNTER_HZ // 1_000_000_000)
+        _claim(cpu, CNTVCT_EL0, clock.shown_ns)
 
     def complete_register_access(self, cpu: Cpu) -> None:
         core = cpu.core

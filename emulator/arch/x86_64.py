@@ -148,7 +148,7 @@ class X86_64:
 
     def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
         cpu.system_registers.claim_cpuid(Cpuid(processor, cpu.number))
-        cpu.system_registers.claim_tsc(lambda: clock.shown_ns() * clock.frequency_hz // 1_000_000_000)
+        cpu.system_registers.claim_tsc(clock.counter)
 
     def complete_register_access(self, cpu: Cpu) -> None:
         kind = TrapKind(cpu.core.trapped[0])

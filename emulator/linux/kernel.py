@@ -40,6 +40,7 @@ from emulator.linux.terminals import Terminals
 from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.turns import Caches
+from emulator.linux.vdso import Vdso
 from emulator.linux.waiting import Sleep, Sleeping, Wake
 from emulator.sysregs import UndefinedRegister
 
@@ -75,6 +76,8 @@ class Configuration(Protocol):
     def most_output_bytes(self) -> int: ...
     @property
     def user(self) -> tuple[int, int]: ...
+    @property
+    def vdso(self) -> bool: ...
 
 
 class Kernel:
@@ -110,7 +113,9 @@ class Kernel:
         self.page_cache = PageCache(memory)
         self.ipc = Ipc(self.page_cache, self)
         hwcap = self.architecture.hwcap(self.processor)
-        loader = Loader(self.architecture, memory, self.page_cache, self.random, memory.allocate(), hwcap)
+        zero_frame = memory.allocate()
+        vdso = Vdso(self.architecture, memory, clock) if config.vdso else None
+        loader = Loader(self.architecture, memory, self.page_cache, self.random, zero_frame, hwcap, vdso)
         self.file_tree = FileTree(
             now=clock.realtime_ns,
             random=self.random,

@@ -55,13 +55,14 @@ from emulator.linux.paths import PATH_MAX
 from emulator.linux.program import MAX_SCRIPT_DEPTH, script_interpreter
 from emulator.linux.random import Random
 from emulator.linux.structures import TICKS_PER_SECOND
+from emulator.linux.vdso import Vdso
 
 STACK_EXPANSION = 131_072  # bytes of stack mapped below the strings at the start (setup_arg_pages)
 
 # uapi/linux/auxvec.h
 AT_NULL, AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY = 0, 3, 4, 5, 6, 7, 8, 9
 AT_UID, AT_EUID, AT_GID, AT_EGID, AT_PLATFORM, AT_HWCAP, AT_CLKTCK = 11, 12, 13, 14, 15, 16, 17
-AT_SECURE, AT_RANDOM, AT_HWCAP2, AT_EXECFN, AT_MINSIGSTKSZ = 23, 25, 26, 31, 51
+AT_SECURE, AT_RANDOM, AT_HWCAP2, AT_EXECFN, AT_SYSINFO_EHDR, AT_MINSIGSTKSZ = 23, 25, 26, 31, 33, 51
 
 ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS
 
@@ -96,13 +97,16 @@ class Loader:
         random: Random,
         zero_frame: int,
         hwcap: int,
+        vdso: Vdso | None,
     ) -> None:
+        """`vdso`: None for a Linux without one."""
         self._architecture = architecture
         self._memory = memory
         self._page_cache = page_cache
         self._random = random
         self._zero_frame = zero_frame
         self._hwcap = hwcap  # AT_HWCAP
+        self._vdso = vdso
         self._trampoline_frame: int | None = None  # one for all: code that every process has
 
     def new_memory_map(self) -> MemoryMap:
@@ -221,7 +225,10 @@ class Loader:
             base = self._place_interpreter(mm, executable.interpreter.elf)
             self._map_segments(mm, executable.interpreter, base)
             entry = executable.interpreter.elf.entry + base
-        mm.signal_trampoline = self._map_trampoline(mm)
+        if self._vdso is None:
+            mm.signal_trampoline = self._map_trampoline(mm)
+        else:
+            self._vdso.map(mm)
         stack.write(mm)
         stack_pointer = self._write_vectors(mm, stack, executable.elf, bias, base, program_entry, ids)
         return Loaded(entry, stack_pointer)
@@ -299,6 +306,7 @@ class Loader:
         mm.write(position, self._random.bytes(16))
         uid, gid = ids
         vector = (
+            *(() if self._vdso is None else ((AT_SYSINFO_EHDR, self._vdso.address),)),
             (AT_MINSIGSTKSZ, architecture.minimum_signal_stack),
             (AT_HWCAP, self._hwcap),
             (AT_PAGESZ, PAGE_SIZE),

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from emulator.linux.errors import EINVAL, LinuxError
 
 NANOSECONDS = 1_000_000_000  # in a second
+COARSE_NS = 4_000_000  # of the coarse clocks: a tick at CONFIG_HZ=250
 TICKS_PER_SECOND = 100  # USER_HZ, AT_CLKTCK: times(2), /proc
 
 _TWO_LONGS = struct.Struct("<qq")

@@ -83,6 +83,9 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         default=REALTIME_AT_BOOT_NS,
         help="of the guest's clock at its start, UTC: 2026-11-20T09:30, @SECONDS, now [2023-11-14T22:13:20]",
     )
+    group.add_argument(
+        "--no-vdso", action="store_true", help="each question for the time is a system call, as where Linux has no vDSO"
+    )
     group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after S seconds of simulated time")
     group.add_argument("--max-instructions", metavar="N", type=positive_int, help="stop after N instructions")
     group.add_argument(
@@ -246,6 +249,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,
+        vdso=not options.no_vdso,
     )
     _name_the_hosts_program(settings)
     return settings

@@ -11,6 +11,7 @@ from perfemu.symbols.jit import JIT_MAP, JITDUMP, host_jit_map, jit_symbols
 from perfemu.symbols.lines import SourceLines
 from perfemu.symbols.table import Symbol, SymbolTable
 
+VDSO = "[vdso]"  # as the kernel calls it
 DEBUG_DIRECTORY = "/usr/lib/debug"
 
 
@@ -37,7 +38,8 @@ class SymbolFinder:
     """Looks names up below `symfs`. `complain` gets one line for each file that cannot be used.
 
     `known_build_ids` are the recording's: a file with another build id is not the one that ran, and has no symbols for
-    us. `jit_files` are the recording's, too, by their paths; None for a recorder that does not keep them.
+    us. `jit_files` are the recording's, too, by their paths; None for a recorder that does not keep them. `vdso` is the
+    file whose content [vdso] is; "" if nobody knows.
     """
 
     def __init__(
@@ -46,11 +48,13 @@ class SymbolFinder:
         complain: Callable[[str], None] = lambda _: None,
         known_build_ids: dict[str, bytes] | None = None,
         jit_files: dict[str, bytes] | None = None,
+        vdso: str = "",
     ) -> None:
         self._symfs = symfs
         self._complain = complain
         self._known_build_ids = known_build_ids or {}
         self._jit_files = jit_files
+        self._vdso = vdso
         self._files: dict[str, SymbolisedFile] = {}
 
     def file(self, path: str) -> SymbolisedFile:
@@ -65,8 +69,11 @@ class SymbolFinder:
 
     def _load(self, path: str) -> SymbolisedFile:
         nothing = SymbolisedFile(path, SymbolTable([]))
+        if path == VDSO and self._vdso:
+            with ElfFile(self._vdso) as elf:
+                return SymbolisedFile(path, elf.symbol_table())
         if not path.startswith("/") or path.startswith("//"):
-            return nothing  # [vdso], [heap], //anon
+            return nothing  # [heap], //anon
         if jit_map := JIT_MAP.fullmatch(path):
             return SymbolisedFile(path, self._jit_table(path, int(jit_map[1])))
         place = self._symfs + path

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import reference
 import require
-from guests import DIRECTORY, Guest, guests
+from emulator.linux.vdso import vdso_file
+from guests import DIRECTORY, ISAS, Guest, guests
 
 # Where the reference counts otherwise than the architecture, and why. Everything else has to be equal.
 EXCLUSIVE = "qemu makes STXR a compare-and-exchange, and reports its read"
@@ -33,6 +35,8 @@ def test_checked_in_programs_have_their_hashes() -> None:
         str(path.relative_to(DIRECTORY)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in DIRECTORY.glob("*/*.elf")
     }
+    for isa in ISAS:
+        actual[f"vdso/{isa}.elf"] = hashlib.sha256(Path(vdso_file(isa)).read_bytes()).hexdigest()
     assert actual == listed
 
 

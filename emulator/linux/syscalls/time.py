@@ -23,7 +23,17 @@ from emulator.linux.signal import (
     SignalInfo,
 )
 from emulator.linux.signal_sending import pending_of_timer
-from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND, U32, U64, Itimerspec, Itimerval, Timespec, Timeval
+from emulator.linux.structures import (
+    COARSE_NS,
+    NANOSECONDS,
+    TICKS_PER_SECOND,
+    U32,
+    U64,
+    Itimerspec,
+    Itimerval,
+    Timespec,
+    Timeval,
+)
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
 from emulator.linux.task import PosixTimer, Process, Task
 from emulator.linux.waiting import Sleeping, sleep_until
@@ -34,7 +44,6 @@ CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_REALTIME_AL
 CLOCK_TAI = 11
 CPUCLOCK_KIND, CPUCLOCK_USER, CPUCLOCK_FD, CPUCLOCK_PER_THREAD = 3, 1, 3, 4  # of negative clocks
 TIMER_ABSTIME = 1
-COARSE_NS = 4_000_000  # a tick at CONFIG_HZ=250
 
 
 def _coarse(ns: int) -> int:
@@ -56,7 +65,7 @@ CLOCKS: dict[int, Callable[[Task], int]] = {
 }
 WALL_CLOCKS = frozenset(CLOCKS) - {CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID}
 CPU_CLOCKS = (CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID)
-COARSE_CLOCKS = (CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE)
+FINE_CLOCKS = {CLOCK_REALTIME_COARSE: CLOCK_REALTIME, CLOCK_MONOTONIC_COARSE: CLOCK_MONOTONIC}
 SETTABLE_CLOCKS = (CLOCK_REALTIME,)
 SLEEPING_CLOCKS = (
     CLOCK_REALTIME,
@@ -97,8 +106,12 @@ def _cpu_clock(task: Task, clock: int) -> tuple[Callable[[], int], Task | None]:
 
 @syscall(aarch64=113, x86_64=228)
 def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int:
-    ahead = task.clock.ahead_ns() if clock in WALL_CLOCKS else 0
-    tp.write(Timespec.from_ns(_now(task, clock) + ahead))
+    if clock in WALL_CLOCKS:
+        now = FINE_CLOCKS.get(clock, clock)
+        ns = _now(task, now) + task.clock.ahead_ns()
+        tp.write(Timespec.from_ns(ns if now == clock else _coarse(ns)))
+    else:
+        tp.write(Timespec.from_ns(_now(task, clock)))
     return 0
 
 
@@ -106,7 +119,7 @@ def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int:
 def clock_getres(task: Task, clock: int, resolution: Out[Timespec]) -> int:
     _now(task, clock)
     if resolution:
-        resolution.write(Timespec(0, COARSE_NS if clock in COARSE_CLOCKS else 1))
+        resolution.write(Timespec(0, COARSE_NS if clock in FINE_CLOCKS else 1))
     return 0
 
 

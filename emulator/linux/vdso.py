@@ -1,0 +1,81 @@
+"""Vdso: the kernel's code that programs may call instead of the kernel, and what it reads: the clocks' parameters.
+
+It is an ELF image, built from guest_programs/vdso, one page; its data are in the page before it, and never change: what
+the time is, the counter says that user mode reads (TSC, CNTVCT_EL0). So its clocks show what the system calls do.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from emulator._native import PhysicalMemory
+from emulator.arch.architecture import Architecture
+from emulator.clock import Clock
+from emulator.linux.mapping import (
+    MAP_ANONYMOUS,
+    MAP_FIXED_NOREPLACE,
+    MAP_PRIVATE,
+    PAGE_SIZE,
+    PROT_EXEC,
+    PROT_READ,
+)
+from emulator.linux.mm import MemoryMap
+from emulator.linux.structures import COARSE_NS, NANOSECONDS
+
+DIRECTORY = Path(__file__).parent.parent / "arch" / "vdso"
+CLOCKS_OFFSET = 64  # in the data, of clock 0's entry
+CLOCK_ENTRY = struct.Struct("<2Q")  # what it shows more than CLOCK_MONOTONIC; its granularity
+
+
+def vdso_file(isa: str) -> str:
+    """The ELF file, which is in memory as it is; "" if there is none."""
+    path = DIRECTORY / f"{isa}.elf"
+    return str(path) if path.exists() else ""
+
+
+def _data(clock: Clock) -> bytes:
+    """As guest_programs/vdso/*.S read it."""
+    realtime = clock.realtime_offset_ns & (1 << 64) - 1  # less than 0 on the first days of 1970
+    entries = {  # by clock, uapi/linux/time.h
+        0: (realtime, 1),
+        1: (0, 1),  # CLOCK_MONOTONIC
+        4: (0, 1),  # CLOCK_MONOTONIC_RAW
+        5: (realtime, COARSE_NS),
+        6: (0, COARSE_NS),
+        7: (0, 1),  # CLOCK_BOOTTIME
+        11: (realtime, 1),  # CLOCK_TAI
+    }
+    data = bytearray(PAGE_SIZE)
+    struct.pack_into("<2Q", data, 0, NANOSECONDS, clock.frequency_hz)
+    for number, entry in entries.items():
+        CLOCK_ENTRY.pack_into(data, CLOCKS_OFFSET + CLOCK_ENTRY.size * number, *entry)
+    return bytes(data)
+
+
+class Vdso:
+    """One machine's: each process has the same two frames, at the same address, above all that mmap gives out."""
+
+    def __init__(self, architecture: Architecture, memory: PhysicalMemory, clock: Clock) -> None:
+        code = Path(vdso_file(architecture.isa)).read_bytes()
+        assert len(code) <= PAGE_SIZE, f"a vDSO of {len(code)} bytes"
+        self.address = architecture.layout.mmap_top + PAGE_SIZE  # AT_SYSINFO_EHDR
+        self._return = code.index(architecture.signal_trampoline) if architecture.signal_trampoline else None
+        self._pages = (
+            ("[vvar]", self.address - PAGE_SIZE, _frame(memory, _data(clock)), PROT_READ),
+            ("[vdso]", self.address, _frame(memory, code), PROT_READ | PROT_EXEC),
+        )
+
+    def map(self, mm: MemoryMap) -> None:
+        """Into a new process."""
+        for name, address, frame, protection in self._pages:
+            mm.map(address, PAGE_SIZE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, name=name)
+            mm.space.map(address, frame, 1, protection)
+        if self._return is not None:
+            mm.signal_trampoline = self.address + self._return
+
+
+def _frame(memory: PhysicalMemory, content: bytes) -> int:
+    frame = memory.allocate()
+    memory.view(frame)[: len(content)] = content
+    return frame

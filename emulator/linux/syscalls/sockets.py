@@ -23,6 +23,7 @@ from emulator.linux.errors import (
 )
 from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, File
 from emulator.linux.netlink_sockets import NetlinkSocket
+from emulator.linux.permissions import WRITE
 from emulator.linux.socket_addresses import (
     AF_INET,
     AF_INET6,
@@ -149,6 +150,7 @@ def target_of(task: Task, socket: Socket, address: SocketAddress) -> Socket | No
             return named if isinstance(named, Socket) else None
         dentry = find(task, AT_FDCWD, path)
         if isinstance(dentry.node, SocketFile):
+            tree(task).check(dentry, WRITE)  # unix(7)
             return dentry.node.answers()
         if file_mode.S_ISSOCK(dentry.node.file_type):
             task.kernel.name_once(f"{dentry.path}: a socket of the host is no part of this machine (ECONNREFUSED)")

@@ -11,6 +11,11 @@ from emulator.linux.credentials import ALL_CAPABILITIES, CAP_CHOWN, CAP_FOWNER, 
 from emulator.linux.errors import EACCES, EPERM, LinuxError
 from emulator.linux.file import O_CREAT, O_RDWR, O_TRUNC, O_WRONLY
 from emulator.linux.permissions import EXECUTE, READ, WRITE
+from emulator.linux.socket_addresses import AF_UNIX, UnixAddress
+from emulator.linux.socket_messages import Credentials as SenderIds
+from emulator.linux.sockets import SOCK_STREAM
+from emulator.linux.stream_sockets import StreamSocket
+from emulator.linux.syscalls.sockets import target_of
 
 USER, GROUP, OTHER = 1000, 100, 1001
 
@@ -173,6 +178,19 @@ def test_directories_are_searched_listed_and_changed_by_their_modes(make_guest, 
                 attempt()
             else:
                 refused(EACCES, attempt)
+
+
+def test_a_socket_is_reached_by_who_may_write_it(make_guest):
+    guest = make_guest()
+    names, superblock = guest.tree.sockets, guest.tree.superblock
+    server, client = (StreamSocket(names, superblock, AF_UNIX, SOCK_STREAM, 0, SenderIds()) for _ in range(2))
+    address = UnixAddress(os.fsencode(guest.tmp / "s"))
+    guest.tree.bind_socket(guest.start(), str(guest.tmp / "s"), 0o700, server)
+    server.retain()
+    become(guest, Credentials(OTHER, OTHER))
+    refused(EACCES, lambda: target_of(guest.task, client, address))
+    become(guest, Credentials())
+    assert target_of(guest.task, client, address) is server
 
 
 def test_in_a_sticky_directory_only_owners_remove(make_guest):

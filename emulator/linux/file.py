@@ -51,6 +51,8 @@ class Caller(Protocol):
     def mm(self) -> MemoryMap: ...
     @property
     def credentials(self) -> Credentials: ...
+    @property
+    def files(self) -> FileTable: ...
 
 
 class Watcher(Protocol):
@@ -171,7 +173,7 @@ class File:
     def content(self) -> FileContent | None:
         return None
 
-    def map_frames(self, task: Caller, length: int, offset: int, protection: int) -> int:
+    def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> int:
         """The first of the contiguous frames that show `length` bytes at `offset` of a device."""
         raise LinuxError(ENODEV, f"{self.path or type(self).__name__} cannot be mapped")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
-from emulator.linux.errors import EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.errors import EBADF, EBUSY, EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
 from emulator.linux.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mapping import PROT_WRITE
 from emulator.linux.signal import SI_KERNEL, SIGIO, SignalInfo
@@ -20,6 +20,7 @@ from perfcore.events.kernel import Linux
 from perfcore.events.ring_buffer import PAGE_SIZE, RingBuffer
 from perfcore.events.subsystem import PerfEvents
 
+_NO_OUTPUT = (1 << 64) - 1  # the argument of PERF_EVENT_IOC_SET_OUTPUT for none: a long, where an int is no descriptor
 _BANDS = {POLL_IN: POLLIN | POLLRDNORM, POLL_HUP: POLLHUP | POLLERR}  # si_band, fs/fcntl.c band_table
 
 
@@ -131,14 +132,13 @@ class PerfEventFile(File):
 
     def _set_output(self, task: Caller, argument: int) -> int:
         """To another event's buffer, which stays as long as anyone writes it; -1: to none."""
+        other = None if argument == _NO_OUTPUT else group_file(task, argument & 0xFFFF_FFFF)
         if self._mappings:
             raise LinuxError(EINVAL, "IOC_SET_OUTPUT: the event's buffer is mapped")
-        descriptor = argument & 0xFFFF_FFFF
-        if descriptor == 0xFFFF_FFFF:
+        if other is None:
             self._perf_events.set_output(self.event, None)
             self._use(None)
             return 0
-        other = event_file(self._owner, descriptor)
         self._perf_events.set_output(self.event, other.event)
         self._use(other._buffer)
         return 0
@@ -166,11 +166,13 @@ class PerfEventFile(File):
 
     # mmap
 
-    def map_frames(self, task: Caller, length: int, offset: int, protection: int) -> int:
+    def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> int:
         """perf_mmap: page 0 and 2**n pages. A second mapping shows the same frames if it has the same size."""
         event = self.event
         if event.cpu == -1 and event.attr.inherit:
             raise LinuxError(EINVAL, "an inherited event of all CPUs cannot have a buffer")
+        if not shared:
+            raise LinuxError(EINVAL, "a perf buffer is mapped with MAP_SHARED")
         pages, rest = divmod(length, PAGE_SIZE)
         data_pages = pages - 1
         if rest or offset or data_pages < 0 or data_pages & (data_pages - 1):
@@ -182,9 +184,11 @@ class PerfEventFile(File):
             raise LinuxError(EPERM, f"{data_pages} pages are more than perf_event_mlock_kb ({settings.mlock_kib})")
         memory = self._kernel.memory
         if self._buffer is not None and self._buffer.mappings:
-            if self._buffer.pages == pages:
-                return self._buffer.first
-            raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._buffer.pages} pages")
+            if self._buffer.pages != pages:
+                raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._buffer.pages} pages")
+            if not self._mappings:
+                raise LinuxError(EBUSY, "the event writes another's buffer, whose page tells of that one")
+            return self._buffer.first
         try:
             first = memory.allocate(pages)
         except (MemoryError, TypeError):  # more frames than there are, or than a frame's number has bits
@@ -244,12 +248,20 @@ class PerfEventFile(File):
         self._kernel.send_signal(task, info)
 
 
-def event_file(task: Task, descriptor: int) -> PerfEventFile:
+def event_file(task: Caller, descriptor: int) -> PerfEventFile:
     """The event of a descriptor of `task`. EBADF if it is none, EINVAL if it is no event."""
     file = task.files.get(descriptor)
     if not isinstance(file, PerfEventFile):
         raise LinuxError(EINVAL, f"descriptor {descriptor} is not a perf event")
     return file
+
+
+def group_file(task: Caller, descriptor: int) -> PerfEventFile:
+    """perf_fget_light: anything that is not an event is EBADF."""
+    try:
+        return event_file(task, descriptor)
+    except LinuxError as error:
+        raise LinuxError(EBADF, error.why) from None
 
 
 def read_attr_bytes(task: Task, address: int, size: int) -> bytes:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from emulator.linux.errors import E2BIG, EBADF, EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.errors import E2BIG, EINVAL, EMFILE, ESRCH, LinuxError
 from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
 from emulator.linux.task import Task
 from emulator.linux.waiting import Sleeping
 from perfcore.abi.attr import AttrTooBig, PerfEventAttr, attr_size
 from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.event import PerfEvent
-from perfcore.events.event_file import GuestKernel, PerfEventFile, event_file, read_attr_bytes
+from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file, read_attr_bytes
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, Text, sysctl_files, sysfs_files, trace_event_files
 
@@ -69,7 +69,7 @@ class PerfEventOpen:
         files = task.files
         if len(files.descriptors()) >= files.limit:
             raise LinuxError(EMFILE, f"there are {files.limit} descriptors, and all are in use")
-        group = None if group_fd == -1 else _group(task, group_fd)
+        group = None if group_fd == -1 else group_file(task, group_fd)
         target = None if pid == -1 else self._target(task, pid)
         leader = None if group is None else group.event
         event = self._perf_events.create(wanted, target, cpu, leader, flags, task)
@@ -86,14 +86,6 @@ class PerfEventOpen:
         if target is None or target.exit_code is not None:
             raise LinuxError(ESRCH, f"there is no task {pid}")
         return target
-
-
-def _group(task: Task, descriptor: int) -> PerfEventFile:
-    """perf_fget_light: anything that is not an event is EBADF."""
-    try:
-        return event_file(task, descriptor)
-    except LinuxError as error:
-        raise LinuxError(EBADF, error.why) from None
 
 
 def copy_attr(task: Task, address: int) -> PerfEventAttr:

@@ -237,7 +237,7 @@ static void check_unmapping(void) {
     million();
     first = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
     check("a new buffer", next_record(first), 0);
-    check("its owner's output", ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, -1) < 0 ? -errno : 0, -EINVAL);
+    check("its owner's output", ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, -1L) < 0 ? -errno : 0, -EINVAL);
     million();
     check("samples again", next_record(first), 100 * 16);
     second = mmap(first, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, event, 0);

@@ -128,6 +128,15 @@ bool lockable(const cs_insn& insn) {
     return memory && among(LOCKABLE, insn.id);
 }
 
+// Of MOV: Intel SDM vol. 2, "MOV - Move to/from Control Registers".
+bool no_control_register(const cs_insn& insn) {
+    static constexpr unsigned EXISTING[] = {X86_REG_CR0, X86_REG_CR2, X86_REG_CR3, X86_REG_CR4, X86_REG_CR8};
+    for (const cs_x86_op& operand : std::span(insn.detail->x86.operands, insn.detail->x86.op_count))
+        if (operand.type == X86_OP_REG && operand.reg >= X86_REG_CR0 && operand.reg <= X86_REG_CR15)
+            return !among(EXISTING, operand.reg);
+    return false;
+}
+
 bool vector_extension_encoded(std::span<const uint8_t> bytes) {
     size_t at = legacy_prefixes(bytes);
     return at < bytes.size() && (bytes[at] == 0xc4 || bytes[at] == 0xc5 || bytes[at] == 0x62);
@@ -298,7 +307,8 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     if (among(PRIVILEGED, insn->id)) op.trap = Trap::PRIVILEGED;
     // The gates of other vectors are the kernel's own, or there are none: a general protection fault.
     if (insn->id == X86_INS_INT && insn->detail->x86.operands[0].imm != BREAKPOINT_VECTOR) op.trap = Trap::PRIVILEGED;
-    if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE)) op.trap = Trap::PRIVILEGED;  // CRn, DRn
+    if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE))  // CRn, DRn
+        op.trap = no_control_register(*insn) ? Trap::UNDEFINED : Trap::PRIVILEGED;
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
     if (prefixed(*insn, bytes, {X86_PREFIX_LOCK}) && !lockable(*insn)) op.trap = Trap::UNDEFINED;
 

@@ -295,9 +295,10 @@ class HardwareDriver(ABC):
         ended = event.hw.last_period
         if not self.set_period(event) or not event.is_sampling:
             return
+        missed = event.hw.missed  # what the overflow does may begin another period
         stops = event.overflow(counters.cpu, ended)
-        if event.hw.missed:
-            event.write_record(event.output.lost_samples_record(event.hw.missed, counters.cpu))
+        if missed:
+            event.write_record(event.output.lost_samples_record(missed, counters.cpu))
         if stops:
             self.stop(event, update=False)
             if event.pending_disable:

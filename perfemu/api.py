@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO
+from typing import IO, Any, TypedDict, Unpack
 
 from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
 from perfcore.abi.constants import RecordType, SampleType
@@ -23,6 +23,7 @@ from perfemu.interruption import Interrupted
 from perfemu.namespace import make_namespace
 from perfemu.profile.keys import DEFAULT_KEYS, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
+from perfemu.quantities import memory_bytes, size_bytes, time_ns
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
 from perfemu.recording import record as record_to_file
 from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow, open_profile, read_profile
@@ -141,6 +142,16 @@ class Recording:
                     yield file.events[number].name, sample
 
 
+class Limits(TypedDict, total=False):
+    """What a run may use at most, as the options of the command line; numbers are seconds or bytes."""
+
+    timeout: float | str  # of simulated time: 2.5, "100ms"
+    max_instructions: int
+    memory: int | str  # of the machine: 512 << 20, "512M"
+    max_output: int | str  # to files and streams of the host
+    max_tasks: int  # processes and threads at once
+
+
 def run(
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -157,6 +168,7 @@ def run(
     seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
+    **limits: Unpack[Limits],
 ) -> RunResult:
     """Run a program to its end.
 
@@ -164,11 +176,11 @@ def run(
     `cpus`, `quantum` (cycles) and `seed` are --cpus, --quantum and --seed. `binds` are as --bind takes them:
     "data:/data:rw"; `isolate` is --isolate. `cwd` is a directory of the host; where the guest does not find it, it
     begins in /. `environment` replaces the guest's small default. `input` is its standard input (yours, if not given).
-    With `capture` its output is in the result, not on your terminal. Raises PerfemuError if the program cannot be
-    started, UsageError for what cannot be.
+    With `capture` its output is in the result, not on your terminal. `limits` are those of Limits. Raises PerfemuError
+    if the program cannot be started, UsageError for what cannot be.
     """
     settings = _settings(
-        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed
+        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed, limits
     )
     with _Streams(input, capture) as streams:
         session = Session(streams.connect(settings))
@@ -208,6 +220,7 @@ def stat(
     seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
+    **limits: Unpack[Limits],
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
@@ -217,7 +230,7 @@ def stat(
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
     settings = _settings(
-        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed
+        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed, limits
     )
     settings = replace(settings, counters=counters)
     scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, cpus)
@@ -258,6 +271,7 @@ def record(
     seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
+    **limits: Unpack[Limits],
 ) -> Recording:
     """Run a program and write its profile to `output`, a perf.data file.
 
@@ -265,7 +279,7 @@ def record(
     -C. For the rest see `run` and `stat`.
     """
     settings = _settings(
-        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed
+        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed, limits
     )
     settings = replace(settings, counters=counters)
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
@@ -327,6 +341,7 @@ def _settings(
     cpus: int,
     quantum: int,
     seed: int | None,
+    limits: Limits,
 ) -> GuestSettings:
     if isinstance(argv, str) or not argv:
         raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
@@ -338,7 +353,7 @@ def _settings(
         raise ValueError(f"quantum={quantum}: at least one cycle")
     writable = tuple(os.path.abspath(path) for path in writable_paths)
     space = make_namespace(None if sysroot is None else os.path.abspath(sysroot), binds, isolate, writable)
-    return GuestSettings(
+    settings = GuestSettings(
         argv=tuple(os.fspath(argument) for argument in argv),
         core=None if core is None else os.fspath(core),
         core_changes=tuple(core_changes),
@@ -352,6 +367,31 @@ def _settings(
         quantum=quantum,
         schedule_seed=seed,
     )
+    for name, value in limits.items():
+        if name not in _LIMITS:
+            raise TypeError(f"{name}: there is no such argument, but {', '.join(_LIMITS)} limit a run")
+        field, parse = _LIMITS[name]
+        try:
+            changes: dict[str, Any] = {field: parse(str(value))}
+            settings = replace(settings, **changes)
+        except ValueError as problem:
+            raise ValueError(f"{name}={value!r}: {problem}") from None
+    return settings
+
+
+def _positive(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError("at least one")
+    return int(text)
+
+
+_LIMITS: dict[str, tuple[str, Callable[[str], int]]] = {  # of GuestSettings, from what
+    "timeout": ("most_ns", time_ns),
+    "max_instructions": ("most_instructions", _positive),
+    "memory": ("memory_bytes", memory_bytes),
+    "max_output": ("most_output_bytes", size_bytes),
+    "max_tasks": ("most_tasks", _positive),
+}
 
 
 class _Streams:

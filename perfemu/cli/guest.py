@@ -7,8 +7,8 @@ import os
 import platform
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 
 from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.linux.credentials import NO_ID
@@ -23,14 +23,11 @@ from perfemu.environment import guest_environment, search_path
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.locate import locate
 from perfemu.namespace import make_namespace
+from perfemu.quantities import MILLISECOND_NS, SECOND_NS, memory_bytes, size_bytes, time_ns
 from perfemu.session import GuestSettings
 
-LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
-_SIZE = re.compile(r"(\d{1,12})([kKmMgG]?)i?[bB]?")
-_SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
 
-
-def add_guest_options(parser: argparse.ArgumentParser) -> None:
+def add_guest_options(parser: argparse.ArgumentParser, bare_time_ns: int = SECOND_NS) -> None:
     """What run, stat and record have in common: the machine, and what the guest sees of the host."""
     group = parser.add_argument_group("machine and guest")
     add_core_options(group)
@@ -50,11 +47,11 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
         "--env", metavar="NAME[=VALUE]", action="append", default=[], help="add a variable; without VALUE, yours"
     )
     group.add_argument("--inherit-env", action="store_true", help="give the guest all of your environment")
-    add_machine_options(parser)
+    add_machine_options(parser, bare_time_ns)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="[--] PROGRAM [ARGS]", help="what to run")
 
 
-def add_machine_options(parser: argparse.ArgumentParser) -> None:
+def add_machine_options(parser: argparse.ArgumentParser, bare_time_ns: int) -> None:
     group = parser.add_argument_group("CPUs and limits")
     group.add_argument(
         "--cpus",
@@ -86,7 +83,13 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-vdso", action="store_true", help="each question for the time is a system call, as where Linux has no vDSO"
     )
-    group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after S seconds of simulated time")
+    unit = "ms" if bare_time_ns == MILLISECOND_NS else "s"
+    group.add_argument(
+        "--timeout",
+        metavar="TIME",
+        type=_quantity(lambda text: time_ns(text, bare_time_ns)),
+        help=f"stop after so much simulated time: 2s, 100ms, or a number of {unit}",
+    )
     group.add_argument("--max-instructions", metavar="N", type=positive_int, help="stop after N instructions")
     group.add_argument(
         "--max-tasks",
@@ -98,7 +101,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-output",
         metavar="SIZE",
-        type=_size,
+        type=_quantity(size_bytes),
         default=MOST_OUTPUT_BYTES,
         help=f"that the guest may write to files and streams of the host [{MOST_OUTPUT_BYTES >> 30}G]",
     )
@@ -112,7 +115,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--memory",
         metavar="SIZE",
-        type=_memory,
+        type=_quantity(memory_bytes),
         default=MEMORY_BYTES,
         help="of the machine: 512M, 8G [4G]",
     )
@@ -159,29 +162,16 @@ def _date(text: str) -> int:
     return since_1970 * 1_000_000_000
 
 
-def _seconds(text: str) -> int:
-    """Seconds, as ns."""
-    try:
-        nanoseconds = round(Decimal(text) * 1_000_000_000)
-    except (InvalidOperation, ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds") from None
-    if not 0 < nanoseconds < 1 << 62:
-        raise argparse.ArgumentTypeError(f"{text} is no time that could pass")
-    return nanoseconds
+def _quantity(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """An option's type: what `parse` says of a wrong text reaches the user."""
 
+    def parsed(text: str) -> int:
+        try:
+            return parse(text)
+        except ValueError as problem:
+            raise argparse.ArgumentTypeError(str(problem)) from None
 
-def _size(text: str) -> int:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a size: 512M, 8G")
-    return int(match[1]) << _SIZE_SHIFTS[match[2].upper()]
-
-
-def _memory(text: str) -> int:
-    size = _size(text)
-    if not LEAST_MEMORY <= size <= MOST_MEMORY:
-        raise argparse.ArgumentTypeError(f"{text} is not within {LEAST_MEMORY >> 20}M..{MOST_MEMORY >> 30}G")
-    return size & -4096
+    return parsed
 
 
 def add_core_options(parser: argparse._ActionsContainer, meaning: str = "core to run on") -> None:

@@ -17,6 +17,7 @@ from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_event
 from perfemu.errors import UsageError
 from perfemu.interruption import die_of
 from perfemu.output_file import OutputText
+from perfemu.quantities import MILLISECOND_NS
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.session import Session
 from perfemu.statistics.counts import Counts
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="group thousands by commas, whatever the locale",
     )
     add_counters_option(parser)
-    add_guest_options(parser)
+    add_guest_options(parser, MILLISECOND_NS)  # as perf's
     add_refused_options(parser, _NOT_YET)
 
 

@@ -35,9 +35,9 @@ def test_instructions_end_at_the_limit_exactly(isa: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("cpus", ["1", "4"])
 def test_simulated_time_ends_at_the_limit_exactly(isa: str, cpus: str, tmp_path: Path) -> None:
-    """A cycle of the ideal core is a nanosecond."""
+    """A cycle of the ideal core is a nanosecond; a number alone is one of milliseconds for stat, as perf's."""
     spin = program(tmp_path / "spin", isa, SPIN[isa])
-    done = perfemu("stat", "-x,", "-e", "instructions", "--timeout", "0.002", "--cpus", cpus, spin)
+    done = perfemu("stat", "-x,", "-e", "instructions", "--timeout", "2", "--cpus", cpus, spin)
     assert done.returncode == 124
     message, count = done.stderr.decode().splitlines()
     assert message == f"{spin}: stopped: 0.002 s of simulated time are over (--timeout)"
@@ -72,8 +72,8 @@ def test_a_fork_bomb_finds_no_more_tasks(isa: str, tmp_path: Path) -> None:
         ("--cpus", "65", "65 is more than 64"),
         ("--quantum", "0", "0 is not within 1..9223372036854775807"),
         ("--seed", "x", "'x' is not a number"),
-        ("--timeout", "1s", "'1s' is not a number of seconds"),
-        ("--timeout", "nan", "'nan' is not a number of seconds"),
+        ("--timeout", "1m", "'1m' is not a time: 2s, 1.5ms"),
+        ("--timeout", "nan", "'nan' is not a time: 2s, 1.5ms"),
         ("--timeout", "-1", "-1 is no time that could pass"),
         ("--max-tasks", "0", "0 is not within 1..9223372036854775807"),
         ("--memory", "1T", "'1T' is not a size: 512M, 8G"),
@@ -128,3 +128,11 @@ def test_files_in_memory_leave_that_much_less_to_programs(tmp_path: Path) -> Non
     assert alone == ["10485761"]  # 10 * 2**20, and the y
     assert both == []
     assert any(line.endswith("killed: the machine's 40 MiB of memory are used up") for line in said)
+
+
+@pytest.mark.parametrize(("command", "time"), [("run", "0.001"), ("run", "1ms"), ("stat", "1"), ("stat", "0.001s")])
+def test_a_millisecond_can_be_written_so(command: str, time: str, tmp_path: Path) -> None:
+    spin = program(tmp_path / "spin", "x86_64", SPIN["x86_64"])
+    done = perfemu(command, "--timeout", time, spin)
+    assert done.returncode == 124
+    assert done.stderr.decode().splitlines()[0] == f"{spin}: stopped: 0.001 s of simulated time are over (--timeout)"

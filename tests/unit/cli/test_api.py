@@ -169,3 +169,29 @@ def test_a_result_is_short_where_pytest_prints_it() -> None:
         f"<{program} (core ideal): instructions:u 2,004, branch-misses:u <not supported>; status 0>"
     )
     assert len(repr(result.counts)) < 200
+
+
+def test_limits_end_a_run(tmp_path: Path) -> None:
+    """loop_1k takes 2,004 instructions; on the ideal core each is a nanosecond."""
+    argv = [LOOP["aarch64"]]
+    assert perfemu.run(argv, core="ideal", max_instructions=1000).instructions == 1000
+    assert perfemu.run(argv, core="ideal", timeout=0.000_001).instructions == 1000
+    assert perfemu.stat(argv, ["instructions"], core="ideal", timeout="0.001ms")["instructions"] == 1000
+    recorded = perfemu.record(argv, core="ideal", period=100, output=tmp_path / "data", max_instructions=1000)
+    assert (recorded.sample_count, recorded.exit_status) == (10, 124)
+    whole = perfemu.run(argv, core="ideal", memory="64M", max_output=1 << 20, max_tasks=1, timeout=5)
+    assert (whole.instructions, whole.exit_status) == (2004, 0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"timeout": "1m"}, "timeout='1m': '1m' is not a time: 2s, 1.5ms"),
+        ({"memory": 1}, "memory=1: 1 is not within 16M..64G"),
+        ({"max_tasks": 0}, "max_tasks=0: at least one"),
+        ({"max_time": 1}, "max_time: there is no such argument"),
+    ],
+)
+def test_what_is_no_limit_is_named(limits: dict[str, object], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        perfemu.run(["/bin/true"], **limits)  # type: ignore[arg-type]

@@ -1,0 +1,42 @@
+"""Quantities as users write them: times and sizes. What is none raises ValueError, which says what would be right."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
+TIME_UNITS = {"s": SECOND_NS, "ms": MILLISECOND_NS}
+LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
+_TIME = re.compile(r"(.*?)\s*(ms|s|)", re.DOTALL)
+_SIZE = re.compile(r"(\d{1,12})([kKmMgG]?)i?[bB]?")
+_SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
+
+
+def time_ns(text: str, bare_ns: int = SECOND_NS) -> int:
+    """Nanoseconds of "2s", "1.5ms", or of a number alone, which counts in `bare_ns`."""
+    match = _TIME.fullmatch(text)
+    assert match is not None, "anything matches"
+    try:
+        nanoseconds = round(Decimal(match[1]) * TIME_UNITS.get(match[2], bare_ns))
+    except (InvalidOperation, ValueError, OverflowError):
+        raise ValueError(f"'{text}' is not a time: 2s, 1.5ms") from None
+    if not 0 < nanoseconds < 1 << 62:
+        raise ValueError(f"{text} is no time that could pass")
+    return nanoseconds
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of "512M", "8G"."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a size: 512M, 8G")
+    return int(match[1]) << _SIZE_SHIFTS[match[2].upper()]
+
+
+def memory_bytes(text: str) -> int:
+    """... that a machine can have, in whole pages."""
+    size = size_bytes(text)
+    if not LEAST_MEMORY <= size <= MOST_MEMORY:
+        raise ValueError(f"{text} is not within {LEAST_MEMORY >> 20}M..{MOST_MEMORY >> 30}G")
+    return size & -4096

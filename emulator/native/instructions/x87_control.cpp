@@ -25,7 +25,7 @@ void clear_exceptions(Environment* environment) { X87(environment).status() &= O
 
 void wait(Environment* environment) { WAITING_X87(environment); }
 
-// --- environments; `size`: 1 where they are of 32-bit words, 0 of 16-bit ones ---
+// --- environments; `size`: 0 where they are of 16-bit words, else of 32-bit ones ---
 
 using AreaHelper = void(Environment*, uint64_t address, int size);
 AreaHelper* engine_load_environment = nullptr;
@@ -89,7 +89,7 @@ void store_environment(Environment* environment, uint64_t address, int size) {
 void load_environment(Environment* environment, uint64_t address, int size) {
     WAITING_X87(environment);
     touch(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0], HELPER_RETURN_ADDRESS());
-    engine_load_environment(environment, address, size);
+    engine_load_environment(environment, address, size != 0);
     const X87 x87(environment);
     set_control(x87, x87.control());
 }
@@ -110,7 +110,7 @@ void restore(Environment* environment, uint64_t address, int size) {
     WAITING_X87(environment);
     touch(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0] + 8 * REGISTER_BYTES,
           HELPER_RETURN_ADDRESS());
-    engine_restore(environment, address, size);
+    engine_restore(environment, address, size != 0);
     const X87 x87(environment);
     set_control(x87, x87.control());
 }

@@ -57,8 +57,12 @@ Extended times_special(const Unpacked& y, Kind logarithm, bool sign, FloatContex
 // y * a logarithm that is a number but 0.
 Extended times(const Unpacked& y, const Exact& logarithm, FloatContext& context) {
     if (y.kind != IS_FINITE) return packed({.kind = y.kind, .sign = y.sign != logarithm.sign});
-    context.raised |= INEXACT_RESULT;  // as processors have it, also of powers of two
-    return rounded(product(exact(y), logarithm), context);
+    const Extended result = rounded(product(exact(y), logarithm), context);
+    if (!(context.raised & INEXACT_RESULT)) {  // processors say so of powers of two as well
+        context.raised |= INEXACT_RESULT;
+        if (unpack(result, context).denormal) context.raised |= NUMERIC_UNDERFLOW;
+    }
+    return result;
 }
 
 // ST(1) * log2(ST(0)). Intel SDM vol. 2, FYL2X.
@@ -87,9 +91,12 @@ Extended logarithm_of_one_plus_product(Extended second, Extended first, FloatCon
     if (x.kind == IS_ZERO) return times_special(y, IS_ZERO, x.sign, context);
     if (x.kind == IS_INFINITE)
         return x.sign ? indefinite<Extended>(context) : times_special(y, IS_INFINITE, false, context);
-    if (x.sign && x.exponent >= 0) return indefinite<Extended>(context);  // not what the instruction is for
     note_denormals(x, context);
     note_denormals(y, context);
+    if (x.sign && x.exponent >= 0) {  // not what the instruction is for: as AMD has it
+        context.raised |= INEXACT_RESULT;
+        return first;
+    }
     return times(y, logarithm_of_one_plus(x), context);
 }
 

@@ -94,6 +94,7 @@ Extended logarithm_of_one_plus_product(Extended second, Extended first, FloatCon
     note_denormals(x, context);
     note_denormals(y, context);
     if (x.sign && x.exponent >= 0) {  // not what the instruction is for: as AMD has it
+        if (y.kind != IS_FINITE) return packed({.kind = y.kind, .sign = !y.sign});
         context.raised |= INEXACT_RESULT;
         return first;
     }

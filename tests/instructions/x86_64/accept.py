@@ -7,13 +7,14 @@ import struct
 from tests.instructions.comparison import Accept
 from tests.instructions.form import Case
 from tests.instructions.protocol import FAULT_WORDS, States
-from tests.instructions.x86_64.state import LAYOUT
+from tests.instructions.x86_64.state import LAYOUT, extended
 
 _RCX = LAYOUT.index("rcx")
 _RFLAGS, _ZF = LAYOUT.index("rflags"), 1 << 6
 _FIRST_XMM = LAYOUT.index("xmm0")
 _LOW_HALF = 0xFFFF_FFFF
 _X87_WORDS, _ERROR_SUMMARY = LAYOUT.index("x87_words"), 0x80 << 16
+_FIRST_X87, _ROUNDED_UP = LAYOUT.index("st0"), 0x200 << 16  # C1
 _SIGFPE, _SIGSEGV = 8, 11
 _WORD_BITS = 16
 _COUNT_MASK = 31
@@ -74,7 +75,22 @@ def pending_exception(case: Case, reference: States, machine: States) -> bool:
     )
 
 
+def last_place(case: Case, reference: States, machine: States) -> bool:
+    """Results of the x87 that are neighbours, and which way they were rounded."""
+    words = {word for word, one, other in differing(reference, machine) if one ^ other != _ROUNDED_UP}
+    numbers = {(word - _FIRST_X87) // 2 for word in words}
+    return numbers <= set(range(8)) and all(
+        abs(_ordered(reference.after, number) - _ordered(machine.after, number)) <= 1 for number in numbers
+    )
+
+
+def _ordered(state: tuple[int, ...], number: int) -> int:
+    """ST(number), so that neighbours of the same sign are integers next to each other."""
+    significand, exponent = extended(state, number)
+    return exponent << 63 | significand & (1 << 63) - 1
+
+
 FUNCTIONS: dict[str, Accept] = {
     "count_beyond_operand": count_beyond_operand, "zero_source": zero_source, "approximation": approximation,
-    "faulted": faulted, "pending_exception": pending_exception, "unselected": unselected,
+    "faulted": faulted, "last_place": last_place, "pending_exception": pending_exception, "unselected": unselected,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -112,7 +113,8 @@ struct kernel_action {
     uint64_t mask;
 };
 void restore_signal(void);
-static uint8_t signal_stack[1 << 16];
+#define SIGNAL_STACK 0x5a5a5a5a0000UL  // where hardly any RSP points: the kernel would believe to be on it
+#define SIGNAL_STACK_BYTES (1UL << 16)
 static uint64_t* faulted;
 static uint64_t now_in;  // the slot
 
@@ -122,6 +124,7 @@ static const uint8_t FRAME_REGISTERS[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, 
 static void on_signal(int signal, siginfo_t* info, void* context) {
     ucontext_t* frame = context;
     greg_t* registers = frame->uc_mcontext.gregs;
+    if (faulted[0]) system_call(SYS_exit_group, 7, 0, 0, 0, 0, 0);  // on the way out, too: that does not end
     faulted[0] = (uint64_t)signal;
     faulted[1] = (uint64_t)info->si_code;
     faulted[2] = (uint64_t)info->si_addr;
@@ -135,7 +138,9 @@ static void on_signal(int signal, siginfo_t* info, void* context) {
 }
 
 void install_handler(void) {
-    stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    system_call(SYS_mmap, SIGNAL_STACK, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    stack_t stack = {.ss_sp = (void*)SIGNAL_STACK, .ss_size = SIGNAL_STACK_BYTES};
     system_call(SYS_sigaltstack, (long)&stack, 0, 0, 0, 0, 0);
     struct kernel_action action = {on_signal, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | 0x04000000, restore_signal, 0};
     static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};

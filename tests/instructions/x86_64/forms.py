@@ -217,7 +217,7 @@ def _walk(disassemble: Disassembler) -> Iterator[tuple[str, capstone.CsInsn, _Fo
     for opcode in opcodes():
         for modrm in _modrms(opcode):
             insn = disassemble(opcode.assembled(bytes([modrm]), bytes(9)))
-            if insn is None or insn.bytes[-1:] == b"" or plain(insn.mnemonic) in _SKIPPED:
+            if insn is None or plain(insn.mnemonic) in _SKIPPED or _far(opcode, modrm):
                 continue
             name = name_of(insn)
             if _ignores_prefix(insn, opcode):
@@ -226,6 +226,11 @@ def _walk(disassemble: Disassembler) -> Iterator[tuple[str, capstone.CsInsn, _Fo
             yield name, insn, _Found(opcode, modrm if has_modrm else -1, modrm < 0xC0, _kind(insn))
             if not has_modrm:
                 break
+
+
+def _far(opcode: Opcode, modrm: int) -> bool:
+    """CALL and JMP through a far pointer, which capstone does not always call so."""
+    return (opcode.map, opcode.byte) == ("", 0xFF) and modrm >> 3 & 7 in (3, 5)
 
 
 _OF_BOTH_PREFIXES = ("popcnt", "lzcnt", "tzcnt", "crc32")  # 66 is the operand's size there, behind a mandatory one

@@ -1,8 +1,11 @@
 // x86-64: registers, user mode and single-step as Unicorn has them, and what each instruction is.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <optional>
 
+#include "instructions/encoding.hpp"
 #include "isa.hpp"
 
 namespace perfemu {
@@ -356,6 +359,21 @@ int engine_register(x86_reg reg) {
     return UC_X86_REG_INVALID;
 }
 
+// A bit test of memory goes as far as its register says, by whole operands: BT, BTS, BTR, BTC. Zero for all others.
+uint64_t bit_test_offset(uc_engine* engine, std::span<const uint8_t> bytes) {
+    static constexpr int BY_NUMBER[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_X86_REG_RBX,
+                                        UC_X86_REG_RSP, UC_X86_REG_RBP, UC_X86_REG_RSI, UC_X86_REG_RDI,
+                                        UC_X86_REG_R8,  UC_X86_REG_R9,  UC_X86_REG_R10, UC_X86_REG_R11,
+                                        UC_X86_REG_R12, UC_X86_REG_R13, UC_X86_REG_R14, UC_X86_REG_R15};
+    const std::optional<Encoding> encoding = decode_encoding(bytes);
+    const bool tests = encoding && encoding->map == Encoding::MAP_0F && (encoding->opcode & 0xe7) == 0xa3;
+    if (!tests || !encoding->in_memory()) return 0;
+    const unsigned bits = encoding->wide ? 64 : encoding->operand_16 ? 16 : 32;
+    const uint64_t index = read_register(engine, BY_NUMBER[encoding->reg]) << (64 - bits);
+    const int64_t whole = static_cast<int64_t>(index) >> (64 - bits) >> std::countr_zero(bits);
+    return static_cast<uint64_t>(whole) * (bits / 8);
+}
+
 uint64_t X8664::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) {
     constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
     const cs_insn* insn = disassembler_.decode(pc, bytes);
@@ -375,7 +393,9 @@ uint64_t X8664::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const 
         if (mem.segment == X86_REG_FS) address += read_register(engine, UC_X86_REG_FS_BASE);
         if (mem.segment == X86_REG_GS) address += read_register(engine, UC_X86_REG_GS_BASE);
         candidates.push_back(address);
+        candidates.back() += bit_test_offset(engine, bytes);
     }
+    if (insn->id == X86_INS_XLATB) candidates.push_back(value(X86_REG_RBX) + (value(X86_REG_RAX) & 0xff));
     uint64_t stack = read_register(engine, UC_X86_REG_RSP);
     candidates.push_back(stack - 8);  // pushes
     candidates.push_back(stack);      // pops

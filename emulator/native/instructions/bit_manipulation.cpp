@@ -41,14 +41,38 @@ uint64_t reset(uint64_t source) { return source & (source - 1); }
 uint64_t mask_up_to(uint64_t source) { return source ^ (source - 1); }
 uint64_t isolate(uint64_t source) { return source & -source; }
 
-constexpr auto MAP = Encoding::MAP_0F38;
-constexpr uint8_t NONE = Encoding::NONE, ANY = ExecutedRow::ANY_GROUP;
+// PDEP: the low bits of the second operand go where the third has its bits. PEXT: the other way.
+void deposit(const Operands& operands) {
+    uint64_t mask = operands.read_source(), result = 0;
+    for (uint64_t bits = operands.read(operands.third()); mask; mask &= mask - 1, bits >>= 1)
+        if (bits & 1) result |= mask & -mask;
+    operands.write(operands.reg(), result);
+}
+void extract(const Operands& operands) {
+    const uint64_t bits = operands.read(operands.third());
+    uint64_t mask = operands.read_source(), result = 0;
+    for (unsigned at = 0; mask; mask &= mask - 1, at++)
+        if (bits & mask & -mask) result |= uint64_t{1} << at;
+    operands.write(operands.reg(), result);
+}
+
+constexpr ExecutedRow row(uint8_t opcode, Encoding::Prefix prefix, uint8_t group, bool sets_flags, Execute* execute) {
+    return {.map = Encoding::MAP_0F38,
+            .opcode = opcode,
+            .prefixes = prefix,
+            .group = group,
+            .vex = true,
+            .sets_flags = sets_flags,
+            .execute = execute};
+}
 constexpr ExecutedRow ROWS[] = {
-    {MAP, 0xf3, NONE, 1, true, true, change_lowest<reset, true>},
-    {MAP, 0xf3, NONE, 2, true, true, change_lowest<mask_up_to, true>},
-    {MAP, 0xf3, NONE, 3, true, true, change_lowest<isolate, false>},
-    {MAP, 0xf5, NONE, ANY, true, true, zero_high_bits},
-    {MAP, 0xf7, NONE, ANY, true, true, extract_field},
+    row(0xf3, Encoding::NONE, 1, true, change_lowest<reset, true>),
+    row(0xf3, Encoding::NONE, 2, true, change_lowest<mask_up_to, true>),
+    row(0xf3, Encoding::NONE, 3, true, change_lowest<isolate, false>),
+    row(0xf5, Encoding::NONE, ExecutedRow::ANY_GROUP, true, zero_high_bits),
+    row(0xf5, Encoding::F2, ExecutedRow::ANY_GROUP, false, deposit),
+    row(0xf5, Encoding::F3, ExecutedRow::ANY_GROUP, false, extract),
+    row(0xf7, Encoding::NONE, ExecutedRow::ANY_GROUP, true, extract_field),
 };
 
 }  // namespace

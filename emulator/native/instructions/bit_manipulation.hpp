@@ -1,4 +1,4 @@
-// BZHI, BEXTR, BLSI, BLSMSK, BLSR.
+// BZHI, BEXTR, BLSI, BLSMSK, BLSR, PDEP, PEXT.
 #pragma once
 
 #include "executed.hpp"

@@ -61,8 +61,10 @@ Extensions read_prefixes(Reader& reader, Encoding& encoding) {
                       : repeat == 0xf3 ? Encoding::F3
                       : operand_size   ? Encoding::P66
                                        : Encoding::NONE;
+    encoding.operand_16 = operand_size;
     Extensions extensions;
-    if ((reader.peek() & 0xf0) == REX) extensions.rex = reader.next();
+    encoding.rex = (reader.peek() & 0xf0) == REX;
+    if (encoding.rex) extensions.rex = reader.next();
     encoding.wide = extensions.rex & REX_W;
     return extensions;
 }
@@ -108,6 +110,9 @@ void read_operands(Reader& reader, const Extensions& extensions, Encoding& encod
     if (mod == 2 || no_base) encoding.displacement = reader.next_32();
 }
 
+// Opcodes of one byte that are looked at.
+constexpr uint8_t OF_ONE_BYTE[] = {0x8c, 0x9e, 0x9f, 0xf6, 0xf7};
+
 bool has_immediate(const Encoding& encoding) {
     static constexpr uint8_t OF_0F[] = {0x0f, 0x70, 0x71, 0x72, 0x73, 0xa4, 0xac, 0xba, 0xc2, 0xc4, 0xc5, 0xc6};
     return encoding.map == Encoding::MAP_0F3A ||
@@ -118,6 +123,7 @@ bool has_operands(const Encoding& encoding) {
     // System instructions, and those whose register is in the opcode.
     static constexpr uint8_t NONE_IN_0F[] = {0x05, 0x06, 0x07, 0x08, 0x09, 0x0b, 0x0e, 0x30, 0x31, 0x32, 0x33,
                                              0x34, 0x35, 0x37, 0x77, 0xa0, 0xa1, 0xa2, 0xa8, 0xa9, 0xaa};
+    if (encoding.map == Encoding::ONE_BYTE) return encoding.opcode != 0x9e && encoding.opcode != 0x9f;
     if (encoding.map != Encoding::MAP_0F) return true;
     const bool far_jump = encoding.opcode >= 0x80 && encoding.opcode <= 0x8f, swap = encoding.opcode >> 3 == 0xc8 >> 3;
     return !far_jump && !swap && !std::memchr(NONE_IN_0F, encoding.opcode, sizeof NONE_IN_0F);
@@ -131,17 +137,22 @@ std::optional<Encoding> decode_encoding(std::span<const uint8_t> bytes) {
     Extensions extensions = read_prefixes(reader, encoding);
     if (reader.peek() == 0xc4 || reader.peek() == 0xc5) {
         extensions = read_vex(reader, encoding);
-    } else {
-        if (reader.next() != 0x0f) return {};
+    } else if (reader.peek() == 0x0f) {
+        reader.next();
         encoding.map = Encoding::MAP_0F;
         if (reader.peek() == 0x38) encoding.map = Encoding::MAP_0F38;
         if (reader.peek() == 0x3a) encoding.map = Encoding::MAP_0F3A;
         if (encoding.map != Encoding::MAP_0F) reader.next();
+    } else if (!std::memchr(OF_ONE_BYTE, reader.peek(), sizeof OF_ONE_BYTE)) {
+        return {};
     }
-    if (encoding.map == Encoding::ONE_BYTE || encoding.map > Encoding::MAP_0F3A) return {};
+    if (encoding.map > Encoding::MAP_0F3A || (encoding.vex && encoding.map == Encoding::ONE_BYTE)) return {};
+    encoding.opcode_at = static_cast<uint8_t>(reader.position());
     encoding.opcode = reader.next();
-    if (!has_operands(encoding)) return {};
-    read_operands(reader, extensions, encoding);
+    if (has_operands(encoding)) {
+        encoding.modrm_at = static_cast<uint8_t>(reader.position());
+        read_operands(reader, extensions, encoding);
+    }
     if (has_immediate(encoding)) encoding.immediate = reader.next();
     if (!reader.good()) return {};
     encoding.length = static_cast<uint8_t>(reader.position());

@@ -17,6 +17,9 @@ struct Encoding {
     Prefix prefix = NONE;
     uint8_t opcode = 0;
     bool vex = false;
+    bool operand_16 = false;  // 66 among the prefixes, also where another selects
+    bool rex = false;
+    uint8_t opcode_at = 0, modrm_at = 0;  // offsets; the opcode's last byte, and ModRM where there is one
     bool vex_256 = false;
     bool wide = false;  // REX.W or VEX.W
     bool address_32 = false;
@@ -33,8 +36,9 @@ struct Encoding {
     bool in_memory() const { return rm == NO_REGISTER; }
 };
 
-// The instruction at the front of `bytes`, if it has an opcode of one of the maps behind 0F; nothing for others, and
-// where `bytes` end before it does.
+// The instruction at the front of `bytes`, if it has an opcode of one of the maps behind 0F, or is MOV from a segment
+// register, SAHF, LAHF, or one of TEST's group (F6, F7), which are given no immediate; nothing for others, and where
+// `bytes` end before it does.
 std::optional<Encoding> decode_encoding(std::span<const uint8_t> bytes);
 
 }  // namespace perfemu

@@ -1,12 +1,18 @@
 #include "executed.hpp"
 
+#include <vector>
+
 #include "bit_manipulation.hpp"
+#include "code_bytes.hpp"
 #include "exceptions.hpp"
+#include "general.hpp"
 #include "guest_memory.hpp"
 #include "mmx.hpp"
 
 namespace perfemu {
 namespace {
+
+std::vector<ExecutedRow> rows;
 
 constexpr unsigned STACK_POINTER = 4;  // no index
 constexpr unsigned FS = 1, GS = 2;
@@ -16,44 +22,35 @@ constexpr unsigned FS = 1, GS = 2;
 constexpr uint8_t LEAVES_FLAGS[] = {0x0f, 0x77};                  // EMMS
 constexpr uint8_t SETS_FLAGS[] = {0x66, 0x0f, 0x38, 0x17, 0xc0};  // PTEST XMM0, XMM0
 
-struct StandIn {
-    std::span<const uint8_t> code;  // empty: none
-    uint64_t address, last;         // of its first byte, and of the last of what it stands for
+struct PendingCall {
+    bool pending;
     uint64_t displacement;
     uint32_t packed;
 };
-thread_local StandIn stand_in;
+thread_local PendingCall call{};
 
 // QEMU's TCGv: a TCGTemp by its offset from the context.
 using Temporary = uintptr_t;
 void* temporary(void* context, Temporary offset) { return static_cast<uint8_t*>(context) + offset; }
 
 void (*engine_call)(void* context, void* function, void* result, int count, void** arguments) = nullptr;
-uint32_t (*engine_code_byte)(Environment*, uint64_t) = nullptr;
 Temporary (*constant_32)(void* context, int32_t) = nullptr;
 Temporary (*constant_64)(void* context, int64_t) = nullptr;
 
 void execute(Environment* environment, uint64_t displacement, uint32_t packed) {
     const Operands operands(environment, displacement, packed, HELPER_RETURN_ADDRESS());
-    bit_manipulation_rows()[operands.row()].execute(operands);
+    rows[operands.row()].execute(operands);
 }
 
 void emit_call(void* context, void* function, void* result, int count, void** arguments) {
-    if (stand_in.code.empty()) {
+    if (!call.pending) {
         note_mmx_call(engine_call, context, function, count, arguments);
         engine_call(context, function, result, count, arguments);
         return;
     }
-    void* ours[] = {arguments[0], temporary(context, constant_64(context, static_cast<int64_t>(stand_in.displacement))),
-                    temporary(context, constant_32(context, static_cast<int32_t>(stand_in.packed)))};
+    void* ours[] = {arguments[0], temporary(context, constant_64(context, static_cast<int64_t>(call.displacement))),
+                    temporary(context, constant_32(context, static_cast<int32_t>(call.packed)))};
     engine_call(context, reinterpret_cast<void*>(execute), nullptr, 3, ours);
-}
-
-uint32_t code_byte(Environment* environment, uint64_t address) {
-    const uint64_t at = address - stand_in.address;
-    if (at >= stand_in.code.size()) return engine_code_byte(environment, address);
-    if (at == 0) engine_code_byte(environment, stand_in.last);  // perhaps on a page that cannot be executed
-    return stand_in.code[at];
 }
 
 }  // namespace
@@ -93,36 +90,61 @@ uint64_t Operands::address() const {
     return address;
 }
 
+uint64_t Operands::load(int bytes) const {
+    switch (bytes) {
+        case 1: return guest_memory.load_8(environment_, address(), return_address_);
+        case 2: return guest_memory.load_16(environment_, address(), return_address_);
+        case 4: return guest_memory.load_32(environment_, address(), return_address_);
+        default: return guest_memory.load_64(environment_, address(), return_address_);
+    }
+}
+
+void Operands::store(int bytes, uint64_t value) const {
+    const auto low = static_cast<uint32_t>(value);
+    switch (bytes) {
+        case 1: guest_memory.store_8(environment_, address(), low, return_address_); break;
+        case 2: guest_memory.store_16(environment_, address(), low, return_address_); break;
+        case 4: guest_memory.store_32(environment_, address(), low, return_address_); break;
+        default: guest_memory.store_64(environment_, address(), value, return_address_);
+    }
+}
+
 uint64_t Operands::read_source() const {
-    if (!bits(IN_MEMORY, 1)) return read(bits(BASE, 4));
-    return bytes() == 8 ? guest_memory.load_64(environment_, address(), return_address_)
-                        : guest_memory.load_32(environment_, address(), return_address_);
+    return in_memory() ? load(static_cast<int>(bytes())) : read(source_register());
 }
 
 const ExecutedRow* executed_row(const Encoding& encoding) {
-    for (const ExecutedRow& row : bit_manipulation_rows())
+    const uint8_t form = encoding.in_memory() ? ExecutedRow::MEMORY : ExecutedRow::REGISTER;
+    const uint8_t width = encoding.wide         ? ExecutedRow::BITS_64
+                          : encoding.operand_16 ? ExecutedRow::BITS_16
+                                                : ExecutedRow::BITS_32;
+    if (encoding.vex_256 || (encoding.lock && !encoding.in_memory())) return nullptr;
+    for (const ExecutedRow& row : rows)
         if (row.map == encoding.map && row.opcode == encoding.opcode && row.prefixes & encoding.prefix &&
-            row.vex == encoding.vex && (row.group == ExecutedRow::ANY_GROUP || row.group == (encoding.reg & 7)))
-            return encoding.vex_256 ? nullptr : &row;
+            row.vex == encoding.vex && row.form & form && row.widths & width &&
+            (row.group == ExecutedRow::ANY_GROUP || row.group == (encoding.reg & 7)))
+            return &row;
     return nullptr;
 }
 
 void begin_executed(const ExecutedRow& row, const Encoding& encoding, uint64_t address) {
     const uint64_t next = address + encoding.length;
-    const auto number = static_cast<unsigned>(&row - bit_manipulation_rows().data());
-    stand_in = {row.sets_flags ? std::span<const uint8_t>(SETS_FLAGS) : LEAVES_FLAGS, address, next - 1,
-                Operands::pack_displacement(encoding, next), Operands::pack(encoding, number)};
+    const auto number = static_cast<unsigned>(&row - rows.data());
+    call = {true, Operands::pack_displacement(encoding, next), Operands::pack(encoding, number)};
+    present_code(row.sets_flags ? std::span<const uint8_t>(SETS_FLAGS) : LEAVES_FLAGS, address, next - 1);
 }
 
-void end_executed() { stand_in = {}; }
+void end_executed() { call = {}; }
 
 InstructionFamily executed_family() {
     static const EngineReplacement REPLACEMENTS[] = {
         in_place_of("tcg_gen_callN", emit_call, &engine_call),
-        in_place_of("cpu_ldub_code", code_byte, &engine_code_byte),
         // BOUND, which 64-bit mode does not have, has the arguments that we want.
         in_place_of("helper_boundl", execute),
     };
+    rows.clear();
+    for (const auto& of_file : {bit_manipulation_rows(), general_rows()})
+        rows.insert(rows.end(), of_file.begin(), of_file.end());
     const auto find = [](const Calibration&) {
         find_guest_memory();
         find_in_engine(constant_32, "tcg_const_i32");

@@ -30,6 +30,11 @@ class Operands {
     void write(unsigned general, uint64_t value) const;
     // ModRM's operand, of the operand's size.
     uint64_t read_source() const;
+    // The same of memory: so many bytes, 1, 2, 4 or 8.
+    bool in_memory() const { return bits(IN_MEMORY, 1); }
+    uint64_t load(int bytes) const;
+    void store(int bytes, uint64_t value) const;
+    unsigned source_register() const { return bits(BASE, 4); }
 
   private:
     enum Field : unsigned {
@@ -58,13 +63,17 @@ using Execute = void(const Operands& operands);
 
 struct ExecutedRow {
     static constexpr uint8_t ANY_GROUP = 0xff;
+    enum Form : uint8_t { REGISTER = 1, MEMORY = 2, EITHER = REGISTER | MEMORY };
+    enum Width : uint8_t { BITS_16 = 1, BITS_32 = 2, BITS_64 = 4, ANY_WIDTH = 7 };
 
     Encoding::Map map;
     uint8_t opcode;
     uint8_t prefixes;
-    uint8_t group;  // ModRM.reg, where it is a part of the opcode
-    bool vex;
-    bool sets_flags;  // in `flags_source`
+    uint8_t group = ANY_GROUP;  // ModRM.reg, where it is a part of the opcode
+    uint8_t form = EITHER;
+    uint8_t widths = ANY_WIDTH;
+    bool vex = false;
+    bool sets_flags = false;  // in `flags_source`
     Execute* execute;
 };
 

@@ -2,8 +2,11 @@
 
 #include <vector>
 
-#include "alignment.hpp"
+#include "code_bytes.hpp"
 #include "executed.hpp"
+#include "flags.hpp"
+#include "horizontal_integers.hpp"
+#include "memory_operand.hpp"
 #include "mmx.hpp"
 #include "reciprocals.hpp"
 #include "sse_arithmetic.hpp"
@@ -21,25 +24,30 @@ namespace perfemu {
 namespace {
 
 // One a line.
+// clang-format off
 constexpr InstructionFamily (*FAMILIES[])() = {
-    translation_family,        //
-    alignment_family,          //
-    executed_family,           //
-    mmx_family,                //
-    sse_arithmetic_family,     //
-    sse_comparison_family,     //
-    sse_conversion_family,     //
-    sse_control_family,        //
-    reciprocal_family,         //
-    string_comparison_family,  //
-    x87_arithmetic_family,     //
-    x87_comparison_family,     //
-    x87_load_family,           //
-    x87_store_family,          //
-    x87_register_family,       //
+    translation_family,
+    memory_operand_family,
+    code_bytes_family,
+    executed_family,
+    mmx_family,
+    flags_family,
+    horizontal_integer_family,
+    sse_arithmetic_family,
+    sse_comparison_family,
+    sse_conversion_family,
+    sse_control_family,
+    reciprocal_family,
+    string_comparison_family,
+    x87_arithmetic_family,
+    x87_comparison_family,
+    x87_load_family,
+    x87_store_family,
+    x87_register_family,
     x87_control_family,
-    x87_transcendental_family,  //
+    x87_transcendental_family,
 };
+// clang-format on
 
 }  // namespace
 

@@ -4,10 +4,12 @@
 
 #include "../isa.hpp"
 #include "../translation_guard.hpp"
-#include "alignment.hpp"
+#include "code_bytes.hpp"
 #include "encoding.hpp"
 #include "executed.hpp"
+#include "memory_operand.hpp"
 #include "mmx.hpp"
+#include "substitution.hpp"
 
 namespace perfemu {
 namespace {
@@ -35,6 +37,12 @@ using TranslateBlock = void(const Translator*, BlockTranslation*, void* cpu, voi
 TranslateBlock* engine_translate_block = nullptr;
 thread_local TranslateInstruction* engine_translate_instruction = nullptr;
 
+void translate_plainly() {
+    end_executed();
+    present_code({});
+    access_as({});
+}
+
 // May leave by longjmp, as what it calls: no destructors.
 void translate_instruction(BlockTranslation* block, void* cpu) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
@@ -42,21 +50,23 @@ void translate_instruction(BlockTranslation* block, void* cpu) {
     const std::optional<Encoding> encoding = decode_encoding({bytes.data(), size});
     const uint64_t address = block->next;
     const ExecutedRow* row = encoding ? executed_row(*encoding) : nullptr;
-    if (row) begin_executed(*row, *encoding, address);
-    align_next_access(encoding && needs_alignment(*encoding));
+    if (row) {
+        begin_executed(*row, *encoding, address);
+    } else if (encoding) {
+        if (substitute(*encoding, {bytes.data(), size}))
+            present_code({bytes.data(), encoding->length}, address, address + encoding->length - 1);
+        access_as(memory_operand(*encoding));
+    }
     if (encoding) begin_mmx(*encoding);
     engine_translate_instruction(block, cpu);
     end_mmx();
     if (row) block->next = address + encoding->length;
-    end_executed();
-    align_next_access(false);
+    translate_plainly();
 }
 
 void translate_block(const Translator* translator, BlockTranslation* block, void* cpu, void* engine_block,
                      int most_instructions) {
-    // What a translation left that did not come to its end.
-    end_executed();
-    align_next_access(false);
+    translate_plainly();  // another translation may not have come to its end
     if (!translated_space()) {
         engine_translate_block(translator, block, cpu, engine_block, most_instructions);
         return;

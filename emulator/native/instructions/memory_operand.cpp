@@ -1,4 +1,4 @@
-#include "alignment.hpp"
+#include "memory_operand.hpp"
 
 #include "exceptions.hpp"
 
@@ -8,14 +8,14 @@ namespace {
 using Map = Encoding::Map;
 constexpr uint8_t NONE = Encoding::NONE, P66 = Encoding::P66, F3 = Encoding::F3, F2 = Encoding::F2;
 
-struct Row {
+struct AlignedRow {
     Map map;
     uint8_t first, last;  // opcodes
     uint8_t prefixes;
 };
 // Sorted by map and opcode. Left out: operands of fewer bytes, and MOVUPS, MOVUPD, MOVDQU, LDDQU, MASKMOVDQU,
 // PCMPxSTRx.
-constexpr Row ROWS[] = {
+constexpr AlignedRow ALIGNED[] = {
     {Map::MAP_0F, 0x12, 0x12, F3},               // MOVSLDUP
     {Map::MAP_0F, 0x14, 0x15, NONE | P66},       // UNPCKLPS UNPCKHPS
     {Map::MAP_0F, 0x16, 0x16, F3},               // MOVSHDUP
@@ -55,22 +55,44 @@ constexpr Row ROWS[] = {
     {Map::MAP_0F3A, 0xdf, 0xdf, P66},  // AESKEYGENASSIST
 };
 
+struct NarrowRow {
+    Map map;
+    uint8_t opcode, prefixes, bytes;
+};
+constexpr NarrowRow NARROW[] = {
+    {Map::MAP_0F, 0x2c, NONE, 8},   // CVTTPS2PI
+    {Map::MAP_0F, 0x2d, NONE, 8},   // CVTPS2PI
+    {Map::MAP_0F, 0x5a, NONE, 8},   // CVTPS2PD
+    {Map::MAP_0F, 0xe6, F3, 8},     // CVTDQ2PD
+    {Map::MAP_0F3A, 0x0a, P66, 4},  // ROUNDSS
+    {Map::MAP_0F3A, 0x0b, P66, 8},  // ROUNDSD
+};
+
 // QEMU's MemOp, and MemOp and MMU index in one word, as translations give them to the slow path.
 constexpr uint32_t ALIGN_16 = 4 << 4, ALIGNMENT = 7 << 4, OF_INDEX = 4;
 constexpr uint64_t UNALIGNED = 15;
 
-thread_local bool aligns_next = false;
+constexpr uint32_t SIZE = 3, OF_4_BYTES = 2;  // of a MemOp
+
+thread_local MemoryOperand next_operand;
+thread_local void* narrow_address = nullptr;  // of the first load
 
 using Access = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
 Access* engine_load = nullptr;
 Access* engine_store = nullptr;
 
 uint32_t with_alignment(uint32_t operation) {
-    if (aligns_next) operation |= ALIGN_16;
-    aligns_next = false;
+    if (next_operand.aligned) operation |= ALIGN_16;
+    next_operand.aligned = false;
     return operation;
 }
+// The second load of a narrow operand, which nobody looks at, is the first one again.
 void emit_load(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    if (next_operand.bytes) {
+        if (!narrow_address) narrow_address = address;
+        address = narrow_address;
+        if (next_operand.bytes == 4) operation = (operation & ~SIZE) | OF_4_BYTES;
+    }
     engine_load(context, value, address, index, with_alignment(operation));
 }
 void emit_store(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
@@ -98,17 +120,24 @@ void slow_store(Environment* environment, uint64_t address, uint64_t value, uint
 
 }  // namespace
 
-bool needs_alignment(const Encoding& encoding) {
-    if (encoding.vex || !encoding.in_memory()) return false;
-    for (const Row& row : ROWS)
+MemoryOperand memory_operand(const Encoding& encoding) {
+    MemoryOperand operand;
+    if (encoding.vex || !encoding.in_memory()) return operand;
+    for (const AlignedRow& row : ALIGNED)
         if (row.map == encoding.map && encoding.opcode >= row.first && encoding.opcode <= row.last)
-            return row.prefixes & encoding.prefix;
-    return false;
+            operand.aligned = row.prefixes & encoding.prefix;
+    for (const NarrowRow& row : NARROW)
+        if (row.map == encoding.map && encoding.opcode == row.opcode && row.prefixes & encoding.prefix)
+            operand.bytes = row.bytes;
+    return operand;
 }
 
-void align_next_access(bool aligned) { aligns_next = aligned; }
+void access_as(MemoryOperand operand) {
+    next_operand = operand;
+    narrow_address = nullptr;
+}
 
-InstructionFamily alignment_family() {
+InstructionFamily memory_operand_family() {
     static const EngineReplacement REPLACEMENTS[] = {
         in_place_of("tcg_gen_qemu_ld_i64", emit_load, &engine_load),
         in_place_of("tcg_gen_qemu_st_i64", emit_store, &engine_store),

@@ -1,0 +1,82 @@
+#include "general.hpp"
+
+namespace perfemu {
+namespace {
+
+constexpr unsigned RAX = 0;
+constexpr uint16_t CODE_SEGMENT = 0x33, STACK_SEGMENT = 0x2b;  // Linux: arch/x86/include/asm/segment.h
+
+// Of minuend - subtrahend, in 32 bits.
+uint64_t flags_of_difference(uint32_t minuend, uint32_t subtrahend) {
+    const uint32_t difference = minuend - subtrahend;
+    const uint32_t overflow = (minuend ^ subtrahend) & (minuend ^ difference);
+    const bool odd = __builtin_parity(difference & 0xff);
+    return (minuend < subtrahend ? CARRY : 0) | (odd ? 0 : PARITY) |
+           ((minuend ^ subtrahend ^ difference) & 0x10 ? AUXILIARY : 0) | (difference ? 0 : ZERO) |
+           (difference >> 31 ? SIGN : 0) | (overflow >> 31 ? OVERFLOW_FLAG : 0);
+}
+
+// RAX is not written where the operands are equal; the destination always is.
+void compare_and_exchange(const Operands& operands) {
+    const auto accumulator = static_cast<uint32_t>(operands.read(RAX));
+    const auto found = static_cast<uint32_t>(operands.read_source());
+    const bool equal = accumulator == found;
+    const uint64_t replacement = equal ? operands.read(operands.reg()) : found;
+    if (operands.in_memory())
+        operands.store(4, replacement);
+    else if (equal)
+        operands.write(operands.source_register(), replacement);
+    if (!equal) operands.write(RAX, found);
+    flags_source(operands.environment()) = flags_of_difference(accumulator, found);
+}
+
+// To memory and to registers of 16 bits: as much; other registers are extended with zeros.
+template <uint16_t SELECTOR, bool WHOLE>
+void move_selector(const Operands& operands) {
+    if (operands.in_memory()) {
+        operands.store(2, SELECTOR);
+        return;
+    }
+    uint64_t& destination = general_register(operands.environment(), operands.source_register());
+    destination = WHOLE ? SELECTOR : (destination & ~uint64_t{0xffff}) | SELECTOR;
+}
+
+// It may fault as a load does.
+void flush_line(const Operands& operands) { operands.load(1); }
+
+constexpr uint8_t ANY_PREFIX = Encoding::NONE | Encoding::P66 | Encoding::F3 | Encoding::F2;
+constexpr uint8_t OF_16 = ExecutedRow::BITS_16, WIDE = ExecutedRow::BITS_32 | ExecutedRow::BITS_64;
+
+template <uint16_t SELECTOR, bool WHOLE>
+constexpr ExecutedRow move_row(uint8_t group) {
+    return {.map = Encoding::ONE_BYTE,
+            .opcode = 0x8c,
+            .prefixes = ANY_PREFIX,
+            .group = group,
+            .widths = WHOLE ? WIDE : OF_16,
+            .execute = move_selector<SELECTOR, WHOLE>};
+}
+constexpr ExecutedRow ROWS[] = {
+    {.map = Encoding::MAP_0F,
+     .opcode = 0xb1,
+     .prefixes = ANY_PREFIX,
+     .widths = ExecutedRow::BITS_32,
+     .sets_flags = true,
+     .execute = compare_and_exchange},
+    {.map = Encoding::MAP_0F,
+     .opcode = 0xae,
+     .prefixes = Encoding::NONE,
+     .group = 7,
+     .form = ExecutedRow::MEMORY,
+     .execute = flush_line},
+    move_row<CODE_SEGMENT, true>(1),
+    move_row<CODE_SEGMENT, false>(1),
+    move_row<STACK_SEGMENT, true>(2),
+    move_row<STACK_SEGMENT, false>(2),
+};
+
+}  // namespace
+
+std::span<const ExecutedRow> general_rows() { return ROWS; }
+
+}  // namespace perfemu

@@ -1,0 +1,10 @@
+// CMPXCHG of 32 bits, MOV from CS and SS, CLFLUSH.
+#pragma once
+
+#include "executed.hpp"
+
+namespace perfemu {
+
+std::span<const ExecutedRow> general_rows();
+
+}  // namespace perfemu

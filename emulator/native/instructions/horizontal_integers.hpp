@@ -1,0 +1,10 @@
+// PHADDW, PHADDD, PHADDSW, PHSUBW, PHSUBD, PHSUBSW.
+#pragma once
+
+#include "families.hpp"
+
+namespace perfemu {
+
+InstructionFamily horizontal_integer_family();
+
+}  // namespace perfemu

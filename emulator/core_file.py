@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from emulator.core_checks import problems
 from emulator.core_keys import MODELS, Key, Kind, Table
@@ -45,11 +45,16 @@ class CoreFile:
     pmu_models: Mapping[str, str]  # by ISA
     kernel: KernelCosts
     tables: Tables
+    timed: bool = True  # False: what it says of itself, but each instruction takes one cycle (--untimed)
+
+    def untimed(self) -> CoreFile:
+        """The same processor to whoever asks, as fast as `ideal`."""
+        return replace(self, timed=False, kernel=KernelCosts())
 
     @property
     def title(self) -> str:
         """For headers: a core with changes is not the one of that name."""
-        return ", ".join((self.name, *self.changes))
+        return ", ".join((self.name, *self.changes, *(() if self.timed else ("untimed",))))
 
     @property
     def model(self) -> Tables | None:
@@ -57,7 +62,12 @@ class CoreFile:
         pipeline = self.tables["pipeline"]
         assert isinstance(pipeline, dict)
         modelled = pipeline["model"] != "ideal" or any(name in self.tables for name in _MODELLED)
-        return self.tables if modelled else None
+        return self.tables if modelled and self.timed else None
+
+    @property
+    def fired_by(self) -> Tables:
+        """The tables of what can fire probes."""
+        return self.tables if self.timed else {"pipeline": {"model": "ideal"}}
 
 
 _MODELLED = ("l1i", "l1d", "l2", "llc", "memory", "itlb", "dtlb", "l2tlb", "branch")

@@ -33,9 +33,10 @@ def core(name: str, changes: Sequence[str] = ()) -> CoreFile:
     return loaded
 
 
-def core_for(name: str | None, isa: str, changes: Sequence[str] = ()) -> CoreFile:
+def core_for(name: str | None, isa: str, changes: Sequence[str] = (), *, untimed: bool = False) -> CoreFile:
     """What `name` names, and None the default for the ISA; UsageError if it does not execute that."""
     loaded = core(DEFAULT_CORES[isa] if name is None else name, changes)
+    loaded = loaded.untimed() if untimed else loaded
     pmu_of(loaded, isa)
     return loaded
 
@@ -44,7 +45,7 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     """The model of the core's PMU, with the events that the core can fire."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
-    return model(loaded.pmu_models[isa]).limited_to(partial(fires, loaded.tables))
+    return model(loaded.pmu_models[isa]).limited_to(partial(fires, loaded.fired_by))
 
 
 def cores() -> Iterator[CoreFile]:

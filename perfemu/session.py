@@ -81,6 +81,7 @@ class GuestSettings:
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
     vdso: bool = True
+    untimed: bool = False  # the core's identity, at one cycle an instruction
 
     @property
     def space(self) -> Namespace:
@@ -136,7 +137,7 @@ class Session:
             self.isa = identify(located.host_path, lambda path: settings.space.on_host(path) or path)
         except ProgramError as problem:
             raise PerfemuError(problem.message, problem.exit_status) from None
-        self.core = core_for(settings.core, self.isa, settings.core_changes)
+        self.core = core_for(settings.core, self.isa, settings.core_changes, untimed=settings.untimed)
         self.pmu_model = pmu_of(self.core, self.isa)
         self._kind = _PMU_KINDS[self.pmu_model.driver]
         self._counters = _measuring_counters(self.pmu_model, settings.counters)

@@ -31,6 +31,11 @@ def add_guest_options(parser: argparse.ArgumentParser, bare_time_ns: int = SECON
     """What run, stat and record have in common: the machine, and what the guest sees of the host."""
     group = parser.add_argument_group("machine and guest")
     add_core_options(group)
+    group.add_argument(
+        "--untimed",
+        action="store_true",
+        help="each instruction takes one cycle: the core's CPUID, HWCAP and PMU, as fast as on ideal",
+    )
     group.add_argument("--sysroot", metavar="DIR", help="look paths up below DIR first, then as they are")
     group.add_argument(
         "--bind",
@@ -240,6 +245,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,
         vdso=not options.no_vdso,
+        untimed=options.untimed,
     )
     _name_the_hosts_program(settings)
     return settings

@@ -41,6 +41,13 @@ bool counts_bits(const Encoding& encoding) {
     return encoding.map == Map::MAP_0F && encoding.prefix == Encoding::F3 &&
            (encoding.opcode == 0xb8 || encoding.opcode == 0xbc || encoding.opcode == 0xbd);
 }
+// SSSE3 on MMX registers, of which there are eight; the engine would look for others behind them.
+bool extends_mmx(const Encoding& encoding) {
+    if (!encoding.rex || encoding.prefix != Encoding::NONE) return false;
+    const uint8_t opcode = encoding.opcode;
+    if (encoding.map == Map::MAP_0F3A) return opcode == 0x0f;
+    return encoding.map == Map::MAP_0F38 && (opcode <= 0x0b || (opcode >= 0x1c && opcode <= 0x1e));
+}
 bool in_group(const Encoding& encoding, uint8_t group) {
     return encoding.map == Map::ONE_BYTE && encoding.opcode >> 1 == 0xf6 >> 1 && (encoding.reg & 7) == group;
 }
@@ -63,6 +70,10 @@ bool substitute(const Encoding& encoding, std::span<uint8_t> bytes) {
     } else if (counts_bits(encoding) && encoding.wide && encoding.operand_16) {  // REX.W wins
         const uint8_t nothing = encoding.segment ? encoding.segment : DS_OVERRIDE;
         std::replace(bytes.begin(), bytes.begin() + encoding.opcode_at, OPERAND_SIZE, nothing);
+    } else if (extends_mmx(encoding)) {  // REX.B is the base's where there is memory
+        constexpr uint8_t REX_R = 4, REX_B = 1, ESCAPES = 2;
+        bytes[encoding.opcode_at - ESCAPES - 1] &=
+            static_cast<uint8_t>(~(encoding.in_memory() ? REX_R : REX_R | REX_B));
     } else if (undefined(encoding)) {
         bytes[0] = UNDEFINED_OPCODE;
     } else {

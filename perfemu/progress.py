@@ -34,10 +34,13 @@ class Progress:
     two blocks, so the count it reads is consistent and the guest's run is not touched.
     """
 
-    def __init__(self, stream: TextIO, instructions: Callable[[], int], console: Console) -> None:
+    def __init__(
+        self, stream: TextIO, instructions: Callable[[], int], console: Console, most_instructions: int | None = None
+    ) -> None:
         self._stream = stream
         self._instructions = instructions
         self._console = console
+        self._most_instructions = most_instructions  # of the run: with them the time that is left is known
         self._wanted = stream.isatty() and threading.current_thread() is threading.main_thread()
         self._shown = False
         self._start = 0.0
@@ -80,4 +83,7 @@ class Progress:
         self._last = (now, instructions)
         speed = (instructions - count_before) / max(now - before, 1e-9)
         passed = f"{now - self._start:.0f} s"
-        return f"[ perfemu: {short_count(instructions)} instructions, {speed / 1e6:.0f} MIPS, {passed} ]"
+        left = ""
+        if self._most_instructions is not None and speed > 0:
+            left = f", {max(self._most_instructions - instructions, 0) / speed:.0f} s left at most"
+        return f"[ perfemu: {short_count(instructions)} instructions, {speed / 1e6:.0f} MIPS, {passed}{left} ]"

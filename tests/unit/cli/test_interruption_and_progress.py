@@ -44,6 +44,13 @@ def test_progress_shows_count_and_speed() -> None:
     assert progress.line(12.0) == "[ perfemu: 61.0 M instructions, 30 MIPS, 12 s ]"
 
 
+def test_with_a_limit_the_time_that_is_left_is_told() -> None:
+    counts = iter((1_000_000, 61_000_000))
+    progress = Progress(io.StringIO(), lambda: next(counts), Console(), most_instructions=361_000_000)
+    progress.line(10.0)
+    assert progress.line(12.0) == "[ perfemu: 61.0 M instructions, 30 MIPS, 12 s, 10 s left at most ]"
+
+
 def test_no_terminal_no_progress() -> None:
     stream = io.StringIO()
     with Progress(stream, lambda: 0, Console()):

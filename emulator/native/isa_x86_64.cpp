@@ -150,8 +150,9 @@ class X8664 final : public Isa {
     uc_arch engine_arch() const override { return UC_ARCH_X86; }
     uc_mode engine_mode() const override { return UC_MODE_64; }
     void configure(uc_engine*) const override {}  // the default model: Haswell without AVX
-    // As FNINIT leaves x87: with no exception unmasked, and no register in use.
+    // As FNINIT leaves x87: with no exception unmasked, and no register in use; MXCSR as a reset does.
     void enter_user_mode(uc_engine* engine) const override {
+        write_register(engine, UC_X86_REG_MXCSR, 0x1f80);
         write_register(engine, UC_X86_REG_FPCW, 0x37f);
         write_register(engine, UC_X86_REG_FPTAG, 0xffff);
     }

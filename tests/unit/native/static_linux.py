@@ -101,6 +101,9 @@ class Reference:
 
     def __init__(self) -> None:
         self.engine = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
+        self.engine.reg_write(x86_const.UC_X86_REG_MXCSR, 0x1F80)  # nothing is unmasked
+        self.engine.reg_write(x86_const.UC_X86_REG_FPCW, 0x37F)
+        self.engine.reg_write(x86_const.UC_X86_REG_FPTAG, 0xFFFF)
         self.accesses = access_hook.Accesses(self.engine, ISA)
         self.engine.hook_add(unicorn.UC_HOOK_INSN, lambda *_: self.engine.emu_stop(), aux1=x86_const.UC_X86_INS_SYSCALL)
 

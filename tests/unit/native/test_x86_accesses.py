@@ -168,6 +168,9 @@ class Both:
         self.run = traced.bare(ISA, code, way, READ | EXECUTE)
         self.run.space.map(0, self.run.memory.allocate(LOW_PAGES), LOW_PAGES, READ | 2)
         self.engine = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
+        self.engine.reg_write(x86_const.UC_X86_REG_MXCSR, 0x1F80)  # nothing is unmasked
+        self.engine.reg_write(x86_const.UC_X86_REG_FPCW, 0x37F)
+        self.engine.reg_write(x86_const.UC_X86_REG_FPTAG, 0xFFFF)
         self.engine.mem_map(CODE, SLOT * SLOTS)
         self.engine.mem_map(DATA, DATA_PAGES * PAGE_SIZE)
         self.engine.mem_map(0, LOW_PAGES * PAGE_SIZE)

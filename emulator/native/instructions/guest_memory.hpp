@@ -30,4 +30,12 @@ inline void find_guest_memory() {
     find_in_engine(guest_memory.store_64, "cpu_stq_data_ra");
 }
 
+// Where a store of that many bytes faults, it does so here, before any of them is written.
+inline void check_store(Environment* environment, uint64_t address, uint64_t bytes, uintptr_t return_address) {
+    constexpr int PAGE_BITS = 12;
+    const uint64_t last = address + bytes - 1;
+    if (address >> PAGE_BITS == last >> PAGE_BITS) return;  // the first byte's page is all of it
+    guest_memory.store_8(environment, last, guest_memory.load_8(environment, last, return_address), return_address);
+}
+
 }  // namespace perfemu

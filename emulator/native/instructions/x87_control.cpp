@@ -81,6 +81,7 @@ void touch(Environment* environment, uint64_t address, uint64_t bytes, uintptr_t
 
 // FNSTENV leaves every exception masked.
 void store_environment(Environment* environment, uint64_t address, int size) {
+    check_store(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0], HELPER_RETURN_ADDRESS());
     store_image(environment, address, size, HELPER_RETURN_ADDRESS());
     const X87 x87(environment);
     set_control(x87, x87.control() | ALL_FLOAT_EXCEPTIONS);
@@ -95,6 +96,8 @@ void load_environment(Environment* environment, uint64_t address, int size) {
 }
 
 void save(Environment* environment, uint64_t address, int size) {
+    check_store(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0] + 8 * REGISTER_BYTES,
+                HELPER_RETURN_ADDRESS());
     store_image(environment, address, size, HELPER_RETURN_ADDRESS());
     address += ENVIRONMENT_WORDS * WORD_BYTES[size != 0];
     const X87 x87(environment);
@@ -115,6 +118,8 @@ void restore(Environment* environment, uint64_t address, int size) {
     set_control(x87, x87.control());
 }
 
+constexpr uint64_t LAST_INSTRUCTION = 8;  // in FXSAVE's area
+
 void restore_extended(Environment* environment, uint64_t address) {
     if (address & 15) raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
     touch(environment, address, EXTENDED_AREA_BYTES, HELPER_RETURN_ADDRESS());
@@ -122,6 +127,7 @@ void restore_extended(Environment* environment, uint64_t address) {
         raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
     engine_restore_extended(environment, address);
     const X87 x87(environment);
+    x87.last_instruction() = guest_memory.load_64(environment, address + LAST_INSTRUCTION, HELPER_RETURN_ADDRESS());
     set_control(x87, x87.control());
 }
 

@@ -55,7 +55,7 @@ class X87 {
     uint32_t& top() const { return field<uint32_t>(environment_, x87_layout.top); }
     uint8_t* tags() const { return &field<uint8_t>(environment_, x87_layout.tags); }  // 1: empty
     X87Slot& operand() const { return field<X87Slot>(environment_, x87_layout.operand); }
-    uint64_t last_instruction() const { return field<uint64_t>(environment_, x87_layout.last_instruction); }
+    uint64_t& last_instruction() const { return field<uint64_t>(environment_, x87_layout.last_instruction); }
     uint16_t last_code_segment() const { return field<uint16_t>(environment_, x87_layout.last_code_segment); }
     X87Slot& physical(unsigned number) const {
         return field<X87Slot>(environment_, x87_layout.registers + number * sizeof(X87Slot));

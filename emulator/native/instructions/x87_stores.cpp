@@ -52,8 +52,11 @@ Word store_integer(Environment* environment) {
     return value;
 }
 
+constexpr uint64_t EXTENDED_BYTES = 10;
+
 void store_extended(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
+    check_store(environment, address, EXTENDED_BYTES, HELPER_RETURN_ADDRESS());
     x87.begin();
     const bool fault = x87.empty(0);
     if (fault && !x87.stack_fault(false)) return;
@@ -64,6 +67,7 @@ void store_extended(Environment* environment, uint64_t address) {
 
 void store_decimal(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
+    check_store(environment, address, PackedDecimal{}.size(), HELPER_RETURN_ADDRESS());
     x87.begin();
     FloatContext context = x87.context();
     const bool fault = x87.empty(0);

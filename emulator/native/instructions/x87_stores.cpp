@@ -67,6 +67,8 @@ void store_extended(Environment* environment, uint64_t address) {
 
 void store_decimal(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
+    const uint32_t first = guest_memory.load_8(environment, address, HELPER_RETURN_ADDRESS());
+    guest_memory.store_8(environment, address, first, HELPER_RETURN_ADDRESS());  // a fault comes before any flag
     check_store(environment, address, PackedDecimal{}.size(), HELPER_RETURN_ADDRESS());
     x87.begin();
     FloatContext context = x87.context();

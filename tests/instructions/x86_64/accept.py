@@ -90,7 +90,13 @@ def _ordered(state: tuple[int, ...], number: int) -> int:
     return exponent << 63 | significand & (1 << 63) - 1
 
 
+def address(case: Case, reference: States, machine: States) -> bool:
+    """Both fault, at the same place; nothing but what siginfo_t says of it differs."""
+    return reference.after[3:] == machine.after[3:] and bool(reference.after[0] and machine.after[0])
+
+
 FUNCTIONS: dict[str, Accept] = {
     "count_beyond_operand": count_beyond_operand, "zero_source": zero_source, "approximation": approximation,
     "faulted": faulted, "last_place": last_place, "pending_exception": pending_exception, "unselected": unselected,
+    "address": address,
 }  # fmt: skip

@@ -8,6 +8,7 @@ namespace {
 // As a new top, if `context` raised nothing that prevents it; a denormal operand does not.
 void push_result(const X87& x87, Extended value, const FloatContext& context) {
     x87.begin();
+    x87.operand().pushes = false;  // announced for a constant, and done here
     if (!x87.empty(7)) [[unlikely]] {
         if (x87.stack_fault(true)) x87.push(EXTENDED_INDEFINITE);
         return;

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from emulator.linux.vdso import vdso_file
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
 from perfemu.errors import PerfemuError
 from perfemu.formats.stdio import write as write_stdio
@@ -18,6 +17,7 @@ from perfemu.profile.histogram import Entry, Histogram
 from perfemu.profile.profile import Profile, load_profile
 from perfemu.profile.report import Report
 from perfemu.symbols.finder import SymbolFinder
+from perfemu.symbols.vdso import vdso_file
 
 DEFAULT_FILE = "perf.data"
 _STANDARD_INPUT = "-"

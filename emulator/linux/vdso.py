@@ -28,12 +28,6 @@ CLOCKS_OFFSET = 64  # in the data, of clock 0's entry
 CLOCK_ENTRY = struct.Struct("<2Q")  # what it shows more than CLOCK_MONOTONIC; its granularity
 
 
-def vdso_file(isa: str) -> str:
-    """The ELF file, which is in memory as it is; "" if there is none."""
-    path = DIRECTORY / f"{isa}.elf"
-    return str(path) if path.exists() else ""
-
-
 def _data(clock: Clock) -> bytes:
     """As guest_programs/vdso/*.S read it."""
     realtime = clock.realtime_offset_ns & (1 << 64) - 1  # less than 0 on the first days of 1970
@@ -57,7 +51,7 @@ class Vdso:
     """One machine's: each process has the same two frames, at the same address, above all that mmap gives out."""
 
     def __init__(self, architecture: Architecture, memory: PhysicalMemory, clock: Clock) -> None:
-        code = Path(vdso_file(architecture.isa)).read_bytes()
+        code = (DIRECTORY / f"{architecture.isa}.elf").read_bytes()
         assert len(code) <= PAGE_SIZE, f"a vDSO of {len(code)} bytes"
         self.address = architecture.layout.mmap_top + PAGE_SIZE  # AT_SYSINFO_EHDR
         self._return = code.index(architecture.signal_trampoline) if architecture.signal_trampoline else None

@@ -11,8 +11,8 @@ import pytest
 
 import reference
 import require
-from emulator.linux.vdso import vdso_file
 from guests import DIRECTORY, ISAS, Guest, guests
+from perfemu.symbols.vdso import vdso_file
 
 # Where the reference counts otherwise than the architecture, and why. Everything else has to be equal.
 EXCLUSIVE = "qemu makes STXR a compare-and-exchange, and reports its read"

@@ -17,9 +17,9 @@ from emulator.core_file import load_core
 from emulator.linux.program import Program
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.task import Task
-from emulator.linux.vdso import vdso_file
 from emulator.machine import Machine, MachineConfig
 from guests import ISAS
+from perfemu.symbols.vdso import vdso_file
 
 SOURCE = Path(__file__).with_name("vdso.c")
 # arch/x86/entry/vdso/vdso.lds.S, arch/arm64/kernel/vdso/vdso.lds.S

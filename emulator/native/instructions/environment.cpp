@@ -18,7 +18,12 @@ constexpr std::array<uint64_t, 3> WORDS = {0x1357'9bdf'0246'8ace, 0x0fed'cba9'87
 
 }  // namespace
 
-void note_environment(Environment* environment) { noted = environment; }
+void (*engine_cpuid)(Environment*) = nullptr;
+
+void note_environment(Environment* environment) {
+    noted = environment;
+    engine_cpuid(environment);
+}
 
 Calibration::Calibration() {
     if (uc_open(UC_ARCH_X86, UC_MODE_64, &engine_) != UC_ERR_OK) throw std::runtime_error("uc_open");

@@ -95,7 +95,8 @@ class Calibration {
 // Fills `environment_layout`.
 void calibrate_environment(const Calibration& calibration);
 
-// In the place of the engine's CPUID, which no guest reaches: tells Calibration where the environment is.
+// In the place of the engine's CPUID, which only bare cores reach: tells Calibration where the environment is.
+extern void (*engine_cpuid)(Environment*);
 void note_environment(Environment* environment);
 
 }  // namespace perfemu

@@ -54,7 +54,7 @@ constexpr InstructionFamily (*FAMILIES[])() = {
 void install_instructions() {
     static const bool installed = [] {
         std::vector<InstructionFamily> families;
-        std::vector<EngineReplacement> replacements = {in_place_of("helper_cpuid", note_environment)};
+        std::vector<EngineReplacement> replacements = {in_place_of("helper_cpuid", note_environment, &engine_cpuid)};
         for (auto* family : FAMILIES) {
             families.push_back(family());
             const auto& helpers = families.back().helpers;

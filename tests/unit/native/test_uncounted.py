@@ -7,7 +7,7 @@ from emulator.cpu import ExitReason
 from tests.unit.native.bare import CODE, PC, Bare
 
 CPUID_OF_LEAF_0 = bytes.fromhex("31c0 0fa2 0f05")  # xor eax, eax; cpuid; syscall
-RBX, RCX, RDX = 1, 2, 3
+RBX, RDX = 1, 3
 
 
 def test_cpuid_is_the_engines() -> None:
@@ -16,5 +16,5 @@ def test_cpuid_is_the_engines() -> None:
     core.set_address_space(bare.space)
     core.write_register(PC["x86_64"], CODE)
     assert ExitReason(core.run(1 << 62)) is ExitReason.SYSCALL
-    vendor = b"".join(core.read_register(number).to_bytes(8, "little")[:4] for number in (RBX, RDX, RCX))
-    assert vendor == b"GenuineIntel"  # the engine's own model of a Haswell
+    vendor = b"".join(core.read_register(number).to_bytes(8, "little")[:4] for number in (RBX, RDX))
+    assert vendor == b"GenuineI"  # the engine's own model of a Haswell; RCX is SYSCALL's

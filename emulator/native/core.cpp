@@ -238,12 +238,15 @@ void Core::leave(uc_err error) {
         begin_stepping(now, (now & ~PAGE_MASK) + PAGE_SIZE);
         return;
     }
+    const uint64_t last = previous_->ops.empty() ? last_retired_pc_ : previous_->address + previous_->ops.back().offset;
     settle_counts(now);
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;
     if (model_ && enters_kernel) model_->pipeline->complete();
     if (exit_ == Exit::REGISTER && trapped_.trap > Trap::XGETBV) raise_trap(now);
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT) locate_fault(now);
+    // The branch has retired as far as counts go, whether or not it was a step.
+    if (fetch && isa_->undo_branch(engine_, *space_, last, now)) write_register(engine_, isa_->pc(), last);
     if (exit_ == Exit::EXCEPTION && exception_ == Exception::ALIGNMENT) locate_misalignment(now);
     fire_exception_probes();
     if ((exit_ == Exit::SYSCALL || exit_ == Exit::EXCEPTION) && interrupt_raised()) {

@@ -14,6 +14,8 @@
 
 namespace perfemu {
 
+class AddressSpace;
+
 inline constexpr size_t LONGEST_INSTRUCTION = 15;  // bytes
 
 class Isa {
@@ -53,6 +55,12 @@ class Isa {
     virtual uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) = 0;
     // The data address of an instruction that has raised an alignment fault; `pc` if that itself is the cause.
     virtual uint64_t misaligned_operand(uc_engine*, uint64_t pc, std::span<const uint8_t>) { return pc; }
+    // Whether the instruction at `pc` has branched to `target`, which is no address. If so, the stack pointer is again
+    // what it was before: such a branch faults itself. Intel SDM vol. 2, CALL, JMP and RET, "64-Bit Mode Exceptions".
+    virtual bool undo_branch(uc_engine*, const AddressSpace&, uint64_t pc, uint64_t target) {
+        (void)pc, (void)target;
+        return false;
+    }
     // The address that the page tables know: without what user mode may write into its top byte.
     virtual uint64_t untagged(uint64_t address) const { return address; }
 };

@@ -7,6 +7,7 @@
 
 #include "instructions/encoding.hpp"
 #include "isa.hpp"
+#include "memory.hpp"
 
 namespace perfemu {
 namespace {
@@ -83,15 +84,34 @@ constexpr TrapRow TRAPS[] = {
     {X86_INS_SYSENTER, Trap::UNDEFINED},  // as on AMD in 64-bit mode; the engine would jump anywhere
     {X86_INS_VMREAD, Trap::UNDEFINED},    // outside of a virtual machine monitor; the engine reads them as EXTRQ
     {X86_INS_VMWRITE, Trap::UNDEFINED},
+    // of extensions that CPUID does not offer; the engine takes them for others, or for privileged
+    {X86_INS_MONITOR, Trap::UNDEFINED},
+    {X86_INS_MWAIT, Trap::UNDEFINED},
+    {X86_INS_XSETBV, Trap::UNDEFINED},
+    {X86_INS_XSAVE, Trap::UNDEFINED},
+    {X86_INS_XSAVE64, Trap::UNDEFINED},
+    {X86_INS_XRSTOR, Trap::UNDEFINED},
+    {X86_INS_XRSTOR64, Trap::UNDEFINED},
+    {X86_INS_XSAVEOPT, Trap::UNDEFINED},
+    {X86_INS_XSAVEOPT64, Trap::UNDEFINED},
+    {X86_INS_EXTRQ, Trap::UNDEFINED},
+    {X86_INS_INSERTQ, Trap::UNDEFINED},
+    {X86_INS_MOVNTSD, Trap::UNDEFINED},
+    {X86_INS_MOVNTSS, Trap::UNDEFINED},
+    {X86_INS_INCSSPD, Trap::UNDEFINED},
+    {X86_INS_INCSSPQ, Trap::UNDEFINED},
+    {X86_INS_TPAUSE, Trap::UNDEFINED},
+    {X86_INS_UMONITOR, Trap::UNDEFINED},
+    {X86_INS_UMWAIT, Trap::UNDEFINED},
     {X86_INS_INT1, Trap::DEBUG},  // the engine's own single-stepping ends with the same exception
 };
 constexpr int64_t BREAKPOINT_VECTOR = 3;
 // What the engine would execute although user mode may not.
-constexpr unsigned PRIVILEGED[] = {
-    X86_INS_HLT,    X86_INS_CLI,    X86_INS_STI,    X86_INS_IN,      X86_INS_OUT,     X86_INS_INSB,  X86_INS_INSW,
-    X86_INS_INSD,   X86_INS_OUTSB,  X86_INS_OUTSW,  X86_INS_OUTSD,   X86_INS_RDMSR,   X86_INS_WRMSR, X86_INS_LGDT,
-    X86_INS_LIDT,   X86_INS_LLDT,   X86_INS_LTR,    X86_INS_LMSW,    X86_INS_CLTS,    X86_INS_INVD,  X86_INS_WBINVD,
-    X86_INS_INVLPG, X86_INS_SWAPGS, X86_INS_SYSRET, X86_INS_SYSEXIT, X86_INS_MONITOR, X86_INS_MWAIT, X86_INS_XSETBV};
+constexpr unsigned PRIVILEGED[] = {X86_INS_HLT,    X86_INS_CLI,    X86_INS_STI,    X86_INS_IN,     X86_INS_OUT,
+                                   X86_INS_INSB,   X86_INS_INSW,   X86_INS_INSD,   X86_INS_OUTSB,  X86_INS_OUTSW,
+                                   X86_INS_OUTSD,  X86_INS_RDMSR,  X86_INS_WRMSR,  X86_INS_LGDT,   X86_INS_LIDT,
+                                   X86_INS_LLDT,   X86_INS_LTR,    X86_INS_LMSW,   X86_INS_CLTS,   X86_INS_INVD,
+                                   X86_INS_WBINVD, X86_INS_INVLPG, X86_INS_SWAPGS, X86_INS_SYSRET, X86_INS_SYSEXIT};
 
 // Intel SDM vol. 2, LOCK: before these, with a destination in memory; before any other it is an undefined instruction.
 constexpr unsigned LOCKABLE[] = {X86_INS_ADD, X86_INS_ADC, X86_INS_AND,     X86_INS_BTC,       X86_INS_BTR,
@@ -138,6 +158,13 @@ bool no_control_register(const cs_insn& insn) {
         if (operand.type == X86_OP_REG && operand.reg >= X86_REG_CR0 && operand.reg <= X86_REG_CR15)
             return !among(EXISTING, operand.reg);
     return false;
+}
+
+// MOV to segment registers, which capstone calls privileged.
+bool of_segment(const cs_insn& insn) {
+    static constexpr unsigned SEGMENTS[] = {X86_REG_CS, X86_REG_DS, X86_REG_ES, X86_REG_FS, X86_REG_GS, X86_REG_SS};
+    const cs_x86_op& destination = insn.detail->x86.operands[0];
+    return destination.type == X86_OP_REG && among(SEGMENTS, destination.reg);
 }
 
 bool vector_extension_encoded(std::span<const uint8_t> bytes) {
@@ -195,6 +222,7 @@ class X8664 final : public Isa {
     }
 
     uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
+    bool undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t pc, uint64_t target) override;
 
   private:
     Op decode_one(uint64_t address, std::span<const uint8_t> bytes);
@@ -311,7 +339,7 @@ Op X8664::decode_one(uint64_t address, std::span<const uint8_t> bytes) {
     if (among(PRIVILEGED, insn->id)) op.trap = Trap::PRIVILEGED;
     // The gates of other vectors are the kernel's own, or there are none: a general protection fault.
     if (insn->id == X86_INS_INT && insn->detail->x86.operands[0].imm != BREAKPOINT_VECTOR) op.trap = Trap::PRIVILEGED;
-    if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE))  // CRn, DRn
+    if (insn->id == X86_INS_MOV && disassembler_.in_group(X86_GRP_PRIVILEGE) && !of_segment(*insn))  // CRn, DRn
         op.trap = no_control_register(*insn) ? Trap::UNDEFINED : Trap::PRIVILEGED;
     if (vector_extension_encoded(bytes) && !among(VEX_EXECUTED, insn->id)) op.trap = Trap::UNDEFINED;
     if (prefixed(*insn, bytes, {X86_PREFIX_LOCK}) && !lockable(*insn)) op.trap = Trap::UNDEFINED;
@@ -375,28 +403,73 @@ uint64_t bit_test_offset(uc_engine* engine, std::span<const uint8_t> bytes) {
     return static_cast<uint64_t>(whole) * (bits / 8);
 }
 
+bool is_canonical(uint64_t address) {
+    constexpr int BITS = 48;
+    const auto sign = static_cast<int64_t>(address) >> (BITS - 1);
+    return sign == 0 || sign == -1;
+}
+
+// Of a memory operand, as the registers are.
+uint64_t address_of(uc_engine* engine, const x86_op_mem& mem, uint64_t next) {
+    auto value = [&](x86_reg reg) -> uint64_t {
+        if (reg == X86_REG_RIP) return next;
+        int number = engine_register(reg);
+        return number == UC_X86_REG_INVALID ? 0 : read_register(engine, number);
+    };
+    uint64_t address =
+        static_cast<uint64_t>(mem.disp) + value(mem.base) + value(mem.index) * static_cast<uint64_t>(mem.scale);
+    if (mem.segment == X86_REG_FS) address += read_register(engine, UC_X86_REG_FS_BASE);
+    if (mem.segment == X86_REG_GS) address += read_register(engine, UC_X86_REG_GS_BASE);
+    return address;
+}
+
+bool X8664::undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t pc, uint64_t target) {
+    constexpr uint64_t SLOT = 8;  // of the stack
+    if (is_canonical(target)) return false;
+    auto load = [&](uint64_t address) {
+        std::array<uint8_t, SLOT> bytes{};
+        space.read(address, bytes);
+        return std::bit_cast<uint64_t>(bytes);
+    };
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+    const size_t size = space.read(pc, bytes);
+    const cs_insn* insn = disassembler_.decode(pc, std::span(bytes).first(size));
+    if (!insn) return false;
+    const cs_x86& detail = insn->detail->x86;
+    const bool calls = insn->id == X86_INS_CALL, returns = insn->id == X86_INS_RET;
+    if (!calls && !returns && insn->id != X86_INS_JMP) return false;
+    const uint64_t after = read_register(engine, UC_X86_REG_RSP);
+    uint64_t before = after;
+    if (calls) before += SLOT;
+    if (returns)  // the engine takes the immediate as signed
+        before -= SLOT + (detail.op_count ? static_cast<uint64_t>(static_cast<int16_t>(detail.operands[0].imm)) : 0);
+    write_register(engine, UC_X86_REG_RSP, before);
+    uint64_t found = 0;
+    if (calls)  // what it pushed may lie where the target was
+        found = load(after) == pc + insn->size ? target : 0;
+    else if (returns)
+        found = load(before);
+    else if (detail.operands[0].type == X86_OP_REG)
+        found = read_register(engine, engine_register(static_cast<x86_reg>(detail.operands[0].reg)));
+    else if (detail.operands[0].type == X86_OP_MEM)
+        found = load(address_of(engine, detail.operands[0].mem, pc + insn->size));
+    if (found != target) write_register(engine, UC_X86_REG_RSP, after);
+    return found == target;
+}
+
 uint64_t X8664::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) {
     constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
     const cs_insn* insn = disassembler_.decode(pc, bytes);
     if (!insn) return page;
-    auto value = [&](x86_reg reg) -> uint64_t {
-        if (reg == X86_REG_RIP) return pc + insn->size;
-        int number = engine_register(reg);
-        return number == UC_X86_REG_INVALID ? 0 : read_register(engine, number);
-    };
     std::vector<uint64_t> candidates;
     const cs_x86& detail = insn->detail->x86;
     for (unsigned i = 0; i < detail.op_count; i++) {
         if (detail.operands[i].type != X86_OP_MEM) continue;
-        const x86_op_mem& mem = detail.operands[i].mem;
-        uint64_t address =
-            static_cast<uint64_t>(mem.disp) + value(mem.base) + value(mem.index) * static_cast<uint64_t>(mem.scale);
-        if (mem.segment == X86_REG_FS) address += read_register(engine, UC_X86_REG_FS_BASE);
-        if (mem.segment == X86_REG_GS) address += read_register(engine, UC_X86_REG_GS_BASE);
-        candidates.push_back(address);
+        candidates.push_back(address_of(engine, detail.operands[i].mem, pc + insn->size));
         candidates.back() += bit_test_offset(engine, bytes);
     }
-    if (insn->id == X86_INS_XLATB) candidates.push_back(value(X86_REG_RBX) + (value(X86_REG_RAX) & 0xff));
+    if (insn->id == X86_INS_XLATB)
+        candidates.push_back(read_register(engine, UC_X86_REG_RBX) + (read_register(engine, UC_X86_REG_RAX) & 0xff));
     uint64_t stack = read_register(engine, UC_X86_REG_RSP);
     candidates.push_back(stack - 8);  // pushes
     candidates.push_back(stack);      // pops

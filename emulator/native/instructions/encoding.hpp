@@ -36,9 +36,9 @@ struct Encoding {
     bool in_memory() const { return rm == NO_REGISTER; }
 };
 
-// The instruction at the front of `bytes`, if it has an opcode of one of the maps behind 0F, or is MOV from a segment
-// register, SAHF, LAHF, or one of TEST's group (F6, F7), which are given no immediate; nothing for others, and where
-// `bytes` end before it does.
+// The instruction at the front of `bytes`, if it has an opcode of one of the maps behind 0F, or is MOV from or to a
+// segment register, SAHF, LAHF, or one of TEST's group (F6, F7), which are given no immediate; nothing for others, and
+// where `bytes` end before it does.
 std::optional<Encoding> decode_encoding(std::span<const uint8_t> bytes);
 
 }  // namespace perfemu

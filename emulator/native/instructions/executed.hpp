@@ -21,7 +21,8 @@ class Operands {
 
     unsigned row() const { return bits(0, 8); }
     Environment* environment() const { return environment_; }
-    unsigned bytes() const { return bits(WIDE, 1) ? 8 : 4; }  // of general registers
+    uintptr_t return_address() const { return return_address_; }  // for raise_exception
+    unsigned bytes() const { return bits(WIDE, 1) ? 8 : 4; }      // of general registers
     unsigned reg() const { return bits(REG, 4); }
     unsigned third() const { return bits(THIRD, 4); }
     uint8_t immediate() const { return static_cast<uint8_t>(displacement_); }

@@ -1,5 +1,7 @@
 #include "general.hpp"
 
+#include "exceptions.hpp"
+
 namespace perfemu {
 namespace {
 
@@ -41,6 +43,17 @@ void move_selector(const Operands& operands) {
     destination = WHOLE ? SELECTOR : (destination & ~uint64_t{0xffff}) | SELECTOR;
 }
 
+// Intel SDM vol. 2, "WRFSBASE/WRGSBASE": #GP for an address that is not canonical.
+template <size_t EnvironmentLayout::* BASE>
+void write_base(const Operands& operands) {
+    constexpr int ADDRESS_BITS = 48;
+    const uint64_t base = operands.read(operands.source_register());
+    const auto sign = static_cast<int64_t>(base) >> (ADDRESS_BITS - 1);
+    if (sign != 0 && sign != -1)
+        raise_exception(operands.environment(), Vector8664::PROTECTION, operands.return_address());
+    field<uint64_t>(operands.environment(), environment_layout.*BASE) = base;
+}
+
 // It may fault as a load does.
 void flush_line(const Operands& operands) { operands.load(1); }
 
@@ -56,6 +69,15 @@ constexpr ExecutedRow move_row(uint8_t group) {
             .widths = WHOLE ? WIDE : OF_16,
             .execute = move_selector<SELECTOR, WHOLE>};
 }
+template <size_t EnvironmentLayout::* BASE>
+constexpr ExecutedRow base_row(uint8_t group) {
+    return {.map = Encoding::MAP_0F,
+            .opcode = 0xae,
+            .prefixes = Encoding::F3,
+            .group = group,
+            .form = ExecutedRow::REGISTER,
+            .execute = write_base<BASE>};
+}
 constexpr ExecutedRow ROWS[] = {
     {.map = Encoding::MAP_0F,
      .opcode = 0xb1,
@@ -69,6 +91,8 @@ constexpr ExecutedRow ROWS[] = {
      .group = 7,
      .form = ExecutedRow::MEMORY,
      .execute = flush_line},
+    base_row<&EnvironmentLayout::segment_base_fs>(2),
+    base_row<&EnvironmentLayout::segment_base_gs>(3),
     move_row<CODE_SEGMENT, true>(1),
     move_row<CODE_SEGMENT, false>(1),
     move_row<STACK_SEGMENT, true>(2),

@@ -17,10 +17,15 @@ struct UndefinedRow {
     uint8_t opcode, prefixes, group;
     bool in_memory;
 };
+constexpr uint8_t ANY_PREFIX = Encoding::NONE | Encoding::P66 | Encoding::F3 | Encoding::F2, CS = 1;
 constexpr UndefinedRow UNDEFINED[] = {
+    {Map::ONE_BYTE, 0x8e, ANY_PREFIX, CS, false},  // MOV to CS
+    {Map::ONE_BYTE, 0x8e, ANY_PREFIX, CS, true},
     {Map::MAP_0F, 0x12, Encoding::P66, ANY_GROUP, false},                               // MOVHLPS with 66
     {Map::MAP_0F, 0x16, Encoding::P66, ANY_GROUP, false},                               // MOVLHPS
     {Map::MAP_0F, 0xc3, Encoding::P66 | Encoding::F3 | Encoding::F2, ANY_GROUP, true},  // MOVNTI
+    {Map::MAP_0F, 0xae, Encoding::P66 | Encoding::F3 | Encoding::F2, 0, true},          // FXSAVE
+    {Map::MAP_0F, 0xae, Encoding::P66 | Encoding::F3 | Encoding::F2, 1, true},          // FXRSTOR
     {Map::MAP_0F, 0xae, Encoding::P66 | Encoding::F3 | Encoding::F2, 2, true},          // LDMXCSR
     {Map::MAP_0F, 0xae, Encoding::P66 | Encoding::F3 | Encoding::F2, 3, true},          // STMXCSR
 };

@@ -15,14 +15,17 @@ import require
 from tests.instructions.comparison import Comparison, Outcome
 from tests.instructions.differences import load
 from tests.instructions.form import Form, cases
-from tests.instructions.protocol import Runner, build
+from tests.instructions.protocol import FAULT_WORDS, Runner, build
 from tests.instructions.x86_64.accept import FUNCTIONS
-from tests.instructions.x86_64.forms import forms
+from tests.instructions.x86_64.forms import forms, others
 from tests.instructions.x86_64.state import LAYOUT, PLACES
 
 ROWS = load(Path(__file__).with_name("x86_64") / "differences.toml", PLACES)
-INPUTS = int(os.environ.get("INSTRUCTION_INPUTS", "24"))  # for each form; `make instructions` takes many more
+INPUTS = int(os.environ.get("INSTRUCTION_INPUTS", "200"))  # for each form; `make instructions` takes many more
+OTHER_ENCODINGS = 2  # of a form that is not offered
 ENCODINGS = min(INPUTS // 8, 32)  # of a form
+SIGILL, ILL_ILLOPN = 4, 2
+CODE_BASE, SLOT_BYTES = 0x3000_0000, 64  # runner.h
 AT_HWCAP2, FSGSBASE = 26, 1 << 1
 NEEDED = {"sse4_2", "bmi1", "bmi2", "abm", "movbe", "aes", "pclmulqdq", "popcnt", "cx16", "fsgsbase"}
 
@@ -90,3 +93,20 @@ def test_the_walk_finds_what_the_machine_offers(all_forms: list[Form]) -> None:
     }  # fmt: skip
     assert some - names == set()
     assert len(names) > 2000
+
+
+def test_what_is_not_offered_is_undefined(comparison: Comparison) -> None:
+    """SIGILL on the instruction, and nothing else has changed; no reference is asked."""
+    chosen = cases(others(OTHER_ENCODINGS), 1, OTHER_ENCODINGS)
+    names = {case.form.name for case in chosen}
+    assert {"vaddps xmm, xmm, xmm", "sha1rnds4 xmm, xmm, imm8"} - names == set()
+    assert len(names) > 300
+    wrong = []
+    requests = [case.request(first=0, count=1) for case in chosen]
+    for case, states in zip(chosen, comparison.machine.states(requests), strict=True):
+        fault = states.after[:FAULT_WORDS]
+        at = CODE_BASE + case.slot * SLOT_BYTES
+        registers = slice(FAULT_WORDS, None)
+        if fault != (SIGILL, ILL_ILLOPN, at, 0) or states.after[registers] != states.before[registers]:
+            wrong.append(f"{case.form.name} {case.encoding.code.hex()}: signal, code, address, PC are {fault}")
+    assert not wrong, "\n".join(wrong)

@@ -335,6 +335,14 @@ static uint64_t gs_base(void) {
     return base;
 }
 
+// A case may have loaded them, and the next one would see it. Our machine's are always null, and cannot be loaded.
+static void clear_selectors(void) {
+    uint32_t selectors, one;
+    __asm__ volatile("mov %%ds, %0; mov %%es, %1; or %1, %0; mov %%fs, %1; or %1, %0; mov %%gs, %1; or %1, %0"
+                     : "=&r"(selectors), "=&r"(one));
+    if (selectors) __asm__ volatile("mov %0, %%ds; mov %0, %%es; mov %0, %%fs; mov %0, %%gs" : : "r"(0));
+}
+
 void execute(const uint64_t* before, uint64_t* after, const uint8_t* slot) {
     copy(machine_in.general, before + GENERAL, 16);
     machine_in.flags = before[FLAGS];
@@ -345,6 +353,7 @@ void execute(const uint64_t* before, uint64_t* after, const uint8_t* slot) {
     enter_slot();
     after[FS_BASE] = fs_base();
     after[GS_BASE] = gs_base();
+    clear_selectors();
     __asm__ volatile("wrfsbase %0; wrgsbase %0" : : "r"(0UL));
     copy(after + GENERAL, machine_out.general, 16);
     after[FLAGS] = machine_out.flags & ~RFLAGS_RF;  // faults show it in their frame, and say nothing by it

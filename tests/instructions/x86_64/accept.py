@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 from tests.instructions.comparison import Accept
 from tests.instructions.form import Case
 from tests.instructions.protocol import FAULT_WORDS, States
+from tests.instructions.x86_64.forms import ALL_MEMORY, MEMORY, STACK
 from tests.instructions.x86_64.state import LAYOUT, extended
 
-_RCX = LAYOUT.index("rcx")
+_RCX, _RSP = LAYOUT.index("rcx"), LAYOUT.index("rsp")
 _RFLAGS, _ZF = LAYOUT.index("rflags"), 1 << 6
-_FIRST_XMM = LAYOUT.index("xmm0")
+_FIRST_XMM, _FIRST_MEMORY = LAYOUT.index("xmm0"), LAYOUT.index("memory+0x0")
+_MXCSR = LAYOUT.index("mxcsr")
+_CF, _AF, _OF = 1 << 0, 1 << 4, 1 << 11
+_SHIFT = re.compile(r"(\w+) [rm](\d+)(?:, r\d+)??(?:, (imm8|imm|r8))?(?: \(.*)?$")
 _LOW_HALF = 0xFFFF_FFFF
 _X87_WORDS, _ERROR_SUMMARY = LAYOUT.index("x87_words"), 0x80 << 16
 _FIRST_X87, _ROUNDED_UP = LAYOUT.index("st0"), 0x200 << 16  # C1
 _SIGFPE, _SIGSEGV = 8, 11
+_SI_KERNEL, _EXCEPTIONS, _STACK_FAULT, _STATUS_AT, _LOW_WORD = 0x80, 0x3F, 0x41, 16, 0xFFFF
 _WORD_BITS = 16
 _COUNT_MASK = 31
 
@@ -26,22 +32,38 @@ def count_beyond_operand(case: Case, reference: States, machine: States) -> bool
     return count & _COUNT_MASK > _WORD_BITS and reference.after[0] == machine.after[0]
 
 
-def differing(reference: States, machine: States) -> list[tuple[int, int, int]]:
-    """(word, reference's, machine's) of those that differ."""
-    pairs = zip(reference.after, machine.after, strict=True)
+def shifted_flags(case: Case, reference: States, machine: States) -> bool:
+    """Of shifts and rotations: OF where the count is neither 0 nor 1; of shifts also AF where it is not 0, and CF
+    where it is the operand's size or more."""
+    mnemonic, operand, by = _SHIFT.match(case.form.name).groups()  # type: ignore[union-attr]
+    size = int(operand)
+    count = {"imm8": case.encoding.code[-1], "r8": reference.before[_RCX], None: 1}.get(by, 1)
+    count &= 63 if size == 64 else _COUNT_MASK
+    undefined = _OF if count > 1 else 0
+    if mnemonic[0] == "s" and count:
+        undefined |= _AF | (_CF if count >= size else 0)
+    words = differing(case, reference, machine)
+    return all(word == _RFLAGS and not (one ^ other) & ~undefined for word, one, other in words)
+
+
+def differing(case: Case, reference: States, machine: States) -> list[tuple[int, int, int]]:
+    """(word, reference's, machine's) of those that differ; without memory that the case does not use."""
+    uses_memory = case.encoding.kind & (MEMORY | STACK | ALL_MEMORY)
+    words = slice(None if uses_memory else LAYOUT.words - LAYOUT.memory_words)
+    pairs = zip(reference.after[words], machine.after[words], strict=True)
     return [(word, one, other) for word, (one, other) in enumerate(pairs) if one != other]
 
 
 def zero_source(case: Case, reference: States, machine: States) -> bool:
     """The destination's upper half, of a scan that found no bit: ZF is set in both."""
-    return all(
-        state.after[_RFLAGS] & _ZF for state in (reference, machine)
-    ) and all(one & _LOW_HALF == other & _LOW_HALF for _, one, other in differing(reference, machine))  # fmt: skip
+    found_nothing = all(state.after[_RFLAGS] & _ZF for state in (reference, machine))
+    words = differing(case, reference, machine)
+    return found_nothing and all(one & _LOW_HALF == other & _LOW_HALF for _, one, other in words)
 
 
 def approximation(case: Case, reference: States, machine: States) -> bool:
     """Registers' floats within twice 1.5 * 2^-12 of each other: each is that near to the true value."""
-    for word, one, other in differing(reference, machine):
+    for word, one, other in differing(case, reference, machine):
         if not _FIRST_XMM <= word < _FIRST_XMM + 32:
             return False
         for shift in (0, 32):
@@ -77,7 +99,7 @@ def pending_exception(case: Case, reference: States, machine: States) -> bool:
 
 def last_place(case: Case, reference: States, machine: States) -> bool:
     """Results of the x87 that are neighbours, and which way they were rounded."""
-    words = {word for word, one, other in differing(reference, machine) if one ^ other != _ROUNDED_UP}
+    words = {word for word, one, other in differing(case, reference, machine) if one ^ other != _ROUNDED_UP}
     numbers = {(word - _FIRST_X87) // 2 for word in words}
     return numbers <= set(range(8)) and all(
         abs(_ordered(reference.after, number) - _ordered(machine.after, number)) <= 1 for number in numbers
@@ -95,8 +117,95 @@ def address(case: Case, reference: States, machine: States) -> bool:
     return reference.after[3:] == machine.after[3:] and bool(reference.after[0] and machine.after[0])
 
 
+def half_done(case: Case, reference: States, machine: States) -> bool:
+    """The same fault, behind a part of the access: of memory that was stored to, or the register that was loaded."""
+    words = {word for word, _, _ in differing(case, reference, machine)}
+    vectors = range(_FIRST_XMM, _FIRST_XMM + 32)
+    return faulted(case, reference, machine) and (all(word >= _FIRST_MEMORY for word in words) or words <= set(vectors))
+
+
+def only_machine_faults(case: Case, reference: States, machine: States) -> bool:
+    return reference.after[0] == 0 and machine.after[0] == _SIGSEGV
+
+
+def only_reference_faults(case: Case, reference: States, machine: States) -> bool:
+    return reference.after[0] == _SIGSEGV and machine.after[0] == 0
+
+
+def selector(case: Case, reference: States, machine: States) -> bool:
+    """One of them takes the selector, and the other says #GP."""
+    one, other = sorted((reference.after[:2], machine.after[:2]))
+    return one[0] == 0 and other == (_SIGSEGV, _SI_KERNEL)
+
+
+def sticky_flags(case: Case, reference: States, machine: States) -> bool:
+    """Of MXCSR, beside the exception that is raised in both."""
+    return reference.after[0] == machine.after[0] == _SIGFPE and all(
+        word == _MXCSR and (one ^ other) <= _EXCEPTIONS for word, one, other in differing(case, reference, machine)
+    )
+
+
+def empty_unmoved(case: Case, reference: States, machine: States) -> bool:
+    """FCMOVcc: the reference found a register empty; the machine did nothing, and moved nothing."""
+    raised = reference.after[_X87_WORDS] >> _STATUS_AT
+    registers = range(_X87_WORDS, _FIRST_XMM)
+    return raised & _STACK_FAULT == _STACK_FAULT and all(
+        word in registers and other == machine.before[word] for word, _, other in differing(case, reference, machine)
+    )
+
+
+def x87_only(case: Case, reference: States, machine: States) -> bool:
+    """Nothing but the x87's registers and status differs."""
+    return all(_X87_WORDS <= word < _FIRST_XMM and word != _MXCSR for word, _, _ in differing(case, reference, machine))
+
+
+def abandoned_store(case: Case, reference: States, machine: States) -> bool:
+    """The x87 stored nothing: of memory that faults, the machine's status tells the exception already; or, of an
+    exception that is not masked, it raises that here, and the reference with the next instruction that waits."""
+    differ = {word for word, _, _ in differing(case, reference, machine)}
+    if faulted(case, reference, machine):
+        status = reference.after[_X87_WORDS] ^ machine.after[_X87_WORDS]
+        return differ == {_X87_WORDS} and status & ~(_LOW_WORD << _STATUS_AT) == 0
+    if (reference.after[0], machine.after[0]) == (_SIGSEGV, _SIGFPE):
+        return differ <= {*range(FAULT_WORDS), _X87_WORDS}
+    pending = reference.after[_X87_WORDS] & machine.after[_X87_WORDS] & _ERROR_SUMMARY
+    return (
+        bool(pending) and (reference.after[0], machine.after[0]) == (0, _SIGFPE)
+        and differ <= {*range(FAULT_WORDS), LAYOUT.index("second_way")}
+    )  # fmt: skip
+
+
+def pushed(case: Case, reference: States, machine: States) -> bool:
+    """A call that faults: the machine has written what lies below the stack pointer, and nothing else differs."""
+    below = LAYOUT.words - LAYOUT.memory_words
+    return (
+        faulted(case, reference, machine) and reference.after[_RSP] == machine.after[_RSP]
+        and all(word >= below for word, _, _ in differing(case, reference, machine))
+    )  # fmt: skip
+
+
+def signed_return(case: Case, reference: States, machine: States) -> bool:
+    """RET with an immediate of 2^15 or more: RSP is 2^16 too low."""
+    return case.encoding.code[-1] >= 0x80 and all(
+        word == _RSP and one - other == 1 << _WORD_BITS for word, one, other in differing(case, reference, machine)
+    )
+
+
+def saved_image(case: Case, reference: States, machine: States) -> bool:
+    """FXSAVE: what is reserved, and MXCSR_MASK; where it faults, how much it has written before."""
+    words = differing(case, reference, machine)
+    if reference.after[0]:
+        return half_done(case, reference, machine) or (
+            reference.after[:2] == machine.after[:2] and all(word == 2 or word >= _FIRST_MEMORY for word, _, _ in words)
+        )
+    return all(word >= _FIRST_MEMORY and not (one ^ other) & _LOW_WORD for word, one, other in words)
+
+
 FUNCTIONS: dict[str, Accept] = {
     "count_beyond_operand": count_beyond_operand, "zero_source": zero_source, "approximation": approximation,
     "faulted": faulted, "last_place": last_place, "pending_exception": pending_exception, "unselected": unselected,
-    "address": address,
+    "shifted_flags": shifted_flags, "address": address, "half_done": half_done, "saved_image": saved_image,
+    "only_machine_faults": only_machine_faults, "only_reference_faults": only_reference_faults, "pushed": pushed,
+    "selector": selector, "sticky_flags": sticky_flags, "empty_unmoved": empty_unmoved, "x87_only": x87_only,
+    "abandoned_store": abandoned_store, "signed_return": signed_return,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -37,7 +37,7 @@ ANY_MODRM = {"": set(range(0xD8, 0xE0)), "0f": {0x01}, "0f38": set(), "0f3a": se
 REGISTER_IN_OPCODE = {"": {0x50, 0x58, 0x90, 0xB0, 0xB8}, "0f": {0xC8}, "0f38": set(), "0f3a": set()}
 LEGACY_PREFIXES = {0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3, *range(0x40, 0x50)}
 ESCAPES = {"": {0x0F, 0xC4, 0xC5, 0x62, *LEGACY_PREFIXES}, "0f": {0x38, 0x3A, 0x0F}, "0f38": set(), "0f3a": set()}
-VEX_MAPS = {"0f38": 2, "0f3a": 3}
+VEX_MAPS = {"0f": 1, "0f38": 2, "0f3a": 3}
 VEX_SOURCE = 2  # RDX
 
 # What capstone's groups, and instructions that are in none, need of CPUID.
@@ -62,6 +62,9 @@ FEATURE_OF_MNEMONIC = {
 UNOFFERED_STARTS = ("xsave", "xrstor", "xcrypt", "vm", "inve", "invv", "incss", "rdssp", "rstorss", "savep", "setss",
                     "wruss", "wrss", "clrss", "bnd", "endbr", "tpause", "umon", "umwait", "ptwrite", "cldemote",
                     "movdir", "gf2p8", "xabort", "xbegin", "xend", "xtest", "llwpcb", "slwpcb", "lwp")  # fmt: skip
+
+# What does nothing, or what it did before, where its extension is not there: encodings of NOP, of PREFETCH, of WBINVD.
+HINTS = ("endbr", "rdssp", "cldemote", "prefetch", "wbnoinvd", "bnd")
 
 NOT_COMPARED = {
     "a system call or a call gate": {"syscall", "sysenter", "sysexit", "sysexitq", "sysret", "sysretq"},
@@ -252,10 +255,19 @@ def _ignores_prefix(insn: capstone.CsInsn, opcode: Opcode) -> bool:
 
 def forms(encodings: int) -> list[Form]:
     """Those that the machine offers, with at most so many encodings each."""
+    return _forms(encodings, offered)
+
+
+def others(encodings: int) -> list[Form]:
+    """Those of extensions that it does not offer, and that are undefined for it."""
+    return _forms(encodings, lambda insn: not offered(insn) and not plain(insn.mnemonic).startswith(HINTS))
+
+
+def _forms(encodings: int, wanted: Callable[[capstone.CsInsn], bool]) -> list[Form]:
     disassemble = Disassembler()
     found: dict[tuple[str, str], list[_Found]] = {}
     for name, insn, where in _walk(disassemble):
-        if offered(insn):
+        if wanted(insn):
             opcode = where.opcode
             base = opcode.byte & ~7
             byte = base if base in REGISTER_IN_OPCODE[opcode.map] else opcode.byte

@@ -22,6 +22,9 @@ class Located:
     host_path: str
     not_below_sysroot: bool = False  # it was looked for there, and is the host's
 
+    def is_below(self, directory: str) -> bool:
+        return os.path.realpath(self.host_path).startswith(os.path.realpath(directory).rstrip("/") + "/")
+
 
 def locate(name: str, search: Sequence[str], space: Namespace | None = None, directory: str = "/") -> Located:
     """`name` with a slash is a path; without, it is looked for in the `search` directories.

@@ -253,7 +253,7 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
 
 def _name_the_hosts_program(settings: GuestSettings) -> None:
     """Warn of a program that was meant to be the sysroot's, and is the host's; yours, below the current directory, is
-    not meant."""
+    not meant, nor one that is named where it lies in the sysroot."""
     if settings.sysroot is None:
         return
     try:
@@ -261,8 +261,8 @@ def _name_the_hosts_program(settings: GuestSettings) -> None:
         isa = identify(found.host_path, lambda path: settings.space.on_host(path) or path)
     except (PerfemuError, ProgramError):
         return  # the run says so
-    own = os.path.realpath(found.host_path).startswith(os.path.realpath(settings.cwd).rstrip("/") + "/")
-    if found.not_below_sysroot and isa == platform.machine() and (settings.cwd == "/" or not own):
+    meant = (directory for directory in (settings.cwd, settings.sysroot) if directory != "/")
+    if found.not_below_sysroot and isa == platform.machine() and not any(map(found.is_below, meant)):
         tell(f"perfemu: {found.guest_path} is the host's ({isa}): --sysroot {settings.sysroot} does not have it")
 
 

@@ -14,6 +14,7 @@ constexpr uint8_t CPUID[] = {0x0f, 0xa2};
 
 Environment* noted = nullptr;
 
+constexpr uint32_t CODE_CACHE_BYTES = 1 << 20;  // the engine's own choice is a thousand times that
 constexpr std::array<uint64_t, 3> WORDS = {0x1357'9bdf'0246'8ace, 0x0fed'cba9'8765'4321, 0x5a5a'1234'4321'a5a5};
 
 }  // namespace
@@ -28,6 +29,7 @@ void note_environment(Environment* environment) {
 Calibration::Calibration() {
     if (uc_open(UC_ARCH_X86, UC_MODE_64, &engine_) != UC_ERR_OK) throw std::runtime_error("uc_open");
     noted = nullptr;
+    uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);
     uc_mem_map(engine_, CODE, PAGE_BYTES, UC_PROT_ALL);
     uc_mem_write(engine_, CODE, CPUID, sizeof CPUID);
     uc_emu_start(engine_, CODE, CODE + sizeof CPUID, 0, 0);

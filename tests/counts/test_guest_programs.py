@@ -57,5 +57,6 @@ def test_qemu_counts_what_was_derived(guest: Guest) -> None:
     expected = {
         probe: count + DIFFERENCES.get((guest.name, guest.isa, probe), (0, ""))[0]
         for probe, count in guest.counts.items()
+        if probe != "SOFTWARE_PREFETCH"  # QEMU tells plugins of no access there
     }
     assert run.probes == expected

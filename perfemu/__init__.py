@@ -9,14 +9,15 @@ The names of `perfemu.api` are here too, and the machine is imported only when o
 started often. `__init__.pyi` tells type checkers the same.
 """
 
-import importlib
+import sys
 
 _API = "perfemu.api"
 
 
 def __getattr__(name: str) -> object:
     if not name.startswith("_"):
-        api = importlib.import_module(_API)
+        __import__(_API)  # and not importlib's: a file of that name may lie where `python -m perfemu` was started
+        api = sys.modules[_API]
         if name in api.__all__:
             return getattr(api, name)
     raise AttributeError(f"module 'perfemu' has no attribute '{name}'")

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, Any, TypedDict, Unpack
+from typing import IO, Any, TypedDict, Unpack, cast
 
 from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
 from perfcore.abi.constants import RecordType, SampleType
@@ -23,7 +23,7 @@ from perfemu.interruption import Interrupted
 from perfemu.namespace import make_namespace
 from perfemu.profile.keys import DEFAULT_KEYS, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
-from perfemu.quantities import memory_bytes, size_bytes, time_ns
+from perfemu.quantities import memory_bytes, size_bytes, time_ns, user_ids
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
 from perfemu.recording import record as record_to_file
 from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow, open_profile, read_profile
@@ -142,9 +142,24 @@ class Recording:
                     yield file.events[number].name, sample
 
 
-class Limits(TypedDict, total=False):
-    """What a run may use at most, as the options of the command line; numbers are seconds or bytes."""
+class GuestOptions(TypedDict, total=False):
+    """The machine, what the guest sees of the host, and what the run may use at most: as the command line's options."""
 
+    core: str | os.PathLike[str] | None  # a name or a core file; None: the ISA's default
+    core_changes: Iterable[str]  # as --set takes them: "l1d.size=64KiB"
+    untimed: bool
+    vdso: bool
+    cpus: int
+    quantum: int  # cycles
+    seed: int | None
+    sysroot: str | os.PathLike[str] | None
+    binds: Iterable[str]  # as --bind takes them: "data:/data:rw"
+    isolate: bool
+    writable_paths: Iterable[str | os.PathLike[str]]
+    environment: Mapping[str, str] | None  # instead of the guest's small default
+    cwd: str | os.PathLike[str] | None  # of the host; where the guest does not find it, it begins in /
+    user: int | str  # whose the program is: 1000, "1000:100"
+    # Limits; numbers are seconds or bytes.
     timeout: float | str  # of simulated time: 2.5, "100ms"
     max_instructions: int
     memory: int | str  # of the machine: 512 << 20, "512M"
@@ -155,33 +170,17 @@ class Limits(TypedDict, total=False):
 def run(
     argv: Sequence[str | os.PathLike[str]],
     *,
-    core: str | os.PathLike[str] | None = None,
-    core_changes: Iterable[str] = (),
-    sysroot: str | os.PathLike[str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    writable_paths: Iterable[str | os.PathLike[str]] = (),
-    binds: Iterable[str] = (),
-    isolate: bool = False,
-    cwd: str | os.PathLike[str] | None = None,
-    cpus: int = 1,
-    quantum: int = QUANTUM_CYCLES,
-    seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
-    **limits: Unpack[Limits],
+    **guest: Unpack[GuestOptions],
 ) -> RunResult:
     """Run a program to its end.
 
-    `core` is a name or a core file, None the ISA's default; `core_changes` are as --set takes them: "l1d.size=64KiB".
-    `cpus`, `quantum` (cycles) and `seed` are --cpus, --quantum and --seed. `binds` are as --bind takes them:
-    "data:/data:rw"; `isolate` is --isolate. `cwd` is a directory of the host; where the guest does not find it, it
-    begins in /. `environment` replaces the guest's small default. `input` is its standard input (yours, if not given).
-    With `capture` its output is in the result, not on your terminal. `limits` are those of Limits. Raises PerfemuError
-    if the program cannot be started, UsageError for what cannot be.
+    `input` is its standard input (yours, if not given). With `capture` its output is in the result, not on your
+    terminal. `guest`: see GuestOptions. Raises PerfemuError if the program cannot be started, UsageError for what
+    cannot be.
     """
-    settings = _settings(
-        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed, limits
-    )
+    settings = _settings(argv, guest)
     with _Streams(input, capture) as streams:
         session = Session(streams.connect(settings))
         ending = session.run()
@@ -207,20 +206,9 @@ def stat(
     per_cpu: bool = False,
     per_thread: bool = False,
     counters: int | None = None,
-    core: str | os.PathLike[str] | None = None,
-    core_changes: Iterable[str] = (),
-    sysroot: str | os.PathLike[str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    writable_paths: Iterable[str | os.PathLike[str]] = (),
-    binds: Iterable[str] = (),
-    isolate: bool = False,
-    cwd: str | os.PathLike[str] | None = None,
-    cpus: int = 1,
-    quantum: int = QUANTUM_CYCLES,
-    seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
-    **limits: Unpack[Limits],
+    **guest: Unpack[GuestOptions],
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
@@ -229,11 +217,9 @@ def stat(
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
-    settings = _settings(
-        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed, limits
-    )
+    settings = _settings(argv, guest)
     settings = replace(settings, counters=counters)
-    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, cpus)
+    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, settings.cpus)
     with _Streams(input, capture) as streams:
         counted = count(
             streams.connect(settings),
@@ -258,29 +244,16 @@ def record(
     all_cpus: bool = False,
     cpu_list: str | None = None,
     counters: int | None = None,
-    core: str | os.PathLike[str] | None = None,
-    core_changes: Iterable[str] = (),
-    sysroot: str | os.PathLike[str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    writable_paths: Iterable[str | os.PathLike[str]] = (),
-    binds: Iterable[str] = (),
-    isolate: bool = False,
-    cwd: str | os.PathLike[str] | None = None,
-    cpus: int = 1,
-    quantum: int = QUANTUM_CYCLES,
-    seed: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
-    **limits: Unpack[Limits],
+    **guest: Unpack[GuestOptions],
 ) -> Recording:
     """Run a program and write its profile to `output`, a perf.data file.
 
     There is a sample every `period` events, or else `frequency_hz` in a second. `all_cpus` and `cpu_list` are -a and
     -C. For the rest see `run` and `stat`.
     """
-    settings = _settings(
-        argv, core, core_changes, sysroot, binds, isolate, environment, writable_paths, cwd, cpus, quantum, seed, limits
-    )
+    settings = _settings(argv, guest)
     settings = replace(settings, counters=counters)
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
     path = os.fspath(output)
@@ -292,7 +265,7 @@ def record(
             path,
             command_line=("perfemu", "record", *settings.argv),
             build_id_of=build_id_of,
-            scope=scope_of_cpus(all_cpus, cpu_list, cpus),
+            scope=scope_of_cpus(all_cpus, cpu_list, settings.cpus),
         )
         stdout, stderr = streams.output()
     ending = _ended(recorded.ending, recorded.interrupted_by)
@@ -328,35 +301,31 @@ def _ended(ending: Ending | None, interrupted_by: int | None) -> Ending:
     return ending
 
 
-def _settings(
-    argv: Sequence[str | os.PathLike[str]],
-    core: str | os.PathLike[str] | None,
-    core_changes: Iterable[str],
-    sysroot: str | os.PathLike[str] | None,
-    binds: Iterable[str],
-    isolate: bool,
-    environment: Mapping[str, str] | None,
-    writable_paths: Iterable[str | os.PathLike[str]],
-    cwd: str | os.PathLike[str] | None,
-    cpus: int,
-    quantum: int,
-    seed: int | None,
-    limits: Limits,
-) -> GuestSettings:
+def _settings(argv: Sequence[str | os.PathLike[str]], guest: GuestOptions) -> GuestSettings:
     if isinstance(argv, str) or not argv:
         raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
+    unknown = guest.keys() - GuestOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"{', '.join(sorted(unknown))}: there is no such argument")
+    binds, sysroot, cwd = guest.get("binds", ()), guest.get("sysroot"), guest.get("cwd")
     if isinstance(binds, str):
         raise ValueError(f"binds={binds!r}: a sequence of them")
+    cpus, quantum = guest.get("cpus", 1), guest.get("quantum", QUANTUM_CYCLES)
     if not 1 <= cpus <= MOST_CPUS:
         raise ValueError(f"cpus={cpus}: 1 to {MOST_CPUS}")
     if quantum < 1:
         raise ValueError(f"quantum={quantum}: at least one cycle")
-    writable = tuple(os.path.abspath(path) for path in writable_paths)
-    space = make_namespace(None if sysroot is None else os.path.abspath(sysroot), binds, isolate, writable)
+    writable = tuple(os.path.abspath(path) for path in guest.get("writable_paths", ()))
+    space = make_namespace(
+        None if sysroot is None else os.path.abspath(sysroot), binds, guest.get("isolate", False), writable
+    )
+    core, environment = guest.get("core"), guest.get("environment")
     settings = GuestSettings(
         argv=tuple(os.fspath(argument) for argument in argv),
         core=None if core is None else os.fspath(core),
-        core_changes=tuple(core_changes),
+        core_changes=tuple(guest.get("core_changes", ())),
+        untimed=guest.get("untimed", False),
+        vdso=guest.get("vdso", True),
         sysroot=space.sysroot,
         binds=space.binds,
         isolated=space.isolated,
@@ -365,17 +334,17 @@ def _settings(
         cwd=space.guest_directory(os.path.abspath(cwd) if cwd is not None else os.getcwd()),
         cpus=cpus,
         quantum=quantum,
-        schedule_seed=seed,
+        schedule_seed=guest.get("seed"),
     )
-    for name, value in limits.items():
-        if name not in _LIMITS:
-            raise TypeError(f"{name}: there is no such argument, but {', '.join(_LIMITS)} limit a run")
-        field, parse = _LIMITS[name]
+    for name, (field, parse) in _QUANTITIES.items():
+        if name not in guest:
+            continue
+        value = cast(Mapping[str, object], guest)[name]
         try:
             changes: dict[str, Any] = {field: parse(str(value))}
-            settings = replace(settings, **changes)
         except ValueError as problem:
             raise ValueError(f"{name}={value!r}: {problem}") from None
+        settings = replace(settings, **changes)
     return settings
 
 
@@ -385,12 +354,13 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-_LIMITS: dict[str, tuple[str, Callable[[str], int]]] = {  # of GuestSettings, from what
+_QUANTITIES: dict[str, tuple[str, Callable[[str], object]]] = {  # to a field of GuestSettings, by what
     "timeout": ("most_ns", time_ns),
     "max_instructions": ("most_instructions", _positive),
     "memory": ("memory_bytes", memory_bytes),
     "max_output": ("most_output_bytes", size_bytes),
     "max_tasks": ("most_tasks", _positive),
+    "user": ("user", user_ids),
 }
 
 

@@ -241,7 +241,7 @@ def count(
             if progress is None:
                 ending = session.run()
             else:
-                with Progress(progress, session.progress, session.console, session.settings.most_instructions):
+                with Progress(progress, session.progress, session.console, session.limits()):
                     ending = session.run()
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import TextIO
 
@@ -25,6 +26,14 @@ def short_count(count: float) -> str:
     return f"{count:.0f}"
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Where a run ends, if it does not before."""
+
+    reached: Callable[[], int]  # may be asked wherever the core looks for signals
+    most: int
+
+
 class Progress:
     """While entered, shows the line; leaving clears it. Does nothing where `stream` is no terminal.
 
@@ -35,21 +44,21 @@ class Progress:
     """
 
     def __init__(
-        self, stream: TextIO, instructions: Callable[[], int], console: Console, most_instructions: int | None = None
+        self, stream: TextIO, instructions: Callable[[], int], console: Console, limits: Sequence[Limit] = ()
     ) -> None:
         self._stream = stream
         self._instructions = instructions
         self._console = console
-        self._most_instructions = most_instructions  # of the run: with them the time that is left is known
+        self._limits = limits  # with them the time that is left is known
         self._wanted = stream.isatty() and threading.current_thread() is threading.main_thread()
         self._shown = False
         self._start = 0.0
-        self._last = (0.0, 0)  # time, instructions
+        self._last = (0.0, 0, [0] * len(limits))  # time, instructions, what each limit had reached
 
     def __enter__(self) -> Progress:
         if self._wanted:
             self._start = time.monotonic()
-            self._last = (self._start, self._instructions())
+            self._last = (self._start, self._instructions(), [limit.reached() for limit in self._limits])
             self._console.before_output = self._clear
             signal.signal(signal.SIGALRM, self._tick)
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, INTERVAL_S)
@@ -78,12 +87,17 @@ class Progress:
 
     def line(self, now: float) -> str:
         """The line at host time `now`, and from then on the speed since `now`."""
-        instructions = self._instructions()
-        before, count_before = self._last
-        self._last = (now, instructions)
-        speed = (instructions - count_before) / max(now - before, 1e-9)
-        passed = f"{now - self._start:.0f} s"
-        left = ""
-        if self._most_instructions is not None and speed > 0:
-            left = f", {max(self._most_instructions - instructions, 0) / speed:.0f} s left at most"
-        return f"[ perfemu: {short_count(instructions)} instructions, {speed / 1e6:.0f} MIPS, {passed}{left} ]"
+        instructions, reached = self._instructions(), [limit.reached() for limit in self._limits]
+        before, count_before, reached_before = self._last
+        self._last = (now, instructions, reached)
+        took = max(now - before, 1e-9)
+        left = [
+            max(limit.most - here, 0) * took / (here - there)
+            for limit, here, there in zip(self._limits, reached, reached_before, strict=True)
+            if here > there
+        ]
+        texts = [f"{short_count(instructions)} instructions", f"{(instructions - count_before) / took / 1e6:.0f} MIPS"]
+        texts.append(f"{now - self._start:.0f} s")
+        if left:
+            texts.append(f"{min(left):.0f} s left at most")
+        return f"[ perfemu: {', '.join(texts)} ]"

@@ -1,15 +1,18 @@
-"""Quantities as users write them: times and sizes. What is none raises ValueError, which says what would be right."""
+"""Quantities as users write them: times, sizes, ids. What is none raises ValueError, which says what would be right."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
 
+from emulator.linux.credentials import NO_ID
+
 SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
 TIME_UNITS = {"s": SECOND_NS, "ms": MILLISECOND_NS}
 LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
 _TIME = re.compile(r"(.*?)\s*(ms|s|)", re.DOTALL)
 _SIZE = re.compile(r"(\d{1,12})([kKmMgG]?)i?[bB]?")
+_USER = re.compile(r"([0-9]+)(?::([0-9]+))?")
 _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
 
 
@@ -40,3 +43,14 @@ def memory_bytes(text: str) -> int:
     if not LEAST_MEMORY <= size <= MOST_MEMORY:
         raise ValueError(f"{text} is not within {LEAST_MEMORY >> 20}M..{MOST_MEMORY >> 30}G")
     return size & -4096
+
+
+def user_ids(text: str) -> tuple[int, int]:
+    """UID and GID of "1000:100"; of a number alone, which is both."""
+    match = _USER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is no user: UID or UID:GID, in numbers")
+    uid, gid = int(match[1]), int(match[2] or match[1])
+    if max(uid, gid) >= NO_ID:
+        raise ValueError(f"{text}: ids are below {NO_ID}")
+    return uid, gid

@@ -185,7 +185,7 @@ def record(
             if progress is None:
                 ending = session.run(interruption)
             else:
-                with Progress(progress, session.progress, session.console, session.settings.most_instructions):
+                with Progress(progress, session.progress, session.console, session.limits()):
                     ending = session.run(interruption)
         except Interrupted as interrupted:
             interrupted_by = interrupted.number

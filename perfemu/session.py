@@ -44,6 +44,7 @@ from perfemu.host_limits import check_address_space, raise_descriptor_limit
 from perfemu.interruption import Interruption
 from perfemu.locate import locate
 from perfemu.namespace import Namespace
+from perfemu.progress import Limit
 from perfemu.run_times import RunTimes
 from perfemu.undefined.message import UndefinedInstructions
 from pmu.arm.pmuv3 import PmuV3
@@ -262,6 +263,12 @@ class Session:
     def console(self) -> Console:
         """The user's terminal, as the guest has it."""
         return self.machine.kernel.file_tree.console
+
+    def limits(self) -> list[Limit]:
+        """Where the run ends, if the program does not before."""
+        clock, settings = self.machine.clock, self.settings
+        asked = ((self.progress, settings.most_instructions), (clock.elapsed_ns, settings.most_ns))
+        return [Limit(reached, most) for reached, most in asked if most is not None]
 
     def progress(self) -> int:
         """How many the guest had executed a moment ago; may be asked at any time."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from emulator.clock import REALTIME_AT_BOOT_NS
-from emulator.linux.credentials import NO_ID
 from emulator.linux.file_tree import MOST_OUTPUT_BYTES
 from emulator.linux.program import ProgramError, identify
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
@@ -23,7 +22,7 @@ from perfemu.environment import guest_environment, search_path
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.locate import locate
 from perfemu.namespace import make_namespace
-from perfemu.quantities import MILLISECOND_NS, SECOND_NS, memory_bytes, size_bytes, time_ns
+from perfemu.quantities import MILLISECOND_NS, SECOND_NS, memory_bytes, size_bytes, time_ns, user_ids
 from perfemu.session import GuestSettings
 
 
@@ -113,7 +112,7 @@ def add_machine_options(parser: argparse.ArgumentParser, bare_time_ns: int) -> N
     group.add_argument(
         "--user",
         metavar="UID[:GID]",
-        type=_user,
+        type=_quantity(user_ids),
         default=(0, 0),
         help="whose the program is, and your files where it may write [0:0, root]",
     )
@@ -131,16 +130,6 @@ def _cpus(text: str) -> int:
     if number > MOST_CPUS:
         raise argparse.ArgumentTypeError(f"{number} is more than {MOST_CPUS}")
     return number
-
-
-def _user(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([0-9]+)(?::([0-9]+))?", text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is no user: UID or UID:GID, in numbers")
-    uid, gid = int(match[1]), int(match[2] or match[1])
-    if max(uid, gid) >= NO_ID:
-        raise argparse.ArgumentTypeError(f"{text}: ids are below {NO_ID}")
-    return uid, gid
 
 
 def _seed(text: str) -> int:
@@ -167,10 +156,13 @@ def _date(text: str) -> int:
     return since_1970 * 1_000_000_000
 
 
-def _quantity(parse: Callable[[str], int]) -> Callable[[str], int]:
+Quantity = TypeVar("Quantity")
+
+
+def _quantity(parse: Callable[[str], Quantity]) -> Callable[[str], Quantity]:
     """An option's type: what `parse` says of a wrong text reaches the user."""
 
-    def parsed(text: str) -> int:
+    def parsed(text: str) -> Quantity:
         try:
             return parse(text)
         except ValueError as problem:

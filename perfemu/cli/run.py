@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     settings = replace(guest_settings(options), interactive=True)
     session = Session(settings)
     keys = SignalKeys(session.console)
-    with Progress(sys.stderr, session.progress, session.console, session.settings.most_instructions):
+    with Progress(sys.stderr, session.progress, session.console, session.limits()):
         ending = session.run(keys)
     announce_death(settings.argv[0], ending)
     if keys.last is not None and keys.last == ending.signal:

@@ -6,17 +6,19 @@ import argparse
 import io
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.cli.streams import say_if_elsewhere
+from perfemu.cli.streams import say_if_elsewhere, tell
 from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import UsageError
 from perfemu.interruption import die_of
 from perfemu.output_file import OutputText
+from perfemu.progress import PATIENCE_S
 from perfemu.quantities import MILLISECOND_NS
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.session import Session
@@ -24,6 +26,7 @@ from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report
+from perfemu.untimed import needs_no_timing
 
 SUMMARY = "Run a program and count events"
 EXAMPLES = """\
@@ -103,20 +106,42 @@ def run(options: argparse.Namespace) -> int:
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
     scope = scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, settings.cpus)
+    hint = _Hint(_events(options, scope))
     with _output(options) as stream:
         counted = count(
             settings,
-            _events(options, scope),
+            hint.events,
             runs=options.repeat,
             inherit=not options.no_inherit,
             scope=scope,
             progress=sys.stderr,
             after_run=lambda ending: announce_death(settings.argv[0], ending),
         )
+        hint.say()
         stream.write(_report(counted.counts, options))
     if counted.interrupted_by is not None or counted.ending is None:
         die_of(counted.interrupted_by or 0)
     return counted.ending.exit_status
+
+
+class _Hint:
+    """Says once, on a terminal, where the user has waited for a model of time that the events did not need."""
+
+    def __init__(self, events: Sequence[str] | ChooseEvents) -> None:
+        self._chosen = events
+        self._in_vain = False
+        self._start = time.monotonic()
+
+    def events(self, session: Session) -> Sequence[str]:
+        """Those that are counted."""
+        chosen = list(self._chosen(session) if callable(self._chosen) else self._chosen)
+        if sys.stderr.isatty():
+            self._in_vain = bool(chosen) and needs_no_timing(session, session.parse(chosen))
+        return chosen
+
+    def say(self) -> None:
+        if self._in_vain and time.monotonic() - self._start > PATIENCE_S:
+            tell("perfemu: stat: none of these events depends on time: --untimed counts them in about a tenth of it")
 
 
 def _events(options: argparse.Namespace, scope: Scope) -> Sequence[str] | ChooseEvents:

@@ -189,9 +189,22 @@ def test_limits_end_a_run(tmp_path: Path) -> None:
         ({"timeout": "1m"}, "timeout='1m': '1m' is not a time: 2s, 1.5ms"),
         ({"memory": 1}, "memory=1: 1 is not within 16M..64G"),
         ({"max_tasks": 0}, "max_tasks=0: at least one"),
+        ({"user": "root"}, "user='root': 'root' is no user: UID or UID:GID, in numbers"),
         ({"max_time": 1}, "max_time: there is no such argument"),
     ],
 )
 def test_what_is_no_limit_is_named(limits: dict[str, object], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         perfemu.run(["/bin/true"], **limits)  # type: ignore[arg-type]
+
+
+def test_a_user_is_who_the_program_is() -> None:
+    result = perfemu.run(["/usr/bin/id"], core="ideal", user="1000:100", capture=True)
+    assert result.stdout is not None
+    assert result.stdout.startswith(b"uid=1000")
+    assert b"gid=100(users)" in result.stdout
+
+
+def test_untimed_is_the_cores_identity_at_a_cycle_an_instruction() -> None:
+    result = perfemu.stat([LOOP["x86_64"]], ["cycles", "instructions"], core="skylake", untimed=True)
+    assert (result["cycles"], result["instructions"]) == (2004, 2004)

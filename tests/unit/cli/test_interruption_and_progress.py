@@ -9,7 +9,7 @@ import pytest
 from emulator.linux.console import Console
 from perfemu.ending import Ending
 from perfemu.interruption import Interrupted, Interruption
-from perfemu.progress import Progress, short_count
+from perfemu.progress import Limit, Progress, short_count
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -46,9 +46,19 @@ def test_progress_shows_count_and_speed() -> None:
 
 def test_with_a_limit_the_time_that_is_left_is_told() -> None:
     counts = iter((1_000_000, 61_000_000))
-    progress = Progress(io.StringIO(), lambda: next(counts), Console(), most_instructions=361_000_000)
+    times_ns = iter((0, 500))
+    reached = iter((1_000_000, 61_000_000))
+    limits = (Limit(lambda: next(reached), 361_000_000), Limit(lambda: next(times_ns), 2000))
+    progress = Progress(io.StringIO(), lambda: next(counts), Console(), limits)
     progress.line(10.0)
-    assert progress.line(12.0) == "[ perfemu: 61.0 M instructions, 30 MIPS, 12 s, 10 s left at most ]"
+    # 300 million more at 30 in a second: 10 s; 1,500 ns more at 250 in a second: 6 s
+    assert progress.line(12.0) == "[ perfemu: 61.0 M instructions, 30 MIPS, 12 s, 6 s left at most ]"
+
+
+def test_a_limit_that_nothing_comes_nearer_to_tells_no_time() -> None:
+    progress = Progress(io.StringIO(), lambda: 5, Console(), [Limit(lambda: 7, 8)])
+    progress.line(10.0)
+    assert progress.line(12.0) == "[ perfemu: 5 instructions, 0 MIPS, 12 s ]"
 
 
 def test_no_terminal_no_progress() -> None:

@@ -232,10 +232,20 @@ class Core:
         """Count where conditional branches go, from now on. Connecting a counter to such a probe does it, too."""
     def fire(self, probe: int, amount: int = 1) -> None:
         """Fire a probe from outside the pipeline: an exception taken by the kernel, say."""
-    def start_tally(self) -> None:
-        """From now on count, from 0, how often the instruction at each address retires. Costs nothing per block."""
-    def tally(self) -> dict[int, int]:
-        """Address -> how often its instruction has retired since `start_tally`, exact at the present instruction."""
+    def attribute(self, columns: Sequence[int]) -> None:
+        """From now on keep which instruction made which events, for the accounts that `attribute_to` names.
+
+        A column is a mask as `CounterBank.connect` takes it. Columns of what instructions' bytes tell cost nothing per
+        block; those of what models count (cycles, too) make them hear of each instruction alone.
+        """
+    def attribute_to(self, account: int) -> None:
+        """What follows is of this account; 0 is nobody's, and not kept. RuntimeError before `attribute`."""
+    def take_attribution(self, account: int) -> bytes:
+        """What it has come to, exact at the present instruction, and forget it.
+
+        Rows of 64-bit words, in the host's order: an instruction's address, then a count for each column. Sorted by
+        address.
+        """
     def frame_chain(self, limit: int) -> list[int]:
         """Return addresses found by following frame pointers, innermost first, without PC."""
 

@@ -241,6 +241,7 @@ def record(
     period: int | None = None,
     frequency_hz: int = 4000,
     callchains: bool = False,
+    exact: bool = False,
     all_cpus: bool = False,
     cpu_list: str | None = None,
     counters: int | None = None,
@@ -250,12 +251,13 @@ def record(
 ) -> Recording:
     """Run a program and write its profile to `output`, a perf.data file.
 
-    There is a sample every `period` events, or else `frequency_hz` in a second. `all_cpus` and `cpu_list` are -a and
+    There is a sample every `period` events, or else `frequency_hz` in a second; with `exact` one for each instruction,
+    whose period is how many events it made: the sum is the count. `all_cpus` and `cpu_list` are -a and
     -C. For the rest see `run` and `stat`.
     """
     settings = _settings(argv, guest)
     settings = replace(settings, counters=counters)
-    sampling = Sampling(None if period is not None else frequency_hz, period, callchains)
+    sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains, exact=exact)
     path = os.fspath(output)
     with _Streams(input, capture) as streams:
         recorded = record_to_file(

@@ -18,6 +18,7 @@ from perfcore.perfdata.features import EventDescription, EventGroup, Features
 from perfcore.perfdata.records import RECORD_HEADER, BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.attributing import ExactSamples, counting_attr
 from perfemu.counting import enable_groups
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
@@ -50,6 +51,7 @@ class Recorded:
     size_bytes: int  # of the file
     path: str  # at which it is
     never_counted: tuple[str, ...] = ()  # events that found no counter, so that they have no samples
+    unattributed: tuple[tuple[str, int], ...] = ()  # exact: events of which so many were of no instruction
 
 
 class _Drain:
@@ -160,7 +162,10 @@ def record(
     cpu_wanted = sampling.cpu or system_wide or settings.cpus > 1
     attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide))
     cpus = range(settings.cpus) if scope.cpus is None else scope.cpus
-    opened = [open_sampling(session, specs, attrs, cpu, system_wide=system_wide) for cpu in cpus]
+    to_open = [counting_attr(attr) for attr in attrs] if sampling.exact else attrs
+    opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
+    exact = ExactSamples(specs, attrs, opened) if sampling.exact else None
+    attribution = exact.attribution(session, specs, sampling.inherit) if exact is not None else None
     buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in opened]  # as perf: inherited events have one per CPU
     for buffer, events_of_cpu in zip(buffers, opened, strict=True):
         for event in events_of_cpu:
@@ -190,6 +195,8 @@ def record(
         except Interrupted as interrupted:
             interrupted_by = interrupted.number
         interruption.hold()  # a second signal does not hurry the end
+        if attribution is not None:
+            attribution.finish()
         drain.now()
         files = session.machine.kernel.file_tree
         features.jit_files = jit_files(files.read_whole, writer.pids_with_own_code, writer.mapped_files)
@@ -199,7 +206,11 @@ def record(
         never_counted = tuple(
             spec.name for spec, on_cpus in zip(specs, zip(*opened, strict=True), strict=True) if _never_counted(on_cpus)
         )
-        return Recorded(ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, path, never_counted)
+        left = exact.unattributed() if exact is not None else []
+        unattributed = tuple((spec.name, count) for spec, count in zip(specs, left, strict=False) if count)
+        return Recorded(
+            ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, path, never_counted, unattributed
+        )
 
 
 class _Destination:

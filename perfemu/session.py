@@ -228,6 +228,10 @@ class Session:
         assert self._events is not None, "the machine has been built"
         return self._events.open(attr, None if system_wide else self._task, cpu, leader)
 
+    def user_probes(self, event: PerfEvent) -> int:
+        """The probes that an open event counts in user mode, as a mask; 0 where it is not the PMU's."""
+        return event.driver.user_probes(event) if isinstance(event.driver, HardwareDriver) else 0
+
     @property
     def program_task(self) -> Task:
         """The program's first."""

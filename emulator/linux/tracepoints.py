@@ -21,9 +21,9 @@ class Tracepoint(Generic[P]):
     def __init__(self) -> None:
         self._listeners: tuple[Callable[P, object], ...] = ()
 
-    def subscribe(self, listener: Callable[P, object]) -> None:
-        """Call `listener` at every occurrence, after those that subscribed before."""
-        self._listeners += (listener,)
+    def subscribe(self, listener: Callable[P, object], first: bool = False) -> None:
+        """Call `listener` at every occurrence, after those that subscribed before; or else before them."""
+        self._listeners = (listener, *self._listeners) if first else (*self._listeners, listener)
 
     def unsubscribe(self, listener: Callable[P, object]) -> None:
         if listener not in self._listeners:

@@ -5,7 +5,6 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/unordered_map.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
@@ -93,6 +92,15 @@ static ProbeMask probe_mask(nb::int_ mask) {
 static nb::object mask_int(ProbeMask mask) {
     nb::object high = nb::int_(static_cast<uint64_t>(mask >> 64));
     return (high << nb::int_(64)) | nb::int_(static_cast<uint64_t>(mask));
+}
+
+static void attribute(Core& core, nb::sequence masks) {
+    std::vector<Ledger::Column> columns;
+    for (nb::handle item : masks) {
+        auto probes = nb::cast<nb::int_>(item);
+        columns.push_back({probe_mask(probes), probe_mask(nb::int_(probes >> nb::int_(LESS_SHIFT)))});
+    }
+    core.attribute(std::move(columns));
 }
 
 static void bind_counters(nb::module_& module) {
@@ -233,8 +241,15 @@ void bind_core(nb::module_& module) {
                 core.fire(static_cast<Probe>(probe), amount);
             },
             nb::arg("probe"), nb::arg("amount") = 1)
-        .def("start_tally", &Core::start_tally)
-        .def("tally", &Core::tally)
+        .def("attribute", &attribute, nb::arg("columns"))
+        .def("attribute_to", &Core::attribute_to, nb::arg("account"))
+        .def(
+            "take_attribution",
+            [](Core& core, Ledger::Account account) {
+                const std::vector<uint64_t> rows = core.take_attribution(account);
+                return nb::bytes(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof rows[0]);
+            },
+            nb::arg("account"))
         .def("follow_branches", &Core::follow_branches)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
 }

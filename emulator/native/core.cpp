@@ -16,7 +16,7 @@ namespace perfemu {
 
 namespace {
 
-constexpr uint64_t NEVER_HAPPENED = ~uint64_t{0};  // times, modulo 2**64: once less
+constexpr int64_t NEVER_HAPPENED = -1;  // times
 constexpr uint64_t CODE_CACHE_BYTES = 64 << 20;
 
 // The engine's TLB starts small and grows only when it is flushed.
@@ -241,7 +241,10 @@ void Core::leave(uc_err error) {
     const uint64_t last = previous_->ops.empty() ? last_retired_pc_ : previous_->address + previous_->ops.back().offset;
     settle_counts(now);
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;
-    if (model_ && enters_kernel) model_->pipeline->complete();
+    if (model_ && enters_kernel) {
+        model_->pipeline->complete();
+        if (attributes_models()) attribute_models(ledger_->last_address());
+    }
     if (exit_ == Exit::REGISTER && trapped_.trap > Trap::XGETBV) raise_trap(now);
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT) locate_fault(now);
@@ -267,7 +270,7 @@ void Core::settle_counts(uint64_t now) {
         if (exit_ == Exit::SYSCALL || trap) retire(stepped_->ops[0], stepped_->address, now);
         end_stepping();
     } else if (within_a_block && repeat_ && repeat_->address == now) {
-        add(repeat_->ops[0].iteration_probes, NEVER_HAPPENED);  // the iteration that faulted
+        add_at(now, repeat_->ops[0].iteration_probes, NEVER_HAPPENED);  // the iteration that faulted
     } else if (within_a_block && previous_->contains(now)) {
         uncount_from(now);
     } else if (!before_a_block && follows_branches_) {  // before a block, its hook has seen where the last one went

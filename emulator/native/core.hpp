@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "config.hpp"
 #include "counters.hpp"
 #include "isa.hpp"
+#include "ledger.hpp"
 #include "memory.hpp"
 
 namespace perfemu {
@@ -111,9 +111,11 @@ class Core final : public Totals {
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
-    using Tally = std::unordered_map<uint64_t, uint64_t>;  // address -> how often its instruction retired
-    void start_tally();
-    const Tally& tally();
+    // From now on keep which instruction made the events of these columns, for each account that is attributed to.
+    void attribute(std::vector<Ledger::Column> columns);
+    void attribute_to(Ledger::Account account);
+    // Rows as Ledger::take has them, exact at the present instruction.
+    std::vector<uint64_t> take_attribution(Ledger::Account account);
     std::vector<uint64_t> frame_chain(unsigned limit) const;
     // For tests: keep every data access that the models are told of.
     void start_trace();
@@ -220,6 +222,9 @@ class Core final : public Totals {
     void fire_exception_probes();
     void fold();
     void add(ProbeMask probes, uint64_t times = 1);
+    void add_at(uint64_t address, ProbeMask probes, int64_t times = 1);
+    bool attributes_models();
+    void attribute_models(uint64_t address);
     void refresh_translations();
     bool interrupt_raised();
     bool poll_due();
@@ -263,8 +268,7 @@ class Core final : public Totals {
     bool lost_addresses_ = false;
     ProbeMask costed_probes_ = 0;  // the armed probes that blocks' costs were made for
     std::vector<std::unique_ptr<CounterBank>> banks_;
-    bool tallying_ = false;
-    Tally tally_;  // without the blocks' runs since the last fold
+    std::unique_ptr<Ledger> ledger_;  // without the blocks' runs since the last fold; null where nobody wants it
 
     uint64_t until_ = 0;
     const std::function<bool()>* poll_ = nullptr;

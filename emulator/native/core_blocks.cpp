@@ -91,7 +91,7 @@ void Core::consider_repeat(Block& block) {
         return;
     }
     if (model_ && !enter_iteration(block)) return;
-    add(op.iteration_probes);
+    add_at(block.address, op.iteration_probes);
     slow_since_poll_++;
     repeat_ = &block;
     previous_ = &none_;
@@ -130,10 +130,7 @@ void Core::uncount_from(uint64_t pc) {
     if (index == block.ops.size()) return;
     if (block.runs-- == 0) note_run(&block);
     retired_ -= block.ops.size() - index;
-    for (size_t i = 0; i < index; i++) {
-        add(block.ops[i].probes);
-        if (tallying_) tally_[block.address + block.ops[i].offset]++;
-    }
+    for (size_t i = 0; i < index; i++) add_at(block.address + block.ops[i].offset, block.ops[i].probes);
     previous_ = &none_;
 }
 
@@ -148,6 +145,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
     if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
     fold();
+    if (ledger_) ledger_->settle(*block);
     // Of stores elsewhere the engine has not heard; whose this was, nobody knows.
     translation_stale_ = memory_->has_several_cores();
     blocks_.replace(*block, std::move(*decode(address, size, block->frames)));
@@ -213,6 +211,7 @@ void Core::drop_blocks() {
     ran_.clear();
     linked_.clear();
     all_linked_ = false;
+    if (ledger_) ledger_->settle();
     blocks_.each([this](Block& block) { make_unknown(block); });
     blocks_.clear();
     if (model_) model_->addresses->forget_code();

@@ -76,9 +76,7 @@ void Core::fold() {
         if (block->runs)
             for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
                 totals_[probe] += static_cast<uint64_t>(int64_t{block->runs} * block->counts[probe]);
-        if (block->runs && tallying_)
-            for (const Op& op : block->ops)
-                tally_[block->address + op.offset] += static_cast<uint64_t>(int64_t{block->runs});
+        if (ledger_) ledger_->book_block(*block, block->runs, block->departures);
         if (block->ends_conditional) {
             totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)] += block->departures;
             totals_[static_cast<unsigned>(Probe::BR_TAKEN)] += block->departures;
@@ -129,15 +127,41 @@ void Core::fire(Probe probe, uint64_t amount) {
     totals_[static_cast<unsigned>(probe)] += amount;
 }
 
-void Core::start_tally() {
-    fold();
-    tallying_ = true;
-    tally_.clear();
+// The instruction there, which is counted for itself and not with its block, has fired these.
+void Core::add_at(uint64_t address, ProbeMask probes, int64_t times) {
+    add(probes, static_cast<uint64_t>(times));
+    if (ledger_) ledger_->book(address, probes, times);
 }
 
-const Core::Tally& Core::tally() {
+void Core::attribute(std::vector<Ledger::Column> columns) {
     fold();
-    return tally_;
+    for (const Ledger::Column& column : columns) watch(column.probes | column.less);
+    ledger_ = std::make_unique<Ledger>(std::move(columns), model_ ? ~DECODED | bit(Probe::CYCLES) : 0);
+}
+
+void Core::attribute_to(Ledger::Account account) {
+    if (!ledger_) throw std::logic_error("nothing is attributed: call attribute before attribute_to");
+    fold();
+    attribute_models(ledger_->last_address());
+    ledger_->use(account);
+}
+
+std::vector<uint64_t> Core::take_attribution(Ledger::Account account) {
+    if (!ledger_) throw std::logic_error("nothing is attributed: call attribute before take_attribution");
+    fold();
+    attribute_models(ledger_->last_address());
+    return ledger_->take(account);
+}
+
+// Whether the models are asked behind each instruction.
+bool Core::attributes_models() {
+    return ledger_ && ledger_->account() != Ledger::NOBODY && !ledger_->modelled_columns().empty();
+}
+
+// What the models have counted since this was called last is the instruction's at `address`.
+void Core::attribute_models(uint64_t address) {
+    for (Ledger::ModelledColumn& column : ledger_->modelled_columns())
+        ledger_->book_total(column, address, sum(column.probes) - sum(column.less));
 }
 
 }  // namespace perfemu

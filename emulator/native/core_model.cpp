@@ -241,7 +241,7 @@ bool Core::enter_iteration(Block& block) {
 uint64_t Core::loggable_instructions() {
     const Model& model = *model_;
     const uint64_t cycle = model.pipeline->cycle();
-    if (model.tracing || cycle >= model.due_cycle) return 0;
+    if (model.tracing || attributes_models() || cycle >= model.due_cycle) return 0;
     const uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
     return std::min<uint64_t>({undue, uneventful_instructions(VisitLog::INSTRUCTIONS), VisitLog::INSTRUCTIONS});
 }
@@ -324,7 +324,17 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
         lost_addresses_ = true;
         exit(Exit::EXCEPTION);
     }
-    visit.first = model.pipeline->retire(*block.prepared, model.found.data(), first, last, next, limit);
+    if (attributes_models()) [[unlikely]] {
+        bool due = false;
+        while (visit.first < last && !due) {
+            const unsigned op = visit.first;
+            visit.first = model.pipeline->retire(*block.prepared, model.found.data(), op, op + 1, next, limit);
+            due = visit.first == op;
+            attribute_models(visit.block->address + visit.block->ops[op].offset);
+        }
+    } else {
+        visit.first = model.pipeline->retire(*block.prepared, model.found.data(), first, last, next, limit);
+    }
     if (model.tracing && !visit.block->ops[0].repeated) trace(first, visit.first);
 }
 
@@ -343,6 +353,7 @@ void Core::finish_visit(uint64_t next) {
     Visit& visit = model.visit;
     if (visit.iteration) {
         model.pipeline->iterate(*visit.block->modelled->prepared, model.found.data());
+        if (attributes_models()) attribute_models(visit.block->address);
         model.uneventful_until = 0;  // it has not retired
         if (model.tracing) trace(0, 1);
     } else {

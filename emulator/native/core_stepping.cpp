@@ -73,7 +73,7 @@ void Core::consider_step(Block& block) {
 void Core::step_done() {
     uint64_t now = pc();
     const Op& op = stepped_->ops[0];
-    if (op.repeated && repeat_count_) add(op.iteration_probes);
+    if (op.repeated && repeat_count_) add_at(stepped_->address, op.iteration_probes);
     bool repeats = op.repeated && now == stepped_->address;
     if (model_) finish_step(op, now, repeats);
     if (repeats) {
@@ -103,12 +103,8 @@ void Core::step_done() {
 
 void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
     retired_++;
-    add(op.probes);
-    if (op.conditional && next_pc != pc + op.length) {
-        totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)]++;
-        totals_[static_cast<unsigned>(Probe::BR_TAKEN)]++;
-    }
-    if (tallying_) tally_[pc]++;
+    add_at(pc, op.probes);
+    if (op.conditional && next_pc != pc + op.length) add_at(pc, mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN));
     last_retired_pc_ = pc;
 }
 

@@ -67,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_frequency,
         help=f"samples per second of guest time, or max [{_FREQUENCY_HZ}]",
     )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="no samples, but how often each instruction made each event: all of them, in the same file format",
+    )
     parser.add_argument("-g", dest="callchains", action="store_true", help="record callchains, by frame pointers")
     parser.add_argument("--call-graph", metavar="fp", type=_call_graph, help="the same")
     parser.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
@@ -115,6 +120,7 @@ def run(options: argparse.Namespace) -> int:
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,
+        exact=options.exact,
         inherit=not options.no_inherit,
         cpu=options.sample_cpu,
         per_thread_counts=options.stat,
@@ -145,6 +151,8 @@ def run(options: argparse.Namespace) -> int:
     )
     if recorded.ending is not None:
         announce_death(settings.argv[0], recorded.ending)
+    for name, count in recorded.unattributed:
+        tell(f"perfemu: record: {count} of {name} were of no instruction, and are not in the file")
     for name in recorded.never_counted:
         tell(f"perfemu: record: {name} found no counter, and has no samples (--counters)")
     if options.output != "-":

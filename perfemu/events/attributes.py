@@ -21,6 +21,7 @@ class Sampling:
     period: int | None = None  # instead of the frequency
     rate_asked: bool = False  # one of them by the user: otherwise tracepoints sample each occurrence
     callchains: bool = False
+    exact: bool = False  # no samples, but how often each instruction made each event
     inherit: bool = True
     cpu: bool = False  # which one, in each sample
     system_wide: bool = False  # what CPUs do, rather than the program
@@ -103,6 +104,9 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         if not spec.leads:
             period, frequency = 0, None
             sample_type |= SampleType.PERIOD if sampling.period is None else 0
+    if sampling.exact:
+        sample_type |= SampleType.PERIOD
+        period, frequency = 1, None
     if sampling.callchains:
         sample_type |= SampleType.CALLCHAIN
     if sampling.cpu:
@@ -117,6 +121,7 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         freq=int(frequency is not None),
         sample_type=sample_type,
         read_format=read_format,
+        precise_ip=3 if sampling.exact else spec.modifiers.precise,
         inherit=int(sampling.inherit and not spec.modifiers.sample_read),
         inherit_stat=int(sampling.per_thread_counts),
         enable_on_exec=int(spec.leads and not sampling.system_wide),

@@ -12,6 +12,7 @@ import pytest
 
 import reference
 import require
+from attribution import start_attribution, tally
 from conformance.corpus import ENVIRONMENT, Case, differences, write_files
 from conformance.equal_start import make_machine, start, surroundings
 from conformance.functions import by_function
@@ -73,12 +74,12 @@ def run_here(
             stderr=stderr.fileno(),
         )
         start(machine, program)
-        core.start_tally()
+        start_attribution(core)
         status = machine.run()
-    tally = core.tally()
-    assert sum(tally.values()) == core.total(Probe.INST_RETIRED)
+    counts = tally(core)
+    assert sum(counts.values()) == core.total(Probe.INST_RETIRED)
     outcome = Outcome(os.waitstatus_to_exitcode(status), out.read_bytes(), err.read_bytes())
-    return outcome, by_function(tally, mapped.files, debug)
+    return outcome, by_function(counts, mapped.files, debug)
 
 
 def run_under_qemu(case: Case, place: Place) -> reference.QemuRun:

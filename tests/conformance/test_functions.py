@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from attribution import start_attribution, tally
 from conformance.comparison import Mapped
 from conformance.functions import NO_FILE, by_function
 from emulator.linux.program import Program
@@ -27,10 +28,10 @@ def test_a_run_falls_apart_into_its_functions(isa: str, tmp_path: Path) -> None:
     machine.kernel.tracepoints.mmap.subscribe(mapped.note)
     machine.start(Program(str(path), (str(path),)))
     core = machine.cpus[0].core
-    core.start_tally()
+    start_attribution(core)
     machine.run()
     expected = {f"{isa}.elf:{name}": count for name, count in RECURSION[isa].items()}
-    assert by_function(core.tally(), mapped.files, tmp_path) == expected
+    assert by_function(tally(core), mapped.files, tmp_path) == expected
 
 
 def test_code_outside_files_is_counted_together(tmp_path: Path) -> None:

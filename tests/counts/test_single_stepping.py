@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import require
+from attribution import start_attribution, tally
 from emulator.cpu import ExitReason
 from emulator.linux.program import Program
 from emulator.linux.timers import FOREVER
@@ -104,14 +105,14 @@ def retired_here(path: Path, until: int = FOREVER) -> Counter[int]:
     with open(os.devnull, "wb") as nowhere:
         machine.start(Program(str(path), (str(path),), stdout=nowhere.fileno()))
         core = machine.cpus[0].core
-        core.start_tally()
+        start_attribution(core)
         if until == FOREVER:
             machine.run()
         else:
             while core.cycles < until:
                 if ExitReason(core.run(until)) is ExitReason.FAULT:
                     machine.kernel.handle_fault(machine.cpus[0])
-    return Counter(core.tally())
+    return tally(core)
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -137,6 +137,12 @@ class HardwareDriver(ABC):
             return self._event_code(self._generic_cache_event(self._own_config(config)))
         return self.raw_code(config)
 
+    def user_probes(self, event: PerfEvent) -> int:
+        """The probes that `event` counts in user mode, as a counter is connected to them; 0: none."""
+        attr = event.attr
+        counted = None if attr.exclude_user else self.model.counted_by(self._code(attr.type, attr.config))
+        return 0 if counted is None else counted.probe_mask
+
     def _refuse_unknown(self, attr: PerfEventAttr, code: int) -> None:
         """Where Linux would count what the hardware has, and we should count 0 because nothing here knows better.
 

@@ -69,6 +69,11 @@ class HostNode(Node):
             raise LinuxError(ENOENT, f"{self.path} has been replaced while it was open")
         return status
 
+    def _just_found(self) -> bool:
+        """Whether the walk that led here is the present one: it goes on with the node at once."""
+        found, self.found = self.found, None
+        return found is not None
+
     def attributes(self) -> Attributes:
         return self._attributes(self.status())
 
@@ -83,7 +88,7 @@ class HostNode(Node):
         if wanted & os.W_OK:
             self.check_writable()
         with host_errors:
-            return self.place.permits(wanted)
+            return self.place.permits(wanted, again=self._just_found())
 
     def set_mode(self, permissions: int) -> None:
         self.check_writable()
@@ -135,8 +140,7 @@ class HostRegular(HostNode, Regular):
         if write or truncate:
             self.check_writable()
         flags = (os.O_RDWR if write or truncate else os.O_RDONLY) | (os.O_TRUNC if truncate else 0)
-        again, self.found = self.found is not None, None
-        return HostBody(self.superblock, self.place, flags, may_write=self.may_write, again=again)
+        return HostBody(self.superblock, self.place, flags, may_write=self.may_write, again=self._just_found())
 
 
 class HostSymlink(HostNode, Symlink):
@@ -146,7 +150,7 @@ class HostSymlink(HostNode, Symlink):
 
     def target(self) -> str:
         with host_errors:
-            return self.place.target()
+            return self.place.target(again=self._just_found())
 
     def permits(self, wanted: int) -> bool:
         return True
@@ -176,21 +180,21 @@ class HostTree:
         self.superblock = superblock
         self.mounts: dict[str, Node] = {}
 
-    def status(self, place: Place) -> os.stat_result | None:
+    def status(self, place: Place, above: os.stat_result | None = None) -> os.stat_result | None:
         """lstat, or None for what is not there or is not to be seen."""
         try:
-            status = place.status()
+            status = place.status(above)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise LinuxError.from_host(error) from error
         return None if status.st_dev in self.superblock.hidden_devices else status
 
-    def node(self, place: Place, may_write: bool) -> Node | None:
+    def node(self, place: Place, may_write: bool, above: os.stat_result | None = None) -> Node | None:
         mounted = self.mounts.get(place.path)
         if mounted is not None:
             return mounted
-        status = self.status(place)
+        status = self.status(place, above)
         if status is None:
             return None
         node = self._made(place, may_write, file_mode.S_IFMT(status.st_mode))
@@ -250,6 +254,9 @@ class HostDirectory(HostNode, Directory):
 
     def lookup(self, name: str) -> Node | None:
         return self.tree.node(self.place.child(name), self.may_write)
+
+    def lookup_as_found(self, name: str) -> Node | None:
+        return self.tree.node(self.place.child(name), self.may_write, self.found)
 
     def writable(self) -> bool:
         return self.may_write

@@ -29,11 +29,12 @@ class Start(Protocol):
     @property
     def path(self) -> str: ...
 
-    def way(self, below: str, *, again: bool = False) -> tuple[int | None, str]:
+    def way(self, below: str, *, again: bool = False, above: os.stat_result | None = None) -> tuple[int | None, str]:
         """A descriptor of the directory that holds `below`, or None for the host's root; and the name there.
 
         `below` is a relative path, or "" for the start itself. The descriptor is good until two other ways were asked.
-        `again`: the same way has been asked in this very call of the guest's, and need not be looked at twice.
+        Neither the way nor what is on it need be looked at twice in one call of the guest's: `again`, if this very way
+        has been asked in it; `above`, the status of the directory if that has been.
         """
 
 
@@ -60,26 +61,26 @@ class Anchor:
         if self._descriptor >= 0:
             os.close(self._descriptor)
 
-    def way(self, below: str, *, again: bool = False) -> tuple[int | None, str]:
-        above, _, name = below.rpartition("/")
-        if not above:
+    def way(self, below: str, *, again: bool = False, above: os.stat_result | None = None) -> tuple[int | None, str]:
+        directory, _, name = below.rpartition("/")
+        if not directory:
             return self._descriptor, name or "."
-        known = self._known.pop(above, None)
-        if known is not None and (again or self._is_there(above, known)):
-            self._known[above] = known
+        known = self._known.pop(directory, None)
+        if known is not None and (again or self._is_there(directory, known, above)):
+            self._known[directory] = known
             return known[0], name
         if known is not None:
             os.close(known[0])
-        return self._open(above), name
+        return self._open(directory), name
 
-    def _is_there(self, above: str, known: tuple[int, int, int]) -> bool:
+    def _is_there(self, directory: str, known: tuple[int, int, int], seen: os.stat_result | None) -> bool:
         """Whether a directory that is open is still the one at its path: others see the guest's files where it does.
 
         Nothing depends on the answer but which directory is meant. Whatever comes to stand there: what is open has been
-        reached without a link, and while it is open its number is no other's.
+        reached without a link, and while it is open its number is no other's. `seen`: what stood there in this call.
         """
         try:
-            status = os.stat(above, dir_fd=self._descriptor, follow_symlinks=False)
+            status = os.stat(directory, dir_fd=self._descriptor, follow_symlinks=False) if seen is None else seen
         except OSError:
             return False
         return status.st_ino == known[2] and status.st_dev == known[1]
@@ -102,7 +103,7 @@ class Everywhere:
 
     path = "/"
 
-    def way(self, below: str, *, again: bool = False) -> tuple[int | None, str]:
+    def way(self, below: str, *, again: bool = False, above: os.stat_result | None = None) -> tuple[int | None, str]:
         return None, "/" + below
 
 
@@ -113,36 +114,46 @@ def _gone(error: OSError, path: str) -> OSError:
     return FileNotFoundError(errno.ENOENT, f"{path} has been moved away or replaced while it was open")
 
 
+def _joined(path: str, below: str) -> str:
+    return f"{path.rstrip('/')}/{below}" if below else path
+
+
 class Place:
-    """A name in a directory of the host. Every method is one look or one change; OSError says what the host refuses."""
+    """A name in a directory of the host. Every method is one look or one change; OSError says what the host refuses.
+
+    `again`: its status was asked in this very call of the guest's.
+    """
 
     __slots__ = ("_below", "_start", "path")
 
-    def __init__(self, start: Start, below: str = "") -> None:
+    def __init__(self, start: Start, below: str = "", path: str | None = None) -> None:
+        """`path`: what is in messages, if it is known already."""
         self._start = start
         self._below = below
-        self.path = f"{start.path.rstrip('/')}/{below}" if below else start.path
+        self.path = _joined(start.path, below) if path is None else path
 
     def child(self, name: str) -> Place:
         assert name not in ("", ".", ".."), f"{name!r} names no entry"
         assert "/" not in name, f"{name!r} is not one name"
-        return Place(self._start, f"{self._below}/{name}" if self._below else name)
+        if not self._below:
+            return Place(self._start, name)
+        return Place(self._start, f"{self._below}/{name}", f"{self.path}/{name}")
 
     # ---- looks
 
-    def status(self) -> os.stat_result:
-        """lstat"""
-        directory, name = self._start.way(self._below)
+    def status(self, above: os.stat_result | None = None) -> os.stat_result:
+        """lstat. `above`: that of the directory, if it was asked in this very call of the guest's."""
+        directory, name = self._start.way(self._below, above=above)
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
-    def permits(self, wanted: int) -> bool:
+    def permits(self, wanted: int, *, again: bool = False) -> bool:
         """Whether the host's user may: access(2)."""
-        directory, name = self._start.way(self._below)
+        directory, name = self._start.way(self._below, again=again)
         return os.access(name, wanted, dir_fd=directory, follow_symlinks=False)
 
-    def target(self) -> str:
+    def target(self, *, again: bool = False) -> str:
         """What the symbolic link says."""
-        directory, name = self._start.way(self._below)
+        directory, name = self._start.way(self._below, again=again)
         return os.readlink(name, dir_fd=directory)
 
     def names(self) -> dict[str, os.stat_result]:
@@ -163,10 +174,7 @@ class Place:
     # ---- opens
 
     def open(self, flags: int, permissions: int = 0, *, again: bool = False) -> int:
-        """A descriptor of what is there now. What it is, its owner looks at by that descriptor.
-
-        `again`: its status was asked in this very call of the guest's.
-        """
+        """A descriptor of what is there now. What it is, its owner looks at by that descriptor."""
         directory, name = self._start.way(self._below, again=again)
         try:
             return os.open(name, flags | OPEN_SAFELY, permissions, dir_fd=directory)

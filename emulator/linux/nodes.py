@@ -301,6 +301,10 @@ class Directory(Node):
     def lookup(self, name: str) -> Node | None:
         raise NotImplementedError
 
+    def lookup_as_found(self, name: str) -> Node | None:
+        """The same for the walk that has just found this directory: nobody looks again whether it is there."""
+        return self.lookup(name)
+
     def entries(self) -> Iterable[DirectoryEntry]:
         """All names but . and .., sorted by name, since the host's order is the host's."""
         raise NotImplementedError

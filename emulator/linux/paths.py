@@ -27,9 +27,9 @@ DIRECTORIES_REMEMBERED = 10_000
 MACHINE_DIRECTORIES = frozenset({"proc", "sys", "dev", "tmp"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: that takes longer to make, for each component of a path
 class Dentry:
-    """A node and the way to it. The root is its own parent."""
+    """A node and the way to it. The root is its own parent. Nobody changes one."""
 
     node: Node
     name: str
@@ -49,9 +49,12 @@ class Dentry:
         return "/" + "/".join(reversed(names))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as Dentry
 class Found:
-    """Where a path leads. `node` is None if only the last component is missing: it could be made in `directory`."""
+    """Where a path leads. Nobody changes one.
+
+    `node` is None if only the last component is missing: it could be made in `directory`.
+    """
 
     above: Dentry
     name: str  # "" for a path that ends in the root, `.` or `..`
@@ -189,16 +192,17 @@ class _Walk:
         for index, name in enumerate(names):
             if not isinstance(node, Directory):
                 raise LinuxError(ENOTDIR, here.path)
-            looked_up = False
             if self.check_search is not None:
                 self.check_search(here)
             if name == "..":
                 here = self.up(here, root)
                 node = here.node
+                looked_up = False
                 continue
             if len(name) * 4 > NAME_MAX and len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
                 raise LinuxError(ENAMETOOLONG, name)
-            child = None if here is self.sysroot and name in MACHINE_DIRECTORIES else node.lookup(name)
+            lookup = node.lookup_as_found if looked_up else node.lookup
+            child = None if here is self.sysroot and name in MACHINE_DIRECTORIES else lookup(name)
             if child is None:
                 if index == last:
                     return Found(here, name, None, must_be_directory)
@@ -211,6 +215,7 @@ class _Walk:
                 if isinstance(child, MagicLink):
                     here = child.destination()
                     node = here.node
+                    looked_up = False
                     continue
                 found = self._follow(here, root, child.target(), must_be_directory or index != last)
                 if found.dentry is None:

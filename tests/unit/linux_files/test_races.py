@@ -209,3 +209,35 @@ def test_what_is_remembered_of_directories_is_of_those_that_are_there(tmp_path, 
     assert (tmp_path / "5" / "d" / "g").stat().st_size == 3
     del anchor
     assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_a_walk_looks_once_at_each_name_below_an_anchor(make_guest, tmp_path, monkeypatch):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "f").write_bytes(b"12345")
+    (tmp_path / "a" / "b" / "l").symlink_to("f")
+    guest = make_guest(binds=[Bind(str(tmp_path), "/w", True)], isolated=True)
+    tree, task = guest.tree, guest.task
+    start = tree.find(tree.paths.root, "/w")
+    tree.open_at(task, start, "a/b/f", 0)  # now the directories are open
+    asked = []
+    stat = os.stat
+
+    def counted(path, **where):
+        asked.append(path)
+        return stat(path, **where)
+
+    monkeypatch.setattr(os, "stat", counted)
+    for operation in (
+        lambda: tree.open_at(task, start, "a/b/f", 0),
+        lambda: tree.attributes(start, "a/b/f"),
+        lambda: tree.find(start, "a/b/f").node.permits(os.R_OK),
+        lambda: tree.find(start, "a/b/l", follow=False).node.target(),
+    ):
+        operation()
+        assert len(asked) == 3, asked  # a, b, and what is there
+        asked.clear()
+    monkeypatch.undo()
+    (tmp_path / "a" / "b").rename(tmp_path / "a" / "c")  # a call later nothing is taken for granted
+    (tmp_path / "a" / "b").mkdir()
+    with pytest.raises(LinuxError, match="ENOENT"):
+        tree.open_at(task, start, "a/b/f", 0)

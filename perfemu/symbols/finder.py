@@ -27,7 +27,12 @@ class SymbolisedFile:
     _lines: SourceLines | None = None
 
     def line(self, offset: int) -> tuple[str, int] | None:
-        """Source file and line of a file offset."""
+        """Source file, without its directories, and line of a file offset."""
+        found = self.source(offset)
+        return found and (os.path.basename(found[0]), found[1])
+
+    def source(self, offset: int) -> tuple[str, int] | None:
+        """Source file, by the path that its compiler was told, and line of a file offset."""
         if self._lines is None:
             self._lines = SourceLines(self.debug_path) if self.debug_path else SourceLines.none()
         address = self.address_of(offset)

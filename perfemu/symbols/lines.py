@@ -9,7 +9,7 @@ from typing import Any
 
 from perfemu.symbols.elf import ElfFile, ElfProblem, damage_is_a_problem
 
-_Row = tuple[int, str, int]  # address, file name, line; line 0 ends a sequence
+_Row = tuple[int, str, int]  # address, path, line; line 0 ends a sequence
 
 
 class SourceLines:
@@ -52,7 +52,7 @@ class SourceLines:
         self._units.sort()
 
     def find(self, address: int) -> tuple[str, int] | None:
-        """(file name without directories, line) of the instruction at `address`, in the file's own numbering."""
+        """(path as the compiler was told it, line) of the instruction at `address`, in the file's own numbering."""
         index = bisect_right(self._units, (address, 1 << 64, 0)) - 1
         if index < 0 or address >= self._units[index][1]:
             return None
@@ -74,12 +74,12 @@ class SourceLines:
         return known
 
     def _decode(self, offset: int) -> list[_Row]:
-        program = self._dwarf.line_program_for_CU(self._dwarf.get_CU_at(offset))
+        unit = self._dwarf.get_CU_at(offset)
+        program = self._dwarf.line_program_for_CU(unit)
         if program is None:
             return []
-        files = program.header["file_entry"]
         first = 0 if program.header["version"] >= 5 else 1
-        names = [os.path.basename(entry.name.decode("utf-8", "replace")) for entry in files]
+        names = _paths(unit, program.header)
         rows: list[_Row] = []
         for entry in program.get_entries():
             state = entry.state
@@ -91,3 +91,21 @@ class SourceLines:
         # Of rows with one address the last wins, and one that starts a sequence wins over one that ends another there.
         rows.sort(key=lambda row: (row[0], row[2] != 0))
         return rows
+
+
+def _paths(unit: Any, header: Any) -> list[str]:
+    """Of a unit's source files, below the directory in which it was compiled. That is DWARF 5's directory 0."""
+    directories = [_text(name) for name in header["include_directory"]]
+    if header["version"] < 5:
+        told = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+        directories.insert(0, _text(told.value) if told else "")
+    paths = []
+    for entry in header["file_entry"]:
+        within = directories[entry.dir_index] if entry.dir_index < len(directories) else ""
+        below = directories[0] if directories and entry.dir_index else ""
+        paths.append(os.path.normpath(os.path.join(below, within, _text(entry.name))))
+    return paths
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

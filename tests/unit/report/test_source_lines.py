@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+import require
 from perfemu.symbols.elf import ElfFile
 from perfemu.symbols.finder import SymbolFinder
 from perfemu.symbols.lines import SourceLines
@@ -23,7 +25,30 @@ def test_a_function_starts_where_its_source_says(isa: str, function: str) -> Non
     assert found is not None
     name, line = found
     assert name == "main.c"
+    assert SymbolFinder().file(path).source(start) == ("guest_programs/sort/main.c", line)
     assert f"{function}(" in (GUEST / "main.c").read_text().splitlines()[line - 1]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_sources_have_the_directories_that_the_compiler_was_told(version: int, tmp_path: Path) -> None:
+    """One beside the compiler's directory, one below it, one elsewhere."""
+    compiler = require.command("gcc", package="gcc")
+    directory = tmp_path / "project"
+    other = tmp_path / "other"
+    for place in (directory / "sub", other):
+        place.mkdir(parents=True)
+    main = '#include "beside.h"\n#include "far.h"\nint main() { return a() + b(); }\n'
+    (directory / "sub" / "main.c").write_text(main)
+    (directory / "sub" / "beside.h").write_text("int a() { return 1; }\n")
+    (other / "far.h").write_text("int b() { return 2; }\n")
+    command = [compiler, "-O0", f"-gdwarf-{version}", f"-I{other}", "-o", "../prog", "sub/main.c"]
+    subprocess.run(command, cwd=directory, check=True)
+    file = SymbolFinder().file(str(tmp_path / "prog"))
+    starts = {symbol.name: symbol.start for symbol in file.table.symbols}
+    assert file.source(starts["main"]) == (f"{directory}/sub/main.c", 3)
+    assert file.source(starts["a"]) == (f"{directory}/sub/beside.h", 1)
+    assert file.source(starts["b"]) == (f"{other}/far.h", 1)
+    assert file.line(starts["b"]) == ("far.h", 1)
 
 
 def test_an_address_outside_the_program_has_no_line() -> None:

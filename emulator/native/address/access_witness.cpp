@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "instructions/guest_memory.hpp"
 #include "model.hpp"
 
 namespace perfemu {
@@ -30,6 +31,7 @@ AccessWitness::AccessWitness(Core& core, std::shared_ptr<AddressSpace> space) : 
     uc_hook handle;
     uc_err error = uc_hook_add(core.engine(), &handle, UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE,
                                reinterpret_cast<void*>(&AccessWitness::on_access), this, 1, 0);
+    accesses_are_told = true;
     if (error != UC_ERR_OK) throw std::runtime_error(std::string("uc_hook_add: ") + uc_strerror(error));
     core.start_trace();
 }

@@ -44,8 +44,8 @@ void execute(Environment* environment, uint64_t displacement, uint32_t packed) {
 
 void emit_call(void* context, void* function, void* result, int count, void** arguments) {
     if (!call.pending) {
-        note_mmx_call(engine_call, context, function, count, arguments);
-        engine_call(context, function, result, count, arguments);
+        if (!emit_mmx_call(engine_call, context, function, count, arguments))
+            engine_call(context, function, result, count, arguments);
         return;
     }
     void* ours[] = {arguments[0], temporary(context, constant_64(context, static_cast<int64_t>(call.displacement))),

@@ -2,6 +2,8 @@
 // begun.
 #pragma once
 
+#include <atomic>
+
 #include "../engine_linkage.hpp"
 #include "environment.hpp"
 
@@ -19,6 +21,15 @@ struct GuestMemory {
 };
 inline GuestMemory guest_memory;
 
+// QEMU's MMUAccessType.
+enum class Access : int { LOAD, STORE };
+
+// Where the engine's TLB has a guest's page in this process; null if accesses of it have to go the long way. Fills it.
+inline void* (*guest_page_in_host)(Environment*, uint64_t address, Access access, int index) = nullptr;
+
+// Somebody wants to be told of every access, which the engine does on the long way alone.
+inline std::atomic<bool> accesses_are_told = false;
+
 inline void find_guest_memory() {
     find_in_engine(guest_memory.load_8, "cpu_ldub_data_ra");
     find_in_engine(guest_memory.load_16, "cpu_lduw_data_ra");
@@ -28,13 +39,24 @@ inline void find_guest_memory() {
     find_in_engine(guest_memory.store_16, "cpu_stw_data_ra");
     find_in_engine(guest_memory.store_32, "cpu_stl_data_ra");
     find_in_engine(guest_memory.store_64, "cpu_stq_data_ra");
+    find_in_engine(guest_page_in_host, "tlb_vaddr_to_host");
+}
+
+constexpr uint64_t GUEST_PAGE_BYTES = 0x1000;
+
+// So many bytes of the guest's, in this process; null where they have to be accessed the long way, which may fault.
+inline uint8_t* in_host(Environment* environment, uint64_t address, uint64_t bytes, Access access) {
+    constexpr int USER_MODE = 1;  // the engine has a TLB for each mode
+    const bool in_a_page = address % GUEST_PAGE_BYTES <= GUEST_PAGE_BYTES - bytes;
+    if (!in_a_page || accesses_are_told.load(std::memory_order_relaxed)) [[unlikely]]
+        return nullptr;
+    return static_cast<uint8_t*>(guest_page_in_host(environment, address, access, USER_MODE));
 }
 
 // Where a store of that many bytes faults, it does so here, before any of them is written.
 inline void check_store(Environment* environment, uint64_t address, uint64_t bytes, uintptr_t return_address) {
-    constexpr int PAGE_BITS = 12;
     const uint64_t last = address + bytes - 1;
-    if (address >> PAGE_BITS == last >> PAGE_BITS) return;  // the first byte's page is all of it
+    if (address / GUEST_PAGE_BYTES == last / GUEST_PAGE_BYTES) return;  // the first byte's page is all of it
     guest_memory.store_8(environment, last, guest_memory.load_8(environment, last, return_address), return_address);
 }
 

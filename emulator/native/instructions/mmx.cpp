@@ -1,5 +1,7 @@
 #include "mmx.hpp"
 
+#include <cstring>
+
 #include "x87_state.hpp"
 
 namespace perfemu {
@@ -7,7 +9,7 @@ namespace {
 
 using Map = Encoding::Map;
 constexpr uint8_t NONE = Encoding::NONE, P66 = Encoding::P66, F3 = Encoding::F3, F2 = Encoding::F2;
-constexpr int NO_DESTINATION = 8;
+constexpr int NO_DESTINATION = 8, DESTINATION = 15, WAITS = 16;  // what `finish_mmx` is told
 constexpr uint16_t WRITTEN_EXPONENT = 0xffff;
 
 enum class Destination : uint8_t { REG, RM, NOTHING };
@@ -55,11 +57,13 @@ int destination(Destination kind, const Encoding& encoding) {
 }
 
 // At the end of an MMX instruction, so that one whose memory faults has changed nothing: all registers are valid, the
-// top is the first, and what was written is no number of the x87's.
-void finish_mmx(Environment* environment, int written) {
-    const X87 x87(environment);
+// top is the first, and what was written is no number of the x87's. Of one that cannot fault, this is at its beginning,
+// and waits.
+void finish_mmx(Environment* environment, int what) {
+    const X87 x87 = what & WAITS ? WAITING_X87(environment) : X87(environment);
+    const int written = what & DESTINATION;
     x87.top() = 0;
-    for (unsigned i = 0; i < 8; i++) x87.tags()[i] = 0;
+    std::memset(x87.tags(), 0, 8);
     if (written != NO_DESTINATION) x87.physical(static_cast<unsigned>(written)).sign_exponent = WRITTEN_EXPONENT;
 }
 
@@ -76,6 +80,7 @@ void empty_mmx(Environment* environment) {
 struct Translated {
     const Row* row;
     int destination;
+    bool can_fault;
     EmitCall* emit;
     void* context;
     void* environment;  // the helpers' first argument; null until a call of one is seen
@@ -90,30 +95,51 @@ bool computes(Map map, void* function, int count) {
     return count == (map == Map::MAP_0F3A ? 4 : 3);
 }
 
+// Behind its beginning: for memory, or for an exception of SSE.
+bool can_fault(const Encoding& encoding) {
+    constexpr uint8_t MASKMOVQ = 0xf7, FIRST_CONVERSION = 0x2a, LAST_CONVERSION = 0x2d;
+    const bool converts = encoding.opcode >= FIRST_CONVERSION && encoding.opcode <= LAST_CONVERSION;
+    return encoding.in_memory() || (encoding.map == Map::MAP_0F && (converts || encoding.opcode == MASKMOVQ));
+}
+
+void emit_finish(const Translated& mmx, int how) {
+    void* what = static_cast<uint8_t*>(mmx.context) + constant_32(mmx.context, mmx.destination | how);
+    void* arguments[] = {mmx.environment, what};
+    mmx.emit(mmx.context, reinterpret_cast<void*>(finish_mmx), nullptr, 2, arguments);
+}
+
 }  // namespace
 
 void begin_mmx(const Encoding& encoding) {
     const Row* row = find_row(encoding);
     // From memory, these two leave the x87 alone.
     if (row && encoding.map == Map::MAP_0F && encoding.opcode == 0x2a && encoding.in_memory()) row = nullptr;
-    translated = {row, row ? destination(row->destination, encoding) : NO_DESTINATION, nullptr, nullptr, nullptr};
+    translated = {row,
+                  row ? destination(row->destination, encoding) : NO_DESTINATION,
+                  row && can_fault(encoding),
+                  nullptr,
+                  nullptr,
+                  nullptr};
 }
 
-void note_mmx_call(EmitCall* emit, void* context, void* function, int count, void** arguments) {
-    if (!translated.row || !computes(translated.row->map, function, count)) return;
+bool emit_mmx_call(EmitCall* emit, void* context, void* function, int count, void** arguments) {
+    if (!translated.row || !computes(translated.row->map, function, count)) return false;
+    const bool checks = function == reinterpret_cast<void*>(check_mmx);
     translated.emit = emit;
     translated.context = context;
     translated.environment = arguments[0];
-    if (translated.row->map != Map::MAP_0F) emit(context, reinterpret_cast<void*>(check_mmx), nullptr, 1, arguments);
+    if (translated.can_fault) {
+        if (!checks) emit(context, reinterpret_cast<void*>(check_mmx), nullptr, 1, arguments);
+        return false;
+    }
+    emit_finish(translated, WAITS);
+    translated = {};
+    return checks;
 }
 
 void end_mmx() {
-    const Translated mmx = translated;
+    if (translated.environment) emit_finish(translated, 0);
     translated = {};
-    if (!mmx.environment) return;
-    void* written = static_cast<uint8_t*>(mmx.context) + constant_32(mmx.context, mmx.destination);
-    void* arguments[] = {mmx.environment, written};
-    mmx.emit(mmx.context, reinterpret_cast<void*>(finish_mmx), nullptr, 2, arguments);
 }
 
 InstructionFamily mmx_family() {

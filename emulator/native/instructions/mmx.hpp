@@ -9,9 +9,10 @@ namespace perfemu {
 // The way of translations to call a helper.
 using EmitCall = void(void* context, void* function, void* result, int count, void** arguments);
 
-// Around the translation of an instruction, and at each call of a helper in it, before that is emitted.
+// Around the translation of an instruction, and at each call of a helper in it, before that is emitted; true: in its
+// place is another.
 void begin_mmx(const Encoding& encoding);
-void note_mmx_call(EmitCall* emit, void* context, void* function, int count, void** arguments);
+bool emit_mmx_call(EmitCall* emit, void* context, void* function, int count, void** arguments);
 void end_mmx();
 
 InstructionFamily mmx_family();

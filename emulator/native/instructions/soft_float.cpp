@@ -206,11 +206,11 @@ Float sum_or_difference(Float first, Float second, bool subtracts, FloatContext&
 
 // a / b: 127 bits of it and whether there are more.
 Exact quotient(const Unpacked& a, const Unpacked& b) {
-    const Wide dividend = static_cast<Wide>(a.significand) << 63, divisor = b.significand;
-    const Wide first = dividend / divisor, rest = (dividend - first * divisor) << 64;
-    const Wide second = rest / divisor;
-    const Wide bits = first << 64 | second | (second * divisor != rest);
-    return normalized(a.sign ^ b.sign, a.exponent - b.exponent, bits);
+    const bool below = a.significand < b.significand;
+    const QuotientAndRest first = divide_wide(static_cast<Wide>(a.significand) << 63 << below, b.significand);
+    const QuotientAndRest second = divide_wide(widen(first.rest), b.significand);
+    const Wide bits = widen(first.quotient) | second.quotient | (second.rest != 0);
+    return {a.sign != b.sign, a.exponent - b.exponent - below, bits};
 }
 
 // floor(sqrt(a)), of a of which one of the first two bits is set.

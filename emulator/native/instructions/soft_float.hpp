@@ -103,6 +103,15 @@ inline int leading_zeros(Wide a) {
     const auto high = static_cast<uint64_t>(a >> 64);
     return high ? leading_zeros(high) : 64 + leading_zeros(static_cast<uint64_t>(a));
 }
+
+// What `dividend` / `divisor` gives, where that fits: the dividend's upper half is less than the divisor.
+struct QuotientAndRest {
+    uint64_t quotient, rest;
+};
+inline QuotientAndRest divide_wide(Wide dividend, uint64_t divisor) {
+    const auto quotient = static_cast<uint64_t>(dividend / divisor);
+    return {quotient, static_cast<uint64_t>(dividend) - quotient * divisor};
+}
 // From any significand but zero.
 inline Exact normalized(bool sign, int32_t exponent, Wide significand) {
     const int zeros = leading_zeros(significand);

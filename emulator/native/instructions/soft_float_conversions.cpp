@@ -99,13 +99,17 @@ int64_t to_integer(Float value, int bits, Rounding rounding, FloatContext& conte
     const uint64_t least = uint64_t{1} << (bits - 1);
     const auto indefinite = static_cast<int64_t>(-least);
     if (a.kind == Unpacked::IS_ZERO) return 0;
-    const bool fits = a.kind == Unpacked::IS_FINITE && a.exponent < 64 &&
-                      note_integer(nearest_integer(a, rounding), a.sign ? least : least - 1, context);
+    Integer integer{};
+    bool fits = a.kind == Unpacked::IS_FINITE && a.exponent < 64;
+    if (fits) {
+        integer = nearest_integer(a, rounding);
+        fits = note_integer(integer, a.sign ? least : least - 1, context);
+    }
     if (!fits) {
         context.raised |= INVALID_OPERATION;
         return indefinite;
     }
-    const auto magnitude = static_cast<uint64_t>(nearest_integer(a, rounding).magnitude);
+    const auto magnitude = static_cast<uint64_t>(integer.magnitude);
     return static_cast<int64_t>(a.sign ? -magnitude : magnitude);
 }
 

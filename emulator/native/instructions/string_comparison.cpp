@@ -13,25 +13,55 @@ enum Control : uint32_t { WORDS = 1, SIGNED = 2, LAST_OR_MASK = 1 << 6, LENGTHS_
 enum Aggregation : uint32_t { EQUAL_ANY, RANGES, EQUAL_EACH, EQUAL_ORDERED };
 enum Polarity : uint32_t { POSITIVE, NEGATIVE, MASKED_POSITIVE, MASKED_NEGATIVE };
 
+// All elements at once, in whatever registers of the host the compiler finds for 16 bytes.
+template <typename Element>
+struct Elements;
+#define ELEMENTS(Element)                              \
+    template <>                                        \
+    struct Elements<Element> {                         \
+        using Type [[gnu::vector_size(16)]] = Element; \
+    };
+ELEMENTS(uint8_t)
+ELEMENTS(int8_t)
+ELEMENTS(uint16_t)
+ELEMENTS(int16_t)
+#undef ELEMENTS
+
 // What is looked for, or looked through: elements, of which some are valid.
 template <typename Element>
 struct Text {
     static constexpr int CAPACITY = 16 / sizeof(Element);
-    Element elements[CAPACITY];
+    static constexpr uint32_t ALL = (1u << CAPACITY) - 1;
+    using All = typename Elements<Element>::Type;
+    All elements;
     int length = 0;
 
-    explicit Text(const Vector& vector) { std::memcpy(elements, &vector, sizeof elements); }
+    explicit Text(const Vector& vector) { std::memcpy(&elements, &vector, sizeof elements); }
     bool full() const { return length == CAPACITY; }
+    uint32_t valid() const { return (1u << length) - 1; }
+    // In every place.
+    static All repeated(Element element) { return All{} + element; }
 };
+
+// A bit for each element, of which a comparison has made all bits equal.
+template <typename Element>
+uint32_t bits_of(const auto& comparison) {
+    constexpr int PLACES = Text<Element>::CAPACITY / 2, BITS = 8 * sizeof(Element);
+    // In place i of a half, 2^i: multiplication brings them together in the last place.
+    constexpr uint64_t SELECTED = PLACES == 8 ? 0x8040'2010'0804'0201 : 0x0008'0004'0002'0001;
+    constexpr uint64_t ONES = PLACES == 8 ? 0x0101'0101'0101'0101 : 0x0001'0001'0001'0001;
+    uint64_t halves[2];
+    std::memcpy(halves, &comparison, sizeof halves);
+    const auto together = [](uint64_t half) { return static_cast<uint32_t>((half & SELECTED) * ONES >> (64 - BITS)); };
+    return together(halves[0]) | together(halves[1]) << PLACES;
+}
 
 int capacity(uint32_t control) { return control & WORDS ? 8 : 16; }
 
 // Up to the first zero.
 template <typename Element>
 int implicit_length(const Text<Element>& text) {
-    int length = 0;
-    while (length < text.CAPACITY && text.elements[length]) length++;
-    return length;
+    return std::countr_zero(bits_of<Element>(text.elements == Text<Element>::repeated(0)) | 1u << text.CAPACITY);
 }
 
 int explicit_length(uint64_t register_value, uint32_t control) {
@@ -41,53 +71,51 @@ int explicit_length(uint64_t register_value, uint32_t control) {
     return static_cast<int>(std::min<uint64_t>(magnitude, static_cast<uint64_t>(capacity(control))));
 }
 
+// Each of these: a bit for each element of the text's, valid or not, that...
+// is one of those wanted.
 template <typename Element>
-bool found_in(const Text<Element>& set, Element element) {
-    return std::find(set.elements, set.elements + set.length, element) != set.elements + set.length;
+uint32_t found_in(const Text<Element>& wanted, const Text<Element>& text) {
+    auto found = text.elements != text.elements;
+    for (int i = 0; i < wanted.length; i++) found |= text.elements == text.repeated(wanted.elements[i]);
+    return bits_of<Element>(found);
 }
 
+// is within a pair of those wanted.
 template <typename Element>
-bool within(const Text<Element>& ranges, Element element) {
-    for (int i = 0; i + 1 < ranges.length; i += 2)
-        if (ranges.elements[i] <= element && element <= ranges.elements[i + 1]) return true;
-    return false;
+uint32_t within(const Text<Element>& wanted, const Text<Element>& text) {
+    auto found = text.elements != text.elements;
+    for (int i = 0; i + 1 < wanted.length; i += 2)
+        found |= (text.repeated(wanted.elements[i]) <= text.elements) &
+                 (text.elements <= text.repeated(wanted.elements[i + 1]));
+    return bits_of<Element>(found);
 }
 
-// Whether `wanted` begins at `at`, as far as that can be seen: behind the end of the register, anything may follow.
+// begins all that is wanted, as far as that can be seen: behind the end of the register, anything may follow.
 template <typename Element>
-bool begins_at(const Text<Element>& wanted, const Text<Element>& text, int at) {
-    for (int i = 0; i < wanted.length && at + i < text.CAPACITY; i++)
-        if (at + i >= text.length || wanted.elements[i] != text.elements[at + i]) return false;
-    return true;
+uint32_t begins_at(const Text<Element>& wanted, const Text<Element>& text) {
+    uint32_t begins = text.ALL;
+    for (int i = 0; i < wanted.length && begins; i++) {
+        const uint32_t equal = bits_of<Element>(text.elements == text.repeated(wanted.elements[i]));
+        begins &= (~text.ALL | (equal & text.valid())) >> i;
+    }
+    return begins;
 }
 
+// is the one wanted there, or neither is valid.
 template <typename Element>
-bool equal_at(const Text<Element>& wanted, const Text<Element>& text, int at) {
-    const bool in_text = at < text.length, in_wanted = at < wanted.length;
-    return in_text && in_wanted ? text.elements[at] == wanted.elements[at] : in_text == in_wanted;
+uint32_t equal_at(const Text<Element>& wanted, const Text<Element>& text) {
+    const uint32_t both = wanted.valid() & text.valid(), neither = text.ALL & ~(wanted.valid() | text.valid());
+    return (bits_of<Element>(text.elements == wanted.elements) & both) | neither;
 }
 
-// A bit for each of the first `count` elements.
-template <typename Match>
-uint32_t bits_of(int count, Match match) {
-    uint32_t result = 0;
-    for (int i = 0; i < count; i++) result |= uint32_t{match(i)} << i;
-    return result;
-}
-
-// A bit for each element of `text`, valid or not: IntRes1. Behind both texts all are equal, and nothing begins but
-// nothing.
+// IntRes1. Behind both texts all are equal, and nothing begins but nothing.
 template <typename Element>
 uint32_t matches(const Text<Element>& wanted, const Text<Element>& text, uint32_t control) {
-    const auto from = [](int i) { return (1u << Text<Element>::CAPACITY) - (1u << i); };
-    const int longer = std::max(wanted.length, text.length);
     switch (control >> 2 & 3) {
-        case EQUAL_ANY: return bits_of(text.length, [&](int i) { return found_in(wanted, text.elements[i]); });
-        case RANGES: return bits_of(text.length, [&](int i) { return within(wanted, text.elements[i]); });
-        case EQUAL_EACH: return bits_of(longer, [&](int i) { return equal_at(wanted, text, i); }) | from(longer);
-        default:
-            return bits_of(text.length, [&](int i) { return begins_at(wanted, text, i); }) |
-                   (wanted.length ? 0 : from(text.length));
+        case EQUAL_ANY: return found_in(wanted, text) & text.valid();
+        case RANGES: return within(wanted, text) & text.valid();
+        case EQUAL_EACH: return equal_at(wanted, text);
+        default: return begins_at(wanted, text) & (wanted.length ? text.valid() : text.ALL);
     }
 }
 
@@ -95,11 +123,10 @@ uint32_t matches(const Text<Element>& wanted, const Text<Element>& text, uint32_
 template <typename Element>
 uint32_t compare_texts(Environment* environment, const Text<Element>& wanted, const Text<Element>& text,
                        uint32_t control) {
-    const uint32_t all = (1u << text.CAPACITY) - 1, valid = (1u << text.length) - 1;
     uint32_t result = matches(wanted, text, control);
     switch (control >> 4 & 3) {
-        case NEGATIVE: result ^= all; break;
-        case MASKED_NEGATIVE: result ^= valid; break;
+        case NEGATIVE: result ^= text.ALL; break;
+        case MASKED_NEGATIVE: result ^= text.valid(); break;
     }
     flags_source(environment) =
         (result ? CARRY : 0) | (text.full() ? 0 : ZERO) | (wanted.full() ? 0 : SIGN) | (result & 1 ? OVERFLOW_FLAG : 0);

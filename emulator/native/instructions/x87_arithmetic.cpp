@@ -7,7 +7,24 @@
 namespace perfemu {
 namespace {
 
-using Binary = Extended(Extended, Extended, FloatContext&);
+// What computes, and what does of normal numbers.
+struct Operation {
+    Extended (*compute)(Extended, Extended, FloatContext&);
+    bool (*compute_normal)(Extended, Extended, NormalResult&);
+};
+constexpr Operation ADD = {add<Extended>, add_normal}, SUBTRACT = {subtract<Extended>, subtract_normal},
+                    MULTIPLY = {multiply<Extended>, multiply_normal}, DIVIDE = {divide<Extended>, divide_normal};
+
+// Of two registers that are not empty, into ST(i); false where it has done nothing.
+template <const Operation& OPERATION>
+inline bool of_normal_numbers(X87 x87, Extended first, Extended second, unsigned i) {
+    NormalResult result;
+    if (!x87.is_default() || !OPERATION.compute_normal(first, second, result)) [[unlikely]]
+        return false;
+    x87.begin_with(result);
+    x87.replace(i, result.value);
+    return true;
+}
 
 // Of the second operand: what it was before it was converted counts where the operation gets so far as to look at it.
 void note_converted(const X87& x87, Extended other, FloatContext& context) {
@@ -16,36 +33,57 @@ void note_converted(const X87& x87, Extended other, FloatContext& context) {
 }
 
 // ST(0) and the operand, in that order or the other one.
-template <Binary OPERATION, bool REVERSED = false>
-void with_operand(Environment* environment) {
-    const X87 x87 = WAITING_X87(environment);
+template <const Operation& OPERATION, bool REVERSED>
+[[gnu::noinline]] void with_any_operand(X87 x87) {
     x87.begin();
-    if (x87.empty(0) || x87.operand().empty) [[unlikely]] {
+    if (x87.empty(0) || x87.operand().empty) {
         if (x87.stack_fault(false)) x87.set(0, EXTENDED_INDEFINITE);
         return;
     }
     FloatContext context = x87.context();
-    const Extended top = x87.get(0), operand = {x87.operand().significand, x87.operand().sign_exponent};
-    const Extended result = REVERSED ? OPERATION(operand, top, context) : OPERATION(top, operand, context);
+    const Extended top = x87.get(0), operand = x87.operand().value();
+    const Extended result =
+        REVERSED ? OPERATION.compute(operand, top, context) : OPERATION.compute(top, operand, context);
     note_converted(x87, top, context);
-    if (x87.report(context)) [[likely]]
-        x87.set(0, result);
+    if (x87.report(context)) x87.set(0, result);
+}
+
+template <const Operation& OPERATION, bool REVERSED = false>
+void with_operand(Environment* environment) {
+    const X87 x87 = WAITING_X87(environment);
+    const X87Slot& operand = x87.operand();
+    const Extended top = x87.get(0);
+    const bool special = x87.empty(0) || operand.empty || operand.denormal;
+    const bool done = !special && (REVERSED ? of_normal_numbers<OPERATION>(x87, operand.value(), top, 0)
+                                            : of_normal_numbers<OPERATION>(x87, top, operand.value(), 0));
+    if (!done) [[unlikely]]
+        with_any_operand<OPERATION, REVERSED>(x87);
 }
 
 // ST(i) and ST(0), in that order or the other one.
-template <Binary OPERATION, bool REVERSED = false>
-void with_top(Environment* environment, int i) {
-    const X87 x87 = WAITING_X87(environment);
+template <const Operation& OPERATION, bool REVERSED>
+[[gnu::noinline]] void with_any_top(X87 x87, unsigned i) {
     x87.begin();
-    if (x87.empty(0) || x87.empty(i)) [[unlikely]] {
+    if (x87.empty(0) || x87.empty(i)) {
         if (x87.stack_fault(false)) x87.set(i, EXTENDED_INDEFINITE);
         return;
     }
     FloatContext context = x87.context();
     const Extended top = x87.get(0), other = x87.get(i);
-    const Extended result = REVERSED ? OPERATION(top, other, context) : OPERATION(other, top, context);
-    if (x87.report(context)) [[likely]]
-        x87.set(i, result);
+    const Extended result = REVERSED ? OPERATION.compute(top, other, context) : OPERATION.compute(other, top, context);
+    if (x87.report(context)) x87.set(i, result);
+}
+
+template <const Operation& OPERATION, bool REVERSED = false>
+void with_top(Environment* environment, int number) {
+    const X87 x87 = WAITING_X87(environment);
+    const auto i = static_cast<unsigned>(number);
+    const Extended top = x87.get(0), other = x87.get(i);
+    const bool special = x87.empty(0) || x87.empty(i);
+    const bool done = !special && (REVERSED ? of_normal_numbers<OPERATION>(x87, top, other, i)
+                                            : of_normal_numbers<OPERATION>(x87, other, top, i));
+    if (!done) [[unlikely]]
+        with_any_top<OPERATION, REVERSED>(x87, i);
 }
 
 Extended root(Extended value, FloatContext& context) { return square_root(value, context); }
@@ -164,18 +202,18 @@ void remainder_of_top(Environment* environment) {
 
 InstructionFamily x87_arithmetic_family() {
     static const EngineReplacement REPLACEMENTS[] = {
-        in_place_of("helper_fadd_ST0_FT0", with_operand<add<Extended>>),
-        in_place_of("helper_fmul_ST0_FT0", with_operand<multiply<Extended>>),
-        in_place_of("helper_fsub_ST0_FT0", with_operand<subtract<Extended>>),
-        in_place_of("helper_fsubr_ST0_FT0", with_operand<subtract<Extended>, true>),
-        in_place_of("helper_fdiv_ST0_FT0", with_operand<divide<Extended>>),
-        in_place_of("helper_fdivr_ST0_FT0", with_operand<divide<Extended>, true>),
-        in_place_of("helper_fadd_STN_ST0", with_top<add<Extended>>),
-        in_place_of("helper_fmul_STN_ST0", with_top<multiply<Extended>>),
-        in_place_of("helper_fsub_STN_ST0", with_top<subtract<Extended>>),
-        in_place_of("helper_fsubr_STN_ST0", with_top<subtract<Extended>, true>),
-        in_place_of("helper_fdiv_STN_ST0", with_top<divide<Extended>>),
-        in_place_of("helper_fdivr_STN_ST0", with_top<divide<Extended>, true>),
+        in_place_of("helper_fadd_ST0_FT0", with_operand<ADD>),
+        in_place_of("helper_fmul_ST0_FT0", with_operand<MULTIPLY>),
+        in_place_of("helper_fsub_ST0_FT0", with_operand<SUBTRACT>),
+        in_place_of("helper_fsubr_ST0_FT0", with_operand<SUBTRACT, true>),
+        in_place_of("helper_fdiv_ST0_FT0", with_operand<DIVIDE>),
+        in_place_of("helper_fdivr_ST0_FT0", with_operand<DIVIDE, true>),
+        in_place_of("helper_fadd_STN_ST0", with_top<ADD>),
+        in_place_of("helper_fmul_STN_ST0", with_top<MULTIPLY>),
+        in_place_of("helper_fsub_STN_ST0", with_top<SUBTRACT>),
+        in_place_of("helper_fsubr_STN_ST0", with_top<SUBTRACT, true>),
+        in_place_of("helper_fdiv_STN_ST0", with_top<DIVIDE>),
+        in_place_of("helper_fdivr_STN_ST0", with_top<DIVIDE, true>),
         in_place_of("helper_fsqrt", of_top<root>),
         in_place_of("helper_frndint", of_top<rounded>),
         in_place_of("helper_fscale", scale_top),

@@ -7,7 +7,6 @@ namespace {
 // By Ordering.
 constexpr uint16_t CONDITIONS[] = {CONDITION_0, CONDITION_3, 0, ORDER_CONDITIONS};
 constexpr uint64_t FLAGS[] = {CARRY, ZERO, 0, ZERO | PARITY | CARRY};
-constexpr uint64_t ORDER_FLAGS = ZERO | PARITY | CARRY | OVERFLOW_FLAG | SIGN | AUXILIARY;
 
 // ST(0) and the operand. What is invalid is unordered, even where the exception is not masked.
 Ordering compare_top(const X87& x87, Comparison comparison) {
@@ -15,10 +14,12 @@ Ordering compare_top(const X87& x87, Comparison comparison) {
         x87.stack_fault(false);
         return Ordering::UNORDERED;
     }
-    FloatContext context = x87.context();
     const X87Slot& operand = x87.operand();
-    const Ordering ordering =
-        compare(x87.get(0), Extended{operand.significand, operand.sign_exponent}, comparison, context);
+    Ordering ordering;
+    if (!operand.denormal && compare_normal(x87.get(0), operand.value(), ordering)) [[likely]]
+        return ordering;
+    FloatContext context = x87.context();
+    ordering = compare(x87.get(0), operand.value(), comparison, context);
     if (operand.denormal && ordering != Ordering::UNORDERED) context.raised |= DENORMAL_OPERAND;
     x87.report(context);
     return ordering;
@@ -32,17 +33,11 @@ void to_conditions(Environment* environment) {
     x87.status() = static_cast<uint16_t>((x87.status() & ~ORDER_CONDITIONS) | conditions);
 }
 
-void (*engine_compare)(Environment*) = nullptr;
-
-// The engine's own brings the flags of RFLAGS together, from wherever they are; then ours take their places.
+// All that are of arithmetic; those that are no part of the order are cleared.
 template <Comparison COMPARISON>
 void to_flags(Environment* environment) {
     const X87 x87 = WAITING_X87(environment);
-    x87.begin_keeping_condition();
-    const uint64_t order = FLAGS[static_cast<int>(compare_top(x87, COMPARISON))];
-    engine_compare(environment);
-    uint64_t& flags = flags_source(environment);
-    flags = (flags & ~ORDER_FLAGS) | order;
+    flags_source(environment) = FLAGS[static_cast<int>(compare_top(x87, COMPARISON))];
 }
 
 // FXAM: by what the value is; C1 is its sign.
@@ -66,7 +61,7 @@ InstructionFamily x87_comparison_family() {
         in_place_of("helper_fcom_ST0_FT0", to_conditions<Comparison::SIGNALLING>),
         in_place_of("helper_fucom_ST0_FT0", to_conditions<Comparison::QUIET>),
         in_place_of("helper_fcomi_ST0_FT0", to_flags<Comparison::SIGNALLING>),
-        in_place_of("helper_fucomi_ST0_FT0", to_flags<Comparison::QUIET>, &engine_compare),
+        in_place_of("helper_fucomi_ST0_FT0", to_flags<Comparison::QUIET>),
         in_place_of("helper_fxam_ST0", examine),
     };
     return {REPLACEMENTS};

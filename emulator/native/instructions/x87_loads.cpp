@@ -5,14 +5,24 @@
 namespace perfemu {
 namespace {
 
-// As a new top, if `context` raised nothing that prevents it; a denormal operand does not.
-void push_result(const X87& x87, Extended value, const FloatContext& context) {
+// Whether there is room for a new top; else the stack fault is dealt with.
+bool begin_push(const X87& x87) {
     x87.begin();
     x87.operand().pushes = false;  // announced for a constant, and done here
-    if (!x87.empty(7)) [[unlikely]] {
-        if (x87.stack_fault(true)) x87.push(EXTENDED_INDEFINITE);
-        return;
-    }
+    if (x87.empty(7)) [[likely]]
+        return true;
+    if (x87.stack_fault(true)) x87.push(EXTENDED_INDEFINITE);
+    return false;
+}
+
+// What raised nothing.
+void push_value(const X87& x87, Extended value) {
+    if (begin_push(x87)) x87.push(value);
+}
+
+// As a new top, if `context` raised nothing that prevents it; a denormal operand does not.
+void push_result(const X87& x87, Extended value, const FloatContext& context) {
+    if (!begin_push(x87)) return;
     x87.report(context);
     if (!(context.raised & context.unmasked & INVALID_OPERATION)) [[likely]]
         x87.push(value);
@@ -21,23 +31,43 @@ void push_result(const X87& x87, Extended value, const FloatContext& context) {
 template <typename Float>
 void push_float(Environment* environment, typename Float::Word bits) {
     const X87 x87 = WAITING_X87(environment);
+    Extended value;
+    if (widen_normal(Float{bits}, value)) [[likely]] {
+        push_value(x87, value);
+        return;
+    }
     FloatContext context = x87.context();
-    const Extended value = convert<Extended>(Float{bits}, context);
+    value = convert<Extended>(Float{bits}, context);
     push_result(x87, value, context);
+}
+
+// Exact, and without regard to precision control.
+Extended integer_value(int64_t integer) {
+    if (!integer) return {};
+    const bool sign = integer < 0;
+    const auto magnitude = sign ? -static_cast<uint64_t>(integer) : static_cast<uint64_t>(integer);
+    const int zeros = leading_zeros(magnitude);
+    return {magnitude << zeros, static_cast<uint16_t>((sign ? SIGN_BIT : 0) | (EXTENDED_BIAS + 63 - zeros))};
 }
 
 template <typename Integer>
 void push_integer(Environment* environment, Integer integer) {
     const X87 x87 = WAITING_X87(environment);
-    FloatContext context = x87.context();
-    push_result(x87, from_integer<Extended>(integer, context), context);
+    push_value(x87, integer_value(integer));
 }
 
 void push_extended(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
-    const uint64_t significand = guest_memory.load_64(environment, address, HELPER_RETURN_ADDRESS());
-    const uint32_t sign_exponent = guest_memory.load_16(environment, address + 8, HELPER_RETURN_ADDRESS());
-    push_result(x87, {significand, static_cast<uint16_t>(sign_exponent)}, {});
+    Extended value;
+    if (const uint8_t* host = in_host(environment, address, EXTENDED_BYTES, Access::LOAD)) [[likely]] {
+        std::memcpy(&value.significand, host, 8);
+        std::memcpy(&value.sign_exponent, host + 8, 2);
+    } else {
+        value.significand = guest_memory.load_64(environment, address, HELPER_RETURN_ADDRESS());
+        const uint32_t second = guest_memory.load_16(environment, address + 8, HELPER_RETURN_ADDRESS());
+        value.sign_exponent = static_cast<uint16_t>(second);
+    }
+    push_value(x87, value);
 }
 
 void push_decimal(Environment* environment, uint64_t address) {
@@ -45,23 +75,28 @@ void push_decimal(Environment* environment, uint64_t address) {
     PackedDecimal decimal;
     for (size_t i = 0; i < decimal.size(); i++)
         decimal[i] = static_cast<uint8_t>(guest_memory.load_8(environment, address + i, HELPER_RETURN_ADDRESS()));
-    push_result(x87, from_decimal(decimal), {});
+    push_value(x87, from_decimal(decimal));
 }
 
 // As the second operand, signalling if it is: the operation decides.
 template <typename Float>
 void float_operand(Environment* environment, typename Float::Word bits) {
     const X87 x87 = WAITING_X87(environment);
+    X87Slot& operand = x87.operand();
+    operand.denormal = operand.empty = false;
+    Extended normal;
+    if (widen_normal(Float{bits}, normal)) [[likely]] {
+        X87::put(operand, normal);
+        return;
+    }
     const Unpacked value = unpack(Float{bits}, FloatContext{});
-    X87::put(x87.operand(), pack<Extended>(value));
-    x87.operand().denormal = value.denormal;
-    x87.operand().empty = false;
+    X87::put(operand, pack<Extended>(value));
+    operand.denormal = value.denormal;
 }
 
 void integer_operand(Environment* environment, int32_t integer) {
     const X87 x87 = WAITING_X87(environment);
-    FloatContext context;
-    X87::put(x87.operand(), from_integer<Extended>(integer, context));
+    X87::put(x87.operand(), integer_value(integer));
     x87.operand().denormal = x87.operand().empty = false;
 }
 
@@ -90,12 +125,12 @@ void push_constant(Environment* environment) {
     const X87 x87 = WAITING_X87(environment);
     const FloatContext context = x87.context();
     const bool up = context.rounding == Rounding::UP || (context.rounding == Rounding::NEAREST && CONSTANT.above_half);
-    push_result(x87, {CONSTANT.truncated.significand + up, CONSTANT.truncated.sign_exponent}, {});
+    push_value(x87, {CONSTANT.truncated.significand + up, CONSTANT.truncated.sign_exponent});
 }
 
 template <uint64_t SIGNIFICAND, uint16_t EXPONENT>
 void push_exact(Environment* environment) {
-    push_result(WAITING_X87(environment), {SIGNIFICAND, EXPONENT}, {});
+    push_value(WAITING_X87(environment), {SIGNIFICAND, EXPONENT});
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 namespace perfemu {
 
+constexpr uint64_t EXTENDED_BYTES = 10;  // in memory
+
 InstructionFamily x87_load_family();
 InstructionFamily x87_store_family();
 InstructionFamily x87_register_family();

@@ -9,28 +9,31 @@ void announce_push(Environment* environment) { WAITING_X87(environment).operand(
 
 void pop(Environment* environment) {
     const X87 x87(environment);
-    if (!x87.operand().abandoned) x87.pop();
+    if (!x87.abandoned()) x87.pop();
+}
+
+// FCMOVcc leaves C1 as it is where there is no stack fault.
+[[gnu::noinline]] void move_to_top(X87 x87, unsigned i) {
+    const bool fault = x87.empty(i) || x87.empty(0);
+    if (fault && !x87.stack_fault(false)) return;
+    x87.set(0, fault ? EXTENDED_INDEFINITE : x87.get(i));
+}
+
+[[gnu::noinline]] void push_at_fault(X87 x87, bool overflow) {
+    if (x87.stack_fault(overflow)) x87.push(EXTENDED_INDEFINITE);
 }
 
 // FLD ST(i) and FCMOVcc: for FLD, `i` counts from the top to be.
 void to_top(Environment* environment, int i) {
     const X87 x87 = WAITING_X87(environment);
-    const bool pushes = x87.operand().pushes;
+    if (!x87.operand().pushes) return move_to_top(x87, static_cast<unsigned>(i));
     x87.operand().pushes = false;
-    if (pushes)
-        x87.begin();
-    else
-        x87.begin_keeping_condition();
-    const unsigned source = pushes ? (i - 1) & 7 : i;
-    const bool overflow = pushes && !x87.empty(7);
-    const bool underflow = x87.empty(source) || (!pushes && x87.empty(0));
-    const bool fault = overflow || underflow;
-    if (fault && !x87.stack_fault(!underflow)) return;
-    const Extended value = fault ? EXTENDED_INDEFINITE : x87.get(source);
-    if (pushes)
-        x87.push(value);
-    else
-        x87.set(0, value);
+    x87.begin();
+    const unsigned source = static_cast<unsigned>(i - 1) & 7;
+    const bool underflow = x87.empty(source);
+    if (underflow || !x87.empty(7)) [[unlikely]]
+        return push_at_fault(x87, !underflow);
+    x87.push(x87.get(source));
 }
 
 void from_top(Environment* environment, int i) {
@@ -41,15 +44,22 @@ void from_top(Environment* environment, int i) {
     x87.set(i, fault ? EXTENDED_INDEFINITE : x87.get(0));
 }
 
-void exchange(Environment* environment, int i) {
-    const X87 x87 = WAITING_X87(environment);
-    x87.begin();
-    const bool fault = x87.empty(0) || x87.empty(i);
-    if (fault && !x87.stack_fault(false)) return;
+[[gnu::noinline]] void exchange_empty(X87 x87, unsigned i) {
+    if (!x87.stack_fault(false)) return;
     const Extended top = x87.empty(0) ? EXTENDED_INDEFINITE : x87.get(0);
     const Extended other = x87.empty(i) ? EXTENDED_INDEFINITE : x87.get(i);
     x87.set(0, other);
     x87.set(i, top);
+}
+
+void exchange(Environment* environment, int i) {
+    const X87 x87 = WAITING_X87(environment);
+    x87.begin();
+    if (x87.empty(0) || x87.empty(i)) [[unlikely]]
+        return exchange_empty(x87, i);
+    const Extended top = x87.get(0);
+    x87.replace(0, x87.get(i));
+    x87.replace(i, top);
 }
 
 // FCHS, FABS.

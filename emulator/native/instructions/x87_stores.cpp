@@ -23,6 +23,12 @@ bool report_store(const X87& x87, FloatContext& context) {
 template <typename Float>
 typename Float::Word store_float(Environment* environment) {
     const X87 x87 = WAITING_X87(environment);
+    Float narrowed;
+    NormalResult result;
+    if (!x87.empty(0) && x87.is_default() && narrow_normal(x87.get(0), narrowed, result)) [[likely]] {
+        x87.begin_with(result);
+        return narrowed.bits;
+    }
     x87.begin();
     FloatContext context = x87.context();
     if (x87.empty(0)) [[unlikely]] {
@@ -39,6 +45,13 @@ typename Float::Word store_float(Environment* environment) {
 template <typename Word, int BITS, bool TRUNCATES>
 Word store_integer(Environment* environment) {
     const X87 x87 = WAITING_X87(environment);
+    int64_t integer;
+    NormalResult result;
+    if (!x87.empty(0) && x87.is_default() && integer_of_normal(x87.get(0), BITS, TRUNCATES, integer, result))
+        [[likely]] {
+        x87.begin_with(result);
+        return static_cast<Word>(integer);
+    }
     x87.begin();
     FloatContext context = x87.context();
     if (x87.empty(0)) [[unlikely]] {
@@ -52,10 +65,15 @@ Word store_integer(Environment* environment) {
     return value;
 }
 
-constexpr uint64_t EXTENDED_BYTES = 10;
-
 void store_extended(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
+    uint8_t* const host = in_host(environment, address, EXTENDED_BYTES, Access::STORE);
+    if (host && !x87.empty(0)) [[likely]] {
+        x87.begin();
+        std::memcpy(host, &x87.physical(x87.top()).significand, 8);
+        std::memcpy(host + 8, &x87.physical(x87.top()).sign_exponent, 2);
+        return;
+    }
     check_store(environment, address, EXTENDED_BYTES, HELPER_RETURN_ADDRESS());
     x87.begin();
     const bool fault = x87.empty(0);

@@ -319,5 +319,10 @@ class FileTable:
         for descriptor in sorted(self._files):
             self.close(descriptor)
 
+    @property
+    def in_use(self) -> int:
+        """How many descriptors are."""
+        return len(self._files)
+
     def descriptors(self) -> list[int]:
         return sorted(self._files)

@@ -16,6 +16,8 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.task import Task
 from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.siblings import Siblings
+from perfcore.events.waiting import Place, Waiting
 
 
 class PerfEventContext:
@@ -94,7 +96,9 @@ class PerfEventContext:
         if event.is_leader:
             self._add_group(event)
         else:
-            event.group_leader.siblings.append(event)
+            event.group_leader.siblings.add(event)
+            if self.running_on is not None:
+                self.running_on.note_leader(event.group_leader)
         if event.state == EventState.INACTIVE:
             self.enabled(event)
 
@@ -125,6 +129,7 @@ class PerfEventContext:
             return
         if event.is_leader:
             self.running_on.group_sched_out(event)
+            self.running_on.waits_no_more(event)
         else:
             self.running_on.event_sched_out(event)
 
@@ -142,25 +147,26 @@ class PerfEventContext:
         cpu = self.running_on
         if cpu is not None:
             cpu.event_sched_out(event)
+            cpu.waits_no_more(event)
         del self.events[event]
         if not event.is_leader:
             event.group_leader.siblings.remove(event)
             event.group_leader = event
         else:
             del self.groups_like(event)[event]
-            for sibling in event.siblings:
+            siblings, event.siblings = event.siblings, Siblings()
+            for sibling in siblings:
                 sibling.group_leader = sibling
                 self._add_group(sibling)
                 if cpu is not None:
                     cpu.note_leader(sibling)
-            event.siblings = []
         if cpu is not None:
             cpu.bring_in_waiting()
 
 
 def _may_leave_room(group: PerfEvent) -> bool:
     """Whether all of the group is software, which never needs a counter."""
-    return all(event.driver.is_software for event in group.group())
+    return group.driver.is_software and not group.siblings.needing_counters
 
 
 class CpuContext:
@@ -173,6 +179,8 @@ class CpuContext:
         self.own.start_time(self)
         self.of_task: PerfEventContext | None = None
         self._active: dict[PerfEvent, None] = {}  # leaders that are on
+        self._on_counters: dict[PerfEvent, None] = {}  # those of them whose groups may not leave room
+        self._waiting: Waiting[PerfEvent] = Waiting()  # leaders that are enabled, and did not fit
         self._exclusive = 0  # how many of them are exclusive
         self._counters_in_use = 0
         self._counters_needed = 0  # so many were in use when last nobody waited who could have gone on
@@ -196,10 +204,22 @@ class CpuContext:
         return True
 
     def note_leader(self, event: PerfEvent) -> None:
-        """If `event` is on and leads, its group is on."""
-        if event.state == EventState.ACTIVE and event.is_leader and event not in self._active:
+        """If `event` leads, its group is on when it is on; when it only could be, the group waits."""
+        if not event.is_leader:
+            return
+        if event.state == EventState.INACTIVE and self._matches(event):
+            self._waiting.add(event, self._place(event))
+        if event.state != EventState.ACTIVE:
+            return
+        self._waiting.discard(event)
+        if event not in self._active:
             self._active[event] = None
             self._exclusive += event.attr.exclusive
+        if not _may_leave_room(event):
+            self._on_counters[event] = None
+
+    def waits_no_more(self, leader: PerfEvent) -> None:
+        self._waiting.discard(leader)
 
     def event_sched_out(self, event: PerfEvent) -> None:
         if event.state != EventState.ACTIVE:
@@ -208,6 +228,7 @@ class CpuContext:
         self._counters_in_use -= not event.driver.is_software
         if event in self._active:
             del self._active[event]
+            self._on_counters.pop(event, None)
             self._exclusive -= event.attr.exclusive
             self._looks_at_all |= bool(event.attr.exclusive)
         event.set_state(EventState.INACTIVE)
@@ -230,10 +251,7 @@ class CpuContext:
 
     # all of them
 
-    def _contexts(self) -> tuple[PerfEventContext, ...]:
-        return (self.own,) if self.of_task is None else (self.own, self.of_task)
-
-    def _place(self, leader: PerfEvent) -> tuple[bool, bool, int]:
+    def _place(self, leader: PerfEvent) -> Place:
         """Where a group of these contexts stands in the order in which all go on."""
         of_task = leader not in self.own.events
         context = self.of_task if of_task and self.of_task is not None else self.own
@@ -248,19 +266,32 @@ class CpuContext:
             return True
         if self._exclusive:
             return False
-        return not (group.attr.exclusive and any(not _may_leave_room(active) for active in self._active))
+        return not (group.attr.exclusive and any(not _may_leave_room(active) for active in self._on_counters))
 
     def schedule_in(self) -> None:
-        """Put on what is enabled and fits."""
-        for groups in (*(context.pinned for context in self._contexts()), *(c.flexible for c in self._contexts())):
-            for group in groups:
-                if group.state == EventState.INACTIVE and self._matches(group):
-                    self._try(group)
+        """Put on what waits and fits."""
+        for group in self._waiting.groups():
+            self._try(group)
         self._settled()
 
     def _try(self, group: PerfEvent) -> None:
-        if not (self._can_go(group) and self.group_sched_in(group)) and group.attr.pinned:
-            group.set_state(EventState.ERROR)
+        if self._can_go(group) and self.group_sched_in(group):
+            return
+        if group.attr.pinned:
+            self._fail(group)
+        else:
+            self._waiting.add(group, self._place(group))
+
+    def _fail(self, group: PerfEvent) -> None:
+        """What is pinned does not wait."""
+        self._waiting.discard(group)
+        group.set_state(EventState.ERROR)
+
+    def _make_way(self, group: PerfEvent) -> None:
+        """Off, and back as soon as there is room."""
+        self.group_sched_out(group)
+        if group.state == EventState.INACTIVE:
+            self._waiting.add(group, self._place(group))
 
     def _settled(self) -> None:
         """Whoever waits could not go on."""
@@ -276,30 +307,31 @@ class CpuContext:
             if leader.state != EventState.ACTIVE or self.event_sched_in(event):
                 self._settled()
                 return
-            self.group_sched_out(leader)
+            self._make_way(leader)
         elif self._can_go(leader) and self.group_sched_in(leader):
             self._settled()
             return
         place = self._place(leader)
-        behind = [group for group in self._active if self._place(group) > place and not _may_leave_room(group)]
+        behind = [group for group in self._on_counters if self._place(group) > place and not _may_leave_room(group)]
         for group in behind:
-            self.group_sched_out(group)
+            self._make_way(group)
+        self._waiting.add(leader, place)
         if behind or event is not leader:
             self.schedule_in()
         elif leader.attr.pinned:
-            leader.set_state(EventState.ERROR)
+            self._fail(leader)
 
     def bring_in_waiting(self) -> None:
         """A counter may have become free. When all that have are taken again, nobody else can go on."""
         if self._looks_at_all:
             self.schedule_in()
             return
-        for groups in (*(context.pinned for context in self._contexts()), *(c.flexible for c in self._contexts())):
-            for group in groups:
-                if self._counters_in_use >= self._counters_needed:
-                    return
-                if group.state == EventState.INACTIVE and self._matches(group):
-                    self._try(group)
+        if self._counters_in_use >= self._counters_needed:
+            return
+        for group in self._waiting.groups():
+            if self._counters_in_use >= self._counters_needed:
+                return
+            self._try(group)
         self._settled()
 
     # the task
@@ -308,22 +340,32 @@ class CpuContext:
         """The CPU's own flexible groups make way for the task's pinned ones."""
         if context.pinned:
             for group in self.own.flexible:
-                self.group_sched_out(group)
+                if group.state == EventState.ACTIVE:
+                    self._make_way(group)
         self.of_task = context
         context.start_time(self)
-        self.schedule_in()
+        arriving = [group for group in context.groups if group.state == EventState.INACTIVE and self._matches(group)]
+        if context.pinned:  # where the CPU's own may stand between
+            for group in arriving:
+                self._waiting.add(group, self._place(group))
+            self.schedule_in()
+        else:
+            for group in arriving:
+                self._try(group)
+            self._settled()
         self._show_mapped(context, context.mapped_events)
 
     def task_out(self) -> None:
         context = self.of_task
         if context is None:
             return
-        for group in [group for group in self._active if group in context.events]:
+        for group in context.groups:
             self.group_sched_out(group)
+            self._waiting.discard(group)
         context.stop_time()
         self.of_task = None
         self._show_mapped(context, {})
-        self.schedule_in()
+        self.bring_in_waiting()
 
     def _show_mapped(self, context: PerfEventContext, readable: dict[PerfEvent, None]) -> None:
         """The context comes or goes: the times in its events' pages run or stand, and what user space may read."""

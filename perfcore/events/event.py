@@ -18,6 +18,7 @@ from perfcore.events.output import EventOutput
 from perfcore.events.period import calculate_period, filtered_period
 from perfcore.events.ring_buffer import RingBuffer, Written
 from perfcore.events.settings import TICK_NS, Settings
+from perfcore.events.siblings import Siblings
 from perfcore.events.user_page import UserClock, prepare_user_page, update_user_page
 
 POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
@@ -133,8 +134,8 @@ class PerfEvent:
         self.owner = owner  # who opened it; None is the tool
         self.parent = parent  # of an inherited event: the one that was opened
         self.group_leader: PerfEvent = group_leader or self
-        self.siblings: list[PerfEvent] = []
-        self.children: list[PerfEvent] = []  # inherited from this
+        self.siblings: Siblings[PerfEvent] = Siblings()
+        self.children: dict[PerfEvent, None] = {}  # inherited from this
         self.hw = HardwareState(1 if attr.freq and attr.sample_period else attr.sample_period)
         self.is_sampling = attr.sample_period != 0
         self.state = EventState.OFF if attr.disabled else EventState.INACTIVE
@@ -338,7 +339,7 @@ class PerfEvent:
         self.context.remove(self)
         self.set_state(EventState.DEAD)
         if self.parent is not None:
-            self.parent.children.remove(self)
+            del self.parent.children[self]
 
     # output
 

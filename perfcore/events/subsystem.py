@@ -168,14 +168,17 @@ class PerfEvents:
             raise LinuxError(EINVAL, "the group leader counts another task")
         if event.attr.exclusive or event.attr.pinned:
             raise LinuxError(EINVAL, "only a group leader can be exclusive or pinned")
-        drivers = {member.driver.name for member in (*leader.group(), event) if not member.driver.is_software}
+        members = (leader, *leader.siblings.needing_counters, event)
+        drivers = {member.driver.name for member in members if not member.driver.is_software}
         if len(drivers) > 1:
             raise LinuxError(EINVAL, f"a group has one hardware PMU, not {', '.join(sorted(drivers))}")
 
     def _check_size(self, event: PerfEvent, leader: PerfEvent | None) -> None:
-        members = 1 if leader is None else 2 + len(leader.siblings)
-        group = leader.group() if leader is not None else ()
-        for read_format in {member.attr.read_format for member in (event, *group)}:
+        members, formats = 1, {event.attr.read_format}
+        if leader is not None:
+            members = 2 + len(leader.siblings)
+            formats |= {leader.attr.read_format} | leader.siblings.read_formats
+        for read_format in formats:
             if read_size(read_format, members) >= READ_SIZE_LIMIT:
                 raise LinuxError(E2BIG, f"a reading of {members} events has {READ_SIZE_LIMIT} bytes or more")
 
@@ -292,7 +295,7 @@ class PerfEvents:
             hw.sample_period = hw.last_period = hw.period_left = event.hw.sample_period
         copy.output = EventOutput(copy, self.kernel, copy.driver.is_hardware)
         copy.on_throttled = self._tick.want
-        opened.children.append(copy)
+        opened.children[copy] = None
         copies[event] = copy
         self._context(child).add(copy)
         if opened.on_inherited is not None:
@@ -318,7 +321,7 @@ class PerfEvents:
                 parent.child_count += values.value
                 parent.child_enabled += values.enabled
                 parent.child_running += values.running
-                parent.children.remove(event)
+                del parent.children[event]
             elif event.ring_buffer is not None:
                 event.ring_buffer.poll_ready = True
                 event.ring_buffer.readers.wake()

@@ -67,7 +67,7 @@ class PerfEventOpen:
         wanted = copy_attr(task, attr)
         self._perf_events.check(wanted, flags, task)
         files = task.files
-        if len(files.descriptors()) >= files.limit:
+        if files.in_use >= files.limit:
             raise LinuxError(EMFILE, f"there are {files.limit} descriptors, and all are in use")
         group = None if group_fd == -1 else group_file(task, group_fd)
         target = None if pid == -1 else self._target(task, pid)

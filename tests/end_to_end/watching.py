@@ -163,7 +163,7 @@ def counts_by_task(session: Session, exit_status: int) -> dict[int, int]:
     copies: dict[int, PerfEvent] = {}
     first = session.machine.kernel.lifecycle.first.tid
     session.machine.kernel.tracepoints.task_fork.subscribe(
-        lambda parent, child: copies.update({child.tid: event.children[-1]})  # all of them are the first event's
+        lambda parent, child: copies.update({child.tid: list(event.children)[-1]})  # all of them are the first event's
     )
     assert session.run().exit_status == exit_status
     assert event.count() == session.instructions()

@@ -194,7 +194,8 @@ class HardwareDriver(ABC):
         """Whether the group and `event` fit on an empty PMU."""
         pmu = next(iter(self._cpus.values())).pmu
         used: set[int] = set()
-        for member in (*event.group_leader.group(), event):
+        leader = event.group_leader
+        for member in (leader, *leader.siblings.needing_counters, event):
             if member.driver is self:
                 index = self.free_index(pmu, used, member)
                 if index is None:

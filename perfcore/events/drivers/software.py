@@ -67,7 +67,7 @@ class SoftwareDriver(CountedAsTold):
 
     def __init__(self, kernel: Linux) -> None:
         self._tracepoints = kernel.tracepoints
-        self._active: dict[int, list[PerfEvent]] = {}  # by config
+        self._active: dict[int, dict[PerfEvent, None]] = {}  # by config
         self._heard: set[SoftwareId] = set()
         kernel.tracepoints.sched_migrate_task.subscribe(self._migrated)
 
@@ -80,12 +80,12 @@ class SoftwareDriver(CountedAsTold):
 
     def add(self, event: PerfEvent, cpu: Cpu) -> None:
         start_software_period(event)
-        self._active.setdefault(event.attr.config, []).append(event)
+        self._active.setdefault(event.attr.config, {})[event] = None
         self._listen()
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True
-        self._active[event.attr.config].remove(event)
+        del self._active[event.attr.config][event]
         self._listen()
 
     # occurrences

@@ -142,7 +142,7 @@ def test_a_child_inherits_counts_apart_and_gives_its_count_back():
     assert (event.count(), alone.count()) == (130, 100)
     child.exit_code = 0
     machine.tracepoints.task_exit.fire(child)
-    assert event.children == []
+    assert not event.children
     assert event.count() == 130
     assert event.read_values()[:3] == (130, 130, 130)
     fork, end, read = decoded(event)
@@ -163,7 +163,7 @@ def test_samples_of_a_child_go_to_the_parents_buffer_under_its_id():
     machine.run(100)
     (sample,) = samples(event)
     assert (sample.tid, sample.id) == (1001, event.id)
-    assert sample.stream_id == event.children[0].id != event.id
+    assert sample.stream_id == next(iter(event.children)).id != event.id
 
 
 def test_a_disabled_parent_has_disabled_children_and_orders_reach_them():

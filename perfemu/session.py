@@ -15,8 +15,8 @@ from emulator.cpu import Cpu
 from emulator.linux.binds import Bind
 from emulator.linux.console import Console
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.file_tree import MOST_OUTPUT_BYTES
 from emulator.linux.kernel import Kernel
+from emulator.linux.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.program import Program, ProgramError, identify
 from emulator.linux.task import Task
 from emulator.machine import MEMORY_BYTES, MOST_TASKS, QUANTUM_CYCLES, Machine, MachineConfig

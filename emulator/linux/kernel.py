@@ -19,13 +19,14 @@ from emulator.linux.choices import Choices
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.exceptions import REGISTERS, exception_info, fault_info
 from emulator.linux.file import Caller, File
-from emulator.linux.file_tree import MEMORY_LIMIT_BYTES, FileTree
+from emulator.linux.file_tree import FileTree
 from emulator.linux.futexes import Futexes
 from emulator.linux.ipc import Ipc
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
 from emulator.linux.mapping import MappedFile
 from emulator.linux.mm import MemoryMap
+from emulator.linux.mounted_tree import MEMORY_LIMIT_BYTES
 from emulator.linux.page_cache import PageCache
 from emulator.linux.random import Random
 from emulator.linux.restartable import came_back

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from emulator.linux.errors import E2BIG, EAGAIN, EINVAL, LinuxError
 from emulator.linux.file import O_CLOEXEC, O_CREAT, O_TRUNC, O_WRONLY
-from emulator.linux.file_tree import O_TMPFILE_BIT
+from emulator.linux.openable_tree import O_TMPFILE_BIT
 from emulator.linux.paths import Dentry, Resolve
 from emulator.linux.pipes import PipeEnd
 from emulator.linux.syscalls.at import AT_FDCWD, new_mode, start, tree

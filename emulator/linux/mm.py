@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ from emulator.linux.pages import Pages
 from emulator.linux.residency import Residency, measure
 from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
-POPULATED_BYTES = 16 << 20  # at once
+POPULATED_PAGES = 2048  # at once
 MAX_MAPPINGS = 65_530  # vm.max_map_count
 KEPT_FLAGS = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_LOCKED | MAP_NORESERVE  # of mmap
 
@@ -374,12 +374,17 @@ class MemoryMap:
 
         Pages of zeros that are only read take no memory of the machine, but of the host's. Whether it may touch all.
         """
-        *_, complete = self.populating(address, length, write=write)
-        return complete
+        parts = self.populating(address, length, write=write)
+        while True:
+            try:
+                next(parts)
+            except StopIteration as end:
+                return bool(end.value)
 
-    def populating(self, address: int, length: int, *, write: bool = False) -> Iterator[bool]:
-        """The same in parts of POPULATED_BYTES: after each, whether it may touch all until there."""
+    def populating(self, address: int, length: int, *, write: bool = False) -> Generator[None, None, bool]:
+        """The same in parts of POPULATED_PAGES: whoever asks may look between them for what is due."""
         complete = True
+        looked_at = 0
         left = self._memory.size_bytes >> PAGE_SHIFT
         for piece in self.mappings.overlapping(address, address + length):
             access = piece.page_protection & (READ | WRITE)
@@ -397,9 +402,10 @@ class MemoryMap:
                 if not there and not isinstance(self._bring_in(page, kind), bool):
                     complete = False
                     break  # behind the end of its file nothing more can come
-                if not (page + PAGE_SIZE) % POPULATED_BYTES:
-                    yield complete
-        yield complete
+                looked_at += 1
+                if not looked_at % POPULATED_PAGES:
+                    yield
+        return complete
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""

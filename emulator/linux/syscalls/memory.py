@@ -36,7 +36,7 @@ from emulator.linux.mapping import (
     page_up,
 )
 from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_WRITE
-from emulator.linux.mm import POPULATED_BYTES
+from emulator.linux.mm import POPULATED_PAGES
 from emulator.linux.syscalls.input_output import BYTES_PER_CYCLE
 from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
 from emulator.linux.task import Task
@@ -92,18 +92,25 @@ def mmap(
     else:
         start = _map_file(task, file, address, length, protection, flags, offset)
     if flags & (MAP_POPULATE | MAP_LOCKED) or task.mm.locks_new:
-        if length > POPULATED_BYTES:
-            return _populated(task, start, page_up(length))
-        task.mm.populate(start, page_up(length))
+        return _mapped_and_populated(task, start, page_up(length))
     return start
 
 
-def _populated(task: Task, start: int, length: int) -> Sleeping[int]:
-    for _ in task.mm.populating(start, length):
-        yield from work(POPULATED_BYTES // BYTES_PER_CYCLE)
-        if task.signals.fatal():
-            break
+def _mapped_and_populated(task: Task, start: int, length: int) -> Sleeping[int]:
+    yield from _populate(task, start, length)
     return start
+
+
+def _populate(task: Task, start: int, length: int, *, write: bool = False) -> Sleeping[bool]:
+    """Bring in what may be touched, in parts, until a signal ends the process. Whether all may be."""
+    parts = task.mm.populating(start, length, write=write)
+    while not task.signals.fatal():
+        try:
+            next(parts)
+        except StopIteration as end:
+            return bool(end.value)
+        yield from work((POPULATED_PAGES << PAGE_SHIFT) // BYTES_PER_CYCLE)
+    return False
 
 
 def _map_file(task: Task, file: File, address: int, length: int, protection: int, flags: int, offset: int) -> int:
@@ -205,7 +212,7 @@ def mremap(task: Task, old: Address, old_length: Size, new_length: Size, flags: 
 
 
 @syscall(aarch64=233, x86_64=28, support=Support.PARTIAL, note="advice without effect on a program is only checked")
-def madvise(task: Task, address: Address, length: Size, advice: int) -> int:
+def madvise(task: Task, address: Address, length: Size, advice: int) -> int | Sleeping[int]:
     mm = task.mm
     known = MADVICE_WITHOUT_EFFECT | {MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_POPULATE_READ, MADV_POPULATE_WRITE}
     if advice not in known:
@@ -217,12 +224,18 @@ def madvise(task: Task, address: Address, length: Size, advice: int) -> int:
         return 0
     if advice in (MADV_POPULATE_READ, MADV_POPULATE_WRITE):
         mm.check_mapped(address, length)
-        mm.populate(address, length, write=advice == MADV_POPULATE_WRITE)
+        return _populated_as_advised(task, address, length, write=advice == MADV_POPULATE_WRITE)
     elif advice in (MADV_DONTNEED, MADV_FREE):
         mm.discard(address, length)
     elif advice == MADV_REMOVE:
         mm.remove(address, length)
     mm.check_mapped(address, length)
+    return 0
+
+
+def _populated_as_advised(task: Task, address: int, length: int, *, write: bool) -> Sleeping[int]:
+    yield from _populate(task, address, length, write=write)
+    task.mm.check_mapped(address, length)
     return 0
 
 
@@ -252,37 +265,47 @@ def msync(task: Task, address: Address, length: Size, flags: int) -> int:
     return 0
 
 
-def _lock(task: Task, address: int, length: int, *, locked: bool, populate: bool = False) -> int:
+def _lock(task: Task, address: int, length: int, *, locked: bool) -> tuple[int, int]:
+    """The pages that are meant: first address, length."""
     start = page_down(address)
     length = page_up(length + address - start)
     _check_range(task, start, length, EINVAL)
     if length:
         task.mm.lock(start, length, locked=locked)
-        if populate and not task.mm.populate(start, length):
-            raise LinuxError(ENOMEM, f"not all of {length:#x} bytes at {start:#x} can be touched")
+    return start, length
+
+
+def _lock_and_populate(task: Task, address: int, length: int) -> Sleeping[int]:
+    start, length = _lock(task, address, length, locked=True)
+    if length and not (yield from _populate(task, start, length)):
+        raise LinuxError(ENOMEM, f"not all of {length:#x} bytes at {start:#x} can be touched")
     return 0
 
 
 @syscall(aarch64=228, x86_64=149)
-def mlock(task: Task, address: Address, length: Size) -> int:
+def mlock(task: Task, address: Address, length: Size) -> Sleeping[int]:
     """Pages never leave the machine's memory: locking only brings them in."""
-    return _lock(task, address, length, locked=True, populate=True)
+    return _lock_and_populate(task, address, length)
 
 
 @syscall(aarch64=284, x86_64=325)
-def mlock2(task: Task, address: Address, length: Size, flags: int) -> int:
+def mlock2(task: Task, address: Address, length: Size, flags: int) -> int | Sleeping[int]:
     if flags & ~MLOCK_ONFAULT:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
-    return _lock(task, address, length, locked=True, populate=not flags & MLOCK_ONFAULT)
+    if not flags & MLOCK_ONFAULT:
+        return _lock_and_populate(task, address, length)
+    _lock(task, address, length, locked=True)
+    return 0
 
 
 @syscall(aarch64=229, x86_64=150)
 def munlock(task: Task, address: Address, length: Size) -> int:
-    return _lock(task, address, length, locked=False)
+    _lock(task, address, length, locked=False)
+    return 0
 
 
 @syscall(aarch64=230, x86_64=151)
-def mlockall(task: Task, flags: int) -> int:
+def mlockall(task: Task, flags: int) -> int | Sleeping[int]:
     if flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) or flags in (0, MCL_ONFAULT):
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     mm = task.mm
@@ -290,8 +313,12 @@ def mlockall(task: Task, flags: int) -> int:
     if flags & MCL_CURRENT:
         mm.lock_all(locked=True)
         if not flags & MCL_ONFAULT:
-            for mapping in list(mm.mappings):
-                mm.populate(mapping.start, mapping.length)
+            return _all_populated(task)
+    return 0
+
+
+def _all_populated(task: Task) -> Sleeping[int]:
+    yield from _populate(task, 0, task.mm.layout.task_size)
     return 0
 
 

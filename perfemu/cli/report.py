@@ -11,7 +11,7 @@ from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.features import JitFile
 from perfemu.cli.options import add_refused_options
 from perfemu.cli.streams import tell
-from perfemu.errors import PerfemuError, UsageError
+from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
 from perfemu.formats.stdio import WEIGHT_COLUMNS
 from perfemu.profile.dump import dump_lines
@@ -28,6 +28,7 @@ EXAMPLES = """\
   perfemu report -n --sort dso,sym -g none       files and functions, with numbers of samples
   perfemu report -g fractal,5 --percent-limit 1  shares of the caller, of rows from 1 % on
   perfemu report --format folded | flamegraph.pl > flames.svg
+  perfemu report --format callgrind > out; callgrind_annotate out
   perfemu report -D | less                       every record
 """
 
@@ -128,6 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyError:
         known = ", ".join(format_names())
         raise UsageError(f"unknown format '{arguments.format}'; known are {known}") from None
+    if style.is_binary and sys.stdout.isatty():
+        raise UsageError(f"--format {style.name} is binary, not for a terminal: write it to a file, > profile")
     if arguments.others:
         raise UsageError(
             f"report: '{arguments.others[0]}': a file is named with -i; symbol filters are not modelled yet"
@@ -149,7 +152,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.call_graph and options.call_trees and not any(event.has_callchains for event in profile.events):
         raise PerfemuError(f"{file.name} has no callchains for --call-graph: record with -g")
-    style.write(Report(profile, options), sys.stdout)
+    if style.needs_samples and not any(event.sample_count for event in profile.events):
+        return FAILURE_STATUS  # it has been said
+    style.write(Report(profile, options), sys.stdout, sys.stdout.buffer)
     return 0
 
 

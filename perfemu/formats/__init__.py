@@ -1,23 +1,40 @@
 """formats: one output format of `perfemu report` per file; the file's name is the format's.
 
-A format is a module with SUMMARY, one line of help, and `write(report, output)`.
+A format is a module with SUMMARY, one line of help, and `write(report, output)`; with BINARY if `output` is for bytes,
+and with NEEDS_SAMPLES if there is no such file of a profile without any.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import Protocol, TextIO, cast
+from dataclasses import dataclass
+from types import ModuleType
+from typing import BinaryIO, TextIO
 
 from perfemu.profile.report import Report
 
 
-class Format(Protocol):
+@dataclass(frozen=True, slots=True)
+class Format:
     """What such a module has."""
 
-    SUMMARY: str
+    name: str
+    module: ModuleType
 
-    def write(self, report: Report, output: TextIO) -> None: ...
+    @property
+    def is_binary(self) -> bool:
+        return getattr(self.module, "BINARY", False)
+
+    @property
+    def needs_samples(self) -> bool:
+        return getattr(self.module, "NEEDS_SAMPLES", False)
+
+    def write(self, report: Report, text: TextIO, binary: BinaryIO) -> None:
+        """To whichever of the two it is for: they are one file."""
+        text.flush()
+        self.module.write(report, binary if self.is_binary else text)
+        binary.flush()
 
 
 def format_names() -> list[str]:
@@ -28,4 +45,4 @@ def output_format(name: str) -> Format:
     """The format of this name; KeyError if there is none."""
     if name not in format_names():
         raise KeyError(name)
-    return cast(Format, importlib.import_module(f"{__name__}.{name}"))
+    return Format(name, importlib.import_module(f"{__name__}.{name}"))

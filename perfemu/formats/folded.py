@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from perfemu.profile.places import Place
 from perfemu.profile.report import Report
 
 SUMMARY = "call paths for flamegraph.pl: comm;main;leaf 1000"
@@ -16,18 +15,10 @@ def write(report: Report, output: TextIO) -> None:
     weights: dict[str, int] = {}
     for event in events:
         for sample, weight in event.samples.items():
-            frames = [_frame(place) for place in reversed(sample.chain or (sample.place,))]
+            frames = [place.function_name.replace(";", ":") for place in reversed(sample.chain or (sample.place,))]
             names = [sample.comm.replace(";", ":"), *frames]
             if len(events) > 1:
                 names.insert(0, event.name)
             path = ";".join(names)
             weights[path] = weights.get(path, 0) + weight.period
     output.writelines(f"{path} {period}\n" for path, period in sorted(weights.items()))
-
-
-def _frame(place: Place) -> str:
-    """Functions without a name are one frame per file, as stackcollapse-perf.pl has them."""
-    name = place.symbol.shown if place.symbol else place.file_name
-    if not place.symbol and not name.startswith("["):
-        name = f"[{name}]"
-    return name.replace(";", ":")

@@ -43,6 +43,26 @@ class Place:
         return f"{self.address:#x}" if self.address else "0"  # as C's %#x
 
     @property
+    def function_name(self) -> str:
+        """The symbol; functions without a name are one for each file, as in stackcollapse-perf.pl: [libc.so.6]."""
+        if self.symbol:
+            return self.symbol.shown
+        return self.file_name if self.file_name.startswith("[") else f"[{self.file_name}]"
+
+    @property
+    def elf_address(self) -> int:
+        """As the file's own symbols and disassembly count; the virtual address where there is no file."""
+        address = self.file.address_of(self.offset) if self.file else None
+        return self.offset if address is None else address
+
+    def source(self, *, called_from: bool = False) -> tuple[str, int] | None:
+        """Path and line of the source. `called_from`: the place is a return address, and its call is asked for."""
+        if self.file is None:
+            return None
+        back = 1 if called_from and self.symbol and self.offset > self.symbol.start else 0
+        return self.file.source(self.offset - back)
+
+    @property
     def level(self) -> str:
         """perf's letter for where the code ran."""
         return "k" if self.in_kernel else "."

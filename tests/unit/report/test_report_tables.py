@@ -12,7 +12,8 @@ import pytest
 from perfcore.abi.constants import Misc, SampleType
 from perfcore.abi.records import Comm, LostSamples
 from perfemu.cli import report
-from perfemu.errors import PerfemuError, UsageError
+from perfemu.cli.main import main
+from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from synthetic_elf import ADDRESS, TEXT_OFFSET, ElfSymbol, synthetic_elf
 from synthetic_perf_data import PID, SAMPLE_TYPE, Recording, event
 
@@ -257,7 +258,7 @@ def test_output_depends_on_the_file_only(tmp_path: Path, capsys: pytest.CaptureF
     ("options", "error", "text"),
     [
         (["--sort", "colour"], UsageError, "unknown sort key 'colour'; known are comm, pid"),
-        (["--format", "xml"], UsageError, "unknown format 'xml'; known are csv, folded, json, stdio"),
+        (["--format", "xml"], UsageError, "unknown format 'xml'; known are callgrind, csv, folded, "),
         (["-g", "lbr"], UsageError, "report -g lbr: known are graph, fractal"),
         (["-g"], PerfemuError, "has no callchains for --call-graph: record with -g"),
     ],
@@ -291,3 +292,13 @@ def test_a_pipe_is_read_from_standard_input(
     data = made.write(tmp_path / "pipe", pipe=True).read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert rows(printed(capsys, Path("-"), "--sort", "sym")) == ["   100.00%  [.] leaf"]
+
+
+def test_a_format_that_cannot_be_empty_is_not_written_without_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recording(tmp_path).write(tmp_path / "perf.data")
+    assert main(["report", "-i", str(path), "--format", "callgrind"]) == FAILURE_STATUS
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == f"perfemu: {path} has no samples\n"

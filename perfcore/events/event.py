@@ -172,6 +172,15 @@ class PerfEvent:
     def __repr__(self) -> str:
         return f"PerfEvent(id={self.id}, {self.state.name}, {self.attr!r})"
 
+    @property
+    def clock_id(self) -> int | None:
+        """The clock of its records; None is perf's own. Those of one group or one buffer are the same."""
+        return self.attr.clockid if self.attr.use_clockid else None
+
+    @property
+    def clock_name(self) -> str:
+        return "perf's own clock" if self.clock_id is None else f"clock {self.clock_id}"
+
     # the group
 
     @property

@@ -162,6 +162,8 @@ class PerfEvents:
     def _check_group(self, event: PerfEvent, leader: PerfEvent, context: PerfEventContext) -> None:
         if not leader.is_leader:
             raise LinuxError(EINVAL, "group_fd is not a group leader")
+        if leader.clock_id != event.clock_id:
+            raise LinuxError(EINVAL, f"use_clockid: {event.clock_name}, where the group leader has {leader.clock_name}")
         if leader.cpu != event.cpu:
             raise LinuxError(EINVAL, f"cpu {event.cpu} is not the group leader's ({leader.cpu})")
         if leader.context is not context:
@@ -190,6 +192,8 @@ class PerfEvents:
         context = context or self._context_of(event)
         if to is event or to.cpu != event.cpu or (to.cpu == -1 and to.context is not context):
             raise LinuxError(EINVAL, "the buffer must be another event's of the same CPU, or of the same task")
+        if to.clock_id != event.clock_id:
+            raise LinuxError(EINVAL, f"the buffer's event has {to.clock_name}, this one {event.clock_name}")
         if event.user_page is not None:
             raise LinuxError(EINVAL, "the event's own buffer is mapped")
         if to.ring_buffer is None:

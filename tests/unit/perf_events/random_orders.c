@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EVENTS = 6, STEPS = 150, PAGE = 4096, NOTHING = 999 };
@@ -51,11 +52,32 @@ static long open_one(int which, int leader) {
     attr.disabled = draw(2);
     attr.exclude_kernel = draw(3) > 0;
     attr.sample_period = draw(3) > 0;
-    attr.sample_type = PERF_SAMPLE_IP;
-    attr.read_format = (draw(2) ? PERF_FORMAT_GROUP : 0) | (draw(2) ? PERF_FORMAT_LOST : 0);
+    // Linux 6.13 and later let PERF_SAMPLE_READ be inherited. A host's own switches are in no order.
+    attr.sample_type = draw(4) ? PERF_SAMPLE_IP : draw(1 << 15) & ~PERF_SAMPLE_READ;
+    attr.exclude_user = draw(6) == 0;
+    attr.exclude_hv = draw(4) == 0;
+    attr.exclude_idle = draw(6) == 0;
+    attr.exclude_host = draw(9) == 0;
+    attr.exclude_guest = draw(9) == 0;
+    attr.exclude_callchain_user = draw(8) == 0;
+    attr.mmap = draw(6) == 0;
+    attr.comm = draw(6) == 0;
+    attr.task = draw(8) == 0;
+    attr.freq = draw(12) == 0;
+    attr.precise_ip = draw(12) ? 0 : draw(4);
+    attr.sample_id_all = draw(4) == 0;
+    attr.enable_on_exec = draw(8) == 0;
+    attr.remove_on_exec = draw(20) == 0;
+    attr.inherit_stat = draw(9) == 0;
+    attr.inherit_thread = draw(20) == 0;
+    attr.use_clockid = draw(12) == 0;
+    attr.clockid = draw(2) ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_RAW;
+    attr.sample_stack_user = draw(20) ? 0 : draw(100);
+    attr.read_format = (draw(2) ? PERF_FORMAT_GROUP : 0) | (draw(2) ? PERF_FORMAT_LOST : 0) | draw(8);
+    if (draw(60) == 0) attr.read_format |= PERF_FORMAT_LOST << 1;
     attr.pinned = draw(8) == 0;
     attr.exclusive = draw(12) == 0;
-    attr.inherit = inherited;
+    attr.inherit = draw(8) ? inherited : draw(2);
     attr.watermark = draw(4) == 0;
     attr.wakeup_events = draw(3);
     int group = draw(3) ? -1 : event[leader], cpu = draw(6) ? -1 : 0;
@@ -132,8 +154,10 @@ int main(int count, char **seeds) {
     sched_setaffinity(0, sizeof first, &first);
     memset(output, 0, sizeof output);  // so that printing faults no more
     setvbuf(stdout, output, _IOFBF, sizeof output);
-    if (open_one(0, 0) == -EACCES || event[0] < 0) return puts("denied"), 0;
-    close(event[0]);
+    struct perf_event_attr any = {.size = PERF_ATTR_SIZE_VER6, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
+    int opened = syscall(SYS_perf_event_open, &any, 0, -1, -1, 0);
+    if (opened < 0) return puts("denied"), 0;
+    close(opened);
     fault(3);
     if (count == 1)
         for (unsigned long seed = 1; seed <= 12; seed++) run(seed);

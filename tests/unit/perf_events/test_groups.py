@@ -69,6 +69,19 @@ def test_a_group_that_no_pmu_could_hold_is_refused_at_open():
     assert error.value.code == EINVAL
 
 
+def test_a_group_has_one_clock():
+    """perf_event_open: leader and sibling have the same, and so have an event and whose buffer it writes."""
+    machine = FakeMachine()
+    leader = machine.open(TASK_CLOCK)
+    with pytest.raises(LinuxError) as error:
+        machine.open(TASK_CLOCK.copy(use_clockid=1, clockid=1), group=leader)
+    assert error.value.code == EINVAL
+    assert "perf's own clock" in error.value.why
+    machine.open(
+        TASK_CLOCK.copy(use_clockid=1, clockid=1), group=machine.open(TASK_CLOCK.copy(use_clockid=1, clockid=1))
+    )
+
+
 def test_a_disabled_leader_keeps_its_siblings_from_counting_and_ageing():
     machine = FakeMachine()
     leader = machine.open(INSTRUCTIONS.copy(disabled=1))

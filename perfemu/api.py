@@ -30,6 +30,7 @@ from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow
 from perfemu.scope import scope_of_cpus, scope_of_stat
 from perfemu.session import GuestSettings, Session
 from perfemu.statistics.counts import Counts
+from perfemu.statistics.table import compared_rows, comparison, table
 from perfemu.statistics.text import text_report
 from perfemu.symbols.finder import build_id_of
 
@@ -91,6 +92,17 @@ class NamedCounts:
         """(name as perf prints it, count) of all that were counted."""
         return ((row.name, round(row.spread.mean)) for row in self.counts if row.absence is None)
 
+    def table(self) -> str:
+        """An event a line, for a message: what pytest prints below a failing assertion."""
+        return table(self.counts)
+
+    def differences(self, other: NamedCounts) -> list[str]:
+        """A line for each count, and each other thing, that is not the same in `other`."""
+        return list(comparison(self._compared(), other._compared()))
+
+    def _compared(self) -> Iterator[tuple[str, str]]:
+        return compared_rows(self.counts)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StatResult(NamedCounts):
@@ -103,6 +115,12 @@ class StatResult(NamedCounts):
 
     def __repr__(self) -> str:
         return f"{NamedCounts.__repr__(self)[:-1]}; status {self.exit_status}>"
+
+    def _compared(self) -> Iterator[tuple[str, str]]:
+        yield from compared_rows(self.counts)
+        yield "exit status", str(self.exit_status)
+        yield "stdout", _shortened(self.stdout)
+        yield "stderr", _shortened(self.stderr)
 
     @property
     def parts(self) -> Mapping[str, NamedCounts]:
@@ -406,6 +424,11 @@ def _temporary(contents: bytes) -> IO[bytes]:
     file.flush()
     file.seek(0)
     return file
+
+
+def _shortened(output: bytes | None) -> str:
+    """Enough of it to be recognized."""
+    return repr(output) if output is None or len(output) <= 40 else f"{output[:40]!r}... {len(output)} bytes"
 
 
 def _contents(file: IO[bytes]) -> bytes:

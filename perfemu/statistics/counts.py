@@ -76,7 +76,12 @@ class Count:
 
     def __repr__(self) -> str:
         """Short, because pytest prints it where an assertion fails."""
-        return f"{self.name} {f'{self.spread.mean:,.0f}' if self.absence is None else self.absence.value}"
+        return f"{self.name} {self.value_text}"
+
+    @property
+    def value_text(self) -> str:
+        """The count in the kernel's unit, or why there is none."""
+        return f"{self.spread.mean:,.0f}" if self.absence is None else self.absence.value
 
     @property
     def absence(self) -> Absence | None:

@@ -1,0 +1,68 @@
+"""What pytest prints for a user's failing assertion about counts, with perfemu installed and nothing else done."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import perfemu
+
+LOOP = str(Path("guest_programs/loop_1k/x86_64.elf").resolve())
+
+# loop_1k retires 2,004 instructions (expected.toml), each in one cycle of the ideal core, which has no predictor.
+FAILING = f"""
+import perfemu
+
+def stat(*events):
+    return perfemu.stat([{LOOP!r}], events, core="ideal")
+
+def test_count():
+    result = stat("instructions", "cycles", "branch-misses")
+    assert result["instructions"] < 5
+
+def test_equal():
+    one, other = stat("instructions", "cycles"), stat("instructions", "page-faults")
+    assert one == other
+
+def test_no_assertion():
+    result = stat("instructions")
+    result["cycles"]
+"""
+
+
+def pytest_output(directory: Path, test: str, *options: str) -> str:
+    (directory / "pytest.ini").write_text("[pytest]\n")
+    (directory / "test_user.py").write_text(test)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "test_user.py"]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False).stdout
+
+
+def test_a_failing_assertion_shows_the_counts(tmp_path: Path) -> None:
+    counted, equal, other = pytest_output(tmp_path, FAILING).split("\n____")[1:]
+    assert "- perfemu: result -" in counted
+    assert counted.rstrip().endswith(
+        f"\n{LOOP} (core ideal)\n"
+        "            2,004  instructions:u\n"
+        "            2,004  cycles:u\n"
+        "  <not supported>  branch-misses:u"
+    )
+    assert re.search(r"^E +cycles:u +2,004 != +-$", equal, re.MULTILINE)  # only one of them has it
+    assert re.search(r"^E +page-faults(:u)? +- != +\d+$", equal, re.MULTILINE)
+    assert "instructions:u  " not in equal.split("- perfemu")[0]
+    assert "perfemu: one" in equal
+    assert "perfemu: other" in equal
+    assert "perfemu: result" not in other  # the KeyError says all
+
+
+def test_a_test_without_perfemu_does_not_import_it(tmp_path: Path) -> None:
+    test = "import sys\n\ndef test():\n    assert 'perfemu.pytest_plugin' in sys.modules\n"
+    test += "    assert not any(name.split('.')[0] in ('emulator', 'perfcore', 'pmu') for name in sys.modules)\n"
+    assert "1 passed" in pytest_output(tmp_path, test)
+
+
+def test_differences_are_of_what_is_not_the_same() -> None:
+    one = perfemu.stat([LOOP], ["instructions", "cycles"], core="ideal")
+    assert one.differences(one) == ["the same in both: 8 more"]
+    assert one.table() == f"{LOOP} (core ideal)\n  2,004  instructions:u\n  2,004  cycles:u"

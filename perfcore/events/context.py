@@ -160,6 +160,9 @@ class PerfEventContext:
                 self._add_group(sibling)
                 if cpu is not None:
                     cpu.note_leader(sibling)
+            for sibling in siblings:
+                if sibling.state == EventState.INACTIVE:  # its leader was off, or the group did not fit
+                    self.enabled(sibling)
         if cpu is not None:
             cpu.bring_in_waiting()
 
@@ -204,12 +207,8 @@ class CpuContext:
         return True
 
     def note_leader(self, event: PerfEvent) -> None:
-        """If `event` leads, its group is on when it is on; when it only could be, the group waits."""
-        if not event.is_leader:
-            return
-        if event.state == EventState.INACTIVE and self._matches(event):
-            self._waiting.add(event, self._place(event))
-        if event.state != EventState.ACTIVE:
+        """If `event` is on and leads, its group is on."""
+        if event.state != EventState.ACTIVE or not event.is_leader:
             return
         self._waiting.discard(event)
         if event not in self._active:

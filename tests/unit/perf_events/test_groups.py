@@ -69,6 +69,17 @@ def test_a_group_that_no_pmu_could_hold_is_refused_at_open():
     assert error.value.code == EINVAL
 
 
+@pytest.mark.parametrize("attr", [INSTRUCTIONS, TASK_CLOCK], ids=["hardware", "software"])
+def test_when_a_leader_that_is_off_is_closed_its_siblings_count(attr):
+    machine = FakeMachine()
+    leader = machine.open(attr.copy(disabled=1))
+    sibling = machine.open(attr, group=leader)
+    machine.run(10)
+    leader.close()
+    machine.run(20)
+    assert sibling.count() == 20
+
+
 def test_a_group_has_one_clock():
     """perf_event_open: leader and sibling have the same, and so have an event and whose buffer it writes."""
     machine = FakeMachine()

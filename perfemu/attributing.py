@@ -46,17 +46,11 @@ class ExactSamples:
         self._opened = opened
         self._by_cpu = {events[0].cpu: events for events in opened if events}
 
-    def attribution(self, session: Session, specs: Sequence[EventSpec], inherit: bool) -> Attribution:
+    def attribution(self, session: Session, inherit: bool) -> Attribution:
         """The attribution of these events, from now on."""
-        columns = [self._column(session, spec, event) for spec, event in zip(specs, self._opened[0], strict=True)]
+        columns = [session.user_probes(event) for event in self._opened[0]]  # 0: of no instruction
         task = None if inherit else session.program_task
         return Attribution(session.machine.kernel, columns, self._write, cpus=self._by_cpu, task=task)
-
-    def _column(self, session: Session, spec: EventSpec, event: PerfEvent) -> int:
-        mask = session.user_probes(event)
-        if not mask:
-            raise UsageError(f"record --exact: {spec.name} is of no instruction; what the PMU counts in user mode is")
-        return mask
 
     def _write(self, what: Attributed) -> None:
         values = {

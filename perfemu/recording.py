@@ -165,7 +165,7 @@ def record(
     to_open = [counting_attr(attr) for attr in attrs] if sampling.exact else attrs
     opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
     exact = ExactSamples(specs, attrs, opened) if sampling.exact else None
-    attribution = exact.attribution(session, specs, sampling.inherit) if exact is not None else None
+    attribution = exact.attribution(session, sampling.inherit) if exact is not None else None
     buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in opened]  # as perf: inherited events have one per CPU
     for buffer, events_of_cpu in zip(buffers, opened, strict=True):
         for event in events_of_cpu:

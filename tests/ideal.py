@@ -9,7 +9,7 @@ Word = TypeVar("Word")
 
 
 def on_ideal(command: Sequence[Word]) -> list[Word | str]:
-    """`run`, `stat` and `record` get ``--core ideal``; a ``--core`` of the command's own comes later, and is taken."""
-    if command and command[0] in ("run", "stat", "record"):
+    """Those that run programs get ``--core ideal``; a ``--core`` of the command's own comes later, and is taken."""
+    if command and command[0] in ("run", "stat", "record", "diff"):
         return [command[0], "--core", "ideal", *command[1:]]
     return list(command)

@@ -26,7 +26,9 @@ from perfemu.quantities import MILLISECOND_NS, SECOND_NS, memory_bytes, size_byt
 from perfemu.session import GuestSettings
 
 
-def add_guest_options(parser: argparse.ArgumentParser, bare_time_ns: int = SECOND_NS) -> None:
+def add_guest_options(
+    parser: argparse.ArgumentParser, bare_time_ns: int = SECOND_NS, *, takes_program: bool = True
+) -> None:
     """What run, stat and record have in common: the machine, and what the guest sees of the host."""
     group = parser.add_argument_group("machine and guest")
     add_core_options(group)
@@ -52,7 +54,8 @@ def add_guest_options(parser: argparse.ArgumentParser, bare_time_ns: int = SECON
     )
     group.add_argument("--inherit-env", action="store_true", help="give the guest all of your environment")
     add_machine_options(parser, bare_time_ns)
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="[--] PROGRAM [ARGS]", help="what to run")
+    if takes_program:
+        parser.add_argument("program", nargs=argparse.REMAINDER, metavar="[--] PROGRAM [ARGS]", help="what to run")
 
 
 def add_machine_options(parser: argparse.ArgumentParser, bare_time_ns: int) -> None:

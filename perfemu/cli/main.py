@@ -57,6 +57,7 @@ COMMANDS = (
     Command("record", "Run a program and record its profile into perf.data", _GUEST_ARGUMENTS),
     Command("trace", "Run a program and show its system calls and signals", _GUEST_ARGUMENTS),
     Command("report", "Read perf.data and display the profile"),
+    Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
 
@@ -65,7 +66,6 @@ _ONLY_PERFS = {  # commands that people will type
     "annotate": "perf annotate reads our files",
     "script": "perf script reads our files; perfemu report -D lists their records",
     "evlist": "perf evlist reads our files; perfemu report --header-only says what was recorded",
-    "diff": "perf diff reads our files",
     "top": "record, and then report",
     "mem": "",
     "c2c": "",

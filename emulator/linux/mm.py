@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -270,7 +270,8 @@ class MemoryMap:
             if file is not None and not self.mappings.shows(file, holder):
                 gone[file, holder] = piece
             with suppress(LinuxError):  # as Linux's write-back, which is nobody's call
-                self._flush(piece)
+                for _ in self._flushing(piece):
+                    pass
             self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
         for piece in gone.values():
             if piece.holder is not None:
@@ -278,18 +279,18 @@ class MemoryMap:
             elif piece.file is not None:
                 self._unshare(piece.file)
 
-    def _flush(self, piece: Mapping) -> None:
+    def _flushing(self, piece: Mapping) -> Iterator[int]:
         """Bytes written through a shared mapping go to the file. Its pages may be written again, so they stay dirty."""
         if piece.content is not None and piece.shared:
             cached = self._page_cache.file(piece.content)
             if cached.dirty:
-                self._page_cache.flush(cached, piece.offset >> PAGE_SHIFT, piece.length >> PAGE_SHIFT)
+                yield from self._page_cache.flushing(cached, piece.offset >> PAGE_SHIFT, piece.length >> PAGE_SHIFT)
 
-    def sync(self, address: int, length: int) -> None:
-        """msync: dirty pages of shared file mappings go to their files."""
+    def syncing(self, address: int, length: int) -> Iterator[int]:
+        """msync: dirty pages of shared file mappings go to their files, in parts: after each, how many pages it had."""
         self.check_mapped(address, length)
         for piece in self.mappings.overlapping(address, address + length):
-            self._flush(piece)
+            yield from self._flushing(piece)
 
     def clear(self) -> None:
         """The process ends: everything is unmapped."""

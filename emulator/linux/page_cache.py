@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 from weakref import WeakSet
 
@@ -10,6 +10,7 @@ from emulator._native import PhysicalMemory
 from emulator.linux.mapping import PAGE_SIZE, FileContent, MappedFile, page_up
 
 PUNCH_BYTES = 1 << 20  # zeroes written at once
+FLUSHED_PAGES = 256  # neighbours that go to their file at once
 READAHEAD_PAGES = 32  # read at once, aligned: 128 KiB, Linux' default read_ahead_kb
 
 
@@ -163,13 +164,26 @@ class PageCache:
             content.write_at(start, zeroes)
             self.written(content.identity, start, zeroes)
 
-    def flush(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> None:
-        """Write dirty pages to the file, cut at its size. Who unmaps the last of them clears `dirty`."""
-        size = cached.content.size()
-        for page in sorted(page for page in cached.dirty if first <= page < first + count):
-            data = bytes(self._memory.view(cached.frames[page]))[: max(0, size - page * PAGE_SIZE)]
-            if data:
-                cached.content.write_at(page * PAGE_SIZE, data)
+    def flushing(self, cached: CachedFile, first: int = 0, count: int = 1 << 52) -> Iterator[int]:
+        """Write dirty pages to the file, cut at its size, in parts: after each, how many pages it had.
+
+        Whoever asks may look between them for what is due. Who unmaps the last of them clears `dirty`.
+        """
+        for start, length in _runs(sorted(page for page in cached.dirty if first <= page < first + count)):
+            for page in range(start, start + length, FLUSHED_PAGES):
+                if page not in cached.dirty:  # whoever has unmapped the last of them meanwhile has written it
+                    return
+                number = min(FLUSHED_PAGES, start + length - page)
+                self._write_back(cached, page, number)
+                yield number
+
+    def _write_back(self, cached: CachedFile, first: int, count: int) -> None:
+        pages = [bytes(self._memory.view(cached.frames[page])) for page in range(first, first + count)]
+        offset = first * PAGE_SIZE
+        data = b"".join(pages)[: max(0, cached.content.size() - offset)]
+        while data:
+            written = cached.content.write_at(offset, data)
+            offset, data = offset + written, data[written:]
 
     def forget(self, content: FileContent) -> None:
         """Free the pages of a file that nobody can reach any more (shared anonymous memory)."""

@@ -11,7 +11,7 @@ from emulator.linux.errors import EACCES, EFAULT, EINVAL, EPERM, ESRCH, LinuxErr
 from emulator.linux.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS, U32
-from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, ends_early
+from emulator.linux.syscalls.input_output import MAX_BYTES, ends_early
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
 from emulator.linux.task import Process, Task
 from emulator.linux.waiting import Sleeping
@@ -19,6 +19,7 @@ from emulator.linux.waiting import Sleeping
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4
 RANDOM_CHUNK = 1 << 16
+RANDOM_PORTION = 8 * RANDOM_CHUNK  # made at once: that takes longer than reading
 CAPABILITY_VERSIONS = {0x1998_0330: 1, 0x2007_1026: 2, 0x2008_0522: 2}  # version -> 32-bit words of each set
 CAPABILITY_VERSION = 0x2008_0522
 
@@ -297,7 +298,7 @@ def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> Sleeping[
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     size = min(size, MAX_BYTES)
     for start in range(0, size, RANDOM_CHUNK):
-        if start and not start % PORTION_BYTES and (yield from ends_early(task)):
+        if start and not start % RANDOM_PORTION and (yield from ends_early(task, size=RANDOM_PORTION)):
             return start
         task.mm.write(buffer + start, task.kernel.random.bytes(min(RANDOM_CHUNK, size - start)))
     return size

@@ -198,12 +198,12 @@ def _portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
     yield portion
 
 
-def ends_early(task: Task, file: File | None = None) -> Sleeping[bool]:
+def ends_early(task: Task, file: File | None = None, *, size: int = PORTION_BYTES) -> Sleeping[bool]:
     """After a portion, when it has taken its time: whether a signal ends the call.
 
     Any does where no `file` is moved, or one that is no regular file; as in Linux only a fatal one where it is.
     """
-    yield from work(PORTION_BYTES // BYTES_PER_CYCLE)
+    yield from work(size // BYTES_PER_CYCLE)
     return task.signals.fatal() if isinstance(file, OpenFile) else task.signals.deliverable()
 
 

@@ -55,6 +55,7 @@ MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 MADV_DONTNEED, MADV_FREE, MADV_REMOVE = 4, 8, 9
 MADV_POPULATE_READ, MADV_POPULATE_WRITE = 22, 23
 MINCORE_BYTES = 1 << 32  # looked at at once
+SYNCED_PAGES = 4096  # written at once
 MADVICE_WITHOUT_EFFECT = {0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 25}
 DEVICE_MAJOR_MINOR = 0, 15  # anonymous inodes, as PERF_RECORD_MMAP2 shows them
 
@@ -240,7 +241,7 @@ def _populated_as_advised(task: Task, address: int, length: int, *, write: bool)
 
 
 @syscall(aarch64=232, x86_64=27)
-def mincore(task: Task, address: Address, length: Size, vector: Address) -> int:
+def mincore(task: Task, address: Address, length: Size, vector: Address) -> Sleeping[int]:
     if address & PAGE_OFFSET:
         raise LinuxError(EINVAL, f"address {address:#x}")
     _check_range(task, address, length, ENOMEM)
@@ -252,16 +253,25 @@ def mincore(task: Task, address: Address, length: Size, vector: Address) -> int:
         for page in task.mm.space.present(start, size >> PAGE_SHIFT):
             present[(page - start) >> PAGE_SHIFT] = 1
         task.mm.write(vector + ((start - address) >> PAGE_SHIFT), bytes(present))
+        if size == MINCORE_BYTES:
+            yield from work(len(present) // BYTES_PER_CYCLE)
+            if task.signals.fatal():
+                break
     return 0
 
 
 @syscall(aarch64=227, x86_64=26)
-def msync(task: Task, address: Address, length: Size, flags: int) -> int:
+def msync(task: Task, address: Address, length: Size, flags: int) -> Sleeping[int]:
     if flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) or address & PAGE_OFFSET or flags & 5 == MS_ASYNC | MS_SYNC:
         raise LinuxError(EINVAL, f"msync({address:#x}, {length:#x}, {flags:#x})")
     _check_range(task, address, length, ENOMEM)
     if length:
-        task.mm.sync(address, page_up(length))
+        flushed = 0
+        for pages in task.mm.syncing(address, page_up(length)):
+            flushed += pages
+            if flushed >= SYNCED_PAGES:
+                yield from work((flushed << PAGE_SHIFT) // BYTES_PER_CYCLE)
+                flushed = 0
     return 0
 
 

@@ -159,7 +159,7 @@ def test_a_shared_write_reaches_the_file_at_msync_and_at_the_end(mm: MemoryMap) 
     assert mm.read(AT, 4) == b"file"
     mm.write(AT, b"ours")
     assert content.data[:4] == b"file"
-    mm.sync(AT, PAGE_SIZE)
+    list(mm.syncing(AT, PAGE_SIZE))
     assert content.data[:4] == b"ours"
     mm.write(AT + 3998, b"abcd")
     mm.clear()

@@ -67,6 +67,8 @@ class HostNode(Node):
             status = self.place.status()
         if file_mode.S_IFMT(status.st_mode) != self.file_type:
             raise LinuxError(ENOENT, f"{self.path} has been replaced while it was open")
+        if status.st_dev in self.superblock.hidden_devices:
+            raise LinuxError(ENOENT, f"{self.path} is another file system now, which is not to be seen")
         return status
 
     def _just_found(self) -> bool:

@@ -241,3 +241,22 @@ def test_a_walk_looks_once_at_each_name_below_an_anchor(make_guest, tmp_path, mo
     (tmp_path / "a" / "b").mkdir()
     with pytest.raises(LinuxError, match="ENOENT"):
         tree.open_at(task, start, "a/b/f", 0)
+
+
+def test_what_is_only_read_is_looked_at_once_it_is_open(make_guest, tmp_path_factory):
+    above = tmp_path_factory.mktemp("read") / "above"
+    (above / "a").mkdir(parents=True)
+    (above / "fifos").mkdir()
+    (above / "a" / "f").write_bytes(b"a file")
+    os.mkfifo(above / "fifos" / "f")
+    guest = make_guest()
+    node = guest.tree.find(guest.tree.paths.root, f"{above}/a/f").node
+    (above / "a").rename(above / "b")
+    (above / "a").symlink_to("fifos")  # between the look and the open
+    with pytest.raises(LinuxError, match="ENXIO"):
+        node.open(write=False, truncate=False)
+    (above / "a").unlink()
+    (above / "a").mkdir()
+    (above / "a" / "f").symlink_to("../b/f")
+    with pytest.raises(LinuxError, match="ENOENT"):
+        node.open(write=False, truncate=False)

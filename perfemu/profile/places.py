@@ -59,8 +59,12 @@ class Place:
         """Path and line of the source. `called_from`: the place is a return address, and its call is asked for."""
         if self.file is None:
             return None
-        back = 1 if called_from and self.symbol and self.offset > self.symbol.start else 0
-        return self.file.source(self.offset - back)
+        return self.file.source(self.offset - (called_from and self.is_within_symbol))
+
+    @property
+    def is_within_symbol(self) -> bool:
+        """Not its first instruction: what is before it belongs to the same function."""
+        return self.symbol is not None and self.offset > self.symbol.start
 
     @property
     def level(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import shutil
 import sys
@@ -14,7 +15,7 @@ from perfcore.abi.constants import SampleType
 from perfcore.perfdata.features import EventGroup
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.cli.main import main
-from perfemu.formats import format_names
+from perfemu.formats import format_names, output_format
 from perfemu.visible import visible
 from synthetic_elf import TEXT_OFFSET, ElfSymbol, synthetic_elf
 from synthetic_perf_data import SAMPLE_TYPE, Recording, event, features
@@ -62,12 +63,22 @@ def evil_file(tmp_path: Path) -> Path:
     return path
 
 
+TEXTS = [name for name in format_names() if not output_format(name).is_binary]
+
+
 @pytest.mark.parametrize(
-    "options", [("--header",), ("-D",), ("-s", "srcline,pid,dso"), *(("--format", name) for name in format_names())]
+    "options", [("--header",), ("-D",), ("-s", "srcline,pid,dso"), *(("--format", name) for name in TEXTS)]
 )
 def test_reports(options: tuple[str, ...], evil_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "report", *options, "-i", str(evil_file))
     assert SHOWN in text or SHOWN.replace("\\", "\\\\") in text  # as JSON writes a backslash
+
+
+def test_pprof_is_given_harmless_names(evil_file: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["report", "--format", "pprof", "-i", str(evil_file)]) == 0
+    profile = gzip.decompress(capsysbinary.readouterr().out)
+    assert SHOWN.encode() in profile
+    assert EVIL.encode() not in profile
 
 
 def test_stat_trace_and_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

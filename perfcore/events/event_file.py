@@ -173,9 +173,9 @@ class PerfEventFile(File):
             raise LinuxError(EINVAL, "an inherited event of all CPUs cannot have a buffer")
         if not shared:
             raise LinuxError(EINVAL, "a perf buffer is mapped with MAP_SHARED")
-        pages, rest = divmod(length, PAGE_SIZE)
+        pages = -(-length // PAGE_SIZE)  # mmap(2) takes whole pages
         data_pages = pages - 1
-        if rest or offset or data_pages < 0 or data_pages & (data_pages - 1):
+        if offset or data_pages < 0 or data_pages & (data_pages - 1):
             raise LinuxError(
                 EINVAL, f"a perf buffer has 1 + 2**n pages at offset 0, not {length:#x} bytes at {offset:#x}"
             )

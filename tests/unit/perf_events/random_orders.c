@@ -90,7 +90,7 @@ static long open_one(int which, int leader) {
 
 static long map_one(int which) {
     static const int pages[] = {1, 2, 3, 4, 2};
-    length[which] = PAGE * pages[draw(5)];
+    length[which] = PAGE * pages[draw(5)] - (draw(4) ? 0 : draw(PAGE));  // mmap takes whole pages
     int protection = draw(4) ? PROT_READ | PROT_WRITE : PROT_READ;
     void *mapped = mmap(NULL, length[which], protection, draw(10) ? MAP_SHARED : MAP_PRIVATE, event[which], 0);
     if (mapped == MAP_FAILED) return -errno;

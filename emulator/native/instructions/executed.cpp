@@ -8,6 +8,7 @@
 #include "general.hpp"
 #include "guest_memory.hpp"
 #include "mmx.hpp"
+#include "x87_conditional.hpp"
 
 namespace perfemu {
 namespace {
@@ -44,7 +45,8 @@ void execute(Environment* environment, uint64_t displacement, uint32_t packed) {
 
 void emit_call(void* context, void* function, void* result, int count, void** arguments) {
     if (!call.pending) {
-        if (!emit_mmx_call(engine_call, context, function, count, arguments))
+        if (!emit_conditional_move(engine_call, context, function, count, arguments) &&
+            !emit_mmx_call(engine_call, context, function, count, arguments))
             engine_call(context, function, result, count, arguments);
         return;
     }

@@ -16,6 +16,7 @@
 #include "string_comparison.hpp"
 #include "translation.hpp"
 #include "x87_arithmetic.hpp"
+#include "x87_conditional.hpp"
 #include "x87_control.hpp"
 #include "x87_moves.hpp"
 #include "x87_transcendental.hpp"
@@ -44,6 +45,7 @@ constexpr InstructionFamily (*FAMILIES[])() = {
     x87_load_family,
     x87_store_family,
     x87_register_family,
+    x87_conditional_family,
     x87_control_family,
     x87_transcendental_family,
 };

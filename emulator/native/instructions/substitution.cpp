@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "x87_conditional.hpp"
+
 namespace perfemu {
 namespace {
 
@@ -79,6 +81,10 @@ bool substitute(const Encoding& encoding, std::span<uint8_t> bytes) {
         constexpr uint8_t REX_R = 4, REX_B = 1, ESCAPES = 2;
         bytes[encoding.opcode_at - ESCAPES - 1] &=
             static_cast<uint8_t>(~(encoding.in_memory() ? REX_R : REX_R | REX_B));
+    } else if (conditional_move(encoding)) {
+        constexpr uint8_t FUCOMI = 0xdb, COMPARES = 0xe8;
+        bytes[encoding.opcode_at] = FUCOMI;
+        bytes[encoding.modrm_at] = static_cast<uint8_t>(COMPARES | (encoding.rm & 7));
     } else if (undefined(encoding)) {
         bytes[0] = UNDEFINED_OPCODE;
     } else {

@@ -10,6 +10,7 @@
 #include "memory_operand.hpp"
 #include "mmx.hpp"
 #include "substitution.hpp"
+#include "x87_conditional.hpp"
 
 namespace perfemu {
 namespace {
@@ -39,6 +40,7 @@ thread_local TranslateInstruction* engine_translate_instruction = nullptr;
 
 void translate_plainly() {
     end_executed();
+    end_conditional_move();
     present_code({});
     access_as({});
 }
@@ -58,6 +60,7 @@ void translate_instruction(BlockTranslation* block, void* cpu) {
         access_as(memory_operand(*encoding));
     }
     if (encoding) begin_mmx(*encoding);
+    if (encoding) begin_conditional_move(*encoding);
     engine_translate_instruction(block, cpu);
     end_mmx();
     if (row) block->next = address + encoding->length;

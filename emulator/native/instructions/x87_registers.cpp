@@ -1,3 +1,4 @@
+#include "x87_conditional.hpp"
 #include "x87_moves.hpp"
 #include "x87_state.hpp"
 
@@ -12,36 +13,17 @@ void pop(Environment* environment) {
     if (!x87.abandoned()) x87.pop();
 }
 
-// FCMOVcc leaves C1 as it is where there is no stack fault.
-[[gnu::noinline]] void move_to_top(X87 x87, unsigned i) {
-    const bool fault = x87.empty(i) || x87.empty(0);
-    if (fault && !x87.stack_fault(false)) return;
-    x87.set(0, fault ? EXTENDED_INDEFINITE : x87.get(i));
-}
-
 [[gnu::noinline]] void push_at_fault(X87 x87, bool overflow) {
     if (x87.stack_fault(overflow)) x87.push(EXTENDED_INDEFINITE);
-}
-
-// FLD ST(i) and FCMOVcc: for FLD, `i` counts from the top to be.
-void to_top(Environment* environment, int i) {
-    const X87 x87 = WAITING_X87(environment);
-    if (!x87.operand().pushes) return move_to_top(x87, static_cast<unsigned>(i));
-    x87.operand().pushes = false;
-    x87.begin();
-    const unsigned source = static_cast<unsigned>(i - 1) & 7;
-    const bool underflow = x87.empty(source);
-    if (underflow || !x87.empty(7)) [[unlikely]]
-        return push_at_fault(x87, !underflow);
-    x87.push(x87.get(source));
 }
 
 void from_top(Environment* environment, int i) {
     const X87 x87 = WAITING_X87(environment);
     x87.begin();
     const bool fault = x87.empty(0);
+    if (fault && i & UNCHECKED_STORE) return;  // it only pops
     if (fault && !x87.stack_fault(false)) return;
-    x87.set(i, fault ? EXTENDED_INDEFINITE : x87.get(0));
+    x87.set(static_cast<unsigned>(i), fault ? EXTENDED_INDEFINITE : x87.get(0));
 }
 
 [[gnu::noinline]] void exchange_empty(X87 x87, unsigned i) {
@@ -89,12 +71,25 @@ void release(Environment* environment, int i) {
 
 }  // namespace
 
+// FLD ST(i), `i` counted from the top to be; and FCMOVcc.
+void move_to_top(Environment* environment, int i) {
+    const X87 x87 = WAITING_X87(environment);
+    if (!x87.operand().pushes) return move_conditionally(x87, environment, i);
+    x87.operand().pushes = false;
+    x87.begin();
+    const unsigned source = static_cast<unsigned>(i - 1) & 7;
+    const bool underflow = x87.empty(source);
+    if (underflow || !x87.empty(7)) [[unlikely]]
+        return push_at_fault(x87, !underflow);
+    x87.push(x87.get(source));
+}
+
 InstructionFamily x87_register_family() {
     constexpr uint16_t SIGN = 0x8000, MAGNITUDE = 0x7fff;
     static const EngineReplacement REPLACEMENTS[] = {
         in_place_of("helper_fpush", announce_push),
         in_place_of("helper_fpop", pop),
-        in_place_of("helper_fmov_ST0_STN", to_top),
+        in_place_of("helper_fmov_ST0_STN", move_to_top),
         in_place_of("helper_fmov_STN_ST0", from_top),
         in_place_of("helper_fxchg_ST0_STN", exchange),
         in_place_of("helper_fchs_ST0", change_sign<SIGN | MAGNITUDE, SIGN>),

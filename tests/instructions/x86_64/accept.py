@@ -21,7 +21,7 @@ _LOW_HALF = 0xFFFF_FFFF
 _X87_WORDS, _ERROR_SUMMARY = LAYOUT.index("x87_words"), 0x80 << 16
 _FIRST_X87, _ROUNDED_UP = LAYOUT.index("st0"), 0x200 << 16  # C1
 _SIGFPE, _SIGSEGV = 8, 11
-_SI_KERNEL, _EXCEPTIONS, _STACK_FAULT, _STATUS_AT, _LOW_WORD = 0x80, 0x3F, 0x41, 16, 0xFFFF
+_SI_KERNEL, _EXCEPTIONS, _STATUS_AT, _LOW_WORD = 0x80, 0x3F, 16, 0xFFFF
 _WORD_BITS = 16
 _COUNT_MASK = 31
 
@@ -147,22 +147,6 @@ def sticky_flags(case: Case, reference: States, machine: States) -> bool:
     )
 
 
-def empty_unmoved(case: Case, reference: States, machine: States) -> bool:
-    """FCMOVcc: the reference found a register empty, or an exception pending; the machine did nothing."""
-    if reference.before[_X87_WORDS] & _ERROR_SUMMARY and (reference.after[0], machine.after[0]) == (_SIGFPE, 0):
-        return all(word < FAULT_WORDS for word, _, _ in differing(case, reference, machine))
-    raised = reference.after[_X87_WORDS] >> _STATUS_AT
-    registers = range(_X87_WORDS, _FIRST_XMM)
-    return raised & _STACK_FAULT == _STACK_FAULT and all(
-        word in registers and other == machine.before[word] for word, _, other in differing(case, reference, machine)
-    )
-
-
-def x87_only(case: Case, reference: States, machine: States) -> bool:
-    """Nothing but the x87's registers and status differs."""
-    return all(_X87_WORDS <= word < _FIRST_XMM and word != _MXCSR for word, _, _ in differing(case, reference, machine))
-
-
 def abandoned_store(case: Case, reference: States, machine: States) -> bool:
     """The x87 stored nothing: of memory that faults, the machine's status tells the exception already; or, of an
     exception that is not masked, it raises that here, and the reference with the next instruction that waits."""
@@ -210,6 +194,6 @@ FUNCTIONS: dict[str, Accept] = {
     "faulted": faulted, "last_place": last_place, "pending_exception": pending_exception, "unselected": unselected,
     "shifted_flags": shifted_flags, "address": address, "half_done": half_done, "saved_image": saved_image,
     "only_machine_faults": only_machine_faults, "only_reference_faults": only_reference_faults, "pushed": pushed,
-    "selector": selector, "sticky_flags": sticky_flags, "empty_unmoved": empty_unmoved, "x87_only": x87_only,
+    "selector": selector, "sticky_flags": sticky_flags,
     "abandoned_store": abandoned_store, "signed_return": signed_return,
 }  # fmt: skip

@@ -11,6 +11,8 @@ from emulator.linux.holes import is_zero
 from emulator.linux.host_places import Place
 from emulator.linux.nodes import DIRECTORY_SIZE_BYTES, F_SEAL_SEAL, Superblock
 
+CHANGES = os.O_TRUNC | os.O_CREAT | os.O_TMPFILE & ~os.O_DIRECTORY  # flags by which opening changes the file
+
 
 def host_attributes(
     superblock: Superblock, status: os.stat_result, place: Place | None = None, *, writable: bool = True
@@ -103,7 +105,7 @@ class HostBody:
         status = os.fstat(self.descriptor)
         if not file_mode.S_ISREG(status.st_mode) or status.st_dev in superblock.hidden_devices:
             raise LinuxError(ENXIO, f"{path} is not a regular file: the guest may not open it")
-        if flags & (os.O_TRUNC | os.O_CREAT | os.O_TMPFILE & ~os.O_DIRECTORY):
+        if flags & CHANGES:
             self._changed()
 
     def __del__(self) -> None:

@@ -179,15 +179,14 @@ class _Walk:
             self.directories[key] = found.above
         return found
 
-    def _steps(self, here: Dentry, root: Dentry, path: str, follow_last: bool) -> Found:
-        """Walk `path` from `here`; `..` does not lead above `root`."""
+    def _steps(self, here: Dentry, root: Dentry, path: str, follow_last: bool, looked_up: bool = False) -> Found:
+        """Walk `path` from `here`, which this walk may have `looked_up` just now; `..` does not lead above `root`."""
         names = [name for name in path.split("/") if name not in ("", ".")]
         # a path that ends in a slash or in /. names a directory, through symbolic links
         must_be_directory = path.endswith(("/", "/.")) and bool(names)
         if must_be_directory and not self.parent:
             follow_last = True
         node = here.node
-        looked_up = False
         last = len(names) - 1
         for index, name in enumerate(names):
             if not isinstance(node, Directory):
@@ -217,7 +216,7 @@ class _Walk:
                     node = here.node
                     looked_up = False
                     continue
-                found = self._follow(here, root, child.target(), must_be_directory or index != last)
+                found = self._follow(here, root, child, must_be_directory or index != last, looked_up)
                 if found.dentry is None:
                     if index == last:
                         return found  # dangling: O_CREAT makes the file where the link points
@@ -241,12 +240,15 @@ class _Walk:
     def check_link(self, link: Symlink) -> None:
         """Whether a symbolic link may be followed."""
 
-    def _follow(self, here: Dentry, root: Dentry, target: str, must_be_directory: bool) -> Found:
+    def _follow(self, here: Dentry, root: Dentry, link: Symlink, must_be_directory: bool, looked_up: bool) -> Found:
+        target = link.target()
         if not target:
             raise LinuxError(ENOENT, "an empty symbolic link")
         if must_be_directory:
             target += "/"
-        return self.find(here, target, True) if target.startswith("/") else self._steps(here, root, target, True)
+        if target.startswith("/"):
+            return self.find(here, target, True)
+        return self._steps(here, root, target, True, looked_up)
 
 
 class Resolve(IntFlag):

@@ -6,19 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t state = 0x9e3779b97f4a7c15;
-static uint64_t random_bits(void) {  // xorshift64*
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return state * 0x2545f4914f6cdd1d;
-}
-static uint64_t below(uint64_t n) { return (random_bits() >> 8) % n; }
-
-typedef struct {
-    uint64_t significand;
-    uint16_t sign_exponent;
-} __attribute__((packed)) Extended;
+#include "x87_operands.h"
 
 struct Image {  // of FRSTOR
     uint16_t control, r0, status, r1, tags, r2;

@@ -43,13 +43,16 @@ def open_profile(name: str) -> PerfDataFile:
         raise PerfemuError(f"cannot read {name}: {error.strerror}{hint}") from None
 
 
-def read_profile(file: PerfDataFile, symfs: str, complain: Callable[[str], None]) -> Profile:
+def read_profile(
+    file: PerfDataFile, symfs: str, complain: Callable[[str], None], *, keeps_moments: bool = False
+) -> Profile:
     """All samples with their symbols; files are looked for below `symfs`. `complain` hears what is wrong with them."""
     build_ids = {entry.path: entry.build_id for entry in file.features.build_ids}
     from_perf = not file.is_pipe and file.features.command_line[:1] != ("perfemu",)
     jit_files = None if from_perf else {jit.path: jit.contents for jit in file.features.jit_files}
     vdso = "" if from_perf else vdso_file(file.features.architecture or "")
-    profile = load_profile(file, SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso))
+    finder = SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso)
+    profile = load_profile(file, finder, keeps_moments=keeps_moments)
     if file.interrupted:
         complain(f"{file.name}: the recorder was killed; read what is there")
     if not any(event.sample_count for event in profile.events):

@@ -145,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.dump_raw_trace:
                 sys.stdout.writelines(f"{line}\n" for line in dump_lines(file))
                 return 0
-            profile = read_profile(file, arguments.symfs, _complain)
+            profile = read_profile(file, arguments.symfs, _complain, keeps_moments=style.needs_moments)
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
     if arguments.header_only:

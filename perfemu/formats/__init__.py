@@ -1,7 +1,7 @@
 """formats: one output format of `perfemu report` per file; the file's name is the format's.
 
 A format is a module with SUMMARY, one line of help, and `write(report, output)`; with BINARY if `output` is for bytes,
-and with NEEDS_SAMPLES if there is no such file of a profile without any.
+with NEEDS_SAMPLES if there is no such file of a profile without any, with NEEDS_MOMENTS if it shows samples in time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ class Format:
     @property
     def needs_samples(self) -> bool:
         return getattr(self.module, "NEEDS_SAMPLES", False)
+
+    @property
+    def needs_moments(self) -> bool:
+        return getattr(self.module, "NEEDS_MOMENTS", False)
 
     def write(self, report: Report, text: TextIO, binary: BinaryIO) -> None:
         """To whichever of the two it is for: they are one file."""

@@ -118,7 +118,7 @@ class _Functions:
     def _function(self, place: Place) -> _Function:
         found = self._functions.get(place)
         if found is None:
-            begin = place.file.source(place.symbol.start) if place.file and place.symbol else None
+            begin = place.function_source()
             source = visible(begin[0]) if begin else _UNKNOWN
             found = self._functions[place] = _Function(visible(place.path) or _UNKNOWN, source, place.function_name)
         return found

@@ -10,8 +10,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, ProfileSample
 from perfemu.profile.report import Report
@@ -23,7 +21,6 @@ BINARY = True
 NEEDS_SAMPLES = True
 
 _PAGE = 4096
-_NANOSECONDS = (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK)
 
 # Field numbers, by message.
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
@@ -123,7 +120,7 @@ class _Profile:
 
     def _value_type(self, event: EventProfile) -> Message:
         made = Message().number(_TYPE, self._string(event.name))
-        return made.number(_UNIT, self._string(_unit(event.description.attr)))
+        return made.number(_UNIT, self._string(event.unit))
 
     def _string(self, text: str) -> int:
         return self._strings.setdefault(visible(text), len(self._strings))
@@ -176,8 +173,7 @@ class _Profile:
         assert place.symbol is not None, "nameless places have no function"
         key = (place.path, place.symbol.start)
         if key not in self._functions:
-            source = place.file.source(place.symbol.start) if place.file else None
-            file, line = source or ("", 0)
+            file, line = place.function_source() or ("", 0)
             number = len(self._functions) + 1
             made = Message().number(_ID, number).number(_FUNCTION_NAME, self._string(place.symbol.shown))
             made.number(_SYSTEM_NAME, self._string(place.symbol.name)).number(_FUNCTION_FILE, self._string(file))
@@ -189,8 +185,3 @@ def _order(mapping: _Mapping) -> tuple[bool, int]:
     """The program first, as pprof wants it: it is mapped before its libraries. The kernel last."""
     number, _ = mapping.place.frame_key
     return mapping.place.in_kernel, number
-
-
-def _unit(attr: PerfEventAttr) -> str:
-    is_time = attr.type == PerfType.SOFTWARE and attr.config in _NANOSECONDS
-    return "nanoseconds" if is_time else "count"

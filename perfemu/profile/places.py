@@ -61,6 +61,10 @@ class Place:
             return None
         return self.file.source(self.offset - (called_from and self.is_within_symbol))
 
+    def function_source(self) -> tuple[str, int] | None:
+        """Path and line of where the function begins."""
+        return self.file.source(self.symbol.start) if self.file and self.symbol else None
+
     @property
     def is_within_symbol(self) -> bool:
         """Not its first instruction: what is before it belongs to the same function."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from perfcore.abi.constants import Misc, RecordType, SampleType
+from perfcore.abi.constants import Misc, PerfType, RecordType, SampleType, SoftwareId
 from perfcore.abi.records import Lost, LostSamples
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
@@ -26,6 +26,7 @@ _CONTEXT_USER = (1 << 64) - 512
 _CPU, _PERIOD, _CALLCHAIN = int(SampleType.CPU), int(SampleType.PERIOD), int(SampleType.CALLCHAIN)
 _MASK_64 = (1 << 64) - 1
 _CPUMODE_MASK, _KERNEL = int(Misc.CPUMODE_MASK), int(Misc.KERNEL)
+_CLOCKS = (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK)
 _CONTEXTS = {_CONTEXT_KERNEL: True, _CONTEXT_USER: False}
 
 
@@ -46,15 +47,33 @@ class Weight(NamedTuple):
     period: int
 
 
+class Moment(NamedTuple):
+    """One sample, when it was taken."""
+
+    time_ns: int  # 0 where the file has no times
+    sample: ProfileSample
+    period: int
+
+
 @dataclass(slots=True)
 class EventProfile:
-    """The samples of one event. Samples, in order of first appearance, with their weights."""
+    """The samples of one event. Samples, in order of first appearance, with their weights.
+
+    `moments` are all of them as they came, if that was asked for.
+    """
 
     name: str
     description: EventDescription
     samples: dict[ProfileSample, Weight] = field(default_factory=dict)
     sample_count: int = 0
     period: int = 0
+    moments: list[Moment] = field(default_factory=list)
+
+    @property
+    def unit(self) -> str:
+        """Of periods: nanoseconds, or count."""
+        attr = self.description.attr
+        return "nanoseconds" if attr.type == PerfType.SOFTWARE and attr.config in _CLOCKS else "count"
 
     @property
     def has_callchains(self) -> bool:
@@ -75,10 +94,10 @@ class Profile:
     lost_chunks: int = 0
 
 
-def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
+def load_profile(file: PerfDataFile, finder: SymbolFinder, *, keeps_moments: bool = False) -> Profile:
     """Read all of `file`. Raises PerfDataError."""
     tasks = Tasks(finder)
-    weights = _Weights(file)
+    weights = _Weights(file, keeps_moments)
     profile = Profile(file.name, [], [], file.features, None if file.is_pipe else file.header)
     sample_type = int(RecordType.SAMPLE)
     for record in in_time_order(file):
@@ -95,7 +114,7 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
             if sample.read:
                 weights.add_read(key, sample, number)
             else:
-                weights.add(key, number, sample.period)
+                weights.add(key, number, sample.period, sample.time)
         elif kind < UserRecord.HEADER_ATTR:
             decoded = file.decode_record(record)
             if isinstance(decoded, Lost):
@@ -111,6 +130,7 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
             event.samples[key] = Weight(samples, period)
             event.sample_count += samples
             event.period += period
+        event.moments = weights.moments.get(number, [])
         profile.events.append(event)
     profile.groups = _groups(profile)
     return profile
@@ -119,15 +139,19 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder) -> Profile:
 class _Weights:
     """Counts equal samples together: by event, then by what they have in common, [samples, period]."""
 
-    def __init__(self, file: PerfDataFile) -> None:
+    def __init__(self, file: PerfDataFile, keeps_moments: bool) -> None:
+        self.moments: dict[int, list[Moment]] = {}  # by event
         self._file = file
+        self._keeps_moments = keeps_moments
         self._by_event: dict[int, dict[ProfileSample, list[int]]] = {}
         self._last_values: dict[int, int] = {}  # by event id: the last value that a sample read
 
     def of(self, number: int) -> dict[ProfileSample, list[int]]:
         return self._by_event.get(number, {})
 
-    def add(self, key: ProfileSample, number: int, period: int) -> None:
+    def add(self, key: ProfileSample, number: int, period: int, time_ns: int) -> None:
+        if self._keeps_moments:
+            self.moments.setdefault(number, []).append(Moment(time_ns, key, period))
         samples = self._by_event.get(number)
         if samples is None:
             samples = self._by_event[number] = {}
@@ -145,7 +169,7 @@ class _Weights:
             self._last_values[value.id] = value.value
             read = self._file.event_of_id(value.id)
             if grown:
-                self.add(key, number if read is None else read, grown & _MASK_64)
+                self.add(key, number if read is None else read, grown & _MASK_64, sample.time)
 
 
 def _resolved(tasks: Tasks, sample: Sample) -> ProfileSample:

@@ -184,7 +184,8 @@ class Core:
     # registers, 64 bits each, by number:
     # aarch64: 0..30 X0..X30, 31 SP, 32 PC, 33 NZCV, 34 TPIDR_EL0, 35 FPCR, 36 FPSR
     # x86_64:  0 RAX, 1 RBX, 2 RCX, 3 RDX, 4 RSI, 5 RDI, 6 RBP, 7 RSP, 8..15 R8..R15, 16 RIP, 17 RFLAGS,
-    #          18 FS_BASE, 19 GS_BASE, 20 MXCSR, 21 FPCW
+    #          18 FS_BASE, 19 GS_BASE, 20 MXCSR, 21 FPCW, 22 FPSW, 23 FPTAG,
+    #          and selectors: 24 DS, 25 ES, 26 FS, 27 GS
     def read_register(self, number: int) -> int: ...
     def write_register(self, number: int, value: int) -> None: ...
     def read_registers(self, numbers: Iterable[int]) -> list[int]: ...

@@ -34,6 +34,8 @@ class ExceptionKind(IntEnum):
     INTERNAL = 6  # the engine stopped in a way that we do not know: a bug of ours, reported by name
     X87 = 7  # x86 #MF: an unmasked exception of the x87 unit; PC is on the instruction that waited for it
     SIMD = 8  # x86 #XM: an unmasked exception of an SSE instruction
+    STACK = 9  # x86 #SS: an address of the stack that is not canonical
+    STEP = 10  # x86 #DB: the guest's own single-stepping, RFLAGS.TF
 
 
 class TrapKind(IntEnum):

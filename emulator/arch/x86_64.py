@@ -18,6 +18,7 @@ from emulator.sysregs import UndefinedRegister
 
 RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
 RIP, RFLAGS, FS_BASE, GS_BASE, MXCSR, FPCW, FPSW, FPTAG = range(16, 24)
+DS, ES, FS, GS = SELECTORS = range(24, 28)  # whoever loads FS or GS loses its base
 NAMES = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{number}" for number in range(8, 16)))
 
 INITIAL_RFLAGS = 0x202  # IF and the bit that is always 1
@@ -69,7 +70,8 @@ class X86_64:
         task_size=0x7FFF_FFFF_F000,
     )
     open_flags = OpenFlags(directory=0o200000, nofollow=0o400000, direct=0o40000, largefile=0o100000)
-    register_names = (*NAMES, "rip", "rflags", "fs_base", "gs_base", "mxcsr", "fpcw", "fpsw", "fptag")
+    register_names = (*NAMES, "rip", "rflags", "fs_base", "gs_base", "mxcsr", "fpcw", "fpsw", "fptag",
+                      "ds", "es", "fs", "gs")  # fmt: skip
     perf_registers = (  # uapi/asm/perf_regs.h: AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8..R15
         RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, RFLAGS, *([NO_REGISTER] * 6), *range(R8, R15 + 1),
     )  # fmt: skip
@@ -98,7 +100,7 @@ class X86_64:
         return mxcsr & ~(mxcsr >> 7)
 
     def start_program(self, core: Core, entry: int, stack_pointer: int) -> None:
-        for register in (*range(16), FS_BASE, GS_BASE):
+        for register in (*range(16), *SELECTORS, FS_BASE, GS_BASE):
             core.write_register(register, 0)
         _initial_fpu(core)
         core.write_register(RFLAGS, INITIAL_RFLAGS)

@@ -25,6 +25,7 @@ from emulator.linux.signal import (
     SIGSEGV,
     SIGTRAP,
     TRAP_BRKPT,
+    TRAP_TRACE,
     SignalInfo,
 )
 
@@ -65,6 +66,8 @@ EXCEPTIONS: dict[str, dict[ExceptionKind, Row]] = {
         ExceptionKind.INTERNAL: INTERNAL,
         ExceptionKind.X87: Row(SIGFPE, 0, 16),
         ExceptionKind.SIMD: Row(SIGFPE, 0, 19),
+        ExceptionKind.STACK: Row(SIGBUS, SI_KERNEL, 12),
+        ExceptionKind.STEP: Row(SIGTRAP, TRAP_TRACE, 1),
     },
 }
 

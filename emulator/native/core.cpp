@@ -30,8 +30,8 @@ struct InterruptRow {
 constexpr InterruptRow ARM_INTERRUPTS[] = {
     {1, Exception::UNDEFINED}, {3, Exception::ALIGNMENT}, {4, Exception::ALIGNMENT}, {7, Exception::BREAKPOINT}};
 constexpr InterruptRow X86_INTERRUPTS[] = {
-    {0, Exception::DIVIDE},      {1, Exception::BREAKPOINT}, {3, Exception::BREAKPOINT}, {6, Exception::UNDEFINED},
-    {13, Exception::PRIVILEGED}, {16, Exception::X87},       {19, Exception::SIMD}};
+    {0, Exception::DIVIDE},      {1, Exception::STEP}, {3, Exception::BREAKPOINT}, {6, Exception::UNDEFINED},
+    {13, Exception::PRIVILEGED}, {16, Exception::X87}, {19, Exception::SIMD}};
 constexpr uint32_t ARM_SVC = 2;
 
 Exception exception_kind(std::span<const InterruptRow> rows, uint32_t number, Exception otherwise) {
@@ -303,9 +303,15 @@ void Core::locate_fault(uint64_t now) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
     uint64_t size = space_->read(now, bytes);
     std::span<const uint8_t> code = std::span(bytes).first(size);
-    fault_address_ = isa_->operand_in_page(engine_, now, code, fault_address_);
+    fault_address_ = isa_->faulting_operand(engine_, *space_, now, code, fault_address_);
+    if (isa_->raises_stack_fault(engine_, now, code, fault_address_)) {
+        exit_ = Exit::EXCEPTION;
+        exception_ = Exception::STACK;
+    }
     std::vector<Op> ops = isa_->decode(now, code);
-    if (!ops.empty() && ops[0].updates_memory) fault_access_ = FaultAccess::WRITE;
+    const ProbeMask accesses = ops.empty() ? 0 : ops[0].probes & mask(Probe::LOAD, Probe::STORE);
+    const bool only_stores = accesses == bit(Probe::STORE);  // where one looks before it stores, it reads
+    if (only_stores || (!ops.empty() && ops[0].updates_memory)) fault_access_ = FaultAccess::WRITE;
 }
 
 void Core::locate_misalignment(uint64_t now) {

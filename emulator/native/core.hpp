@@ -39,7 +39,9 @@ enum class Exception : uint8_t {
     SOFTWARE_INTERRUPT,
     INTERNAL,
     X87,
-    SIMD
+    SIMD,
+    STACK,
+    STEP
 };
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };

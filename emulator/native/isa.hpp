@@ -51,8 +51,15 @@ class Isa {
     virtual void complete_syscall(uc_engine* engine) const = 0;
     // The ops in `bytes`, which lie at `address`. Bytes that are no instruction become one op that traps.
     virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) = 0;
-    // The data address within the page at `page` that the instruction accesses; `page` if it cannot be told.
-    virtual uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) = 0;
+    // The data address, within the page at `page` or before it, where the instruction has faulted; `page` if it cannot
+    // be told.
+    virtual uint64_t faulting_operand(uc_engine* engine, const AddressSpace& space, uint64_t pc,
+                                      std::span<const uint8_t> bytes, uint64_t page) = 0;
+    // Whether that address is none, and of the stack, so that the exception is another.
+    virtual bool raises_stack_fault(uc_engine*, uint64_t pc, std::span<const uint8_t>, uint64_t address) {
+        (void)pc, (void)address;
+        return false;
+    }
     // The data address of an instruction that has raised an alignment fault; `pc` if that itself is the cause.
     virtual uint64_t misaligned_operand(uc_engine*, uint64_t pc, std::span<const uint8_t>) { return pc; }
     // Whether the instruction at `pc` has branched to `target`, which is no address. If so, the stack pointer is again

@@ -212,7 +212,8 @@ class Aarch64 final : public Isa {
         return ops;
     }
 
-    uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
+    uint64_t faulting_operand(uc_engine* engine, const AddressSpace&, uint64_t pc, std::span<const uint8_t> bytes,
+                              uint64_t page) override;
 
     // Of exclusives and ordered accesses: all have a base register and nothing else.
     uint64_t misaligned_operand(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes) override {
@@ -281,7 +282,8 @@ uint64_t operand_address(uint32_t word, uint64_t pc, Value value) {
     return base;
 }
 
-uint64_t Aarch64::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) {
+uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressSpace&, uint64_t pc, std::span<const uint8_t> bytes,
+                                   uint64_t page) {
     if (bytes.size() < INSTRUCTION_BYTES) return page;
     uint32_t word;
     std::memcpy(&word, bytes.data(), sizeof word);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "instructions/encoding.hpp"
+#include "instructions/faulting_address.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 
@@ -17,6 +18,7 @@ constexpr std::array REGISTERS = {
     UC_X86_REG_RBP,     UC_X86_REG_RSP,     UC_X86_REG_R8,    UC_X86_REG_R9,   UC_X86_REG_R10,  UC_X86_REG_R11,
     UC_X86_REG_R12,     UC_X86_REG_R13,     UC_X86_REG_R14,   UC_X86_REG_R15,  UC_X86_REG_RIP,  UC_X86_REG_RFLAGS,
     UC_X86_REG_FS_BASE, UC_X86_REG_GS_BASE, UC_X86_REG_MXCSR, UC_X86_REG_FPCW, UC_X86_REG_FPSW, UC_X86_REG_FPTAG,
+    UC_X86_REG_DS,      UC_X86_REG_ES,      UC_X86_REG_FS,    UC_X86_REG_GS,
 };
 constexpr std::array SYSCALL_REGISTERS = {UC_X86_REG_RAX, UC_X86_REG_RDI, UC_X86_REG_RSI, UC_X86_REG_RDX,
                                           UC_X86_REG_R10, UC_X86_REG_R8,  UC_X86_REG_R9};
@@ -221,7 +223,9 @@ class X8664 final : public Isa {
         return ops;
     }
 
-    uint64_t operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) override;
+    uint64_t faulting_operand(uc_engine* engine, const AddressSpace& space, uint64_t pc, std::span<const uint8_t> bytes,
+                              uint64_t page) override;
+    bool raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) override;
     bool undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t pc, uint64_t target) override;
 
   private:
@@ -441,8 +445,7 @@ bool X8664::undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t p
     const uint64_t after = read_register(engine, UC_X86_REG_RSP);
     uint64_t before = after;
     if (calls) before += SLOT;
-    if (returns)  // the engine takes the immediate as signed
-        before -= SLOT + (detail.op_count ? static_cast<uint64_t>(static_cast<int16_t>(detail.operands[0].imm)) : 0);
+    if (returns) before -= SLOT + (detail.op_count ? static_cast<uint16_t>(detail.operands[0].imm) : 0u);
     write_register(engine, UC_X86_REG_RSP, before);
     uint64_t found = 0;
     if (calls)  // what it pushed may lie where the target was
@@ -457,27 +460,45 @@ bool X8664::undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t p
     return found == target;
 }
 
-uint64_t X8664::operand_in_page(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t page) {
-    constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
+// The engine's own is right, but where its last byte's is none at all, and for 16 bytes: the second half of them is
+// stored first.
+uint64_t X8664::faulting_operand(uc_engine* engine, const AddressSpace& space, uint64_t pc,
+                                 std::span<const uint8_t> bytes, uint64_t page) {
+    constexpr uint64_t HALVES = 16;
+    const uint64_t address = faulting_address();
+    if ((address & ~PAGE_MASK) != page) return page;
     const cs_insn* insn = disassembler_.decode(pc, bytes);
-    if (!insn) return page;
-    std::vector<uint64_t> candidates;
-    const cs_x86& detail = insn->detail->x86;
-    for (unsigned i = 0; i < detail.op_count; i++) {
-        if (detail.operands[i].type != X86_OP_MEM) continue;
-        candidates.push_back(address_of(engine, detail.operands[i].mem, pc + insn->size));
-        candidates.back() += bit_test_offset(engine, bytes);
+    if (!insn) return address;
+    for (const cs_x86_op& operand : std::span(insn->detail->x86.operands, insn->detail->x86.op_count)) {
+        if (operand.type != X86_OP_MEM) continue;
+        const uint64_t start = address_of(engine, operand.mem, pc + insn->size);
+        const uint64_t last = start + operand.size - 1;
+        if (start == address && !is_canonical(last)) return last;
+        if (operand.size != HALVES || !vector(*insn)) continue;
+        if (address - start >= HALVES) continue;
+        if ((start & ~PAGE_MASK) == page) return start;
+        const Page* first = space.lookup(start);
+        return first && first->protection & (operand.access & CS_AC_WRITE ? WRITE : READ) ? page : start;
     }
-    if (insn->id == X86_INS_XLATB)
-        candidates.push_back(read_register(engine, UC_X86_REG_RBX) + (read_register(engine, UC_X86_REG_RAX) & 0xff));
-    uint64_t stack = read_register(engine, UC_X86_REG_RSP);
-    candidates.push_back(stack - 8);  // pushes
-    candidates.push_back(stack);      // pops
-    for (uint64_t address : candidates) {
-        if (address >> 12 == page >> 12) return address;
-        if (address < page && page - address < LARGEST_ACCESS) return page;  // crosses into it
+    return address;
+}
+
+// Intel SDM vol. 1, "Canonical Addressing".
+bool X8664::raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) {
+    static constexpr unsigned OF_STACK[] = {X86_INS_PUSH,  X86_INS_PUSHF, X86_INS_PUSHFQ, X86_INS_POP,   X86_INS_POPF,
+                                            X86_INS_POPFQ, X86_INS_CALL,  X86_INS_RET,    X86_INS_ENTER, X86_INS_LEAVE};
+    static constexpr unsigned STACK_BASES[] = {X86_REG_RSP, X86_REG_RBP, X86_REG_ESP, X86_REG_EBP};
+    constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
+    const cs_insn* insn = is_canonical(address) ? nullptr : disassembler_.decode(pc, bytes);
+    if (!insn) return false;
+    for (const cs_x86_op& operand : std::span(insn->detail->x86.operands, insn->detail->x86.op_count)) {
+        if (operand.type != X86_OP_MEM) continue;
+        const uint64_t start = address_of(engine, operand.mem, pc + insn->size) + bit_test_offset(engine, bytes);
+        if (address - start >= LARGEST_ACCESS) continue;
+        const bool other = operand.mem.segment == X86_REG_FS || operand.mem.segment == X86_REG_GS;
+        return !other && among(STACK_BASES, operand.mem.base);
     }
-    return page;
+    return among(OF_STACK, insn->id);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from emulator.arch.x86_64 import FS_BASE, GS_BASE
+from emulator.arch.x86_64 import FS, FS_BASE, GS, GS_BASE
 from emulator.linux.credentials import CAP_SETPCAP, LAST_CAPABILITY
 from emulator.linux.errors import EINVAL, ENODEV, EPERM, LinuxError
 from emulator.linux.signal import NSIG
@@ -17,7 +17,7 @@ from emulator.linux.task import COMM_LENGTH, Task
 
 ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS = 0x1001, 0x1002, 0x1003, 0x1004
 ARCH_GET_CPUID, ARCH_SET_CPUID = 0x1011, 0x1012
-_SET_BASE = {ARCH_SET_FS: FS_BASE, ARCH_SET_GS: GS_BASE}
+_SET_BASE = {ARCH_SET_FS: (FS, FS_BASE), ARCH_SET_GS: (GS, GS_BASE)}
 _GET_BASE = {ARCH_GET_FS: FS_BASE, ARCH_GET_GS: GS_BASE}
 
 
@@ -27,7 +27,9 @@ def arch_prctl(task: Task, code: int, address: Address) -> int:
     if code in _SET_BASE:
         if address >= task.mm.layout.task_size:
             raise LinuxError(EPERM, f"a base of {address:#x} is not the user's")
-        core.write_register(_SET_BASE[code], address)
+        selector, base = _SET_BASE[code]
+        core.write_register(selector, 0)
+        core.write_register(base, address)
         return 0
     if code in _GET_BASE:
         task.mm.write(address, core.read_register(_GET_BASE[code]).to_bytes(8, "little"))

@@ -69,6 +69,13 @@ size_t AccessWitness::pieces(const Event& whole, uint64_t address, size_t at) co
     return count;
 }
 
+// The second half of an unaligned vector is stored first.
+void AccessWitness::order_halves(uint64_t first, size_t at) {
+    const bool swapped = at + 1 < events_.size() && events_[at].pc == events_[at + 1].pc &&
+                         events_[at].physical != first && events_[at + 1].physical == first;
+    if (swapped) std::swap(events_[at], events_[at + 1]);
+}
+
 uint64_t AccessWitness::compare() {
     uint64_t compared = 0;
     size_t at = 0;
@@ -85,6 +92,7 @@ uint64_t AccessWitness::compare() {
     };
     for (const TracedAccess& access : core_.take_trace()) {
         uint64_t size = access.size / access.elements;
+        if (access.store && access.elements == 2) order_halves(physical(access.address), at);
         for (unsigned element = 0; element < access.elements; element++) {
             uint64_t address = access.address + element * size;
             expect({access.pc, physical(address), size, access.store}, address);

@@ -33,6 +33,7 @@ class AccessWitness {
     static void on_access(uc_engine*, uc_mem_type type, uint64_t address, int size, int64_t value, void* user);
     void note(uint64_t pc, uint64_t physical, uint64_t size, bool store);
     uint64_t physical(uint64_t address) const;
+    void order_halves(uint64_t first, size_t at);
     size_t pieces(const Event& whole, uint64_t address, size_t at) const;
 
     Core& core_;

@@ -111,11 +111,16 @@ void read_operands(Reader& reader, const Extensions& extensions, Encoding& encod
 }
 
 // Opcodes of one byte that are looked at.
-constexpr uint8_t OF_ONE_BYTE[] = {0x8c, 0x8e, 0x9e, 0x9f, 0xd9, 0xda, 0xdb, 0xf6, 0xf7};
+constexpr uint8_t OF_ONE_BYTE[] = {0x8c, 0x8e, 0x9e, 0x9f, 0xc2, 0xc8, 0xd9, 0xda, 0xdb, 0xf6, 0xf7};
+constexpr uint8_t RETURN = 0xc2, ENTER = 0xc8;
+
+bool has_immediate_16(const Encoding& encoding) {
+    return encoding.map == Encoding::ONE_BYTE && (encoding.opcode == RETURN || encoding.opcode == ENTER);
+}
 
 bool has_immediate(const Encoding& encoding) {
     static constexpr uint8_t OF_0F[] = {0x0f, 0x70, 0x71, 0x72, 0x73, 0xa4, 0xac, 0xba, 0xc2, 0xc4, 0xc5, 0xc6};
-    return encoding.map == Encoding::MAP_0F3A ||
+    return encoding.map == Encoding::MAP_0F3A || (encoding.map == Encoding::ONE_BYTE && encoding.opcode == ENTER) ||
            (encoding.map == Encoding::MAP_0F && std::memchr(OF_0F, encoding.opcode, sizeof OF_0F));
 }
 
@@ -123,7 +128,9 @@ bool has_operands(const Encoding& encoding) {
     // System instructions, and those whose register is in the opcode.
     static constexpr uint8_t NONE_IN_0F[] = {0x05, 0x06, 0x07, 0x08, 0x09, 0x0b, 0x0e, 0x30, 0x31, 0x32, 0x33,
                                              0x34, 0x35, 0x37, 0x77, 0xa0, 0xa1, 0xa2, 0xa8, 0xa9, 0xaa};
-    if (encoding.map == Encoding::ONE_BYTE) return encoding.opcode != 0x9e && encoding.opcode != 0x9f;
+    static constexpr uint8_t NONE_OF_ONE_BYTE[] = {0x9e, 0x9f, RETURN, ENTER};
+    if (encoding.map == Encoding::ONE_BYTE)
+        return !std::memchr(NONE_OF_ONE_BYTE, encoding.opcode, sizeof NONE_OF_ONE_BYTE);
     if (encoding.map != Encoding::MAP_0F) return true;
     const bool far_jump = encoding.opcode >= 0x80 && encoding.opcode <= 0x8f, swap = encoding.opcode >> 3 == 0xc8 >> 3;
     return !far_jump && !swap && !std::memchr(NONE_IN_0F, encoding.opcode, sizeof NONE_IN_0F);
@@ -152,6 +159,10 @@ std::optional<Encoding> decode_encoding(std::span<const uint8_t> bytes) {
     if (has_operands(encoding)) {
         encoding.modrm_at = static_cast<uint8_t>(reader.position());
         read_operands(reader, extensions, encoding);
+    }
+    if (has_immediate_16(encoding)) {
+        encoding.immediate_16 = reader.next();
+        encoding.immediate_16 |= static_cast<uint16_t>(reader.next() << 8);
     }
     if (has_immediate(encoding)) encoding.immediate = reader.next();
     if (!reader.good()) return {};

@@ -30,15 +30,16 @@ struct Encoding {
     uint8_t rm = NO_REGISTER;    // ModRM.rm, extended, where it is a register
     uint8_t base = NO_REGISTER, index = NO_REGISTER, scale = 0;
     int32_t displacement = 0;
-    uint8_t immediate = 0;  // where one of 8 bits follows
+    uint8_t immediate = 0;      // where one of 8 bits follows
+    uint16_t immediate_16 = 0;  // of RET and ENTER
     uint8_t length = 0;
 
     bool in_memory() const { return rm == NO_REGISTER; }
 };
 
 // The instruction at the front of `bytes`, if it has an opcode of one of the maps behind 0F, or is MOV from or to a
-// segment register, SAHF, LAHF, or one of TEST's group (F6, F7), which are given no immediate; nothing for others, and
-// where `bytes` end before it does.
+// segment register, RET with an immediate, ENTER, SAHF, LAHF, or one of TEST's group (F6, F7), which are given no
+// immediate; nothing for others, and where `bytes` end before it does.
 std::optional<Encoding> decode_encoding(std::span<const uint8_t> bytes);
 
 }  // namespace perfemu

@@ -8,6 +8,8 @@
 #include "general.hpp"
 #include "guest_memory.hpp"
 #include "mmx.hpp"
+#include "segments.hpp"
+#include "stack_frame.hpp"
 #include "x87_conditional.hpp"
 
 namespace perfemu {
@@ -70,6 +72,7 @@ uint32_t Operands::pack(const Encoding& encoding, unsigned row) {
 uint64_t Operands::pack_displacement(const Encoding& encoding, uint64_t next) {
     auto displacement = static_cast<uint64_t>(int64_t{encoding.displacement});
     if (encoding.base == Encoding::INSTRUCTION_POINTER) displacement += next;
+    displacement += encoding.immediate_16;
     return displacement << 8 | encoding.immediate;
 }
 
@@ -83,7 +86,7 @@ void Operands::write(unsigned general, uint64_t value) const {
 }
 
 uint64_t Operands::address() const {
-    auto address = static_cast<uint64_t>(static_cast<int64_t>(displacement_) >> 8);
+    uint64_t address = displacement();
     if (!bits(NO_BASE, 1)) address += general_register(environment_, bits(BASE, 4));
     if (bits(INDEX, 4) != STACK_POINTER) address += general_register(environment_, bits(INDEX, 4)) << bits(SCALE, 2);
     if (bits(ADDRESS_32, 1)) address = static_cast<uint32_t>(address);
@@ -145,7 +148,7 @@ InstructionFamily executed_family() {
         in_place_of("helper_boundl", execute),
     };
     rows.clear();
-    for (const auto& of_file : {bit_manipulation_rows(), general_rows()})
+    for (const auto& of_file : {bit_manipulation_rows(), general_rows(), segment_rows(), stack_frame_rows()})
         rows.insert(rows.end(), of_file.begin(), of_file.end());
     const auto find = [](const Calibration&) {
         find_guest_memory();

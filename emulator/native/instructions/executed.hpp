@@ -26,6 +26,8 @@ class Operands {
     unsigned reg() const { return bits(REG, 4); }
     unsigned third() const { return bits(THIRD, 4); }
     uint8_t immediate() const { return static_cast<uint8_t>(displacement_); }
+    // Of memory; of instructions without it, the immediate of 16 bits.
+    uint64_t displacement() const { return static_cast<uint64_t>(static_cast<int64_t>(displacement_) >> 8); }
     // Of the operand's size; a register of 32 bits is written whole.
     uint64_t read(unsigned general) const;
     void write(unsigned general, uint64_t value) const;

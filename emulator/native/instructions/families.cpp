@@ -4,11 +4,15 @@
 
 #include "code_bytes.hpp"
 #include "executed.hpp"
+#include "faulting_address.hpp"
 #include "flags.hpp"
 #include "horizontal_integers.hpp"
+#include "masked_stores.hpp"
 #include "memory_operand.hpp"
 #include "mmx.hpp"
+#include "near_return.hpp"
 #include "reciprocals.hpp"
+#include "segments.hpp"
 #include "sse_arithmetic.hpp"
 #include "sse_comparison.hpp"
 #include "sse_control.hpp"
@@ -31,6 +35,10 @@ constexpr InstructionFamily (*FAMILIES[])() = {
     memory_operand_family,
     code_bytes_family,
     executed_family,
+    faulting_address_family,
+    near_return_family,
+    segment_family,
+    masked_store_family,
     mmx_family,
     flags_family,
     horizontal_integer_family,

@@ -6,7 +6,6 @@ namespace perfemu {
 namespace {
 
 constexpr unsigned RAX = 0;
-constexpr uint16_t CODE_SEGMENT = 0x33, STACK_SEGMENT = 0x2b;  // Linux: arch/x86/include/asm/segment.h
 
 // Of minuend - subtrahend, in 32 bits.
 uint64_t flags_of_difference(uint32_t minuend, uint32_t subtrahend) {
@@ -32,17 +31,6 @@ void compare_and_exchange(const Operands& operands) {
     flags_source(operands.environment()) = flags_of_difference(accumulator, found);
 }
 
-// To memory and to registers of 16 bits: as much; other registers are extended with zeros.
-template <uint16_t SELECTOR, bool WHOLE>
-void move_selector(const Operands& operands) {
-    if (operands.in_memory()) {
-        operands.store(2, SELECTOR);
-        return;
-    }
-    uint64_t& destination = general_register(operands.environment(), operands.source_register());
-    destination = WHOLE ? SELECTOR : (destination & ~uint64_t{0xffff}) | SELECTOR;
-}
-
 // Intel SDM vol. 2, "WRFSBASE/WRGSBASE": #GP for an address that is not canonical.
 template <size_t EnvironmentLayout::* BASE>
 void write_base(const Operands& operands) {
@@ -58,17 +46,7 @@ void write_base(const Operands& operands) {
 void flush_line(const Operands& operands) { operands.load(1); }
 
 constexpr uint8_t ANY_PREFIX = Encoding::NONE | Encoding::P66 | Encoding::F3 | Encoding::F2;
-constexpr uint8_t OF_16 = ExecutedRow::BITS_16, WIDE = ExecutedRow::BITS_32 | ExecutedRow::BITS_64;
 
-template <uint16_t SELECTOR, bool WHOLE>
-constexpr ExecutedRow move_row(uint8_t group) {
-    return {.map = Encoding::ONE_BYTE,
-            .opcode = 0x8c,
-            .prefixes = ANY_PREFIX,
-            .group = group,
-            .widths = WHOLE ? WIDE : OF_16,
-            .execute = move_selector<SELECTOR, WHOLE>};
-}
 template <size_t EnvironmentLayout::* BASE>
 constexpr ExecutedRow base_row(uint8_t group) {
     return {.map = Encoding::MAP_0F,
@@ -93,10 +71,6 @@ constexpr ExecutedRow ROWS[] = {
      .execute = flush_line},
     base_row<&EnvironmentLayout::segment_base_fs>(2),
     base_row<&EnvironmentLayout::segment_base_gs>(3),
-    move_row<CODE_SEGMENT, true>(1),
-    move_row<CODE_SEGMENT, false>(1),
-    move_row<STACK_SEGMENT, true>(2),
-    move_row<STACK_SEGMENT, false>(2),
 };
 
 }  // namespace

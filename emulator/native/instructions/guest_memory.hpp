@@ -27,6 +27,10 @@ enum class Access : int { LOAD, STORE };
 // Where the engine's TLB has a guest's page in this process; null if accesses of it have to go the long way. Fills it.
 inline void* (*guest_page_in_host)(Environment*, uint64_t address, Access access, int index) = nullptr;
 
+// An access of that page, of no bytes: it faults as any other would.
+inline void* (*probe_guest_page)(Environment*, uint64_t address, int bytes, Access access, int index,
+                                 uintptr_t return_address) = nullptr;
+
 // Somebody wants to be told of every access, which the engine does on the long way alone.
 inline std::atomic<bool> accesses_are_told = false;
 
@@ -40,24 +44,39 @@ inline void find_guest_memory() {
     find_in_engine(guest_memory.store_32, "cpu_stl_data_ra");
     find_in_engine(guest_memory.store_64, "cpu_stq_data_ra");
     find_in_engine(guest_page_in_host, "tlb_vaddr_to_host");
+    find_in_engine(probe_guest_page, "probe_access");
 }
 
 constexpr uint64_t GUEST_PAGE_BYTES = 0x1000;
+constexpr int USER_MODE = 1;  // the engine has a TLB for each mode
 
 // So many bytes of the guest's, in this process; null where they have to be accessed the long way, which may fault.
 inline uint8_t* in_host(Environment* environment, uint64_t address, uint64_t bytes, Access access) {
-    constexpr int USER_MODE = 1;  // the engine has a TLB for each mode
     const bool in_a_page = address % GUEST_PAGE_BYTES <= GUEST_PAGE_BYTES - bytes;
     if (!in_a_page || accesses_are_told.load(std::memory_order_relaxed)) [[unlikely]]
         return nullptr;
     return static_cast<uint8_t*>(guest_page_in_host(environment, address, access, USER_MODE));
 }
 
+// Faults where a store of the byte would.
+inline void check_writable(Environment* environment, uint64_t address, uintptr_t return_address) {
+    probe_guest_page(environment, address, 0, Access::STORE, USER_MODE, return_address);
+}
+
 // Where a store of that many bytes faults, it does so here, before any of them is written.
 inline void check_store(Environment* environment, uint64_t address, uint64_t bytes, uintptr_t return_address) {
-    const uint64_t last = address + bytes - 1;
-    if (address / GUEST_PAGE_BYTES == last / GUEST_PAGE_BYTES) return;  // the first byte's page is all of it
-    guest_memory.store_8(environment, last, guest_memory.load_8(environment, last, return_address), return_address);
+    const uint64_t last_page = (address + bytes - 1) & ~(GUEST_PAGE_BYTES - 1);
+    if ((address & ~(GUEST_PAGE_BYTES - 1)) == last_page) return;  // the first byte's page is all of it
+    check_writable(environment, address, return_address);
+    check_writable(environment, last_page, return_address);
+}
+
+// The same of the x87's areas, whose first word and last byte AMD looks at.
+inline void check_area(Environment* environment, uint64_t address, uint64_t word_bytes, uint64_t bytes,
+                       uintptr_t return_address) {
+    check_store(environment, address, word_bytes, return_address);
+    check_writable(environment, address, return_address);
+    check_writable(environment, address + bytes - 1, return_address);
 }
 
 }  // namespace perfemu

@@ -63,9 +63,22 @@ constexpr NarrowRow NARROW[] = {
     {Map::MAP_0F, 0x2c, NONE, 8},   // CVTTPS2PI
     {Map::MAP_0F, 0x2d, NONE, 8},   // CVTPS2PI
     {Map::MAP_0F, 0x5a, NONE, 8},   // CVTPS2PD
+    {Map::MAP_0F, 0x60, NONE, 4},   // PUNPCKLBW
+    {Map::MAP_0F, 0x61, NONE, 4},   // PUNPCKLWD
+    {Map::MAP_0F, 0x62, NONE, 4},   // PUNPCKLDQ
     {Map::MAP_0F, 0xe6, F3, 8},     // CVTDQ2PD
     {Map::MAP_0F3A, 0x0a, P66, 4},  // ROUNDSS
     {Map::MAP_0F3A, 0x0b, P66, 8},  // ROUNDSD
+};
+
+struct UnalignedRow {
+    Map map;
+    uint8_t opcode, prefixes;
+};
+constexpr UnalignedRow UNALIGNED_ROWS[] = {
+    {Map::MAP_0F, 0x10, NONE | P66},                           // MOVUPS MOVUPD
+    {Map::MAP_0F, 0x11, NONE | P66}, {Map::MAP_0F, 0x6f, F3},  // MOVDQU
+    {Map::MAP_0F, 0x7f, F3},         {Map::MAP_0F, 0xf0, F2},  // LDDQU
 };
 
 // QEMU's MemOp, and MemOp and MMU index in one word, as translations give them to the slow path.
@@ -76,10 +89,57 @@ constexpr uint32_t SIZE = 3, OF_4_BYTES = 2;  // of a MemOp
 
 thread_local MemoryOperand next_operand;
 thread_local void* narrow_address = nullptr;  // of the first load
+// Of 16 bytes in two halves: a temporary, with what was loaded or is to be stored.
+thread_local void* other_half = nullptr;
+thread_local void* first_address = nullptr;
 
 using Access = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
 Access* engine_load = nullptr;
 Access* engine_store = nullptr;
+
+// QEMU's TCGv, which is its TCGTemp by the offset from the context.
+void* (*new_temporary)(void* context, int type, bool local) = nullptr;
+void (*free_temporary)(void* context, void* temporary) = nullptr;
+void (*emit_addition)(void* context, void* result, void* left, int64_t right) = nullptr;
+constexpr int OF_64_BITS = 1, HALF_BYTES = 8;  // the first: TCG_TYPE_I64
+
+void* temporary(void* context) {
+    void* const made = new_temporary(context, OF_64_BITS, false);
+    return reinterpret_cast<void*>(static_cast<uint8_t*>(made) - static_cast<uint8_t*>(context));
+}
+void discard(void* context, void* value) {
+    free_temporary(context, static_cast<uint8_t*>(context) + reinterpret_cast<uintptr_t>(value));
+}
+
+// The engine loads the first half, writes it into the register, and loads the second. Here both are loaded at first.
+void emit_half_load(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    if (other_half) {
+        emit_addition(context, value, other_half, 0);
+        discard(context, other_half);
+        other_half = nullptr;
+        return;
+    }
+    engine_load(context, value, address, index, operation);
+    void* const second = temporary(context);
+    emit_addition(context, second, address, HALF_BYTES);
+    other_half = temporary(context);
+    engine_load(context, other_half, second, index, operation);
+    discard(context, second);
+}
+// The second half is stored first: of those whose second page cannot be written nothing is, and a look at both pages
+// would cost every store.
+void emit_half_store(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    if (!other_half) {
+        other_half = temporary(context);
+        emit_addition(context, other_half, value, 0);
+        first_address = address;
+        return;
+    }
+    engine_store(context, value, address, index, operation);
+    engine_store(context, other_half, first_address, index, operation);
+    discard(context, other_half);
+    other_half = nullptr;
+}
 
 uint32_t with_alignment(uint32_t operation) {
     if (next_operand.aligned) operation |= ALIGN_16;
@@ -88,6 +148,10 @@ uint32_t with_alignment(uint32_t operation) {
 }
 // The second load of a narrow operand, which nobody looks at, is the first one again.
 void emit_load(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    if (next_operand.halves) {
+        emit_half_load(context, value, address, index, operation);
+        return;
+    }
     if (next_operand.bytes) {
         if (!narrow_address) narrow_address = address;
         address = narrow_address;
@@ -96,6 +160,10 @@ void emit_load(void* context, void* value, void* address, uintptr_t index, uint3
     engine_load(context, value, address, index, with_alignment(operation));
 }
 void emit_store(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
+    if (next_operand.halves) {
+        emit_half_store(context, value, address, index, operation);
+        return;
+    }
     engine_store(context, value, address, index, with_alignment(operation));
 }
 
@@ -129,12 +197,15 @@ MemoryOperand memory_operand(const Encoding& encoding) {
     for (const NarrowRow& row : NARROW)
         if (row.map == encoding.map && encoding.opcode == row.opcode && row.prefixes & encoding.prefix)
             operand.bytes = row.bytes;
+    for (const UnalignedRow& row : UNALIGNED_ROWS)
+        if (row.map == encoding.map && encoding.opcode == row.opcode) operand.halves = row.prefixes & encoding.prefix;
     return operand;
 }
 
 void access_as(MemoryOperand operand) {
     next_operand = operand;
     narrow_address = nullptr;
+    other_half = nullptr;
 }
 
 InstructionFamily memory_operand_family() {
@@ -144,7 +215,12 @@ InstructionFamily memory_operand_family() {
         in_place_of("helper_le_ldq_mmu", slow_load, &engine_slow_load),
         in_place_of("helper_le_stq_mmu", slow_store, &engine_slow_store),
     };
-    return {REPLACEMENTS};
+    const auto find = [](const Calibration&) {
+        find_in_engine(new_temporary, "tcg_temp_new_internal");
+        find_in_engine(free_temporary, "tcg_temp_free_internal");
+        find_in_engine(emit_addition, "tcg_gen_addi_i64");
+    };
+    return {REPLACEMENTS, find};
 }
 
 }  // namespace perfemu

@@ -12,6 +12,8 @@ struct MemoryOperand {
     bool aligned = false;
     // The engine loads 16 bytes where the instruction has a source of this many; 0: it does not.
     uint8_t bytes = 0;
+    // 16 bytes that may lie in two pages: nothing is done where one half faults.
+    bool halves = false;
 };
 MemoryOperand memory_operand(const Encoding& encoding);
 

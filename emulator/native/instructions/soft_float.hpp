@@ -36,10 +36,20 @@ struct FloatContext {
     bool scales_unmasked = false;
 
     uint8_t raised = 0;       // exceptions, sticky
+    uint8_t settled = 0;      // by earlier steps of the same instruction
     bool rounded_up = false;  // the last inexact result, in magnitude
 
     // Those that a processor reports: where one is found before the computation and unmasked, there is no computation.
-    uint8_t reported() const { return raised & unmasked & BEFORE_COMPUTATION ? raised & BEFORE_COMPUTATION : raised; }
+    uint8_t reported() const {
+        return settled | (raised & unmasked & BEFORE_COMPUTATION ? raised & BEFORE_COMPUTATION : raised);
+    }
+    // Behind a step of an instruction that has several: whether there is a next one.
+    bool goes_on() {
+        if (reported() & unmasked) return false;
+        settled |= raised;
+        raised = 0;
+        return true;
+    }
 };
 
 struct Binary32 {

@@ -111,6 +111,7 @@ struct ByHost {
         right = right && Operation::known(a, b, result) && (inexact_known || Operation::exact(a, b, result));
         return result;
     }
+    bool goes_on() const { return true; }
 };
 struct BySoftware {
     FloatContext context;
@@ -119,6 +120,7 @@ struct BySoftware {
     Float apply(Float a, Float b) {
         return Operation::soft(a, b, context);
     }
+    bool goes_on() { return context.goes_on(); }
 };
 
 // What is computed from which elements: each of these takes one of the two ways and gives what the destination becomes.
@@ -166,6 +168,7 @@ struct InTurns {
 };
 
 // Intel SDM vol. 2, DPPS and DPPD: which products are added, and where the sum goes. The products are added in pairs.
+// What raises an exception is not followed by more.
 template <typename Float>
 struct DotProduct {
     template <typename Way>
@@ -176,7 +179,7 @@ struct DotProduct {
             if (selection >> (4 + i) & 1)
                 terms[i] =
                     way.template apply<Multiplication>(element<Float>(destination, i), element<Float>(source, i));
-        for (int left = COUNT / 2; left > 0; left /= 2)
+        for (int left = COUNT / 2; left > 0 && way.goes_on(); left /= 2)
             for (int i = 0; i < left; i++) terms[i] = way.template apply<Addition>(terms[2 * i], terms[2 * i + 1]);
         Vector result;
         for (int i = 0; i < COUNT; i++) set_element(result, i, selection >> i & 1 ? terms[0] : Float{0});

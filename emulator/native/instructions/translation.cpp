@@ -9,6 +9,7 @@
 #include "executed.hpp"
 #include "memory_operand.hpp"
 #include "mmx.hpp"
+#include "near_return.hpp"
 #include "substitution.hpp"
 #include "x87_conditional.hpp"
 
@@ -41,6 +42,7 @@ thread_local TranslateInstruction* engine_translate_instruction = nullptr;
 void translate_plainly() {
     end_executed();
     end_conditional_move();
+    end_near_return();
     present_code({});
     access_as({});
 }
@@ -61,6 +63,7 @@ void translate_instruction(BlockTranslation* block, void* cpu) {
     }
     if (encoding) begin_mmx(*encoding);
     if (encoding) begin_conditional_move(*encoding);
+    if (encoding) begin_near_return(*encoding);
     engine_translate_instruction(block, cpu);
     end_mmx();
     if (row) block->next = address + encoding->length;

@@ -30,6 +30,7 @@ void wait(Environment* environment) { WAITING_X87(environment); }
 using AreaHelper = void(Environment*, uint64_t address, int size);
 AreaHelper* engine_load_environment = nullptr;
 AreaHelper* engine_restore = nullptr;
+void (*engine_save_extended)(Environment*, uint64_t address) = nullptr;
 void (*engine_restore_extended)(Environment*, uint64_t address) = nullptr;
 void (*engine_initialize)(Environment*) = nullptr;
 
@@ -73,15 +74,19 @@ void store_image(Environment* environment, uint64_t address, int size, uintptr_t
 }
 
 // The engine's own functions know no return address but that of who calls them: what they read is read before, the
-// first and last byte for their pages, so that they never fault.
-void touch(Environment* environment, uint64_t address, uint64_t bytes, uintptr_t return_address) {
-    guest_memory.load_8(environment, address, return_address);
+// first word and last byte, as AMD does, so that they never fault.
+void touch(Environment* environment, uint64_t address, int size, uint64_t bytes, uintptr_t return_address) {
+    if (size)
+        guest_memory.load_32(environment, address, return_address);
+    else
+        guest_memory.load_16(environment, address, return_address);
     guest_memory.load_8(environment, address + bytes - 1, return_address);
 }
 
 // FNSTENV leaves every exception masked.
 void store_environment(Environment* environment, uint64_t address, int size) {
-    check_store(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0], HELPER_RETURN_ADDRESS());
+    check_area(environment, address, WORD_BYTES[size != 0], ENVIRONMENT_WORDS * WORD_BYTES[size != 0],
+               HELPER_RETURN_ADDRESS());
     store_image(environment, address, size, HELPER_RETURN_ADDRESS());
     const X87 x87(environment);
     set_control(x87, x87.control() | ALL_FLOAT_EXCEPTIONS);
@@ -89,15 +94,15 @@ void store_environment(Environment* environment, uint64_t address, int size) {
 
 void load_environment(Environment* environment, uint64_t address, int size) {
     WAITING_X87(environment);
-    touch(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0], HELPER_RETURN_ADDRESS());
+    touch(environment, address, size, ENVIRONMENT_WORDS * WORD_BYTES[size != 0], HELPER_RETURN_ADDRESS());
     engine_load_environment(environment, address, size != 0);
     const X87 x87(environment);
     set_control(x87, x87.control());
 }
 
 void save(Environment* environment, uint64_t address, int size) {
-    check_store(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0] + 8 * REGISTER_BYTES,
-                HELPER_RETURN_ADDRESS());
+    check_area(environment, address, WORD_BYTES[size != 0],
+               ENVIRONMENT_WORDS * WORD_BYTES[size != 0] + 8 * REGISTER_BYTES, HELPER_RETURN_ADDRESS());
     store_image(environment, address, size, HELPER_RETURN_ADDRESS());
     address += ENVIRONMENT_WORDS * WORD_BYTES[size != 0];
     const X87 x87(environment);
@@ -111,18 +116,26 @@ void save(Environment* environment, uint64_t address, int size) {
 
 void restore(Environment* environment, uint64_t address, int size) {
     WAITING_X87(environment);
-    touch(environment, address, ENVIRONMENT_WORDS * WORD_BYTES[size != 0] + 8 * REGISTER_BYTES,
+    touch(environment, address, size, ENVIRONMENT_WORDS * WORD_BYTES[size != 0] + 8 * REGISTER_BYTES,
           HELPER_RETURN_ADDRESS());
     engine_restore(environment, address, size != 0);
     const X87 x87(environment);
     set_control(x87, x87.control());
 }
 
+void save_extended(Environment* environment, uint64_t address) {
+    if (address & 15) raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
+    check_writable(environment, address + EXTENDED_AREA_BYTES - 1, HELPER_RETURN_ADDRESS());  // first, as AMD does
+    check_writable(environment, address, HELPER_RETURN_ADDRESS());
+    engine_save_extended(environment, address);
+}
+
 constexpr uint64_t LAST_INSTRUCTION = 8;  // in FXSAVE's area
 
 void restore_extended(Environment* environment, uint64_t address) {
     if (address & 15) raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
-    touch(environment, address, EXTENDED_AREA_BYTES, HELPER_RETURN_ADDRESS());
+    guest_memory.load_8(environment, address + EXTENDED_AREA_BYTES - 1, HELPER_RETURN_ADDRESS());
+    guest_memory.load_8(environment, address, HELPER_RETURN_ADDRESS());
     if (guest_memory.load_32(environment, address + MXCSR_IN_AREA, HELPER_RETURN_ADDRESS()) & MXCSR_RESERVED)
         raise_exception(environment, Vector8664::PROTECTION, HELPER_RETURN_ADDRESS());
     engine_restore_extended(environment, address);
@@ -144,6 +157,7 @@ InstructionFamily x87_control_family() {
         in_place_of("helper_fldenv", load_environment, &engine_load_environment),
         in_place_of("helper_fsave", save),
         in_place_of("helper_frstor", restore, &engine_restore),
+        in_place_of("helper_fxsave", save_extended, &engine_save_extended),
         in_place_of("helper_fxrstor", restore_extended, &engine_restore_extended),
     };
     return {REPLACEMENTS, [](const Calibration&) { find_in_engine(engine_initialize, "helper_fninit"); }};

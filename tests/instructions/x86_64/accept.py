@@ -21,7 +21,10 @@ _LOW_HALF = 0xFFFF_FFFF
 _X87_WORDS, _ERROR_SUMMARY = LAYOUT.index("x87_words"), 0x80 << 16
 _FIRST_X87, _ROUNDED_UP = LAYOUT.index("st0"), 0x200 << 16  # C1
 _SIGFPE, _SIGSEGV = 8, 11
-_SI_KERNEL, _EXCEPTIONS, _STATUS_AT, _LOW_WORD = 0x80, 0x3F, 16, 0xFFFF
+_STATUS_AT, _LOW_WORD = 16, 0xFFFF
+_MAPERR, _ACCERR = 1, 2
+_STACK_TOP, _STACK_BYTES = 0x7FFF_FFFF_F000, 8 << 20
+_PAGE, _VECTOR = 4096, 16
 _WORD_BITS = 16
 _COUNT_MASK = 31
 
@@ -113,40 +116,6 @@ def _ordered(state: tuple[int, ...], number: int) -> int:
     return exponent << 63 | significand & (1 << 63) - 1
 
 
-def address(case: Case, reference: States, machine: States) -> bool:
-    """Both fault, at the same place; nothing but what siginfo_t says of it differs."""
-    return reference.after[3:] == machine.after[3:] and bool(reference.after[0] and machine.after[0])
-
-
-def half_done(case: Case, reference: States, machine: States) -> bool:
-    """The same fault, behind a part of the access: of memory that was stored to, or the register that was loaded."""
-    words = {word for word, _, _ in differing(case, reference, machine)}
-    vectors = range(_FIRST_XMM, _FIRST_XMM + 32)
-    return faulted(case, reference, machine) and (all(word >= _FIRST_MEMORY for word in words) or words <= set(vectors))
-
-
-def only_machine_faults(case: Case, reference: States, machine: States) -> bool:
-    return reference.after[0] == 0 and machine.after[0] == _SIGSEGV
-
-
-def only_reference_faults(case: Case, reference: States, machine: States) -> bool:
-    return reference.after[0] == _SIGSEGV and machine.after[0] == 0
-
-
-def selector(case: Case, reference: States, machine: States) -> bool:
-    """One of them takes the selector, and the other says #GP."""
-    one, other = sorted((reference.after[:2], machine.after[:2]))
-    return one[0] == 0 and other == (_SIGSEGV, _SI_KERNEL)
-
-
-def sticky_flags(case: Case, reference: States, machine: States) -> bool:
-    """Of MXCSR, beside the exception that is raised in both, and which of them si_code tells."""
-    return reference.after[0] == machine.after[0] == _SIGFPE and all(
-        word == _SI_CODE or (word == _MXCSR and (one ^ other) <= _EXCEPTIONS)
-        for word, one, other in differing(case, reference, machine)
-    )
-
-
 def abandoned_store(case: Case, reference: States, machine: States) -> bool:
     """The x87 stored nothing: of memory that faults, the machine's status tells the exception already; or, of an
     exception that is not masked, it raises that here, and the reference with the next instruction that waits."""
@@ -172,28 +141,36 @@ def pushed(case: Case, reference: States, machine: States) -> bool:
     )  # fmt: skip
 
 
-def signed_return(case: Case, reference: States, machine: States) -> bool:
-    """RET with an immediate of 2^15 or more: RSP is 2^16 too low."""
-    return case.encoding.code[-1] >= 0x80 and all(
-        word == _RSP and one - other == 1 << _WORD_BITS for word, one, other in differing(case, reference, machine)
-    )
+def second_half(case: Case, reference: States, machine: States) -> bool:
+    """The same fault in the first of two pages; of the second one memory differs."""
+    words = {word for word, _, _ in differing(case, reference, machine)}
+    return (
+        faulted(case, reference, machine)
+        and reference.after[_SI_ADDR] % _PAGE > _PAGE - _VECTOR and all(word >= _FIRST_MEMORY for word in words)
+    )  # fmt: skip
+
+
+def of_the_stack(case: Case, reference: States, machine: States) -> bool:
+    """A jump where the machine's stack lies, which is not executable, and nothing of the reference's."""
+    faults = reference.after[:_SI_ADDR], machine.after[:_SI_ADDR]
+    differ = {word for word, _, _ in differing(case, reference, machine)}
+    return (
+        faults == ((_SIGSEGV, _MAPERR), (_SIGSEGV, _ACCERR)) and differ == {_SI_CODE}
+        and _STACK_TOP - _STACK_BYTES <= reference.after[_SI_ADDR] < _STACK_TOP
+    )  # fmt: skip
 
 
 def saved_image(case: Case, reference: States, machine: States) -> bool:
     """FXSAVE: what is reserved, and MXCSR_MASK; where it faults, how much it has written before."""
     words = differing(case, reference, machine)
     if reference.after[0]:
-        return half_done(case, reference, machine) or (
-            reference.after[:2] == machine.after[:2] and all(word == 2 or word >= _FIRST_MEMORY for word, _, _ in words)
-        )
+        return faulted(case, reference, machine) and all(word >= _FIRST_MEMORY for word, _, _ in words)
     return all(word >= _FIRST_MEMORY and not (one ^ other) & _LOW_WORD for word, one, other in words)
 
 
 FUNCTIONS: dict[str, Accept] = {
     "count_beyond_operand": count_beyond_operand, "zero_source": zero_source, "approximation": approximation,
     "faulted": faulted, "last_place": last_place, "pending_exception": pending_exception, "unselected": unselected,
-    "shifted_flags": shifted_flags, "address": address, "half_done": half_done, "saved_image": saved_image,
-    "only_machine_faults": only_machine_faults, "only_reference_faults": only_reference_faults, "pushed": pushed,
-    "selector": selector, "sticky_flags": sticky_flags,
-    "abandoned_store": abandoned_store, "signed_return": signed_return,
+    "shifted_flags": shifted_flags, "saved_image": saved_image, "second_half": second_half, "pushed": pushed,
+    "of_the_stack": of_the_stack, "abandoned_store": abandoned_store,
 }  # fmt: skip

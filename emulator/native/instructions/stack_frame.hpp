@@ -1,0 +1,12 @@
+// ENTER
+#pragma once
+
+#include <span>
+
+#include "executed.hpp"
+
+namespace perfemu {
+
+std::span<const ExecutedRow> stack_frame_rows();
+
+}  // namespace perfemu

@@ -10,6 +10,7 @@ namespace perfemu {
 namespace {
 
 constexpr uint64_t POLL_INSTRUCTIONS = 2'000'000;
+constexpr uint64_t POLL_MODELLED = 200'000;
 constexpr uint64_t POLL_SLOW = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 30;  // Block::runs are of 32 bits
 constexpr size_t MOST_LINKED = 1 << 14;                    // blocks are a few thousand, but come again after each fold
@@ -31,7 +32,7 @@ void Core::plan() {
     if (retired_ - folded_at_ > FOLD_INSTRUCTIONS) fold();
     ProbeMask event_probes = 0;
     if (model_) plan_model();
-    uint64_t instructions = model_ ? POLL_INSTRUCTIONS : std::min(until_ - cycles(), POLL_INSTRUCTIONS);
+    uint64_t instructions = model_ ? POLL_MODELLED : std::min(until_ - cycles(), POLL_INSTRUCTIONS);
     ProbeMask retirement = model_ ? bit(Probe::INST_RETIRED) : RETIREMENT;
     uint64_t events = MOST_EVENTS;
     for (auto& bank : banks_) {
@@ -58,7 +59,7 @@ void Core::plan() {
 
 bool Core::poll_due() {
     uint64_t now = retired();
-    if (now - polled_ < POLL_INSTRUCTIONS && slow_since_poll_ < POLL_SLOW) return false;
+    if (now - polled_ < (model_ ? POLL_MODELLED : POLL_INSTRUCTIONS) && slow_since_poll_ < POLL_SLOW) return false;
     polled_ = now;
     slow_since_poll_ = 0;
     if (model_) model_->pipeline->settle();

@@ -17,7 +17,7 @@ import require
 def package(name: str, version: str) -> Path:
     """The directory of a package. The test skips where there is no npm, or no network."""
     home = debian.cache_directory().parent / "npm"
-    place = home / f"{name}-{version}"
+    place = home / f"{name.replace('/', '-')}-{version}"
     if place.is_dir():  # appears whole, by a rename
         return place
     npm = require.command("npm", package="npm")

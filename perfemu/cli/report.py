@@ -28,6 +28,7 @@ EXAMPLES = """\
   perfemu report -n --sort dso,sym -g none       files and functions, with numbers of samples
   perfemu report -g fractal,5 --percent-limit 1  shares of the caller, of rows from 1 % on
   perfemu report --format folded | flamegraph.pl > flames.svg
+  perfemu report --format speedscope > out.json  for speedscope.app; firefox for profiler.firefox.com
   perfemu report --format callgrind > out; callgrind_annotate out
   perfemu report --format pprof > out.pb.gz; go tool pprof -top out.pb.gz
   perfemu report -D | less                       every record

@@ -258,7 +258,11 @@ def test_output_depends_on_the_file_only(tmp_path: Path, capsys: pytest.CaptureF
     ("options", "error", "text"),
     [
         (["--sort", "colour"], UsageError, "unknown sort key 'colour'; known are comm, pid"),
-        (["--format", "xml"], UsageError, "unknown format 'xml'; known are callgrind, csv, folded, json, pprof, "),
+        (
+            ["--format", "xml"],
+            UsageError,
+            "unknown format 'xml'; known are callgrind, csv, firefox, folded, json, pprof, ",
+        ),
         (["-g", "lbr"], UsageError, "report -g lbr: known are graph, fractal"),
         (["-g"], PerfemuError, "has no callchains for --call-graph: record with -g"),
     ],

@@ -58,6 +58,7 @@ COMMANDS = (
     Command("trace", "Run a program and show its system calls and signals", _GUEST_ARGUMENTS),
     Command("report", "Read perf.data and display the profile"),
     Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),
+    Command("html", "Make a web page of perf.data, or of the differences of two", "[OPTIONS] [FILE [OLD]]"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
 

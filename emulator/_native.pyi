@@ -50,7 +50,16 @@ class AddressSpace:
     def present(self, address: int, count: int) -> list[int]:
         """Addresses of the pages present among `count` pages."""
     def fork(self) -> AddressSpace:
-        """A copy that shares every frame, with WRITE removed in both: copy on write is the kernel's work."""
+        """A copy that shares every frame, with WRITE removed in both: copy on write is the kernel's work.
+
+        Breakpoints are not copied.
+        """
+    def set_breakpoint(self, address: int) -> None:
+        """`Core.run` stops with BREAKPOINT before an instruction that starts there, each time; the next run passes it.
+
+        What the guest does, and what is counted, is the same. Only between runs of the cores.
+        """
+    def clear_breakpoint(self, address: int) -> None: ...
     def read(self, address: int, size: int) -> bytes | int:
         """`size` bytes, or, if some page is not present, the address (int) of the first byte that is missing."""
     def write(self, address: int, data: bytes) -> int:

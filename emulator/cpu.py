@@ -20,6 +20,7 @@ class ExitReason(IntEnum):
     FAULT = 3  # page not present or not permitted; PC is on the faulting instruction, which has not retired
     EXCEPTION = 4  # undefined instruction, breakpoint, divide error, ...
     DEADLINE = 5  # `until_cycle` reached, exactly
+    BREAKPOINT = 6  # PC is on an instruction at which the address space has a breakpoint; it has not been executed
 
 
 class ExceptionKind(IntEnum):

@@ -81,6 +81,7 @@ class Machine:
             ExitReason.FAULT: kernel.handle_fault,
             ExitReason.EXCEPTION: kernel.handle_exception,
             ExitReason.DEADLINE: kernel.handle_deadline,
+            ExitReason.BREAKPOINT: self._handle_breakpoint,
         }
         while (turn := next_turn()) is not None:
             cpu, until = turn
@@ -93,4 +94,11 @@ class Machine:
         scheduler.begin_interruption()
         cpu.deliver_interrupts()
         self.kernel.after_interrupt(cpu)
+        scheduler.end_interruption()
+
+    def _handle_breakpoint(self, cpu: Cpu) -> None:
+        """Whoever has set it only observes."""
+        scheduler = self.kernel.scheduler
+        scheduler.begin_interruption()
+        self.kernel.running(cpu).mm.breakpoints.reached(cpu)
         scheduler.end_interruption()

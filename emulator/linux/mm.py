@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from emulator._native import AddressSpace, PhysicalMemory
 from emulator.arch.architecture import Layout
+from emulator.linux.breakpoints import Breakpoints
 from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
 from emulator.linux.mapping import (
     MAP_ANONYMOUS,
@@ -79,6 +80,7 @@ class MemoryMap:
         self._shared: dict[MappedFile, FileContent] = {}  # that this process has shared mappings of
         self.layout = layout
         self.space = space if space is not None else AddressSpace(memory)
+        self.breakpoints = Breakpoints(self.space)
         self._pages = Pages(self.space, memory, page_cache, zero_frame)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
         self.on_map: Callable[[Mapping], None] | None = None

@@ -93,6 +93,8 @@ void bind_memory(nb::module_& module) {
         .def("protect", &AddressSpace::protect, nb::arg("address"), nb::arg("count"), nb::arg("protection"))
         .def("present", &AddressSpace::present, nb::arg("address"), nb::arg("count"))
         .def("fork", &AddressSpace::fork)
+        .def("set_breakpoint", &AddressSpace::set_breakpoint, nb::arg("address"))
+        .def("clear_breakpoint", &AddressSpace::clear_breakpoint, nb::arg("address"))
         .def("read", &read, nb::arg("address"), nb::arg("size"))
         .def("write", &write, nb::arg("address"), nb::arg("data"))
         .def("read_string", &read_string, nb::arg("address"), nb::arg("limit"))

@@ -98,7 +98,7 @@ struct alignas(64) Block {
     uint64_t address;
     uint32_t size;
     BlockFrames frames{};
-    bool special = false;     // needs a look before every run: starts with a trap or a REP, or its code may change
+    bool special = false;     // needs a look before every run: has a trap, a REP or a breakpoint, or may change
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;
     std::vector<Op> ops;

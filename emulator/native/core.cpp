@@ -191,6 +191,7 @@ void Core::refresh_translations() {
         uc_ctl_flush_tb(engine_);
         uc_ctl_flush_tlb(engine_);
     }
+    if (seen_breakpoint_generation_ != memory_->breakpoint_generation()) look_for_breakpoints();
 }
 
 Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
@@ -262,8 +263,8 @@ void Core::leave(uc_err error) {
 void Core::settle_counts(uint64_t now) {
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     bool within_a_block = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION;
-    bool before_a_block =
-        exit_ == Exit::DEADLINE || exit_ == Exit::REGISTER || exit_ == Exit::INTERRUPTED || exit_ == Exit::OVERFLOW;
+    bool before_a_block = exit_ == Exit::DEADLINE || exit_ == Exit::REGISTER || exit_ == Exit::INTERRUPTED ||
+                          exit_ == Exit::OVERFLOW || exit_ == Exit::BREAKPOINT;
     if (model_) settle_visit(now, within_a_block);
     if (stepping_) {
         bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it

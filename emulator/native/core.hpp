@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@
 namespace perfemu {
 
 // emulator.cpu.ExitReason; the last two are for the inside.
-enum class Exit : uint8_t { SYSCALL, REGISTER, OVERFLOW, FAULT, EXCEPTION, DEADLINE, INTERRUPTED, NONE };
+enum class Exit : uint8_t { SYSCALL, REGISTER, OVERFLOW, FAULT, EXCEPTION, DEADLINE, BREAKPOINT, INTERRUPTED, NONE };
 // emulator.cpu.ExceptionKind
 enum class Exception : uint8_t {
     UNDEFINED,
@@ -82,6 +83,15 @@ class Core final : public Totals {
     Exception exception() const { return exception_; }
     const Op& trapped() const { return trapped_; }
     void complete_trapped();
+    // Where the breakpoint is for which the core has stopped, if no instruction has retired since: it passes that one,
+    // whatever happens before the instruction retires. x86 calls it the resume flag. It belongs to the registers.
+    std::optional<uint64_t> passed_breakpoint() const {
+        return passed_at_ == retired() ? passed_breakpoint_ : std::nullopt;
+    }
+    void pass_breakpoint(std::optional<uint64_t> address) {
+        passed_breakpoint_ = address;
+        passed_at_ = retired();
+    }
 
     uint64_t read(unsigned number) const;
     void write(unsigned number, uint64_t value);
@@ -159,6 +169,10 @@ class Core final : public Totals {
     void note_interrupted_store(uint64_t address, const Block& next);
     uint64_t cost(const Block& block) const;
     void set_cost(Block& block) const;
+    bool is_special(const Block& block) const;
+    void look_for_breakpoints();
+    bool breaks_at(uint64_t address);
+    bool breaks_inside(const Block& block) const;
     void forget_blocks();
     void drop_blocks();
     void unlink_successors();
@@ -289,10 +303,13 @@ class Core final : public Totals {
     FaultAccess fault_access_ = FaultAccess::READ;
     Exception exception_ = Exception::INTERNAL;
     Op trapped_;
+    std::optional<uint64_t> passed_breakpoint_;
+    uint64_t passed_at_ = 0;  // `retired()` then
 
     uint64_t seen_space_generation_ = 0;
     uint64_t seen_watch_generation_ = 0;
     uint64_t seen_code_generation_ = 0;
+    uint64_t seen_breakpoint_generation_ = 0;
     uint64_t fills_until_flush_;
     uint64_t flushes_ = 0;
     std::atomic<uint64_t> progress_ = 0;

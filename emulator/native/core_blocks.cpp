@@ -58,12 +58,16 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::DEADLINE);
         return;
     }
+    if (breaks_at(block.address)) {
+        exit(Exit::BREAKPOINT);
+        return;
+    }
     if (block.ops[0].trap != Trap::NONE) {
         trapped_ = block.ops[0];
         exit(Exit::REGISTER);
         return;
     }
-    if (needs_stepping_inside(block)) {
+    if (needs_stepping_inside(block) || breaks_inside(block)) {
         begin_stepping(block);
         return;
     }
@@ -172,18 +176,48 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
     if (model_ && whole) block->modelled = model_block(*block);
     if (!block->changeable) block->bytes = {};
-    block->special = block->changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(*block);
     if (block->modelled) {
         block->prepared = block->modelled->prepared.get();
         const SliceFunction enter = model_->addresses->assemble(block->modelled->slice);
         block->enter = enter.code;
         block->plain = enter.never_fails;
         block->sites = static_cast<uint16_t>(block->prepared->sites);
-        // The log has no room for more.
-        block->special |= block->prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block->ops.size();
     }
+    block->special = is_special(*block);
     set_cost(*block);
     return block;
+}
+
+bool Core::is_special(const Block& block) const {
+    const Op& first = block.ops[0];
+    // The log has no room for more.
+    if (block.prepared && block.prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block.ops.size()) return true;
+    return block.changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(block) ||
+           memory_->may_break(block.address, block.end);
+}
+
+// There are breakpoints where there was none before.
+void Core::look_for_breakpoints() {
+    seen_breakpoint_generation_ = memory_->breakpoint_generation();
+    blocks_.each([this](Block& block) {
+        block.special = is_special(block);
+        set_cost(block);
+    });
+}
+
+// Whether to stop before the instruction there, for a breakpoint that has not been answered.
+bool Core::breaks_at(uint64_t address) {
+    if (!space_->breaks_at(address) || passed_breakpoint() == address) return false;
+    pass_breakpoint(address);
+    return true;
+}
+
+// Behind the first instruction. It is reached by stepping.
+bool Core::breaks_inside(const Block& block) const {
+    if (!memory_->may_break(block.address + 1, block.end)) return false;
+    for (size_t i = 1; i < block.ops.size(); i++)
+        if (space_->breaks_at(block.address + block.ops[i].offset)) return true;
+    return false;
 }
 
 // Of the page where it starts, and of that where an instruction behind it may end: a compare looks so far.

@@ -24,6 +24,7 @@ void RegisterState::check(const Core& core) const {
 
 void RegisterState::save(const Core& core) {
     check(core);
+    passed_breakpoint_ = core.passed_breakpoint();
     perfemu::check(uc_context_save(core.engine(), context_), "uc_context_save");
     if (arch_ != UC_ARCH_ARM64) return;
     open_ = monitor_open(context_);
@@ -33,6 +34,7 @@ void RegisterState::save(const Core& core) {
 void RegisterState::restore(Core& core) const {
     check(core);
     perfemu::check(uc_context_restore(core.engine(), context_), "uc_context_restore");
+    core.pass_breakpoint(passed_breakpoint_);
 }
 
 bool exclusive_open(const Core& core) {

@@ -45,6 +45,10 @@ bool Core::must_step(const Block& block) {
 // Before a single instruction runs.
 void Core::consider_step(Block& block) {
     const Op& op = block.ops[0];
+    if (breaks_at(block.address)) {
+        exit(Exit::BREAKPOINT);
+        return;
+    }
     if (op.trap != Trap::NONE) {
         trapped_ = op;
         exit(Exit::REGISTER);

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace perfemu {
@@ -70,6 +72,15 @@ class PhysicalMemory {
     }
     bool changeable(Frame frame) const { return frames_[frame].changeable; }
 
+    // Some space has, or has had, a breakpoint there: engines look before they run a block with such an address in it.
+    void note_breakpoint(uint64_t address) { breakpoint_generation_ += breakpoint_addresses_.insert(address).second; }
+    bool may_break(uint64_t begin, uint64_t end) const {
+        const auto first = breakpoint_addresses_.lower_bound(begin);
+        return first != breakpoint_addresses_.end() && *first < end;
+    }
+    // Grows whenever there is one more of those addresses.
+    uint64_t breakpoint_generation() const { return breakpoint_generation_; }
+
     // Page tables take frames, too, though not these ones: one that has no room throws std::bad_alloc.
     void take_table();
     void give_tables(uint64_t count) { table_frames_ -= count; }
@@ -103,6 +114,8 @@ class PhysicalMemory {
     uint64_t reserved_bytes_ = 0;
     uint64_t code_generation_ = 0;
     uint64_t watch_generation_ = 0;
+    std::set<uint64_t> breakpoint_addresses_;
+    uint64_t breakpoint_generation_ = 0;
     uint64_t spaces_ = 0;
     unsigned cores_ = 0;
 };
@@ -137,6 +150,14 @@ class AddressSpace {
     // Copies up to the first page that is not present; returns the number of bytes copied.
     uint64_t read(uint64_t address, std::span<uint8_t> into) const;
     uint64_t write(uint64_t address, std::span<const uint8_t> data);
+
+    // Cores stop before they execute an instruction that starts there. A fork has none.
+    void set_breakpoint(uint64_t address) {
+        breakpoints_.insert(address);
+        memory_->note_breakpoint(address);
+    }
+    void clear_breakpoint(uint64_t address) { breakpoints_.erase(address); }
+    bool breaks_at(uint64_t address) const { return breakpoints_.contains(address); }
 
     PhysicalMemory& memory() const { return *memory_; }
     // No other space over this memory has it, nor ever will.
@@ -179,6 +200,7 @@ class AddressSpace {
     uint64_t tables_ = 0;  // taken of the memory's frames
     uint64_t generation_ = 0;
     uint64_t code_generation_ = 0;
+    std::unordered_set<uint64_t> breakpoints_;
 };
 
 }  // namespace perfemu

@@ -9,6 +9,7 @@ import pytest
 
 from emulator.core_file import load_core
 from emulator.cpu import ExitReason
+from emulator.linux.mapping import PROT_EXEC
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
@@ -38,10 +39,20 @@ class Run:
     totals: dict[str, int]
     cycles: int
     overflows: list[tuple[int, int, int, int]]
+    breaks: int
 
 
-def run(program: str, isa: str, core_name: str, watched: Probe | None = None, period: int = 0, until: int = 0) -> Run:
-    """Run to the end; `until`: stop and go on at every so many cycles, too, as a timer would."""
+def run(
+    program: str,
+    isa: str,
+    core_name: str,
+    watched: Probe | None = None,
+    period: int = 0,
+    until: int = 0,
+    breaks: int = 0,
+) -> Run:
+    """Run to the end; `until`: stop and go on at every so many cycles, too, as a timer would; `breaks`: breakpoints at
+    so many bytes from each other."""
     machine = Machine(MachineConfig(isa, core=load_core(core_name)))
     kernel, cpu = machine.kernel, machine.cpus[0]
     core = cpu.core
@@ -50,11 +61,17 @@ def run(program: str, isa: str, core_name: str, watched: Probe | None = None, pe
     bank = core.add_bank(1)
     machine.start(Program(path, (path,), stdout=-1))
     overflows: list[tuple[int, int, int, int]] = []
+    if breaks:
+        memory = kernel.lifecycle.first.mm
+        for mapping in (mapping for mapping in memory.mappings if mapping.protection & PROT_EXEC):
+            for address in range(mapping.start, mapping.end, breaks):
+                memory.space.set_breakpoint(address)
     if watched is not None:
         bank.set_width(0, 48)
         bank.connect(0, 1 << watched)
         bank.write(0, 2**48 - period)
         bank.arm(1)
+    broken = 0
     answers = {
         ExitReason.SYSCALL: kernel.handle_syscall,
         ExitReason.REGISTER: kernel.handle_register,
@@ -71,6 +88,8 @@ def run(program: str, isa: str, core_name: str, watched: Probe | None = None, pe
             fired = core.total(watched)
             overflows.append((core.total(Probe.INST_RETIRED), core.cycles, fired, core.last_retired_pc))
             bank.write(0, 2**48 - (period - fired % period))
+        elif reason is ExitReason.BREAKPOINT:
+            broken += 1
         elif reason is ExitReason.DEADLINE:
             assert core.cycles >= deadline
             overflows.append((core.total(Probe.INST_RETIRED), core.cycles, 0, core.pc))
@@ -78,7 +97,7 @@ def run(program: str, isa: str, core_name: str, watched: Probe | None = None, pe
             answers[reason](cpu)
     totals = {probe.name: core.total(probe) for probe in Probe}
     assert kernel.exit_status is not None
-    return Run(kernel.exit_status, totals, core.cycles, overflows)
+    return Run(kernel.exit_status, totals, core.cycles, overflows, broken)
 
 
 @cache
@@ -150,3 +169,20 @@ def test_a_deadline_in_cycles_is_met_at_the_first_instruction_behind_it(program:
     seen = run(program, isa, core, until=1000)
     plain = unwatched(program, isa, core)
     assert (seen.status, seen.totals, seen.cycles) == (plain.status, plain.totals, plain.cycles)
+
+
+@pytest.mark.parametrize(("program", "isa", "core"), CASES)
+def test_breakpoints_change_nothing(program: str, isa: str, core: str) -> None:
+    """At the start of a block, within it, at a REP, behind a fault, in code that changes: every third instruction."""
+    seen = run(program, isa, core, breaks=12 if isa == "aarch64" else 3)
+    plain = unwatched(program, isa, core)
+    assert seen.breaks
+    assert (seen.status, seen.totals, seen.cycles) == (plain.status, plain.totals, plain.cycles)
+
+
+@pytest.mark.parametrize(("isa", "core"), MACHINES)
+def test_breakpoints_change_no_overflow(isa: str, core: str) -> None:
+    plain = run("memory_access", isa, core, Probe.CYCLES, 997)
+    seen = run("memory_access", isa, core, Probe.CYCLES, 997, breaks=20)
+    assert seen.breaks
+    assert (seen.overflows, seen.totals, seen.cycles) == (plain.overflows, plain.totals, plain.cycles)

@@ -59,6 +59,7 @@ COMMANDS = (
     Command("report", "Read perf.data and display the profile"),
     Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),
     Command("html", "Make a web page of perf.data, or of the differences of two", "[OPTIONS] [FILE [OLD]]"),
+    Command("check", "Hold the counts of benchmarks against a baseline", "[OPTIONS] [FILE]"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
 

@@ -86,10 +86,9 @@ def measured_of(profile: Profile, name: str = "") -> Measured:
         if known is None and (counts.total or counts.exact):
             events[counts.name] = counts
     features = profile.features
+    core = (features.cpu_description or "").removeprefix("perfemu core ")
     programs = frozenset(module for module in modules if module[:_COMM_BYTES] in comms)
-    return Measured(
-        name or profile.path, events, features.architecture or "", features.cpu_description or "", sizes, programs
-    )
+    return Measured(name or profile.path, events, features.architecture or "", core, sizes, programs)
 
 
 def _counts(event: EventProfile, sizes: dict[Function, int]) -> EventCounts:

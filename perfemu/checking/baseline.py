@@ -1,0 +1,106 @@
+"""Baseline: the counts that a program had, by function, in a file that is kept with the sources."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from perfemu.comparing.measured import EventCounts, Function, Measured
+from perfemu.errors import PerfemuError, UsageError
+from perfemu.output_file import OutputText
+from perfemu.version import VERSION
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One program's. Counts of another core, ISA or version of perfemu are not comparable."""
+
+    core: str
+    isa: str
+    version: str
+    measured: Measured
+
+    @classmethod
+    def of(cls, measured: Measured) -> Entry:
+        return cls(measured.core, measured.isa, VERSION, measured)
+
+    def hindrance(self, now: Measured) -> str:
+        """Why `now` cannot be compared with it; empty if it can."""
+        facts = (("core", self.core, now.core), ("ISA", self.isa, now.isa), ("perfemu", self.version, VERSION))
+        for what, old, new in facts:
+            if old != new:
+                return f"the baseline is of {what} {old}, this is {new}"
+        return ""
+
+
+@dataclass(slots=True)
+class Baseline:
+    """All entries of a file, by name."""
+
+    path: str
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str) -> Baseline:
+        """An empty one if there is no file yet. UsageError for one that is none."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                document = json.load(file)
+        except FileNotFoundError:
+            return cls(path)
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as problem:
+            raise UsageError(f"{path}: {problem}") from None
+        try:
+            if document["format"] != FORMAT:
+                raise UsageError(f"{path}: format {document['format']}; this perfemu {VERSION} knows {FORMAT}")
+            return cls(path, {name: _entry(name, row) for name, row in document["entries"].items()})
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise UsageError(f"{path} is no baseline that perfemu wrote") from None
+
+    def write(self) -> None:
+        """Sorted, a function a line: what changes is what a review shows. Raises PerfemuError."""
+        document = {"format": FORMAT, "entries": {name: _row(self.entries[name]) for name in sorted(self.entries)}}
+        try:
+            with OutputText(self.path) as output:
+                output.stream.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise PerfemuError(f"cannot write {self.path}: {error.strerror}") from None
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    return {
+        "core": entry.core,
+        "isa": entry.isa,
+        "perfemu": entry.version,
+        "events": {event.name: _event_row(event) for event in entry.measured.events.values()},
+    }
+
+
+def _event_row(event: EventCounts) -> dict[str, Any]:
+    modules: dict[str, dict[str, int]] = {}
+    for function in sorted(event.functions):
+        modules.setdefault(function.module, {})[function.name] = event.functions[function]
+    return {"total": event.total, "functions": modules}
+
+
+def _entry(name: str, row: dict[str, Any]) -> Entry:
+    events = {event: _event(event, told) for event, told in row["events"].items()}
+    measured = Measured("baseline", events, str(row["isa"]), str(row["core"]))
+    return Entry(measured.core, measured.isa, str(row["perfemu"]), measured)
+
+
+def _event(name: str, row: dict[str, Any]) -> EventCounts:
+    counts = Counter(
+        {
+            Function(module, function): int(count)
+            for module, functions in row["functions"].items()
+            for function, count in functions.items()
+        }
+    )
+    return EventCounts(name, int(row["total"]), True, counts)

@@ -13,6 +13,7 @@ from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
+from perfemu.attributing import ExactSamples
 from perfemu.counting import count, default_events
 from perfemu.ending import Ending
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
@@ -247,7 +248,7 @@ def record(
     """
     settings = guest_settings(argv, guest)
     settings = replace(settings, counters=counters)
-    sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains, exact=exact)
+    sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains)
     path = os.fspath(output)
     with _Streams(input, capture) as streams:
         recorded = record_to_file(
@@ -258,6 +259,7 @@ def record(
             command_line=("perfemu", "record", *settings.argv),
             build_id_of=build_id_of,
             scope=scope_of_cpus(all_cpus, cpu_list, settings.cpus),
+            make_exact=ExactSamples if exact else None,
         )
         stdout, stderr = streams.output()
     ending = _ended(recorded.ending, recorded.interrupted_by)

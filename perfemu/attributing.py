@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import Misc, SampleType
+from perfcore.abi.constants import Misc
 from perfcore.abi.sample_arrays import empty_samples, sample_dtype
 from perfcore.events.attribution import Attributed, Attribution
 from perfcore.events.event import PerfEvent
@@ -16,21 +16,6 @@ from perfemu.events.spec import EventSpec
 from perfemu.session import Session
 
 MOST_RECORD_BYTES = 1 << 16  # written at once: much less than a ring buffer has
-
-
-def counting_attr(attr: PerfEventAttr) -> PerfEventAttr:
-    """What is opened for an event that will be described as `attr`: it counts, and nothing overflows."""
-    return attr.copy(sample_period=0, freq=0, precise_ip=0)
-
-
-def is_exact(attr: PerfEventAttr) -> bool:
-    """Whether an event's samples are attributed counts: "every event, at its own instruction", with a period of many.
-
-    No other recording has that: where the period is fixed, perf leaves it out of its samples.
-    """
-    return bool(
-        attr.sample_period == 1 and not attr.freq and attr.precise_ip == 3 and attr.sample_type & SampleType.PERIOD
-    )
 
 
 class ExactSamples:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from emulator.linux.errors import LinuxError
 from emulator.linux.task import Task
 from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
+from perfemu.comparing.measured import Measured
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
-from perfemu.interruption import Interrupted
+from perfemu.interruption import Interrupted, Interruption
 from perfemu.progress import Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import PROGRAM, Scope, Split
@@ -57,6 +58,16 @@ TOP_DOWN_EVENTS = (  # what level 1 counts, and what level 2 adds
     ("topdown-br-mispredict", "topdown-fetch-lat", "topdown-mem-bound"),
 )
 
+
+class Beside(Protocol):
+    """What else is to be known of a run that counts."""
+
+    def measured(self, counts: Counts) -> Measured:
+        """After the run."""
+
+
+Attach = Callable[[Session, Sequence[EventSpec], Scope, Interruption], Beside]
+
 ChooseEvents = Callable[[Session], Iterable[str]]
 """Events that depend on what the PMU can count."""
 
@@ -90,6 +101,7 @@ class Counted:
     counts: Counts
     ending: Ending | None
     interrupted_by: int | None = None  # signal
+    measured: Measured | None = None  # the last run's, by function, if that was wanted
 
 
 def open_counters(
@@ -226,8 +238,12 @@ def count(
     scope: Scope = PROGRAM,
     progress: TextIO | None = None,
     after_run: Callable[[Ending], None] | None = None,
+    attach: Attach | None = None,
 ) -> Counted:
-    """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says."""
+    """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says.
+
+    `attach` makes what watches each run besides, perfemu.functions.FunctionCounter.
+    """
     session = Session(settings)
     specs = session.parse(events(session) if callable(events) else events)
     whole, parts = _Runs(specs), dict[Label, _Runs]()
@@ -237,12 +253,14 @@ def count(
         if number:
             session = Session(settings)
         counters = _Counters(session, specs, scope, inherit)
+        interruption = Interruption()
+        beside = None if attach is None else attach(session, specs, scope, interruption)
         try:
             if progress is None:
-                ending = session.run()
+                ending = session.run(interruption)
             else:
                 with Progress(progress, session.progress, session.console, session.limits()):
-                    ending = session.run()
+                    ending = session.run(interruption)
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number
         times.append(session.times)
@@ -263,4 +281,5 @@ def count(
         return Counts(named, session.core.title, of.counts(), tuple(times), system_wide, shown, by_hits)
 
     shown = tuple(Part(label, counts(of)) for label, of in parts.items())
-    return Counted(counts(whole, shown), ending, interrupted_by)
+    total = counts(whole, shown)
+    return Counted(total, ending, interrupted_by, None if beside is None else beside.measured(total))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, Protocol, TextIO
 
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
@@ -14,15 +14,14 @@ from perfcore.abi.constants import PerfType, RecordType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
-from perfcore.perfdata.features import EventDescription, EventGroup, Features
+from perfcore.perfdata.features import EventDescription, EventGroup, Features, JitFile
 from perfcore.perfdata.records import RECORD_HEADER, BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
-from perfemu.attributing import ExactSamples, counting_attr
 from perfemu.counting import enable_groups
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
+from perfemu.events.attributes import Sampling, counting_attr, record_attrs, user_mode_only
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.jit_files import jit_files
@@ -140,6 +139,97 @@ def _groups(specs: Sequence[EventSpec]) -> tuple[EventGroup, ...]:
     )
 
 
+class Exact(Protocol):
+    """What makes an exact recording: perfemu.attributing.ExactSamples, which not everybody who records has to load."""
+
+    def attribution(self, session: Session, inherit: bool) -> Attribution: ...
+    def unattributed(self) -> list[int]: ...
+
+
+class Attribution(Protocol):
+    def finish(self) -> None: ...
+
+
+MakeExact = Callable[[Sequence[EventSpec], Sequence[PerfEventAttr], Sequence[list[PerfEvent]]], Exact]
+
+
+class Recorder:
+    """The events of one recording, open on a session that has yet to run, and the way of their records to a writer."""
+
+    def __init__(
+        self,
+        session: Session,
+        specs: Sequence[EventSpec],
+        sampling: Sampling,
+        scope: Scope = PROGRAM,
+        command_line: tuple[str, ...] = (),
+        make_exact: MakeExact | None = None,
+    ) -> None:
+        """`make_exact`: ExactSamples, for no samples but how often each instruction made each event."""
+        sampling = replace(sampling, exact=make_exact is not None)
+        system_wide = scope.cpus is not None
+        settings = session.settings
+        cpu_wanted = sampling.cpu or system_wide or settings.cpus > 1
+        attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide))
+        cpus = range(settings.cpus) if scope.cpus is None else scope.cpus
+        to_open = [counting_attr(attr) for attr in attrs] if sampling.exact else attrs
+        self._specs = specs
+        self._opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
+        self._exact = None if make_exact is None else make_exact(specs, attrs, self._opened)
+        self._attribution = None if self._exact is None else self._exact.attribution(session, sampling.inherit)
+        self._buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in cpus]  # as perf: inherited events share them
+        for buffer, events_of_cpu in zip(self._buffers, self._opened, strict=True):
+            for event in events_of_cpu:
+                event.attach_buffer(buffer)
+        if system_wide:
+            for events_of_cpu in self._opened:
+                enable_groups(events_of_cpu)
+        self.features = machine_features(session.machine, command_line, session.pmu_types)
+        self.features.groups = _groups(specs)
+        self.features.tracing_data = _tracing_data(specs, session.isa)
+        self.described = [
+            EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
+            for attr, spec, on_cpus in zip(attrs, specs, self._by_event(), strict=True)
+        ]
+        self._drain: _Drain | None = None
+
+    def _by_event(self) -> Iterator[tuple[PerfEvent, ...]]:
+        return zip(*self._opened, strict=True)
+
+    def write_to(self, writer: PerfDataWriter, interruption: Interruption) -> None:
+        """From now on, whenever half a buffer is full."""
+        self._drain = drain = _Drain(self._buffers, writer, interruption)
+        for buffer in self._buffers:
+            buffer.on_wakeup = drain
+
+    def finish(self) -> None:
+        """Write what is left, after the run."""
+        assert self._drain is not None, "write_to comes first"
+        if self._attribution is not None:
+            self._attribution.finish()
+        self._drain.now()
+
+    @property
+    def samples(self) -> int:
+        return self._drain.samples if self._drain is not None else 0
+
+    @property
+    def wakeups(self) -> int:
+        return self._drain.wakeups if self._drain is not None else 0
+
+    def never_counted(self) -> tuple[str, ...]:
+        """Events that found no counter, so that they have no samples."""
+        pairs = zip(self._specs, self._by_event(), strict=True)
+        return tuple(spec.name for spec, on_cpus in pairs if _never_counted(on_cpus))
+
+    def unattributed(self) -> tuple[tuple[str, int], ...]:
+        """Of an exact recording, events of which so many were of no instruction."""
+        if self._exact is None:
+            return ()
+        left = zip(self._specs, self._exact.unattributed(), strict=True)
+        return tuple((spec.name, count) for spec, count in left if count)
+
+
 def record(
     settings: GuestSettings,
     events: Sequence[str],
@@ -150,6 +240,7 @@ def record(
     build_id_of: BuildIdOf | None = None,
     scope: Scope = PROGRAM,
     progress: TextIO | None = None,
+    make_exact: MakeExact | None = None,
 ) -> Recorded:
     """Run the program and write its profile to the file `output`, or to a pipe if that is an open stream.
 
@@ -158,33 +249,11 @@ def record(
     """
     session = Session(settings)
     specs = [user_mode_only(spec) for spec in session.parse(events)]
-    system_wide = scope.cpus is not None
-    cpu_wanted = sampling.cpu or system_wide or settings.cpus > 1
-    attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide))
-    cpus = range(settings.cpus) if scope.cpus is None else scope.cpus
-    to_open = [counting_attr(attr) for attr in attrs] if sampling.exact else attrs
-    opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
-    exact = ExactSamples(specs, attrs, opened) if sampling.exact else None
-    attribution = exact.attribution(session, sampling.inherit) if exact is not None else None
-    buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in opened]  # as perf: inherited events have one per CPU
-    for buffer, events_of_cpu in zip(buffers, opened, strict=True):
-        for event in events_of_cpu:
-            event.attach_buffer(buffer)
-    if system_wide:
-        for events_of_cpu in opened:
-            enable_groups(events_of_cpu)
-    features = machine_features(session.machine, command_line, session.pmu_types)
-    features.groups = _groups(specs)
-    features.tracing_data = _tracing_data(specs, session.isa)
-    described = [
-        EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
-        for attr, spec, on_cpus in zip(attrs, specs, zip(*opened, strict=True), strict=True)
-    ]
-    with _Destination(output, described, features) as destination, Interruption() as interruption:
+    recorder = Recorder(session, specs, sampling, scope, command_line, make_exact)
+    features = recorder.features
+    with _Destination(output, recorder.described, features) as destination, Interruption() as interruption:
         writer = destination.writer
-        drain = _Drain(buffers, writer, interruption)
-        for buffer in buffers:
-            buffer.on_wakeup = drain
+        recorder.write_to(writer, interruption)
         ending, interrupted_by = None, None
         try:
             if progress is None:
@@ -195,22 +264,27 @@ def record(
         except Interrupted as interrupted:
             interrupted_by = interrupted.number
         interruption.hold()  # a second signal does not hurry the end
-        if attribution is not None:
-            attribution.finish()
-        drain.now()
-        files = session.machine.kernel.file_tree
-        features.jit_files = jit_files(files.read_whole, writer.pids_with_own_code, writer.mapped_files)
+        recorder.finish()
+        features.jit_files = made_at_run_time(session, writer)
         if build_id_of is not None:
             features.build_ids = _build_ids(writer.mapped_files, settings.space, build_id_of)
         path, size_bytes = destination.publish()
-        never_counted = tuple(
-            spec.name for spec, on_cpus in zip(specs, zip(*opened, strict=True), strict=True) if _never_counted(on_cpus)
-        )
-        left = exact.unattributed() if exact is not None else []
-        unattributed = tuple((spec.name, count) for spec, count in zip(specs, left, strict=False) if count)
         return Recorded(
-            ending, interrupted_by, drain.samples, drain.wakeups, size_bytes, path, never_counted, unattributed
+            ending,
+            interrupted_by,
+            recorder.samples,
+            recorder.wakeups,
+            size_bytes,
+            path,
+            recorder.never_counted(),
+            recorder.unattributed(),
         )
+
+
+def made_at_run_time(session: Session, writer: PerfDataWriter) -> tuple[JitFile, ...]:
+    """What the guest has told of code that it made itself."""
+    read = session.machine.kernel.file_tree.read_whole
+    return jit_files(read, writer.pids_with_own_code, writer.mapped_files)
 
 
 class _Destination:

@@ -15,7 +15,7 @@ from perfemu.cli.streams import CLOSED, say_if_elsewhere, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.interruption import die_of
-from perfemu.recording import DEFAULT_EVENTS, Recorded, record
+from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, record
 from perfemu.scope import scope_of_cpus
 
 SUMMARY = "Run a program and record its profile into perf.data"
@@ -120,7 +120,6 @@ def run(options: argparse.Namespace) -> int:
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,
-        exact=options.exact,
         inherit=not options.no_inherit,
         cpu=options.sample_cpu,
         per_thread_counts=options.stat,
@@ -139,6 +138,7 @@ def run(options: argparse.Namespace) -> int:
     # only record needs a reader of ELF files, and only at its end
     from perfemu.symbols.finder import build_id_of
 
+    make_exact = _exact() if options.exact else None
     recorded = record(
         settings,
         options.event or DEFAULT_EVENTS,
@@ -148,6 +148,7 @@ def run(options: argparse.Namespace) -> int:
         build_id_of=build_id_of,
         scope=scope_of_cpus(options.all_cpus, options.cpu, settings.cpus),
         progress=sys.stderr,
+        make_exact=make_exact,
     )
     if recorded.ending is not None:
         announce_death(settings.argv[0], recorded.ending)
@@ -162,6 +163,12 @@ def run(options: argparse.Namespace) -> int:
     if recorded.interrupted_by is not None or recorded.ending is None:
         die_of(recorded.interrupted_by or 0)
     return recorded.ending.exit_status
+
+
+def _exact() -> MakeExact:
+    from perfemu.attributing import ExactSamples
+
+    return ExactSamples
 
 
 def _say_what_was_written(recorded: Recorded, name: str) -> None:

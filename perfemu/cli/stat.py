@@ -9,14 +9,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TextIO
 
 from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import say_if_elsewhere, tell
-from perfemu.counting import DETAILED_EVENTS, ChooseEvents, count, default_events, top_down_events
+from perfemu.comparing.measured import Measured
+from perfemu.counting import DETAILED_EVENTS, Attach, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import UsageError
-from perfemu.interruption import die_of
+from perfemu.events.spec import EventSpec
+from perfemu.interruption import Interruption, die_of
 from perfemu.output_file import OutputText
 from perfemu.progress import PATIENCE_S
 from perfemu.quantities import MILLISECOND_NS
@@ -75,6 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--topdown", action="store_true", help="where the slots of the pipeline go, instead of the default events"
     )
     parser.add_argument("--td-level", metavar="N", type=int, choices=(1, 2), help="how finely: 1 or 2 [1]")
+    parser.add_argument(
+        "--functions",
+        action="store_true",
+        help="exact counts of functions, too: the heaviest, or with -j all of them, for diff",
+    )
     parser.add_argument("-n", "--null", action="store_true", help="no events: only the times")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not count child tasks")
     parser.add_argument("-a", "--all-cpus", action="store_true", help="count all that the machine's CPUs do")
@@ -116,9 +124,12 @@ def run(options: argparse.Namespace) -> int:
             scope=scope,
             progress=sys.stderr,
             after_run=lambda ending: announce_death(settings.argv[0], ending),
+            attach=_functions(options),
         )
         hint.say()
         stream.write(_report(counted.counts, options))
+        if counted.measured is not None:
+            stream.write(_function_report(counted.measured, options))
     if counted.interrupted_by is not None or counted.ending is None:
         die_of(counted.interrupted_by or 0)
     return counted.ending.exit_status
@@ -168,6 +179,37 @@ def _report(counts: Counts, options: argparse.Namespace) -> str:
     if options.field_separator is not None:
         return separated_report(counts, options.field_separator.replace("\\t", "\t"))
     return text_report(counts, options.big_num)
+
+
+def _functions(options: argparse.Namespace) -> Attach | None:
+    if not options.functions:
+        return None
+    if options.field_separator is not None:
+        raise UsageError("stat --functions: there is text and -j, not -x")
+
+    # only this needs a reader of ELF files
+    from perfemu.functions import FunctionCounter
+
+    def attach(
+        session: Session, specs: Sequence[EventSpec], scope: Scope, interruption: Interruption
+    ) -> FunctionCounter:
+        complain = partial(_complain, seen=set())
+        inherit = not options.no_inherit
+        return FunctionCounter(session, specs, scope, interruption, inherit=inherit, complain=complain)
+
+    return attach
+
+
+def _complain(message: str, seen: set[str]) -> None:
+    if message not in seen:
+        seen.add(message)
+        tell(f"perfemu: stat: {message}")
+
+
+def _function_report(measured: Measured, options: argparse.Namespace) -> str:
+    from perfemu.statistics.functions import function_lines, function_objects
+
+    return function_objects(measured) if options.json_output else function_lines(measured, options.big_num)
 
 
 @contextmanager

@@ -24,7 +24,18 @@ def matched_modules(old: Measured, new: Measured) -> dict[str, str]:
     if len(old_programs) == len(new_programs) == 1:
         pairs[new_programs.pop()] = old_programs.pop()
     pairs.update(_unique_pairs(gone - set(pairs.values()), come - pairs.keys(), _without_version))
+    rest_gone, rest_come = gone - set(pairs.values()), come - pairs.keys()
+    if len(rest_gone) == len(rest_come) == 1 and _have_functions_in_common(old, new, *rest_gone, *rest_come):
+        pairs[rest_come.pop()] = rest_gone.pop()
     return pairs
+
+
+def _have_functions_in_common(old: Measured, new: Measured, old_module: str, new_module: str) -> bool:
+    return bool(_names_in(old, old_module) & _names_in(new, new_module) - {UNKNOWN})
+
+
+def _names_in(of: Measured, module: str) -> set[str]:
+    return {function.name for event in of.events.values() for function in event.functions if function.module == module}
 
 
 def _modules(of: Measured) -> set[str]:

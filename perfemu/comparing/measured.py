@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from perfemu.attributing import is_exact
+from perfemu.events.attributes import is_exact
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, Profile
 
@@ -104,21 +104,6 @@ def _counts(event: EventProfile, sizes: dict[Function, int]) -> EventCounts:
             sizes[function] = symbol.end - symbol.start
     exact = is_exact(event.description.attr)
     return EventCounts(event.name.partition(":")[0], event.period, exact, by_function, dict(places))
-
-
-class Total(NamedTuple):
-    """Of one event of a stat result."""
-
-    event: str
-    amount: int
-
-
-def measured_of_totals(name: str, totals: Iterable[Total]) -> Measured:
-    """A stat result, which knows no functions. Of an event that stands several times, CPUs' or threads', the sum."""
-    sums = Counter[str]()
-    for total in totals:
-        sums[total.event.partition(":")[0]] += total.amount
-    return Measured(name, {event: EventCounts(event, count, exact=True) for event, count in sums.items()})
 
 
 def common_events(old: Measured, new: Measured) -> tuple[list[str], list[str]]:

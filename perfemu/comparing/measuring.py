@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
@@ -11,14 +9,15 @@ from typing import TextIO
 from perfcore.perfdata.errors import PerfDataError
 from perfemu.comparing.measured import Measured, measured_of
 from perfemu.comparing.stat_results import measured_of_stat
+from perfemu.counting import count
 from perfemu.ending import Ending
-from perfemu.errors import PerfemuError
-from perfemu.events.attributes import Sampling
-from perfemu.interruption import Interrupted
-from perfemu.recording import record
+from perfemu.errors import PerfemuError, UsageError
+from perfemu.events.spec import EventSpec
+from perfemu.functions import FunctionCounter
+from perfemu.interruption import Interrupted, Interruption
 from perfemu.reporting import open_profile, read_profile
-from perfemu.session import GuestSettings
-from perfemu.symbols.finder import build_id_of
+from perfemu.scope import Scope
+from perfemu.session import GuestSettings, Session
 
 _PERF_DATA = (b"PERFILE2", b"2ELIFREP")
 _MOST_JSON_BYTES = 64 << 20
@@ -52,16 +51,21 @@ def measured_file(path: str, symfs: str, complain: Complain) -> Measured:
 def measured_run(
     settings: GuestSettings, events: Sequence[str], complain: Complain, progress: TextIO | None = None
 ) -> Run:
-    """Run a program and count `events` exactly, by function."""
-    with tempfile.TemporaryDirectory(prefix="perfemu-") as directory:
-        path = os.path.join(directory, "perf.data")
-        recorded = record(settings, events, Sampling(exact=True), path, build_id_of=build_id_of, progress=progress)
-        if recorded.ending is None:
-            raise Interrupted(recorded.interrupted_by or 0)
-        measured = _measured_profile(path, " ".join(settings.argv), settings.sysroot or "", complain)
-    for name, count in recorded.unattributed:
-        measured.events[name.partition(":")[0]].add_unattributed(count)
-    return Run(measured, recorded.ending)
+    """Run a program and count `events` exactly, as stat does, and by function. UsageError: which cannot be counted."""
+
+    def attach(
+        session: Session, specs: Sequence[EventSpec], scope: Scope, interruption: Interruption
+    ) -> FunctionCounter:
+        return FunctionCounter(session, specs, scope, interruption, complain=complain)
+
+    counted = count(settings, events, progress=progress, attach=attach)
+    if counted.ending is None:
+        raise Interrupted(counted.interrupted_by or 0)
+    assert counted.measured is not None, "it was attached"
+    for row in counted.counts:
+        if row.absence is not None:
+            raise UsageError(f"{row.name}: {row.absence.value} on core {counted.counts.core}")
+    return Run(counted.measured, counted.ending)
 
 
 def _measured_profile(path: str, name: str, symfs: str, complain: Complain) -> Measured:

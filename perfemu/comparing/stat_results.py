@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from perfemu.comparing.measured import Measured, Total, measured_of_totals
+from perfemu.comparing.measured import EventCounts, Function, Measured
 from perfemu.errors import PerfemuError
 
 
 def measured_of_stat(name: str, text: str) -> Measured:
     """PerfemuError names the line that is none of stat's."""
-    measured = measured_of_totals(name, _totals(name, text))
+    measured = Measured(name, {})
+    for row in _rows(name, text):
+        event = measured.events.setdefault(row.event, EventCounts(row.event, 0, exact=True))
+        if row.function is None:
+            event.total += row.amount
+        else:
+            event.functions[row.function] += row.amount
     if not measured.events:
         raise PerfemuError(f"{name}: no event was counted")
     return measured
 
 
-def _totals(name: str, text: str) -> Iterator[Total]:
+class _Row(NamedTuple):
+    event: str  # without modifiers
+    amount: int
+    function: Function | None  # None: the event's total, or a CPU's or thread's part of it
+
+
+def _rows(name: str, text: str) -> Iterator[_Row]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -29,6 +42,9 @@ def _totals(name: str, text: str) -> Iterator[Total]:
         if event is None or value is None or str(value).startswith("<"):
             continue  # a further metric, or not counted
         try:
-            yield Total(str(event), round(float(value)))
+            function = Function(str(row["module"]), str(row["function"])) if "function" in row else None
+            yield _Row(str(event).partition(":")[0], round(float(value)), function)
+        except KeyError:
+            raise PerfemuError(f"{name}: line {number}: a function without its module") from None
         except ValueError:
             raise PerfemuError(f"{name}: line {number}: counter-value {value!r} is no number") from None

@@ -136,3 +136,18 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         ksymbol=flag,
         bpf_event=flag,
     )
+
+
+def counting_attr(attr: PerfEventAttr) -> PerfEventAttr:
+    """What is opened for an event that will be described as `attr`: it counts, and nothing overflows."""
+    return attr.copy(sample_period=0, freq=0, precise_ip=0)
+
+
+def is_exact(attr: PerfEventAttr) -> bool:
+    """Whether an event's samples are attributed counts: "every event, at its own instruction", with a period of many.
+
+    No other recording has that: where the period is fixed, perf leaves it out of its samples.
+    """
+    return bool(
+        attr.sample_period == 1 and not attr.freq and attr.precise_ip == 3 and attr.sample_type & SampleType.PERIOD
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TextIO
 
-from perfemu.attributing import is_exact
+from perfemu.events.attributes import is_exact
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, ProfileSample, Weight
 from perfemu.profile.report import Report

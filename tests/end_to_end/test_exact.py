@@ -13,7 +13,7 @@ from guests import ISAS, guest
 from perfcore.abi.constants import RecordType
 from perfcore.perfdata.reader import open_perf_data
 from perfemu import api
-from perfemu.attributing import is_exact
+from perfemu.events.attributes import is_exact
 
 TASKS = Path(__file__).with_name("tasks.c")
 EVENTS = {

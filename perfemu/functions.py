@@ -1,0 +1,75 @@
+"""functions: which functions made what stat counts, known beside the counts themselves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.attributing import ExactSamples
+from perfemu.comparing.measured import EventCounts, Measured, measured_of
+from perfemu.events.attributes import Sampling
+from perfemu.events.spec import EventSpec
+from perfemu.interruption import Interruption
+from perfemu.recording import Recorder, made_at_run_time
+from perfemu.reporting import read_profile
+from perfemu.scope import Scope
+from perfemu.session import Session
+from perfemu.statistics.counts import Counts
+
+
+class FunctionCounter:
+    """An exact recording of the same run, kept in memory: a few bytes for each instruction that was executed."""
+
+    def __init__(
+        self,
+        session: Session,
+        specs: Sequence[EventSpec],
+        scope: Scope,
+        interruption: Interruption,
+        *,
+        inherit: bool = True,
+        complain: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Of those events that the PMU counts in user mode."""
+        self._session = session
+        self._complain = complain
+        recorded = [spec for spec in specs if spec.is_hardware and not spec.counts_nothing]
+        self._recorder = _recorder(session, recorded, scope, inherit)
+        self._stream = io.BytesIO()
+        if self._recorder is not None:
+            recorder = self._recorder
+            self._writer = PerfDataWriter(self._stream, recorder.described, recorder.features, pipe=True)
+            recorder.write_to(self._writer, interruption)
+
+    def measured(self, counts: Counts) -> Measured:
+        """After the run, which has counted `counts`."""
+        known = Measured(counts.command, {}, self._session.isa, self._session.core.title)
+        if self._recorder is not None:
+            self._recorder.finish()
+            self._recorder.features.jit_files = made_at_run_time(self._session, self._writer)
+            self._writer.close()
+            self._stream.seek(0)
+            with PerfDataFile(self._stream, counts.command) as file:
+                known = measured_of(read_profile(file, self._session.settings.sysroot or "", self._complain))
+        known.name = counts.command
+        events = {}
+        for row in counts:
+            if row.absence is None:
+                events[row.spec.base_name] = _whole(row.spec.base_name, round(row.spread.mean), known)
+        known.events = events
+        return known
+
+
+def _whole(name: str, total: int, known: Measured) -> EventCounts:
+    event = known.events.get(name)
+    if event is None:
+        return EventCounts(name, total, exact=True)
+    if total != event.total:
+        event.add_unattributed(total - event.total)
+    return event
+
+
+def _recorder(session: Session, specs: Sequence[EventSpec], scope: Scope, inherit: bool) -> Recorder | None:
+    return Recorder(session, specs, Sampling(inherit=inherit), scope, make_exact=ExactSamples) if specs else None

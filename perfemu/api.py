@@ -14,10 +14,12 @@ from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
 from perfemu.attributing import ExactSamples
+from perfemu.comparing.measured import Function, Measured
 from perfemu.counting import count, default_events
 from perfemu.ending import Ending
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
 from perfemu.events.attributes import Sampling
+from perfemu.functions import FunctionCounter
 from perfemu.guest_options import GuestOptions, guest_settings
 from perfemu.interruption import Interrupted
 from perfemu.profile.keys import DEFAULT_KEYS, sort_key
@@ -110,6 +112,7 @@ class StatResult(NamedCounts):
     signal: int | None
     stdout: bytes | None
     stderr: bytes | None
+    measured: Measured | None = None  # by function, if that was wanted
 
     def __repr__(self) -> str:
         return f"{NamedCounts.__repr__(self)[:-1]}; status {self.exit_status}>"
@@ -119,6 +122,12 @@ class StatResult(NamedCounts):
         yield "exit status", str(self.exit_status)
         yield "stdout", _shortened(self.stdout)
         yield "stderr", _shortened(self.stderr)
+
+    def functions(self, event: str) -> Mapping[Function, int]:
+        """What `stat(functions=True)` knows: (module, name) -> count. They add up to the event's."""
+        if self.measured is None:
+            raise KeyError("functions are counted by stat(functions=True)")
+        return self.measured.events[event.partition(":")[0]].functions
 
     @property
     def parts(self) -> Mapping[str, NamedCounts]:
@@ -196,6 +205,7 @@ def stat(
     cpu_list: str | None = None,
     per_cpu: bool = False,
     per_thread: bool = False,
+    functions: bool = False,
     counters: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
@@ -203,8 +213,8 @@ def stat(
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
-    `repeat` and `counters` are -r and --counters, `all_cpus`, `cpu_list`, `per_cpu` and `per_thread` -a, -C, -A and
-    --per-thread. Raises EventSyntaxError for an unknown event. For the rest see `run`.
+    `repeat`, `counters` and `functions` are -r, --counters and --functions, `all_cpus`, `cpu_list`, `per_cpu` and
+    `per_thread` -a, -C, -A and --per-thread. Raises EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
@@ -218,10 +228,11 @@ def stat(
             runs=repeat,
             scope=scope,
             after_run=lambda _: streams.rewind(),
+            attach=FunctionCounter if functions else None,
         )
         stdout, stderr = streams.output()
     ending = _ended(counted.ending, counted.interrupted_by)
-    return StatResult(counted.counts, ending.exit_status, ending.signal, stdout, stderr)
+    return StatResult(counted.counts, ending.exit_status, ending.signal, stdout, stderr, counted.measured)
 
 
 def record(

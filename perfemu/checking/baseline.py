@@ -28,6 +28,22 @@ class Entry:
     def of(cls, measured: Measured) -> Entry:
         return cls(measured.core, measured.isa, VERSION, measured)
 
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> Entry:
+        """As `row` wrote it; KeyError and the like if it did not."""
+        events = {event: _event(event, told) for event, told in row["events"].items()}
+        measured = Measured("baseline", events, str(row["isa"]), str(row["core"]))
+        return cls(measured.core, measured.isa, str(row["perfemu"]), measured)
+
+    def row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "core": self.core,
+            "isa": self.isa,
+            "perfemu": self.version,
+            "events": {event.name: _event_row(event) for event in self.measured.events.values()},
+        }
+
     def hindrance(self, now: Measured) -> str:
         """Why `now` cannot be compared with it; empty if it can."""
         facts = (("core", self.core, now.core), ("ISA", self.isa, now.isa), ("perfemu", self.version, VERSION))
@@ -59,13 +75,13 @@ class Baseline:
         try:
             if document["format"] != FORMAT:
                 raise UsageError(f"{path}: format {document['format']}; this perfemu {VERSION} knows {FORMAT}")
-            return cls(path, {name: _entry(name, row) for name, row in document["entries"].items()})
+            return cls(path, {name: Entry.of_row(row) for name, row in document["entries"].items()})
         except (AttributeError, KeyError, TypeError, ValueError):
             raise UsageError(f"{path} is no baseline that perfemu wrote") from None
 
     def write(self) -> None:
         """Sorted, a function a line: what changes is what a review shows. Raises PerfemuError."""
-        document = {"format": FORMAT, "entries": {name: _row(self.entries[name]) for name in sorted(self.entries)}}
+        document = {"format": FORMAT, "entries": {name: self.entries[name].row() for name in sorted(self.entries)}}
         try:
             with OutputText(self.path) as output:
                 output.stream.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -73,26 +89,11 @@ class Baseline:
             raise PerfemuError(f"cannot write {self.path}: {error.strerror}") from None
 
 
-def _row(entry: Entry) -> dict[str, Any]:
-    return {
-        "core": entry.core,
-        "isa": entry.isa,
-        "perfemu": entry.version,
-        "events": {event.name: _event_row(event) for event in entry.measured.events.values()},
-    }
-
-
 def _event_row(event: EventCounts) -> dict[str, Any]:
     modules: dict[str, dict[str, int]] = {}
     for function in sorted(event.functions):
         modules.setdefault(function.module, {})[function.name] = event.functions[function]
     return {"total": event.total, "functions": modules}
-
-
-def _entry(name: str, row: dict[str, Any]) -> Entry:
-    events = {event: _event(event, told) for event, told in row["events"].items()}
-    measured = Measured("baseline", events, str(row["isa"]), str(row["core"]))
-    return Entry(measured.core, measured.isa, str(row["perfemu"]), measured)
 
 
 def _event(name: str, row: dict[str, Any]) -> EventCounts:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import perfemu
+from guests import guest
 
 LOOP = str(Path("guest_programs/loop_1k/x86_64.elf").resolve())
 
@@ -66,3 +71,46 @@ def test_differences_are_of_what_is_not_the_same() -> None:
     one = perfemu.stat([LOOP], ["instructions", "cycles"], core="ideal")
     assert one.differences(one) == ["the same in both: 8 more"]
     assert one.table() == f"{LOOP} (core ideal)\n  2,004  instructions:u\n  2,004  cycles:u"
+
+
+GUARDED = """
+def test_parser(perfemu):
+    run = perfemu.stat(["./prog"], ["instructions", "branches"], core="ideal")
+    perfemu.check(run, instructions="0.1%")
+
+def test_twice(perfemu):
+    for rounds in (1, 2):
+        perfemu.check(perfemu.stat(["./prog"], core="ideal"))
+
+def test_misspelt(perfemu):
+    perfemu.check(perfemu.stat(["./prog"], core="ideal"), cycles=1)
+"""
+PROGRAMS = {name: guest(name, "x86_64").path for name in ("loop_1k", "sort")}
+
+
+def guarded(directory: Path, program: str, *options: str) -> str:
+    shutil.copy(PROGRAMS[program], directory / "prog")
+    return pytest_output(directory, GUARDED, *options)
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_fixture_holds_counts_against_the_baseline_of_its_test(processes: tuple[str, ...], tmp_path: Path) -> None:
+    without = guarded(tmp_path, "loop_1k", *processes)
+    assert "test_user.py::test_parser: it has no baseline yet (pytest --perfemu-update writes " in without
+    assert "ValueError: check: cycles is not among the events instructions" in without
+    assert not (tmp_path / "perfemu-baseline.json").exists()
+    assert "1 failed, 2 passed" in guarded(tmp_path, "loop_1k", "--perfemu-update", *processes)
+    entries = json.loads((tmp_path / "perfemu-baseline.json").read_text())["entries"]
+    assert sorted(entries) == [f"test_user.py::{name}" for name in ("test_parser", "test_twice", "test_twice 2")]
+    assert {entry["events"]["instructions"]["total"] for entry in entries.values()} == {2004}
+    assert "1 failed, 2 passed" in guarded(tmp_path, "loop_1k", *processes)
+    failed = guarded(tmp_path, "sort", *processes)  # which retires more than a million
+    assert re.search(r"instructions: 2,004 -> [0-9,]+, \+[0-9,]+ \(.*%\), more than 0.1%", failed)
+    assert re.search(r"\+[0-9,]+ +\S+  prog", failed)
+
+
+def test_another_file_can_be_the_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "counts.json"
+    guarded(tmp_path, "loop_1k", "--perfemu-update", "--perfemu-baseline", str(path))
+    assert path.exists()
+    assert "1 failed, 2 passed" in guarded(tmp_path, "loop_1k", "--perfemu-baseline", str(path))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from perfemu.attributing import is_exact
+from perfemu.events.attributes import is_exact
 from perfemu.html.metrics import metrics
 from perfemu.html.naming import Function, Names, Task, comm_names, file_names, renamed, same_events
 from perfemu.html.sources import SourceFile, source_files

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from perfcore.abi.sample import Sample
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
 from perfemu.errors import PerfemuError
 from perfemu.formats.stdio import write as write_stdio
@@ -44,15 +45,23 @@ def open_profile(name: str) -> PerfDataFile:
 
 
 def read_profile(
-    file: PerfDataFile, symfs: str, complain: Callable[[str], None], *, keeps_moments: bool = False
+    file: PerfDataFile,
+    symfs: str,
+    complain: Callable[[str], None],
+    *,
+    keeps_moments: bool = False,
+    takes: Callable[[Sample], bool] = lambda sample: True,
 ) -> Profile:
-    """All samples with their symbols; files are looked for below `symfs`. `complain` hears what is wrong with them."""
+    """The samples that `takes` says yes to, with their symbols; files are looked for below `symfs`.
+
+    `complain` hears what is wrong with them.
+    """
     build_ids = {entry.path: entry.build_id for entry in file.features.build_ids}
     from_perf = not file.is_pipe and file.features.command_line[:1] != ("perfemu",)
     jit_files = None if from_perf else {jit.path: jit.contents for jit in file.features.jit_files}
     vdso = "" if from_perf else vdso_file(file.features.architecture or "")
     finder = SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso)
-    profile = load_profile(file, finder, keeps_moments=keeps_moments)
+    profile = load_profile(file, finder, keeps_moments=keeps_moments, takes=takes)
     if file.interrupted:
         complain(f"{file.name}: the recorder was killed; read what is there")
     if not any(event.sample_count for event in profile.events):
@@ -133,7 +142,7 @@ def _event(table: Histogram, number: int) -> EventReport:
 
 
 def _row(entry: Entry, table: Histogram, number: int) -> ReportRow:
-    whole = table.events[number].period or 1
+    whole = table.wholes[number] or 1
     own, total = entry.periods[number], entry.totals[number]
     keys = {key.name: key.text(entry.row).strip() for key in table.options.keys}
     return ReportRow(keys, entry.samples[number], own, total, 100.0 * own / whole, 100.0 * total / whole)

@@ -55,6 +55,16 @@ def scope_of_stat(all_cpus: bool, cpu_list: str | None, per_cpu: bool, per_threa
 
 def _parse(text: str, cpus: int) -> tuple[int, ...]:
     """``0,2-3``. UsageError for what is no list, or not there."""
+    found = cpu_numbers(text)
+    last = found[-1]
+    if last >= cpus:
+        there = "CPU 0 alone" if cpus == 1 else f"CPUs 0 to {cpus - 1}"
+        raise UsageError(f"-C {text}: there is no CPU {last}: the machine has {there} (--cpus)")
+    return found
+
+
+def cpu_numbers(text: str) -> tuple[int, ...]:
+    """Of ``0,2-3``, ascending. UsageError for what is no list."""
     found: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part)
@@ -63,8 +73,5 @@ def _parse(text: str, cpus: int) -> tuple[int, ...]:
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UsageError(f"-C {text}: '{part}' ends before it begins")
-        if last >= cpus:
-            there = "CPU 0 alone" if cpus == 1 else f"CPUs 0 to {cpus - 1}"
-            raise UsageError(f"-C {text}: there is no CPU {last}: the machine has {there} (--cpus)")
         found.update(range(first, last + 1))
     return tuple(sorted(found))

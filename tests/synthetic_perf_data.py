@@ -82,6 +82,7 @@ class Recording:
         pid: int = PID,
         tid: int = 0,
         read: Sequence[ReadValues] = (),
+        cpu: int = 0,
     ) -> None:
         """A sample at `ip`, called from `callers` (return addresses, innermost first)."""
         described = self.events[number]
@@ -92,6 +93,7 @@ class Recording:
             tid=tid or pid,
             time=self._now(),
             period=period,
+            cpu=cpu,
             id=identifier,
             identifier=identifier,
             read=list(read),

@@ -10,6 +10,7 @@ import sys
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.features import JitFile
 from perfemu.cli.options import add_refused_options
+from perfemu.cli.report_filters import add_filters, check_selection, selection, taken_samples
 from perfemu.cli.streams import tell
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.formats import format_names, output_format
@@ -26,6 +27,8 @@ EXAMPLES = """\
   perfemu report                                 perf.data, as perf report --stdio shows it
   perfemu report --no-children -g caller         own weight first; who called
   perfemu report -n --sort dso,sym -g none       files and functions, with numbers of samples
+  perfemu report --comms sort --dsos libc.so.6   of one command and file; percentages are of everything
+  perfemu report --time 10%/2 -C 0               of the second tenth of the time, on CPU 0
   perfemu report -g fractal,5 --percent-limit 1  shares of the caller, of rows from 1 % on
   perfemu report --format folded | flamegraph.pl > flames.svg
   perfemu report --format speedscope > out.json  for speedscope.app; firefox for profiler.firefox.com
@@ -40,14 +43,7 @@ _NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
 _IGNORED_GRAPH_WORDS = ("function", "percent")  # what we always do
 
 _NOT_YET = {  # options of perf's that would silently mean something else here
-    "-c, --comms": "filters by command",
-    "-d, --dsos": "filters by file",
-    "-S, --symbols": "filters by symbol",
     "-p, --parent": "filters by caller",
-    "-C, --cpu": "filters by CPU",
-    "--pid": "filters by process",
-    "--tid": "filters by thread",
-    "--time": "filters by time",
     "-t, --field-separator": "columns with a separator; there is --format csv",
     "-w, --column-widths": "columns of given widths",
     "-T, --threads": "counts per thread",
@@ -59,7 +55,6 @@ _NOT_YET = {  # options of perf's that would silently mean something else here
     "--hierarchy": "rows below rows",
     "--max-stack": "shorter call chains",
     "--mem-mode": "memory accesses",
-    "--percentage": "percentages of what a filter leaves",
     "--stdio-color": "colours",
     "--gtk": "windows: there is --stdio",
     "--tui": "menus: there is --stdio",
@@ -74,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--stdio", action="store_true", help="print text (there is nothing else: for perf's sake)")
     keys = ", ".join(SORT_KEYS)
-    parser.add_argument("-s", "--sort", metavar="KEYS", help=f"what makes a row, of: {keys}")
+    parser.add_argument("-s", "--sort", metavar="KEYS", help=f"what makes a row, +KEYS besides the usual, of: {keys}")
     columns = ", ".join(WEIGHT_COLUMNS)
     parser.add_argument(
         "-F", "--fields", metavar="FIELDS", help=f"columns, numbers first, of: {columns}, and sort keys"
@@ -96,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="add to each function what it called (as perf, if there are callchains)",
     )
+    add_filters(parser)
     parser.add_argument("--percent-limit", type=_percent, default=0.0, metavar="PERCENT", help="leave out smaller rows")
     parser.add_argument("--symfs", default="", metavar="DIR", help="look for the recorded files below DIR")
     parser.add_argument(
@@ -146,7 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.dump_raw_trace:
                 sys.stdout.writelines(f"{line}\n" for line in dump_lines(file))
                 return 0
-            profile = read_profile(file, arguments.symfs, _complain, keeps_moments=style.needs_moments)
+            takes = taken_samples(arguments, file)
+            profile = read_profile(file, arguments.symfs, _complain, keeps_moments=style.needs_moments, takes=takes)
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
     if arguments.header_only:
@@ -156,6 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise PerfemuError(f"{file.name} has no callchains for --call-graph: record with -g")
     if style.needs_samples and not any(event.sample_count for event in profile.events):
         return FAILURE_STATUS  # it has been said
+    check_selection(options.selection, profile, _complain)
     style.write(Report(profile, options), sys.stdout, sys.stdout.buffer)
     return 0
 
@@ -216,6 +214,9 @@ def _options(arguments: argparse.Namespace) -> ReportOptions:
         symbol_first=sort.startswith("sym") and not arguments.fields,
         header=arguments.header,
         comments=not arguments.quiet,
+        selection=selection(arguments),
+        relative=arguments.percentage == "relative",
+        time_slices=arguments.time,
     )
 
 
@@ -228,7 +229,8 @@ def _columns(arguments: argparse.Namespace) -> tuple[tuple[SortKey, ...], tuple[
     if arguments.show_total_period:
         columns.append("period")
     if arguments.sort:
-        names = [word for word in arguments.sort.split(",") if word]
+        more = arguments.sort.startswith("+")
+        names = [*(DEFAULT_KEYS if more else ()), *(word for word in arguments.sort.lstrip("+").split(",") if word)]
         columns += [word for word in names if word in WEIGHT_COLUMNS and word not in columns]
         names = [word for word in names if word not in WEIGHT_COLUMNS]
     if arguments.fields:

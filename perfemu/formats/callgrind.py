@@ -54,7 +54,7 @@ class _Costs:
 
 def write(report: Report, output: TextIO) -> None:
     """All threads and CPUs together. Costs are periods, one column for each event that has samples."""
-    events = [event for event in report.profile.events if event.sample_count]
+    events = [event for event in report.selected().events if event.sample_count]
     functions = _Functions(len(events), _CALL_BYTES.get(report.profile.features.architecture or "", 1))
     for number, event in enumerate(events):
         for sample, weight in event.samples.items():

@@ -17,11 +17,11 @@ def write(report: Report, output: TextIO) -> None:
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(["event", *children, "percent", "period", "samples", *(key.name for key in keys)])
     for table in report.tables():
-        for number, event in enumerate(table.events):
+        for number, (event, whole) in enumerate(zip(table.events, table.wholes, strict=True)):
             for entry in table.entries:
                 total, period, samples = entry.totals[number], entry.periods[number], entry.samples[number]
-                if not total or 100.0 * total / event.period < report.options.least_percent:
+                if not total or 100.0 * total / whole < report.options.least_percent:
                     continue
-                above = [f"{100.0 * total / event.period:.4f}", total] if children else []
+                above = [f"{100.0 * total / whole:.4f}", total] if children else []
                 texts = [key.text(entry.row).strip() for key in keys]
-                writer.writerow([event.name, *above, f"{100.0 * period / event.period:.4f}", period, samples, *texts])
+                writer.writerow([event.name, *above, f"{100.0 * period / whole:.4f}", period, samples, *texts])

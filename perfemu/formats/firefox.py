@@ -31,7 +31,7 @@ _NO_BUILD_ID = bytes(16)
 
 def write(report: Report, output: TextIO) -> None:
     """A thread of the profile for each event and thread; periods are weights. Time 0 is the first sample's."""
-    profile = report.profile
+    profile = report.selected()
     events = [event for event in profile.events if event.moments]
     start_ns = min(event.moments[0].time_ns for event in events)
     libraries = _Libraries()

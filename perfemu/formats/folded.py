@@ -11,7 +11,7 @@ SUMMARY = "call paths for flamegraph.pl: comm;main;leaf 1000"
 
 def write(report: Report, output: TextIO) -> None:
     """Weights are periods. With several events, the event's name is the outermost frame."""
-    events = [event for event in report.profile.events if event.sample_count]
+    events = [event for event in report.selected().events if event.sample_count]
     weights: dict[str, int] = {}
     for event in events:
         for sample, weight in event.samples.items():

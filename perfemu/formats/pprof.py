@@ -38,7 +38,7 @@ _FUNCTION_NAME, _SYSTEM_NAME, _FUNCTION_FILE, _START_LINE = range(2, 6)
 
 def write(report: Report, output: BinaryIO) -> None:
     """A sample has a value for each event; tasks and CPUs are its labels. No host's time is in it."""
-    events = [event for event in report.profile.events if event.sample_count]
+    events = [event for event in report.selected().events if event.sample_count]
     made = _Profile(report, events)
     output.write(_compressed(bytes(made.message())))
 

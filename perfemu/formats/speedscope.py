@@ -26,7 +26,7 @@ def write(report: Report, output: TextIO) -> None:
     frames = _Frames()
     profiles = [
         _profile(event, thread, moments, frames)
-        for event in report.profile.events
+        for event in report.selected().events
         for thread, moments in _by_thread(event).items()
     ]
     document = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple, TextIO
 
 from perfemu.profile.call_tree import CallBranch
@@ -26,7 +26,7 @@ class WeightColumn(NamedTuple):
 
 
 def _percent(part: int, table: Histogram, event: int) -> str:
-    whole = table.events[event].period
+    whole = table.wholes[event]
     return f"{100.0 * part / whole if whole else 0.0:7.2f}%"
 
 
@@ -45,11 +45,13 @@ def write(report: Report, output: TextIO) -> None:
         output.writelines(f"{line}\n" for line in header_lines(report.profile))
     elif options.comments:
         output.write("# To display the perf.data header info, please use --header/--header-only options.\n#\n")
+    elided = report.elided()
+    output.writelines(f"# {name}: {value}\n" for name, value in elided.items())
     tables = report.tables()
     if tables and options.comments:
         output.write(f"#\n# Total Lost Samples: {report.profile.lost_samples}\n#\n")
     for table in tables:
-        _write_table(table, options, output)
+        _write_table(table, set(elided), options, output)
         output.write("\n\n")
 
 
@@ -63,18 +65,20 @@ def _with_unit(count: int) -> str:
     return f"{count}{unit}"
 
 
-def _titles(table: Histogram) -> Iterator[str]:
+def _titles(table: Histogram, time_slices: str) -> Iterator[str]:
     names = [event.name for event in table.events]
-    samples = _with_unit(sum(event.sample_count for event in table.events))
+    samples = _with_unit(table.sample_count)
+    slices = f" (time slices: {time_slices})" if time_slices else ""
     if len(names) > 1:
-        yield f"# Samples: {samples} of events '{table.group_name or 'anon group'} {{ {', '.join(names)} }}'"
+        yield f"# Samples: {samples} of events '{table.group_name or 'anon group'} {{ {', '.join(names)} }}'{slices}"
     else:
-        yield f"# Samples: {samples} of event '{names[0]}'"
-    yield f"# Event count (approx.): {sum(event.period for event in table.events)}"
+        yield f"# Samples: {samples} of event '{names[0]}'{slices}"
+    yield f"# Event count (approx.): {sum(table.wholes)}"
     yield "#"
 
 
-def _write_table(table: Histogram, options: ReportOptions, output: TextIO) -> None:
+def _write_table(table: Histogram, elided: Set[str], options: ReportOptions, output: TextIO) -> None:
+    """Without the columns `elided`, unless no other were left."""
     events = range(len(table.events))
     children = table.options.children
     names = [name for name in options.columns if children or name != "overhead_children"]
@@ -82,10 +86,11 @@ def _write_table(table: Histogram, options: ReportOptions, output: TextIO) -> No
     self_title = "Self" if "overhead_children" in names else "Overhead"
     titles = [self_title if name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
     weight_widths = [column.width * len(events) for column in weights]
-    keys = table.options.keys
-    widths = table.widths()
+    shown = list(zip(table.options.keys, table.widths(), strict=True))
+    shown = [(key, width) for key, width in shown if key.name not in elided] or shown
+    keys, widths = [key for key, _ in shown], [width for _, width in shown]
     if options.comments:
-        output.writelines(f"{line}\n" for line in _titles(table))
+        output.writelines(f"{line}\n" for line in _titles(table, options.time_slices))
         cells = [f"{title:>{width}}" for title, width in zip(titles, weight_widths, strict=True)]
         cells += [f"{key.title:{width}}" for key, width in zip(keys, widths, strict=True)]
         output.write(f"# {'  '.join(cells)}\n# {'  '.join('.' * width for width in weight_widths + widths)}\n#\n")
@@ -107,19 +112,21 @@ def _write_table(table: Histogram, options: ReportOptions, output: TextIO) -> No
 
 def _row_percent(entry: Entry, table: Histogram) -> float:
     """What --percent-limit looks at."""
-    whole = table.events[0].period
+    whole = table.wholes[0]
     part = entry.totals[0] if table.options.children else entry.periods[0]
     return 100.0 * part / whole if whole else 0.0
 
 
 def _tree_lines(entry: Entry, table: Histogram, options: ReportOptions) -> list[str]:
-    """The call tree of one row, and an empty line after it; nothing where there is nothing to show."""
-    whole = table.events[0].period
+    """The call tree of one row, and an empty line after it; nothing where there is nothing to show.
+
+    As in perf, its percentages are of all samples, whatever the rows' are of.
+    """
     least_share = options.least_call_percent / 100
     if options.relative_calls:
         branches = entry.tree.relative_branches(least_share)
     else:
-        branches = entry.tree.branches(int(whole * least_share))
+        branches = entry.tree.branches(int(table.wholes[0] * least_share))
     own = entry.totals[0] if table.options.children else entry.periods[0]
     lines: list[str] = []
     margin = _MARGIN
@@ -133,7 +140,8 @@ def _tree_lines(entry: Entry, table: Histogram, options: ReportOptions) -> list[
             margin += "   "
             lines += [f"{margin}{frame}" for frame in frames[1:]]
         branches = branches[0].children
-    lines += _branch_lines(branches, _Shares(own if options.relative_calls else whole, options), (True,), margin)
+    whole = own if options.relative_calls else table.events[0].period
+    lines += _branch_lines(branches, _Shares(whole, options), (True,), margin)
     return [*lines, ""] if lines else []
 
 

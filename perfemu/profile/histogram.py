@@ -10,6 +10,7 @@ from perfemu.profile.call_tree import CallTree
 from perfemu.profile.keys import Row, SortKey
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, ProfileSample, Weight
+from perfemu.profile.selection import ALL, Selection
 
 MAX_STACK = 127  # frames of a callchain that are looked at
 
@@ -23,6 +24,8 @@ class TableOptions:
     call_trees: bool = False
     caller_first: bool = False  # the order of call trees: callers above callees
     heaviest_with_children: bool = True  # with `children`: rows are sorted by the weight with what they called
+    selection: Selection = ALL  # of the samples
+    relative: bool = False  # percentages are of the selection, and not of all samples
 
 
 class Entry:
@@ -39,7 +42,10 @@ class Entry:
 
 
 class Histogram:
-    """A table; `events` are those of one group, leader first. `group_name` is empty for a group without a name."""
+    """A table; `events` are those of one group, leader first. `group_name` is empty for a group without a name.
+
+    `wholes` are what percentages are of, by event, and `sample_count` says in how many samples.
+    """
 
     def __init__(self, events: Sequence[EventProfile], options: TableOptions, group_name: str = "") -> None:
         self.group_name = group_name
@@ -49,19 +55,26 @@ class Histogram:
         self._entries: dict[tuple[Any, ...], Entry] = {}
         for number, event in enumerate(events):
             for sample, weight in event.samples.items():
-                self._add(sample, weight, number)
+                if options.selection.shows(sample):
+                    self._add(sample, weight, number)
         self.entries = self._sorted()
+        self.wholes = [event.period for event in self.events]
+        self.sample_count = sum(event.sample_count for event in self.events)
+        if options.relative:
+            self.wholes = [sum(entry.periods[number] for entry in self.entries) for number in range(len(self.events))]
+            self.sample_count = sum(sum(entry.samples) for entry in self.entries)
 
     @property
     def has_callchains(self) -> bool:
         return any(event.has_callchains for event in self.events)
 
     def widths(self) -> list[int]:
-        """Of the keys' columns: the widest text or title."""
+        """Of the keys' columns: the widest text or title. As in perf, chosen files get no room for unknown symbols."""
         widths = []
         for key in self.options.keys:
             rows = (entry.row for entry in self.entries)
-            lengths = map(key.width, rows) if key.width else (len(key.text(row)) for row in rows)
+            plain = key.width is None or (key.name == "dso" and "dso" in self.options.selection.chosen)
+            lengths = (len(key.text(row)) for row in rows) if plain or key.width is None else map(key.width, rows)
             widths.append(max([len(key.title), *lengths]))
         return widths
 

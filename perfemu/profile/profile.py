@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -94,8 +94,14 @@ class Profile:
     lost_chunks: int = 0
 
 
-def load_profile(file: PerfDataFile, finder: SymbolFinder, *, keeps_moments: bool = False) -> Profile:
-    """Read all of `file`. Raises PerfDataError."""
+def load_profile(
+    file: PerfDataFile,
+    finder: SymbolFinder,
+    *,
+    keeps_moments: bool = False,
+    takes: Callable[[Sample], bool] = lambda sample: True,
+) -> Profile:
+    """Read all of `file`, or those samples that `takes` says yes to. Raises PerfDataError."""
     tasks = Tasks(finder)
     weights = _Weights(file, keeps_moments)
     profile = Profile(file.name, [], [], file.features, None if file.is_pipe else file.header)
@@ -111,9 +117,10 @@ def load_profile(file: PerfDataFile, finder: SymbolFinder, *, keeps_moments: boo
             if not attr.sample_type & _PERIOD:
                 sample.period = attr.sample_period or 1
             key = _resolved(tasks, sample)
+            taken = takes(sample)
             if sample.read:
-                weights.add_read(key, sample, number)
-            else:
+                weights.add_read(key, sample, number, taken)
+            elif taken:
                 weights.add(key, number, sample.period, sample.time)
         elif kind < UserRecord.HEADER_ATTR:
             decoded = file.decode_record(record)
@@ -162,13 +169,13 @@ class _Weights:
             weight[0] += 1
             weight[1] += period
 
-    def add_read(self, key: ProfileSample, sample: Sample, number: int) -> None:
+    def add_read(self, key: ProfileSample, sample: Sample, number: int, taken: bool) -> None:
         """PERF_SAMPLE_READ: a sample of every event that it read, weighing what its value has grown by."""
         for value in sample.read:
             grown = value.value - self._last_values.get(value.id, 0)
             self._last_values[value.id] = value.value
             read = self._file.event_of_id(value.id)
-            if grown:
+            if grown and taken:
                 self.add(key, number if read is None else read, grown & _MASK_64, sample.time)
 
 

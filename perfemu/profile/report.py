@@ -8,6 +8,7 @@ from perfcore.perfdata.features import ANONYMOUS_GROUP
 from perfemu.profile.histogram import Histogram, TableOptions
 from perfemu.profile.keys import SortKey
 from perfemu.profile.profile import Profile
+from perfemu.profile.selection import ALL, Selection
 from perfemu.visible import visible
 
 DEFAULT_COLUMNS = ("overhead_children", "overhead")
@@ -28,6 +29,9 @@ class ReportOptions:
     symbol_first: bool = False  # the call trees need not repeat the row's own symbol
     header: bool = False
     comments: bool = True  # the lines that start with #
+    selection: Selection = ALL
+    relative: bool = False  # percentages are of the selection, not of everything
+    time_slices: str = ""  # as the user wrote them
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,16 @@ class Report:
 
     profile: Profile
     options: ReportOptions
+
+    def selected(self) -> Profile:
+        """What the selection leaves: for formats that show samples."""
+        return self.options.selection.of(self.profile)
+
+    def elided(self) -> dict[str, str]:
+        """Sort keys whose column would hold one chosen value alone, and that: unless no key were left, as in perf."""
+        names = [key.name for key in self.options.keys]
+        found = {name: value for name, value in self.options.selection.elided() if name in names}
+        return dict(sorted(found.items(), key=lambda item: names.index(item[0])))
 
     def tables(self) -> list[Histogram]:
         """One for each event or group that has samples."""
@@ -52,6 +66,8 @@ class Report:
                 options.call_trees and chains,
                 options.caller_first,
                 "overhead_children" in options.columns,
+                options.selection,
+                options.relative,
             )
             name = "" if group.name == ANONYMOUS_GROUP else visible(group.name)
             made.append(Histogram(events, table, name))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.features import JitFile
+from perfemu.cli.call_graph import DEFAULT_GRAPH, NUMBER, call_graph
 from perfemu.cli.options import add_refused_options
 from perfemu.cli.report_filters import add_filters, check_selection, selection, taken_samples
 from perfemu.cli.streams import tell
@@ -36,11 +36,6 @@ EXAMPLES = """\
   perfemu report --format pprof > out.pb.gz; go tool pprof -top out.pb.gz
   perfemu report -D | less                       every record
 """
-
-_DEFAULT_GRAPH = "graph,0.5,caller,function,percent"
-_TREES = {"graph": False, "fractal": True}  # whether percentages are of the parent
-_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
-_IGNORED_GRAPH_WORDS = ("function", "percent")  # what we always do
 
 _NOT_YET = {  # options of perf's that would silently mean something else here
     "-p, --parent": "filters by caller",
@@ -80,9 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-g",
         "--call-graph",
         nargs="?",
-        const=_DEFAULT_GRAPH,
+        const=DEFAULT_GRAPH,
         metavar="OPTIONS",
-        help=f"call trees: none, or of: graph or fractal, PERCENT, caller or callee ({_DEFAULT_GRAPH})",
+        help=f"call trees: none, or of: graph, fractal or folded, PERCENT, caller or callee, percent, period or count "
+        f"({DEFAULT_GRAPH})",
     )
     parser.add_argument("-G", "--inverted", action="store_true", help="the same as -g caller")
     parser.add_argument(
@@ -115,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _percent(text: str) -> float:
-    if not _NUMBER.fullmatch(text) or float(text) > 100:
+    if not NUMBER.fullmatch(text) or float(text) > 100:
         raise argparse.ArgumentTypeError(f"'{text}' is not a percentage")
     return float(text)
 
@@ -177,39 +173,22 @@ def _complain(text: str) -> None:
 
 def _options(arguments: argparse.Namespace) -> ReportOptions:
     keys, columns = _columns(arguments)
-    least_call_percent = 0.5
-    order = ""
-    trees, relative = True, False
-    for word in (arguments.call_graph or "").split(","):
-        if word in ("caller", "callee"):
-            order = word
-        elif word == "none":
-            trees = False
-        elif word in _TREES:
-            relative = _TREES[word]
-        elif word in ("flat", "folded"):
-            raise UsageError(
-                f"report -g {word}: there are graph, fractal and none; --format folded prints whole stacks"
-            )
-        elif _NUMBER.fullmatch(word):
-            least_call_percent = float(word)
-        elif word and word not in _IGNORED_GRAPH_WORDS:
-            known = f"graph, fractal, none, PERCENT, caller, callee, {', '.join(_IGNORED_GRAPH_WORDS)}"
-            raise UsageError(f"report -g {word}: known are {known}")
+    graph = call_graph(arguments.call_graph or "")
+    order = graph.order
     if arguments.inverted:
         order = "caller"
     order = order or ("caller" if arguments.children else "callee")
-    if arguments.percent_limit:
-        least_call_percent = arguments.percent_limit
     sort = arguments.sort or ""
     return ReportOptions(
         keys=keys,
         columns=columns,
         children=arguments.children,
-        call_trees=trees,
+        call_trees=graph.style != "none",
         caller_first=order == "caller",
-        relative_calls=relative,
-        least_call_percent=least_call_percent,
+        relative_calls=graph.style == "fractal",
+        folded_calls=graph.style == "folded",
+        call_value=graph.value,
+        least_call_percent=arguments.percent_limit or graph.least_percent,
         least_percent=arguments.percent_limit,
         symbol_first=sort.startswith("sym") and not arguments.fields,
         header=arguments.header,

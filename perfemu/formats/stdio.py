@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple, TextIO
 
-from perfemu.profile.call_tree import CallBranch
 from perfemu.profile.header_lines import header_lines
 from perfemu.profile.histogram import Entry, Histogram
 from perfemu.profile.report import Report, ReportOptions
+from perfemu.profile.tree_lines import tree_lines
 
 SUMMARY = "tables as perf report --stdio prints them"
-
-_MARGIN = " " * 12  # of call trees
-_LEVEL = "|          "
-_NO_LEVEL = "           "
 
 
 class WeightColumn(NamedTuple):
@@ -107,7 +103,7 @@ def _write_table(table: Histogram, elided: Set[str], options: ReportOptions, out
             cells.append(text)
         output.write("  " + "  ".join(cells) + "\n")
         if table.options.call_trees:
-            output.writelines(f"{line}\n" for line in _tree_lines(entry, table, options))
+            output.writelines(f"{line}\n" for line in tree_lines(entry, table, options))
 
 
 def _row_percent(entry: Entry, table: Histogram) -> float:
@@ -115,70 +111,3 @@ def _row_percent(entry: Entry, table: Histogram) -> float:
     whole = table.wholes[0]
     part = entry.totals[0] if table.options.children else entry.periods[0]
     return 100.0 * part / whole if whole else 0.0
-
-
-def _tree_lines(entry: Entry, table: Histogram, options: ReportOptions) -> list[str]:
-    """The call tree of one row, and an empty line after it; nothing where there is nothing to show.
-
-    As in perf, its percentages are of all samples, whatever the rows' are of.
-    """
-    least_share = options.least_call_percent / 100
-    if options.relative_calls:
-        branches = entry.tree.relative_branches(least_share)
-    else:
-        branches = entry.tree.branches(int(table.wholes[0] * least_share))
-    own = entry.totals[0] if table.options.children else entry.periods[0]
-    lines: list[str] = []
-    margin = _MARGIN
-    if len(branches) == 1 and branches[0].period == own:
-        # The only path of this row: its frames stand without a percentage.
-        frames = [place.name for place in branches[0].frames]
-        if options.symbol_first:
-            frames = frames[1:]
-        if frames:
-            lines += [f"{margin}|", f"{margin}---{frames[0]}"]
-            margin += "   "
-            lines += [f"{margin}{frame}" for frame in frames[1:]]
-        branches = branches[0].children
-    whole = own if options.relative_calls else table.events[0].period
-    lines += _branch_lines(branches, _Shares(whole, options), (True,), margin)
-    return [*lines, ""] if lines else []
-
-
-class _Shares(NamedTuple):
-    """What the percentages of one level of a call tree are of."""
-
-    whole: int
-    options: ReportOptions
-
-    def below(self, branch: CallBranch) -> _Shares:
-        """Of its children: of what they weigh together, if percentages are relative."""
-        return _Shares(branch.period - branch.own_period, self.options) if self.options.relative_calls else self
-
-    def percent(self, period: int) -> str:
-        return f"{100.0 * period / self.whole if self.whole else 0.0:.2f}%"
-
-    def left_out(self, branches: tuple[CallBranch, ...]) -> int:
-        """What a last line `[...]` stands for: only among relative percentages, and not if it would be all."""
-        rest = self.whole - sum(branch.period for branch in branches)
-        return rest if self.options.relative_calls and branches else 0
-
-
-def _branch_lines(
-    branches: tuple[CallBranch, ...], shares: _Shares, levels: tuple[bool, ...], margin: str
-) -> Iterator[str]:
-    """`levels` says for each column of the tree whether its line goes on below."""
-    outer = levels[:-1]
-    left_out = shares.left_out(branches)
-    lead = margin + "".join(_LEVEL if level else _NO_LEVEL for level in outer)
-    for index, branch in enumerate(branches):
-        goes_on = index + 1 < len(branches) or left_out > 0
-        yield f"{lead}{_LEVEL}"
-        mark = "|" if goes_on else " "
-        first, *others = branch.frames
-        yield f"{lead}{mark}--{shares.percent(branch.period)}--{first.name}"
-        for place in others:
-            yield f"{lead}{mark}          {place.name}"
-        yield from _branch_lines(branch.children, shares.below(branch), (*outer, goes_on, True), margin)
-    if left_out:
-        yield f"{lead} --{shares.percent(left_out)}--[...]"

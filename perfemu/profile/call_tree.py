@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfemu.profile.places import Place
@@ -32,13 +32,14 @@ class CallBranch:
 
 
 class CallTree:
-    """A tree of paths of at most MAX_STACK frames. `depth` is the longest path's length."""
+    """A tree of paths of at most MAX_STACK frames. `depth` is the longest path's length, `samples` are those of all."""
 
-    __slots__ = ("_root", "depth")
+    __slots__ = ("_root", "depth", "samples")
 
     def __init__(self) -> None:
         self._root = _Node(None)
         self.depth = 0
+        self.samples = 0
 
     def add(self, path: Sequence[Place], samples: int, period: int) -> None:
         if not path:
@@ -51,11 +52,16 @@ class CallTree:
             node = child
         node.hits += period
         node.samples += samples
+        self.samples += samples
         self.depth = max(self.depth, len(path))
 
     def branches(self, least_period: float = 0) -> tuple[CallBranch, ...]:
         """The tree for printing, without branches whose period is below `least_period`."""
         return _pruned(_children(self._root), lambda whole: least_period)
+
+    def paths(self) -> Iterator[CallBranch]:
+        """Those that were added, whole; longer ones before what they begin with."""
+        return _paths(_children(self._root), ())
 
     def relative_branches(self, least_share: float) -> tuple[CallBranch, ...]:
         """The same without branches below `least_share` of what their parent called."""
@@ -79,6 +85,20 @@ def _branch(node: _Node) -> CallBranch:
     samples = node.samples + sum(child.samples for child in children)
     places = tuple(place for place in frames if place is not None)
     return CallBranch(places, period, samples, node.hits, node.samples, children)
+
+
+def _paths(branches: tuple[CallBranch, ...], outer: tuple[Place, ...]) -> Iterator[CallBranch]:
+    for branch in sorted(branches, key=_order):
+        frames = outer + branch.frames
+        yield from _paths(branch.children, frames)
+        if branch.own_period:
+            yield replace(branch, frames=frames, children=())
+
+
+def _order(branch: CallBranch) -> tuple[int, int]:
+    """As perf's: the file mapped last and the highest address first."""
+    file, address = branch.frames[0].frame_key
+    return -file, -address
 
 
 def _pruned(branches: tuple[CallBranch, ...], least: Callable[[int], float]) -> tuple[CallBranch, ...]:

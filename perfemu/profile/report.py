@@ -25,6 +25,8 @@ class ReportOptions:
     caller_first: bool
     least_call_percent: float = 0.5  # of the table's period, for a branch of a call tree
     relative_calls: bool = False  # in call trees shares of the parent ("fractal"), and of them `least_call_percent`
+    folded_calls: bool = False  # call trees as lines, one for each whole path
+    call_value: str = "percent"  # what stands in call trees, one of tree_lines.CALL_VALUES
     least_percent: float = 0  # for a row
     symbol_first: bool = False  # the call trees need not repeat the row's own symbol
     header: bool = False

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from exports import exported
+from exports import exported, sampled
+from guests import ISAS
 from real_perf import RealPerf
 from several_tasks import CHILD, PID, THREAD, recording
 
@@ -42,6 +43,19 @@ FILTERS = (
 )
 
 
+CALL_GRAPHS = (
+    "-g folded",
+    "-g folded --no-children",
+    "-g folded,2,caller,count --no-children",
+    "-g folded,0,callee,period -s sym",
+    "-g folded --percent-limit 3",
+    "-g graph,0.5,count",
+    "-g period --no-children",
+    "-g fractal,0,period",
+    "-g fractal,2,count",  # what is left out is counted, too
+)
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recording(tmp_path_factory.mktemp("tasks"))
@@ -50,6 +64,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def two_events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recording(tmp_path_factory.mktemp("events"), events=2)
+
+
+@pytest.fixture(scope="module")
+def recursive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sampled(tmp_path_factory.mktemp("recursive"), "x86_64", ["instructions"])
 
 
 @pytest.fixture
@@ -73,3 +92,22 @@ def test_filters(options: str, data: Path, perf: RealPerf, monkeypatch: pytest.M
 )
 def test_of_several_events(options: str, two_events: Path, perf: RealPerf, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ours(monkeypatch, two_events, options) == perf.report(two_events, *options.split())
+
+
+@pytest.mark.parametrize("options", CALL_GRAPHS)
+def test_call_graphs(options: str, recursive: Path, perf: RealPerf, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = perf.report(recursive, *options.split())
+    assert ours(monkeypatch, recursive, options) == theirs
+    assert any("quicksort" in line for line in theirs)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_source_lines_besides_the_usual_keys(
+    isa: str, tmp_path: Path, perf: RealPerf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one event alone: perf measures the column of a second one otherwise."""
+    data = sampled(tmp_path, isa, ["instructions"])
+    options = "--no-children -g none -s +srcline"
+    lines = ours(monkeypatch, data, options)
+    assert lines == perf.report(data, *options.split())
+    assert any("main.c:" in line for line in lines)

@@ -50,9 +50,9 @@ def read_profile(
     complain: Callable[[str], None],
     *,
     keeps_moments: bool = False,
-    takes: Callable[[Sample], bool] = lambda sample: True,
+    takes: Callable[[Sample], bool] | None = None,
 ) -> Profile:
-    """The samples that `takes` says yes to, with their symbols; files are looked for below `symfs`.
+    """The samples that `takes`, if it is given, says yes to, with their symbols; files are looked for below `symfs`.
 
     `complain` hears what is wrong with them.
     """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from perfcore.perfdata.reader import PerfDataFile, RawRecord
 from perfcore.perfdata.records import UserRecord
 
-_Pending = tuple[int, int, RawRecord]  # time, order in the file
+_FINISHED_ROUND = int(UserRecord.FINISHED_ROUND)
 
 
 def in_time_order(file: PerfDataFile) -> Iterator[RawRecord]:
@@ -16,24 +17,35 @@ def in_time_order(file: PerfDataFile) -> Iterator[RawRecord]:
     FINISHED_ROUND says: nothing that follows is older than the newest record before the FINISHED_ROUND before this one.
     Only the records of two rounds are kept in memory.
     """
-    pending: list[_Pending] = []
-    newest = limit = 0
-    for order, record in enumerate(file.records()):
-        if record.type == UserRecord.FINISHED_ROUND:
-            pending.sort()
-            keep = 0
-            while keep < len(pending) and pending[keep][0] <= limit:
-                yield pending[keep][2]
-                keep += 1
-            del pending[:keep]
+    times: list[int] = []
+    records: list[RawRecord] = []
+    last = newest = limit = 0
+    is_sorted = True
+    for record in file.records():
+        if record.type == _FINISHED_ROUND:
+            if not is_sorted:
+                times, records = _sorted(times, records)
+                is_sorted = True
+            kept_from = bisect_right(times, limit)
+            yield from records[:kept_from]
+            del times[:kept_from], records[:kept_from]
+            last = times[-1] if times else 0
             limit = newest
             continue
         time = file.record_time(record)
         if time is None:
             yield record
             continue
-        newest = max(newest, time)
-        pending.append((time, order, record))
-    pending.sort()
-    for _, _, record in pending:
-        yield record
+        if time < last:
+            is_sorted = False
+        elif time > newest:
+            newest = time
+        last = time
+        times.append(time)
+        records.append(record)
+    yield from records if is_sorted else _sorted(times, records)[1]
+
+
+def _sorted(times: list[int], records: list[RawRecord]) -> tuple[list[int], list[RawRecord]]:
+    order = sorted(range(len(times)), key=times.__getitem__)
+    return [times[index] for index in order], [records[index] for index in order]

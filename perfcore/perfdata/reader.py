@@ -40,6 +40,7 @@ _BEFORE_PAYLOAD = {  # records whose payload stands behind them: where they say 
     int(UserRecord.AUXTRACE): slice(8, 16),
     int(UserRecord.HEADER_TRACING_DATA): slice(8, 12),
 }
+_SAMPLE = int(RecordType.SAMPLE)
 _FILE_USER = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
 
 
@@ -72,6 +73,8 @@ class PerfDataFile:
         self._trailer_id_offset: int | None = None
         self._trailer_sizes: list[int] = []
         self._time_offsets: list[tuple[int | None, int | None]] = []  # in samples, and before the end of other records
+        self._sample_time_offset = 0  # in the samples of every event; 0 if they differ, or have none
+        self._sample_period_offset: int | None = None  # 0: in none; None: they differ
         start = self._read_start()
         self.is_pipe = start[8:16] == PIPE_HEADER_SIZE.to_bytes(8, "little")
         if not self.is_pipe:
@@ -197,6 +200,10 @@ class PerfDataFile:
                 sample_id_field_offset(sample_type, SampleType.TIME) if all_have_id else None,
             )
         )
+        period = sample_field_offset(sample_type, SampleType.PERIOD) or 0
+        self._sample_period_offset = period if self._sample_period_offset == period or number == 0 else None
+        offsets = {offset for offset, _ in self._time_offsets}
+        self._sample_time_offset = (offsets.pop() or 0) if len(offsets) == 1 else 0
         for identifier in event.ids:
             self._event_of_id[identifier] = number
         bit = SampleType.IDENTIFIER if event.attr.sample_type & SampleType.IDENTIFIER else SampleType.ID
@@ -330,14 +337,30 @@ class PerfDataFile:
 
     def record_time(self, record: RawRecord) -> int | None:
         """ns, from the sample or the sample_id; None where the record has no time."""
+        at = self._sample_time_offset
+        if at and record.type == _SAMPLE and at + 8 <= len(record.data):
+            return int.from_bytes(record.data[at : at + 8], "little")
         if record.type >= _FILE_USER or not self.events:
             return None
-        at, behind = self._time_offsets[self.event_number(record)]
-        if record.type != RecordType.SAMPLE:
-            at = None if behind is None else len(record.data) + behind
-        if at is None or at < RECORD_HEADER_SIZE or at + 8 > len(record.data):
+        within, behind = self._time_offsets[self.event_number(record)]
+        if record.type != _SAMPLE:
+            within = None if behind is None else len(record.data) + behind
+        if within is None or within < RECORD_HEADER_SIZE or within + 8 > len(record.data):
             return None
-        return int.from_bytes(record.data[at : at + 8], "little")
+        return int.from_bytes(record.data[within : within + 8], "little")
+
+    def kind_of_sample(self, sample: RawRecord) -> tuple[bytes, int | None] | None:
+        """What samples of a kind have in common: all but their times and periods; the period, None if it is not told.
+
+        None where events have these fields at different places, or no times.
+        """
+        at, period_at, data = self._sample_time_offset, self._sample_period_offset, sample.data
+        if not at or period_at is None:
+            return None
+        if not period_at:
+            return data[:at] + data[at + 8 :], None
+        period = int.from_bytes(data[period_at : period_at + 8], "little")
+        return data[:at] + data[at + 8 : period_at] + data[period_at + 8 :], period
 
     def close(self) -> None:
         self._file.close()

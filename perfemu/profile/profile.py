@@ -24,6 +24,7 @@ _CONTEXT_MAX = (1 << 64) - 4095  # callchain entries from here on are PERF_CONTE
 _CONTEXT_KERNEL = (1 << 64) - 128
 _CONTEXT_USER = (1 << 64) - 512
 _CPU, _PERIOD, _CALLCHAIN = int(SampleType.CPU), int(SampleType.PERIOD), int(SampleType.CALLCHAIN)
+_MOST_KINDS = 1 << 16  # of samples, whose sums are looked up by their bytes
 _MASK_64 = (1 << 64) - 1
 _CPUMODE_MASK, _KERNEL = int(Misc.CPUMODE_MASK), int(Misc.KERNEL)
 _CLOCKS = (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK)
@@ -99,16 +100,20 @@ def load_profile(
     finder: SymbolFinder,
     *,
     keeps_moments: bool = False,
-    takes: Callable[[Sample], bool] = lambda sample: True,
+    takes: Callable[[Sample], bool] | None = None,
 ) -> Profile:
-    """Read all of `file`, or those samples that `takes` says yes to. Raises PerfDataError."""
+    """Read all of `file`, or those samples that `takes`, if it is given, says yes to. Raises PerfDataError."""
     tasks = Tasks(finder)
     weights = _Weights(file, keeps_moments)
     profile = Profile(file.name, [], [], file.features, None if file.is_pipe else file.header)
     sample_type = int(RecordType.SAMPLE)
+    repeated = _Repeated(useful=not keeps_moments and takes is None)
     for record in in_time_order(file):
         kind = record.type
         if kind == sample_type:
+            kind_of_sample = file.kind_of_sample(record) if repeated.useful else None
+            if kind_of_sample is not None and repeated.add(*kind_of_sample):
+                continue
             number = file.event_number(record)
             sample = file.decode_sample(record, number)
             attr = file.events[number].attr
@@ -117,11 +122,13 @@ def load_profile(
             if not attr.sample_type & _PERIOD:
                 sample.period = attr.sample_period or 1
             key = _resolved(tasks, sample)
-            taken = takes(sample)
+            taken = takes is None or takes(sample)
             if sample.read:
                 weights.add_read(key, sample, number, taken)
             elif taken:
-                weights.add(key, number, sample.period, sample.time)
+                weight = weights.add(key, number, sample.period, sample.time)
+                if kind_of_sample is not None:
+                    repeated.keep(kind_of_sample[0], weight, sample.period)
         elif kind < UserRecord.HEADER_ATTR:
             decoded = file.decode_record(record)
             if isinstance(decoded, Lost):
@@ -131,6 +138,7 @@ def load_profile(
                 profile.lost_samples += decoded.lost
             else:
                 tasks.apply(decoded, record.misc)
+                repeated.forget()
     for number, description in enumerate(file.events):
         event = EventProfile(visible(description.name) or event_name(description.attr), description)
         for key, (samples, period) in weights.of(number).items():
@@ -156,7 +164,8 @@ class _Weights:
     def of(self, number: int) -> dict[ProfileSample, list[int]]:
         return self._by_event.get(number, {})
 
-    def add(self, key: ProfileSample, number: int, period: int, time_ns: int) -> None:
+    def add(self, key: ProfileSample, number: int, period: int, time_ns: int) -> list[int]:
+        """The sum to which it was added."""
         if self._keeps_moments:
             self.moments.setdefault(number, []).append(Moment(time_ns, key, period))
         samples = self._by_event.get(number)
@@ -164,10 +173,11 @@ class _Weights:
             samples = self._by_event[number] = {}
         weight = samples.get(key)
         if weight is None:
-            samples[key] = [1, period]
+            weight = samples[key] = [1, period]
         else:
             weight[0] += 1
             weight[1] += period
+        return weight
 
     def add_read(self, key: ProfileSample, sample: Sample, number: int, taken: bool) -> None:
         """PERF_SAMPLE_READ: a sample of every event that it read, weighing what its value has grown by."""
@@ -177,6 +187,37 @@ class _Weights:
             read = self._file.event_of_id(value.id)
             if grown and taken:
                 self.add(key, number if read is None else read, grown & _MASK_64, sample.time)
+
+
+class _Repeated:
+    """Sums by the kind of a sample, as its file has it: what comes again is not decoded and resolved again."""
+
+    def __init__(self, useful: bool) -> None:
+        self.useful = useful
+        self._known: dict[bytes, tuple[list[int], int]] = {}  # the sum, and the period where samples do not tell it
+        self._hits = 0
+
+    def add(self, kind: bytes, period: int | None) -> bool:
+        """Whether it is known what such a sample is, and so it is counted."""
+        known = self._known.get(kind)
+        if known is None:
+            return False
+        weight, usual = known
+        weight[0] += 1
+        weight[1] += usual if period is None else period
+        self._hits += 1
+        return True
+
+    def keep(self, kind: bytes, weight: list[int], usual: int) -> None:
+        if len(self._known) == _MOST_KINDS:
+            self.useful = self._hits > _MOST_KINDS  # or each has a data address of its own, say
+            self.forget()
+        self._known[kind] = weight, usual
+
+    def forget(self) -> None:
+        """Tasks have changed, and with them what addresses mean."""
+        self._known.clear()
+        self._hits = 0
 
 
 def _resolved(tasks: Tasks, sample: Sample) -> ProfileSample:

@@ -1,6 +1,6 @@
 """make bench: how much counting, sampling and modelling cost, as ratios within one run; what system calls cost.
 
-usage: python tests/bench [--repeats N] [--programs NAME,...] [sampling] [models] [system] [start-up]
+usage: python tests/bench [--repeats N] [--programs NAME,...] [sampling] [models] [system] [html] [start-up]
 
 Times are CPU seconds of this process, medians of the repeats. Times of one row were measured within seconds of each
 other; other rows, and other runs of this program, are comparable only by their ratios.
@@ -18,6 +18,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import models
+import pages
 import sampling
 import system
 from workloads import GUESTS, ISAS
@@ -34,7 +35,7 @@ def start_up(repeats: int, only: set[str]) -> None:
         print(f"start-up: perfemu stat {argv[0]}: {median(times):.3f} s (goal: below 0.5)")
 
 
-PARTS = {"sampling": sampling.run, "models": models.run, "system": system.run, "start-up": start_up}
+PARTS = {"sampling": sampling.run, "models": models.run, "system": system.run, "html": pages.run, "start-up": start_up}
 
 
 def main() -> int:

@@ -47,7 +47,6 @@ _NOT_YET = {  # options of perf's that would silently mean something else here
     "-k, --vmlinux": "the kernel's symbols: none of it is executed",
     "-M, --disassembler-style": "annotation",
     "-b, --branch-stack": "branch stacks",
-    "--hierarchy": "rows below rows",
     "--max-stack": "shorter call chains",
     "--mem-mode": "memory accesses",
     "--stdio-color": "colours",
@@ -87,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="add to each function what it called (as perf, if there are callchains)",
     )
+    parser.add_argument("--hierarchy", action="store_true", help="rows of each sort key below those of the one before")
     add_filters(parser)
     parser.add_argument("--percent-limit", type=_percent, default=0.0, metavar="PERCENT", help="leave out smaller rows")
     parser.add_argument("--symfs", default="", metavar="DIR", help="look for the recorded files below DIR")
@@ -129,6 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"report: '{arguments.others[0]}': a file is named with -i; symbol filters are not modelled yet"
         )
+    if arguments.hierarchy and arguments.fields:
+        raise UsageError("report: --hierarchy and --fields exclude each other")
     options = _options(arguments)
     name = arguments.input or default_input(sys.stdin.buffer)
     try:
@@ -191,6 +193,7 @@ def _options(arguments: argparse.Namespace) -> ReportOptions:
         least_call_percent=arguments.percent_limit or graph.least_percent,
         least_percent=arguments.percent_limit,
         symbol_first=sort.startswith("sym") and not arguments.fields,
+        hierarchy=arguments.hierarchy,
         header=arguments.header,
         comments=not arguments.quiet,
         selection=selection(arguments),

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple, TextIO
 
 from perfemu.profile.header_lines import header_lines
+from perfemu.profile.hierarchy import hierarchy, walk
 from perfemu.profile.histogram import Entry, Histogram
+from perfemu.profile.keys import SortKey
 from perfemu.profile.report import Report, ReportOptions
 from perfemu.profile.tree_lines import tree_lines
 
 SUMMARY = "tables as perf report --stdio prints them"
+
+_INDENT = 3  # of each key of a hierarchy
 
 
 class WeightColumn(NamedTuple):
@@ -47,7 +51,10 @@ def write(report: Report, output: TextIO) -> None:
     if tables and options.comments:
         output.write(f"#\n# Total Lost Samples: {report.profile.lost_samples}\n#\n")
     for table in tables:
-        _write_table(table, set(elided), options, output)
+        if options.hierarchy:
+            _write_hierarchy(table, options, output)
+        else:
+            _write_table(table, set(elided), options, output)
         output.write("\n\n")
 
 
@@ -73,37 +80,78 @@ def _titles(table: Histogram, time_slices: str) -> Iterator[str]:
     yield "#"
 
 
+class _Columns(NamedTuple):
+    """The columns of numbers, their widths and titles."""
+
+    columns: list[WeightColumn]
+    widths: list[int]
+    titles: list[str]
+
+    @classmethod
+    def of(cls, table: Histogram, options: ReportOptions) -> _Columns:
+        names = [name for name in options.columns if table.options.children or name != "overhead_children"]
+        columns = [WEIGHT_COLUMNS[name] for name in names]
+        widths = [column.width * len(table.events) for column in columns]
+        self_title = "Self" if "overhead_children" in names else "Overhead"
+        titles = [self_title if name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
+        return cls(columns, widths, [f"{title:>{width}}" for title, width in zip(titles, widths, strict=True)])
+
+    def cells(self, entry: Entry, table: Histogram) -> list[str]:
+        events = range(len(table.events))
+        return ["".join(column.text(entry, table, event) for event in events) for column in self.columns]
+
+
 def _write_table(table: Histogram, elided: Set[str], options: ReportOptions, output: TextIO) -> None:
     """Without the columns `elided`, unless no other were left."""
-    events = range(len(table.events))
-    children = table.options.children
-    names = [name for name in options.columns if children or name != "overhead_children"]
-    weights = [WEIGHT_COLUMNS[name] for name in names]
-    self_title = "Self" if "overhead_children" in names else "Overhead"
-    titles = [self_title if name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
-    weight_widths = [column.width * len(events) for column in weights]
+    numbers = _Columns.of(table, options)
     shown = list(zip(table.options.keys, table.widths(), strict=True))
     shown = [(key, width) for key, width in shown if key.name not in elided] or shown
     keys, widths = [key for key, _ in shown], [width for _, width in shown]
     if options.comments:
         output.writelines(f"{line}\n" for line in _titles(table, options.time_slices))
-        cells = [f"{title:>{width}}" for title, width in zip(titles, weight_widths, strict=True)]
-        cells += [f"{key.title:{width}}" for key, width in zip(keys, widths, strict=True)]
-        output.write(f"# {'  '.join(cells)}\n# {'  '.join('.' * width for width in weight_widths + widths)}\n#\n")
+        cells = [*numbers.titles, *(f"{key.title:{width}}" for key, width in zip(keys, widths, strict=True))]
+        output.write(f"# {'  '.join(cells)}\n# {'  '.join('.' * width for width in numbers.widths + widths)}\n#\n")
     for entry in table.entries:
         if _row_percent(entry, table) < options.least_percent:
             continue
-        cells = ["".join(column.text(entry, table, event) for event in events) for column in weights]
+        cells = numbers.cells(entry, table)
         for position, (key, width) in enumerate(zip(keys, widths, strict=True)):
-            text = key.text(entry.row)
-            if key.align_right:
-                text = text.rjust(width)
-            elif key.padded or position + 1 < len(keys):
-                text = text.ljust(width)
-            cells.append(text)
+            cells.append(_key_text(entry, key, width, position + 1 == len(keys)))
         output.write("  " + "  ".join(cells) + "\n")
         if table.options.call_trees:
             output.writelines(f"{line}\n" for line in tree_lines(entry, table, options))
+
+
+def _key_text(entry: Entry, key: SortKey, width: int, is_last: bool) -> str:
+    text = key.text(entry.row)
+    if key.align_right:
+        return text.rjust(width)
+    return text.ljust(width) if key.padded or not is_last else text
+
+
+def _write_hierarchy(table: Histogram, options: ReportOptions, output: TextIO) -> None:
+    """One column for all keys, where each is set back behind the one before."""
+    numbers = _Columns.of(table, options)
+    keys, widths = table.options.keys, table.widths()
+    indent = " " * (_INDENT * (len(keys) - 1))
+    if options.comments:
+        output.writelines(f"{line}\n" for line in _titles(table, options.time_slices))
+        title = " / ".join(key.title.strip() for key in keys)
+        width = max(len(title), *(_INDENT * depth + width for depth, width in enumerate(widths)))
+        dots = "." * (len(indent) + sum(numbers.widths) + 2 * (len(numbers.widths) - 1))
+        output.write(f"# {indent}{'  '.join([*numbers.titles, title])}\n# {dots}  {'.' * width}\n#\n")
+    for node in walk(hierarchy(table)):
+        if _row_percent(node.entry, table) < options.least_percent:
+            continue
+        set_back = " " * (_INDENT * node.depth)
+        text = _key_text(node.entry, node.key, widths[node.depth], is_last=True).lstrip()
+        output.write(f"{set_back}  {'  '.join(numbers.cells(node.entry, table))}{indent}  {text}\n")
+        if not node.below:
+            if table.options.call_trees:
+                output.writelines(f"{line}\n" for line in tree_lines(node.entry, table, options))
+        elif all(_row_percent(below.entry, table) < options.least_percent for below in node.below):
+            room = sum(numbers.widths) + 2 * (len(numbers.widths) - 1) + 4 + _INDENT
+            output.write(f"{indent}{set_back}{' ' * room}no entry >= {options.least_percent:.2f}%\n")
 
 
 def _row_percent(entry: Entry, table: Histogram) -> float:

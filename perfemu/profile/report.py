@@ -28,6 +28,7 @@ class ReportOptions:
     folded_calls: bool = False  # call trees as lines, one for each whole path
     call_value: str = "percent"  # what stands in call trees, one of tree_lines.CALL_VALUES
     least_percent: float = 0  # for a row
+    hierarchy: bool = False  # the rows of each sort key below those of the one before it
     symbol_first: bool = False  # the call trees need not repeat the row's own symbol
     header: bool = False
     comments: bool = True  # the lines that start with #
@@ -64,7 +65,7 @@ class Report:
             chains = any(event.has_callchains for event in events)
             table = TableOptions(
                 options.keys,
-                options.children and chains,
+                options.children and chains and not options.hierarchy,
                 options.call_trees and chains,
                 options.caller_first,
                 "overhead_children" in options.columns,

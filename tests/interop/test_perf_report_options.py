@@ -43,6 +43,18 @@ FILTERS = (
 )
 
 
+HIERARCHIES = (
+    "--hierarchy",
+    "--hierarchy --no-children",
+    "--hierarchy -c child -g none",
+    "--hierarchy -s dso,sym,cpu,comm -g none -n",
+    "--hierarchy -n --percent-limit 10",
+    "--hierarchy -s sym",
+    "--hierarchy -s pid,sym -g none --show-total-period",
+    "--hierarchy -g folded",
+    "--hierarchy --percentage relative -c worker,child -g none",
+    "-q --hierarchy -s +cpu -g none",
+)
 CALL_GRAPHS = (
     "-g folded",
     "-g folded --no-children",
@@ -80,8 +92,8 @@ def ours(monkeypatch: pytest.MonkeyPatch, path: Path, options: str) -> list[str]
     return exported(monkeypatch, path, "stdio", *options.split()).decode().rstrip("\n").splitlines()
 
 
-@pytest.mark.parametrize("options", FILTERS)
-def test_filters(options: str, data: Path, perf: RealPerf, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options", FILTERS + HIERARCHIES)
+def test_filters_and_hierarchies(options: str, data: Path, perf: RealPerf, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = perf.report(data, *options.split())
     assert ours(monkeypatch, data, options) == theirs
     assert any("%" in line for line in theirs)

@@ -63,9 +63,7 @@ class FunctionCounter:
 
 
 def _whole(name: str, total: int, known: Measured) -> EventCounts:
-    event = known.events.get(name)
-    if event is None:
-        return EventCounts(name, total, exact=True)
+    event = known.events.get(name) or EventCounts(name, 0, exact=True)
     if total != event.total:
         event.add_unattributed(total - event.total)
     return event

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from c_programs import build
+from end_to_end.command import complaint, perfemu
 from guests import ISAS, guest
 from perfcore.abi.constants import RecordType
 from perfcore.perfdata.reader import open_perf_data
@@ -117,3 +120,53 @@ int main(int count, char **arguments) {
     if (count > 1) execv(arguments[1], (char *[]){arguments[1], 0});
 }
 """
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_stat_counts_functions_beside_its_own_counts(isa: str) -> None:
+    """What is of no instruction is in the total alone; functions add up to what is."""
+    path = guest("compression", isa).path
+    events = ["instructions", "branches", "page-faults"]
+    with_functions = api.stat([path], events, functions=True, core="ideal", capture=True)
+    alone = api.stat([path], events, core="ideal", capture=True)
+    assert dict(with_functions.items()) == dict(alone.items())
+    for event in events[:2]:
+        functions = with_functions.functions(event)
+        assert sum(functions.values()) == alone[event]
+        assert max(functions, key=functions.__getitem__)[1].startswith("match_length")
+    assert set(with_functions.functions("page-faults")) == {("[no instruction]", "[no instruction]")}
+
+
+def test_stat_prints_functions(tmp_path: Path) -> None:
+    path = guest("loop_1k", "aarch64").path
+    text = perfemu("stat", "--functions", "-e", "instructions", path).stderr.decode()
+    assert "instructions by function:" in text
+    assert f"2,004  100.00%  _start  {path.name}" in text
+    lines = perfemu("stat", "-j", "--functions", "-e", "instructions", path).stderr.decode().splitlines()
+    assert json.loads(lines[-1]) == {
+        "counter-value": "2004.000000", "event": "instructions", "function": "_start", "module": path.name,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("record", "--exact", "-g"),
+            "record --exact: cycles:u: counts have no callchains, registers or group readings",
+        ),
+        (("stat", "--functions", "-x,"), "stat --functions: there is text and -j, not -x"),
+    ],
+)
+def test_what_cannot_be_exact_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = perfemu(*arguments, guest("loop_1k", "x86_64").path, cwd=tmp_path)
+    assert done.returncode != 0
+    assert complaint(done) == message
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_of_no_instruction_is_named(tmp_path: Path) -> None:
+    path = guest("sort", "x86_64").path
+    done = perfemu("record", "--exact", "-q", "-e", "instructions,page-faults", path, cwd=tmp_path)
+    told = rb"perfemu: record: \d+ of page-faults:u were of no instruction, and are not in the file\n"
+    assert re.fullmatch(told, done.stderr)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.features import JitFile
 from perfemu.cli.call_graph import DEFAULT_GRAPH, NUMBER, call_graph
 from perfemu.cli.options import add_refused_options
+from perfemu.cli.pager import is_terminal, paged, shows_colours
 from perfemu.cli.report_filters import add_filters, check_selection, selection, taken_samples
 from perfemu.cli.streams import tell
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
@@ -18,6 +20,7 @@ from perfemu.formats.stdio import WEIGHT_COLUMNS
 from perfemu.profile.dump import dump_lines
 from perfemu.profile.header_lines import header_lines
 from perfemu.profile.keys import DEFAULT_KEYS, SORT_KEYS, SortKey, UnknownKey, sort_key
+from perfemu.profile.record_counts import record_count_lines
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.reporting import default_input, open_profile, read_profile
 from perfemu.symbols.jit import JIT_MAP, JITDUMP
@@ -49,7 +52,6 @@ _NOT_YET = {  # options of perf's that would silently mean something else here
     "-b, --branch-stack": "branch stacks",
     "--max-stack": "shorter call chains",
     "--mem-mode": "memory accesses",
-    "--stdio-color": "colours",
     "--gtk": "windows: there is --stdio",
     "--tui": "menus: there is --stdio",
     "--itrace": "instruction traces",
@@ -62,6 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-i", "--input", metavar="FILE", help="file to read, - is stdin [a pipe on stdin, or perf.data]"
     )
     parser.add_argument("--stdio", action="store_true", help="print text (there is nothing else: for perf's sake)")
+    parser.add_argument(
+        "--stdio-color",
+        nargs="?",
+        const="always",
+        default="auto",
+        choices=("always", "never", "auto"),
+        help="percentages in colour: red from 5 %%, green above 0.5 %% [auto: on a terminal]",
+    )
     keys = ", ".join(SORT_KEYS)
     parser.add_argument("-s", "--sort", metavar="KEYS", help=f"what makes a row, +KEYS besides the usual, of: {keys}")
     columns = ", ".join(WEIGHT_COLUMNS)
@@ -99,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--header-only", action="store_true", help="print nothing else")
     parser.add_argument("-q", "--quiet", action="store_true", help="the rows alone, without lines of comment")
     parser.add_argument("-f", "--force", action="store_true", help="ignored: nobody asks whose file it is")
+    parser.add_argument("--stats", action="store_true", help="print instead how many records of each kind there are")
     parser.add_argument("-D", "--dump-raw-trace", action="store_true", help="list the records instead")
     parser.add_argument(
         "--jit-files",
@@ -123,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyError:
         known = ", ".join(format_names())
         raise UsageError(f"unknown format '{arguments.format}'; known are {known}") from None
-    if style.is_binary and sys.stdout.isatty():
+    if style.is_binary and is_terminal():
         raise UsageError(f"--format {style.name} is binary, not for a terminal: write it to a file, > profile")
     if arguments.others:
         raise UsageError(
@@ -138,21 +149,28 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.jit_files is not None:
                 return _write_jit_files(file.features.jit_files, arguments.jit_files)
             if arguments.dump_raw_trace:
-                sys.stdout.writelines(f"{line}\n" for line in dump_lines(file))
-                return 0
+                return _print(dump_lines(file))
+            if arguments.stats:
+                return _print(record_count_lines(file))
             takes = taken_samples(arguments, file)
             profile = read_profile(file, arguments.symfs, _complain, keeps_moments=style.needs_moments, takes=takes)
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
     if arguments.header_only:
-        sys.stdout.writelines(f"{line}\n" for line in header_lines(profile))
-        return 0
+        return _print(header_lines(profile))
     if arguments.call_graph and options.call_trees and not any(event.has_callchains for event in profile.events):
         raise PerfemuError(f"{file.name} has no callchains for --call-graph: record with -g")
     if style.needs_samples and not any(event.sample_count for event in profile.events):
         return FAILURE_STATUS  # it has been said
     check_selection(options.selection, profile, _complain)
-    style.write(Report(profile, options), sys.stdout, sys.stdout.buffer)
+    with paged():
+        style.write(Report(profile, options), sys.stdout, sys.stdout.buffer)
+    return 0
+
+
+def _print(lines: Iterable[str]) -> int:
+    with paged():
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 
@@ -196,6 +214,7 @@ def _options(arguments: argparse.Namespace) -> ReportOptions:
         hierarchy=arguments.hierarchy,
         header=arguments.header,
         comments=not arguments.quiet,
+        coloured=shows_colours() if arguments.stdio_color == "auto" else arguments.stdio_color == "always",
         selection=selection(arguments),
         relative=arguments.percentage == "relative",
         time_slices=arguments.time,

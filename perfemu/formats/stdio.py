@@ -9,6 +9,7 @@ from perfemu.profile.header_lines import header_lines
 from perfemu.profile.hierarchy import hierarchy, walk
 from perfemu.profile.histogram import Entry, Histogram
 from perfemu.profile.keys import SortKey
+from perfemu.profile.percentages import percentage
 from perfemu.profile.report import Report, ReportOptions
 from perfemu.profile.tree_lines import tree_lines
 
@@ -18,23 +19,22 @@ _INDENT = 3  # of each key of a hierarchy
 
 
 class WeightColumn(NamedTuple):
-    """A column of numbers; `text` gets a row, its table and the event's index in the group."""
+    """A column of numbers; `text` gets a row, its table, the event's index in the group, and whether it has colours."""
 
     title: str
     width: int
-    text: Callable[[Entry, Histogram, int], str]
+    text: Callable[[Entry, Histogram, int, bool], str]
 
 
-def _percent(part: int, table: Histogram, event: int) -> str:
-    whole = table.wholes[event]
-    return f"{100.0 * part / whole if whole else 0.0:7.2f}%"
+def _share(part: int, table: Histogram, event: int, coloured: bool) -> str:
+    return percentage(part, table.wholes[event], width=7, coloured=coloured)
 
 
 WEIGHT_COLUMNS = {
-    "overhead_children": WeightColumn("Children", 8, lambda e, table, i: _percent(e.totals[i], table, i)),
-    "overhead": WeightColumn("Overhead", 8, lambda e, table, i: _percent(e.periods[i], table, i)),
-    "sample": WeightColumn("Samples", 12, lambda e, table, i: f"{e.samples[i]:12}"),
-    "period": WeightColumn("Period", 12, lambda e, table, i: f"{e.periods[i]:12}"),
+    "overhead_children": WeightColumn("Children", 8, lambda e, table, i, colour: _share(e.totals[i], table, i, colour)),
+    "overhead": WeightColumn("Overhead", 8, lambda e, table, i, colour: _share(e.periods[i], table, i, colour)),
+    "sample": WeightColumn("Samples", 12, lambda e, table, i, _: f"{e.samples[i]:12}"),
+    "period": WeightColumn("Period", 12, lambda e, table, i, _: f"{e.periods[i]:12}"),
 }
 
 
@@ -86,6 +86,7 @@ class _Columns(NamedTuple):
     columns: list[WeightColumn]
     widths: list[int]
     titles: list[str]
+    coloured: bool
 
     @classmethod
     def of(cls, table: Histogram, options: ReportOptions) -> _Columns:
@@ -94,11 +95,12 @@ class _Columns(NamedTuple):
         widths = [column.width * len(table.events) for column in columns]
         self_title = "Self" if "overhead_children" in names else "Overhead"
         titles = [self_title if name == "overhead" else WEIGHT_COLUMNS[name].title for name in names]
-        return cls(columns, widths, [f"{title:>{width}}" for title, width in zip(titles, widths, strict=True)])
+        padded = [f"{title:>{width}}" for title, width in zip(titles, widths, strict=True)]
+        return cls(columns, widths, padded, options.coloured)
 
     def cells(self, entry: Entry, table: Histogram) -> list[str]:
         events = range(len(table.events))
-        return ["".join(column.text(entry, table, event) for event in events) for column in self.columns]
+        return ["".join(column.text(entry, table, event, self.coloured) for event in events) for column in self.columns]
 
 
 def _write_table(table: Histogram, elided: Set[str], options: ReportOptions, output: TextIO) -> None:

@@ -32,6 +32,7 @@ class ReportOptions:
     symbol_first: bool = False  # the call trees need not repeat the row's own symbol
     header: bool = False
     comments: bool = True  # the lines that start with #
+    coloured: bool = False  # percentages, for a terminal
     selection: Selection = ALL
     relative: bool = False  # percentages are of the selection, not of everything
     time_slices: str = ""  # as the user wrote them

@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 from perfemu.profile.call_tree import CallBranch
 from perfemu.profile.histogram import Entry, Histogram
+from perfemu.profile.percentages import percentage
 from perfemu.profile.report import ReportOptions
 
 _MARGIN = " " * 12
 _LEVEL = "|          "
 _NO_LEVEL = "           "
-CALL_VALUES: dict[str, Callable[[int, int, int], str]] = {  # of a period, its samples, and what percentages are of
-    "percent": lambda period, samples, whole: f"{100.0 * period / whole if whole else 0.0:.2f}%",
-    "period": lambda period, samples, whole: str(period),
-    "count": lambda period, samples, whole: str(samples),
+CALL_VALUES: dict[str, Callable[[int, int, int, bool], str]] = {  # of a period, its samples, the whole; in colour?
+    "percent": lambda period, samples, whole, coloured: percentage(period, whole, coloured=coloured),
+    "period": lambda period, samples, whole, coloured: str(period),
+    "count": lambda period, samples, whole, coloured: str(samples),
 }
 
 
@@ -65,7 +66,7 @@ class _Shares(NamedTuple):
         return _Shares(branch.period - branch.own_period, branch.samples - branch.own_samples, self.options)
 
     def value(self, period: int, samples: int) -> str:
-        return CALL_VALUES[self.options.call_value](period, samples, self.whole)
+        return CALL_VALUES[self.options.call_value](period, samples, self.whole, self.options.coloured)
 
     def leaves_out(self, branches: tuple[CallBranch, ...]) -> bool:
         """Only among relative percentages, and not if it would be all."""
@@ -104,7 +105,8 @@ def _branch_lines(
 def _folded_lines(entry: Entry, table: Histogram, options: ReportOptions) -> Iterator[str]:
     """A line for each whole path, the heaviest first."""
     least = int(table.wholes[0] * options.least_call_percent / 100)
+    shares = _Shares(table.events[0].period, entry.tree.samples, options)
     paths = [path for path in entry.tree.paths() if path.own_period >= least]
     for path in sorted(paths, key=lambda path: -path.own_period):
-        value = CALL_VALUES[options.call_value](path.own_period, path.own_samples, table.events[0].period)
+        value = shares.value(path.own_period, path.own_samples)
         yield f"{value} {';'.join(place.name for place in path.frames)}"

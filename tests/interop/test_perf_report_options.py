@@ -54,6 +54,7 @@ HIERARCHIES = (
     "--hierarchy -g folded",
     "--hierarchy --percentage relative -c worker,child -g none",
     "-q --hierarchy -s +cpu -g none",
+    "--hierarchy --stdio-color always -g folded",
 )
 CALL_GRAPHS = (
     "-g folded",
@@ -64,6 +65,7 @@ CALL_GRAPHS = (
     "-g graph,0.5,count",
     "-g period --no-children",
     "-g fractal,0,period",
+    "--stdio-color always -g graph,1",
     "-g fractal,2,count",  # what is left out is counted, too
 )
 
@@ -123,3 +125,10 @@ def test_source_lines_besides_the_usual_keys(
     lines = ours(monkeypatch, data, options)
     assert lines == perf.report(data, *options.split())
     assert any("main.c:" in line for line in lines)
+
+
+def test_numbers_of_records(two_events: Path, recursive: Path, perf: RealPerf, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (two_events, recursive):
+        lines = ours(monkeypatch, path, "--stats")
+        assert lines == perf.report(path, "--stats")
+        assert any("SAMPLE events:" in line for line in lines)

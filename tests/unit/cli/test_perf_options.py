@@ -49,7 +49,7 @@ def test_the_message(capsys: pytest.CaptureFixture[str]) -> None:
         (["stat", "--per-core", GOOD], "stat --per-core (counts per core) is not modelled yet"),
         (["record", "--affinity=node", GOOD], "record --affinity (an option of perf's) is not modelled yet"),
         (["report", "--no-demangle"], "report --no-demangle is not modelled yet"),
-        (["report", "--sta"], "report --stats (an option of perf's) is not modelled yet"),
+        (["report", "--tas"], "report --tasks (an option of perf's) is not modelled yet"),
         (["list", "--deprecated"], "list --deprecated (an option of perf's) is not modelled yet"),
     ):
         assert main(options) == 129

@@ -18,8 +18,7 @@ from perfemu.cli.streams import say_if_elsewhere, tell
 from perfemu.comparing.measured import Measured
 from perfemu.counting import DETAILED_EVENTS, Attach, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import UsageError
-from perfemu.events.spec import EventSpec
-from perfemu.interruption import Interruption, die_of
+from perfemu.interruption import die_of
 from perfemu.output_file import OutputText
 from perfemu.progress import PATIENCE_S
 from perfemu.quantities import MILLISECOND_NS
@@ -190,14 +189,8 @@ def _functions(options: argparse.Namespace) -> Attach | None:
     # only this needs a reader of ELF files
     from perfemu.functions import FunctionCounter
 
-    def attach(
-        session: Session, specs: Sequence[EventSpec], scope: Scope, interruption: Interruption
-    ) -> FunctionCounter:
-        complain = partial(_complain, seen=set())
-        inherit = not options.no_inherit
-        return FunctionCounter(session, specs, scope, interruption, inherit=inherit, complain=complain)
-
-    return attach
+    complain = partial(_complain, seen=set())
+    return partial(FunctionCounter, inherit=not options.no_inherit, complain=complain)
 
 
 def _complain(message: str, seen: set[str]) -> None:

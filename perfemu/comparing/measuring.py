@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 from perfcore.perfdata.errors import PerfDataError
@@ -12,12 +13,10 @@ from perfemu.comparing.stat_results import measured_of_stat
 from perfemu.counting import count
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.events.spec import EventSpec
 from perfemu.functions import FunctionCounter
-from perfemu.interruption import Interrupted, Interruption
+from perfemu.interruption import Interrupted
 from perfemu.reporting import open_profile, read_profile
-from perfemu.scope import Scope
-from perfemu.session import GuestSettings, Session
+from perfemu.session import GuestSettings
 
 _PERF_DATA = (b"PERFILE2", b"2ELIFREP")
 _MOST_JSON_BYTES = 64 << 20
@@ -52,13 +51,7 @@ def measured_run(
     settings: GuestSettings, events: Sequence[str], complain: Complain, progress: TextIO | None = None
 ) -> Run:
     """Run a program and count `events` exactly, as stat does, and by function. UsageError: which cannot be counted."""
-
-    def attach(
-        session: Session, specs: Sequence[EventSpec], scope: Scope, interruption: Interruption
-    ) -> FunctionCounter:
-        return FunctionCounter(session, specs, scope, interruption, complain=complain)
-
-    counted = count(settings, events, progress=progress, attach=attach)
+    counted = count(settings, events, progress=progress, attach=partial(FunctionCounter, complain=complain))
     if counted.ending is None:
         raise Interrupted(counted.interrupted_by or 0)
     assert counted.measured is not None, "it was attached"

@@ -44,6 +44,15 @@ def open_profile(name: str) -> PerfDataFile:
         raise PerfemuError(f"cannot read {name}: {error.strerror}{hint}") from None
 
 
+def symbol_finder(file: PerfDataFile, symfs: str, complain: Callable[[str], None]) -> SymbolFinder:
+    """For a recording's files, below `symfs`. `complain` hears what is wrong with them."""
+    build_ids = {entry.path: entry.build_id for entry in file.features.build_ids}
+    from_perf = not file.is_pipe and file.features.command_line[:1] != ("perfemu",)
+    jit_files = None if from_perf else {jit.path: jit.contents for jit in file.features.jit_files}
+    vdso = "" if from_perf else vdso_file(file.features.architecture or "")
+    return SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso)
+
+
 def read_profile(
     file: PerfDataFile,
     symfs: str,
@@ -56,11 +65,7 @@ def read_profile(
 
     `complain` hears what is wrong with them.
     """
-    build_ids = {entry.path: entry.build_id for entry in file.features.build_ids}
-    from_perf = not file.is_pipe and file.features.command_line[:1] != ("perfemu",)
-    jit_files = None if from_perf else {jit.path: jit.contents for jit in file.features.jit_files}
-    vdso = "" if from_perf else vdso_file(file.features.architecture or "")
-    finder = SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso)
+    finder = symbol_finder(file, symfs, complain)
     profile = load_profile(file, finder, keeps_moments=keeps_moments, takes=takes)
     if file.interrupted:
         complain(f"{file.name}: the recorder was killed; read what is there")

@@ -41,6 +41,8 @@ _BEFORE_PAYLOAD = {  # records whose payload stands behind them: where they say 
     int(UserRecord.HEADER_TRACING_DATA): slice(8, 12),
 }
 _SAMPLE = int(RecordType.SAMPLE)
+_TRACING_DATA = int(UserRecord.HEADER_TRACING_DATA)
+_MOST_TRACING_DATA = 1 << 26  # bytes
 _FILE_USER = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
 
 
@@ -253,7 +255,8 @@ class PerfDataFile:
                     if payload > left:
                         name = UserRecord(kind).name
                         raise self._error(f"{name} at {record.offset:#x}: {payload} bytes, only {left} are left")
-                    block, position = self._skip(block, position, payload), 0
+                    wanted = kind == _TRACING_DATA and payload <= _MOST_TRACING_DATA
+                    block, position = self._skip(block, position, payload, wanted), 0
                     offset += payload
                     left -= payload
             yield record
@@ -268,13 +271,18 @@ class PerfDataFile:
             data += more
         return data
 
-    def _skip(self, block: bytes, position: int, size: int) -> bytes:
-        """What is in the buffer after `size` bytes of payload."""
+    def _skip(self, block: bytes, position: int, size: int, wanted: bool) -> bytes:
+        """What is in the buffer after `size` bytes of payload, which are TRACING_DATA if they are `wanted`."""
+        payload = []
         while len(block) - position < size:
             size -= len(block) - position
+            if wanted:
+                payload.append(block[position:])
             block, position = self._file.read(min(_BLOCK_BYTES, size)), 0
             if not block:
                 raise self._error("the file ends in a record's payload")
+        if wanted:
+            self.features.tracing_data = b"".join((*payload, block[position : position + size]))
         return block[position + size :]
 
     def _take_user_record(self, record: RawRecord) -> None:

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -39,7 +39,7 @@ class Command:
 
 
 class CommandModule(Protocol):
-    """What a command's file has; and EXAMPLES, if it likes."""
+    """What a command's file has; and EXAMPLES, if it likes, and `arranged`: its command line as argparse reads it."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -60,13 +60,13 @@ COMMANDS = (
     Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),
     Command("html", "Make a web page of perf.data, or of the differences of two", "[OPTIONS] [FILE [OLD]]"),
     Command("check", "Hold the counts of benchmarks against a baseline", "[OPTIONS] [FILE]"),
+    Command("script", "Read perf.data and print its samples as text"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
 
 
 _ONLY_PERFS = {  # commands that people will type
     "annotate": "perf annotate reads our files",
-    "script": "perf script reads our files; perfemu report -D lists their records",
     "evlist": "perf evlist reads our files; perfemu report --header-only says what was recorded",
     "top": "record, and then report",
     "mem": "",
@@ -128,7 +128,8 @@ def _dispatch(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> in
     parser = CommandParser(command.name, command.arguments, command.summary, getattr(module, "EXAMPLES", ""))
     module.add_arguments(parser)
     refuse_what_only_perf_has(parser, command.name)
-    options = parser.parse_args(rest)
+    arranged: Callable[[Sequence[str]], Sequence[str]] = getattr(module, "arranged", list)
+    options = parser.parse_args(arranged(rest))
     options.command_line = (command.name, *rest)
     options.descriptors = descriptors
     return module.run(options)

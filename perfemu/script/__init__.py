@@ -1,0 +1,1 @@
+"""What perf script shows: fields of samples, tracepoints and side-band records as text."""

@@ -18,9 +18,10 @@ from perfemu.profile.event_names import event_name
 from perfemu.profile.header_lines import header_lines
 from perfemu.profile.profile import EventProfile, Profile
 from perfemu.profile.tasks import Tasks
+from perfemu.profile.time_ranges import BadTime, Range, time_ranges
 from perfemu.reporting import symbol_finder
 from perfemu.script.fields import Selection
-from perfemu.script.filters import SampleFilter, time_spans
+from perfemu.script.filters import SampleFilter
 from perfemu.script.frames import Frames, in_kernel
 from perfemu.script.lines import Clock, LineOptions, SampleLines, misc_letters, padded_names, start_line
 from perfemu.script.print_format import printer
@@ -92,12 +93,18 @@ class Script:
         self._periods = [0 if attr.sample_type & SampleType.PERIOD else attr.sample_period or 1 for attr in attrs]
         self._with_cpu = [bool(attr.sample_type & SampleType.CPU) for attr in attrs]
         self._check_filter()
-        spans = time_spans(options.time, file.features.sample_time_ns) if options.time else None
-        self._tests = replace(options.filter, spans=spans).tests()
+        self._tests = replace(options.filter, times=self._times()).tests()
         self._sideband_starts = [
             start_line(fields, self._clock, options.lines.chains and "ip" in fields and _has_chains(described.attr))
             for fields, described in zip(self._fields, file.events, strict=True)
         ]
+
+    def _times(self) -> tuple[Range, ...]:
+        text = self._options.time
+        try:
+            return time_ranges(text, self._file.features.sample_time_ns) if text else ()
+        except BadTime as problem:
+            raise UsageError(f"script --time {text}: {problem}") from None
 
     def _check_filter(self) -> None:
         if self._options.filter.cpus is not None and not any(self._with_cpu):

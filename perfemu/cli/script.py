@@ -11,6 +11,7 @@ from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import tell
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.reporting import default_input, open_profile
+from perfemu.scope import cpu_numbers
 from perfemu.script.fields import FIELDS
 from perfemu.script.filters import SampleFilter
 from perfemu.script.lines import LineOptions
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--comms", metavar="COMM[,...]", help="samples of these commands alone")
     parser.add_argument("--pid", type=_numbers, metavar="PID[,...]", help="of these processes")
     parser.add_argument("--tid", type=_numbers, metavar="TID[,...]", help="of these threads")
-    parser.add_argument("-C", "--cpu", type=_cpus, metavar="LIST", help="on these CPUs: 0,2-3")
+    parser.add_argument("-C", "--cpu", metavar="LIST", help="on these CPUs: 0,2-3")
     parser.add_argument("-S", "--symbols", metavar="SYMBOL[,...]", help="in these functions")
     parser.add_argument("--dsos", metavar="FILE[,...]", help="in these files")
     parser.add_argument("--time", default="", metavar="START,STOP", help="in this time: seconds, or 10%%/2, 0%%-10%%")
@@ -104,16 +105,6 @@ def _numbers(text: str) -> frozenset[int]:
         raise argparse.ArgumentTypeError(f"'{text}' is not a list of numbers") from None
 
 
-def _cpus(text: str) -> frozenset[int]:
-    found: set[int] = set()
-    for word in text.split(","):
-        first, dash, last = word.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) > 4096:
-            raise argparse.ArgumentTypeError(f"'{text}' is not a list of CPUs, as 0,2-3")
-        found |= set(range(int(first), int(last or first) + 1))
-    return frozenset(found)
-
-
 def _names(text: str | None) -> frozenset[str] | None:
     return None if text is None else frozenset(text.split(","))
 
@@ -154,7 +145,7 @@ def _options(arguments: argparse.Namespace) -> ScriptOptions:
             comms=_names(arguments.comms),
             pids=arguments.pid,
             tids=arguments.tid,
-            cpus=arguments.cpu,
+            cpus=frozenset(cpu_numbers(arguments.cpu)) if arguments.cpu else None,
             symbols=_names(arguments.symbols),
             files=_names(arguments.dsos),
         ),

@@ -11,7 +11,6 @@ from end_to_end.command import complaint, perfemu
 from perfcore.perfdata.trace_formats import TraceField, TraceFormat
 from perfemu.errors import UsageError
 from perfemu.script.fields import FIELDS, Selection
-from perfemu.script.filters import time_spans
 from perfemu.script.print_format import printer
 from synthetic_perf_data import Recording, event
 
@@ -77,20 +76,6 @@ def test_fields_that_cannot_be(words: tuple[str, ...], said: str) -> None:
 def test_every_field_can_be_asked_for() -> None:
     names = [field.name for field in FIELDS if field.name != "trace"]
     assert Selection((",".join(names),)).fields_of(0, (1 << 25) - 1, "cycles") == frozenset(names)
-
-
-def test_times_are_spans() -> None:
-    second = 1_000_000_000
-    assert time_spans("1.5,2", None) == ((1_500_000_000, 2 * second),)
-    assert time_spans(",3", None) == ((0, 3 * second),)
-    # of 1000 ns from 100 on, the second tenth is 200..299, and the last share has the last sample
-    assert time_spans("10%/2", (100, 1100)) == ((200, 299),)
-    assert time_spans("0%-50%,50%-100%", (100, 1100)) == ((100, 599), (600, 1100))
-    for wrong in ("1", "2,1", "x,2", "110%/1", "5%-3%", "", "10%"):
-        with pytest.raises(UsageError):
-            time_spans(wrong, (100, 1100))
-    with pytest.raises(UsageError, match="does not tell"):
-        time_spans("10%/2", None)
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:

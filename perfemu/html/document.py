@@ -8,7 +8,7 @@ from typing import Any
 
 from perfemu.events.attributes import is_exact
 from perfemu.html.metrics import metrics
-from perfemu.html.naming import Function, Names, Task, comm_names, file_names, renamed, same_events
+from perfemu.html.naming import SAME_NAMES, Function, Names, Renamed, Task, renamings, same_events
 from perfemu.html.sources import SourceFile, source_files
 from perfemu.html.stacks import NEW, OLD, Path, Stacks
 from perfemu.profile.profile import EventProfile, Profile
@@ -30,11 +30,10 @@ class _Strings:
 def document(new: Profile, old: Profile | None, symfs: str, with_sources: bool = True) -> Document:
     """Of `new`, compared with `old`. Every event of `new` that has samples is in it."""
     pairs = same_events(new.events, old.events if old else ())
-    files = renamed(file_names(old), file_names(new)) if old else {}
-    comms = renamed(comm_names(old), comm_names(new)) if old else {}
-    names = {NEW: Names(new, {}, {})}
+    names = {NEW: Names(new, SAME_NAMES)}
+    other = renamings(old, new, names[NEW]) if old else SAME_NAMES
     if old:
-        names[OLD] = Names(old, files, comms)
+        names[OLD] = Names(old, other)
     stacks = Stacks(len(pairs))
     for number, pair in enumerate(pairs):
         for side, event in ((NEW, pair[0]), (OLD, pair[1])):
@@ -48,9 +47,10 @@ def document(new: Profile, old: Profile | None, symfs: str, with_sources: bool =
     return {
         "name": visible(new.path),
         "old": visible(old.path) if old else None,
-        "facts": [*_facts(new, old), *([_renamings(files | comms)] if files or comms else [])],
+        "facts": [*_facts(new, old), *_renamed(other)],
         "tasks": [_task(task, names, strings) for task in tasks],
         "functions": [[strings(function.name), strings(function.file)] for function in functions],
+        "was": [[functions.index(now), strings(name)] for (_, name), now in sorted(other.functions.items())],
         "homes": _homes([event for event, _ in pairs], names[NEW], functions, sources),
         "nodes": {"function": [node.function for node in nodes], "depth": [node.depth for node in nodes]},
         "events": [_event(pair, weights, tasks, ends) for pair, weights in zip(pairs, stacks.weights, strict=True)],
@@ -82,8 +82,10 @@ def _told(profile: Profile) -> list[tuple[str, str]]:
     ]
 
 
-def _renamings(names: dict[str, str]) -> list[str]:
-    return ["taken as the same", ", ".join(f"{old} (old) and {new}" for old, new in sorted(names.items()))]
+def _renamed(other: Renamed) -> Iterator[list[str]]:
+    names = sorted((other.files | other.comms).items())
+    if names:
+        yield ["taken as the same", ", ".join(f"{old} (old) and {new}" for old, new in names)]
 
 
 def _task(task: Task, names: dict[int, Names], strings: _Strings) -> list[int]:

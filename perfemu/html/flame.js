@@ -16,6 +16,7 @@ class Flame {
   show(root, options) {
     Object.assign(this, { root, zoomed: root, focus: null });
     Object.assign(this.options, options);
+    this.most = null;
     this.draw();
   }
   zoom(box) {
@@ -28,12 +29,12 @@ class Flame {
     if (box === this.hovered) return;
     this.hovered = box;
     this.onFocus(box ?? this.focus ?? this.zoomed);
-    this.draw();
+    this.draw(this.boxes);
   }
   setFocus(box) {
     this.focus = box;
     this.onFocus(box);
-    this.draw();
+    this.draw(this.boxes);
   }
 
   // Where boxes lie: callers of the zoomed one across the whole width, and what is below it.
@@ -58,10 +59,11 @@ class Flame {
     }
     return placed;
   }
-  draw() {
+  draw(boxes = null) {  // `boxes`, if they lie where they did
     if (!this.root) return;
     const width = Math.max(this.canvas.parentElement.clientWidth, 50), ratio = devicePixelRatio || 1;
-    this.boxes = this.layout(width);
+    this.boxes = boxes ?? this.layout(width);
+    this.most ??= this.boxes.reduce((most, { box }) => Math.max(most, Math.abs(box.sums[NEW] - box.sums[OLD])), 1);
     this.levels = 1 + this.boxes.reduce((most, { depth }) => Math.max(most, depth), 0);
     const height = this.levels * LEVEL;
     this.canvas.width = width * ratio;
@@ -71,7 +73,7 @@ class Flame {
     context.scale(ratio, ratio);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
-    this.paint = paints(this.root, this.options.compared);
+    this.paint = paints(this.options.compared, this.most);
     for (const place of this.boxes) this.drawBox(context, place);
   }
   drawBox(context, place) {
@@ -129,11 +131,9 @@ class Flame {
   }
 }
 
-// Colours: by file and name, warm; compared, red for what has grown and blue for what has shrunk.
-function paints(root, compared) {
+// Colours: by file and name, warm; compared, red for what has grown and blue for what has shrunk, by at most `most`.
+function paints(compared, most) {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const most = Math.max(1, ...[root, ...root.children, ...root.children.flatMap(box => box.children)]
-    .map(({ sums }) => Math.abs(sums[NEW] - sums[OLD])));
   const plain = box => {
     if (!box.func) return dark ? "#4a4d55" : "#d5d5d5";
     const hue = 8 + hash(box.func.file) % 45, shade = hash(box.label) % 14;

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from perfemu.comparing.matching import matched_functions, matched_modules
+from perfemu.comparing.measured import measured_of
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, Profile, ProfileSample
 from perfemu.symbols.finder import SymbolisedFile
@@ -30,14 +32,24 @@ class Task(NamedTuple):
 _Thread = tuple[str, int, int]  # comm, pid, tid
 
 
-class Names:
-    """Of one recording's places and threads. `files` and `comms` rename what is called otherwise in the other one."""
+class Renamed(NamedTuple):
+    """What is called otherwise in the other recording, and how. Functions: by their file there, and their name here."""
 
-    def __init__(self, profile: Profile, files: dict[str, str], comms: dict[str, str]) -> None:
-        self._files = files
+    files: dict[str, str]
+    comms: dict[str, str]
+    functions: dict[tuple[str, str], Function]
+
+
+SAME_NAMES = Renamed({}, {}, {})
+
+
+class Names:
+    """Of one recording's places and threads, as they are called in the other one."""
+
+    def __init__(self, profile: Profile, other: Renamed) -> None:
+        self._renamed = other
         self._functions: dict[Place, Function] = {}
         self._ranks: dict[int, dict[int, int]] = {}  # by identity of the file: of symbols whose name repeats, by start
-        self._comms = comms
         self._tasks: dict[_Thread, Task] = {}
         self.numbers: dict[Task, tuple[int, int]] = {}  # pid and tid
         threads = sorted({self._thread(sample) for sample in _samples(profile)})
@@ -49,7 +61,7 @@ class Names:
             self.numbers[task] = thread[1:]
 
     def _thread(self, sample: ProfileSample) -> _Thread:
-        return self._comms.get(sample.comm, sample.comm), sample.thread.pid, sample.thread.tid
+        return self._renamed.comms.get(sample.comm, sample.comm), sample.thread.pid, sample.thread.tid
 
     def task(self, sample: ProfileSample) -> Task:
         return self._tasks[self._thread(sample)]
@@ -57,17 +69,21 @@ class Names:
     def function(self, place: Place) -> Function:
         found = self._functions.get(place)
         if found is None:
-            file = self._files.get(place.file_name, place.file_name)
+            file = self._file(place)
             if place.symbol is None or place.file is None:
                 found = Function(visible(place.function_name), file)
             else:
+                same = self._renamed.functions.get((file, place.symbol.shown))
                 rank = self._repeated(place.file).get(place.symbol.start, 0)
-                found = Function(place.symbol.shown, file, place.symbol.name, rank)
+                found = same or Function(place.symbol.shown, file, place.symbol.name, rank)
             self._functions[place] = found
         return found
 
     def module(self, place: Place) -> Function:
-        return Function("", self._files.get(place.file_name, place.file_name))
+        return Function("", self._file(place))
+
+    def _file(self, place: Place) -> str:
+        return self._renamed.files.get(place.file_name, place.file_name)
 
     def _repeated(self, file: SymbolisedFile) -> dict[int, int]:
         known = self._ranks.get(id(file))
@@ -86,13 +102,20 @@ def _samples(profile: Profile) -> Iterable[ProfileSample]:
     return (sample for event in profile.events for sample in event.samples)
 
 
-def file_names(profile: Profile) -> set[str]:
-    """Of all files in which samples lie."""
-    return {sample.place.file_name for sample in _samples(profile)}
-
-
-def comm_names(profile: Profile) -> set[str]:
-    return {sample.comm for sample in _samples(profile)}
+def renamings(old: Profile, new: Profile, names: Names) -> Renamed:
+    """What in `old` is called otherwise in `new`, whose names are `names`: files and functions, as `diff` has them."""
+    before, after = measured_of(old), measured_of(new)
+    modules = matched_modules(before, after)
+    functions: dict[tuple[str, str], Function] = {}
+    for sample in _samples(new):
+        function = names.function(sample.place)
+        functions.setdefault((function.file, function.name), function)
+    same = matched_functions(before, after, modules)
+    return Renamed(
+        {was: now for now, was in modules.items()},
+        renamed({sample.comm for sample in _samples(old)}, {sample.comm for sample in _samples(new)}),
+        {(now.module, was.name): functions[now] for now, was in same.items() if now in functions},
+    )
 
 
 def renamed(old: set[str], new: set[str]) -> dict[str, str]:

@@ -21,6 +21,12 @@ function make(tag, text = "", classes = "") {
   return made;
 }
 
+function fill(id, rows) {  // a table, with more rows than a call may have arguments
+  const body = document.createElement("tbody");
+  for (const row of rows) body.append(row);
+  element(id).tBodies[0].replaceWith(body);
+}
+
 const TASK_CHOICES = (() => {
   const rows = [["", "all", null]];
   for (const comm of new Set(tasks.map(task => task.comm))) rows.push([`comm ${comm}`, comm, task => task.comm === comm]);
@@ -133,7 +139,7 @@ function showTable() {
   if (matches) shown = [...shown.filter(row => matches[row.number]), ...shown.filter(row => !matches[row.number])];
   const left = shown.length - LEAST_ROWS;
   if (!allRows) shown = shown.slice(0, LEAST_ROWS);
-  element("functions").tBodies[0].replaceChildren(...shown.map(row => tableRow(row, made)));
+  fill("functions", shown.map(row => tableRow(row, made)));
   element("more").hidden = allRows || left <= 0;
   element("more").textContent = `Show ${left} more`;
 }
@@ -149,6 +155,7 @@ function tableRow(row, made) {
     showHome(row);
   });
   line.firstChild.replaceChildren(button);
+  if (row.was) line.firstChild.append(` (was ${row.was})`);
   return line;
 }
 
@@ -169,7 +176,7 @@ function showSource() {
   const source = data.sources[state.file];
   if (!source) return;
   const counts = new Map(source.lines.map((line, index) => [line, source.counts[state.event][index]]));
-  const most = Math.max(1, ...counts.values()), total = event().total[1];
+  const most = source.counts[state.event].reduce((most, count) => Math.max(most, count), 1), total = event().total[1];
   const line = (at, text, classes) => {
     const row = make("tr", "", `${classes}${at === target ? " target" : ""}`), count = counts.get(at) ?? 0;
     row.append(make("td", count ? number(count) : ""), make("td", count ? percent(count, total) : ""));
@@ -181,7 +188,7 @@ function showSource() {
     texts.map((text, index) => line(first + index, text, index ? "" : "gap")));
   const known = new Set(source.parts.flatMap(([first, texts]) => texts.map((_, index) => first + index)));
   for (const at of source.lines) if (!known.has(at)) rows.push(line(at, "(the source is not here)", ""));
-  element("source").tBodies[0].replaceChildren(...rows);
+  fill("source", rows);
 }
 
 // --- what is chosen ---
@@ -227,7 +234,7 @@ function start() {
     pair.append(make("dt", label), make("dd", value));
     element("facts").append(pair);
   }
-  const options = (id, rows) => element(id).append(...rows.map(([value, text]) => Object.assign(make("option", text), { value })));
+  const options = (id, rows) => rows.forEach(([value, text]) => element(id).append(Object.assign(make("option", text), { value })));
   options("event", data.events.map((each, at) => [at, `${each.name} (${number(each.total[1])}${each.exact ? ", exact" : ""})`]));
   options("tasks", TASK_CHOICES);
   options("file", data.sources.map((source, at) => [at, source.path]));

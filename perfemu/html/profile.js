@@ -4,6 +4,7 @@ const NEW = 0, OLD = 1;
 const data = JSON.parse(document.getElementById("document").textContent);
 const functions = data.functions.map(([name, file], number) =>
   ({ number, name: data.strings[name], file: data.strings[file], home: data.homes[number] }));
+for (const [number, name] of data.was) functions[number].was = data.strings[name];
 for (const each of functions) each.label = each.name || each.file;
 const tasks = data.tasks.map(([comm, pid, tid]) => ({ comm: data.strings[comm], pid, tid }));
 const nodeFunction = Int32Array.from(data.nodes.function);

@@ -161,6 +161,19 @@ def test_differences_of_a_renamed_program(tmp_path: Path) -> None:
     assert ["taken as the same", "prog_old (old) and prog_new"] in found["facts"]
 
 
+def test_a_renamed_function_is_the_same(tmp_path: Path) -> None:
+    """As diff matches them: it has become another clone of one function, and its file another version."""
+    old = recording(tmp_path / "a", "libx.so.1.0", "leaf.constprop.0")
+    called(old, MAIN, LEAF, period=700)
+    new = recording(tmp_path / "b", "libx.so.1.2", "leaf.isra.0")
+    called(new, MAIN, LEAF, period=900)
+    found = document(page(tmp_path, new.write(tmp_path / "new.data"), old.write(tmp_path / "old.data")))
+    assert list(zip(found["events"][0]["old"], found["events"][0]["new"], strict=True)) == [(700, 900)]
+    assert [
+        [found["strings"][found["functions"][number][0]], found["strings"][name]] for number, name in found["was"]
+    ] == [["leaf.isra.0", "leaf.constprop.0"]]
+
+
 def test_only_a_lone_name_is_taken_for_another() -> None:
     assert renamed({"libc", "old"}, {"libc", "new"}) == {"old": "new"}
     assert renamed({"a", "b"}, {"c", "d"}) == {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from perfemu.checking.tolerance import Tolerance
 from perfemu.cli.guest import add_event_option, add_guest_options, announce_death, guest_settings
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import tell
@@ -44,26 +44,11 @@ _NOT_YET = {
 FAILED = 1  # exit status
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """By how much a total may grow."""
-
-    amount: float
-    is_percent: bool
-    text: str
-
-    def is_passed_by(self, event: EventDifference) -> bool:
-        grown = event.total.difference
-        if not self.is_percent:
-            return grown > self.amount
-        return grown > 0 if not event.total.old else 100 * grown > self.amount * event.total.old
-
-
-def _threshold(text: str) -> Threshold:
-    match = re.fullmatch(r"(\d+(?:\.\d*)?)(%?)", text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is neither a percentage nor a count: 0.1%, 1000")
-    return Threshold(float(match[1]), bool(match[2]), text)
+def _tolerance(text: str) -> Tolerance:
+    try:
+        return Tolerance.parse(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--fail-above",
         metavar="N | N%",
-        type=_threshold,
+        type=_tolerance,
         help=f"exit status {FAILED} if the total of an event has grown by more",
     )
     parser.add_argument("--symfs", metavar="DIR", default="", help="look for files below DIR")
@@ -100,10 +85,15 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(document(difference))
     else:
         sys.stdout.write((markdown if options.markdown else text)(difference, shown))
-    failed = [event for event in difference.events if options.fail_above and options.fail_above.is_passed_by(event)]
+    allowed: Tolerance | None = options.fail_above
+    failed = [event for event in difference.events if allowed is not None and not _is_within(allowed, event)]
     for event in failed:
-        tell(f"perfemu: diff: {event.name} grew by {event.total.difference:,}: more than {options.fail_above.text}")
+        tell(f"perfemu: diff: {event.name} grew by {event.total.difference:,}: more than {allowed}")
     return FAILED if failed else 0
+
+
+def _is_within(allowed: Tolerance, event: EventDifference) -> bool:
+    return allowed.allows(event.total.old or 0, event.total.new or 0)
 
 
 def _sides(options: argparse.Namespace) -> tuple[Measured, Measured]:

@@ -9,10 +9,13 @@ from collections.abc import Iterable
 
 _VARINT, _LENGTH = 0, 2  # wire types
 _MASK_64 = (1 << 64) - 1
+_SINGLE_BYTES = [bytes([number]) for number in range(0x80)]
 
 
 def varint(number: int) -> bytes:
     """Seven bits a byte, the lowest first; a negative number is an int64."""
+    if 0 <= number < 0x80:
+        return _SINGLE_BYTES[number]
     number &= _MASK_64
     made = bytearray()
     while number >= 0x80:

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, ProfileSample
 from perfemu.profile.report import Report
+from perfemu.profile.tasks import Thread
 from perfemu.protobuf import Message
 from perfemu.visible import visible
 
@@ -74,6 +75,7 @@ class _Profile:
         self._functions: dict[tuple[str, int], tuple[int, Message]] = {}
         self._locations: dict[tuple[int, int], Message] = {}
         self._location_numbers: dict[tuple[int, int], int] = {}
+        self._known_labels: dict[tuple[str, Thread, int], list[Message]] = {}
         self._known: dict[tuple[Place, bool], int] = {}
 
     def message(self) -> Message:
@@ -110,13 +112,19 @@ class _Profile:
             callers = [self._location(place, True) for place in sample.chain[1:]]
             made = Message().numbers(_SAMPLE_LOCATIONS, [self._location(sample.place, False), *callers])
             made.numbers(_SAMPLE_VALUES, periods)
-            label = Message().number(_LABEL_KEY, self._string("comm"))
-            made.message(_SAMPLE_LABEL, label.number(_LABEL_TEXT, self._string(sample.comm)))
-            for key, number in (("pid", sample.thread.pid), ("tid", sample.thread.tid), ("cpu", sample.cpu)):
-                if number >= 0:
-                    label = Message().number(_LABEL_KEY, self._string(key))
-                    made.message(_SAMPLE_LABEL, label.number(_LABEL_NUMBER, number))
+            for label in self._labels(sample.comm, sample.thread, sample.cpu):
+                made.message(_SAMPLE_LABEL, label)
             yield made
+
+    def _labels(self, comm: str, thread: Thread, cpu: int) -> list[Message]:
+        labels = self._known_labels.get((comm, thread, cpu))
+        if labels is None:
+            text = Message().number(_LABEL_KEY, self._string("comm")).number(_LABEL_TEXT, self._string(comm))
+            labels = self._known_labels[comm, thread, cpu] = [text]
+            for key, number in (("pid", thread.pid), ("tid", thread.tid), ("cpu", cpu)):
+                if number >= 0:
+                    labels.append(Message().number(_LABEL_KEY, self._string(key)).number(_LABEL_NUMBER, number))
+        return labels
 
     def _value_type(self, event: EventProfile) -> Message:
         made = Message().number(_TYPE, self._string(event.name))

@@ -54,9 +54,8 @@ class Histogram:
         self._identities = tuple(key.identity for key in options.keys)
         self._entries: dict[tuple[Any, ...], Entry] = {}
         for number, event in enumerate(events):
-            for sample, weight in event.samples.items():
-                if options.selection.shows(sample):
-                    self._add(sample, weight, number)
+            for sample, weight in options.selection.samples(event).items():
+                self._add(sample, weight, number)
         self.entries = self._sorted()
         self.wholes = [event.period for event in self.events]
         self.sample_count = sum(event.sample_count for event in self.events)

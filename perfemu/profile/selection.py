@@ -53,6 +53,12 @@ class Selection:
     def shows(self, sample: ProfileSample) -> bool:
         return all(not values.isdisjoint(FILTERS[name].values(sample)) for name, values in self.chosen.items())
 
+    def samples(self, event: EventProfile) -> dict[ProfileSample, Weight]:
+        """Those of the event that are chosen."""
+        if not self.chosen:
+            return event.samples
+        return {sample: weight for sample, weight in event.samples.items() if self.shows(sample)}
+
     def elided(self) -> Iterator[tuple[str, str]]:
         """(sort key, its only value) of columns that say nothing more."""
         for name, values in self.chosen.items():
@@ -74,9 +80,7 @@ class Selection:
         return replace(profile, events=[self._event(event) for event in profile.events]) if self.chosen else profile
 
     def _event(self, event: EventProfile) -> EventProfile:
-        shown: dict[ProfileSample, Weight] = {
-            sample: weight for sample, weight in event.samples.items() if self.shows(sample)
-        }
+        shown = self.samples(event)
         moments: list[Moment] = [moment for moment in event.moments if moment.sample in shown]
         count = sum(weight.samples for weight in shown.values())
         period = sum(weight.period for weight in shown.values())

@@ -12,6 +12,7 @@ from perfemu.cli.main import main
 from perfemu.formats import format_names, output_format
 from perfemu.profile.time_ranges import BadTime, is_within, time_ranges
 from several_tasks import recording
+from synthetic_perf_data import Recording, event
 
 RECORDED = (1_000, 11_000)  # ns
 
@@ -74,6 +75,16 @@ def test_of_several_values_the_missing_one_is_named(data: Path, capsys: pytest.C
     said = capsys.readouterr()
     assert "child" in said.out
     assert said.err == "perfemu: no sample is of the command nobody; there are child, prog, worker\n"
+
+
+def test_a_file_may_not_know_cpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Recording([event()])
+    made.start("/none", 0x1000)
+    made.sample(0x400000)
+    data = made.write(tmp_path / "perf.data")
+    assert main(["report", "-i", str(data), "-C", "0"]) != 0
+    said = f"perfemu: {data} does not say on which CPU a sample was taken: record with --sample-cpu\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_time_without_samples_is_said(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,18 @@
-// The picture: boxes on a canvas, from the zoomed one on; what is narrower than half a pixel is left out.
-const LEVEL = 18, MOST_LEVELS = 1500, LEAST_WIDTH = 0.5;
+// The picture: boxes on a canvas, from the zoomed one on; what is narrower than half a pixel is left out. The canvas is as
+// high as can be seen of the space that it stands in, and is drawn anew when that is scrolled.
+const LEVEL = 18, LEAST_WIDTH = 0.5;
 
 class Flame {
   constructor(canvas, onFocus, onZoom) {
-    Object.assign(this, { canvas, onFocus, onZoom, boxes: [], focus: null, zoomed: null, matches: null });
+    Object.assign(this, { canvas, space: canvas.parentElement, window: canvas.parentElement.parentElement, onFocus, onZoom, boxes: [], focus: null, zoomed: null, matches: null });
     this.options = { icicle: false, side: NEW, compared: false };
     canvas.addEventListener("mousemove", event => { this.hover(this.at(event)); });
     canvas.addEventListener("mouseleave", () => this.hover(null));
     canvas.addEventListener("click", event => { const box = this.at(event); if (box) this.zoom(box); });
     canvas.addEventListener("keydown", event => this.key(event));
     canvas.addEventListener("focus", () => { this.setFocus(this.focus ?? this.zoomed); });
-    new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
+    new ResizeObserver(() => this.draw()).observe(this.window);
+    this.window.addEventListener("scroll", () => this.draw(this.boxes));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
   show(root, options) {
@@ -18,10 +20,13 @@ class Flame {
     Object.assign(this.options, options);
     this.most = null;
     this.draw();
+    this.showBase();
   }
+  showBase() { this.window.scrollTop = this.options.icicle ? 0 : this.levels * LEVEL; }
   zoom(box) {
     this.zoomed = box;
     this.draw();
+    this.showBase();
     this.setFocus(box);
     this.onZoom(box);
   }
@@ -47,7 +52,6 @@ class Flame {
     while (todo.length) {
       const place = todo.pop();
       placed.push(place);
-      if (place.depth + 1 >= MOST_LEVELS) continue;
       let x = place.x;
       const below = [];
       for (const child of place.box.children) {
@@ -61,23 +65,27 @@ class Flame {
   }
   draw(boxes = null) {  // `boxes`, if they lie where they did
     if (!this.root) return;
-    const width = Math.max(this.canvas.parentElement.clientWidth, 50), ratio = devicePixelRatio || 1;
+    const width = Math.max(this.space.clientWidth, 50), ratio = devicePixelRatio || 1;
     this.boxes = boxes ?? this.layout(width);
     this.most ??= this.boxes.reduce((most, { box }) => Math.max(most, Math.abs(box.sums[NEW] - box.sums[OLD])), 1);
     this.levels = 1 + this.boxes.reduce((most, { depth }) => Math.max(most, depth), 0);
-    const height = this.levels * LEVEL;
+    this.space.style.height = `${this.levels * LEVEL}px`;
+    const height = Math.min(this.levels * LEVEL, this.window.clientHeight), above = this.window.scrollTop;
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
     this.canvas.style.height = `${height}px`;
     const context = this.canvas.getContext("2d");
     context.scale(ratio, ratio);
+    context.translate(0, -above);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     this.paint = paints(this.options.compared, this.most);
-    for (const place of this.boxes) this.drawBox(context, place);
+    for (const place of this.boxes) {
+      const y = this.top(place.depth);
+      if (y + LEVEL > above && y < above + height) this.drawBox(context, place, y);
+    }
   }
-  drawBox(context, place) {
-    const { box, x, width, depth, faded } = place, y = this.top(depth);
+  drawBox(context, { box, x, width, faded }, y) {
     const matches = this.matches && box.func && this.matches[box.func.number];
     context.globalAlpha = faded ? 0.5 : 1;
     context.fillStyle = matches ? this.paint.match : this.paint.box(box);
@@ -100,7 +108,7 @@ class Flame {
   }
   top(depth) { return (this.options.icicle ? depth : this.levels - 1 - depth) * LEVEL; }
   at(event) {
-    const { left, top } = this.canvas.getBoundingClientRect();
+    const { left, top } = this.space.getBoundingClientRect();
     const x = event.clientX - left, level = Math.floor((event.clientY - top) / LEVEL);
     const depth = this.options.icicle ? level : this.levels - 1 - level;
     return this.boxes.find(place => place.depth === depth && place.x <= x && x < place.x + place.width)?.box ?? null;
@@ -121,13 +129,20 @@ class Flame {
   }
   vertical(step) {
     const next = step < 0 ? this.focus.parent : this.boxes.find(({ box }) => box.parent === this.focus)?.box;
-    if (next) this.setFocus(next);
+    if (next) this.walkTo(next);
   }
   beside(step) {
     const depth = this.boxes.find(({ box }) => box === this.focus)?.depth;
     const level = this.boxes.filter(place => place.depth === depth).map(({ box }) => box);
     const next = level[level.indexOf(this.focus) + step];
-    if (next) this.setFocus(next);
+    if (next) this.walkTo(next);
+  }
+  walkTo(box) {
+    this.setFocus(box);
+    const y = this.top(this.boxes.find(place => place.box === box)?.depth ?? 0), height = this.window.clientHeight;
+    const { scrollTop } = this.window;
+    if (y < scrollTop) this.window.scrollTop = y;
+    if (y + LEVEL > scrollTop + height) this.window.scrollTop = y + LEVEL - height;
   }
 }
 

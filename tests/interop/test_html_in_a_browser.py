@@ -13,6 +13,7 @@ from devtools import Browser
 from perfcore.abi.constants import SampleType
 from perfemu import api
 from perfemu.cli.main import main
+from perfemu.html.page import page as page_of
 from synthetic_elf import ADDRESS, TEXT_OFFSET, ElfSymbol, synthetic_elf
 from synthetic_perf_data import SAMPLE_TYPE, Recording, event
 
@@ -144,6 +145,20 @@ def test_keys_walk_and_zoom(browser: Browser, page: Path) -> None:
     assert browser.run("document.activeElement.id") == "search"
 
 
+def test_deep_stacks_are_shown_from_their_base(browser: Browser, tmp_path: Path) -> None:
+    """2000 levels are 36,000 pixels, of which a window is drawn."""
+    data = recording(tmp_path, "deep.data", {(MAIN, *[PARSE] * 1998, LEAF): 5})
+    assert main(["html", str(data), "-o", str(tmp_path / "page.html")]) == 0
+    opened(browser, tmp_path / "page.html").run("document.getElementById('flame').focus()")
+    assert browser.run("document.getElementById('flame').height") < 1000
+    click_box(browser, 0.5, 3)
+    assert browser.run("JSON.parse(new URLSearchParams(location.hash.slice(1)).get('zoom')).length") == 3
+    for _ in range(60):
+        browser.press("ArrowUp")
+    window = "document.getElementById('flame-window')"
+    assert browser.run(f"{window}.scrollHeight - {window}.scrollTop") == 64 * LEVEL  # all, three, and sixty more
+
+
 def test_an_icicle_hangs_down(browser: Browser, page: Path) -> None:
     opened(browser, page, "shape=icicle").run("document.getElementById('flame').focus()")
     browser.press("ArrowDown")
@@ -218,3 +233,27 @@ def test_exact_counts_and_source(browser: Browser, tmp_path: Path) -> None:
     browser.run("document.querySelector('#functions td button').click()")
     line = browser.text("#source tr.target")
     assert "sum += i; /* hot */" in line
+
+
+def test_as_many_functions_as_there_may_be(browser: Browser, tmp_path: Path) -> None:
+    """150,000 below one: more than a call may have arguments. None is as wide as half a pixel, so one box is drawn."""
+    count = 150_000
+    shown = {
+        "name": "instructions:u", "exact": False, "chains": True, "compared": True,
+        "samples": [0, count], "total": [count, count],
+        "tasks": [[0, count]], "nodes": [1] * count, "new": [1] * count, "old": [1] * count,
+    }  # fmt: skip
+    made = {
+        "name": "many", "old": "old", "facts": [], "tasks": [[0, 1, 1]], "was": [], "metrics": [], "sources": [],
+        "functions": [[1, 0]] + [[number + 2, 0] for number in range(count)],
+        "homes": [[]] * (count + 1),
+        "nodes": {"function": list(range(count + 1)), "depth": [0] + [1] * count},
+        "events": [shown],
+        "strings": ["prog", "main", *(f"f{number}" for number in range(count))],
+    }  # fmt: skip
+    (tmp_path / "page.html").write_bytes(page_of(made))
+    for fragment in ("", "inverted=true", "groups=task"):
+        opened(browser, tmp_path / "page.html", fragment)
+        assert browser.text("#status").startswith("all: 150,000")
+    assert len(table(browser)) == 200
+    assert browser.text("#more") == "Show 149801 more"

@@ -66,9 +66,9 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("stat -n -e cycles ARM", 129, "-n and -e exclude each other"),
         ("annotate", 129, "there is no command 'annotate' yet; perf annotate reads our files"),
         ("report my.data", 129, "'my.data': a file is named with -i"),
-        ("report -g flat", 129, "report -g flat: there are graph, fractal and none"),
+        ("report -g flat", 129, "report -g flat: known are graph, fractal, folded, none, PERCENT"),
         ("report --percent-limit ten", 129, "--percent-limit: 'ten' is not a percentage"),
-        ("report -S main", 129, "report -S (filters by symbol) is not modelled yet"),
+        ("report -p main", 129, "report -p (filters by caller) is not modelled yet"),
         ("record -c 10 -F 10 ARM", 129, "-c and -F exclude each other"),
         ("record -e branch-misses ARM", 1, "the branch-misses:u event is not supported"),
         (

@@ -1,5 +1,7 @@
 """What `import perfemu` offers: the names of perfemu.api."""
 
+from perfemu.api import AnnotatedFunction as AnnotatedFunction
+from perfemu.api import AnnotatedInstruction as AnnotatedInstruction
 from perfemu.api import EventReport as EventReport
 from perfemu.api import EventSyntaxError as EventSyntaxError
 from perfemu.api import NamedCounts as NamedCounts
@@ -10,6 +12,7 @@ from perfemu.api import ReportRow as ReportRow
 from perfemu.api import RunResult as RunResult
 from perfemu.api import StatResult as StatResult
 from perfemu.api import UsageError as UsageError
+from perfemu.api import annotate as annotate
 from perfemu.api import record as record
 from perfemu.api import report as report
 from perfemu.api import run as run

@@ -13,6 +13,7 @@ from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.errors import PerfDataError
 from perfcore.perfdata.reader import open_perf_data
+from perfemu.annotating import AnnotatedFunction, AnnotatedInstruction, SampledFunctions
 from perfemu.attributing import ExactSamples
 from perfemu.comparing.measured import Function, Measured
 from perfemu.counting import count, default_events
@@ -35,6 +36,8 @@ from perfemu.statistics.text import text_report
 from perfemu.symbols.finder import build_id_of
 
 __all__ = [
+    "AnnotatedFunction",
+    "AnnotatedInstruction",
     "EventReport",
     "EventSyntaxError",
     "NamedCounts",
@@ -45,6 +48,7 @@ __all__ = [
     "RunResult",
     "StatResult",
     "UsageError",
+    "annotate",
     "record",
     "report",
     "run",
@@ -297,6 +301,31 @@ def report(
     except PerfDataError as problem:
         raise PerfemuError(str(problem)) from None
     return ReportResult.of(Report(profile, options), tuple(complaints))
+
+
+def annotate(
+    path: str | os.PathLike[str],
+    symbol: str,
+    *,
+    dso: str = "",
+    symfs: str | os.PathLike[str] = "",
+) -> AnnotatedFunction:
+    """The function `symbol` of a perf.data file with its instructions, and the counts of all events at each of them.
+
+    Where several functions have the name it is the heaviest one, of the file `dso` if that is given. Raises
+    PerfemuError: it has no samples, or its code is not to be had.
+    """
+    complaints: list[str] = []
+    try:
+        with open_profile(os.fspath(path)) as file:
+            profile = read_profile(file, os.fspath(symfs), complaints.append)
+    except PerfDataError as problem:
+        raise PerfemuError(str(problem)) from None
+    functions = SampledFunctions(profile, profile.events)
+    try:
+        return functions.annotated(functions.named(symbol, [dso] if dso else [])[0])
+    except PerfemuError as error:
+        raise PerfemuError("; ".join([error.message, *complaints[:1]])) from None
 
 
 def _ended(ending: Ending | None, interrupted_by: int | None) -> Ending:

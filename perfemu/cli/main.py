@@ -60,13 +60,13 @@ COMMANDS = (
     Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),
     Command("html", "Make a web page of perf.data, or of the differences of two", "[OPTIONS] [FILE [OLD]]"),
     Command("check", "Hold the counts of benchmarks against a baseline", "[OPTIONS] [FILE]"),
+    Command("annotate", "Read perf.data and show code, with what events were where", "[OPTIONS] [SYMBOL]"),
     Command("script", "Read perf.data and print its samples as text"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
 )
 
 
 _ONLY_PERFS = {  # commands that people will type
-    "annotate": "perf annotate reads our files",
     "evlist": "perf evlist reads our files; perfemu report --header-only says what was recorded",
     "top": "record, and then report",
     "mem": "",

@@ -56,6 +56,14 @@ PERF_OPTIONS = {
         "--show-round-events", "--show-switch-events", "--show-task-events", "--show-text-poke-events", "--stitch-lbr",
         "--stop-bt", "--switch-off", "--switch-on", "--symfs", "--tid", "--time", "--xed",
     ),
+    "annotate": (
+        "-C, --cpu", "-d, --dsos", "-D, --dump-raw-trace", "-f, --force", "-i, --input", "-k, --vmlinux",
+        "-l, --print-line", "-M, --disassembler-style", "-m, --modules", "-n, --show-nr-samples", "-P, --full-paths",
+        "-q, --quiet", "-s, --symbol", "-v, --verbose", "--asm-raw", "--demangle", "--demangle-kernel", "--group",
+        "--ignore-vmlinux", "--itrace", "--objdump", "--percent-limit", "--percent-type", "--prefix",
+        "--prefix-strip", "--show-total-period", "--skip-missing", "--source", "--stdio", "--stdio-color", "--stdio2",
+        "--symfs", "--tui",
+    ),
     "trace": (
         "-a, --all-cpus", "-C, --cpu", "-D, --delay", "-e, --event", "-f, --force", "-F, --pf", "-G, --cgroup",
         "-i, --input", "-m, --mmap-pages", "-o, --output", "-p, --pid", "-s, --summary", "-S, --with-summary",

@@ -24,6 +24,7 @@ class SymbolisedFile:
     build_id: bytes = b""
     debug_path: str = ""  # the file that the symbols came from
     address_of: Callable[[int], int | None] = field(default=lambda offset: offset)
+    code_path: str = ""  # the file that was mapped, where it is now
     _lines: SourceLines | None = None
 
     def line(self, offset: int) -> tuple[str, int] | None:
@@ -76,7 +77,7 @@ class SymbolFinder:
         nothing = SymbolisedFile(path, SymbolTable([]))
         if path == VDSO and self._vdso:
             with ElfFile(self._vdso) as elf:
-                return SymbolisedFile(path, elf.symbol_table())
+                return SymbolisedFile(path, elf.symbol_table(), code_path=self._vdso)
         if not path.startswith("/") or path.startswith("//"):
             return nothing  # [heap], //anon
         if jit_map := JIT_MAP.fullmatch(path):
@@ -113,10 +114,10 @@ class SymbolFinder:
                 with ElfFile(candidate) as debug:
                     if debug.has_symtab and (debug.build_id == elf.build_id or not debug.build_id):
                         table = debug.symbol_table(runtime=elf)
-                        return SymbolisedFile(path, table, elf.build_id, candidate, elf.address_of)
+                        return SymbolisedFile(path, table, elf.build_id, candidate, elf.address_of, elf.path)
             except (OSError, ElfProblem):
                 continue
-        return SymbolisedFile(path, elf.symbol_table(), elf.build_id, elf.path, elf.address_of)
+        return SymbolisedFile(path, elf.symbol_table(), elf.build_id, elf.path, elf.address_of, elf.path)
 
     def _debug_files(self, path: str, elf: ElfFile) -> Iterator[str]:
         """Where a debug file may be, in perf's order; then below each directory above the file, as in a sysroot."""

@@ -64,7 +64,7 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("record -c ten ARM", 129, "-c/--count: 'ten' is not a number"),
         ("stat --per- 1 ARM", 129, "ambiguous option: --per- could match --per-thread, --per-core, --per-socket"),
         ("stat -n -e cycles ARM", 129, "-n and -e exclude each other"),
-        ("annotate", 129, "there is no command 'annotate' yet; perf annotate reads our files"),
+        ("evlist", 129, "there is no command 'evlist' yet; perf evlist reads our files"),
         ("report my.data", 129, "'my.data': a file is named with -i"),
         ("report -g flat", 129, "report -g flat: known are graph, fractal, folded, none, PERCENT"),
         ("report --percent-limit ten", 129, "--percent-limit: 'ten' is not a percentage"),

@@ -1,0 +1,1 @@
+"""Functions as people read them: disassembly and source, and where events were."""

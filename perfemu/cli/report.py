@@ -142,6 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.hierarchy and arguments.fields:
         raise UsageError("report: --hierarchy and --fields exclude each other")
+    if arguments.hierarchy and style.name != "stdio":
+        raise UsageError(f"report: --hierarchy is of --format stdio, not of {style.name}")
     options = _options(arguments)
     name = arguments.input or default_input(sys.stdin.buffer)
     try:

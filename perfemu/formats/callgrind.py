@@ -105,7 +105,7 @@ class _Functions:
     def _add_call(self, caller: Place, callee: Place, weight: Weight, number: int) -> None:
         costs = self._of(caller)
         start = callee.symbol.start if callee.symbol else callee.offset
-        source = callee.file.source(start) if callee.file else None
+        source = callee.function_source()
         address = callee.elf_address - (callee.offset - start)
         call = _Call(self._position(caller, True), self._function(callee), address, source[1] if source else 0)
         costs.calls.setdefault(call, [0] * self._events)[number] += weight.period

@@ -63,7 +63,7 @@ class Place:
 
     def function_source(self) -> tuple[str, int] | None:
         """Path and line of where the function begins."""
-        return self.file.source(self.symbol.start) if self.file and self.symbol else None
+        return self.file.source(self.symbol.start, as_function=True) if self.file and self.symbol else None
 
     @property
     def is_within_symbol(self) -> bool:

@@ -32,12 +32,12 @@ class SymbolisedFile:
         found = self.source(offset)
         return found and (os.path.basename(found[0]), found[1])
 
-    def source(self, offset: int) -> tuple[str, int] | None:
-        """Source file, by the path that its compiler was told, and line of a file offset."""
+    def source(self, offset: int, *, as_function: bool = False) -> tuple[str, int] | None:
+        """Source file, by the path that its compiler was told, and line of a file offset; or of a function there."""
         if self._lines is None:
             self._lines = SourceLines(self.debug_path) if self.debug_path else SourceLines.none()
         address = self.address_of(offset)
-        return None if address is None else self._lines.find(address)
+        return None if address is None else self._lines.find(address, as_function=as_function)
 
 
 class SymbolFinder:

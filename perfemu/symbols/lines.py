@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import Any
 
@@ -51,8 +51,11 @@ class SourceLines:
                         self._units.append((row[0], following[0], unit.cu_offset))
         self._units.sort()
 
-    def find(self, address: int) -> tuple[str, int] | None:
-        """(path as the compiler was told it, line) of the instruction at `address`, in the file's own numbering."""
+    def find(self, address: int, *, as_function: bool = False) -> tuple[str, int] | None:
+        """(path as the compiler was told it, line) of the instruction at `address`, in the file's own numbering.
+
+        With `as_function` of the function that begins there, whose first instruction may be of an inlined one.
+        """
         index = bisect_right(self._units, (address, 1 << 64, 0)) - 1
         if index < 0 or address >= self._units[index][1]:
             return None
@@ -62,6 +65,9 @@ class SourceLines:
         except ElfProblem:
             return None
         at = bisect_right(starts, address) - 1
+        if as_function:
+            first = bisect_left(starts, address)
+            at = next((row for row in range(first, at) if rows[row][2]), at)
         if at < 0 or not rows[at][2]:
             return None
         return rows[at][1], rows[at][2]

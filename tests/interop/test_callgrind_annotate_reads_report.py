@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import perfemu
 import require
+from c_programs import build
 from exports import exact, exported, sampled, weights
 from guests import ISAS
 
 ROOT = Path(__file__).parents[2]
-_ROW = re.compile(r"^ *([\d,]+) \([ \d.]+%\)  \S+:(\S+) \[.*\]$")
+_ROW = re.compile(r"^ *([\d,]+) \([ \d.]+%\)  \S+:(\S+)(?: \[.*\])?$")  # without its file where a function is inlined
 _SOURCE_LINE = re.compile(r"^ *(?:([\d,]+) \([ \d.]+%\)|\.)  (.*)$")
 
 
@@ -81,3 +83,27 @@ def test_lines_of_the_source_carry_the_counts_that_it_says_itself(
 def test_two_runs_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = sampled(tmp_path, "aarch64")
     assert exported(monkeypatch, data, "callgrind") == exported(monkeypatch, data, "callgrind")
+
+
+def test_inlined_code_is_of_its_own_source(isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """main has the loop of spin.h within it: its costs lie in both files, and the loop's 1000 rounds in spin.h."""
+    (tmp_path / "spin.h").write_text(SPIN, encoding="utf-8")
+    source = tmp_path / "main.c"
+    source.write_text('#include "spin.h"\nint main() {\n  spin(1000);\n  return 0;\n}\n', encoding="utf-8")
+    program = build(source, isa, tmp_path / "prog", "-g")
+    data = tmp_path / "exact.data"
+    perfemu.record([program], ["instructions"], exact=True, output=data, core="ideal", capture=True)
+    file = tmp_path / "callgrind.out"
+    file.write_bytes(exported(monkeypatch, data, "callgrind"))
+    rows = [row for line in annotated(file, "--auto=no") if (row := re.search(r"(\S+):main\b", line))]
+    assert {Path(row[1]).name for row in rows} == {"main.c", "spin.h"}
+    assert functions(file, "instructions:u")["main"] == weights(data)["instructions:u"]["main"]
+    lines = [row for line in annotated(file) if (row := _SOURCE_LINE.match(line)) and "volatile" in row[2]]
+    assert int((lines[0][1] or "0").replace(",", "")) > 1000
+
+
+SPIN = """
+static inline __attribute__((always_inline)) void spin(long n) {
+  for (volatile long i = 0; i < n; i++);
+}
+"""

@@ -60,6 +60,7 @@ def test_other_programs_are_given_the_chosen_samples(style: str, data: Path, mon
         (["--time", "2,1"], "report --time 2,1: 2,1 ends before it begins"),
         (["--time", "x"], "report --time x: 'x' is not a time: START,STOP in seconds, or percentages: 10%/2, 0%-10%"),
         (["--hierarchy", "-F", "overhead,sym"], "report: --hierarchy and --fields exclude each other"),
+        (["--hierarchy", "--format", "csv"], "report: --hierarchy is of --format stdio, not of csv"),
         (["--time", "10%/0"], "report --time 10%/0: '10%/0' is not within 0%-100%"),
     ],
 )

@@ -51,6 +51,20 @@ def test_sources_have_the_directories_that_the_compiler_was_told(version: int, t
     assert file.line(starts["b"]) == ("far.h", 1)
 
 
+def test_a_function_is_where_it_says_and_not_where_what_it_inlines_begins(tmp_path: Path) -> None:
+    """With -O1 the first instruction of main is the loop's, in the middle of spin."""
+    (tmp_path / "spin.h").write_text(
+        "static inline __attribute__((always_inline)) void spin(long n) {\n  for (volatile long i = n; i; i--);\n}\n"
+    )
+    (tmp_path / "main.c").write_text('#include "spin.h"\nint main() {\n  spin(1000);\n  return 0;\n}\n')
+    compiler = require.command("gcc", package="gcc")
+    subprocess.run([compiler, "-O1", "-g", "-o", "prog", "main.c"], cwd=tmp_path, check=True)
+    file = SymbolFinder().file(str(tmp_path / "prog"))
+    start = next(symbol.start for symbol in file.table.symbols if symbol.name == "main")
+    assert file.source(start) == (f"{tmp_path}/spin.h", 2)
+    assert file.source(start, as_function=True) == (f"{tmp_path}/main.c", 2)
+
+
 def test_an_address_outside_the_program_has_no_line() -> None:
     lines = SourceLines(str(GUEST / "x86_64.elf"))
     assert lines.find(0) is None

@@ -8,7 +8,7 @@ import sys
 
 from perfcore.perfdata.errors import PerfDataError
 from perfemu.cli.streams import tell
-from perfemu.errors import PerfemuError
+from perfemu.errors import PerfemuError, UsageError
 from perfemu.html.document import document
 from perfemu.html.naming import same_events
 from perfemu.html.page import page
@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page; the exit status."""
+    for name in (arguments.file, arguments.old):
+        if name is not None and _is_same_file(name, arguments.output):
+            raise UsageError(f"html -o {arguments.output}: that is the recording itself")
     new = _read(arguments.file, arguments.symfs)
     old = None
     if arguments.old is not None:
@@ -54,6 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     print(write_file(os.fspath(arguments.output), contents))
     return 0
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.isfile(other) and os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def _read(name: str, symfs: str) -> Profile:

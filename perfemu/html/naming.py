@@ -127,17 +127,16 @@ def renamed(old: set[str], new: set[str]) -> dict[str, str]:
 def same_events(
     new: Sequence[EventProfile], old: Sequence[EventProfile]
 ) -> list[tuple[EventProfile, EventProfile | None]]:
-    """Each event of `new` that has samples, and the one of `old` by its name, at best with the same modifiers."""
+    """Events of `new`, each with that of `old` of its name, at best with its modifiers; one of the two has samples."""
     left = [event for event in old if event.sample_count]
     pairs: list[tuple[EventProfile, EventProfile | None]] = []
     for event in new:
-        if not event.sample_count:
-            continue
         alike = [other for other in left if other.name == event.name]
         alike += [other for other in left if bare_name(other.name) == bare_name(event.name)]
         if alike:
             left.remove(alike[0])
-        pairs.append((event, alike[0] if alike else None))
+        if alike or event.sample_count:
+            pairs.append((event, alike[0] if alike else None))
     return pairs
 
 

@@ -44,9 +44,14 @@ const chosenTasks = () => TASK_CHOICES.find(([value]) => value === state.tasks)?
 
 const flame = new Flame(element("flame"), describe, remember);
 
-function showFlame() {
+function showAnew() { showFlame([]); }
+
+function showFlame(path = flame.zoomed?.path ?? []) {  // zoomed as before, where there is such a box
   const root = rootOf(event(), chosenTasks(), state.groups, state.inverted);
   flame.show(root, { icicle: state.shape === "icicle", side: state.width === "old" ? OLD : NEW, compared: event().compared });
+  let box = root;
+  for (const key of path) box = box?.children.find(child => child.key === key);
+  if (box && box !== root) flame.zoom(box); else describe(root);
   showMatched();
 }
 
@@ -54,8 +59,8 @@ function describe(box) {
   if (!box) return;
   const root = flame.root.sums, { sums } = box, side = flame.options.side;
   const words = [`${box.label}${box.func?.name ? ` (${box.func.file})` : ""}: ${number(sums[side])} ${event().name}`];
-  words.push(`${percent(sums[side], root[side])} of all`);
-  if (box.parent && box.parent.parent) words.push(`${percent(sums[side], box.parent.sums[side])} of ${box.parent.label}`);
+  if (root[side]) words.push(`${percent(sums[side], root[side])} of all`);
+  if (box.parent?.parent?.sums[side]) words.push(`${percent(sums[side], box.parent.sums[side])} of ${box.parent.label}`);
   if (event().compared) words.push(`old ${number(sums[OLD])}, new ${number(sums[NEW])}, ${signed(sums[NEW] - sums[OLD])} ${change(sums)}`);
   element("status").textContent = words.join(", ");
 }
@@ -194,15 +199,15 @@ function showSource() {
 // --- what is chosen ---
 
 const SHOWS = {
-  event: [showFlame, showTable, showSource], tasks: [showFlame, showTable], groups: [showFlame], shape: [showFlame],
-  inverted: [showFlame], width: [showFlame], search: [search, () => flame.draw(), showMatched, showTable], file: [showSource],
+  event: [showFlame, showTable, showSource], tasks: [showFlame, showTable], groups: [showAnew], shape: [showFlame],
+  inverted: [showAnew], width: [showFlame], search: [search, () => flame.draw(), showMatched, showTable], file: [showSource],
 };
 
 function choose(name, value) {
   state[name] = value;
   const control = element(name);
   if (control.type === "checkbox") control.checked = value; else control.value = value;
-  for (const show of SHOWS[name]) show();
+  SHOWS[name].forEach(show => show());
   remember();
 }
 
@@ -258,10 +263,7 @@ function start() {
     if (pressed.key === "s") showHome((flame.focus ?? flame.zoomed).func, true);
   });
   search();
-  showFlame();
-  let box = flame.root;
-  for (const key of zoom) box = box?.children.find(child => child.key === key);
-  if (box && box !== flame.root) flame.zoom(box); else describe(flame.root);
+  showFlame(zoom);
   showTable();
   showSource();
 }

@@ -191,10 +191,34 @@ def test_compared(browser: Browser, compared: Path) -> None:
     assert red < blue
 
 
+def test_an_event_without_counts_is_empty(browser: Browser, tmp_path: Path) -> None:
+    """It is compared, for OLD had some."""
+    directory = tmp_path
+    symbols = [ElfSymbol("main", 0, 0x100)]
+    files = []
+    for name, missed in (("new", 0), ("old", 30)):
+        made = Recording([event(), event("branch-misses:u", 2)])
+        made.start(synthetic_elf(directory / "prog", symbols), 0x1000, address=TEXT, pgoff=TEXT_OFFSET)
+        made.sample(MAIN)
+        if missed:
+            made.sample(MAIN, period=missed, number=1)
+        files.append(made.write(directory / f"{name}.data"))
+    assert main(["html", *map(str, files), "-o", str(directory / "page.html")]) == 0
+    opened(browser, directory / "page.html", "event=1")
+    assert browser.text("#status").startswith("all: 0 branch-misses:u")
+    assert table(browser) == [["main", "prog", "0", "0.00%", "30", "−30", "−100.00%", "0.00"]]
+    choose(browser, "width", "old")
+    assert browser.text("#status").startswith("all: 30 branch-misses:u, 100.00% of all")
+
+
 def test_width_of_old(browser: Browser, compared: Path) -> None:
     choose(opened(browser, compared), "width", "old")
     click_box(browser, 0.2, 2)  # no box of the odd one before it: 350 of 900 are leaf
     assert browser.text("#status").startswith("leaf (prog): 350 instructions:u, 38.89% of all")
+    choose(browser, "width", "new")  # still zoomed
+    assert browser.text("#status").startswith("leaf (prog): 300 instructions:u, 30.00% of all")
+    choose(browser, "groups", "task")  # its place is another one then
+    assert browser.text("#status").startswith("all: 1,000 instructions:u")
 
 
 def test_dark_and_light(browser: Browser, page: Path) -> None:

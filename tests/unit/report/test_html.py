@@ -310,3 +310,29 @@ def test_an_event_that_old_has_not_stands_alone(tmp_path: Path, capsys: pytest.C
         ("cycles:u", False),
     ]
     assert "has no cycles:u: shown without a comparison" in capsys.readouterr().err
+
+
+def test_an_event_that_has_vanished_is_shown(tmp_path: Path) -> None:
+    kinds = [event("instructions:u", 1, CHAINS), event("branch-misses:u", 2, CHAINS)]
+    files = []
+    for name, missed in (("new", False), ("old", True)):
+        made = recording(tmp_path / name)
+        made.events = kinds
+        called(made, MAIN)
+        if missed:
+            called(made, MAIN, number=1)
+        files.append(made.write(tmp_path / f"{name}.data"))
+    found = document(page(tmp_path, *files))
+    assert [(shown["name"], shown["total"]) for shown in found["events"]] == [
+        ("instructions:u", [1000, 1000]),
+        ("branch-misses:u", [1000, 0]),
+    ]
+
+
+def test_a_recording_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = recording(tmp_path)
+    called(made, MAIN)
+    data = made.write(tmp_path / "perf.data")
+    assert main(["html", str(data), "-o", str(data)]) == 129
+    assert capsys.readouterr().err == f"perfemu: html -o {data}: that is the recording itself\n"
+    assert data.read_bytes()[:8] == b"PERFILE2"

@@ -27,6 +27,7 @@ from perfemu.profile.keys import DEFAULT_KEYS, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
 from perfemu.recording import record as record_to_file
+from perfemu.regions import within
 from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow, open_profile, read_profile
 from perfemu.scope import scope_of_cpus, scope_of_stat
 from perfemu.session import GuestSettings, Session
@@ -210,6 +211,8 @@ def stat(
     per_cpu: bool = False,
     per_thread: bool = False,
     functions: bool = False,
+    from_symbol: str | None = None,
+    to_symbol: str | None = None,
     counters: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
@@ -218,13 +221,15 @@ def stat(
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
     `repeat`, `counters` and `functions` are -r, --counters and --functions, `all_cpus`, `cpu_list`, `per_cpu` and
-    `per_thread` -a, -C, -A and --per-thread. Raises EventSyntaxError for an unknown event. For the rest see `run`.
+    `per_thread` -a, -C, -A and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol. Raises
+    EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
     settings = guest_settings(argv, guest)
     settings = replace(settings, counters=counters)
     scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, settings.cpus)
+    scope = within(scope, from_symbol, to_symbol)
     with _Streams(input, capture) as streams:
         counted = count(
             streams.connect(settings),
@@ -250,6 +255,8 @@ def record(
     exact: bool = False,
     all_cpus: bool = False,
     cpu_list: str | None = None,
+    from_symbol: str | None = None,
+    to_symbol: str | None = None,
     counters: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
@@ -259,7 +266,7 @@ def record(
 
     There is a sample every `period` events, or else `frequency_hz` in a second; with `exact` one for each instruction,
     whose period is how many events it made: the sum is the count. `all_cpus` and `cpu_list` are -a and
-    -C. For the rest see `run` and `stat`.
+    -C, `from_symbol` and `to_symbol` as for `stat`. For the rest see `run` and `stat`.
     """
     settings = guest_settings(argv, guest)
     settings = replace(settings, counters=counters)
@@ -273,7 +280,7 @@ def record(
             path,
             command_line=("perfemu", "record", *settings.argv),
             build_id_of=build_id_of,
-            scope=scope_of_cpus(all_cpus, cpu_list, settings.cpus),
+            scope=within(scope_of_cpus(all_cpus, cpu_list, settings.cpus), from_symbol, to_symbol),
             make_exact=ExactSamples if exact else None,
         )
         stdout, stderr = streams.output()

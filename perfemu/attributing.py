@@ -35,7 +35,9 @@ class ExactSamples:
         """The attribution of these events, from now on."""
         columns = [session.user_probes(event) for event in self._opened[0]]  # 0: of no instruction
         task = None if inherit else session.program_task
-        return Attribution(session.machine.kernel, columns, self._write, cpus=self._by_cpu, task=task)
+        return Attribution(
+            session.machine.kernel, columns, self._write, cpus=self._by_cpu, task=task, regions=session.regions
+        )
 
     def _write(self, what: Attributed) -> None:
         values = {

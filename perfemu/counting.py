@@ -252,6 +252,8 @@ def count(
     for number in range(runs):
         if number:
             session = Session(settings)
+        if scope.region is not None:
+            session.count_within(scope.region)
         counters = _Counters(session, specs, scope, inherit)
         interruption = Interruption()
         beside = None if attach is None else attach(session, specs, scope, interruption)
@@ -272,6 +274,7 @@ def count(
             break
         if after_run is not None and ending is not None:
             after_run(ending)
+        session.check_region()
     named = scope.name or " ".join(settings.argv)
     system_wide = scope.cpus is not None
 

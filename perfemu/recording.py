@@ -248,6 +248,8 @@ def record(
     and there in the end. A program that cannot be started leaves what is there as it is.
     """
     session = Session(settings)
+    if scope.region is not None:
+        session.count_within(scope.region)
     specs = [user_mode_only(spec) for spec in session.parse(events)]
     recorder = Recorder(session, specs, sampling, scope, command_line, make_exact)
     features = recorder.features
@@ -265,6 +267,8 @@ def record(
             interrupted_by = interrupted.number
         interruption.hold()  # a second signal does not hurry the end
         recorder.finish()
+        if interrupted_by is None:
+            session.check_region()
         features.jit_files = made_at_run_time(session, writer)
         if build_id_of is not None:
             features.build_ids = _build_ids(writer.mapped_files, settings.space, build_id_of)

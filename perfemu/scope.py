@@ -1,12 +1,17 @@
-"""Scope: whose events a command counts: the program's, or all of some CPUs; and by what it shows them apart."""
+"""Scope: what a command counts: the program, a region of it, or all that some CPUs do; and what it shows apart."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
+from emulator.linux.mapping import MappedFile
+from perfcore.events.regions import Entries, RegionCounts
 from perfemu.errors import UsageError
+from perfemu.namespace import Namespace
 
 _RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
@@ -19,13 +24,40 @@ class Split(Enum):
     THREADS = auto()
 
 
+class RegionInFiles(Protocol):
+    """A region, as it is in the files of one run."""
+
+    def entries(self, file: MappedFile) -> Entries:
+        """Where it begins and ends in a file that has been mapped."""
+
+    def remarks(self, counts: RegionCounts) -> Iterable[str]:
+        """What the user should know of a region that was reached."""
+
+    def check(self, counts: RegionCounts) -> None:
+        """PerfemuError for one that was not."""
+
+
+class Region(Protocol):
+    """A part of the program, as ``perfemu.regions`` makes it: only who has one needs a reader of symbols."""
+
+    @property
+    def ends_at_entry(self) -> bool:
+        """Of another function, rather than at the return of the first."""
+
+    def in_files(self, space: Namespace) -> RegionInFiles: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`cpus`: all that these execute; None: the program, wherever it runs. `name` is perf's for the former."""
+    """`cpus`: all that these execute; None: the program, wherever it runs. `name` is perf's for the former.
+
+    `region`: of the program only this.
+    """
 
     cpus: tuple[int, ...] | None = None
     name: str = ""
     split: Split = Split.NOTHING
+    region: Region | None = None
 
 
 PROGRAM = Scope()

@@ -31,6 +31,7 @@ from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent, PmuDriver
+from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
@@ -46,6 +47,7 @@ from perfemu.locate import locate
 from perfemu.namespace import Namespace
 from perfemu.progress import Limit
 from perfemu.run_times import RunTimes
+from perfemu.scope import Region, RegionInFiles
 from perfemu.undefined.message import UndefinedInstructions
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
@@ -156,6 +158,8 @@ class Session:
         self._machine: Machine | None = None
         self._events: PerfEvents | None = None
         self._task: Task | None = None
+        self.regions: Regions | None = None  # inside which alone events count
+        self._region: RegionInFiles | None = None
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
         """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
@@ -227,6 +231,22 @@ class Session:
         assert self.machine is not None
         assert self._events is not None, "the machine has been built"
         return self._events.open(attr, None if system_wide else self._task, cpu, leader)
+
+    def count_within(self, region: Region) -> None:
+        """Events that will be opened count only there. Before any is."""
+        machine = self.machine
+        assert self._events is not None, "the machine has been built"
+        self._region = region.in_files(self.settings.space)
+        self.regions = Regions(machine.kernel, self._region.entries, to_entry=region.ends_at_entry)
+        self._events.count_within(self.regions)
+
+    def check_region(self) -> None:
+        """After the run: say what the user should know of its region. Raises PerfemuError if it was never reached."""
+        if self._region is None or self.regions is None:
+            return
+        self._region.check(self.regions.counts)
+        for remark in self._region.remarks(self.regions.counts):
+            self.machine.kernel.name_once(remark)
 
     def user_probes(self, event: PerfEvent) -> int:
         """The probes that an open event counts in user mode, as a mask; 0 where it is not the PMU's."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from emulator._native import Core
+from emulator._native import AddressSpace, Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
@@ -105,6 +105,9 @@ class AArch64:
     epoll_event_packed = False
     clone_tls_first = True
     signal_trampoline = SIGNAL_TRAMPOLINE
+
+    def caller(self, core: Core, space: AddressSpace) -> tuple[int | None, int]:
+        return core.read_register(LR), core.read_register(SP)
 
     def set_syscall_result(self, core: Core, value: int) -> None:
         core.write_register(0, value & 0xFFFF_FFFF_FFFF_FFFF)

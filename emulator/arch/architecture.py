@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from emulator._native import Core
+from emulator._native import AddressSpace, Core
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu
@@ -114,6 +114,9 @@ class Architecture(Protocol):
 
     def start_program(self, core: Core, entry: int, stack_pointer: int) -> None:
         """All registers as execve leaves them."""
+
+    def caller(self, core: Core, space: AddressSpace) -> tuple[int | None, int]:
+        """Of the function whose first instruction comes next: where it returns to, and the stack pointer then."""
 
     def fault_syndrome(self, access: int, present: bool) -> tuple[int, int]:
         """(trap number, error code) that a page fault's signal frame shows. `access`: 1 read, 2 write, 4 fetch."""

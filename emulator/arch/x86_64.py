@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from emulator._native import Core
+from emulator._native import AddressSpace, Core
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.arch.cpuid import Cpuid, feature_names
 from emulator.arch.processor import Processor
@@ -88,6 +88,10 @@ class X86_64:
     epoll_event_packed = True
     clone_tls_first = False
     signal_trampoline = b""  # handlers bring their own restorer
+
+    def caller(self, core: Core, space: AddressSpace) -> tuple[int | None, int]:
+        stack_pointer = core.read_register(RSP)
+        return space.read_u64(stack_pointer), stack_pointer + 8
 
     def set_syscall_result(self, core: Core, value: int) -> None:
         core.write_register(RAX, value & 0xFFFF_FFFF_FFFF_FFFF)

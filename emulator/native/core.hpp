@@ -282,7 +282,8 @@ class Core final : public Totals {
     std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED lives in retired_, CYCLES there or in the pipeline
     std::unique_ptr<Model> model_;
     bool lost_addresses_ = false;
-    ProbeMask costed_probes_ = 0;  // the armed probes that blocks' costs were made for
+    ProbeMask armed_events_ = 0;   // the probes of armed counters, but for those of retirement and models
+    ProbeMask costed_probes_ = 0;  // what blocks' costs were made for: those, or what was armed before there was none
     std::vector<std::unique_ptr<CounterBank>> banks_;
     std::unique_ptr<Ledger> ledger_;  // without the blocks' runs since the last fold; null where nobody wants it
 

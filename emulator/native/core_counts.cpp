@@ -49,7 +49,9 @@ void Core::plan() {
     }
     // A conditional branch may turn out to be taken.
     if (event_probes & DYNAMIC_BRANCHES) event_probes |= bit(Probe::BR_COND);
-    if (event_probes != costed_probes_) {
+    // Costs that are too high do no harm while nothing of theirs is armed: who comes and goes changes none.
+    armed_events_ = event_probes;
+    if (event_probes && event_probes != costed_probes_) {
         costed_probes_ = event_probes;
         blocks_.each([this](Block& block) { set_cost(block); });
     }

@@ -39,7 +39,7 @@ void Core::redispatch(uint64_t address) { write_register(engine_, isa_->pc(), ad
 bool Core::must_step(const Block& block) {
     const Op& op = block.ops[0];
     if (model_ && near(1)) return true;
-    return !fits(block) || op.repeat_may_end_early || op.iteration_probes & costed_probes_;
+    return !fits(block) || op.repeat_may_end_early || op.iteration_probes & armed_events_;
 }
 
 // Before a single instruction runs.

@@ -19,6 +19,7 @@ from emulator.linux.mapping import PROT_EXEC, Mapping
 from emulator.linux.mm import MemoryMap
 from emulator.linux.task import Task
 from perfcore.events.kernel import Linux
+from perfcore.events.regions import Regions
 
 _NOBODY = 0
 
@@ -48,18 +49,24 @@ class Attribution:
         *,
         cpus: Container[int],
         task: Task | None = None,
+        regions: Regions | None = None,
     ) -> None:
-        """`columns`: what each counts, as `CounterBank.connect` takes it. Only on `cpus`; None: of all tasks."""
+        """`columns`: what each counts, as `CounterBank.connect` takes it. Only on `cpus`; `task`: None is all of them;
+        `regions`: only inside of these.
+        """
         self._kernel = kernel
         self._row_words = 1 + len(columns)
         self._deliver = deliver
         self._task = task
+        self._regions = regions
         self._cpus = [cpu for cpu in kernel.cpus if cpu.number in cpus]
         self._accounts: dict[Task, int] = {}
         self._opened = _NOBODY
         self._code: WeakKeyDictionary[MemoryMap, _Ranges] = WeakKeyDictionary()
         for cpu in self._cpus:
             cpu.core.attribute(columns)
+        if regions is not None:
+            regions.on_moved(self._moved)
         tracepoints = kernel.tracepoints
         tracepoints.sched_in.subscribe(self._sched_in)
         tracepoints.sched_out.subscribe(self._sched_out)
@@ -89,7 +96,7 @@ class Attribution:
                 self._deliver(Attributed(task, cpu, self._kernel.clock.monotonic_ns(), rows[:, 0], rows[:, 1:]))
 
     def _sched_in(self, task: Task, cpu: Cpu) -> None:
-        if cpu in self._cpus and self._task in (None, task):
+        if cpu in self._cpus and self._counts(task):
             account = self._accounts.get(task)
             if account is None:
                 self._opened += 1
@@ -99,6 +106,18 @@ class Attribution:
     def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
         if cpu in self._cpus:
             cpu.core.attribute_to(_NOBODY)
+
+    def _moved(self, task: Task) -> None:
+        """It has come inside a region, or left it."""
+        if self._kernel.current(task.cpu) is not task:
+            return
+        if self._counts(task):
+            self._sched_in(task, task.cpu)
+        else:
+            self._sched_out(task, task.cpu, None)
+
+    def _counts(self, task: Task) -> bool:
+        return self._task in (None, task) and (self._regions is None or task in self._regions)
 
     def _task_exit(self, task: Task) -> None:
         self.close(task)

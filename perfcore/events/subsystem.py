@@ -18,6 +18,7 @@ from perfcore.events.context import CpuContext, PerfEventContext
 from perfcore.events.event import EventState, PerfEvent, PmuDriver
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput, sampled_registers
+from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
@@ -38,6 +39,7 @@ class PerfEvents:
         self._tick = Tick(kernel)
         self._cpus = {cpu.number: CpuContext(cpu, kernel.clock, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
+        self._regions: Regions | None = None
         self._sideband = Sideband(self._events_of, kernel.clock.monotonic_ns)
         tracepoints = kernel.tracepoints
         tracepoints.task_fork.subscribe(self._task_fork)
@@ -45,6 +47,12 @@ class PerfEvents:
         tracepoints.task_exec.subscribe(self._task_exec)
         tracepoints.task_comm.subscribe(self._sideband.comm)
         tracepoints.mmap.subscribe(self._sideband.mmap)
+
+    def count_within(self, regions: Regions) -> None:
+        """Events of tasks count inside these alone: elsewhere, as if on no CPU. Before any is open."""
+        assert not self._contexts, "an event is open"
+        self._regions = regions
+        regions.on_moved(self._moved)
 
     # opening
 
@@ -208,9 +216,22 @@ class PerfEvents:
         if context is None:
             context = self._contexts[task] = PerfEventContext(self.kernel.clock, task)
             for cpu in self.kernel.cpus:
-                if self.kernel.current(cpu) is task:
+                if self.kernel.current(cpu) is task and self._counts(task):
                     self._cpus[cpu.number].task_in(context)
         return context
+
+    def _counts(self, task: Task) -> bool:
+        return self._regions is None or task in self._regions
+
+    def _moved(self, task: Task) -> None:
+        """It has come inside a region, or left it."""
+        context = self._contexts.get(task)
+        if context is None or self.kernel.current(task.cpu) is not task:
+            return
+        if not self._counts(task):
+            self._cpus[task.cpu.number].task_out()
+        elif context.running_on is None:
+            self._cpus[task.cpu.number].task_in(context)
 
     def _context_of(self, event: PerfEvent) -> PerfEventContext:
         task = event.context.task
@@ -235,7 +256,7 @@ class PerfEvents:
 
     def _sched_in(self, task: Task, cpu: Cpu) -> None:
         context = self._contexts.get(task)
-        if context is not None and context.running_on is None:
+        if context is not None and context.running_on is None and self._counts(task):
             self._cpus[cpu.number].task_in(context)
         if self._tells_switches:
             self._sideband.switch(task, cpu, out=False)
@@ -253,7 +274,7 @@ class PerfEvents:
     def _change_places(self, context: PerfEventContext, task: Task, following: Task) -> bool:
         """perf_event_context_sched_out: equal contexts change their tasks, and no counter is touched."""
         other = self._contexts.get(following)
-        if other is None or other.running_on is not None or not context.is_like(other):
+        if other is None or other.running_on is not None or not context.is_like(other) or not self._counts(following):
             return False
         context.task, other.task = following, task
         self._contexts[task], self._contexts[following] = other, context

@@ -23,6 +23,7 @@ from perfemu.errors import PerfemuError, UsageError
 from perfemu.locate import locate
 from perfemu.namespace import make_namespace
 from perfemu.quantities import MILLISECOND_NS, SECOND_NS, memory_bytes, size_bytes, time_ns, user_ids
+from perfemu.scope import Scope
 from perfemu.session import GuestSettings
 
 
@@ -196,6 +197,29 @@ def add_counters_option(parser: argparse.ArgumentParser) -> None:
         type=positive_int,
         help="measure with N event counters, as a real PMU has; what does not fit is <not counted>",
     )
+
+
+def add_region_options(parser: argparse._ActionsContainer) -> None:
+    """Which part of the program counts."""
+    parser.add_argument(
+        "--from-symbol",
+        metavar="[MODULE:]NAME",
+        help="count only from each entry of a function to its return, in each thread; MODULE: in that file",
+    )
+    parser.add_argument(
+        "--to-symbol", metavar="[MODULE:]NAME", help="... or to the next entry of this function, instead of the return"
+    )
+
+
+def within_region(scope: Scope, options: argparse.Namespace) -> Scope:
+    """What `add_region_options` leave of it."""
+    if options.from_symbol is None and options.to_symbol is None:
+        return scope
+
+    # only regions need a reader of symbols before the end
+    from perfemu.regions import within
+
+    return within(scope, options.from_symbol, options.to_symbol)
 
 
 def guest_settings(options: argparse.Namespace) -> GuestSettings:

@@ -9,7 +9,15 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from perfcore.events.settings import Settings
-from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
+from perfemu.cli.guest import (
+    add_counters_option,
+    add_event_option,
+    add_guest_options,
+    add_region_options,
+    announce_death,
+    guest_settings,
+    within_region,
+)
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import CLOSED, say_if_elsewhere, tell
 from perfemu.errors import UsageError
@@ -83,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample-cpu", action="store_true", help="record the CPU of each sample; always, if several")
     parser.add_argument("-a", "--all-cpus", action="store_true", help="all that the machine's CPUs do, idle time too")
     parser.add_argument("-C", "--cpu", metavar="LIST", help="all that some CPUs do: 0,2-3")
+    add_region_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
     add_guest_options(parser)
@@ -146,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
         output,
         command_line=("perfemu", *options.command_line),
         build_id_of=build_id_of,
-        scope=scope_of_cpus(options.all_cpus, options.cpu, settings.cpus),
+        scope=within_region(scope_of_cpus(options.all_cpus, options.cpu, settings.cpus), options),
         progress=sys.stderr,
         make_exact=make_exact,
     )

@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TextIO
 
-from perfemu.cli.guest import add_counters_option, add_event_option, add_guest_options, announce_death, guest_settings
+from perfemu.cli.guest import (
+    add_counters_option,
+    add_event_option,
+    add_guest_options,
+    add_region_options,
+    announce_death,
+    guest_settings,
+    within_region,
+)
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import say_if_elsewhere, tell
 from perfemu.comparing.measured import Measured
@@ -39,6 +47,7 @@ EXAMPLES = """\
   perfemu stat -x, -o counts.csv ./prog
   perfemu stat --cpus 4 -a -A ./prog           what each CPU counted
   perfemu stat --per-thread ./prog             what each thread counted
+  perfemu stat --from-symbol main ./prog       main and all that it calls, without the program's start
   perfemu stat --topdown --td-level 2 ./prog   what kept the pipeline from retiring more
 """
 
@@ -87,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-a", "--all-cpus", action="store_true", help="count all that the machine's CPUs do")
     parser.add_argument("-C", "--cpu", metavar="LIST", help="count all that some CPUs do: 0,2-3")
     parser.add_argument("-A", "--no-aggr", action="store_true", help="with -a or -C: a line for each CPU")
+    add_region_options(parser)
     parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
     output = parser.add_argument_group("output")
     output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
@@ -112,7 +122,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("stat --append: wants -o FILE to append to")
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
-    scope = scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, settings.cpus)
+    scope = within_region(
+        scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, settings.cpus), options
+    )
     hint = _Hint(_events(options, scope))
     with _output(options) as stream:
         counted = count(

@@ -171,6 +171,19 @@ class ElfFile:
                 table += mapped.plt_symbols()
         return SymbolTable(table)
 
+    def functions(self, runtime: ElfFile | None = None) -> list[Symbol]:
+        """Functions by each of their names, from .symtab and .dynsym. `runtime` as for `symbol_table`."""
+        found: dict[tuple[int, str], Symbol] = {}
+        for name in (".symtab", ".dynsym"):
+            section = self._sections.get(name)
+            if section is None:
+                continue
+            with damage_is_a_problem():
+                for symbol in self._symbols(section, runtime or self):
+                    if not symbol.is_data:
+                        found.setdefault((symbol.start, symbol.name), symbol)
+        return list(found.values())
+
     def _string_table(self, section: Any) -> bytes:
         index = section["sh_link"]
         return self._data(self._elf.get_section(index)) if index < self._elf.num_sections() else b""
@@ -198,7 +211,8 @@ class ElfFile:
             for segment in segments:
                 if segment.address <= value < segment.address + segment.file_size:  # not .bss: it has no offsets
                     start = value - segment.address + segment.offset
-                    yield Symbol(start, start + size, name, info >> 4, kind == _STT_OBJECT)
+                    indirect = kind == _STT_GNU_IFUNC
+                    yield Symbol(start, start + size, name, info >> 4, kind == _STT_OBJECT, indirect)
                     break
 
     def plt_symbols(self) -> list[Symbol]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.jit import JIT_MAP, JITDUMP, host_jit_map, jit_symbols
 from perfemu.symbols.lines import SourceLines
 from perfemu.symbols.table import Symbol, SymbolTable
+
+Loaded = TypeVar("Loaded")
 
 VDSO = "[vdso]"  # as the kernel calls it
 DEBUG_DIRECTORY = "/usr/lib/debug"
@@ -108,16 +111,30 @@ class SymbolFinder:
             self._complain(f"{path} is not there, so the code that process {pid} made at run time has no names")
         return table
 
+    def functions(self, path: str, elf: ElfFile) -> list[Symbol]:
+        """By each of their names: of the file that the guest calls `path`, and of its debug file."""
+        return elf.functions() + (self._from_debug_file(path, elf, lambda debug: debug.functions(runtime=elf)) or [])
+
     def _load_from(self, path: str, elf: ElfFile) -> SymbolisedFile:
+        def load(debug: ElfFile) -> SymbolisedFile:
+            table = debug.symbol_table(runtime=elf)
+            return SymbolisedFile(path, table, elf.build_id, debug.path, elf.address_of, elf.path)
+
+        from_debug_file = self._from_debug_file(path, elf, load)
+        if from_debug_file is not None:
+            return from_debug_file
+        return SymbolisedFile(path, elf.symbol_table(), elf.build_id, elf.path, elf.address_of, elf.path)
+
+    def _from_debug_file(self, path: str, elf: ElfFile, load: Callable[[ElfFile], Loaded]) -> Loaded | None:
+        """What `load` makes of the first debug file that belongs to `elf`."""
         for candidate in self._debug_files(path, elf):
             try:
                 with ElfFile(candidate) as debug:
                     if debug.has_symtab and (debug.build_id == elf.build_id or not debug.build_id):
-                        table = debug.symbol_table(runtime=elf)
-                        return SymbolisedFile(path, table, elf.build_id, candidate, elf.address_of, elf.path)
+                        return load(debug)
             except (OSError, ElfProblem):
                 continue
-        return SymbolisedFile(path, elf.symbol_table(), elf.build_id, elf.path, elf.address_of, elf.path)
+        return None
 
     def _debug_files(self, path: str, elf: ElfFile) -> Iterator[str]:
         """Where a debug file may be, in perf's order; then below each directory above the file, as in a sysroot."""

@@ -22,6 +22,7 @@ class Symbol(NamedTuple):
     name: str  # as in the ELF, maybe mangled
     binding: int = STB_GLOBAL
     is_data: bool = False
+    is_indirect: bool = False  # IFUNC: a function that says which one it is
 
     @property
     def shown(self) -> str:

@@ -384,3 +384,6 @@ class AccessWitness:
         """That of the core's next run."""
     def compare(self) -> int:
         """After each run, before anything is mapped anew: how many accesses there were. RuntimeError if they differ."""
+
+def tell_accesses() -> None:
+    """MEM hooks of this process's engines hear of our own instructions' accesses too, from now on: for tests."""

@@ -15,6 +15,7 @@ import unicorn
 from unicorn import arm64_const, x86_const
 
 import code_hook
+from emulator._native import tell_accesses
 
 Event = tuple[int, int, int, int]
 
@@ -42,6 +43,7 @@ class Accesses:
     def __init__(self, engine: unicorn.Uc, isa: str) -> None:
         self.engine, self.isa = engine, isa
         self.events: list[Event] = []
+        tell_accesses()
         engine.hook_add(unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE, self._on_access)
 
     def _on_access(self, engine: unicorn.Uc, kind: int, address: int, size: int, _value: int, _data: object) -> None:

@@ -14,6 +14,7 @@
 #include "address/access_witness.hpp"
 #include "address/addresses.hpp"
 #include "bindings.hpp"
+#include "instructions/guest_memory.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 
@@ -288,6 +289,8 @@ void bind_address(nb::module_& module) {
              nb::keep_alive<1, 2>())
         .def("set_address_space", &AccessWitness::set_address_space, nb::arg("space"))
         .def("compare", &AccessWitness::compare);
+
+    module.def("tell_accesses", [] { accesses_are_told = true; });
 }
 
 }  // namespace perfemu

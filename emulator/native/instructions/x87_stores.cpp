@@ -80,7 +80,7 @@ void store_extended(Environment* environment, uint64_t address) {
         std::memcpy(host + 8, &x87.physical(x87.top()).sign_exponent, 2);
         return;
     }
-    if (!host && x87.empty(0)) touch_store(environment, address, HELPER_RETURN_ADDRESS());
+    if (!host && x87.empty(0)) check_writable(environment, address, HELPER_RETURN_ADDRESS());
     check_store(environment, address, EXTENDED_BYTES, HELPER_RETURN_ADDRESS());
     x87.begin();
     const bool fault = x87.empty(0);

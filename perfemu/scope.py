@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -10,10 +9,9 @@ from typing import Protocol
 
 from emulator.linux.mapping import MappedFile
 from perfcore.events.regions import Entries, RegionCounts
+from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import UsageError
 from perfemu.namespace import Namespace
-
-_RANGE = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 class Split(Enum):
@@ -93,17 +91,3 @@ def _parse(text: str, cpus: int) -> tuple[int, ...]:
         there = "CPU 0 alone" if cpus == 1 else f"CPUs 0 to {cpus - 1}"
         raise UsageError(f"-C {text}: there is no CPU {last}: the machine has {there} (--cpus)")
     return found
-
-
-def cpu_numbers(text: str) -> tuple[int, ...]:
-    """Of ``0,2-3``, ascending. UsageError for what is no list."""
-    found: set[int] = set()
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part)
-        if match is None:
-            raise UsageError(f"-C {text}: '{part}' is neither a CPU nor a range of them, as in 0,2-3")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last < first:
-            raise UsageError(f"-C {text}: '{part}' ends before it begins")
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))

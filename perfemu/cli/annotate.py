@@ -18,11 +18,11 @@ from perfemu.annotation.sources import SourceTexts
 from perfemu.annotation.stdio import PERCENT_TYPES, Layout, function_lines
 from perfemu.cli.options import add_refused_options
 from perfemu.cli.streams import tell
+from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import is_exact
 from perfemu.profile.profile import EventProfile, Profile
 from perfemu.reporting import default_input, open_profile, read_profile
-from perfemu.scope import cpu_numbers
 
 EXAMPLES = """\
   perfemu annotate main                      main, with its source where that is found

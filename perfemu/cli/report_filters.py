@@ -9,11 +9,11 @@ from typing import Any
 from perfcore.abi.constants import SampleType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.reader import PerfDataFile
+from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.profile.profile import Profile
 from perfemu.profile.selection import FILTERS, Selection
 from perfemu.profile.time_ranges import BadTime, is_within, time_ranges
-from perfemu.scope import cpu_numbers
 
 _OPTIONS: tuple[tuple[str, tuple[str, ...], Callable[[str], Any]], ...] = (  # filter, option, type of its values
     ("comm", ("-c", "--comms"), str),

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from perfcore.perfdata.errors import PerfDataError
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import tell
+from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.reporting import default_input, open_profile
-from perfemu.scope import cpu_numbers
 from perfemu.script.fields import FIELDS
 from perfemu.script.filters import SampleFilter
 from perfemu.script.lines import LineOptions

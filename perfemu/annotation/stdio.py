@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from perfemu.annotating import AnnotatedFunction, AnnotatedInstruction, Line
 from perfemu.annotation.sources import SourceTexts
+from perfemu.profile.percentages import in_colour
 from perfemu.profile.places import short_name
 from perfemu.visible import visible
 
-_RED, _GREEN, _NORMAL = "\033[31m", "\033[32m", "\033[m"
-_MUCH, _LITTLE = 5.0, 0.5  # percent, as perf colours them
+_NORMAL = "\033[m"  # the end of a colour
 PERCENT_TYPES = ("local-period", "global-period", "local-hits", "global-hits")
 
 
@@ -66,17 +66,11 @@ class _Column:
         value = samples[self._number] if self._hits else counts[self._number]
         percent = 100.0 * value / self.whole if self.whole else 0.0
         texts = {
-            "percent": lambda: _coloured(f"{percent:8.2f}", percent if self._colour else 0.0),
+            "percent": lambda: in_colour(f"{percent:8.2f}", percent if self._colour else 0.0),
             "samples": lambda: f"{samples[self._number]:8}",
             "count": lambda: f"{counts[self._number]:{self._count_width},}",
         }
         return "".join(texts[kind]() for kind in self.shows)
-
-
-def _coloured(text: str, percent: float) -> str:
-    if percent < _LITTLE:
-        return text
-    return f"{_RED if percent >= _MUCH else _GREEN}{text}{_NORMAL}"
 
 
 def function_lines(function: AnnotatedFunction, layout: Layout) -> Iterator[str]:

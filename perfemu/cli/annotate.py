@@ -17,6 +17,7 @@ from perfemu.annotation.disassembly import SYNTAXES
 from perfemu.annotation.sources import SourceTexts
 from perfemu.annotation.stdio import PERCENT_TYPES, Layout, function_lines
 from perfemu.cli.options import add_refused_options
+from perfemu.cli.pager import is_terminal, paged, shows_colours
 from perfemu.cli.streams import tell
 from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import PerfemuError, UsageError
@@ -92,8 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
             profile = read_profile(file, arguments.symfs, complain, takes=_taken(arguments, file))
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
+    layout = _layout(arguments)
+    with paged():
+        _show(profile, name, arguments, layout)
+    return 0
+
+
+def _show(profile: Profile, name: str, arguments: argparse.Namespace, layout: Layout) -> None:
     files = [word for word in arguments.dsos.split(",") if word]
-    shown: list[AnnotatedFunction] = []
+    for_json: list[AnnotatedFunction] = []
     any_found = False
     problem: PerfemuError | None = None
     for events in _event_sets(profile, arguments.group):
@@ -101,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             functions = sampled.named(name, files)
         except PerfemuError as error:
-            problem = problem or error
+            problem = error
             continue
         any_found = True
         for function in _heavy(sampled, functions, arguments.percent_limit):
@@ -109,17 +117,16 @@ def run(arguments: argparse.Namespace) -> int:
             if annotated is None:
                 continue
             if arguments.json:
-                shown.append(annotated)
+                for_json.append(annotated)
                 continue
-            sys.stdout.writelines(f"{line}\n" for line in function_lines(annotated, _layout(arguments)))
+            sys.stdout.writelines(f"{line}\n" for line in function_lines(annotated, layout))
         if not (arguments.json or name or files or arguments.quiet):
             sys.stdout.writelines(f"{line}\n" for line in _sums(sampled))
     if not any_found:
-        raise problem or PerfemuError(f"{path} has no events")
+        raise problem or PerfemuError(f"{profile.path} has no events")
     if arguments.json:
-        json.dump([_as_json(each) for each in shown], sys.stdout, indent=1)
+        json.dump([_as_json(each) for each in for_json], sys.stdout, indent=1)
         sys.stdout.write("\n")
-    return 0
 
 
 def _symbol(arguments: argparse.Namespace) -> str:
@@ -175,7 +182,6 @@ def _annotated(
 
 
 def _layout(arguments: argparse.Namespace) -> Layout:
-    on_terminal = sys.stdout.isatty()
     return Layout(
         SourceTexts(arguments.symfs, arguments.prefix, arguments.prefix_strip),
         show_source=arguments.source,
@@ -185,8 +191,8 @@ def _layout(arguments: argparse.Namespace) -> Layout:
         full_paths=arguments.full_paths,
         line_summary=arguments.print_line,
         percent_type=arguments.percent_type,
-        colour=arguments.stdio_color == "always" or (arguments.stdio_color == "auto" and on_terminal),
-        width=shutil.get_terminal_size().columns if on_terminal else 0,
+        colour=shows_colours() if arguments.stdio_color == "auto" else arguments.stdio_color == "always",
+        width=shutil.get_terminal_size().columns if is_terminal() else 0,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from perfcore.perfdata.errors import PerfDataError
 from perfemu.cli.options import add_refused_options, positive_int
+from perfemu.cli.pager import paged
 from perfemu.cli.streams import tell
 from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import PerfemuError, UsageError
@@ -117,15 +118,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("script: --reltime and --deltatime are two ways to show one time")
     options = _options(arguments)
     name = arguments.input or default_input(sys.stdin.buffer)
-    write = sys.stdout.write
     try:
         with open_profile(name) as file:
             script = Script(file, options, _complain)
-            if arguments.header or arguments.header_only:
-                write("".join(f"{line}\n" for line in script_header(file)))
-            if not arguments.header_only:
-                for line in script.lines():
-                    write(line)
+            with paged():
+                if arguments.header or arguments.header_only:
+                    sys.stdout.writelines(f"{line}\n" for line in script_header(file))
+                if not arguments.header_only:
+                    sys.stdout.writelines(script.lines())
     except PerfDataError as error:
         raise PerfemuError(str(error)) from None
     return 0

@@ -10,8 +10,11 @@ def percentage(part: int, whole: int, *, width: int = 0, coloured: bool = False)
     """With a sign and two digits; 0 of nothing is 0 %. `width` is without the sign."""
     percent = 100.0 * part / whole if whole else 0.0
     text = f"{percent:{width or ''}.2f}%"
-    if coloured and percent >= _FROM_RED:
+    return in_colour(text, percent) if coloured else text
+
+
+def in_colour(text: str, percent: float) -> str:
+    """As perf colours numbers that are so many percent."""
+    if percent >= _FROM_RED:
         return f"{_RED}{text}{_END}"
-    if coloured and percent > _ABOVE_GREEN:
-        return f"{_GREEN}{text}{_END}"
-    return text
+    return f"{_GREEN}{text}{_END}" if percent > _ABOVE_GREEN else text

@@ -1,16 +1,18 @@
-"""perfemu report on a terminal: colours, and the user's pager; in a pipe neither."""
+"""What is printed on a terminal: colours, its width, and the user's pager; in a pipe none of them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from end_to_end.command import PERFEMU, TIMEOUT_S
+from guests import guest
 from several_tasks import recording
 
 RED = "\x1b[31m"
@@ -22,10 +24,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def at_a_terminal(data: Path, *options: str, **variables: str) -> tuple[int, str]:
-    """Exit status, and what appears."""
+    """Exit status, and what appears of a report."""
+    return command_at_a_terminal("report", "-i", str(data), "-g", "none", *options, **variables)
+
+
+def command_at_a_terminal(*arguments: str, **variables: str) -> tuple[int, str]:
     environment = {"PATH": os.environ["PATH"], "TERM": "xterm", **variables}
     controller, terminal = pty.openpty()
-    command = [PERFEMU, "report", "-i", str(data), "-g", "none", *options]
+    command = [PERFEMU, *arguments]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, env=environment) as run:
         os.close(terminal)
         shown = b""
@@ -98,3 +104,29 @@ def test_a_binary_format_is_not_for_a_terminal(data: Path) -> None:
     status, shown = at_a_terminal(data, "--format", "pprof")
     assert status != 0
     assert shown == "perfemu: --format pprof is binary, not for a terminal: write it to a file, > profile\n"
+
+
+def _annotated(tmp_path: Path) -> str:
+    data = str(tmp_path / "exact.data")
+    command = [PERFEMU, "record", "-q", "--core", "ideal", "--exact", "-e", "instructions", "-o", data]
+    subprocess.run([*command, guest("loop_1k", "aarch64").path], check=True, timeout=TIMEOUT_S)
+    return data
+
+
+def test_annotate_is_no_wider_than_the_terminal(tmp_path: Path) -> None:
+    arguments = ("annotate", "-i", _annotated(tmp_path), "_start")
+    status, shown = command_at_a_terminal(*arguments, PAGER="cat", COLUMNS="50")
+    lines = [re.sub("\x1b\\[[0-9]*m", "", line) for line in shown.splitlines()]
+    assert (status, max(map(len, lines))) == (0, 50)
+    assert f"       1,000{RED}   49.90\x1b[m :   4000b4: subs" in shown
+    piped = subprocess.run([PERFEMU, *arguments], check=True, capture_output=True, env={"COLUMNS": "50"}, text=True)
+    assert max(map(len, piped.stdout.splitlines())) > 100
+    assert "\x1b" not in piped.stdout
+
+
+@pytest.mark.parametrize("command", ["annotate", "script"])
+def test_other_commands_have_the_pager_too(command: str, tmp_path: Path) -> None:
+    status, shown = command_at_a_terminal(command, "-i", _annotated(tmp_path), PAGER="sed s/^/paged:/")
+    assert status == 0
+    assert all(line.startswith("paged:") for line in shown.splitlines())
+    assert "_start" in shown

@@ -123,8 +123,8 @@ class Core:
     ) -> None:
         """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick.
 
-        `model`: a core file's tables, as emulator.core_file gives them; then time, caches, TLBs and branches are
-        modelled for the whole run. Without, one instruction is one cycle. `shared`: with other cores of that model.
+        `model`: a core file's tables, as emulator.core_file.core_file gives them; then time, caches, TLBs and branches
+        are modelled for the whole run. Without, one instruction is one cycle. `shared`: with other cores of that model.
         """
     @property
     def elides_exit_checks(self) -> bool:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from emulator._native import AddressSpace, Core, PhysicalMemory, SharedCaches
-from emulator.core_layers import Tables
+from emulator.core_file.layers import Tables
 from emulator.sysregs import SystemRegisters
 
 

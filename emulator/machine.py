@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from emulator._native import PhysicalMemory, SharedCaches
 from emulator.clock import REALTIME_AT_BOOT_NS, Clock
-from emulator.core_file import CoreFile, load_core
+from emulator.core_file.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
-from emulator.linux.binds import Bind
+from emulator.linux.fs.binds import Bind
+from emulator.linux.fs.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.kernel import Kernel
-from emulator.linux.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.program import Program
 from emulator.run_limits import RunLimits
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from emulator.core_file import CoreFile
-from emulator.core_keys import Kind
-from emulator.core_schema import table_of
+from emulator.core_file.core_file import CoreFile
+from emulator.core_file.keys import Kind
+from emulator.core_file.schema import table_of
 from perfemu.cores import DEFAULT_CORES
 from pmu.model import description, model
 

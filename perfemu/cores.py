@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from emulator.core_file import CoreFile, load_core
-from emulator.core_layers import CoreFileError, names
-from emulator.core_probes import fires
+from emulator.core_file.core_file import CoreFile, load_core
+from emulator.core_file.layers import CoreFileError, names
+from emulator.core_file.probes import fires
 from perfemu.errors import UsageError
 from pmu.model import PmuModel, model
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import NoReturn
 
-from emulator.linux.console import Console
+from emulator.linux.tty.console import Console
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _KEPT_IGNORED = (signal.SIGHUP,)  # by nohup(1)

@@ -1,6 +1,6 @@
 """Namespace: where on the host the guest's paths are, for the tool: to find the program before there is a machine.
 
-The guest itself goes through emulator/linux/file_tree.py; both resolve symbolic links in the guest's tree alone.
+The guest itself goes through emulator/linux/fs/file_tree.py; both resolve symbolic links in the guest's tree alone.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from emulator.linux.binds import Bind, by_depth
-from emulator.linux.host_files import kernel_devices
-from emulator.linux.paths import SYMLINK_LIMIT
+from emulator.linux.fs.binds import Bind, by_depth
+from emulator.linux.fs.host_files import kernel_devices
+from emulator.linux.fs.paths import SYMLINK_LIMIT
 from perfemu.errors import UsageError
 
 MACHINES_OWN = ("/proc", "/sys", "/dev")

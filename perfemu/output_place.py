@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from emulator.linux.host_files import kernel_devices
+from emulator.linux.fs.host_files import kernel_devices
 
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY
 _MOST_LINKS = 40

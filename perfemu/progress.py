@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import TextIO
 
-from emulator.linux.console import Console
+from emulator.linux.tty.console import Console
 
 INTERVAL_S = 0.2
 PATIENCE_S = 1.0  # a run that is shorter shows nothing

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from emulator.linux.mapping import MappedFile
+from emulator.linux.mm.mapping import MappedFile
 from perfcore.events.regions import Entries, RegionCounts
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.namespace import Namespace

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
-from emulator.linux.mapping import MappedFile
+from emulator.linux.mm.mapping import MappedFile
 from perfcore.events.regions import Entries, RegionCounts
 from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import UsageError

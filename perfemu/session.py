@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from emulator.clock import REALTIME_AT_BOOT_NS
-from emulator.core_layers import is_file
+from emulator.core_file.layers import is_file
 from emulator.cpu import Cpu
-from emulator.linux.binds import Bind
-from emulator.linux.console import Console
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.fs.binds import Bind
+from emulator.linux.fs.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.kernel import Kernel
-from emulator.linux.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.program import Program, ProgramError, identify
 from emulator.linux.task import Task
+from emulator.linux.tty.console import Console
 from emulator.machine import MEMORY_BYTES, MOST_TASKS, QUANTUM_CYCLES, Machine, MachineConfig
 from emulator.run_limits import executed
 from perfcore.abi.attr import PerfEventAttr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from emulator.core_probes import fires
+from emulator.core_file.probes import fires
 from emulator.probes import Probe
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, PerfType
 from perfemu.events.spec import EventSpec

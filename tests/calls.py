@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from emulator.linux.waiting import Sleep, Sleeping, Wake
+from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 
 
 def result_of(given: int | Sleeping[int] | None, answer: Callable[[Sleep], Wake]) -> int | None:

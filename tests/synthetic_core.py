@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from emulator.core_checks import classes_of
+from emulator.core_file.checks import classes_of
 
 PORTS = ("P0", "P1", "LS")
 

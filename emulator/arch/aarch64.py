@@ -12,7 +12,7 @@ from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, 
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
-from emulator.linux.signal import SA_RESTORER, SA_SIGINFO, STACK_T
+from emulator.linux.signals.signal import SA_RESTORER, SA_SIGINFO, STACK_T
 from emulator.sysregs import Access, SysReg
 
 LR, SP, PC, PSTATE, TPIDR_EL0, FPCR, FPSR = 30, 31, 32, 33, 34, 35, 36

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from emulator.core_file import CoreFile
+from emulator.core_file.core_file import CoreFile
 
 Table = Mapping[str, object]
 

@@ -13,7 +13,7 @@ from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
 from emulator.linux.errors import EFAULT, LinuxError
-from emulator.linux.signal import SA_RESTORER, STACK_T
+from emulator.linux.signals.signal import SA_RESTORER, STACK_T
 from emulator.sysregs import UndefinedRegister
 
 RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)

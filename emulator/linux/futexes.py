@@ -23,8 +23,8 @@ from emulator.linux.errors import (
     ETIMEDOUT,
     LinuxError,
 )
-from emulator.linux.mm import MemoryMap
-from emulator.linux.waiting import Sleep, Sleeping, Wake
+from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 
 ALL_BITS = 0xFFFF_FFFF  # FUTEX_BITSET_MATCH_ANY
 # uapi/linux/futex.h: a word that tells its owner, in priority-inheritance and robust mutexes

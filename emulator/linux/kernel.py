@@ -11,38 +11,39 @@ from emulator._native import PhysicalMemory
 from emulator.arch import architecture
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
-from emulator.core_file import CoreFile, KernelCosts
+from emulator.core_file.core_file import CoreFile, KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, TrapKind
-from emulator.linux import procfs, sysfs
-from emulator.linux.binds import Bind
-from emulator.linux.choices import Choices
 from emulator.linux.errors import ENOSYS, LinuxError
-from emulator.linux.exceptions import REGISTERS, exception_info, fault_info
-from emulator.linux.file import Caller, File
-from emulator.linux.file_tree import FileTree
+from emulator.linux.fs import sysfs
+from emulator.linux.fs.binds import Bind
+from emulator.linux.fs.file import Caller, File
+from emulator.linux.fs.file_tree import FileTree
+from emulator.linux.fs.mounted_tree import MEMORY_LIMIT_BYTES
 from emulator.linux.futexes import Futexes
-from emulator.linux.ipc import Ipc
+from emulator.linux.ipc.ipc import Ipc
 from emulator.linux.lifecycle import Lifecycle
 from emulator.linux.loader import Loader
-from emulator.linux.mapping import MappedFile
-from emulator.linux.mm import MemoryMap
-from emulator.linux.mounted_tree import MEMORY_LIMIT_BYTES
-from emulator.linux.page_cache import PageCache
+from emulator.linux.mm.mapping import MappedFile
+from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.mm.page_cache import PageCache
+from emulator.linux.proc import procfs
 from emulator.linux.random import Random
-from emulator.linux.restartable import came_back
-from emulator.linux.scheduler import Scheduler
-from emulator.linux.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
-from emulator.linux.signal_delivery import deliver, force, is_restart
-from emulator.linux.signal_sending import send_to_process, send_to_thread
+from emulator.linux.sched.choices import Choices
+from emulator.linux.sched.restartable import came_back
+from emulator.linux.sched.scheduler import Scheduler
+from emulator.linux.sched.timers import Timer, Timers
+from emulator.linux.sched.turns import Caches
+from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
+from emulator.linux.signals.exceptions import REGISTERS, exception_info, fault_info
+from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
+from emulator.linux.signals.signal_delivery import deliver, force, is_restart
+from emulator.linux.signals.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.task import COMM_LENGTH, Call, Process, Task, TaskState
-from emulator.linux.terminals import Terminals
-from emulator.linux.timers import Timer, Timers
 from emulator.linux.tracepoints import Tracepoints
-from emulator.linux.turns import Caches
+from emulator.linux.tty.terminals import Terminals
 from emulator.linux.vdso import Vdso
-from emulator.linux.waiting import Sleep, Sleeping, Wake
 from emulator.sysregs import UndefinedRegister
 
 MOST_MESSAGES = 1000  # to the user, of one run

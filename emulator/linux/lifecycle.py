@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from emulator.core_file import KernelCosts
+from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu
 from emulator.linux.cloning import CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
-from emulator.linux.file import DescriptorRoom, FileTable
-from emulator.linux.file_tree import FileTree
+from emulator.linux.fs.file import DescriptorRoom, FileTable
+from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_STACK
 from emulator.linux.loader import Executable, Loader
-from emulator.linux.mapping import Mapping
-from emulator.linux.mm import MemoryMap
+from emulator.linux.mm.mapping import Mapping
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
-from emulator.linux.scheduler import Scheduler
-from emulator.linux.signal import (
+from emulator.linux.sched.scheduler import Scheduler
+from emulator.linux.signals.signal import (
     CLD_EXITED,
     CLD_KILLED,
     SA_NOCLDWAIT,
@@ -27,10 +27,10 @@ from emulator.linux.signal import (
     SIGKILL,
     SignalInfo,
 )
-from emulator.linux.signal_sending import child_info
+from emulator.linux.signals.signal_sending import child_info
 from emulator.linux.task import CloneRequest, FileContext, KernelServices, Process, Task
-from emulator.linux.terminals import Terminals
 from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.tty.terminals import Terminals
 
 BYTES_PER_DESCRIPTOR = 1024  # of the machine's memory: so many descriptors there may be
 FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999

@@ -33,10 +33,11 @@ from emulator.linux.errors import (
     ENOTDIR,
     LinuxError,
 )
-from emulator.linux.file import Caller
-from emulator.linux.file_tree import FileTree
+from emulator.linux.fs.file import Caller
+from emulator.linux.fs.file_tree import FileTree
+from emulator.linux.fs.paths import PATH_MAX
 from emulator.linux.limits import MAX_ARG_STRLEN, argument_limit
-from emulator.linux.mapping import (
+from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED_NOREPLACE,
     MAP_GROWSDOWN,
@@ -49,9 +50,8 @@ from emulator.linux.mapping import (
     page_down,
     page_up,
 )
-from emulator.linux.mm import MemoryMap
-from emulator.linux.page_cache import PageCache
-from emulator.linux.paths import PATH_MAX
+from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.mm.page_cache import PageCache
 from emulator.linux.program import MAX_SCRIPT_DEPTH, script_interpreter
 from emulator.linux.random import Random
 from emulator.linux.structures import TICKS_PER_SECOND

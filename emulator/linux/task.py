@@ -12,18 +12,18 @@ from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.credentials import Credentials
-from emulator.linux.file import FileTable
-from emulator.linux.file_tree import FileTree
+from emulator.linux.fs.file import FileTable
+from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.futexes import Futexes
-from emulator.linux.interval_timers import IntervalTimer
-from emulator.linux.ipc import Ipc
+from emulator.linux.ipc.ipc import Ipc
 from emulator.linux.limits import Limits
-from emulator.linux.mapping import MappedFile
-from emulator.linux.mm import MemoryMap
+from emulator.linux.mm.mapping import MappedFile
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.random import Random
-from emulator.linux.signal import SignalInfo, SignalState
-from emulator.linux.timers import Timer, Timers
-from emulator.linux.waiting import Sleep, WaitQueue, Wake
+from emulator.linux.sched.interval_timers import IntervalTimer
+from emulator.linux.sched.timers import Timer, Timers
+from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
+from emulator.linux.signals.signal import SignalInfo, SignalState
 
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 

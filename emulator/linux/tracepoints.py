@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Generic, ParamSpec
 
 from emulator.cpu import Cpu
-from emulator.linux.mapping import Mapping
-from emulator.linux.signal import SignalInfo
+from emulator.linux.mm.mapping import Mapping
+from emulator.linux.signals.signal import SignalInfo
 from emulator.linux.task import Task
 
 P = ParamSpec("P")

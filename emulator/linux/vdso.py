@@ -12,7 +12,7 @@ from pathlib import Path
 from emulator._native import PhysicalMemory
 from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
-from emulator.linux.mapping import (
+from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED_NOREPLACE,
     MAP_PRIVATE,
@@ -20,7 +20,7 @@ from emulator.linux.mapping import (
     PROT_EXEC,
     PROT_READ,
 )
-from emulator.linux.mm import MemoryMap
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.structures import COARSE_NS, NANOSECONDS
 
 DIRECTORY = Path(__file__).parent.parent / "arch" / "vdso"

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.cpu import Cpu
-from emulator.linux.mapping import PROT_EXEC, Mapping
-from emulator.linux.mm import MemoryMap
+from emulator.linux.mm.mapping import PROT_EXEC, Mapping
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.task import Task
 from perfcore.events.kernel import Linux
 from perfcore.events.regions import Regions

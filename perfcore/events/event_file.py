@@ -8,11 +8,11 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.linux.errors import EBADF, EBUSY, EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
-from emulator.linux.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
-from emulator.linux.mapping import PROT_WRITE
-from emulator.linux.signal import SI_KERNEL, SIGIO, SignalInfo
+from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
+from emulator.linux.mm.mapping import PROT_WRITE
+from emulator.linux.sched.waiting import WaitQueue
+from emulator.linux.signals.signal import SI_KERNEL, SIGIO, SignalInfo
 from emulator.linux.task import Task
-from emulator.linux.waiting import WaitQueue
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 
 from emulator.cpu import Cpu
 from emulator.linux.breakpoints import Listener
-from emulator.linux.mapping import PROT_EXEC, MappedFile, Mapping
-from emulator.linux.mm import MemoryMap
+from emulator.linux.mm.mapping import PROT_EXEC, MappedFile, Mapping
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.task import Task
 from perfcore.events.kernel import Linux
 

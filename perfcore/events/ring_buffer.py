@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol
 
-from emulator.linux.waiting import WaitQueue
+from emulator.linux.sched.waiting import WaitQueue
 from perfcore.abi import mmap_page
 from perfcore.abi.mmap_page import Capability
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from emulator.cpu import Cpu
-from emulator.linux.mapping import MAP_PRIVATE, MAP_SHARED, MAP_TYPE, PROT_EXEC, Mapping
+from emulator.linux.mm.mapping import MAP_PRIVATE, MAP_SHARED, MAP_TYPE, PROT_EXEC, Mapping
 from emulator.linux.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from emulator.clock import REALTIME_AT_BOOT_NS
-from emulator.linux.mounted_tree import MOST_OUTPUT_BYTES
+from emulator.linux.fs.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.program import ProgramError, identify
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int

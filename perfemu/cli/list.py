@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from emulator.core_file import CoreFile
-from emulator.core_layers import is_file, names
+from emulator.core_file.core_file import CoreFile
+from emulator.core_file.layers import is_file, names
 from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
 from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of

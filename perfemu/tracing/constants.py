@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emulator.linux.paths import Resolve
+from emulator.linux.fs.paths import Resolve
 from perfcore.abi.constants import OpenFlag
 
 Names = Mapping[int, str]

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 
 from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS
-from emulator.linux.signal import SIGCHLD, SignalInfo
+from emulator.linux.signals.signal import SIGCHLD, SignalInfo
 from emulator.linux.structures import U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.limits import Rlimit, Rusage
 from perfcore.abi.constants import PerfType

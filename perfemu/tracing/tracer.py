@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from emulator.linux.kernel import Kernel
-from emulator.linux.signal import SIG_DFL, SIGKILL, Default, SignalInfo, default_action
+from emulator.linux.signals.signal import SIG_DFL, SIGKILL, Default, SignalInfo, default_action
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.task import Task

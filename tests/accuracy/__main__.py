@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from tests.accuracy import guide, mca
 
 

@@ -12,7 +12,7 @@ from tempfile import NamedTemporaryFile
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from emulator.core_file import CoreFile, load_core
+from emulator.core_file.core_file import CoreFile, load_core
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from tests.accuracy import lru, valgrind_start

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import require
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from tests.accuracy import kernels, mca
 
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from emulator._native import simulate
-from emulator.core_file import Tables, load_core
+from emulator.core_file.core_file import Tables, load_core
 
 LINE, PAGE = 64, 4096
 BASE = 0x1000_0000

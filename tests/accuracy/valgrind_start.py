@@ -17,7 +17,7 @@ import pytest
 
 import require
 from emulator.arch.cpuid import Leaf
-from emulator.linux.mapping_list import MappingList
+from emulator.linux.mm.mapping_list import MappingList
 from emulator.linux.program import Program
 from emulator.machine import Machine
 

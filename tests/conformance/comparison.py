@@ -17,7 +17,7 @@ from conformance.corpus import ENVIRONMENT, Case, differences, write_files
 from conformance.equal_start import make_machine, start, surroundings
 from conformance.functions import by_function
 from debian import ARCHITECTURES
-from emulator.linux.mapping import Mapping
+from emulator.linux.mm.mapping import Mapping
 from emulator.linux.program import Program
 from emulator.linux.task import Task
 from emulator.machine import MachineConfig

@@ -9,7 +9,7 @@ import pytest
 
 import require
 from debian import ARCHITECTURES
-from emulator.core_file import CoreFile, load_core
+from emulator.core_file.core_file import CoreFile, load_core
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.probes import Probe
 from end_to_end.random_guests import write_program
 from end_to_end.watching import Observation, observe

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.cpu import ExitReason
-from emulator.linux.mapping import PROT_EXEC
+from emulator.linux.mm.mapping import PROT_EXEC
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe

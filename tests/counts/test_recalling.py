@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core_file import CoreFile, load_core
+from emulator.core_file.core_file import CoreFile, load_core
 from emulator.linux.program import Program
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe

@@ -22,7 +22,7 @@ import require
 from attribution import start_attribution, tally
 from emulator.cpu import ExitReason
 from emulator.linux.program import Program
-from emulator.linux.timers import FOREVER
+from emulator.linux.sched.timers import FOREVER
 from emulator.machine import Machine, MachineConfig
 from guests import guest
 

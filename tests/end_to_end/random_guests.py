@@ -23,7 +23,7 @@ from emulator.cpu import ExceptionKind, ExitReason, TrapKind
 from emulator.linux.errors import LinuxError
 from emulator.linux.kernel import Kernel
 from emulator.linux.program import Program
-from emulator.linux.signal import SIGKILL
+from emulator.linux.signals.signal import SIGKILL
 from emulator.linux.syscalls import table
 from emulator.linux.task import Task
 from end_to_end.watching import MANY, MODELLED, Watch, observe

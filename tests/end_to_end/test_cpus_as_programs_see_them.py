@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import require
-from emulator.linux.process_texts import allowed_list
+from emulator.linux.proc.process_texts import allowed_list
 from end_to_end.command import perfemu
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.linux.signal import SA_RESTORER, SIGUSR1, SignalAction, SignalInfo
+from emulator.linux.signals.signal import SA_RESTORER, SIGUSR1, SignalAction, SignalInfo
 from end_to_end.assembled import program
 from end_to_end.random_guests import BASE, CODE_OFFSET
 from guests import ISAS

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from emulator.core_keys import IN_ORDER, MODELLED, MODELS, OUT_OF_ORDER, Key, Kind, Table
-from emulator.core_schema import TABLES, table_of
+from emulator.core_file.keys import IN_ORDER, MODELLED, MODELS, OUT_OF_ORDER, Key, Kind, Table
+from emulator.core_file.schema import TABLES, table_of
 from golden.pages import check_page
 from guests import DIRECTORY
 
 PAGE = DIRECTORY.parent / "docs" / "cores.md"
 PIPELINES = DIRECTORY.parent / "docs" / "pipelines.md"
-MARK = "<!-- made from emulator/core_schema.py by `make golden` -->\n"
+MARK = "<!-- made from emulator/core_file/schema.py by `make golden` -->\n"
 
 
 def rows() -> Iterator[str]:

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.core_file import load_core
-from emulator.core_layers import CoreFileError
+from emulator.core_file.core_file import load_core
+from emulator.core_file.layers import CoreFileError
 from tests.silicon import measure, model
 
 SIZES = [16 << 10, 32 << 10, 48 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20]  # of the chase, bytes

@@ -11,7 +11,7 @@ import pytest
 
 import require
 from emulator._native import simulate
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from tests.silicon import kernels, measure, model, programs, runs
 from tests.unit.native.bare import assemble
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from emulator.linux.errors import ENOENT, LinuxError
-from emulator.linux.file import File
-from emulator.linux.file_tree import FileTree
-from emulator.linux.open_files import NodeFile, directory_of
-from emulator.linux.paths import Dentry
+from emulator.linux.fs.file import File
+from emulator.linux.fs.file_tree import FileTree
+from emulator.linux.fs.open_files import NodeFile, directory_of
+from emulator.linux.fs.paths import Dentry
 from emulator.linux.task import Task
 
 AT_FDCWD = -100  # uapi/linux/fcntl.h

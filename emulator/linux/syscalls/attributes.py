@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 
-from emulator.linux.attributes import Attributes, pack_statx
 from emulator.linux.credentials import NO_ID
 from emulator.linux.errors import EACCES, EBADF, EINVAL, ENODEV, LinuxError
-from emulator.linux.file import O_PATH, O_WRONLY, File
-from emulator.linux.nodes import PIPE_DEVICE, PIPE_STATISTICS
-from emulator.linux.notifications import IN_ACCESS, IN_ATTRIB, IN_MODIFY
-from emulator.linux.open_files import NodeFile, OpenFile
-from emulator.linux.paths import Dentry
+from emulator.linux.fs.attributes import Attributes, pack_statx
+from emulator.linux.fs.file import O_PATH, O_WRONLY, File
+from emulator.linux.fs.nodes import PIPE_DEVICE, PIPE_STATISTICS
+from emulator.linux.fs.notifications import IN_ACCESS, IN_ATTRIB, IN_MODIFY
+from emulator.linux.fs.open_files import NodeFile, OpenFile
+from emulator.linux.fs.paths import Dentry
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.at import (
     AT_EACCESS,

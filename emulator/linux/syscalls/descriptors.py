@@ -6,17 +6,17 @@ import struct
 from collections.abc import Callable
 
 from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOTDIR, EPERM, ESRCH, LinuxError
-from emulator.linux.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
-from emulator.linux.memory_files import F_SEAL_WRITE, MemoryRegular
-from emulator.linux.nodes import F_SEAL_SEAL
-from emulator.linux.open_files import NodeFile, OpenDirectory, OpenFile
-from emulator.linux.pipes import MOST_CAPACITY_BYTES, PipeEnd
-from emulator.linux.signal import NSIG
+from emulator.linux.fs.file import O_APPEND, O_ASYNC, O_CLOEXEC, O_NOATIME, O_NONBLOCK, O_RDWR, File
+from emulator.linux.fs.memory_files import F_SEAL_WRITE, MemoryRegular
+from emulator.linux.fs.nodes import F_SEAL_SEAL
+from emulator.linux.fs.open_files import NodeFile, OpenDirectory, OpenFile
+from emulator.linux.fs.pipes import MOST_CAPACITY_BYTES, PipeEnd
+from emulator.linux.sched.waiting import Sleeping
+from emulator.linux.signals.signal import NSIG
 from emulator.linux.syscalls import locks
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping
 
 
 @syscall(aarch64=23, x86_64=32)

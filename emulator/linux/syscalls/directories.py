@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from emulator.linux.errors import EINVAL, ENOTDIR, EOPNOTSUPP, ERANGE, LinuxError
-from emulator.linux.file import File
-from emulator.linux.nodes import Directory, Symlink
-from emulator.linux.open_files import OpenDirectory, directory_of
-from emulator.linux.paths import Dentry
-from emulator.linux.permissions import EXECUTE
+from emulator.linux.fs.file import File
+from emulator.linux.fs.nodes import Directory, Symlink
+from emulator.linux.fs.open_files import OpenDirectory, directory_of
+from emulator.linux.fs.paths import Dentry
+from emulator.linux.fs.permissions import EXECUTE
 from emulator.linux.syscalls.at import (
     AT_EMPTY_PATH,
     AT_FDCWD,

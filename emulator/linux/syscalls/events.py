@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from emulator.linux.errors import EINVAL, LinuxError
-from emulator.linux.event_files import EventCounter, EventPoll
-from emulator.linux.file import (
+from emulator.linux.fs.event_files import EventCounter, EventPoll
+from emulator.linux.fs.file import (
     O_CLOEXEC,
     O_NONBLOCK,
     POLLERR,
@@ -20,11 +20,11 @@ from emulator.linux.file import (
     POLLRDNORM,
     POLLWRNORM,
 )
-from emulator.linux.signal import SIGSET_SIZE, UNBLOCKABLE
+from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
+from emulator.linux.signals.signal import SIGSET_SIZE, UNBLOCKABLE
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, WaitQueue, wait_until
 
 POLLFD = struct.Struct("<ihh")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EINVAL, EMFILE, ENOTDIR, LinuxError
-from emulator.linux.file import O_CLOEXEC, O_NONBLOCK
-from emulator.linux.nodes import Directory
-from emulator.linux.notifications import (
+from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
+from emulator.linux.fs.nodes import Directory
+from emulator.linux.fs.notifications import (
     IN_ALL_EVENTS,
     IN_DONT_FOLLOW,
     IN_MASK_ADD,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emulator.linux.errors import ENOTTY, LinuxError
-from emulator.linux.file import O_ASYNC, O_NONBLOCK, File
-from emulator.linux.pipes import PipeEnd
-from emulator.linux.sockets import Socket
+from emulator.linux.fs.file import O_ASYNC, O_NONBLOCK, File
+from emulator.linux.fs.pipes import PipeEnd
+from emulator.linux.net.sockets import Socket
 from emulator.linux.syscalls.table import UInt, ULong, syscall
 from emulator.linux.task import Task
 

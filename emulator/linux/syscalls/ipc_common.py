@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.linux.ipc_objects import Permissions
+from emulator.linux.ipc.ipc_objects import Permissions
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.task import Task
 

@@ -13,8 +13,9 @@ from emulator.linux.errors import (
     EPERM,
     LinuxError,
 )
-from emulator.linux.file import O_PATH, File
-from emulator.linux.mapping import (
+from emulator.linux.fs.file import O_PATH, File
+from emulator.linux.fs.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_WRITE
+from emulator.linux.mm.mapping import (
     MAP_32BIT,
     MAP_ANONYMOUS,
     MAP_HUGETLB,
@@ -35,12 +36,11 @@ from emulator.linux.mapping import (
     page_down,
     page_up,
 )
-from emulator.linux.memory_files import F_SEAL_FUTURE_WRITE, F_SEAL_WRITE
-from emulator.linux.mm import POPULATED_PAGES
+from emulator.linux.mm.mm import POPULATED_PAGES
+from emulator.linux.sched.waiting import Sleeping, work
 from emulator.linux.syscalls.input_output import BYTES_PER_CYCLE
 from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, work
 
 PAGE_OFFSET = PAGE_SIZE - 1
 KNOWN_PROTECTION = PROT_READ | PROT_WRITE | PROT_EXEC

@@ -5,17 +5,17 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EINVAL, ENOSYS, LinuxError
-from emulator.linux.message_queues import (
+from emulator.linux.ipc.message_queues import (
     MOST_MESSAGE_BYTES,
     MOST_QUEUE_BYTES,
     MOST_QUEUES,
     MessageQueue,
 )
+from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
 from emulator.linux.syscalls.table import Address, Long, Size, Support, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping
 
 MSG_COPY = 0o40000
 MSG_STAT, MSG_INFO, MSG_STAT_ANY = 11, 12, 13

@@ -14,19 +14,19 @@ from emulator.linux.errors import (
     EPIPE,
     LinuxError,
 )
-from emulator.linux.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN
-from emulator.linux.signal import SIGPIPE, SignalInfo
-from emulator.linux.socket_addresses import AF_UNIX
-from emulator.linux.socket_addresses import Address as SocketAddress
-from emulator.linux.socket_messages import Message
-from emulator.linux.socket_options import SO_PASSCRED
-from emulator.linux.sockets import SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN
+from emulator.linux.net.socket_addresses import AF_UNIX
+from emulator.linux.net.socket_addresses import Address as SocketAddress
+from emulator.linux.net.socket_messages import Message
+from emulator.linux.net.socket_options import SO_PASSCRED
+from emulator.linux.net.sockets import SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
+from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, scatter, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, WaitQueue, wait_until
 
 # linux/socket.h
 MSG_OOB, MSG_PEEK, MSG_DONTROUTE, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_EOR, MSG_WAITALL = (

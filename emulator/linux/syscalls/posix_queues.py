@@ -16,8 +16,8 @@ from emulator.linux.errors import (
     ETIMEDOUT,
     LinuxError,
 )
-from emulator.linux.file import O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK
-from emulator.linux.posix_queues import (
+from emulator.linux.fs.file import O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK
+from emulator.linux.ipc.posix_queues import (
     HARD_MESSAGE_BYTES,
     HARD_MESSAGES,
     MOST_MESSAGE_BYTES,
@@ -31,12 +31,12 @@ from emulator.linux.posix_queues import (
     check_size,
     queue_of,
 )
-from emulator.linux.signal import NSIG, SI_MESGQ, SIGEV_NONE, SIGEV_SIGNAL, SIGEV_THREAD, SignalInfo
+from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
+from emulator.linux.signals.signal import NSIG, SI_MESGQ, SIGEV_NONE, SIGEV_SIGNAL, SIGEV_THREAD, SignalInfo
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.at import new_mode, tree
 from emulator.linux.syscalls.table import Address, OptionalIn, Path, Size, Support, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, WaitQueue, wait_until
 
 ATTRIBUTES = struct.Struct("<4q32x")  # struct mq_attr: flags, most messages, bytes of one, messages
 SIGEVENT = struct.Struct("<Qii")  # struct sigevent: value, signal, method

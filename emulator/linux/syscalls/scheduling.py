@@ -6,7 +6,7 @@ import struct
 from enum import IntEnum
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, ESRCH, LinuxError
-from emulator.linux.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
+from emulator.linux.sched.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
 from emulator.linux.structures import U32, Timespec
 from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
 from emulator.linux.task import Task

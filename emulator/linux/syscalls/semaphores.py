@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, LinuxError
-from emulator.linux.ipc_objects import PERMISSIONS
-from emulator.linux.semaphores import (
+from emulator.linux.ipc.ipc_objects import PERMISSIONS
+from emulator.linux.ipc.semaphores import (
     MOST_IN_ALL,
     MOST_IN_SET,
     MOST_KEPT,
@@ -16,11 +16,11 @@ from emulator.linux.semaphores import (
     Operation,
     SemaphoreSet,
 )
+from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
 from emulator.linux.syscalls.table import Address, OptionalIn, UInt, ULong, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping
 
 GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL = range(11, 18)  # uapi/linux/sem.h
 SEM_STAT, SEM_INFO, SEM_STAT_ANY = 18, 19, 20

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EINVAL, ENOMEM, LinuxError
-from emulator.linux.ipc_objects import PERMISSIONS
-from emulator.linux.mapping import (
+from emulator.linux.ipc.ipc_objects import PERMISSIONS
+from emulator.linux.ipc.shared_segments import MOST_BYTES, MOST_SEGMENTS, SHM_LOCKED, Segment
+from emulator.linux.mm.mapping import (
     MAP_FIXED,
     MAP_SHARED,
     PAGE_SIZE,
@@ -15,7 +16,6 @@ from emulator.linux.mapping import (
     PROT_WRITE,
     page_up,
 )
-from emulator.linux.shared_segments import MOST_BYTES, MOST_SEGMENTS, SHM_LOCKED, Segment
 from emulator.linux.syscalls.ipc_common import (
     IPC_INFO,
     IPC_RMID,

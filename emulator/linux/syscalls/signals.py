@@ -5,8 +5,10 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
-from emulator.linux.file import O_CLOEXEC, O_NONBLOCK
-from emulator.linux.signal import (
+from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
+from emulator.linux.fs.signal_files import SignalFile
+from emulator.linux.sched.waiting import Sleeping, sleep_until
+from emulator.linux.signals.signal import (
     NSIG,
     SI_TKILL,
     SI_USER,
@@ -24,13 +26,11 @@ from emulator.linux.signal import (
     SignalInfo,
     bit,
 )
-from emulator.linux.signal_delivery import return_from_handler, stack_flags
-from emulator.linux.signal_files import SignalFile
-from emulator.linux.signal_sending import forget_ignored
+from emulator.linux.signals.signal_delivery import return_from_handler, stack_flags
+from emulator.linux.signals.signal_sending import forget_ignored
 from emulator.linux.structures import U64, Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, UInt, syscall
 from emulator.linux.task import Process, Task
-from emulator.linux.waiting import Sleeping, sleep_until
 
 ACTION = struct.Struct("<QQQQ")  # struct kernel_sigaction: handler, flags, restorer, mask
 SIGINFO_SIZE = 128

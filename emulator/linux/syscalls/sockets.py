@@ -5,8 +5,6 @@ from __future__ import annotations
 import stat as file_mode
 import struct
 
-from emulator.linux import socket_options
-from emulator.linux.datagram_sockets import DatagramSocket, pair
 from emulator.linux.errors import (
     EADDRINUSE,
     EAFNOSUPPORT,
@@ -21,10 +19,12 @@ from emulator.linux.errors import (
     ESOCKTNOSUPPORT,
     LinuxError,
 )
-from emulator.linux.file import O_CLOEXEC, O_NONBLOCK, File
-from emulator.linux.netlink_sockets import NetlinkSocket
-from emulator.linux.permissions import WRITE
-from emulator.linux.socket_addresses import (
+from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK, File
+from emulator.linux.fs.permissions import WRITE
+from emulator.linux.net import socket_options
+from emulator.linux.net.datagram_sockets import DatagramSocket, pair
+from emulator.linux.net.netlink_sockets import NetlinkSocket
+from emulator.linux.net.socket_addresses import (
     AF_INET,
     AF_INET6,
     AF_NETLINK,
@@ -36,14 +36,14 @@ from emulator.linux.socket_addresses import (
     destination,
     parse,
 )
-from emulator.linux.socket_addresses import Address as SocketAddress
-from emulator.linux.socket_messages import Credentials
-from emulator.linux.sockets import SHUT_RDWR, SOCK_DGRAM, SOCK_SEQPACKET, SOCK_STREAM, Socket, SocketFile
-from emulator.linux.stream_sockets import StreamSocket, join
+from emulator.linux.net.socket_addresses import Address as SocketAddress
+from emulator.linux.net.socket_messages import Credentials
+from emulator.linux.net.sockets import SHUT_RDWR, SOCK_DGRAM, SOCK_SEQPACKET, SOCK_STREAM, Socket, SocketFile
+from emulator.linux.net.stream_sockets import StreamSocket, join
+from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.syscalls.at import AT_FDCWD, find, new_mode, start, tree
 from emulator.linux.syscalls.table import Address, Support, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, wait_until
 
 # family, type, protocol -> the kind of socket that it is
 NETLINK_ROUTE = 0

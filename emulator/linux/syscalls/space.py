@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat as file_mode
 
 from emulator.linux.errors import EINVAL, ESPIPE, LinuxError
-from emulator.linux.open_files import NodeFile, OpenDirectory, OpenFile
+from emulator.linux.fs.open_files import NodeFile, OpenDirectory, OpenFile
 from emulator.linux.syscalls.input_output import readable
 from emulator.linux.syscalls.table import Long, Size, Support, UInt, syscall
 from emulator.linux.task import Task

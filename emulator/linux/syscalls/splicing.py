@@ -5,15 +5,15 @@ from __future__ import annotations
 import stat as file_mode
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EPIPE, ESPIPE, LinuxError
-from emulator.linux.file import O_APPEND, O_NONBLOCK, File
-from emulator.linux.open_files import OpenFile
-from emulator.linux.pipes import Pipe, PipeEnd, read_pipe, write_pipe
-from emulator.linux.signal import SIGPIPE, SignalInfo
-from emulator.linux.standard_streams import PIPE_BYTES, StandardStream
+from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, File
+from emulator.linux.fs.open_files import OpenFile
+from emulator.linux.fs.pipes import Pipe, PipeEnd, read_pipe, write_pipe
+from emulator.linux.fs.standard_streams import PIPE_BYTES, StandardStream
+from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
+from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.input_output import read_file, scatter, user_offset, vectors, write_file
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, WaitQueue, wait_until
 
 SPLICE_F_NONBLOCK, ALL_FLAGS = 2, 15  # uapi/linux/splice.h; MOVE, MORE and GIFT change nothing that could be seen
 

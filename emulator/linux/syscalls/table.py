@@ -4,7 +4,7 @@
     def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int: ...
 
 A handler returns its result (0 or positive), raises LinuxError, or returns None when it has set the registers itself
-(rt_sigreturn, execve, exit). One that may sleep is a generator of Sleeps (emulator/linux/waiting.py),
+(rt_sigreturn, execve, exit). One that may sleep is a generator of Sleeps (emulator/linux/sched/waiting.py),
 or gives one back. Annotations decode the arguments, once per call, by a decoder made at the first call:
 
 - ``int``: C int (32 bits, signed): descriptors, flags, ids; ``UInt``: unsigned 32 bits
@@ -27,10 +27,10 @@ from types import NoneType
 from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from emulator.linux.errors import ENAMETOOLONG, LinuxError
-from emulator.linux.mm import MemoryMap
-from emulator.linux.paths import PATH_MAX
+from emulator.linux.fs.paths import PATH_MAX
+from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping
 
 Handler = Callable[..., int | Sleeping[int] | None]
 Decoder = Callable[[Task, int], object]

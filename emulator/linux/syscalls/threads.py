@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.linux.errors import EBUSY, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.futexes import ROBUST_LIST_SIZE
-from emulator.linux.restartable import erase, write_cpu
+from emulator.linux.sched.restartable import erase, write_cpu
 from emulator.linux.structures import U64
 from emulator.linux.syscalls.table import Address, Out, Size, UInt, syscall
 from emulator.linux.task import Registration, Task

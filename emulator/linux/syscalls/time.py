@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
-from emulator.linux.interval_timers import IntervalTimer
 from emulator.linux.limits import RLIMIT_SIGPENDING
-from emulator.linux.signal import (
+from emulator.linux.sched.interval_timers import IntervalTimer
+from emulator.linux.sched.waiting import Sleeping, sleep_until
+from emulator.linux.signals.signal import (
     NSIG,
     SI_KERNEL,
     SI_TIMER,
@@ -22,7 +23,7 @@ from emulator.linux.signal import (
     SIGVTALRM,
     SignalInfo,
 )
-from emulator.linux.signal_sending import pending_of_timer
+from emulator.linux.signals.signal_sending import pending_of_timer
 from emulator.linux.structures import (
     COARSE_NS,
     NANOSECONDS,
@@ -36,7 +37,6 @@ from emulator.linux.structures import (
 )
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
 from emulator.linux.task import PosixTimer, Process, Task
-from emulator.linux.waiting import Sleeping, sleep_until
 
 # uapi/linux/time.h
 CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW = range(5)

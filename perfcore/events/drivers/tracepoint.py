@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.policies import REAL_TIME
+from emulator.linux.sched.policies import REAL_TIME
 from emulator.linux.task import Task, TaskState
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType

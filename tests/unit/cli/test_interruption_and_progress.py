@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from emulator.linux.console import Console
+from emulator.linux.tty.console import Console
 from perfemu.ending import Ending
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.progress import Limit, Progress, short_count

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import perfemu
-from emulator.core_layers import names
+from emulator.core_file.layers import names
 from guests import DIRECTORY, ISAS
 from perfemu.cli.main import main
 from perfemu.events.parser import parse_events

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core_probes import fires
+from emulator.core_file.probes import fires
 from emulator.probes import Probe
 from perfemu.counting import TOP_DOWN_EVENTS
 from perfemu.events.parser import parse_events

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator._native import Core, PhysicalMemory
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 
 FILES = sorted((Path(__file__).resolve().parents[2] / "bench" / "cores").glob("*.toml"))
 

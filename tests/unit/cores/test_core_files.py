@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.core_file import CoreFile, load_core
-from emulator.core_layers import DIRECTORY, CoreFileError, names
+from emulator.core_file.core_file import CoreFile, load_core
+from emulator.core_file.layers import DIRECTORY, CoreFileError, names
 from synthetic_core import core_text, write_core
 
 WRONG = tomllib.loads((Path(__file__).parent / "wrong.toml").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import pytest
 
 import perfemu
 import require
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from end_to_end.random_guests import write_program
 from guests import ISAS, guest
 from perfcore.abi.constants import Misc, RecordType

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from emulator.core_checks import ONLY_AARCH64, ONLY_X86_64, WITHOUT_ROW, classes_of
+from emulator.core_file.checks import ONLY_AARCH64, ONLY_X86_64, WITHOUT_ROW, classes_of
 from emulator.op_classes import OpClass
 from guests import DIRECTORY, ISAS
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from emulator._native import simulate
-from emulator.core_file import load_core
-from emulator.core_keys import Key, Kind
-from emulator.core_layers import CoreFileError
-from emulator.core_schema import table_of
+from emulator.core_file.core_file import load_core
+from emulator.core_file.keys import Key, Kind
+from emulator.core_file.layers import CoreFileError
+from emulator.core_file.schema import table_of
 
 NOPS = {"aarch64": bytes.fromhex("1f2003d5"), "x86_64": bytes.fromhex("90")}
 CORES = {"neoverse-n1": "aarch64", "cortex-a55": "aarch64", "zen5": "x86_64"}

@@ -6,7 +6,7 @@ import pytest
 
 from emulator._native import PAGE_SIZE, Core
 from emulator.arch.x86_64 import MXCSR
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.cpu import ExceptionKind, ExitReason
 from emulator.probes import Probe
 from tests.unit.native.bare import CODE, DATA, EXECUTE, PC, READ, Bare

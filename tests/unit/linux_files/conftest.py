@@ -15,13 +15,13 @@ from emulator.arch import architecture
 from emulator.clock import Clock
 from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EFAULT, LinuxError
-from emulator.linux.file import FileTable
-from emulator.linux.file_tree import FileTree
-from emulator.linux.mapping import FileContent, MappedFile
+from emulator.linux.fs.file import FileTable
+from emulator.linux.fs.file_tree import FileTree
+from emulator.linux.mm.mapping import FileContent, MappedFile
 from emulator.linux.random import Random
-from emulator.linux.signal import SignalInfo, SignalState
+from emulator.linux.sched.waiting import Sleep, Wake
+from emulator.linux.signals.signal import SignalInfo, SignalState
 from emulator.linux.syscalls import table
-from emulator.linux.waiting import Sleep, Wake
 
 
 class NoPages:

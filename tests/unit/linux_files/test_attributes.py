@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from emulator.linux.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory, pack_statx
+from emulator.linux.fs.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory, pack_statx
 
 NOW_NS = 1_700_000_000 * 1_000_000_000  # emulator.clock's real time before the first instruction
 

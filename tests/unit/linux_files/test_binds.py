@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
-from emulator.linux.binds import Bind
 from emulator.linux.errors import EACCES, EBUSY, ELOOP, ENOENT, EROFS, EXDEV, LinuxError
+from emulator.linux.fs.binds import Bind
 
 O_WRONLY, O_CREAT, O_PATH = 1, 0o100, 0o10000000
 

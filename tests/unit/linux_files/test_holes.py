@@ -8,11 +8,11 @@ import pytest
 
 from calls import result_of
 from emulator.linux.errors import ENOSPC, ENXIO, LinuxError
-from emulator.linux.file import O_CREAT, O_RDWR
-from emulator.linux.open_files import SEEK_DATA, SEEK_HOLE
-from emulator.linux.standard_streams import StandardStream
+from emulator.linux.fs.file import O_CREAT, O_RDWR
+from emulator.linux.fs.open_files import SEEK_DATA, SEEK_HOLE
+from emulator.linux.fs.standard_streams import StandardStream
+from emulator.linux.sched.waiting import Wake
 from emulator.linux.syscalls.input_output import copy
-from emulator.linux.waiting import Wake
 
 BLOCK = 4096
 

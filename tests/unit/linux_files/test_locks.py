@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.linux.errors import EAGAIN, EBADF, EDEADLK, EINVAL, ENOLCK, ERESTARTSYS
-from emulator.linux.file import FileTable
-from emulator.linux.locks import MOST_LOCKS_OF_FILE
+from emulator.linux.fs.file import FileTable
+from emulator.linux.fs.locks import MOST_LOCKS_OF_FILE
 
 FLOCK, BUFFER = 0x5000, 0x4000
 READ, WRITE, UNLOCK = range(3)

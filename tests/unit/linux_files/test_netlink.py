@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from emulator.linux.errors import EADDRINUSE, EAGAIN, ECONNREFUSED, EOPNOTSUPP, LinuxError
-from emulator.linux.netlink_sockets import (
+from emulator.linux.net.netlink_sockets import (
     HEADER,
     NLM_F_DUMP,
     NLM_F_REQUEST,
@@ -20,8 +20,8 @@ from emulator.linux.netlink_sockets import (
     RTM_NEWLINK,
     NetlinkSocket,
 )
-from emulator.linux.socket_addresses import AF_INET, AF_INET6, AF_NETLINK, NetlinkAddress, parse
-from emulator.linux.socket_messages import Credentials, Message
+from emulator.linux.net.socket_addresses import AF_INET, AF_INET6, AF_NETLINK, NetlinkAddress, parse
+from emulator.linux.net.socket_messages import Credentials, Message
 
 SET_LINK = 19  # RTM_SETLINK
 

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from emulator.linux.paths import Resolve
+from emulator.linux.fs.paths import Resolve
 
 AT_FDCWD = -100
 OPENAT2 = 437

@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 from emulator.linux.errors import ENOENT, ENOSPC, ENOTEMPTY, LinuxError
-from emulator.linux.file import O_APPEND, O_RDWR, O_WRONLY
-from emulator.linux.memory_files import NODE_BYTES
+from emulator.linux.fs.file import O_APPEND, O_RDWR, O_WRONLY
+from emulator.linux.fs.memory_files import NODE_BYTES
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 
 from emulator.linux.credentials import ALL_CAPABILITIES, CAP_CHOWN, CAP_FOWNER, Capabilities, Credentials
 from emulator.linux.errors import EACCES, EPERM, LinuxError
-from emulator.linux.file import O_CREAT, O_RDWR, O_TRUNC, O_WRONLY
-from emulator.linux.permissions import EXECUTE, READ, WRITE
-from emulator.linux.socket_addresses import AF_UNIX, UnixAddress
-from emulator.linux.socket_messages import Credentials as SenderIds
-from emulator.linux.sockets import SOCK_STREAM
-from emulator.linux.stream_sockets import StreamSocket
+from emulator.linux.fs.file import O_CREAT, O_RDWR, O_TRUNC, O_WRONLY
+from emulator.linux.fs.permissions import EXECUTE, READ, WRITE
+from emulator.linux.net.socket_addresses import AF_UNIX, UnixAddress
+from emulator.linux.net.socket_messages import Credentials as SenderIds
+from emulator.linux.net.sockets import SOCK_STREAM
+from emulator.linux.net.stream_sockets import StreamSocket
 from emulator.linux.syscalls.sockets import target_of
 
 USER, GROUP, OTHER = 1000, 100, 1001

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from emulator.linux.errors import EINVAL, EISDIR, ENAMETOOLONG, ENOENT, ENOTDIR, LinuxError
-from emulator.linux.file import O_CREAT, O_WRONLY
+from emulator.linux.fs.file import O_CREAT, O_WRONLY
 
 
 @contextmanager

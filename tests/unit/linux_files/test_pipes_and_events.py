@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, EPIPE, ERESTARTNOHAND, ERESTARTSYS
-from emulator.linux.signal import SIGPIPE
+from emulator.linux.signals.signal import SIGPIPE
 
 BUFFER = 0x4000
 O_NONBLOCK = 0o4000

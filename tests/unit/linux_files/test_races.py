@@ -13,12 +13,12 @@ import time
 
 import pytest
 
-from emulator.linux.beneath import best_way, by_components, by_openat2
-from emulator.linux.binds import Bind
 from emulator.linux.errors import LinuxError
-from emulator.linux.file import O_CREAT, O_RDWR, O_TRUNC
-from emulator.linux.host_places import Anchor, Place
-from emulator.linux.nodes import Symlink
+from emulator.linux.fs.beneath import best_way, by_components, by_openat2
+from emulator.linux.fs.binds import Bind
+from emulator.linux.fs.file import O_CREAT, O_RDWR, O_TRUNC
+from emulator.linux.fs.host_places import Anchor, Place
+from emulator.linux.fs.nodes import Symlink
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "1.5"))
 O_TMPFILE = 0o20000000 | 0o40000

@@ -24,8 +24,8 @@ from emulator.linux.errors import (
     EPIPE,
     ERESTARTSYS,
 )
-from emulator.linux.signal import SIGPIPE
-from emulator.linux.socket_messages import FILE_BYTES
+from emulator.linux.net.socket_messages import FILE_BYTES
+from emulator.linux.signals.signal import SIGPIPE
 
 BUFFER, ADDRESS, SIZE = 0x4000, 0x6000, 0x6100
 UNIX, INET = 1, 2

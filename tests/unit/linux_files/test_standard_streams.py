@@ -12,7 +12,7 @@ import time
 import pytest
 
 from emulator.linux.errors import EACCES, ENOTTY, EPIPE, ESPIPE, LinuxError
-from emulator.linux.file import O_RDONLY, O_RDWR, O_WRONLY
+from emulator.linux.fs.file import O_RDONLY, O_RDWR, O_WRONLY
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from emulator.linux.errors import EACCES, EBUSY, EEXIST, ELOOP, ENOENT, ENXIO, EPERM, EROFS, EXDEV, LinuxError
-from emulator.linux.file import O_CREAT, O_EXCL, O_PATH, O_RDWR, O_TRUNC, O_WRONLY
+from emulator.linux.fs.file import O_CREAT, O_EXCL, O_PATH, O_RDWR, O_TRUNC, O_WRONLY
 
 O_TMPFILE_AARCH64 = 0o20000000 | 0o40000
 

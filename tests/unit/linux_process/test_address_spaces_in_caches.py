@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from c_programs import build
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.machine import Machine, MachineConfig
 from emulator.probes import Probe
 from guests import ISAS

@@ -11,8 +11,8 @@ from emulator.arch.aarch64 import ID_REGISTERS, ID_SPACE
 from emulator.arch.architecture import Stat
 from emulator.arch.cpuid import Cpuid, feature_names
 from emulator.arch.processor import X86_64_CACHES, Processor
-from emulator.core_file import load_core
-from emulator.core_layers import names
+from emulator.core_file.core_file import load_core
+from emulator.core_file.layers import names
 from emulator.sysregs import SysReg
 
 IDEAL = Processor(caches=X86_64_CACHES)

@@ -23,10 +23,11 @@ from emulator.linux.errors import (
     ENOSPC,
     LinuxError,
 )
-from emulator.linux.file import FileTable
+from emulator.linux.fs.file import FileTable
+from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.kernel import MOST_MESSAGES
 from emulator.linux.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
-from emulator.linux.mapping import (
+from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,
     MAP_NORESERVE,
@@ -35,8 +36,7 @@ from emulator.linux.mapping import (
     MAP_SHARED,
     PAGE_SIZE,
 )
-from emulator.linux.mm import MAX_MAPPINGS
-from emulator.linux.open_files import OpenFile
+from emulator.linux.mm.mm import MAX_MAPPINGS
 from emulator.linux.program import Program
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES

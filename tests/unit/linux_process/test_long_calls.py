@@ -9,8 +9,8 @@ import pytest
 
 from calls import interrupted, result_of
 from emulator.linux.errors import LinuxError
-from emulator.linux.file import O_RDWR
-from emulator.linux.mapping import (
+from emulator.linux.fs.file import O_RDWR
+from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,
     MAP_NORESERVE,
@@ -21,9 +21,10 @@ from emulator.linux.mapping import (
     PROT_READ,
     PROT_WRITE,
 )
-from emulator.linux.mm import POPULATED_PAGES
+from emulator.linux.mm.mm import POPULATED_PAGES
 from emulator.linux.program import Program
-from emulator.linux.signal import SIGKILL, SignalInfo
+from emulator.linux.sched.waiting import Sleeping, Wake
+from emulator.linux.signals.signal import SIGKILL, SignalInfo
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.identity import RANDOM_PORTION
 from emulator.linux.syscalls.memory import (
@@ -35,7 +36,6 @@ from emulator.linux.syscalls.memory import (
     SYNCED_PAGES,
 )
 from emulator.linux.task import Task
-from emulator.linux.waiting import Sleeping, Wake
 from emulator.machine import Machine, MachineConfig
 from unit.linux_process.elf_builder import EM_X86_64, elf
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from emulator.linux.mapping import MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_PRIVATE, PAGE_SIZE, MappedFile, Mapping
-from emulator.linux.mapping_list import STACK_GUARD_GAP, MappingList
+from emulator.linux.mm.mapping import MAP_ANONYMOUS, MAP_GROWSDOWN, MAP_PRIVATE, PAGE_SIZE, MappedFile, Mapping
+from emulator.linux.mm.mapping_list import STACK_GUARD_GAP, MappingList
 
 ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS
 BOTTOM, TOP = 0x10000, 0x10000 + 64 * PAGE_SIZE

@@ -7,7 +7,7 @@ import pytest
 from emulator._native import PhysicalMemory
 from emulator.arch import architecture
 from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, LinuxError
-from emulator.linux.mapping import (
+from emulator.linux.mm.mapping import (
     EXECUTE,
     MAP_ANONYMOUS,
     MAP_FIXED,
@@ -25,9 +25,9 @@ from emulator.linux.mapping import (
     MappedFile,
     Mapping,
 )
-from emulator.linux.mm import MemoryMap
-from emulator.linux.page_cache import READAHEAD_PAGES, PageCache
-from emulator.linux.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
+from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.mm.page_cache import READAHEAD_PAGES, PageCache
+from emulator.linux.signals.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
 ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS
 RW = PROT_READ | PROT_WRITE

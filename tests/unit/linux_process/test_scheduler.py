@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.clock import Clock
-from emulator.linux.choices import Choices
-from emulator.linux.policies import SCHED_BATCH, SCHED_FIFO, SCHED_IDLE, SCHED_RR
-from emulator.linux.scheduler import Scheduler
-from emulator.linux.signal import SIGUSR1, SignalInfo, SignalState
+from emulator.linux.sched.choices import Choices
+from emulator.linux.sched.policies import SCHED_BATCH, SCHED_FIFO, SCHED_IDLE, SCHED_RR
+from emulator.linux.sched.scheduler import Scheduler
+from emulator.linux.sched.timers import FOREVER
+from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
+from emulator.linux.signals.signal import SIGUSR1, SignalInfo, SignalState
 from emulator.linux.task import TaskState
-from emulator.linux.timers import FOREVER
 from emulator.linux.tracepoints import Tracepoints
-from emulator.linux.waiting import Sleep, WaitQueue, Wake
 
 
 class Core:

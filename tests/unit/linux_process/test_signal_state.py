@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.linux.signal import (
+from emulator.linux.signals.signal import (
     NAMES,
     SEGV_MAPERR,
     SI_TIMER,

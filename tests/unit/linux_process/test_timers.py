@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.clock import Clock
-from emulator.linux.interval_timers import IntervalTimer
-from emulator.linux.timers import FOREVER, Timers
+from emulator.linux.sched.interval_timers import IntervalTimer
+from emulator.linux.sched.timers import FOREVER, Timers
 
 
 class Hand:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.linux.turns import Turns
+from emulator.linux.sched.turns import Turns
 
 
 @dataclass

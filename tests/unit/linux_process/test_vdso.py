@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 import same_as_linux
 from c_programs import build
 from emulator.clock import MONOTONIC_AT_BOOT_NS, Clock
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.linux.program import Program
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.task import Task

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from emulator._native import PAGE_SIZE, AddressSpace, Core, PhysicalMemory
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.cpu import ExitReason
 from emulator.probes import Probe
 from tests.unit.native.bare import CODE, DATA, EXECUTE, PC, READ, WRITE, assemble

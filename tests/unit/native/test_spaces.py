@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator._native import PAGE_SIZE, AddressSpace, Core, PhysicalMemory, RegisterState
-from emulator.core_file import load_core
+from emulator.core_file.core_file import load_core
 from emulator.cpu import ExitReason
 from emulator.probes import Probe
 from tests.unit.native.bare import CODE, DATA, EXECUTE, FOREVER, PC, READ, SP, STACK_TOP, WRITE, assemble

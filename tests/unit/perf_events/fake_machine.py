@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from emulator.clock import Clock
-from emulator.linux.timers import Timers
+from emulator.linux.sched.timers import Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3

@@ -1,6 +1,6 @@
 """Software events and sideband records, driven by tracepoints."""
 
-from emulator.linux.mapping import MappedFile, Mapping
+from emulator.linux.mm.mapping import MappedFile, Mapping
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import HardwareId, PerfType, ReadFormat, RecordType, SampleType, SoftwareId
 from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Read, Switch, decode_record

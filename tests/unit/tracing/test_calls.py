@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from emulator.linux.signal import CLD_KILLED, SEGV_MAPERR, SI_USER, SIGCHLD, SIGKILL, SIGSEGV, SIGUSR1, SignalInfo
+from emulator.linux.signals.signal import (
+    CLD_KILLED,
+    SEGV_MAPERR,
+    SI_USER,
+    SIGCHLD,
+    SIGKILL,
+    SIGSEGV,
+    SIGUSR1,
+    SignalInfo,
+)
 from emulator.linux.syscalls.names import syscall_names
 from emulator.linux.syscalls.table import Parameter, Shown, load
 from perfemu.tracing.calls import ARGUMENTS, CallShape

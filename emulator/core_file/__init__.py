@@ -1,0 +1,1 @@
+"""A core as data: what its file may say, checked, in layers."""

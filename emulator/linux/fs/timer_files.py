@@ -1,0 +1,81 @@
+"""TimerFile: what timerfd_create(2) makes: a timer whose expirations are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.clock import Clock
+from emulator.linux.errors import EAGAIN, EINVAL, LinuxError
+from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
+from emulator.linux.sched.timers import Timer, Timers
+
+
+class TimerFile(File):
+    """A timerfd. As in Linux it rests from its expiration until somebody reads it or asks for its time."""
+
+    def __init__(self, clock: Clock, clock_id: int, timers: Callable[[], Timers], flags: int) -> None:
+        super().__init__(O_RDWR | flags, "anon_inode:[timerfd]")
+        self.clock_id = clock_id
+        self._clock = clock
+        self._timers = timers  # of the CPU for which the machine works
+        self._timer: Timer | None = None
+        self._due_ns: int | None = None  # elapsed; of the next expiration, or of the last one
+        self._expired = False  # and not armed again since then
+        self._ticks = 0  # expirations that have not been read
+        self.interval_ns = 0
+
+    def set(self, due_ns: int | None, interval_ns: int) -> None:
+        """Expire at `due_ns` of the machine's elapsed time (None: not), then every `interval_ns` (0: never again)."""
+        self._stop()
+        self._due_ns, self.interval_ns = due_ns, interval_ns
+        self._expired = False
+        self._ticks = 0
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._due_ns is not None:
+            self._timer = self._timers().at_time(self._due_ns, self._expire)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+
+    def _expire(self) -> None:
+        self._timer = None
+        self._expired = True
+        self._ticks += 1
+        self.changed.wake()
+
+    def go_on(self) -> None:
+        """Who reads it or asks for its time lets a periodic one that has expired go on (fs/timerfd.c)."""
+        if self._expired and self.interval_ns and self._due_ns is not None:
+            missed = max(self._clock.elapsed_ns() - self._due_ns, 0) // self.interval_ns
+            self._ticks += missed
+            self._due_ns += (missed + 1) * self.interval_ns
+            self._expired = False
+            self._arm()
+
+    def remaining_ns(self) -> int:
+        """Until the next expiration; 0 where there is none."""
+        if self._due_ns is None:
+            return 0
+        left = self._due_ns - self._clock.elapsed_ns()
+        if self._expired:
+            return left % self.interval_ns or self.interval_ns if self.interval_ns else 0
+        return max(left, 1)
+
+    def read(self, task: Caller, size: int) -> bytes:
+        if size < 8:
+            raise LinuxError(EINVAL, f"a timerfd is read into 8 bytes, not {size}")
+        if not self._ticks:
+            raise LinuxError(EAGAIN, "the timer has not expired")
+        self.go_on()
+        ticks, self._ticks = self._ticks, 0
+        return ticks.to_bytes(8, "little")
+
+    def poll(self) -> int:
+        return POLLIN if self._ticks else 0
+
+    def close(self) -> None:
+        self._stop()

@@ -1,0 +1,1 @@
+"""Objects of System V, and POSIX's message queues."""

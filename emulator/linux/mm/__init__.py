@@ -1,0 +1,1 @@
+"""Memory of processes: mappings, and the pages behind them."""

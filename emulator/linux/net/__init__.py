@@ -1,0 +1,1 @@
+"""Sockets of a machine that has no network beyond its loopback."""

@@ -1,0 +1,105 @@
+"""IntervalTimer: fires once or again and again: setitimer, alarm and POSIX timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from emulator.clock import Clock
+from emulator.linux.sched.timers import Timer, Timers
+
+
+class IntervalTimer:
+    """A timer on elapsed time, or on a CPU time, which `cpu_ns` reads: of a process, or of `thread` alone.
+
+    One of CPU time rests while none of the threads is on a CPU; it comes as much earlier as there are more.
+    """
+
+    def __init__(
+        self,
+        timers: Timers,
+        clock: Clock,
+        fires: Callable[[], None],
+        cpu_ns: Callable[[], int] | None = None,
+        thread: Hashable | None = None,
+    ) -> None:
+        self._timers = timers
+        self._clock = clock
+        self._fires = fires
+        self._cpu_ns = cpu_ns
+        self._thread = thread
+        self._running: dict[Hashable, Timers] = {}  # threads that use the CPU time; of which CPU
+        self._timer: Timer | None = None
+        self._armed = False
+        self._due_ns = 0
+        self.interval_ns = 0
+        self.missed = 0  # intervals that had passed, too, when it fired last
+
+    def now_ns(self) -> int:
+        return self._clock.elapsed_ns() if self._cpu_ns is None else self._cpu_ns()
+
+    def set(self, value_ns: int, interval_ns: int) -> None:
+        """Fire in `value_ns`, then every `interval_ns` (0: never again). A value of 0 disarms."""
+        self.cancel()
+        self.missed = 0
+        if value_ns > 0:
+            self.interval_ns = interval_ns
+            self._arm(self.now_ns() + value_ns)
+
+    def set_absolute(self, due_ns: int, interval_ns: int) -> None:
+        """Fire at `due_ns` of the timer's own clock; at once if that has passed."""
+        self.set(max(due_ns - self.now_ns(), 1), interval_ns)
+
+    def cancel(self) -> None:
+        self._stop()
+        self._armed = False
+        self.interval_ns = 0
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+
+    def suspend(self, thread: Hashable) -> None:
+        """A thread whose CPU time it measures leaves its CPU."""
+        if self._running.pop(thread, None) is not None:
+            self._arm_again()
+
+    def resume(self, thread: Hashable, timers: Timers) -> None:
+        """... and comes onto the one whose timers these are."""
+        if self._thread in (None, thread):
+            self._running[thread] = timers
+            self._arm_again()
+
+    def _arm_again(self) -> None:
+        self._stop()
+        if self._armed:
+            self._arm(self._due_ns)
+
+    def remaining_ns(self) -> int:
+        """Until it fires; 0 if it is not armed."""
+        if not self._armed:
+            return 0
+        return max(self._due_ns - self.now_ns(), 1)
+
+    def _arm(self, due_ns: int) -> None:
+        self._due_ns = due_ns
+        self._armed = True
+        if self._cpu_ns is not None:
+            for timers in self._running.values():
+                left_ns = max(due_ns - self._cpu_ns(), 0) // len(self._running)
+                cycle = self._clock.cycle_at(self._clock.elapsed_ns() + max(left_ns, 1))
+                self._timer = timers.at_cycle(cycle, self._expire)
+                return
+        else:
+            self._timer = self._timers.at_time(due_ns, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self._armed = False
+        if self.now_ns() < self._due_ns:  # meanwhile the kernel has worked, and the timer is of user time
+            self._arm(self._due_ns)
+            return
+        if self.interval_ns:
+            self.missed = max(self.now_ns() - self._due_ns, 0) // self.interval_ns
+            self._arm(self._due_ns + (self.missed + 1) * self.interval_ns)
+        self._fires()

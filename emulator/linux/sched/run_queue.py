@@ -1,0 +1,153 @@
+"""RunQueue: the tasks of one CPU: the one that it executes, those that wait for it, and its timers.
+
+Those that wait are in the order in which they will go: higher real-time priorities first, then by virtual time (see
+``policies``), then first come, first served. The queue's own virtual time is the least of its tasks', and never goes
+back. Who comes from sleep or from another CPU starts no more than a sleeper's credit away from it: so nobody lives on
+what it did not use long ago, and no two CPUs' virtual times are compared.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+from emulator.clock import Clock
+from emulator.cpu import Cpu
+from emulator.linux.sched.policies import (
+    REAL_TIME,
+    SCHED_IDLE,
+    SLEEPER_CREDIT_NS,
+    WAKEUP_GRANULARITY_NS,
+    may_preempt,
+    rank,
+    virtual,
+)
+from emulator.linux.sched.timers import FOREVER, Timers
+from emulator.linux.task import Task
+
+
+class RunQueue:
+    """One CPU's share of the tasks."""
+
+    def __init__(
+        self, cpu: Cpu, clock: Clock, on_earlier: Callable[[], None], on_earlier_observer: Callable[[], None]
+    ) -> None:
+        self.cpu = cpu
+        self.timers = Timers(clock, self.cycles, on_earlier)
+        self.observers = Timers(clock, self.cycles, on_earlier_observer)  # of whom no task notices anything
+        self.current: Task | None = None
+        self.departing = False  # the current task sleeps, or has to go elsewhere
+        self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
+        self.waiting: list[Task] = []
+        self.slice_end = 0  # cycle
+        self._virtual_cycles = 0
+        self._credit_cycles = clock.cycle_at(SLEEPER_CREDIT_NS)
+        self._granularity_cycles = clock.cycle_at(WAKEUP_GRANULARITY_NS)
+
+    def cycles(self) -> int:
+        return self.cpu.core.cycles
+
+    def insert(self, task: Task, *, first: bool = False) -> None:
+        """Behind all that go before it, and its equals; with `first` before those."""
+        waiting = self.waiting
+        if not waiting:
+            waiting.append(task)
+            return
+        own = _order(task)
+        if not first and _order(waiting[-1]) <= own:
+            waiting.append(task)
+            return
+        place = (bisect_left if first else bisect_right)(waiting, own, key=_order)
+        waiting.insert(place, task)
+
+    def arrive(self, task: Task) -> None:
+        """... from sleep, from another CPU, or from nowhere."""
+        now, credit = self._virtual_now(), self._credit_cycles
+        if task.virtual_cycles < now - credit:
+            task.virtual_cycles = now - credit
+        elif task.virtual_cycles > now + credit:
+            task.virtual_cycles = now + credit
+        self.insert(task)
+
+    def welcome(self, task: Task) -> None:
+        """A new one: it has had as much as the current task, mostly its parent."""
+        task.virtual_cycles = self._virtual_now() if self.current is None else self.virtual_time(self.current)
+
+    def _virtual_now(self) -> int:
+        current = self.current
+        if current is None or current.policy in REAL_TIME:
+            return self._virtual_cycles
+        least = self.virtual_time(current)
+        if self.waiting and self.waiting[0].virtual_cycles < least:
+            least = self.waiting[0].virtual_cycles
+        if least > self._virtual_cycles:
+            self._virtual_cycles = least
+        return self._virtual_cycles
+
+    def virtual_time(self, task: Task) -> int:
+        """... of one that waits here, or is current."""
+        if task is not self.current:
+            return task.virtual_cycles
+        return task.virtual_cycles + virtual(task, self.cpu.core.cycles - task.charged_at)
+
+    def charge(self, task: Task) -> None:
+        """The current task pays for what it has executed until now."""
+        task.virtual_cycles = self.virtual_time(task)
+        task.charged_at = self.cpu.core.cycles
+
+    def preempts(self, woken: Task) -> bool:
+        """Whether a task that has just woken takes the CPU before the current one's slice is over."""
+        current = self.current
+        if current is None or self.departing or not may_preempt(woken, current):
+            return False
+        if current.policy == SCHED_IDLE != woken.policy:
+            return True
+        ahead = self.virtual_time(current) - woken.virtual_cycles
+        return ahead > virtual(woken, self._granularity_cycles)
+
+    def goes_on(self) -> bool:
+        """Whether the current task, whose slice is over, has still had much less than the others."""
+        current, first = self.current, self.waiting[0]
+        assert current is not None, "an idle CPU has no slice"
+        if rank(current) or rank(first):
+            return False
+        return first.virtual_cycles - self.virtual_time(current) > self._granularity_cycles
+
+    def give_way(self) -> None:
+        """The current task goes behind all of its rank."""
+        current = self.current
+        if current is None or rank(current) or not self.waiting or rank(self.waiting[-1]):
+            return
+        behind = self.waiting[-1].virtual_cycles - self.virtual_time(current)
+        current.virtual_cycles += max(behind, 0)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and (self.current is None or self.departing)
+
+    def next_event(self) -> int | None:
+        """The cycle at which this CPU has something to do; None where nothing is in sight."""
+        now = self.cpu.core.cycles
+        if self.current is not None:
+            return now
+        due = self.timers.next_cycle()
+        if self.waiting:
+            due = min(due, self.waiting[0].ready_at)
+        return max(now, due) if due < FOREVER else None
+
+    def observed_idle_at(self) -> int:
+        """The cycle at which somebody observes this CPU while it still idles; FOREVER if nobody does."""
+        at = self.observers.next_cycle()
+        if at == FOREVER or self.current is not None:
+            return FOREVER
+        event = self.next_event()
+        return at if event is None or at <= event else FOREVER
+
+    def idle_until(self, cycle: int) -> None:
+        if cycle > self.cpu.core.cycles:
+            self.cpu.idle(cycle - self.cpu.core.cycles)
+
+
+def _order(task: Task) -> tuple[int, int]:
+    own = rank(task)
+    return (-own, 0) if own else (0, task.virtual_cycles)

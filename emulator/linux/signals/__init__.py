@@ -1,0 +1,1 @@
+"""Signals: what they are, who sends them, what they do."""

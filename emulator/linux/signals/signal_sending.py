@@ -1,0 +1,192 @@
+"""Sending signals: to a thread, to a process; what that does at once, and which thread has to look.
+
+kernel/signal.c. Since nothing executes while the kernel works, SIGKILL, stops and SIGCONT act when they are sent; all
+else is pending, with the thread that is to act on it, or with the process while all its threads block it.
+"""
+
+from __future__ import annotations
+
+from emulator.linux.limits import RLIMIT_SIGPENDING
+from emulator.linux.signals.signal import (
+    CLD_CONTINUED,
+    CLD_STOPPED,
+    SA_NOCLDSTOP,
+    SI_TIMER,
+    SIG_DFL,
+    SIGCHLD,
+    SIGCONT,
+    SIGKILL,
+    SIGRTMIN,
+    SIGSTOP,
+    STOPS,
+    Default,
+    PendingSignals,
+    SignalInfo,
+    SignalState,
+    bit,
+    default_action,
+)
+from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
+from emulator.linux.task import Process, Task
+
+
+def send_to_thread(task: Task, info: SignalInfo) -> bool:
+    """False where it queues, and there is no room. One that has ended does not hear."""
+    if task.exit_code is not None:
+        return True
+    task.kernel.tell_signal(task, info, delivered=False)
+    if _acts_at_once(task.process, task.signals, info.signal):
+        return True
+    if not _append(task, task.signals.pending, info):
+        return False
+    task.signals.shared.arrived.wake()
+    task.kernel.scheduler.interrupt(task)
+    return True
+
+
+def send_to_process(process: Process, info: SignalInfo) -> bool:
+    """To the first thread that does not block it; while there is none it waits for one. False: no room."""
+    if not process.threads:
+        return True
+    main = process.threads[0]
+    if _acts_at_once(process, main.signals, info.signal):
+        main.kernel.tell_signal(main, info, delivered=False)
+        return True
+    if info.signal < SIGRTMIN and main.signals.shared.pending.mask & bit(info.signal):
+        return True
+    for thread in process.threads:
+        if thread.signals.wants(info.signal):
+            return send_to_thread(thread, info)
+    main.kernel.tell_signal(main, info, delivered=False)
+    shared = main.signals.shared
+    if not _append(main, shared.pending, info):
+        return False
+    shared.arrived.wake()
+    return True
+
+
+def _append(task: Task, pending: PendingSignals, info: SignalInfo) -> bool:
+    """Where it is pending then. Those that queue may find no room."""
+    signals = task.signals
+    used = len(signals.pending) + len(signals.shared.pending)
+    if info.signal >= SIGRTMIN and used >= task.limits.soft(RLIMIT_SIGPENDING):
+        return False
+    pending.post(info)
+    return True
+
+
+def _acts_at_once(process: Process, signals: SignalState, signal: int) -> bool:
+    """Whether nothing is left to deliver. `signals`: of the thread, or of the main thread."""
+    kernel = process.threads[0].kernel
+    if signal == SIGKILL:
+        kernel.lifecycle.end_process(process, SIGKILL)
+        return True
+    if bit(signal) & STOPS:
+        _drop(process, bit(SIGCONT))
+    elif signal == SIGCONT:
+        _drop(process, STOPS)
+        go_on(process)
+    if signals.kept_away(signal):
+        return False
+    if signals.ignored(signal):
+        return True
+    if signals.action(signal).handler == SIG_DFL and default_action(signal) is Default.STOP:
+        if not process.stopped:
+            stop(process, signal)
+        return True
+    return False
+
+
+def _drop(process: Process, mask: int) -> None:
+    """Pending signals of the set are forgotten."""
+    shared = process.threads[0].signals.shared
+    for queue in (shared.pending, *(thread.signals.pending for thread in process.threads)):
+        queue.drop(mask)
+
+
+def forget_ignored(process: Process, signal: int) -> None:
+    """Its action has changed: what is ignored now is not pending any more."""
+    _drop(process, bit(signal))
+
+
+def pending_of_timer(process: Process, timer_id: int) -> tuple[PendingSignals, SignalInfo] | None:
+    """The signal of a POSIX timer, of which at most one is pending, and where it is."""
+    if not process.threads:
+        return None
+    for queue in (process.threads[0].signals.shared.pending, *(thread.signals.pending for thread in process.threads)):
+        for info in queue:
+            if info.code == SI_TIMER and info.timer_id == timer_id and not info.raw:
+                return queue, info
+    return None
+
+
+# ---- stopping and going on
+
+
+def stop(process: Process, signal: int) -> None:
+    """All threads stop, and the parent hears. The stops of a terminal do nothing to an orphaned group."""
+    if process.stopped or process.exit_status is not None:
+        return
+    if signal != SIGSTOP and is_orphaned(process):
+        return
+    process.stopped = True
+    process.stop_told, process.continue_told = signal, False
+    for thread in process.threads:
+        thread.kernel.scheduler.stop(thread)
+    _tell_parent(process, CLD_STOPPED, signal)
+
+
+def go_on(process: Process) -> None:
+    """SIGCONT: a stopped process goes on, even if it blocks or ignores the signal."""
+    if not process.stopped:
+        return
+    process.stopped = False
+    process.stop_told, process.continue_told = None, True
+    for thread in process.threads:
+        thread.kernel.scheduler.go_on(thread)
+    _tell_parent(process, CLD_CONTINUED, SIGCONT)
+
+
+def is_orphaned(process: Process) -> bool:
+    """Whether no parent of a process of its group is in the same session and another group (setpgid(2)).
+
+    The machine's first process has its parent, the shell, outside.
+    """
+    tasks = process.threads[0].kernel.tasks.values()
+    for task in tasks:
+        member = task.process
+        if member.pgid != process.pgid or task is not member.leader or member.exit_status is not None:
+            continue
+        parent = member.parent
+        if parent is None:
+            if member.orphan_ppid == member.sid:
+                return False
+        elif parent.pgid != process.pgid and parent.sid == process.sid:
+            return False
+    return True
+
+
+def child_info(process: Process, signal: int, code: int, value: int) -> SignalInfo:
+    """The siginfo_t that a parent gets of its child; `value` is the exit code or the signal."""
+    usage = process.usage()
+    tick_ns = NANOSECONDS // TICKS_PER_SECOND
+    leader = process.leader
+    uid = leader.credentials.uid if leader is not None else 0
+    return SignalInfo(
+        signal,
+        code,
+        pid=process.pid,
+        uid=uid,
+        value=value,
+        user_ticks=usage.user_ns // tick_ns,
+        system_ticks=usage.system_ns // tick_ns,
+    )
+
+
+def _tell_parent(process: Process, code: int, value: int) -> None:
+    parent = process.parent
+    if parent is None or not parent.threads:
+        return
+    if not parent.threads[0].signals.action(SIGCHLD).flags & SA_NOCLDSTOP:
+        send_to_process(parent, child_info(process, SIGCHLD, code, value))
+    parent.child_ended.wake()

@@ -51,8 +51,8 @@ from perfemu.scope import Region, RegionInFiles
 from perfemu.undefined.message import UndefinedInstructions
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
+from pmu.intel.perfmon import Perfmon, cpuid_leaf_0a
 from pmu.model import PmuModel
-from pmu.x86.perfmon import Perfmon, cpuid_leaf_0a
 
 
 @dataclass(frozen=True, slots=True)

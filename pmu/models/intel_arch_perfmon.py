@@ -6,10 +6,10 @@ Counters as Skylake with Hyper-Threading: four and three fixed, of 48 bits.
 from __future__ import annotations
 
 from pmu.event import EventList
+from pmu.intel.core_pmu import CLOCK_AND_RETIRED, FIXED_COUNTERS, FORMAT, RETIRED_ALIASES, RETIRED_CACHE_EVENTS
+from pmu.intel.event_rows import FIXED, RETIRED, SKYLAKE
+from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.model import PmuModel
-from pmu.x86.core_pmu import CLOCK_AND_RETIRED, FIXED_COUNTERS, FORMAT, RETIRED_ALIASES, RETIRED_CACHE_EVENTS
-from pmu.x86.event_rows import FIXED, RETIRED, SKYLAKE
-from pmu.x86.not_modelled import NOT_MODELLED
 
 MODEL = PmuModel(
     name="intel_arch_perfmon",

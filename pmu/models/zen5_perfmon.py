@@ -7,7 +7,7 @@ the others go by Skylake's codes and names, and count what this core's model doe
 
 from __future__ import annotations
 
-from pmu.x86.core_pmu import core_pmu
+from pmu.intel.core_pmu import core_pmu
 
 MODEL = core_pmu(
     "zen5_perfmon",

@@ -11,7 +11,7 @@ from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
-from pmu.x86.registers import (
+from pmu.intel.registers import (
     FIXED_SHIFT,
     IA32_FIXED_CTR_CTRL,
     IA32_PERF_GLOBAL_CTRL,

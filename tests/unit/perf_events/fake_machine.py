@@ -18,8 +18,8 @@ from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from pmu.arm.pmuv3 import PmuV3
+from pmu.intel.perfmon import Perfmon
 from pmu.model import model
-from pmu.x86.perfmon import Perfmon
 
 CODE = 0x400000
 RETIREMENT = 1 << Probe.INST_RETIRED | 1 << Probe.CYCLES

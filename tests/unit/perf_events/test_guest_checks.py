@@ -17,8 +17,8 @@ from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
 from pmu.arm.pmuv3 import PmuV3
+from pmu.intel.perfmon import Perfmon
 from pmu.model import model
-from pmu.x86.perfmon import Perfmon
 
 SOURCE = Path(__file__).with_name("guest_checks.c")
 PMUS = {"x86_64": ("intel_arch_perfmon", Perfmon, IntelCore), "aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3)}

@@ -4,8 +4,8 @@ import pytest
 
 from emulator.probes import Probe
 from pmu.event import LESS_SHIFT, Event, EventList, Support, UnknownEvent
+from pmu.intel.perfmon import cpuid_leaf_0a
 from pmu.model import GENERIC_HARDWARE_EVENTS, FormatField, model, models
-from pmu.x86.perfmon import cpuid_leaf_0a
 
 ARM = model("armv8_pmuv3")
 INTEL = model("intel_arch_perfmon")

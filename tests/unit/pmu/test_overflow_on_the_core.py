@@ -16,9 +16,9 @@ from pmu.arm.registers import (
     PMEVTYPERn_EL0,
 )
 from pmu.event import LESS_SHIFT
+from pmu.intel.perfmon import Perfmon
+from pmu.intel.registers import IA32_PERF_GLOBAL_STATUS_RESET, IA32_A_PMCx, IA32_PERFEVTSELx
 from pmu.model import model
-from pmu.x86.perfmon import Perfmon
-from pmu.x86.registers import IA32_PERF_GLOBAL_STATUS_RESET, IA32_A_PMCx, IA32_PERFEVTSELx
 from unit.pmu.conftest import new_core, require_native_core
 
 INSTRUCTIONS = 100_000

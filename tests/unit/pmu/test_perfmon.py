@@ -9,10 +9,8 @@ import pytest
 
 from emulator.probes import Probe
 from emulator.sysregs import SystemRegisters, UndefinedRegister
-from pmu.model import model
-from pmu.register import Register
-from pmu.x86.perfmon import RDPMC_FIXED, Perfmon
-from pmu.x86.registers import (
+from pmu.intel.perfmon import RDPMC_FIXED, Perfmon
+from pmu.intel.registers import (
     IA32_DEBUGCTL,
     IA32_FIXED_CTR_CTRL,
     IA32_PERF_CAPABILITIES,
@@ -27,6 +25,8 @@ from pmu.x86.registers import (
     IA32_PERFEVTSELx,
     IA32_PMCx,
 )
+from pmu.model import model
+from pmu.register import Register
 from unit.pmu.conftest import NewBank
 from unit.pmu.fake_bank import FakeBank
 

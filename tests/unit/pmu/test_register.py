@@ -4,8 +4,8 @@ import pytest
 
 from emulator.sysregs import Msr, SysReg
 from pmu.arm.registers import PMCNTENCLR_EL0, PMCNTENSET_EL0, PMCR_EL0, PMEVCNTRn_EL0, PMEVTYPERn_EL0
+from pmu.intel.registers import IA32_PERF_GLOBAL_STATUS_RESET, IA32_PERFEVTSELx, IA32_PMCx
 from pmu.register import RO, RW, W1C, W1S, WO, Bank, Register
-from pmu.x86.registers import IA32_PERF_GLOBAL_STATUS_RESET, IA32_PERFEVTSELx, IA32_PMCx
 
 
 class Example(Register):

@@ -12,8 +12,8 @@ import pytest
 
 from pmu.arm.event_rows import OWN
 from pmu.event import Event
+from pmu.intel.event_rows import TOP_DOWN
 from pmu.model import model, models
-from pmu.x86.event_rows import TOP_DOWN
 
 HERE = Path(__file__).parent
 WHOLE_LISTS = os.environ.get("PERFEMU_VENDOR_EVENTS")

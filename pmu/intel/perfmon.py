@@ -12,10 +12,7 @@ from __future__ import annotations
 from emulator.sysregs import SystemRegisters, UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
-from pmu.model import PmuModel
-from pmu.register import Register
-from pmu.register_device import RegisterDevice
-from pmu.x86.registers import (
+from pmu.intel.registers import (
     FIXED_COUNTERS,
     FIXED_SHIFT,
     IA32_DEBUGCTL,
@@ -34,6 +31,9 @@ from pmu.x86.registers import (
     IA32_PERFEVTSELx,
     IA32_PMCx,
 )
+from pmu.model import PmuModel
+from pmu.register import Register
+from pmu.register_device import RegisterDevice
 
 _EVENT = IA32_PERFEVTSELx.EVENT.mask
 _PER_CYCLE = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask

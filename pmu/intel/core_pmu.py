@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pmu.event import EventList
+from pmu.intel.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
+from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
-from pmu.x86.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
-from pmu.x86.not_modelled import NOT_MODELLED
 
 FIXED_COUNTERS = (
     FixedCounter("INST_RETIRED.ANY", 0x00C0, 48),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, TypedDict, cast
 
+from emulator.linux.configuration import LinuxConfig
 from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
 from perfemu.environment import DEFAULT_ENVIRONMENT
 from perfemu.namespace import make_namespace
@@ -64,11 +65,13 @@ def guest_settings(argv: Sequence[str | os.PathLike[str]], guest: GuestOptions) 
         core=None if core is None else os.fspath(core),
         core_changes=tuple(guest.get("core_changes", ())),
         untimed=guest.get("untimed", False),
-        vdso=guest.get("vdso", True),
-        sysroot=space.sysroot,
-        binds=space.binds,
-        isolated=space.isolated,
-        writable_paths=writable,
+        linux=LinuxConfig(
+            sysroot=space.sysroot,
+            binds=space.binds,
+            isolated=space.isolated,
+            writable_paths=writable,
+            vdso=guest.get("vdso", True),
+        ),
         environment=DEFAULT_ENVIRONMENT if environment is None else tuple(environment.items()),
         cwd=space.guest_directory(os.path.abspath(cwd) if cwd is not None else os.getcwd()),
         cpus=cpus,
@@ -83,6 +86,8 @@ def guest_settings(argv: Sequence[str | os.PathLike[str]], guest: GuestOptions) 
             changes: dict[str, Any] = {field: parse(str(value))}
         except ValueError as problem:
             raise ValueError(f"{name}={value!r}: {problem}") from None
+        if field in _LINUX_FIELDS:
+            changes = {"linux": replace(settings.linux, **changes)}
         settings = replace(settings, **changes)
     return settings
 
@@ -93,7 +98,8 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-_QUANTITIES: dict[str, tuple[str, Callable[[str], object]]] = {  # to a field of GuestSettings, by what
+_LINUX_FIELDS = {field.name for field in fields(LinuxConfig)}
+_QUANTITIES: dict[str, tuple[str, Callable[[str], object]]] = {  # to a field of GuestSettings or its `linux`, by what
     "timeout": ("most_ns", time_ns),
     "max_instructions": ("most_instructions", _positive),
     "memory": ("memory_bytes", memory_bytes),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cpu import Cpu
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.release import HOST_NAME, RELEASE
-from emulator.machine import Machine
 from emulator.sysregs import SysReg
 from perfcore.perfdata.features import CpuCount, Features
 from perfemu.version import VERSION
@@ -15,7 +15,7 @@ _MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
 
 
 def machine_features(
-    machine: Machine, command_line: tuple[str, ...], pmu_types: tuple[tuple[int, str], ...]
+    machine: LinuxMachine, command_line: tuple[str, ...], pmu_types: tuple[tuple[int, str], ...]
 ) -> Features:
     """The features that are known before the run."""
     cpus = len(machine.cpus)

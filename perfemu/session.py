@@ -7,20 +7,20 @@ can have. On each stands a perf_event subsystem of its own; they share nothing b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.core_file.layers import is_file
 from emulator.cpu import Cpu
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.fs.binds import Bind
-from emulator.linux.fs.mounted_tree import MOST_OUTPUT_BYTES
 from emulator.linux.kernel import Kernel
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program, ProgramError, identify
+from emulator.linux.run_limits import executed
 from emulator.linux.task import Task
 from emulator.linux.tty.console import Console
-from emulator.machine import MEMORY_BYTES, MOST_TASKS, QUANTUM_CYCLES, Machine, MachineConfig
-from emulator.run_limits import executed
+from emulator.machine import MEMORY_BYTES, QUANTUM_CYCLES, MachineConfig
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
@@ -62,10 +62,7 @@ class GuestSettings:
     argv: tuple[str, ...]
     core: str | None = None  # a name or a file; None: the default for the program's ISA
     core_changes: tuple[str, ...] = ()  # KEY=VALUE, as --set takes them
-    sysroot: str | None = None  # absolute
-    binds: tuple[Bind, ...] = ()  # as a Namespace has them
-    isolated: bool = False  # nothing of the host is there but what is bound
-    writable_paths: tuple[str, ...] = ()  # absolute
+    linux: LinuxConfig = field(default_factory=LinuxConfig)  # paths are absolute
     environment: tuple[tuple[str, str], ...] = DEFAULT_ENVIRONMENT
     counters: int | None = None  # event counters of the measuring PMU; None: all that the architecture can have
     cwd: str = "/"
@@ -77,19 +74,15 @@ class GuestSettings:
     quantum: int = QUANTUM_CYCLES  # cycles, emulator.machine.MachineConfig.quantum
     schedule_seed: int | None = None
     memory_bytes: int = MEMORY_BYTES
-    most_tasks: int = MOST_TASKS
-    most_output_bytes: int = MOST_OUTPUT_BYTES  # that the guest may write to the host
-    user: tuple[int, int] = (0, 0)  # uid and gid
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
-    vdso: bool = True
     untimed: bool = False  # the core's identity, at one cycle an instruction
 
     @property
     def space(self) -> Namespace:
         """What of the host is where."""
-        return Namespace(self.sysroot, self.binds, self.isolated)
+        return Namespace(self.linux.sysroot, self.linux.binds, self.linux.isolated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +148,7 @@ class Session:
             interactive=settings.interactive,
         )
         self.times = RunTimes(0, 0)
-        self._machine: Machine | None = None
+        self._machine: LinuxMachine | None = None
         self._events: PerfEvents | None = None
         self._task: Task | None = None
         self.regions: Regions | None = None  # inside which alone events count
@@ -176,37 +169,29 @@ class Session:
         return ((PerfType.SOFTWARE, "software"), (self._kind.type, self.pmu_model.sysfs_name))
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> LinuxMachine:
         """Built when it is first wanted."""
         if self._machine is None:
             self._machine = self._build()
         return self._machine
 
-    def _build(self) -> Machine:
+    def _build(self) -> LinuxMachine:
         settings = self.settings
         raise_descriptor_limit()
         check_address_space(settings.memory_bytes, settings.cpus)
         config = MachineConfig(
             isa=self.isa,
             core=self.core,
-            sysroot=settings.sysroot,
-            binds=settings.binds,
-            isolated=settings.isolated,
-            writable_paths=settings.writable_paths,
             cpus=settings.cpus,
             quantum=settings.quantum,
             schedule_seed=settings.schedule_seed,
             memory_bytes=settings.memory_bytes,
-            most_tasks=settings.most_tasks,
-            most_output_bytes=settings.most_output_bytes,
-            user=settings.user,
             most_instructions=settings.most_instructions,
             most_ns=settings.most_ns,
             realtime_at_boot_ns=settings.realtime_at_boot_ns,
-            vdso=settings.vdso,
         )
         try:
-            machine = Machine(config)
+            machine = LinuxMachine(config, settings.linux)
         except LinuxError as problem:
             raise UsageError(f"--bind: {problem.why}") from None
         except ValueError as problem:  # what the models see, and the core file's schema does not

@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 
 from c_programs import build
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 
 HOST_ISA = platform.machine()
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}  # the library leaves restartable sequences to the program
@@ -35,7 +36,7 @@ def ours(source: Path, directory: Path, isa: str, cpus: int = 1) -> tuple[list[s
     messages: list[str] = []
     output = directory / "output"
     with output.open("wb") as out, open(os.devnull, "rb") as null:
-        machine = Machine(MachineConfig(isa=isa, memory_bytes=512 << 20, cpus=cpus))
+        machine = LinuxMachine(MachineConfig(isa=isa, memory_bytes=512 << 20, cpus=cpus))
         machine.kernel.messages = messages.append
         descriptors = null.fileno(), out.fileno(), out.fileno()
         machine.start(Program(str(program), ("program",), tuple(ENVIRONMENT.items()), str(working), *descriptors))

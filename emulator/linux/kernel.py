@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Protocol
 
-from emulator._native import PhysicalMemory
 from emulator.arch import architecture
 from emulator.arch.processor import Processor
-from emulator.clock import Clock
-from emulator.core_file.core_file import CoreFile, KernelCosts
-from emulator.cpu import Cpu, ExceptionKind, TrapKind
+from emulator.core_file.core_file import KernelCosts
+from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.fs import sysfs
-from emulator.linux.fs.binds import Bind
 from emulator.linux.fs.file import Caller, File
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.fs.mounted_tree import MEMORY_LIMIT_BYTES
@@ -32,7 +29,6 @@ from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import Timer, Timers
-from emulator.linux.sched.turns import Caches
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 from emulator.linux.signals.exceptions import REGISTERS, exception_info, fault_info
 from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
@@ -44,6 +40,7 @@ from emulator.linux.task import COMM_LENGTH, Call, Process, Task, TaskState
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
 from emulator.linux.vdso import Vdso
+from emulator.machine import Hardware
 from emulator.sysregs import UndefinedRegister
 
 MOST_MESSAGES = 1000  # to the user, of one run
@@ -51,60 +48,26 @@ MOST_MESSAGES = 1000  # to the user, of one run
 Handler = Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]
 
 
-class Configuration(Protocol):
-    """What of a machine's configuration its Linux needs (a ``MachineConfig``)."""
-
-    @property
-    def isa(self) -> str: ...
-    @property
-    def core(self) -> CoreFile: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def sysroot(self) -> str | None: ...
-    @property
-    def writable_paths(self) -> tuple[str, ...]: ...
-    @property
-    def binds(self) -> tuple[Bind, ...]: ...
-    @property
-    def isolated(self) -> bool: ...
-    @property
-    def quantum(self) -> int: ...
-    @property
-    def schedule_seed(self) -> int | None: ...
-    @property
-    def most_tasks(self) -> int: ...
-    @property
-    def most_output_bytes(self) -> int: ...
-    @property
-    def user(self) -> tuple[int, int]: ...
-    @property
-    def vdso(self) -> bool: ...
-
-
 class Kernel:
     """One Linux on the CPUs and the RAM of one machine."""
 
-    def __init__(
-        self,
-        config: Configuration,
-        memory: PhysicalMemory,
-        cpus: list[Cpu],
-        clock: Clock,
-        caches: Caches | None = None,  # that the CPUs share
-    ) -> None:
-        self.architecture = architecture(config.isa)
-        self.processor = Processor.of(config.core, config.isa, len(cpus))
+    def __init__(self, hardware: Hardware, config: LinuxConfig) -> None:
+        """Raises LinuxError for a bind that cannot be."""
+        machine, cpus, memory, clock = hardware.config, hardware.cpus, hardware.memory, hardware.clock
+        self.architecture = architecture(machine.isa)
+        self.processor = Processor.of(machine.core, machine.isa, len(cpus))
         self.memory = memory
         self.cpus = cpus
         self.clock = clock
-        self.random = Random(config.seed)
+        self.random = Random(machine.seed)
         self.tracepoints = Tracepoints()
-        self.costs = config.core.kernel
-        self._takes_time = config.core.model is not None or self.costs != KernelCosts()
+        self.costs = machine.core.kernel
+        self._takes_time = machine.core.model is not None or self.costs != KernelCosts()
         # CPUs in step with each other can starve a thread: one that looks for a lock always just before it is free.
-        seed = 0 if config.schedule_seed is None and len(cpus) > 1 else config.schedule_seed
-        self.scheduler = Scheduler(self, cpus, clock, self.tracepoints, config.quantum, Choices(seed), caches)
+        choices = Choices(0 if machine.schedule_seed is None and len(cpus) > 1 else machine.schedule_seed)
+        scheduler = Scheduler(self, cpus, clock, self.tracepoints, machine.quantum, choices, hardware.caches)
+        self.scheduler = scheduler
+        self.next_turn = scheduler.next_turn
         self.tasks: dict[int, Task] = {}
         self.futexes = Futexes()
         self.exit_status: int | None = None  # wait status word of the first process
@@ -124,16 +87,11 @@ class Kernel:
             message=self.name_once,
             pages=self.page_cache,
             open_flags=self.architecture.open_flags,
-            sysroot=config.sysroot,
-            writable_paths=config.writable_paths,
-            binds=config.binds,
-            isolated=config.isolated,
+            config=config,
             memory_limit_bytes=min(MEMORY_LIMIT_BYTES, memory.size_bytes // 2),
-            output_limit_bytes=config.most_output_bytes,
-            user=config.user,
         )
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)
-        self._rows = table.by_number(table.load(), config.isa)
+        self._rows = table.by_number(table.load(), machine.isa)
         self._calls: dict[int, Handler] = {}  # compiled rows
         for cpu in cpus:
             self.architecture.claim_registers(cpu, clock, self.processor)
@@ -226,6 +184,18 @@ class Kernel:
 
     # ---- exits of a CPU
 
+    @property
+    def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
+        return {
+            ExitReason.SYSCALL: self.handle_syscall,
+            ExitReason.REGISTER: self.handle_register,
+            ExitReason.OVERFLOW: self.handle_overflow,
+            ExitReason.FAULT: self.handle_fault,
+            ExitReason.EXCEPTION: self.handle_exception,
+            ExitReason.DEADLINE: self.handle_deadline,
+            ExitReason.BREAKPOINT: self.handle_breakpoint,
+        }
+
     def work(self, task: Task, cycles: int) -> None:
         """The kernel works for a task: time goes by, and PMUs count nothing but the kernel's cycles."""
         if self._takes_time:
@@ -311,6 +281,19 @@ class Kernel:
             return -ENOSYS
 
         return call
+
+    def handle_overflow(self, cpu: Cpu) -> None:
+        """Who counts only observes."""
+        self.scheduler.begin_interruption()
+        cpu.deliver_interrupts()
+        self.after_interrupt(cpu)
+        self.scheduler.end_interruption()
+
+    def handle_breakpoint(self, cpu: Cpu) -> None:
+        """Whoever has set it only observes."""
+        self.scheduler.begin_interruption()
+        self.running(cpu).mm.breakpoints.reached(cpu)
+        self.scheduler.end_interruption()
 
     def after_interrupt(self, cpu: Cpu) -> None:
         """An interrupt has been handled: on the way back to user mode signals are delivered.

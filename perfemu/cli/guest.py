@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from emulator.clock import REALTIME_AT_BOOT_NS
-from emulator.linux.fs.mounted_tree import MOST_OUTPUT_BYTES
+from emulator.linux.configuration import MOST_OUTPUT_BYTES, MOST_TASKS, LinuxConfig
 from emulator.linux.program import ProgramError, identify
-from emulator.machine import MEMORY_BYTES, MOST_CPUS, MOST_TASKS, QUANTUM_CYCLES
+from emulator.machine import MEMORY_BYTES, MOST_CPUS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell
 from perfemu.cores import core, default_cores
@@ -243,10 +243,16 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         argv=tuple(program),
         core=options.core,
         core_changes=tuple(options.set),
-        sysroot=space.sysroot,
-        binds=space.binds,
-        isolated=space.isolated,
-        writable_paths=tuple(os.path.abspath(path) for path in options.rw),
+        linux=LinuxConfig(
+            sysroot=space.sysroot,
+            binds=space.binds,
+            isolated=space.isolated,
+            writable_paths=tuple(os.path.abspath(path) for path in options.rw),
+            most_tasks=options.max_tasks,
+            most_output_bytes=options.max_output,
+            user=options.user,
+            vdso=not options.no_vdso,
+        ),
         environment=guest_environment(options.env, os.environ, options.inherit_env),
         counters=getattr(options, "counters", None),
         cwd=space.guest_directory(_current_directory()),
@@ -257,13 +263,9 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         quantum=options.quantum,
         schedule_seed=options.seed,
         memory_bytes=options.memory,
-        most_tasks=options.max_tasks,
-        most_output_bytes=options.max_output,
-        user=options.user,
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,
-        vdso=not options.no_vdso,
         untimed=options.untimed,
     )
     _name_the_hosts_program(settings)
@@ -273,16 +275,16 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
 def _name_the_hosts_program(settings: GuestSettings) -> None:
     """Warn of a program that was meant to be the sysroot's, and is the host's; yours, below the current directory, is
     not meant, nor one that is named where it lies in the sysroot."""
-    if settings.sysroot is None:
+    if settings.linux.sysroot is None:
         return
     try:
         found = locate(settings.argv[0], search_path(settings.environment), settings.space, settings.cwd)
         isa = identify(found.host_path, lambda path: settings.space.on_host(path) or path)
     except (PerfemuError, ProgramError):
         return  # the run says so
-    meant = (directory for directory in (settings.cwd, settings.sysroot) if directory != "/")
+    meant = (directory for directory in (settings.cwd, settings.linux.sysroot) if directory != "/")
     if found.not_below_sysroot and isa == platform.machine() and not any(map(found.is_below, meant)):
-        tell(f"perfemu: {found.guest_path} is the host's ({isa}): --sysroot {settings.sysroot} does not have it")
+        tell(f"perfemu: {found.guest_path} is the host's ({isa}): --sysroot {settings.linux.sysroot} does not have it")
 
 
 def _current_directory() -> str:

@@ -13,7 +13,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from emulator.core_file.core_file import CoreFile, load_core
-from emulator.machine import Machine, MachineConfig
+from emulator.linux.machine import LinuxMachine
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from tests.accuracy import lru, valgrind_start
 from tests.accuracy.valgrind_start import Run
@@ -90,7 +91,7 @@ class Ours:
 
 def ours(run: Run, geometry: Geometry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ours:
     """A run on our machine."""
-    machine = Machine(MachineConfig("x86_64", core=geometry.core))
+    machine = LinuxMachine(MachineConfig("x86_64", core=geometry.core))
     core = machine.cpus[0].core
     core.start_trace()
     file = tmp_path / "output"

@@ -17,9 +17,9 @@ import pytest
 
 import require
 from emulator.arch.cpuid import Leaf
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping_list import MappingList
 from emulator.linux.program import Program
-from emulator.machine import Machine
 
 # valgrind 3.19, coregrind/m_aspacemgr/aspacemgr-linux.c: what asks for no place gets the lowest free one from 64 MiB
 # on, but the first 8 MiB there are for brk.
@@ -136,7 +136,7 @@ def _lowest_gap(mappings: MappingList, length: int) -> int:
     return start
 
 
-def start(machine: Machine, run: Run, directory: Path, stdout: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def start(machine: LinuxMachine, run: Run, directory: Path, stdout: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start `run` as valgrind does. `directory` is for probes."""
     content = stack(run)
     architecture = machine.kernel.architecture

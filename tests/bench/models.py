@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from workloads import ISAS, Workload, child_seconds, cpu_seconds, raw, real_programs
 
+from emulator.linux.configuration import LinuxConfig
 from perfemu.cores import DEFAULT_CORES
 from perfemu.counting import ChooseEvents, count, default_events
 from perfemu.events.attributes import Sampling
@@ -38,7 +39,9 @@ goals, of raw, AArch64 and x86-64: count 0.80 and 0.75; caches 0.36 and 0.33 (an
 
 
 def settings_for(workload: Workload, core: str, stdout: BinaryIO) -> GuestSettings:
-    return GuestSettings(workload.argv, core=core, sysroot=workload.sysroot, stdout=stdout.fileno(), stdin=-1)
+    return GuestSettings(
+        workload.argv, core=core, linux=LinuxConfig(sysroot=workload.sysroot), stdout=stdout.fileno(), stdin=-1
+    )
 
 
 def modelled(core: str, events: Iterable[str] | ChooseEvents = ("instructions",)) -> Callable[[Workload], None]:

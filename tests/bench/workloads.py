@@ -14,8 +14,10 @@ from pathlib import Path
 import debian
 from emulator._native import Core
 from emulator.cpu import Cpu, ExceptionKind, ExitReason
+from emulator.linux.configuration import LinuxConfig
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.sysregs import SysReg
 
 GUESTS = Path(__file__).resolve().parents[2] / "guest_programs"
@@ -80,7 +82,7 @@ def real_programs(isa: str, directory: Path) -> list[Workload]:
 
 def raw(workload: Workload) -> None:
     """Unicorn in its fastest configuration: virtual TLB, native fill hook, no other hooks. The Linux is ours."""
-    machine = Machine(MachineConfig(workload.isa, sysroot=workload.sysroot))
+    machine = LinuxMachine(MachineConfig(workload.isa), LinuxConfig(sysroot=workload.sysroot))
     cpu = machine.cpus[0]
     cpu.core = Core(workload.isa, machine.memory, counting=False)
     with open(os.devnull, "wb") as nowhere:
@@ -90,7 +92,7 @@ def raw(workload: Workload) -> None:
         raise SystemExit(f"{workload.argv[0]} ended with wait status {status:#x}")
 
 
-def _run_raw(machine: Machine, cpu: Cpu) -> int:
+def _run_raw(machine: LinuxMachine, cpu: Cpu) -> int:
     kernel = machine.kernel
     answers: dict[int, Callable[[Cpu], None]] = {
         ExitReason.SYSCALL: kernel.handle_syscall,
@@ -106,7 +108,7 @@ def _run_raw(machine: Machine, cpu: Cpu) -> int:
     return kernel.exit_status
 
 
-def _answer_mrs(machine: Machine, cpu: Cpu) -> bool:
+def _answer_mrs(machine: LinuxMachine, cpu: Cpu) -> bool:
     """The C library reads ID registers as it starts, which a core without counting does not trap."""
     core = cpu.core
     if machine.config.isa != "aarch64" or core.exception != ExceptionKind.UNDEFINED:

@@ -17,6 +17,7 @@ from conformance.corpus import ENVIRONMENT, Case, differences, write_files
 from conformance.equal_start import make_machine, start, surroundings
 from conformance.functions import by_function
 from debian import ARCHITECTURES
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.mm.mapping import Mapping
 from emulator.linux.program import Program
 from emulator.linux.task import Task
@@ -58,7 +59,7 @@ def run_here(
     case: Case, place: Place, run: reference.QemuRun, debug: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Outcome, Counter[str]]:
     """What the program did on our machine, and how many instructions it retired in each function."""
-    machine = make_machine(MachineConfig(case.isa, sysroot=str(place.sysroot)), run, monkeypatch)
+    machine = make_machine(MachineConfig(case.isa), run, monkeypatch, LinuxConfig(sysroot=str(place.sysroot)))
     mapped = Mapped()
     machine.kernel.tracepoints.mmap.subscribe(mapped.note)
     core = machine.cpus[0].core

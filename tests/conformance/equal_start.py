@@ -14,12 +14,14 @@ import pytest
 from emulator.arch.cpuid import Cpuid, Leaf
 from emulator.arch.processor import Processor
 from emulator.linux import lifecycle
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.credentials import Credentials
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
 from emulator.linux.syscalls import identity
 from emulator.linux.syscalls.at import tree
 from emulator.linux.task import Task
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from reference import QemuRun
 
 # qemu-user 7.2, linux-user/elfload.c, create_elf_tables: which entries there are, and in which order.
@@ -56,14 +58,16 @@ def surroundings(sysroot: Path, directory: Path) -> Path:
     return directory
 
 
-def make_machine(config: MachineConfig, run: QemuRun, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def make_machine(
+    config: MachineConfig, run: QemuRun, monkeypatch: pytest.MonkeyPatch, linux: LinuxConfig | None = None
+) -> LinuxMachine:
     """A machine that places programs where `run` had them, at that time."""
     if run.time_s:
         config = dataclasses.replace(config, realtime_at_boot_ns=run.time_s * 1_000_000_000)
     monkeypatch.setattr(lifecycle, "FIRST_PID", run.pid)
     monkeypatch.setattr(identity, "HOST_NAME", os.uname().nodename)
     monkeypatch.setattr(identity, "free_bytes", _as_free_as_the_host)
-    machine = Machine(config)
+    machine = LinuxMachine(config, linux)
     architecture = machine.kernel.architecture
     layout = dataclasses.replace(architecture.layout, stack_top=run.stack_top, pie_base=PIE_BASE[config.isa])
     monkeypatch.setattr(architecture, "layout", layout)
@@ -86,7 +90,7 @@ def _cpuid_with_caches(leaf: int, subleaf: int) -> Leaf:
     return CACHES[subleaf] if leaf == 4 and subleaf < len(CACHES) else _CPUID(leaf, subleaf)
 
 
-def start(machine: Machine, program: Program) -> None:
+def start(machine: LinuxMachine, program: Program) -> None:
     """Start `program` as qemu does."""
     machine.start(program)
     (task,) = machine.kernel.tasks.values()
@@ -97,7 +101,7 @@ def start(machine: Machine, program: Program) -> None:
     _lay_out_vector(machine, task)
 
 
-def _lay_out_vector(machine: Machine, task: Task) -> None:
+def _lay_out_vector(machine: LinuxMachine, task: Task) -> None:
     """Write the start of the stack anew: strings stay, what lies below them comes in qemu's order."""
     architecture = machine.kernel.architecture
     core, mm = machine.cpus[0].core, task.mm

@@ -9,8 +9,9 @@ import pytest
 from attribution import start_attribution, tally
 from conformance.comparison import Mapped
 from conformance.functions import NO_FILE, by_function
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from guests import guest
 
 # guest_programs/recursion/expected.toml: what its three functions retire
@@ -23,7 +24,7 @@ RECURSION = {
 @pytest.mark.parametrize("isa", RECURSION)
 def test_a_run_falls_apart_into_its_functions(isa: str, tmp_path: Path) -> None:
     path = guest("recursion", isa).path
-    machine = Machine(MachineConfig(isa))
+    machine = LinuxMachine(MachineConfig(isa))
     mapped = Mapped()
     machine.kernel.tracepoints.mmap.subscribe(mapped.note)
     machine.start(Program(str(path), (str(path),)))

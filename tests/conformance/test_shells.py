@@ -10,8 +10,10 @@ import pytest
 
 import require
 from debian import ARCHITECTURES
+from emulator.linux.configuration import LinuxConfig
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
 
@@ -32,7 +34,7 @@ SCRIPTS = {
 def run(tree: Path, isa: str, script: str, directory: Path, cpus: int) -> tuple[bytes, int, int]:
     """Output, exit status and how many instructions all processes executed."""
     with (directory / "out").open("w+b") as out:
-        machine = Machine(MachineConfig(isa, sysroot=str(tree), cpus=cpus))
+        machine = LinuxMachine(MachineConfig(isa, cpus=cpus), LinuxConfig(sysroot=str(tree)))
         machine.kernel.messages = pytest.fail
         environment = (("PATH", "/usr/bin:/bin"), ("LC_ALL", "C"))
         argv = ("sh", "-c", script)

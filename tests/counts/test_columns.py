@@ -10,8 +10,9 @@ import pytest
 import require
 from debian import ARCHITECTURES
 from emulator.core_file.core_file import CoreFile, load_core
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
 
@@ -60,7 +61,7 @@ CORES: dict[str, dict[str, object]] = {
 
 
 def totals(program: str, isa: str, core: CoreFile, *, one_by_one: bool) -> dict[str, int]:
-    machine = Machine(MachineConfig(isa, core=core))
+    machine = LinuxMachine(MachineConfig(isa, core=core))
     native = machine.cpus[0].core
     native.follow_branches()
     if one_by_one:
@@ -109,7 +110,7 @@ def test_processes_in_turn_count_so_too(isa: str, pipeline: str, core: str) -> N
     path = str(require.debian_tree(ARCHITECTURES[isa], "busybox-static") / "bin/busybox")
 
     def run(one_by_one: bool) -> dict[str, int]:
-        machine = Machine(MachineConfig(isa, core=changed(pipeline, core)))
+        machine = LinuxMachine(MachineConfig(isa, core=changed(pipeline, core)))
         native = machine.cpus[0].core
         native.follow_branches()
         if one_by_one:

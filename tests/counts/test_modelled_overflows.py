@@ -9,9 +9,10 @@ import pytest
 
 from emulator.core_file.core_file import load_core
 from emulator.cpu import ExitReason
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping import PROT_EXEC
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
 
@@ -53,7 +54,7 @@ def run(
 ) -> Run:
     """Run to the end; `until`: stop and go on at every so many cycles, too, as a timer would; `breaks`: breakpoints at
     so many bytes from each other."""
-    machine = Machine(MachineConfig(isa, core=load_core(core_name)))
+    machine = LinuxMachine(MachineConfig(isa, core=load_core(core_name)))
     kernel, cpu = machine.kernel, machine.cpus[0]
     core = cpu.core
     core.follow_branches()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from emulator.core_file.core_file import CoreFile, load_core
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
 
@@ -32,7 +33,7 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 def totals(program: str, isa: str, core_file: CoreFile) -> dict[str, int]:
-    machine = Machine(MachineConfig(isa, core=core_file))
+    machine = LinuxMachine(MachineConfig(isa, core=core_file))
     core = machine.cpus[0].core
     core.follow_branches()
     path = str(guest(program, isa).path)

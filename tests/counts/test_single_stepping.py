@@ -21,9 +21,10 @@ import pytest
 import require
 from attribution import start_attribution, tally
 from emulator.cpu import ExitReason
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
 from emulator.linux.sched.timers import FOREVER
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from guests import guest
 
 PTRACE_TRACEME, PTRACE_PEEKUSER, PTRACE_SINGLESTEP = 0, 3, 9
@@ -101,7 +102,7 @@ def retired_on_the_host(path: Path, instructions: int) -> tuple[Counter[int], in
 
 def retired_here(path: Path, until: int = FOREVER) -> Counter[int]:
     """The same on our machine, up to its cycle `until`."""
-    machine = Machine(MachineConfig("x86_64"))
+    machine = LinuxMachine(MachineConfig("x86_64"))
     with open(os.devnull, "wb") as nowhere:
         machine.start(Program(str(path), (str(path),), stdout=nowhere.fileno()))
         core = machine.cpus[0].core

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from emulator.cpu import Cpu
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
 from emulator.linux.task import Task
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from end_to_end.assembled import program
 from guests import ISAS
@@ -35,14 +36,14 @@ INSTRUCTIONS = {
 }
 
 
-def forking_machine(isa: str, directory: Path, cpus: int, quantum: int = 1000) -> Machine:
+def forking_machine(isa: str, directory: Path, cpus: int, quantum: int = 1000) -> LinuxMachine:
     path = str(program(directory / "forks", isa, FORKS[isa]))
-    machine = Machine(MachineConfig(isa, cpus=cpus, quantum=quantum))
+    machine = LinuxMachine(MachineConfig(isa, cpus=cpus, quantum=quantum))
     machine.start(Program(path, (path,), cwd=str(directory), stdin=-1, stdout=-1, stderr=-1))
     return machine
 
 
-def instructions(machine: Machine) -> int:
+def instructions(machine: LinuxMachine) -> int:
     return sum(cpu.core.total(Probe.INST_RETIRED) for cpu in machine.cpus)
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.task import Task
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
@@ -121,7 +122,7 @@ def observe(
         source.write(stdin)
         source.seek(0)
         settings = GuestSettings(
-            argv, core=core, sysroot=sysroot, cwd=cwd, counters=watch.counters,
+            argv, core=core, linux=LinuxConfig(sysroot=sysroot), cwd=cwd, counters=watch.counters,
             stdin=source.fileno(), stdout=out.fileno(), stderr=err.fileno(),
         )  # fmt: skip
         if environment is not None:

@@ -16,6 +16,7 @@ import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.task import Task
 from fuzz.host_watch import HostWatch, tree
 from fuzz.program import RandomProgram
@@ -97,7 +98,8 @@ def make_program(isa: str, seed: int, inside: Path, null: int) -> GuestSettings:
     return GuestSettings(
         (str(path),), core=machine.core, cwd=str(inside), stdin=null, stdout=null, stderr=null,
         cpus=machine.cpus, quantum=machine.quantum, schedule_seed=machine.schedule_seed,
-        memory_bytes=MEMORY_BYTES, most_tasks=MOST_TASKS, most_instructions=MOST_INSTRUCTIONS, most_ns=MOST_NS,
+        memory_bytes=MEMORY_BYTES, linux=LinuxConfig(most_tasks=MOST_TASKS),
+        most_instructions=MOST_INSTRUCTIONS, most_ns=MOST_NS,
     )  # fmt: skip
 
 

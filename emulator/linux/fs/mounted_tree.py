@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import os
 import stat as file_mode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self, TypeVar
 
 from emulator.arch.architecture import OpenFlags
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.credentials import Credentials
 from emulator.linux.errors import ENOENT, ENOTDIR, EROFS, LinuxError
 from emulator.linux.fs import devices
@@ -65,7 +66,6 @@ from emulator.linux.random import Random
 from emulator.linux.tty.console import Console
 
 MEMORY_LIMIT_BYTES = 1 << 30  # of all files kept in memory, and no more than half of the machine's memory
-MOST_OUTPUT_BYTES = 16 << 30  # that the guest may write to the host
 
 T = TypeVar("T")
 
@@ -81,26 +81,21 @@ class MountedTree:
         message: Callable[[str], None],
         pages: PageCache,
         open_flags: OpenFlags,
-        sysroot: str | None = None,
-        writable_paths: Iterable[str] = (),
-        binds: Iterable[Bind] = (),
-        isolated: bool = False,
+        config: LinuxConfig,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
-        output_limit_bytes: int = MOST_OUTPUT_BYTES,
-        user: tuple[int, int] = (0, 0),
         overlay_path: str = "/tmp",
         open_beneath: OpenBeneath | None = None,
     ) -> None:
         """Raises LinuxError for a bind that cannot be."""
-        binds = by_depth(binds)
+        binds = by_depth(config.binds)
         at_root = next((bind for bind in binds if bind.guest == "/"), None)
-        self.isolated = isolated or at_root is not None
+        self.isolated = config.isolated or at_root is not None
         self.message = message
         self.open_flags = open_flags
         budget = MemoryBudget(memory_limit_bytes, message, pages.reserve)
-        output = OutputBudget(output_limit_bytes, message)
+        output = OutputBudget(config.most_output_bytes, message)
         self.superblock = Superblock(
-            now, budget, output, user, os.geteuid(), os.getegid(), hidden_devices=kernel_devices()
+            now, budget, output, config.user, os.geteuid(), os.getegid(), hidden_devices=kernel_devices()
         )
         self._open_beneath = open_beneath if open_beneath is not None else best_way()
         self.contents = Contents(pages)
@@ -137,9 +132,9 @@ class MountedTree:
                 bound = node_of(bind, self.superblock, self._open_beneath)
                 mount(self.root, bind.guest, bound)
                 self._bound.append(bound)
-        self._sysroot = os.path.realpath(sysroot) if sysroot is not None else None
+        self._sysroot = os.path.realpath(config.sysroot) if config.sysroot is not None else None
         self._look_again()
-        for path in writable_paths:
+        for path in config.writable_paths:
             self.allow_writing(path)
 
     def allow_writing(self, path: str) -> None:

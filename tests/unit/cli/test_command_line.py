@@ -137,7 +137,7 @@ def test_an_internal_error_is_one_line_that_says_so(
     def broken(*arguments: object) -> None:
         raise ZeroDivisionError("by a test")
 
-    monkeypatch.setattr("perfemu.session.Machine", broken)
+    monkeypatch.setattr("perfemu.session.LinuxMachine", broken)
     assert main(["run", "--core", "ideal", ARM]) == 1
     error = capsys.readouterr().err
     assert error.startswith("perfemu: internal error, a bug in perfemu: ZeroDivisionError: by a test (")

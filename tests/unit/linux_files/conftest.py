@@ -13,8 +13,10 @@ import pytest
 from calls import result_of
 from emulator.arch import architecture
 from emulator.clock import Clock
+from emulator.linux.configuration import LinuxConfig
 from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EFAULT, LinuxError
+from emulator.linux.fs.beneath import OpenBeneath
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.mm.mapping import FileContent, MappedFile
@@ -145,9 +147,9 @@ class Guest:
 
 @pytest.fixture
 def make_guest(tmp_path):
-    """Make a guest; keyword arguments go to its FileTree."""
+    """Make a guest; keyword arguments go to its LinuxConfig."""
 
-    def make(isa: str = "aarch64", **options) -> Guest:
+    def make(isa: str = "aarch64", open_beneath: OpenBeneath | None = None, **options) -> Guest:
         for name in ("cwd", "tmp", "elsewhere"):
             (tmp_path / name).mkdir(exist_ok=True)
         messages: list[str] = []
@@ -161,7 +163,8 @@ def make_guest(tmp_path):
             pages=NoPages(),
             open_flags=arch.open_flags,
             overlay_path=str(tmp_path / "tmp"),
-            **options,
+            config=LinuxConfig(**options),
+            open_beneath=open_beneath,
         )
         tree.allow_writing(str(tmp_path / "cwd"))
         task = SimpleNamespace(

@@ -87,7 +87,7 @@ def test_zeroes_over_what_is_there_are_written(guest):
 
 
 def test_what_makes_a_file_longer_counts_as_written(make_guest):
-    guest = make_guest(output_limit_bytes=100_000)
+    guest = make_guest(most_output_bytes=100_000)
     file = opened(guest, "f", O_RDWR | O_CREAT)  # 4,096 for the name: 95,904 are left
     with pytest.raises(LinuxError) as caught:
         file.truncate(95_905)
@@ -109,7 +109,7 @@ def test_what_makes_a_file_longer_counts_as_written(make_guest):
 
 
 def test_standard_output_grows_no_further_either(make_guest, tmp_path):
-    guest = make_guest(output_limit_bytes=1_000)
+    guest = make_guest(most_output_bytes=1_000)
     with (tmp_path / "out").open("w+b") as out:
         stream = StandardStream.of_host(guest.tree.superblock, guest.tree.console, out.fileno())
         for refused in (

@@ -10,8 +10,9 @@ import pytest
 
 import require
 from c_programs import build
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from guests import ISAS
 
 HERE = Path(__file__).parent
@@ -30,7 +31,7 @@ def under_us(isa: str, program: Path, directory: Path) -> tuple[list[str], list[
     messages: list[str] = []
     output = directory.parent / "output"
     with output.open("wb") as out, open(os.devnull, "rb") as null:
-        machine = Machine(MachineConfig(isa=isa, memory_bytes=256 << 20))
+        machine = LinuxMachine(MachineConfig(isa=isa, memory_bytes=256 << 20))
         machine.kernel.messages = messages.append
         machine.start(
             Program(

@@ -8,7 +8,8 @@ import pytest
 
 from c_programs import build
 from emulator.core_file.core_file import load_core
-from emulator.machine import Machine, MachineConfig
+from emulator.linux.machine import LinuxMachine
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
 from unit.linux_process.whole_runs import run_program, total
@@ -31,7 +32,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("processes")
 
 
-def run(isa: str, core: str, directory: Path, *arguments: str, cpus: int = 2) -> Machine:
+def run(isa: str, core: str, directory: Path, *arguments: str, cpus: int = 2) -> LinuxMachine:
     return run_program(MachineConfig(isa, core=load_core(core), cpus=cpus), built(isa, directory), *arguments)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 import require
 from c_programs import build
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from guests import ISAS
 
 SOURCE = Path(__file__).with_name("exception_frames.c")
@@ -25,7 +26,7 @@ def under_linux(isa: str, program: Path) -> str:
 
 
 def under_us(isa: str, program: Path, directory: Path) -> str:
-    machine = Machine(MachineConfig(isa))
+    machine = LinuxMachine(MachineConfig(isa))
     output = directory / "output"
     with output.open("wb") as stdout, open(os.devnull, "rb") as stdin:
         machine.start(

@@ -27,6 +27,7 @@ from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.kernel import MOST_MESSAGES
 from emulator.linux.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,
@@ -41,7 +42,7 @@ from emulator.linux.program import Program
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES
 from emulator.linux.task import Task
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import EM_AARCH64, EM_X86_64, elf
 
 RW = 3
@@ -54,7 +55,7 @@ def task(tmp_path: Path) -> Task:
     path = tmp_path / "program"
     path.write_bytes(elf(machine=EM_X86_64))
     path.chmod(0o755)
-    machine = Machine(MachineConfig("x86_64", memory_bytes=64 << 20))
+    machine = LinuxMachine(MachineConfig("x86_64", memory_bytes=64 << 20))
     machine.start(Program(str(path), ("program",), (), str(tmp_path)))
     task = machine.kernel.tasks[1000]
     task.kernel.messages = lambda message: None  # type: ignore[attr-defined]
@@ -301,7 +302,7 @@ def test_no_arguments_break_a_syscall(isa: str, seed: int, tmp_path: Path) -> No
     path.write_bytes(elf(machine={"aarch64": EM_AARCH64, "x86_64": EM_X86_64}[isa]))
     path.chmod(0o755)
     null = os.open(os.devnull, os.O_RDWR)
-    machine = Machine(MachineConfig(isa, memory_bytes=16 << 20))
+    machine = LinuxMachine(MachineConfig(isa, memory_bytes=16 << 20))
     machine.kernel.messages = lambda message: None
     machine.kernel.exit_group = lambda task, status: None  # type: ignore[method-assign]  # what waits for ever goes on
     machine.start(Program(str(path), ("program",), (), str(tmp_path), null, null, null))

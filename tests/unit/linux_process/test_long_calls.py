@@ -10,6 +10,7 @@ import pytest
 from calls import interrupted, result_of
 from emulator.linux.errors import LinuxError
 from emulator.linux.fs.file import O_RDWR
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,
@@ -36,7 +37,7 @@ from emulator.linux.syscalls.memory import (
     SYNCED_PAGES,
 )
 from emulator.linux.task import Task
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import EM_X86_64, elf
 
 HUGE = 1 << 32
@@ -50,7 +51,7 @@ def task(tmp_path: Path) -> Task:
     path = tmp_path / "program"
     path.write_bytes(elf(machine=EM_X86_64))
     path.chmod(0o755)
-    machine = Machine(MachineConfig("x86_64", memory_bytes=64 << 20))
+    machine = LinuxMachine(MachineConfig("x86_64", memory_bytes=64 << 20))
     machine.start(Program(str(path), ("program",), (), str(tmp_path)))
     return machine.kernel.tasks[1000]
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import require
+from emulator.linux.configuration import LinuxConfig
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 
 SOURCE = Path(__file__).with_name("process_checks.c")
 
@@ -34,7 +36,7 @@ def build(name: str, directory: Path) -> Path:
 
 
 def run(program: Path, isa: str, sysroot: str | None, directory: Path) -> tuple[int, str]:
-    machine = Machine(MachineConfig(isa, sysroot=sysroot))
+    machine = LinuxMachine(MachineConfig(isa), LinuxConfig(sysroot=sysroot))
     machine.kernel.messages = lambda message: None
     output = directory / "output"
     with output.open("wb") as stdout, open(os.devnull, "rb") as stdin:

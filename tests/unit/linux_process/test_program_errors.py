@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program, ProgramError, identify
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import BASE, EM_AARCH64, EXIT_7, PT_INTERP, R, W, elf, segment
 
 HUGE = 1 << 62
@@ -22,8 +23,8 @@ def make(directory: Path, data: bytes, mode: int = 0o755, name: str = "program")
     return str(path)
 
 
-def start(path: str, *, memory_bytes: int = 64 << 20) -> Machine:
-    machine = Machine(MachineConfig("x86_64", memory_bytes=memory_bytes))
+def start(path: str, *, memory_bytes: int = 64 << 20) -> LinuxMachine:
+    machine = LinuxMachine(MachineConfig("x86_64", memory_bytes=memory_bytes))
     machine.kernel.messages = lambda message: None
     machine.start(Program(path, (path,), cwd=os.path.dirname(path)))
     return machine

@@ -8,7 +8,8 @@ import pytest
 
 from c_programs import build
 from emulator.core_file.core_file import load_core
-from emulator.machine import Machine, MachineConfig
+from emulator.linux.machine import LinuxMachine
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
 from unit.linux_process.whole_runs import run_program, total
@@ -24,12 +25,14 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return isa, build(SOURCE, isa, tmp_path_factory.mktemp(isa) / "sharing")
 
 
-def run(built: tuple[str, Path], *arguments: str, core: str = "ideal", cpus: int = 2, quantum: int = 1000) -> Machine:
+def run(
+    built: tuple[str, Path], *arguments: str, core: str = "ideal", cpus: int = 2, quantum: int = 1000
+) -> LinuxMachine:
     isa, program = built
     return run_program(MachineConfig(isa, core=load_core(core), cpus=cpus, quantum=quantum), program, *arguments)
 
 
-def cycles(machine: Machine) -> int:
+def cycles(machine: LinuxMachine) -> int:
     return max(cpu.core.cycles for cpu in machine.cpus)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
 from emulator.linux.random import Random
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import BASE, EM_AARCH64, EM_X86_64, elf
 
 MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
@@ -19,16 +20,16 @@ ENVIRONMENT = (("HOME", "/root"), ("EMPTY", ""))
 AT_PHDR, AT_ENTRY, AT_RANDOM, AT_EXECFN, AT_PLATFORM, AT_HWCAP = 3, 9, 25, 31, 15, 16
 
 
-def started(isa: str, directory: Path, seed: int = 1) -> Machine:
+def started(isa: str, directory: Path, seed: int = 1) -> LinuxMachine:
     path = directory / f"program-{isa}"
     path.write_bytes(elf(machine=MACHINES[isa]))
     path.chmod(0o755)
-    machine = Machine(MachineConfig(isa, seed=seed))
+    machine = LinuxMachine(MachineConfig(isa, seed=seed))
     machine.start(Program(str(path), ARGUMENTS, ENVIRONMENT, str(directory)))
     return machine
 
 
-def stack_words(machine: Machine) -> tuple[int, list[int]]:
+def stack_words(machine: LinuxMachine) -> tuple[int, list[int]]:
     mm = machine.kernel.tasks[1000].mm
     core = machine.cpus[0].core
     sp = core.read_register(machine.kernel.architecture.sp)
@@ -78,7 +79,7 @@ def test_what_is_told_when_a_program_starts_and_ends(tmp_path: Path) -> None:
     path = tmp_path / "program"
     path.write_bytes(elf())
     path.chmod(0o755)
-    machine = Machine(MachineConfig("x86_64"))
+    machine = LinuxMachine(MachineConfig("x86_64"))
     told: list[str] = []
     tracepoints = machine.kernel.tracepoints
     tracepoints.task_exec.subscribe(lambda task: told.append("exec"))
@@ -120,7 +121,7 @@ def test_an_unknown_syscall_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "program"
     path.write_bytes(elf(code=code))
     path.chmod(0o755)
-    machine = Machine(MachineConfig("x86_64"))
+    machine = LinuxMachine(MachineConfig("x86_64"))
     messages: list[str] = []
     machine.kernel.messages = messages.append
     machine.start(Program(str(path), ("program",), cwd=str(tmp_path)))
@@ -145,7 +146,7 @@ def test_a_crash_ends_with_its_signal_and_without_a_core(code: str, status: int,
     path = tmp_path / "program"
     path.write_bytes(elf(code=bytes.fromhex(code)))
     path.chmod(0o755)
-    machine = Machine(MachineConfig("x86_64"))
+    machine = LinuxMachine(MachineConfig("x86_64"))
     machine.kernel.messages = lambda message: None
     machine.start(Program(str(path), ("program",), cwd=str(tmp_path)))
     assert machine.run() == status
@@ -165,7 +166,7 @@ def test_a_crash_on_aarch64(code: str, status: int, tmp_path: Path) -> None:
     path = tmp_path / "program"
     path.write_bytes(elf(code=bytes.fromhex(code), machine=EM_AARCH64))
     path.chmod(0o755)
-    machine = Machine(MachineConfig("aarch64"))
+    machine = LinuxMachine(MachineConfig("aarch64"))
     machine.kernel.messages = lambda message: None
     machine.start(Program(str(path), ("program",), cwd=str(tmp_path)))
     assert machine.run() == status

@@ -10,8 +10,9 @@ import pytest
 
 import require
 from c_programs import build
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS
 
@@ -26,7 +27,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def run(isa: str, program: Path, cpus: int) -> tuple[int, str, list[int]]:
     """Status, output and the instructions of each CPU."""
-    machine = Machine(MachineConfig(isa, cpus=cpus))
+    machine = LinuxMachine(MachineConfig(isa, cpus=cpus))
     machine.kernel.messages = lambda message: None
     output = program.with_suffix(".out")
     with output.open("wb") as stdout, open(os.devnull, "rb") as stdin:

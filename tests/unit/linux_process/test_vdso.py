@@ -14,10 +14,12 @@ import same_as_linux
 from c_programs import build
 from emulator.clock import MONOTONIC_AT_BOOT_NS, Clock
 from emulator.core_file.core_file import load_core
+from emulator.linux.configuration import LinuxConfig
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.task import Task
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from guests import ISAS
 from perfemu.symbols.vdso import vdso_file
 
@@ -57,7 +59,7 @@ def test_who_finds_it_asks_the_kernel_no_more(isa: str, vdso: bool, tmp_path: Pa
         "for (int i = 0; i < 100; i++) { clock_gettime(0, &t); clock_getres(1, &t); gettimeofday(&v, 0); } }\n"
     )
     program = build(source, isa, tmp_path / "asks")
-    machine = Machine(MachineConfig(isa=isa, vdso=vdso))
+    machine = LinuxMachine(MachineConfig(isa), LinuxConfig(vdso=vdso))
     asked: list[str] = []
 
     def note(task: Task, number: int, arguments: tuple[int, ...]) -> None:
@@ -96,7 +98,7 @@ def test_frequencies_are_told(tmp_path: Path) -> None:
     """The data page: nanoseconds of a second, the frequency, and of each clock where it starts and how fine it is."""
     program = build(SOURCE, "x86_64", tmp_path / "program", "-w")
     core = dataclasses.replace(load_core("ideal"), frequency_hz=3_700_000_000)
-    machine = Machine(MachineConfig("x86_64", core=core, realtime_at_boot_ns=5_000_000_000_000))
+    machine = LinuxMachine(MachineConfig("x86_64", core=core, realtime_at_boot_ns=5_000_000_000_000))
     machine.start(Program(str(program), ("program",), (), str(tmp_path)))
     mm = machine.kernel.tasks[1000].mm
     vvar = next(mapping for mapping in mm.mappings if mapping.name == "[vvar]")

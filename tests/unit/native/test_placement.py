@@ -15,9 +15,10 @@ SOURCE = """
 import sys
 import perfemu
 from emulator._native import PAGE_SIZE, PhysicalMemory
-from emulator.machine import Machine, MachineConfig
+from emulator.linux.machine import LinuxMachine
+from emulator.machine import MachineConfig
 small = [PhysicalMemory(PAGE_SIZE) for _ in range(4)]
-machines = [Machine(MachineConfig("aarch64")) for _ in range(4)]
+machines = [LinuxMachine(MachineConfig("aarch64")) for _ in range(4)]
 with open("/proc/self/maps") as maps:
     for line in maps:
         place, rights, *_, name = line.split()

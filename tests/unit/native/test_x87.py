@@ -8,8 +8,9 @@ from pathlib import Path
 
 import c_programs
 import processor
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 
 FOLDER = Path(__file__).parent
 ROUNDS = os.environ.get("X87_ROUNDS", "1500")  # for each form
@@ -23,7 +24,7 @@ def lines_of_guest(program: Path, *arguments: str) -> list[str]:
     """What the program prints on our machine."""
     output = program.with_suffix(".output")
     with output.open("wb") as out, open(os.devnull, "rb") as null:
-        machine = Machine(MachineConfig(isa="x86_64", memory_bytes=64 << 20))
+        machine = LinuxMachine(MachineConfig(isa="x86_64", memory_bytes=64 << 20))
         descriptors = null.fileno(), out.fileno(), out.fileno()
         machine.start(Program(str(program), ("program", *arguments), (), "/", *descriptors))
         assert machine.run() == 0, output.read_text()

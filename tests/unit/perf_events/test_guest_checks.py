@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from c_programs import build
+from emulator.linux.machine import LinuxMachine
 from emulator.linux.program import Program
-from emulator.machine import Machine, MachineConfig
+from emulator.machine import MachineConfig
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.intel_core import IntelCore
@@ -24,8 +25,8 @@ SOURCE = Path(__file__).with_name("guest_checks.c")
 PMUS = {"x86_64": ("intel_arch_perfmon", Perfmon, IntelCore), "aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3)}
 
 
-def machine_with_guest_pmu(isa: str) -> Machine:
-    machine = Machine(MachineConfig(isa))
+def machine_with_guest_pmu(isa: str) -> LinuxMachine:
+    machine = LinuxMachine(MachineConfig(isa))
     kernel = machine.kernel
     name, device, driver = PMUS[isa]
     pmu_model = model(name)
@@ -36,7 +37,7 @@ def machine_with_guest_pmu(isa: str) -> Machine:
     return machine
 
 
-def run(machine: Machine, program: Path, directory: Path) -> tuple[int, str]:
+def run(machine: LinuxMachine, program: Path, directory: Path) -> tuple[int, str]:
     output = directory / "output"
     with output.open("wb") as stdout, open(os.devnull, "rb") as stdin:
         descriptors = stdin.fileno(), stdout.fileno(), stdout.fileno()

@@ -1,0 +1,34 @@
+"""LinuxMachine: a machine that carries our Linux, and runs programs."""
+
+from __future__ import annotations
+
+from emulator.linux.configuration import LinuxConfig
+from emulator.linux.kernel import Kernel
+from emulator.linux.program import Program
+from emulator.linux.run_limits import RunLimits
+from emulator.machine import Hardware, Machine, MachineConfig
+
+
+class LinuxMachine(Machine):
+    """Make it, attach PMUs to its CPUs, `start` a program, `run` to its end."""
+
+    def __init__(self, config: MachineConfig, linux: LinuxConfig | None = None) -> None:
+        hardware = Hardware(config)
+        self.kernel = Kernel(hardware, linux or LinuxConfig())
+        super().__init__(hardware, self.kernel)
+        self.limits = RunLimits(
+            self.kernel,
+            config.most_instructions,
+            config.most_ns,
+            most_per_cycle=1 if config.core.model is None else None,
+        )
+
+    def start(self, program: Program) -> None:
+        """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""
+        self.kernel.lifecycle.start(program)
+
+    def run(self) -> int:
+        """Run until the first process has ended; its wait status. After KeyboardInterrupt it can be called again."""
+        self.run_to_the_end()
+        assert self.kernel.exit_status is not None, "the machine ends with its first process"
+        return self.kernel.exit_status

@@ -110,6 +110,26 @@ class SharedCaches:
     def coherence_latency(self) -> int:
         """Cycles until another core's cache answers."""
 
+class RetirementRecorder:
+    """Hears of instructions that retire, counts them, and with `keep` keeps what it hears (native/retirement.hpp)."""
+
+    branches: int
+    taken: int
+    selections: int
+    def __init__(self, keep: bool = False) -> None: ...
+    def take_branches(self) -> list[tuple[int, int, int, int, bool, bool]]:
+        """Those kept since it was called last: (from, to, cycle, kind, taken, mispredicted).
+
+        `to` is the next instruction's address, also where it was not taken. Kinds are `BranchKind`'s numbers:
+        1 conditional, 2 direct, 3 indirect, 4 call, 5 indirect call, 6 return.
+        """
+    def take_selected(self) -> list[tuple[int, int, int, int, int | None, int, int, int, int, int]]:
+        """(pc, next, OpClass, kind of branch or 0, data address or None, bytes, level, cycle, cycles, fired probes).
+
+        `cycles`: since the instruction before it retired. Levels: 0 none, 1 L1, 2 L2, 3 the last, 4 another core,
+        5 memory. Addresses and levels are known where memory is modelled.
+        """
+
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
 
@@ -238,6 +258,14 @@ class Core:
 
         BR_COND_TAKEN and BR_TAKEN: RuntimeError unless `follow_branches` was called before the first run.
         """
+    def listen(self, recorder: RetirementRecorder) -> None:
+        """Tell it of every branch, from now on. No count or cycle becomes another by it."""
+    def select(self, recorder: RetirementRecorder, probes: int, period: int) -> None:
+        """Tell it of one instruction each time that events of `probes` have come to another `period`.
+
+        That is the one which made the last of them. ValueError for no period, no probes, or CYCLES.
+        """
+    def stop_listening(self, recorder: RetirementRecorder) -> None: ...
     def follow_branches(self) -> None:
         """Count where conditional branches go, from now on. Connecting a counter to such a probe does it, too."""
     def fire(self, probe: int, amount: int = 1) -> None:

@@ -3,12 +3,15 @@
 
 #include <nanobind/nanobind.h>
 
+#include "block.hpp"
 #include "config.hpp"
 
 namespace perfemu {
 
 void bind_memory(nanobind::module_& module);
+class Core;
 void bind_core(nanobind::module_& module);
+void bind_retirement(nanobind::module_& module, nanobind::class_<Core>& core);
 void bind_cache(nanobind::module_& module);
 void bind_address(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);
@@ -17,5 +20,9 @@ void bind_timing(nanobind::module_& module);
 
 // A nested dict of str, int, float, bool, lists of str and dicts. TypeError names what it cannot take.
 Config config_of(nanobind::dict tables);
+
+// Python's int of bits and ours.
+ProbeMask probe_mask(nanobind::int_ mask);
+nanobind::object mask_int(ProbeMask mask);
 
 }  // namespace perfemu

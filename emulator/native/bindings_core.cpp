@@ -82,14 +82,14 @@ static void write_x87(Core& core, unsigned number, nb::bytes value) {
 // Above the probes that a counter adds stand, in Python's mask, those that it takes away.
 static constexpr unsigned LESS_SHIFT = 128;
 
-static ProbeMask probe_mask(nb::int_ mask) {
+ProbeMask probe_mask(nb::int_ mask) {
     nb::int_ half(64);
     auto high = nb::cast<uint64_t>((mask >> half) & nb::int_(~uint64_t{0}));
     auto low = nb::cast<uint64_t>(mask & nb::int_(~uint64_t{0}));
     return ProbeMask{high} << 64 | low;
 }
 
-static nb::object mask_int(ProbeMask mask) {
+nb::object mask_int(ProbeMask mask) {
     nb::object high = nb::int_(static_cast<uint64_t>(mask >> 64));
     return (high << nb::int_(64)) | nb::int_(static_cast<uint64_t>(mask));
 }
@@ -154,7 +154,8 @@ void bind_core(nb::module_& module) {
         .def_prop_ro("returns", &SharedMemory::returns)
         .def_prop_ro("coherence_latency", &SharedMemory::coherence_latency);
 
-    nb::class_<Core>(module, "Core")
+    nb::class_<Core> core(module, "Core");
+    core
         .def(
             "__init__",
             [](Core* core, std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting,
@@ -252,6 +253,7 @@ void bind_core(nb::module_& module) {
             nb::arg("account"))
         .def("follow_branches", &Core::follow_branches)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
+    bind_retirement(module, core);
 }
 
 }  // namespace perfemu

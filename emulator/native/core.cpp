@@ -232,7 +232,7 @@ void Core::leave(uc_err error) {
     if (std::exchange(delivers_, false)) forget_last_exception(engine_);
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     if (fetch && !stepping_ && fetched_ahead(now)) {  // go there step by step: perhaps it never arrives
-        if (follows_branches_) previous_->departures += now != previous_->end;
+        if (follows_branches_) depart(now, 0);
         if (model_ && model_->visit.block) finish_visit(now);
         repeat_ = nullptr;
         exit_ = Exit::NONE;
@@ -275,7 +275,7 @@ void Core::settle_counts(uint64_t now) {
     } else if (within_a_block && previous_->contains(now)) {
         uncount_from(now);
     } else if (!before_a_block && follows_branches_) {  // before a block, its hook has seen where the last one went
-        previous_->departures += now != previous_->end;
+        depart(now, 0);
     }
     drop_budget();
     repeat_ = nullptr;

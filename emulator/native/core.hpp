@@ -25,6 +25,7 @@
 #include "isa.hpp"
 #include "ledger.hpp"
 #include "memory.hpp"
+#include "retirement.hpp"
 
 namespace perfemu {
 
@@ -129,6 +130,13 @@ class Core final : public Totals {
     // Rows as Ledger::take has them, exact at the present instruction.
     std::vector<uint64_t> take_attribution(Ledger::Account account);
     std::vector<uint64_t> frame_chain(unsigned limit) const;
+    // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
+    // stop.
+    void listen(RetirementListener& listener);
+    // ... of one instruction each time that such events have come to another `period`: the one that made the last.
+    // Throws std::invalid_argument.
+    void select(RetirementListener& listener, ProbeMask probes, uint64_t period);
+    void stop_listening(const RetirementListener& listener);
     // For tests: keep every data access that the models are told of.
     void start_trace();
     std::vector<TracedAccess> take_trace();
@@ -166,6 +174,7 @@ class Core final : public Totals {
     BlockFrames frames_of(uint64_t address, uint32_t size) const;
     bool unchanged(const Block& block) const;
     bool changeable(const Page& page) const;
+    bool interrupts_store(uint64_t address, const Block& next) const;
     void note_interrupted_store(uint64_t address, const Block& next);
     uint64_t cost(const Block& block) const;
     void set_cost(Block& block) const;
@@ -177,6 +186,21 @@ class Core final : public Totals {
     void drop_blocks();
     void unlink_successors();
     static bool needs_stepping_inside(const Block& block);
+
+    // Listeners
+    // Where the block that was entered last has gone, if branches are followed.
+    void depart(uint64_t next, uint32_t size) {
+        previous_->departures += next != previous_->end;
+        if (!path_listeners_.empty()) tell_departure(next, size);
+    }
+    void tell_departure(uint64_t next, uint32_t size);
+    void tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle);
+    void retire_log(size_t blocks);
+    void begin_observation();
+    void end_observation(unsigned number, uint64_t next);
+    void observe(const Op& op, uint64_t pc, uint64_t next);
+    void choose();
+    OpClass class_of(uint64_t pc);
 
     // Budget
     void plan();
@@ -286,6 +310,20 @@ class Core final : public Totals {
     ProbeMask costed_probes_ = 0;  // what blocks' costs were made for: those, or what was armed before there was none
     std::vector<std::unique_ptr<CounterBank>> banks_;
     std::unique_ptr<Ledger> ledger_;  // without the blocks' runs since the last fold; null where nobody wants it
+
+    struct Selection {
+        RetirementListener* listener;
+        ProbeMask probes;
+        uint64_t period, due;  // the sum at which the next one is selected
+    };
+    std::vector<RetirementListener*> path_listeners_;
+    std::vector<Selection> selections_;
+    std::vector<const Block*> logged_;  // the log's, if somebody hears of the path
+    uint64_t mispredicted_ = 0;         // branches, when the last one was told
+    RetiredOp observed_;                // the last instruction that was told or executed for itself
+    std::array<uint64_t, PROBE_COUNT> observed_from_{};
+    uint64_t observed_cycle_ = 0;
+    std::unique_ptr<TimedDecoder> decoder_;  // made when it is wanted
 
     uint64_t until_ = 0;
     const std::function<bool()>* poll_ = nullptr;

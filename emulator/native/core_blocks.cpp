@@ -14,7 +14,7 @@ static constexpr uint64_t NEVER_FITS = uint64_t{1} << 30;  // a cost that sends 
 void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);
     if (core.follows_branches_) [[unlikely]]
-        core.previous_->departures += address != core.previous_->end;
+        core.depart(address, size);
     Block* block = core.blocks_.cached(address);
     uint64_t budget = core.budget_ - block->cost;
     if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
@@ -274,13 +274,17 @@ bool Core::unchanged(const Block& block) const {
     return space_->read(block.address, now) == block.size && now == block.bytes;
 }
 
-// On x86 a store into its own block ends that block: the engine runs the store again, alone. Its first, whole count is
-// taken back from the store on.
-void Core::note_interrupted_store(uint64_t address, const Block& next) {
-    if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return;
+// On x86 a store into its own block ends that block: the engine runs the store again, alone.
+bool Core::interrupts_store(uint64_t address, const Block& next) const {
+    if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return false;
     bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) &&
                  !(next.ops[0].probes & bit(Probe::BR_RETIRED));
-    if (!alone || previous_->index_of(address) == previous_->ops.size()) return;
+    return alone && previous_->index_of(address) != previous_->ops.size();
+}
+
+// Its first, whole count is taken back from the store on.
+void Core::note_interrupted_store(uint64_t address, const Block& next) {
+    if (!interrupts_store(address, next)) return;
     if (follows_branches_) previous_->departures--;
     if (model_) cut_visit(static_cast<unsigned>(previous_->index_of(address)), address);
     uncount_from(address);

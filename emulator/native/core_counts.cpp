@@ -35,18 +35,19 @@ void Core::plan() {
     uint64_t instructions = model_ ? POLL_MODELLED : std::min(until_ - cycles(), POLL_INSTRUCTIONS);
     ProbeMask retirement = model_ ? bit(Probe::INST_RETIRED) : RETIREMENT;
     uint64_t events = MOST_EVENTS;
-    for (auto& bank : banks_) {
-        for (const CounterBank::Armed& counter : bank->armed()) {
-            if (model_ && counter.probes & (~DECODED | bit(Probe::CYCLES))) continue;  // plan_model's
-            if (counter.probes & ~retirement) {
-                event_probes |= counter.probes;
-                events = std::min(events, counter.remaining);
-            } else {
-                uint64_t each = size(counter.probes);
-                instructions = std::min(instructions, (counter.remaining + each - 1) / each);
-            }
+    auto due_after = [&](uint64_t remaining, ProbeMask probes) {
+        if (model_ && probes & (~DECODED | bit(Probe::CYCLES))) return;  // plan_model's
+        if (probes & ~retirement) {
+            event_probes |= probes;
+            events = std::min(events, remaining);
+        } else {
+            uint64_t each = size(probes);
+            instructions = std::min(instructions, (remaining + each - 1) / each);
         }
-    }
+    };
+    for (auto& bank : banks_)
+        for (const CounterBank::Armed& counter : bank->armed()) due_after(counter.remaining, counter.probes);
+    for (const Selection& selection : selections_) due_after(selection.due - std::min(sum(selection.probes), selection.due - 1), selection.probes);
     // A conditional branch may turn out to be taken.
     if (event_probes & DYNAMIC_BRANCHES) event_probes |= bit(Probe::BR_COND);
     // Costs that are too high do no harm while nothing of theirs is armed: who comes and goes changes none.

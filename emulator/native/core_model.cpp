@@ -62,8 +62,10 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     Core& core = *log.core;
     Block* const previous = *log.previous;
     const bool departs = address != previous->end;
-    if (core.follows_branches_) [[unlikely]]
+    if (core.follows_branches_) [[unlikely]] {
         previous->departures += departs;
+        if (!core.path_listeners_.empty()) return core.log_otherwise(address, size, nullptr);
+    }
     const uint64_t tag = BlockTable::tag(address, size);
     Block* block = previous->successors[departs];
     if (block->tag != tag) [[unlikely]]
@@ -120,6 +122,8 @@ void Core::log(Block& block, uint64_t* found_behind) {
     *log.behind++ = {block.prepared, block.address};
     log.found_behind = found_behind;
     log.room -= block.cost;
+    if (!path_listeners_.empty()) [[unlikely]]
+        logged_.push_back(&block);
     begin_run(block);
 }
 
@@ -132,6 +136,7 @@ void Core::open_log(uint64_t most_instructions) {
 void Core::end_log() {
     budget_ += std::exchange(model_->log.room, 0);
     model_->log.clear();
+    logged_.clear();
 }
 
 // A block that cannot be logged as things are.
@@ -141,7 +146,7 @@ void Core::visit(uint64_t address, uint32_t size) {
     if (!log.empty()) {
         check_log(log.behind);
         *log.behind = {nullptr, address};
-        model.pipeline->retire_all({log.blocks.get(), log.size() + 1}, log.found.get());
+        retire_log(log.size());
         end_log();
     } else if (model.visit.block && !model.visit.block->special && !stepping_) {
         finish_visit(address);
@@ -184,7 +189,7 @@ void Core::close_log() {
     const RunBlock& last = log.behind[-1];
     check_log(&last);
     const size_t before = log.size() - 1;
-    if (before > 0) model.pipeline->retire_all({log.blocks.get(), before + 1}, log.found.get());
+    if (before > 0) retire_log(before);
     std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());
     model.visit = {.block = previous_};
     end_log();
@@ -324,6 +329,9 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
         lost_addresses_ = true;
         exit(Exit::EXCEPTION);
     }
+    const bool observes = !selections_.empty() && last - first == 1;
+    if (observes) [[unlikely]]
+        begin_observation();
     if (attributes_models()) [[unlikely]] {
         bool due = false;
         while (visit.first < last && !due) {
@@ -335,6 +343,8 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
     } else {
         visit.first = model.pipeline->retire(*block.prepared, model.found.data(), first, last, next, limit);
     }
+    if (observes) [[unlikely]]
+        end_observation(first, next);
     if (model.tracing && !visit.block->ops[0].repeated) trace(first, visit.first);
 }
 
@@ -352,12 +362,16 @@ void Core::finish_visit(uint64_t next) {
     Model& model = *model_;
     Visit& visit = model.visit;
     if (visit.iteration) {
+        if (!selections_.empty()) begin_observation();
         model.pipeline->iterate(*visit.block->modelled->prepared, model.found.data());
+        if (!selections_.empty()) end_observation(0, next);
         if (attributes_models()) attribute_models(visit.block->address);
         model.uneventful_until = 0;  // it has not retired
         if (model.tracing) trace(0, 1);
     } else {
         consume(static_cast<unsigned>(visit.block->ops.size()), next, Pipeline::NO_LIMIT);
+        const Op& op = visit.block->ops.back();
+        if (!path_listeners_.empty()) tell_branch(op, visit.block->address + op.offset, next, cycles());
     }
     visit = {};
 }
@@ -429,6 +443,8 @@ void Core::plan_model() {
     model.due_cycle = until_ - skipped_;
     model.targets.clear();
     model.uneventful_until = 0;
+    for (const Selection& selection : selections_)
+        if (selection.probes & ~DECODED) model.targets.push_back({selection.probes, selection.due});
     for (auto& bank : banks_) {
         for (const CounterBank::Armed& counter : bank->armed()) {
             if (counter.probes == bit(Probe::CYCLES)) {

@@ -81,6 +81,7 @@ void Core::step_done() {
     bool repeats = op.repeated && now == stepped_->address;
     if (model_) finish_step(op, now, repeats);
     if (repeats) {
+        if (!model_ && !selections_.empty()) observe(op, stepped_->address, now);
         slow_since_poll_++;
     } else {
         retire(op, stepped_->address, now);
@@ -110,10 +111,13 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
     add_at(pc, op.probes);
     if (op.conditional && next_pc != pc + op.length) add_at(pc, mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN));
     last_retired_pc_ = pc;
+    if (!model_ && !selections_.empty()) observe(op, pc, next_pc);
+    if (!model_ && !path_listeners_.empty()) tell_branch(op, pc, next_pc, cycles());
 }
 
 bool Core::interrupt_raised() {
     bool raised = false;
+    if (!selections_.empty()) choose();
     for (auto& bank : banks_) raised |= bank->take_interrupt();
     return raised;
 }

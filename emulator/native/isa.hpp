@@ -25,6 +25,7 @@ class Isa {
     // By name, "aarch64" or "x86_64". Throws std::invalid_argument.
     static std::unique_ptr<Isa> make(std::string_view name);
 
+    virtual std::string_view name() const = 0;
     virtual uc_arch engine_arch() const = 0;
     virtual uc_mode engine_mode() const = 0;
     // Before the engine's first use: CPU model, page size.

@@ -155,6 +155,7 @@ ProbeMask classify(uint32_t word) {
 
 class Aarch64 final : public Isa {
   public:
+    std::string_view name() const override { return "aarch64"; }
     uc_arch engine_arch() const override { return UC_ARCH_ARM64; }
     uc_mode engine_mode() const override { return UC_MODE_ARM; }
 

@@ -176,6 +176,7 @@ bool vector_extension_encoded(std::span<const uint8_t> bytes) {
 
 class X8664 final : public Isa {
   public:
+    std::string_view name() const override { return "x86_64"; }
     uc_arch engine_arch() const override { return UC_ARCH_X86; }
     uc_mode engine_mode() const override { return UC_MODE_64; }
     void configure(uc_engine*) const override {}  // the default model: Haswell without AVX

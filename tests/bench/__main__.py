@@ -1,6 +1,6 @@
 """make bench: how much counting, sampling and modelling cost, as ratios within one run; what system calls cost.
 
-usage: python tests/bench [--repeats N] [--programs NAME,...] [sampling] [models] [system] [html] [start-up]
+usage: python tests/bench [--repeats N] [--programs NAME,...] [PART...]
 
 Times are CPU seconds of this process, medians of the repeats. Times of one row were measured within seconds of each
 other; other rows, and other runs of this program, are comparable only by their ratios.
@@ -17,6 +17,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import listeners
 import models
 import pages
 import sampling
@@ -35,7 +36,14 @@ def start_up(repeats: int, only: set[str]) -> None:
         print(f"start-up: perfemu stat {argv[0]}: {median(times):.3f} s (goal: below 0.5)")
 
 
-PARTS = {"sampling": sampling.run, "models": models.run, "system": system.run, "html": pages.run, "start-up": start_up}
+PARTS = {
+    "sampling": sampling.run,
+    "models": models.run,
+    "listeners": listeners.run,
+    "system": system.run,
+    "html": pages.run,
+    "start-up": start_up,
+}
 
 
 def main() -> int:

@@ -1,0 +1,164 @@
+"""Who hears of branches and of selected instructions: they are those that were counted, and hearing changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pytest
+
+from emulator._native import Core, RetirementRecorder
+from emulator.core_file.core_file import CoreFile, load_core
+from emulator.linux.machine import LinuxMachine
+from emulator.linux.program import Program
+from emulator.machine import MachineConfig
+from emulator.op_classes import OpClass
+from emulator.probes import Probe
+from guests import guest
+
+CONDITIONAL, DIRECT, CALL, RETURN = 1, 2, 4, 6  # kinds of branches
+NOTHING, FIRST_LEVEL = 0, 1  # levels that answer
+CORES = {"aarch64": ("ideal", "cortex-a55", "neoverse-n1"), "x86_64": ("ideal", "skylake", "zen5")}
+# Loops that come to few states; REP and page faults; changing code; calls of oneself
+PROGRAMS = {"embedded_mix": "2", "string_instructions": "", "self_modifying": "", "page_crossing": "", "recursion": ""}
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """(program, ISA, core) of all programs that there are."""
+    found = []
+    for isa, cores in CORES.items():
+        for program in PROGRAMS:
+            with suppress(StopIteration):
+                guest(program, isa)
+                found += [(program, isa, core) for core in cores]
+    return found
+
+
+@dataclass
+class Run:
+    """A program that has run to its end."""
+
+    core: Core
+    totals: dict[Probe, int]
+    cycles: int
+    recorder: RetirementRecorder = field(default_factory=RetirementRecorder)
+
+
+def run(
+    program: str, isa: str, core_file: CoreFile, listen: Callable[[Core, RetirementRecorder], None] | None = None
+) -> Run:
+    machine = LinuxMachine(MachineConfig(isa, core=core_file))
+    core = machine.cpus[0].core
+    core.follow_branches()
+    recorder = RetirementRecorder(keep=True)
+    if listen is not None:
+        listen(core, recorder)
+    path = str(guest(program, isa).path)
+    arguments = (PROGRAMS[program],) if PROGRAMS.get(program) else ()
+    machine.start(Program(path, (path, *arguments), stdout=-1))
+    machine.run()
+    return Run(core, {probe: core.total(probe) for probe in Probe}, core.cycles, recorder)
+
+
+def listen_to_all(core: Core, recorder: RetirementRecorder) -> None:
+    core.listen(recorder)
+
+
+@pytest.mark.parametrize(("program", "isa", "core"), cases())
+def test_all_branches_are_told_and_telling_changes_nothing(program: str, isa: str, core: str) -> None:
+    core_file = load_core(core)
+    plain = run(program, isa, core_file)
+    told = run(program, isa, core_file, listen_to_all)
+    assert (told.totals, told.cycles) == (plain.totals, plain.cycles)
+    branches = told.recorder.take_branches()
+    of_the_kernel = plain.totals[Probe.EXC_SVC] if isa == "x86_64" else 0  # SYSCALL counts as a branch, and goes there
+    assert len(branches) == plain.totals[Probe.BR_RETIRED] - of_the_kernel
+    assert sum(branch[4] for branch in branches) == plain.totals[Probe.BR_TAKEN] - of_the_kernel
+    assert sum(branch[5] for branch in branches) == plain.totals[Probe.BR_MISPREDICTED]
+    for kind, probe in ((CONDITIONAL, Probe.BR_COND), (RETURN, Probe.BR_RETURN)):
+        assert sum(branch[3] == kind for branch in branches) == plain.totals[probe]
+    assert all(before[2] <= after[2] for before, after in pairwise(branches))
+    assert branches[-1][2] <= plain.cycles
+    # between two branches execution goes straight on, unless the kernel has put it elsewhere
+    strays = sum(not 0 <= after[0] - before[1] < 1 << 16 for before, after in pairwise(branches))
+    assert strays <= plain.totals[Probe.EXC_TAKEN]
+
+
+@pytest.mark.parametrize("isa", CORES)
+def test_branches_are_told_the_same_however_blocks_are_heard_of(isa: str) -> None:
+    core_file = load_core(CORES[isa][2])
+    pipeline = core_file.tables["pipeline"]
+    assert isinstance(pipeline, dict)
+    told = [
+        run(
+            "embedded_mix",
+            isa,
+            replace(core_file, tables={**core_file.tables, "pipeline": {**pipeline, "recall": mode}}),
+            listen_to_all,
+        ).recorder.take_branches()
+        for mode in ("never", "check")
+    ]
+    assert len(told[0]) > 1000
+    assert told[0] == told[1]
+
+
+def select(probe: Probe, period: int) -> Callable[[Core, RetirementRecorder], None]:
+    return lambda core, recorder: core.select(recorder, 1 << probe, period)
+
+
+@pytest.mark.parametrize("probe", [Probe.INST_RETIRED, Probe.LOAD, Probe.BR_COND, Probe.L1D_REFILL_LOAD])
+@pytest.mark.parametrize(
+    ("program", "isa", "core"), [case for case in cases() if case[0] in ("embedded_mix", "recursion")]
+)
+def test_the_instruction_is_told_that_made_the_event(program: str, isa: str, core: str, probe: Probe) -> None:
+    core_file = load_core(core)
+    period = 97
+    plain = run(program, isa, core_file)
+    told = run(program, isa, core_file, select(probe, period))
+    assert (told.totals, told.cycles) == (plain.totals, plain.cycles)
+    selected = told.recorder.take_selected()
+    assert len(selected) == plain.totals[probe] // period
+    for _, next_pc, op_class, kind, address, size, level, cycle, cycles, fired in selected:
+        assert probe is Probe.INST_RETIRED or fired >> probe & 1
+        assert next_pc
+        assert 0 < cycle <= plain.cycles
+        assert cycles <= cycle
+        assert op_class in {int(each) for each in OpClass}
+        if probe is Probe.LOAD and core != "ideal":
+            assert address is not None
+            assert size > 0
+            assert level >= FIRST_LEVEL
+        if probe is Probe.L1D_REFILL_LOAD:
+            assert level > FIRST_LEVEL
+        if probe is Probe.BR_COND:
+            assert (kind, level) == (CONDITIONAL, NOTHING)
+
+
+def test_a_known_loop() -> None:
+    """loop_1k: 2 instructions, 1,000 times; before that one, and behind it what ends the program: 2,004 in all."""
+    told = run("loop_1k", "aarch64", load_core("ideal"), listen_to_all).recorder.take_branches()
+    backwards = [branch for branch in told if branch[3] == CONDITIONAL]
+    assert len(backwards) == 1000
+    assert [branch[4] for branch in backwards] == [True] * 999 + [False]
+    assert {after[2] - before[2] for before, after in pairwise(backwards)} == {2}
+    first = backwards[0]
+    selected = run("loop_1k", "aarch64", load_core("ideal"), select(Probe.BR_COND, 10)).recorder.take_selected()
+    assert [op[:2] for op in selected] == [first[:2]] * 99 + [(first[0], first[0] + 4)]
+
+
+def test_a_listener_may_stop() -> None:
+    def briefly(core: Core, recorder: RetirementRecorder) -> None:
+        core.listen(recorder)
+        core.select(recorder, 1 << Probe.INST_RETIRED, 1)
+        core.stop_listening(recorder)
+
+    told = run("loop_1k", "aarch64", load_core("ideal"), briefly)
+    assert (told.recorder.branches, told.recorder.selections) == (0, 0)
+
+
+@pytest.mark.parametrize(("probes", "period"), [(0, 1), (1 << Probe.INST_RETIRED, 0), (1 << Probe.CYCLES, 5)])
+def test_what_cannot_be_selected(probes: int, period: int) -> None:
+    with pytest.raises(ValueError, match=r"select"):
+        run("loop_1k", "aarch64", load_core("ideal"), lambda core, recorder: core.select(recorder, probes, period))

@@ -16,11 +16,10 @@ from contextlib import suppress
 import capstone
 import pytest
 import unicorn
-from capstone import x86_const as capstone_x86
 from unicorn import x86_const
 
 import access_hook
-from emulator._native import PAGE_SIZE
+from emulator._native import PAGE_SIZE, decode
 from native import traced
 from native.bare import CODE, DATA, DATA_PAGES, EXECUTE, READ
 
@@ -49,8 +48,7 @@ EXCLUDED = {
               0xA9, 0xB2, 0xB4, 0xB5},
 }  # fmt: skip
 BIT_TESTS = {0xA3, 0xAB, 0xB3, 0xBB, 0xBA}  # locked, these abort the engine where nothing guards it
-BMI_NAMES = "ANDN BEXTR BLSI BLSMSK BLSR BZHI MULX PDEP PEXT RORX SARX SHLX SHRX"
-BMI = {getattr(capstone_x86, f"X86_INS_{name}") for name in BMI_NAMES.split()}
+UNDEFINED = 7  # emulator/native/block.hpp: Trap
 RANDOM = ("rdrand", "rdseed")
 
 # Which bytes these access depends on values, or they leave some out: their sites cover all that they may access. Each
@@ -81,6 +79,11 @@ ONE_IN = {"slices": 3}
 OTHERWISE = 15
 
 disassembler = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+
+
+def is_undefined(code: bytes) -> bool:
+    """Whether the core never gives the first instruction to the engine."""
+    return decode(ISA, CODE, code)[0][4] == UNDEFINED
 
 
 def forms(rng: random.Random) -> Iterator[bytes]:
@@ -136,7 +139,7 @@ def instructions(rng: random.Random) -> Iterator[tuple[bytes, str]]:
         if found is None or code[: found[1]] in seen:
             continue
         insn = next(disassembler.disasm(code, CODE, 1))
-        if (form[0] == 0xC4 and insn.id not in BMI) or insn.mnemonic in RANDOM:
+        if insn.mnemonic in RANDOM or (is_undefined(code) and insn.mnemonic not in WHOLES):
             continue
         seen.add(code[: found[1]])
         yield code[: found[1]], insn.mnemonic.removeprefix("lock ").removeprefix("rep ").removeprefix("repne ")

@@ -1,28 +1,35 @@
-// The parts of one x86-64 instruction: prefixes, opcode, operands' encodings, length.
+// One x86-64 instruction: prefixes, opcode, operands' encodings, length, and its row in the table.
 //
 // As the engine's translator reads them, which differs from Intel's processors in places: a 66 prefix shortens the
-// displacement of a near jump, and the address that it pushes.
+// displacement of a near jump, 66 counts before F2 and F3 where they choose among vector instructions, and a REX prefix
+// counts wherever it stands among the others.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-namespace perfemu::slice {
+namespace perfemu::x86_64 {
 
-enum class OpcodeMap : uint8_t { ONE_BYTE, TWO_BYTE, THREE_BYTE_38, THREE_BYTE_3A };
+struct Row;
 
-enum class X86Segment : uint8_t { NONE, FS, GS };
+enum class OpcodeMap : uint8_t { ONE_BYTE, TWO_BYTE, THREE_BYTE_38, THREE_BYTE_3A, VEX_TWO_BYTE, VEX_38, VEX_3A };
+static constexpr unsigned OPCODE_MAPS = 7;
 
-struct X86Instruction {
+enum class Segment : uint8_t { NONE, FS, GS };
+
+// General registers, as instructions number them.
+enum GeneralRegister : uint8_t { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
+
+struct Instruction {
+    const Row* row = nullptr;  // none: the bytes are no instruction that user programs could execute
     OpcodeMap map = OpcodeMap::ONE_BYTE;
     uint8_t opcode = 0;
-    uint8_t length = 0;  // 0: the bytes end before the instruction does
+    uint8_t length = 0;  // 0: no row, or the bytes end before the instruction does
     bool operand_16 = false, address_32 = false, locked = false;
     bool has_rex = false, rex_w = false, rex_r = false, rex_x = false, rex_b = false;
-    bool vex = false;
     uint8_t vex_register = 0;
     uint8_t repeat = 0;  // 0xf2 or 0xf3; that if there are both
-    X86Segment segment = X86Segment::NONE;
+    Segment segment = Segment::NONE;
 
     bool has_modrm = false;
     uint8_t modrm = 0;
@@ -43,8 +50,16 @@ struct X86Instruction {
     // Of general operands.
     unsigned operand_size() const { return rex_w ? 8 : operand_16 ? 2 : 4; }
     unsigned stack_size() const { return operand_16 && !rex_w ? 2 : 8; }
+
+    // What ModRM and SIB say of an address in memory; NO_REGISTER where there is none.
+    static constexpr unsigned NO_REGISTER = 16;
+    bool relative_to_ip() const { return modrm >> 6 == 0 && (modrm & 7) == RBP; }
+    unsigned base() const;
+    unsigned index() const;
+    unsigned shift() const { return has_sib ? sib >> 6 : 0; }
 };
 
-X86Instruction read_x86_instruction(std::span<const uint8_t> bytes);
+// The instruction at the front of `bytes`.
+Instruction read_instruction(std::span<const uint8_t> bytes);
 
-}  // namespace perfemu::slice
+}  // namespace perfemu::x86_64

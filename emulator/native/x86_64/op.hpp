@@ -1,0 +1,13 @@
+// What an instruction fires when it retires.
+#pragma once
+
+#include <span>
+
+#include "block.hpp"
+
+namespace perfemu::x86_64 {
+
+// Of the instruction at the front of `bytes`. Bytes that are none become one op that traps.
+Op read_op(std::span<const uint8_t> bytes);
+
+}  // namespace perfemu::x86_64

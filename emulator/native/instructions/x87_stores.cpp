@@ -65,12 +65,6 @@ Word store_integer(Environment* environment) {
     return value;
 }
 
-// Of a store that may not come: a fault of its memory comes before any flag all the same.
-void touch_store(Environment* environment, uint64_t address, uintptr_t return_address) {
-    guest_memory.store_8(environment, address, guest_memory.load_8(environment, address, return_address),
-                         return_address);
-}
-
 void store_extended(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
     uint8_t* const host = in_host(environment, address, EXTENDED_BYTES, Access::STORE);
@@ -92,7 +86,7 @@ void store_extended(Environment* environment, uint64_t address) {
 
 void store_decimal(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
-    touch_store(environment, address, HELPER_RETURN_ADDRESS());
+    check_writable(environment, address, HELPER_RETURN_ADDRESS());
     check_store(environment, address, PackedDecimal{}.size(), HELPER_RETURN_ADDRESS());
     x87.begin();
     FloatContext context = x87.context();

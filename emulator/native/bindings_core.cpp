@@ -155,8 +155,7 @@ void bind_core(nb::module_& module) {
         .def_prop_ro("coherence_latency", &SharedMemory::coherence_latency);
 
     nb::class_<Core> core(module, "Core");
-    core
-        .def(
+    core.def(
             "__init__",
             [](Core* core, std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting,
                std::optional<nb::dict> model, std::shared_ptr<SharedMemory> shared) {

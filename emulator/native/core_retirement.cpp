@@ -54,7 +54,8 @@ void Core::tell_departure(uint64_t next, uint32_t size) {
     const uint64_t pc = left.address + last.offset;
     if (branch_kind(last.probes) == BranchKind::NONE) return;
     // A store into its own block has ended that before its branch.
-    if (isa_->engine_arch() == UC_ARCH_X86 && left.contains(next) && interrupts_store(next, block_at(next, size))) return;
+    if (isa_->engine_arch() == UC_ARCH_X86 && left.contains(next) && interrupts_store(next, block_at(next, size)))
+        return;
     tell_branch(last, pc, next, cycles());
 }
 
@@ -103,7 +104,8 @@ void Core::end_observation(unsigned number, uint64_t next) {
     model.pipeline->settle();
     const Block& block = *model.visit.block;
     const Op& op = block.ops[number];
-    observe(op, block.address + op.offset, number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
+    observe(op, block.address + op.offset,
+            number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
     observed_.cycles = model.pipeline->cycle() - observed_cycle_;
     for (unsigned probe = DECODED_PROBES; probe < PROBE_COUNT; probe++)
         if (totals_[probe] != observed_from_[probe]) observed_.fired |= ProbeMask{1} << probe;

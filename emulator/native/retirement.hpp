@@ -1,9 +1,10 @@
-// What is told of instructions as they retire: the way that execution takes, and single instructions that were selected.
+// What is told of instructions as they retire: the way that execution takes, and single instructions that were
+// selected.
 //
 // Two kinds of listeners. A path listener hears of every branch: branch records and traces are made of that. Blocks are
 // logged, batched and recalled as ever. A selection is one instruction of so many, or the one that made so many events:
-// a deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the instruction.
-// Where nobody listens nothing is looked at; who listens changes no count and no cycle.
+// a deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the
+// instruction. Where nobody listens nothing is looked at; who listens changes no count and no cycle.
 #pragma once
 
 #include <cstdint>

@@ -64,6 +64,8 @@ class AddressSpace:
         """`size` bytes, or, if some page is not present, the address (int) of the first byte that is missing."""
     def write(self, address: int, data: bytes) -> int:
         """Write, whatever the protection. Returns how many bytes were written before a page that is not present."""
+    def write_permitted(self, address: int, data: bytes | memoryview) -> int:
+        """The same before a page that is not present, or may not be written."""
     def read_string(self, address: int, limit: int) -> bytes | int:
         """Bytes before the first NUL, at most `limit`; or the address of the first missing byte."""
     def read_u64(self, address: int) -> int | None: ...

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
+from emulator.linux.fs.destination import KernelBuffer
+from emulator.linux.fs.file import Caller, File
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 
 
@@ -25,3 +27,10 @@ def result_of(given: int | Sleeping[int] | None, answer: Callable[[Sleep], Wake]
 def interrupted(sleep: Sleep) -> Wake:
     """A signal comes at once."""
     return Wake.SIGNAL
+
+
+def read_of(file: File, task: Caller, size: int) -> bytes:
+    """What read(2) gives."""
+    buffer = KernelBuffer(size)
+    assert file.read(task, buffer) == len(buffer.data)
+    return buffer.data

@@ -41,6 +41,10 @@ static uint64_t write(AddressSpace& space, uint64_t address, nb::handle data) {
     return space.write(address, BytesOf(data).span());
 }
 
+static uint64_t write_permitted(AddressSpace& space, uint64_t address, nb::handle data) {
+    return space.write_permitted(address, BytesOf(data).span());
+}
+
 static void write_frame(PhysicalMemory& memory, Frame frame, uint64_t offset, nb::handle data) {
     memory.write(frame, offset, BytesOf(data).span());
 }
@@ -97,6 +101,7 @@ void bind_memory(nb::module_& module) {
         .def("clear_breakpoint", &AddressSpace::clear_breakpoint, nb::arg("address"))
         .def("read", &read, nb::arg("address"), nb::arg("size"))
         .def("write", &write, nb::arg("address"), nb::arg("data"))
+        .def("write_permitted", &write_permitted, nb::arg("address"), nb::arg("data"))
         .def("read_string", &read_string, nb::arg("address"), nb::arg("limit"))
         .def("read_u64", &read_u64, nb::arg("address"))
         .def(

@@ -303,4 +303,14 @@ uint64_t AddressSpace::write(uint64_t address, std::span<const uint8_t> data) {
     });
 }
 
+uint64_t AddressSpace::write_permitted(uint64_t address, std::span<const uint8_t> data) {
+    uint64_t size = data.size(), permitted = 0;
+    while (permitted < size) {
+        const Page* page = lookup(address + permitted);
+        if (!page || !(page->protection & WRITE)) break;
+        permitted += PAGE_SIZE - ((address + permitted) & PAGE_MASK);
+    }
+    return write(address, data.first(std::min(permitted, size)));
+}
+
 }  // namespace perfemu

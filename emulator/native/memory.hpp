@@ -150,6 +150,8 @@ class AddressSpace {
     // Copies up to the first page that is not present; returns the number of bytes copied.
     uint64_t read(uint64_t address, std::span<uint8_t> into) const;
     uint64_t write(uint64_t address, std::span<const uint8_t> data);
+    // The same, up to the first page that may not be written either.
+    uint64_t write_permitted(uint64_t address, std::span<const uint8_t> data);
 
     // Cores stop before they execute an instruction that starts there. A fork has none.
     void set_breakpoint(uint64_t address) {

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.linux.errors import EBADF, EBUSY, EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mm.mapping import PROT_WRITE
 from emulator.linux.sched.waiting import WaitQueue
@@ -57,6 +58,8 @@ class _GuestBuffer:
 class PerfEventFile(File):
     """The open event. Its descriptor and its mappings keep it; when the last has gone the event is closed."""
 
+    reads_each_piece = True
+
     def __init__(self, perf_events: PerfEvents, kernel: GuestKernel, event: PerfEvent, owner: Task) -> None:
         super().__init__(O_RDWR, "anon_inode:[perf_event]")
         self.event = event
@@ -86,11 +89,11 @@ class PerfEventFile(File):
         self.event.close()
         self._use(None)
 
-    def read(self, task: Caller, size: int) -> bytes:
+    def read(self, task: Caller, destination: Destination) -> int:
         data = self.event.read()
-        if size < len(data):
-            raise LinuxError(ENOSPC, f"a reading has {len(data)} bytes, not {size}")
-        return data
+        if destination.left < len(data):
+            raise LinuxError(ENOSPC, f"a reading has {len(data)} bytes, not {destination.left}")
+        return destination.give_whole(data)
 
     def poll(self) -> int:
         """POLLIN once after a wakeup; POLLHUP without a buffer, and when the event's task has gone."""

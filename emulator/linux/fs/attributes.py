@@ -147,8 +147,8 @@ def _pack_dirent(entry: DirectoryEntry, next_position: int) -> bytes:
 
 def pack_directory(
     entries: Iterable[DirectoryEntry], position: int, size: int, *, old_layout: bool = False
-) -> tuple[bytes, int]:
-    """The records that fit into `size` bytes, the first being number `position`, and how many they are."""
+) -> list[bytes]:
+    """The records that fit into `size` bytes, the first being number `position`."""
     pack = _pack_dirent if old_layout else _pack_dirent64
     records: list[bytes] = []
     used = 0
@@ -158,4 +158,4 @@ def pack_directory(
             break
         records.append(record)
         used += len(record)
-    return b"".join(records), len(records)
+    return records

@@ -6,6 +6,7 @@ import stat as file_mode
 from collections.abc import Callable
 
 from emulator.linux.errors import ENOSPC, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import Caller, File
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry
@@ -18,8 +19,8 @@ READ_LIMIT_BYTES = 1 << 25  # what one read of an endless device gives at most
 class Device(NodeFile):
     """A character device that has no position: pread and pwrite do as read and write."""
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
-        return self.read(task, size)
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
+        return self.read(task, destination)
 
     def write_at(self, task: Caller, offset: int, data: bytes) -> int:
         return self.write(task, data)
@@ -34,8 +35,8 @@ class Device(NodeFile):
 class Null(Device):
     """/dev/null"""
 
-    def read(self, task: Caller, size: int) -> bytes:
-        return b""
+    def read(self, task: Caller, destination: Destination) -> int:
+        return 0
 
 
 class Zero(Device):
@@ -43,8 +44,8 @@ class Zero(Device):
 
     maps_as_anonymous = True
 
-    def read(self, task: Caller, size: int) -> bytes:
-        return bytes(min(size, READ_LIMIT_BYTES))
+    def read(self, task: Caller, destination: Destination) -> int:
+        return destination.give(bytes(min(destination.left, READ_LIMIT_BYTES)))
 
 
 class Full(Zero):
@@ -63,8 +64,8 @@ class RandomDevice(Device):
         super().__init__(flags)
         self._random = random
 
-    def read(self, task: Caller, size: int) -> bytes:
-        return self._random.bytes(min(size, READ_LIMIT_BYTES))
+    def read(self, task: Caller, destination: Destination) -> int:
+        return destination.give(self._random.bytes(min(destination.left, READ_LIMIT_BYTES)))
 
 
 def fill(directory: VirtualDirectory, volume: Volume, random: Random) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from struct import Struct
 
 from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller, File
 from emulator.linux.fs.open_files import OpenDirectory, OpenFile
 from emulator.linux.sched.waiting import WaitQueue
@@ -29,15 +31,16 @@ class EventCounter(File):
         self._value = value
         self._semaphore = semaphore
 
-    def read(self, task: Caller, size: int) -> bytes:
-        if size < 8:
-            raise LinuxError(EINVAL, f"an eventfd is read into 8 bytes, not {size}")
+    def read(self, task: Caller, destination: Destination) -> int:
+        """What does not arrive is counted no more."""
+        if destination.left < 8:
+            raise LinuxError(EINVAL, f"an eventfd is read into 8 bytes, not {destination.left}")
         if not self._value:
             raise LinuxError(EAGAIN, "the eventfd's counter is 0")
         taken = 1 if self._semaphore else self._value
         self._value -= taken
         self.changed.wake()
-        return taken.to_bytes(8, "little")
+        return destination.give_whole(taken.to_bytes(8, "little"))
 
     def write(self, task: Caller, data: bytes) -> int:
         added = int.from_bytes(data[:8], "little")
@@ -156,15 +159,19 @@ class EventPoll(File):
     def ready(self) -> bool:
         return any(self._readiness(interest) for interest in self._interests.values())
 
-    def take(self, limit: int) -> list[tuple[int, int]]:
-        """At most `limit` (events, data) of what is ready, which counts as told."""
-        told: list[tuple[int, int]] = []
+    def take(self, layout: Struct, destination: Destination) -> int:
+        """Tell what is ready, as far as there is room: of how many. What does not arrive is told again."""
+        told = 0
         for interest in self._interests.values():
-            if len(told) == limit:
+            if destination.left < layout.size:
                 break
             events = self._readiness(interest)
             if events:
-                told.append((events, interest.data))
+                if destination.put(layout.pack(events, interest.data)) < layout.size:
+                    if not told:
+                        raise destination.fault()
+                    break
+                told += 1
                 interest.seen, interest.wakes = events, interest.file.wakes()
                 interest.disabled = bool(interest.events & EPOLLONESHOT)
         return told

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENFILE, ENODEV, ENOMEM, ENOTTY, ESPIPE, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.locks import FileLocks
 from emulator.linux.mm.mapping import FileContent
 from emulator.linux.mm.mm import MemoryMap
@@ -69,6 +70,7 @@ class File:
 
     maps_as_anonymous = False  # mmap of it gives memory that is zero at first: /dev/zero
     writes_all = True  # a write that waits goes on until all is written
+    reads_each_piece = False  # readv is a read for each piece of memory: it has `read`, not `read_iter`
     signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
     signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
     silence_ends = False  # a read that has waited that long gives nothing, rather than EAGAIN: a terminal's VTIME
@@ -120,14 +122,14 @@ class File:
         """The last reference has gone."""
 
     # what a kind of file may do
-    def read(self, task: Caller, size: int) -> bytes:
-        """At most `size` bytes at the file's position, which moves; empty at the end."""
+    def read(self, task: Caller, destination: Destination) -> int:
+        """What is at the file's position, which moves, as far as there is room: how many bytes; none at the end."""
         raise LinuxError(EINVAL, f"{self.path or type(self).__name__} cannot be read")
 
     def write(self, task: Caller, data: bytes) -> int:
         raise LinuxError(EINVAL, f"{self.path or type(self).__name__} cannot be written")
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
         """pread: the position stays."""
         raise LinuxError(ESPIPE, f"{self.path or type(self).__name__} has no offsets")
 

@@ -80,6 +80,7 @@ class HostBody:
 
     __slots__ = ("_changed_key", "_known_size", "_may_write", "_superblock", "descriptor", "path")
     seals = F_SEAL_SEAL
+    all_or_nothing = False
 
     def __init__(
         self,

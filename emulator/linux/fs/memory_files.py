@@ -122,6 +122,7 @@ class MemoryRegular(MemoryNode, Regular):
     """A regular file in memory. It is its own body: every open of it reads and writes the same bytes."""
 
     __slots__ = ("data", "seals")
+    all_or_nothing = False
 
     def __init__(self, superblock: Superblock, permissions: int) -> None:
         super().__init__(superblock, file_mode.S_IFREG | permissions)

@@ -181,6 +181,10 @@ class Body(Protocol):
     def seals(self) -> int:
         """F_SEAL_*: what nobody may do to it any more."""
 
+    @property
+    def all_or_nothing(self) -> bool:
+        """Whether a read of which not all arrives has found nothing."""
+
     def read_at(self, offset: int, size: int) -> bytes: ...
     def write_at(self, offset: int, data: bytes) -> int: ...
     def size(self) -> int: ...
@@ -242,6 +246,7 @@ class BodyOfNode:
 
     __slots__ = ("_node",)
     seals = F_SEAL_SEAL
+    all_or_nothing = False
 
     def __init__(self, node: Node) -> None:
         self._node = node

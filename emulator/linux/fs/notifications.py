@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ENOSPC, ENOTTY, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDONLY, POLLIN, Caller, File
 from emulator.linux.tty.terminal_requests import FIONREAD
 
@@ -107,6 +108,8 @@ class Notifications:
 class Inotify(File):
     """inotify_init(2)"""
 
+    reads_each_piece = True
+
     def __init__(self, notifications: Notifications, flags: int) -> None:
         super().__init__(O_RDONLY | flags, "anon_inode:inotify")
         self._notifications = notifications
@@ -155,20 +158,20 @@ class Inotify(File):
         self._events.append(event)
         self.changed.wake()
 
-    def read(self, task: Caller, size: int) -> bytes:
-        """As many whole events as fit."""
+    def read(self, task: Caller, destination: Destination) -> int:
+        """As many whole events as fit. One that does not arrive is lost, and the call fails (inotify_read())."""
         if not self._events:
             raise LinuxError(EAGAIN, "nothing has happened")
-        data = b""
+        done = 0
         while self._events:
             packed = self._events[0].pack()
-            if len(data) + len(packed) > size:
+            if len(packed) > destination.left:
                 break
-            data += packed
             self._events.popleft()
-        if not data:
-            raise LinuxError(EINVAL, f"the next event does not fit into {size} bytes")
-        return data
+            done += destination.give_whole(packed)
+        if not done:
+            raise LinuxError(EINVAL, f"the next event does not fit into {destination.left} bytes")
+        return done
 
     def poll(self) -> int:
         return POLLIN if self._events else 0

@@ -18,6 +18,7 @@ from emulator.linux.errors import (
     LinuxError,
 )
 from emulator.linux.fs.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_APPEND, POLLIN, POLLOUT, Caller, File
 from emulator.linux.fs.file_events import FileEvents
 from emulator.linux.fs.holes import next_data, next_hole
@@ -136,21 +137,26 @@ class OpenFile(NodeFile):
         self._contents = contents
         self._inode = 0  # known when it has been asked for
 
+    @property
+    def reads_each_piece(self) -> bool:  # type: ignore[override]
+        return self.body.all_or_nothing
+
     def _mapped(self) -> Content | None:
         if not self._inode:
             self._inode = self.body.attributes().inode
         return self._contents.get(self._inode)
 
-    def read(self, task: Caller, size: int) -> bytes:
-        data = self.read_at(task, self.position, size)
-        self.position += len(data)
-        return data
+    def read(self, task: Caller, destination: Destination) -> int:
+        count = self.read_at(task, self.position, destination)
+        self.position += count
+        return count
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
-        data = self._bytes_at(offset, size)
-        if data and self.events is not None:
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
+        give = destination.give_whole if self.body.all_or_nothing else destination.give
+        count = give(self._bytes_at(offset, destination.left))
+        if count and self.events is not None:
             self.events.about(self, IN_ACCESS)
-        return data
+        return count
 
     def _dirty(self) -> Content | None:
         """What mappings show, if they may have been written since the body was."""
@@ -286,10 +292,10 @@ class OpenDirectory(NodeFile):
         self._entries: list[DirectoryEntry] | None = None
         self._position = 0
 
-    def read(self, task: Caller, size: int) -> bytes:
+    def read(self, task: Caller, destination: Destination) -> int:
         raise LinuxError(EISDIR, f"{self.path} is a directory")
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
         raise LinuxError(EISDIR, f"{self.path} is a directory")
 
     def _names(self) -> list[DirectoryEntry]:
@@ -305,16 +311,25 @@ class OpenDirectory(NodeFile):
             self._entries = dots + list(node.entries())
         return self._entries
 
-    def next_entries(self, size: int, *, old_layout: bool = False) -> bytes:
-        """getdents: as many records as fit into `size` bytes; empty at the end."""
+    def next_entries(self, destination: Destination, *, old_layout: bool = False) -> int:
+        """getdents: as many records as fit and arrive: how many bytes; none at the end."""
         names = self._names()
-        records, count = pack_directory(names[self._position :], self._position, size, old_layout=old_layout)
+        left = destination.left
+        records = pack_directory(names[self._position :], self._position, left, old_layout=old_layout)
         if not records and self._position < len(names):
-            raise LinuxError(EINVAL, f"the next name does not fit into {size} bytes")
-        self._position += count
+            raise LinuxError(EINVAL, f"the next name does not fit into {left} bytes")
+        arrived = destination.put(b"".join(records))
+        done = 0
+        for record in records:
+            if done + len(record) > arrived:
+                break
+            done += len(record)
+            self._position += 1
+        if records and not done:
+            raise destination.fault()
         if self.events is not None:
             self.events.about(self, IN_ACCESS)
-        return records
+        return done
 
     def seek(self, offset: int, whence: int) -> int:
         if whence == SEEK_CUR:
@@ -336,13 +351,13 @@ class PathFile(NodeFile):
         super().__init__(flags, dentry.path)
         self.dentry = dentry
 
-    def read(self, task: Caller, size: int) -> bytes:
+    def read(self, task: Caller, destination: Destination) -> int:
         raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
 
     def write(self, task: Caller, data: bytes) -> int:
         raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
         raise LinuxError(EBADF, f"{self.path} was opened with O_PATH")
 
     def write_at(self, task: Caller, offset: int, data: bytes) -> int:

@@ -6,6 +6,8 @@ import stat as file_mode
 
 from emulator.linux.errors import EAGAIN, EINVAL, ENOTTY, ENXIO, EPIPE, LinuxError
 from emulator.linux.fs.attributes import Attributes
+from emulator.linux.fs.byte_queue import ByteQueue
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import (
     O_ACCMODE,
     O_NONBLOCK,
@@ -21,6 +23,7 @@ from emulator.linux.fs.memory_files import MemoryNode
 from emulator.linux.fs.nodes import PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry
+from emulator.linux.mm.mapping import PAGE_SIZE
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.tty.terminal_requests import FIONREAD
 
@@ -33,6 +36,7 @@ class Pipe(Node):
     """The buffer between a reading and a writing end."""
 
     __slots__ = (
+        "_filled",
         "_number",
         "arrived",
         "capacity",
@@ -52,7 +56,8 @@ class Pipe(Node):
         self.capacity = CAPACITY_BYTES
         self.arrived = WaitQueue()  # for readers: there is data, or no writer
         self.freed = WaitQueue()  # for writers
-        self.data = bytearray()
+        self.data = ByteQueue()
+        self._filled = 0  # bytes of its last page, with those that have been read
         self.readers = self.readers_ever = 0
         self.writers = self.writers_ever = 0
         self._number = superblock.inodes.new()
@@ -71,6 +76,16 @@ class Pipe(Node):
 
     def __del__(self) -> None:
         self.superblock.budget.take(-len(self.data))
+
+    def append(self, data: bytes) -> None:
+        """In pages. What of a write does not fill one goes into the last one, if it has room (pipe_write())."""
+        odd = len(data) % PAGE_SIZE
+        if not self.data or self._filled + odd > PAGE_SIZE:
+            self.data.add(data, PAGE_SIZE)
+            self._filled = odd or PAGE_SIZE
+            return
+        self.data.add(data, PAGE_SIZE, joined=odd)
+        self._filled = self._filled + odd if len(data) == odd else PAGE_SIZE
 
     def ends(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
         return PipeEnd(self, O_RDONLY | flags & O_NONBLOCK), PipeEnd(self, O_WRONLY | flags & O_NONBLOCK)
@@ -136,8 +151,8 @@ class PipeEnd(NodeFile):
         pipe = self.pipe
         return (*((pipe.arrived,) if self.readable else ()), *((pipe.freed,) if self.writable else ()))
 
-    def read(self, task: Caller, size: int) -> bytes:
-        return read_pipe(self.pipe, size, self.path)
+    def read(self, task: Caller, destination: Destination) -> int:
+        return read_pipe(self.pipe, destination, self.path)
 
     def write(self, task: Caller, data: bytes) -> int:
         return write_pipe(self.pipe, data, self.path)
@@ -175,16 +190,17 @@ def _end(pipe: Pipe, flags: int) -> PipeEnd:
     return PipeEnd(pipe, flags)
 
 
-def read_pipe(pipe: Pipe, size: int, path: str) -> bytes:
-    if not pipe.data and size:
+def read_pipe(pipe: Pipe, destination: Destination, path: str) -> int:
+    if not destination.left:
+        return 0
+    if not pipe.data:
         if not pipe.writers:
-            return b""
+            return 0
         raise LinuxError(EAGAIN, f"{path} is empty")
-    data = bytes(pipe.data[:size])
-    del pipe.data[:size]
-    pipe.superblock.budget.take(-len(data))
+    count = pipe.data.move(destination)
+    pipe.superblock.budget.take(-count)
     pipe.freed.wake()
-    return data
+    return count
 
 
 def write_pipe(pipe: Pipe, data: bytes, path: str) -> int:
@@ -195,6 +211,6 @@ def write_pipe(pipe: Pipe, data: bytes, path: str) -> int:
         raise LinuxError(EAGAIN, f"{path}: no room for {len(data)} bytes")
     taken = data[:room]
     pipe.superblock.budget.take(len(taken))
-    pipe.data += taken
+    pipe.append(taken)
     pipe.arrived.wake()
     return len(taken)

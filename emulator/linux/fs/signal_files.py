@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 
 from emulator.linux.errors import EAGAIN, EINVAL, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.signals.signal import SI_TIMER, SIGCHLD, SignalInfo
@@ -18,6 +19,8 @@ SIGNALFD_SIGINFO = struct.Struct("<IiiIIiIIIIiiQQQQ48x")
 class SignalFile(File):
     """signalfd(2). `calling` is who reads or polls: it sees its own signals, also through an inherited descriptor."""
 
+    reads_each_piece = True
+
     def __init__(self, calling: Callable[[], Task], flags: int, mask: int) -> None:
         super().__init__(O_RDWR | flags, "anon_inode:[signalfd]")
         self._calling = calling
@@ -27,20 +30,25 @@ class SignalFile(File):
         self._mask = mask
         self._calling().signals.shared.arrived.wake()
 
-    def read(self, task: Caller, size: int) -> bytes:
-        count = size // SIGNALFD_SIGINFO.size
-        if count == 0:
-            raise LinuxError(EINVAL, f"a signalfd is read in pieces of {SIGNALFD_SIGINFO.size} bytes, not {size}")
+    def read(self, task: Caller, destination: Destination) -> int:
+        """As many signals as fit. One that does not arrive is lost."""
+        size = SIGNALFD_SIGINFO.size
+        if destination.left < size:
+            raise LinuxError(EINVAL, f"a signalfd is read in pieces of {size} bytes, not {destination.left}")
         signals = self._calling().signals
-        taken = b""
-        for _ in range(count):
+        done = 0
+        while destination.left >= size:
             info = signals.take(self._mask)
             if info is None:
                 break
-            taken += _pack(info)
-        if not taken:
+            if destination.put(_pack(info)) < size:
+                if not done:
+                    raise destination.fault()
+                break
+            done += size
+        if not done:
             raise LinuxError(EAGAIN, "no signal of the set is pending")
-        return taken
+        return done
 
     def poll(self) -> int:
         return POLLIN if self._calling().signals.pending_mask() & self._mask else 0

@@ -18,6 +18,7 @@ from functools import cache
 
 from emulator.linux.errors import EACCES, EINVAL, ENOTTY, ESPIPE, LinuxError, host_errors
 from emulator.linux.fs.attributes import Attributes, FileSystemStatistics
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ACCMODE, O_RDONLY, O_RDWR, O_WRONLY, POLLIN, POLLOUT, Caller
 from emulator.linux.fs.host_body import host_attributes
 from emulator.linux.fs.nodes import DEV_DEVICE, HOST_STATISTICS, PIPE_DEVICE, PIPE_STATISTICS, Node, Superblock
@@ -90,7 +91,26 @@ class StandardStream(NodeFile):
         mode = fcntl.fcntl(host_descriptor, fcntl.F_GETFL) & (O_ACCMODE | os.O_APPEND)
         return cls(superblock, console, host_descriptor, mode, interactive)
 
-    def read(self, task: Caller, size: int) -> bytes:
+    def read(self, task: Caller, destination: Destination) -> int:
+        data = self._console.unread.pop(self._descriptor, b"")
+        if not data:
+            data = self._next_bytes(destination.left)
+        count = destination.put(data[: destination.left])
+        if count < len(data):
+            self._keep(data[count:])
+            if not count and destination.left:
+                raise destination.fault()
+        return count
+
+    def _keep(self, rest: bytes) -> None:
+        """What did not arrive is what the next read finds."""
+        if self._kind == file_mode.S_IFREG:
+            os.lseek(self._descriptor, -len(rest), os.SEEK_CUR)
+        else:
+            self._console.unread[self._descriptor] = rest
+
+    def _next_bytes(self, size: int) -> bytes:
+        """From the user."""
         if self._interactive:
             if self.is_terminal:
                 self._console.check_reader()
@@ -135,10 +155,11 @@ class StandardStream(NodeFile):
         if self._kind != file_mode.S_IFREG:
             raise LinuxError(ESPIPE, f"{self.path} has no offsets")
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
         self._check_seekable()
         with host_errors:
-            return os.pread(self._descriptor, min(size, 1 << 24), offset)
+            data = os.pread(self._descriptor, min(destination.left, 1 << 24), offset)
+        return destination.give(data)
 
     def write_at(self, task: Caller, offset: int, data: bytes) -> int:
         self._check_seekable()

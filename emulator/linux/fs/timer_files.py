@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.linux.errors import EAGAIN, EINVAL, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
 from emulator.linux.sched.timers import Timer, Timers
 
 
 class TimerFile(File):
     """A timerfd. As in Linux it rests from its expiration until somebody reads it or asks for its time."""
+
+    reads_each_piece = True
 
     def __init__(self, clock: Clock, clock_id: int, timers: Callable[[], Timers], flags: int) -> None:
         super().__init__(O_RDWR | flags, "anon_inode:[timerfd]")
@@ -65,14 +68,15 @@ class TimerFile(File):
             return left % self.interval_ns or self.interval_ns if self.interval_ns else 0
         return max(left, 1)
 
-    def read(self, task: Caller, size: int) -> bytes:
-        if size < 8:
-            raise LinuxError(EINVAL, f"a timerfd is read into 8 bytes, not {size}")
+    def read(self, task: Caller, destination: Destination) -> int:
+        """What does not arrive is told no more."""
+        if destination.left < 8:
+            raise LinuxError(EINVAL, f"a timerfd is read into 8 bytes, not {destination.left}")
         if not self._ticks:
             raise LinuxError(EAGAIN, "the timer has not expired")
         self.go_on()
         ticks, self._ticks = self._ticks, 0
-        return ticks.to_bytes(8, "little")
+        return destination.give_whole(ticks.to_bytes(8, "little"))
 
     def poll(self) -> int:
         return POLLIN if self._ticks else 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from emulator.linux.errors import EAGAIN, EBADF, EMSGSIZE, ENOMEM, LinuxError
 from emulator.linux.fs.attributes import Attributes
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_NONBLOCK, POLLIN, POLLOUT, Caller, File
 from emulator.linux.fs.nodes import MEMORY_STATISTICS, Node, Superblock
 from emulator.linux.fs.open_files import NodeFile
@@ -111,19 +112,21 @@ class PosixQueue(Node):
 class QueueFile(NodeFile):
     """An open queue."""
 
+    reads_each_piece = True
+
     def __init__(self, queue: PosixQueue, flags: int, name: str) -> None:
         super().__init__(flags, f"/{name}")
         self.queue = queue
         self.position = 0
         self.dentry = Dentry(queue, "", None)
 
-    def read(self, task: Caller, size: int) -> bytes:
-        data = self.read_at(task, self.position, size)
-        self.position += len(data)
-        return data
+    def read(self, task: Caller, destination: Destination) -> int:
+        count = self.read_at(task, self.position, destination)
+        self.position += count
+        return count
 
-    def read_at(self, task: Caller, offset: int, size: int) -> bytes:
-        return self.queue.text().encode()[offset : offset + size]
+    def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
+        return destination.give(self.queue.text().encode()[offset : offset + destination.left])
 
     def poll(self) -> int:
         return (POLLIN if self.queue.messages else 0) | (0 if self.queue.is_full else POLLOUT)

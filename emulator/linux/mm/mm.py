@@ -504,18 +504,21 @@ class MemoryMap:
             data = read(address, size)
             if isinstance(data, bytes):
                 return data
-            self._fault_in(data, READ)
+            self._fault_in(data)
 
     def write(self, address: int, data: bytes) -> None:
-        end = address + len(data)
-        if address < 0 or end > self.layout.task_size:
-            raise LinuxError(EFAULT, f"write of {len(data)} bytes at {address:#x}")
-        lookup = self.space.lookup
-        for page in range(address & -PAGE_SIZE, end, PAGE_SIZE):
-            entry = lookup(page)
-            if entry is None or not entry[1] & WRITE:
-                self._fault_in(max(page, address), WRITE)
-        self.space.write(address, data)
+        done = self.copy_out(address, data)
+        if done < len(data):
+            raise LinuxError(EFAULT, f"the process may not write {address + done:#x}, of {len(data)} bytes there")
+
+    def copy_out(self, address: int, data: bytes) -> int:
+        """copy_to_user: how many bytes arrive before the first that may not be written."""
+        if address < 0 or address + len(data) > self.layout.task_size:
+            return 0
+        done = self.space.write_permitted(address, data)
+        while done < len(data) and self._brings_in(address + done, WRITE):
+            done += self.space.write_permitted(address + done, memoryview(data)[done:])
+        return done
 
     def read_string(self, address: int, limit: int) -> bytes:
         """Bytes up to the first NUL, at most `limit`."""
@@ -525,7 +528,7 @@ class MemoryMap:
             data = self.space.read_string(address, limit)
             if isinstance(data, bytes):
                 return data
-            self._fault_in(data, READ)
+            self._fault_in(data)
 
     def read_u64(self, address: int) -> int:
         value = self.space.read_u64(address)
@@ -559,9 +562,12 @@ class MemoryMap:
             return bytes(count) if mapping.holder is None else None
         return self._page_cache.peek(mapping.content, mapping.offset + address - mapping.start, count)
 
-    def _fault_in(self, address: int, access: int) -> None:
-        if address >= self.layout.task_size or self.fault(address, access, user=False) is not None:
-            raise LinuxError(EFAULT, f"the process may not {'write' if access == WRITE else 'read'} {address:#x}")
+    def _fault_in(self, address: int) -> None:
+        if not self._brings_in(address, READ):
+            raise LinuxError(EFAULT, f"the process may not read {address:#x}")
+
+    def _brings_in(self, address: int, access: int) -> bool:
+        return address < self.layout.task_size and self.fault(address, access, user=False) is None
 
     def residency(self, mapping: Mapping) -> Residency:
         """What of one of its mappings is in memory."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EAGAIN, ECONNREFUSED, EMSGSIZE, ENOTCONN, EPERM, EPIPE, EPROTOTYPE, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.fs.nodes import Superblock
 from emulator.linux.net.socket_addresses import Address, InetAddress, destination, loopback_of, unnamed
-from emulator.linux.net.socket_messages import Credentials, Message
+from emulator.linux.net.socket_messages import Credentials, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.net.sockets import SHUT_RD, SHUT_RDWR, SHUT_WR, Socket, is_local
 from emulator.linux.sched.waiting import WaitQueue
@@ -86,7 +87,7 @@ class DatagramSocket(Socket):
             raise LinuxError(EMSGSIZE, f"a message of {len(message.data)} bytes")
         if receiver.is_full:
             raise LinuxError(EAGAIN, f"{receiver.name} has {len(receiver.inbox)} messages to read")
-        message.sender = self.name
+        message.sender = self.name if self.is_bound else None
         receiver.inbox.put(message)
         receiver.changed.wake()
         return len(message.data)
@@ -112,17 +113,18 @@ class DatagramSocket(Socket):
             self.changed.wake()
         return len(message.data)
 
-    def receive(self, size: int, *, peek: bool = False) -> Message:
+    def receive(self, destination: Destination, *, peek: bool = False) -> Received:
         self.raise_error()
         if not self.inbox:
             if self.read_shut:
-                return Message()
+                return Received()
             raise self.no_message()
         was_full = self.is_full
-        message = self.inbox.take(size, peek=peek)
-        if was_full and not peek:
-            self.changed.wake()
-        return message
+        try:
+            return self.inbox.take(destination, peek=peek)
+        finally:
+            if was_full and not peek:
+                self.changed.wake()
 
     def wait_queues(self) -> tuple[WaitQueue, ...]:
         """Its own, and that of the peer, who may make room."""

@@ -10,10 +10,11 @@ import struct
 from collections.abc import Callable, Iterator
 
 from emulator.linux.errors import EADDRINUSE, ECONNREFUSED, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import POLLIN, POLLOUT
 from emulator.linux.fs.nodes import Superblock
 from emulator.linux.net.socket_addresses import AF_INET, AF_INET6, Address, NetlinkAddress
-from emulator.linux.net.socket_messages import Credentials, Message
+from emulator.linux.net.socket_messages import Credentials, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.net.sockets import Socket
 
@@ -164,10 +165,10 @@ class NetlinkSocket(Socket):
         end = _message(NLMSG_DONE, NLM_F_MULTI, sequence, self._port, struct.pack("<i", 0))
         return [b"".join(parts), end] if parts else [end]
 
-    def receive(self, size: int, *, peek: bool = False) -> Message:
+    def receive(self, destination: Destination, *, peek: bool = False) -> Received:
         if not self.inbox:
             raise self.no_message()
-        return self.inbox.take(size, peek=peek)
+        return self.inbox.take(destination, peek=peek)
 
     def shutdown(self, how: int) -> None:
         raise LinuxError(EOPNOTSUPP, f"{self.path} cannot be shut")

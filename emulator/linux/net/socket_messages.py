@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from emulator.linux.errors import LinuxError
+from emulator.linux.fs.byte_queue import ByteQueue
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import File
 from emulator.linux.fs.nodes import MemoryBudget
 from emulator.linux.net.socket_addresses import Address
 
 CAPACITY_BYTES = 212_992  # net.core.rmem_default: what may wait for one socket's reader
 MESSAGE_BYTES = 256  # that a message takes besides its data
+BUFFER_BYTES = 36_544  # of a stream, kept together: SKB_MAX_HEAD(0) + UNIX_SKB_FRAGS_SZ, net/unix/af_unix.c
 FILE_BYTES = 4096  # and, of the machine's memory alone, an open file in it
 
 
@@ -31,7 +35,17 @@ class Message:
     credentials: Credentials = field(default_factory=Credentials)
     files: tuple[File, ...] = ()  # SCM_RIGHTS; an inbox holds them open
     sender: Address | None = None
-    length: int = 0  # of the whole message, when `data` is what there was room for
+
+
+@dataclass(slots=True)
+class Received:
+    """What one call receives, besides the bytes."""
+
+    count: int = 0  # of bytes that have arrived
+    length: int = 0  # of the whole message, of which there may have been room for less
+    credentials: Credentials = field(default_factory=Credentials)
+    files: tuple[File, ...] = ()  # whoever receives them holds them open
+    sender: Address | None = None
 
     def release_files(self) -> None:
         for file in self.files:
@@ -45,7 +59,7 @@ class Inbox:
     def __init__(self, budget: MemoryBudget, stream: bool) -> None:
         self._budget = budget
         self._stream = stream
-        self._messages: deque[tuple[bytearray, Message]] = deque()  # what is left of its data, and the message
+        self._messages: deque[tuple[ByteQueue, Message]] = deque()  # what is left of its data, and the message
         self.capacity = CAPACITY_BYTES
         self.size = 0  # bytes, with MESSAGE_BYTES for each message
 
@@ -71,33 +85,47 @@ class Inbox:
         self._budget.take(count + FILE_BYTES * len(message.files))
         self.size += count
         if merges:
-            self._messages[-1][0].extend(message.data)
+            self._messages[-1][0].add(message.data, BUFFER_BYTES)
             return
         for file in message.files:
             file.retain()
         kept = Message(b"", message.credentials, message.files, message.sender)
-        self._messages.append((bytearray(message.data), kept))
+        data = ByteQueue()
+        data.add(message.data, BUFFER_BYTES)
+        self._messages.append((data, kept))
 
-    def take(self, size: int, *, peek: bool = False) -> Message:
-        """At most `size` bytes of the first message, with its files, whose holder the caller becomes.
+    def take(self, destination: Destination, *, peek: bool = False) -> Received:
+        """As much of the first message as there is room for, with its files, whose holder the caller becomes.
 
-        What is left of it is dropped, but for a stream.
+        What is left of it is dropped, but for a stream. EFAULT leaves a stream as it was; another message is lost.
         """
         data, first = self._messages[0]
-        taken = Message(bytes(data[:size]), first.credentials, first.files, first.sender, len(data))
+        taken = Received(0, len(data), first.credentials, first.files, first.sender)
+        if self._stream:
+            taken.count = data.move(destination, peek=True)
         if peek:
             for file in first.files:
                 file.retain()
-            return taken
-        self._budget.take(-FILE_BYTES * len(first.files))
-        first.files = ()
-        if self._stream and size < len(data):
-            del data[:size]
-            self._free(size)
+        else:
+            self._budget.take(-FILE_BYTES * len(first.files))
+            first.files = ()
+            self._remove(data, taken.count)
+        if not self._stream:
+            try:
+                taken.count = destination.give_whole(bytes(data[: destination.left]))
+            except LinuxError:
+                taken.release_files()
+                raise
+        return taken
+
+    def _remove(self, data: ByteQueue, count: int) -> None:
+        """From a stream `count` bytes, else the whole of the first message."""
+        if self._stream and count < len(data):
+            data.drop(count)
+            self._free(count)
         else:
             self._messages.popleft()
             self._free(len(data) + MESSAGE_BYTES)
-        return taken
 
     def clear(self) -> list[File]:
         """Nothing of it is read any more. The files in it, which whoever asks has to release."""

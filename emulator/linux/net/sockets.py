@@ -9,13 +9,14 @@ import stat as file_mode
 
 from emulator.linux.errors import EAGAIN, EDESTADDRREQ, EINVAL, EOPNOTSUPP, LinuxError
 from emulator.linux.fs.attributes import Attributes
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, Caller, File
 from emulator.linux.fs.memory_files import MemoryNode
 from emulator.linux.fs.nodes import PIPE_DEVICE, Node, Superblock
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry
 from emulator.linux.net.socket_addresses import AF_UNIX, Address, InetAddress, UnixAddress, check_own, unnamed
-from emulator.linux.net.socket_messages import Credentials, Inbox, Message
+from emulator.linux.net.socket_messages import Credentials, Inbox, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.tty.terminal_requests import FIONREAD, TIOCOUTQ
 
@@ -139,8 +140,8 @@ class Socket(NodeFile):
         """How many bytes went; EAGAIN if none could. `target` has `address`, or nobody has."""
         raise NotImplementedError
 
-    def receive(self, size: int, *, peek: bool = False) -> Message:
-        """At most `size` bytes; empty at the end. Whoever receives files holds them. EAGAIN if nothing is there."""
+    def receive(self, destination: Destination, *, peek: bool = False) -> Received:
+        """What there is room for; nothing at the end. Whoever receives files holds them. EAGAIN if nothing is there."""
         raise NotImplementedError
 
     def shutdown(self, how: int) -> None:
@@ -148,12 +149,12 @@ class Socket(NodeFile):
 
     # ---- as a file
 
-    def read(self, task: Caller, size: int) -> bytes:
-        if not size and self.kind == SOCK_STREAM:
-            return b""
-        message = self.receive(size)
-        message.release_files()
-        return message.data
+    def read(self, task: Caller, destination: Destination) -> int:
+        if not destination.left:
+            return 0
+        received = self.receive(destination)
+        received.release_files()
+        return received.count
 
     def write(self, task: Caller, data: bytes) -> int:
         return self.send(Message(data, self.credentials_of(task)))

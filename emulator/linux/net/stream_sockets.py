@@ -23,10 +23,11 @@ from emulator.linux.errors import (
     EPROTOTYPE,
     LinuxError,
 )
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.fs.nodes import Superblock
 from emulator.linux.net.socket_addresses import Address, InetAddress, destination, loopback_of
-from emulator.linux.net.socket_messages import Credentials, Message
+from emulator.linux.net.socket_messages import Credentials, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.net.sockets import SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_STREAM, Socket, is_local
 from emulator.linux.sched.waiting import WaitQueue
@@ -179,19 +180,20 @@ class StreamSocket(Socket):
         peer.changed.wake()
         return len(message.data)
 
-    def receive(self, size: int, *, peek: bool = False) -> Message:
+    def receive(self, destination: Destination, *, peek: bool = False) -> Received:
         if self.state is not State.CONNECTED:
             self.raise_error()
             raise LinuxError(EINVAL if is_local(self) else ENOTCONN, f"{self.path} is {self.state.value}")
         if self.inbox:
             was_full = self.inbox.room <= 0
-            message = self.inbox.take(size, peek=peek)
-            if was_full and self.peer is not None:
-                self.peer.changed.wake()
-            return message
+            try:
+                return self.inbox.take(destination, peek=peek)
+            finally:
+                if was_full and self.peer is not None:
+                    self.peer.changed.wake()
         self.raise_error()
         if self.ended or self.read_shut:
-            return Message()
+            return Received()
         raise self.no_message()
 
     def unread_by_peer(self) -> int:

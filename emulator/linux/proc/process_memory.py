@@ -39,6 +39,7 @@ class MemoryBody(BodyOfNode):
     """Such a file, open."""
 
     __slots__ = ()
+    all_or_nothing = True
     _node: MemoryFile
 
     def read_at(self, offset: int, size: int) -> bytes:

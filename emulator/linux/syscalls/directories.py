@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from emulator.linux.errors import EINVAL, ENOTDIR, EOPNOTSUPP, ERANGE, LinuxError
+from emulator.linux.fs.destination import UserBuffer
 from emulator.linux.fs.file import File
 from emulator.linux.fs.nodes import Directory, Symlink
 from emulator.linux.fs.open_files import OpenDirectory, directory_of
@@ -72,10 +73,7 @@ def _open_directory(task: Task, descriptor: int) -> OpenDirectory:
 
 
 def _write_entries(task: Task, descriptor: int, buffer: int, size: int, old_layout: bool) -> int:
-    records = _open_directory(task, descriptor).next_entries(size, old_layout=old_layout)
-    if records:
-        task.mm.write(buffer, records)
-    return len(records)
+    return _open_directory(task, descriptor).next_entries(UserBuffer(task.mm, buffer, size), old_layout=old_layout)
 
 
 @syscall(aarch64=61, x86_64=217)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.fs.destination import UserBuffer, check_range
 from emulator.linux.fs.event_files import EventCounter, EventPoll
 from emulator.linux.fs.file import (
     O_CLOEXEC,
@@ -257,13 +258,11 @@ def _epoll_wait(
 ) -> Sleeping[int]:
     if limit <= 0:
         raise LinuxError(EINVAL, f"room for {limit} events")
+    layout = _event_layout(task)
+    check_range(task.mm, events, limit * layout.size)
     watcher = _event_poll(task, instance)
     yield from _wait(task, watcher.ready, watcher.wait_queues, timeout_ns, mask, "epoll_wait")
-    layout = _event_layout(task)
-    told = watcher.take(limit)
-    if told:
-        task.mm.write(events, b"".join(layout.pack(bits, data) for bits, data in told))
-    return len(told)
+    return watcher.take(layout, UserBuffer(task.mm, events, limit * layout.size))
 
 
 @syscall(x86_64=232)

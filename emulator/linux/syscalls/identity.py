@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from emulator.linux.credentials import ALL_CAPABILITIES, CAP_SETGID, CAP_SETPCAP, CAP_SETUID, NO_ID
 from emulator.linux.errors import EACCES, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
+from emulator.linux.fs.destination import UserBuffer
 from emulator.linux.proc.procfs import free_bytes
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.sched.waiting import Sleeping
@@ -297,10 +298,16 @@ def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> Sleeping[
     if flags & ~(GRND_NONBLOCK | both) or flags & both == both:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     size = min(size, MAX_BYTES)
+    destination = UserBuffer(task.mm, buffer, size)
     for start in range(0, size, RANDOM_CHUNK):
         if start and not start % RANDOM_PORTION and (yield from ends_early(task, size=RANDOM_PORTION)):
             return start
-        task.mm.write(buffer + start, task.kernel.random.bytes(min(RANDOM_CHUNK, size - start)))
+        wanted = min(RANDOM_CHUNK, size - start)
+        done = start + destination.put(task.kernel.random.bytes(wanted))
+        if done < start + wanted:
+            if not done:
+                raise destination.fault()
+            return done
     return size
 
 

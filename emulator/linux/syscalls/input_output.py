@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EISDIR, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
+from emulator.linux.fs.destination import Destination, KernelBuffer, Piece, UserBuffer, check_range, in_memory
 from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
 from emulator.linux.fs.open_files import SEEK_CUR, OpenDirectory, OpenFile
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake, wait_until, work
@@ -22,8 +23,6 @@ MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
 MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
 PORTION_BYTES = 4 << 20  # more than any pipe holds: a read of one is never two
 BYTES_PER_CYCLE = 8  # of portions but the last, on every core: a call that moves GB takes time, however few there are
-
-Piece = tuple[int, int]  # address and length of user memory
 
 
 def readable(task: Task, descriptor: int) -> File:
@@ -56,16 +55,26 @@ def _readable_again(task: Task, file: File) -> Sleeping[bool]:
     raise LinuxError(EAGAIN, f"{what}: the timeout is over")
 
 
-def read_file(task: Task, file: File, size: int) -> Sleeping[bytes]:
+def read_file(task: Task, file: File, destination: Destination) -> Sleeping[int]:
     """read(2) at the file's position, waiting if the file's user wants that."""
     while True:
         try:
-            return file.read(task, size)
+            return file.read(task, destination)
         except LinuxError as error:
             if not _waits(file, error):
                 raise
         if not (yield from _readable_again(task, file)):
-            return b""
+            return 0
+
+
+def read_bytes(task: Task, file: File, size: int, at: int | None = None) -> Sleeping[bytes]:
+    """... into the kernel's own memory; `at` an offset if one is given."""
+    buffer = KernelBuffer(size)
+    if at is None:
+        yield from read_file(task, file, buffer)
+    else:
+        file.read_at(task, at, buffer)
+    return buffer.data
 
 
 def _write_now(task: Task, file: File, data: bytes) -> int:
@@ -111,28 +120,25 @@ def write_file(task: Task, file: File, data: bytes) -> Sleeping[int]:
 def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Sleeping[int]:
     """read(2). What need not wait is no generator: they take half a microsecond."""
     file = readable(task, descriptor)
+    mm = task.mm
+    if buffer + size > mm.layout.task_size:  # `check_range` without a call, which every read would pay
+        check_range(mm, buffer, size)
     if size > PORTION_BYTES:
-        return _read_into(
-            task, file, [(buffer, min(size, MAX_BYTES))], lambda done, wanted: read_file(task, file, wanted)
-        )
+        pieces = [(buffer, min(size, MAX_BYTES))]
+        return _read_into(task, file, pieces, lambda done, to: read_file(task, file, to))
+    destination = UserBuffer(mm, buffer, size)
     try:
-        data = file.read(task, size)
+        return file.read(task, destination)
     except LinuxError as error:
         if _waits(file, error):
-            return _read_later(task, file, buffer, size)
+            return _read_later(task, file, destination)
         raise
-    if data:
-        task.mm.write(buffer, data)
-    return len(data)
 
 
-def _read_later(task: Task, file: File, buffer: int, size: int) -> Sleeping[int]:
-    data = b""
+def _read_later(task: Task, file: File, destination: Destination) -> Sleeping[int]:
     if (yield from _readable_again(task, file)):
-        data = yield from read_file(task, file, size)
-    if data:
-        task.mm.write(buffer, data)
-    return len(data)
+        return (yield from read_file(task, file, destination))
+    return 0
 
 
 @syscall(aarch64=64, x86_64=1)
@@ -156,8 +162,9 @@ def pread64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Lo
     if offset < 0:
         raise LinuxError(EINVAL, f"offset {offset}")
     file = readable(task, descriptor)
+    check_range(task.mm, buffer, size)
     pieces = [(buffer, min(size, MAX_BYTES))]
-    return _read_into(task, file, pieces, lambda done, wanted: _read_at(task, file, offset + done, wanted))
+    return _read_into(task, file, pieces, lambda done, to: _read_at(task, file, offset + done, to))
 
 
 @syscall(aarch64=68, x86_64=18)
@@ -170,7 +177,7 @@ def pwrite64(task: Task, descriptor: int, buffer: Address, size: Size, offset: L
     return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, offset + done, data))
 
 
-def vectors(task: Task, address: int, count: int) -> list[Piece]:
+def any_vectors(task: Task, address: int, count: int) -> list[Piece]:
     """struct iovec[count]: (address, length), cut where their sum reaches what one call moves."""
     if not 0 <= count <= MAX_VECTORS:
         raise LinuxError(EINVAL, f"{count} vectors; at most {MAX_VECTORS}")
@@ -181,6 +188,14 @@ def vectors(task: Task, address: int, count: int) -> list[Piece]:
             raise LinuxError(EINVAL, f"a vector of {length} bytes")
         found.append((base, min(length, left)))
         left -= found[-1][1]
+    return found
+
+
+def vectors(task: Task, address: int, count: int) -> list[Piece]:
+    """... of the caller's own memory."""
+    found = any_vectors(task, address, count)
+    for base, length in found:
+        check_range(task.mm, base, length)
     return found
 
 
@@ -208,23 +223,24 @@ def ends_early(task: Task, file: File | None = None, *, size: int = PORTION_BYTE
 
 
 def _read_into(
-    task: Task, file: File, pieces: list[Piece], read: Callable[[int, int], Sleeping[bytes]]
+    task: Task, file: File, pieces: list[Piece], read: Callable[[int, Destination], Sleeping[int]]
 ) -> Sleeping[int]:
-    """Fill `pieces` from `read(bytes done, size)`, until it gives less than was asked for. How many bytes came."""
+    """Fill `pieces` by `read(bytes done, destination)`, until there is less than there is room. How many bytes came."""
     done = 0
-    for portion in _portions(pieces):
-        if done and (yield from ends_early(task, file)):
+    parts = ([piece] for piece in pieces) if file.reads_each_piece else _portions(pieces)
+    for part in parts:
+        if done >= PORTION_BYTES and (yield from ends_early(task, file)):
             break
-        wanted = sum(length for _, length in portion)
+        destination = in_memory(task.mm, part)
+        wanted = destination.left
         try:
-            data = yield from read(done, wanted)
-            scatter(task, portion, data)
+            count = yield from read(done, destination)
         except LinuxError:
             if done:
                 break
             raise
-        done += len(data)
-        if len(data) < wanted:
+        done += count
+        if count < wanted:
             break
     return done
 
@@ -250,10 +266,10 @@ def _write_from(
     return done
 
 
-def _read_at(task: Task, file: File, offset: int, size: int) -> Sleeping[bytes]:
+def _read_at(task: Task, file: File, offset: int, destination: Destination) -> Sleeping[int]:
     """pread(2): what has offsets never waits."""
     yield from ()
-    return file.read_at(task, offset, size)
+    return file.read_at(task, offset, destination)
 
 
 def _write_at(task: Task, file: File, offset: int, data: bytes) -> Sleeping[int]:
@@ -261,21 +277,11 @@ def _write_at(task: Task, file: File, offset: int, data: bytes) -> Sleeping[int]
     return file.write_at(task, offset, data)
 
 
-def scatter(task: Task, pieces: list[Piece], data: bytes) -> None:
-    """Write as much of `data` as there is into the pieces of user memory, in their order."""
-    position = 0
-    for base, length in pieces:
-        if position >= len(data):
-            break
-        task.mm.write(base, data[position : position + length])
-        position += length
-
-
 @syscall(aarch64=65, x86_64=19)
 def readv(task: Task, descriptor: int, vector: Address, count: int) -> Sleeping[int]:
     """readv(2)"""
     file = readable(task, descriptor)
-    return _read_into(task, file, vectors(task, vector, count), lambda done, wanted: read_file(task, file, wanted))
+    return _read_into(task, file, vectors(task, vector, count), lambda done, to: read_file(task, file, to))
 
 
 @syscall(aarch64=66, x86_64=20)
@@ -292,7 +298,7 @@ def preadv(task: Task, descriptor: int, vector: Address, count: int, offset: Lon
         raise LinuxError(EINVAL, f"offset {offset}")
     file = readable(task, descriptor)
     pieces = vectors(task, vector, count)
-    return _read_into(task, file, pieces, lambda done, wanted: _read_at(task, file, offset + done, wanted))
+    return _read_into(task, file, pieces, lambda done, to: _read_at(task, file, offset + done, to))
 
 
 @syscall(aarch64=70, x86_64=296)
@@ -361,10 +367,7 @@ def copy(
         if done and not done % PORTION_BYTES and (yield from ends_early(task)):
             break
         wanted = min(size - done, COPY_BYTES)
-        if source_at is None:
-            data = yield from read_file(task, source, wanted)
-        else:
-            data = source.read_at(task, source_at + done, wanted)
+        data = yield from read_bytes(task, source, wanted, None if source_at is None else source_at + done)
         if not data:
             break
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from emulator.linux.errors import (
@@ -14,16 +15,17 @@ from emulator.linux.errors import (
     EPIPE,
     LinuxError,
 )
-from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN
+from emulator.linux.fs.destination import Destination, UserBuffer, check_range, in_memory
+from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, File
 from emulator.linux.net.socket_addresses import AF_UNIX
 from emulator.linux.net.socket_addresses import Address as SocketAddress
-from emulator.linux.net.socket_messages import Message
+from emulator.linux.net.socket_messages import Message, Received
 from emulator.linux.net.socket_options import SO_PASSCRED
 from emulator.linux.net.sockets import SOCK_STREAM, SOL_SOCKET, Socket
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.structures import Timespec
-from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, scatter, vectors
+from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
 from emulator.linux.task import Task
@@ -222,26 +224,26 @@ def _check_receive_flags(task: Task, socket: Socket, flags: int) -> None:
     _check_flags(task, flags, RECEIVE_FLAGS)
 
 
-def _receive(task: Task, socket: Socket, size: int, flags: int) -> Sleeping[Message]:
-    """One message; with MSG_WAITALL of a stream as many as fill `size`."""
+def _receive(task: Task, socket: Socket, destination: Destination, flags: int) -> Sleeping[Received]:
+    """One message; with MSG_WAITALL of a stream as many as fill the destination."""
     waits = _waits(socket, flags)
     until_ns = None if socket.read_timeout_ns is None else task.clock.elapsed_ns() + socket.read_timeout_ns
     peek = bool(flags & MSG_PEEK)
-    whole: Message | None = None
+    whole: Received | None = None
 
     def ready() -> bool:
         return bool(socket.poll() & (POLLIN | POLLERR | POLLHUP))
 
     while True:
         try:
-            message = socket.receive(size - (len(whole.data) if whole is not None else 0), peek=peek)
+            received = socket.receive(destination, peek=peek)
             if whole is None:
-                whole = message
+                whole = received
             else:
-                whole.data += message.data
-                whole.files += message.files
-            wants_more = flags & MSG_WAITALL and not peek and socket.kind == SOCK_STREAM and message.data
-            if not wants_more or whole.files or len(whole.data) >= size:
+                whole.count += received.count
+                whole.files += received.files
+            wants_more = flags & MSG_WAITALL and not peek and socket.kind == SOCK_STREAM and received.count
+            if not wants_more or whole.files or not destination.left:
                 return whole
             continue
         except LinuxError as error:
@@ -258,9 +260,9 @@ def _receive(task: Task, socket: Socket, size: int, flags: int) -> Sleeping[Mess
             raise
 
 
-def _length(socket: Socket, message: Message, flags: int) -> int:
+def _length(socket: Socket, received: Received, flags: int) -> int:
     """What the call returns: with MSG_TRUNC how long a message was in full."""
-    return message.length if flags & MSG_TRUNC and socket.kind != SOCK_STREAM else len(message.data)
+    return received.length if flags & MSG_TRUNC and socket.kind != SOCK_STREAM else received.count
 
 
 @syscall(aarch64=207, x86_64=45, support=Support.PARTIAL, note=NO_URGENT_DATA)
@@ -270,62 +272,70 @@ def recvfrom(
     """recvfrom(2), recv(3)"""
     socket = socket_at(task, descriptor)
     _check_receive_flags(task, socket, flags)
-    message = yield from _receive(task, socket, min(size, MAX_BYTES), flags)
-    message.release_files()
-    if message.data:
-        task.mm.write(data, message.data)
+    check_range(task.mm, data, size)
+    received = yield from _receive(task, socket, UserBuffer(task.mm, data, min(size, MAX_BYTES)), flags)
+    received.release_files()
     if address:
-        write_address(task, socket, message.sender, address, size_at)
-    return _length(socket, message, flags)
+        write_address(task, socket, received.sender, address, size_at)
+    return _length(socket, received, flags)
 
 
-def _control(task: Task, socket: Socket, message: Message, room: int, cloexec: bool) -> tuple[bytes, int]:
-    """The control messages that fit, and MSG_CTRUNC if not all do. The files get their descriptors here."""
-    packed = b""
-    flags = 0
+def _put_control(room: Destination, kind: int, contents: bytes) -> int:
+    """How many bytes a control message takes, for which there is room; 0 if it does not arrive."""
+    message = CONTROL_HEADER.pack(CONTROL_HEADER.size + len(contents), SOL_SOCKET, kind) + contents
+    padded = message + bytes(min(-len(message) % 8, room.left - len(message)))
+    return len(padded) if room.put(padded) == len(padded) else 0
+
+
+def _install(task: Task, files: tuple[File, ...], cloexec: bool) -> list[int]:
+    """Descriptors for as many of the files as there may be."""
+    descriptors: list[int] = []
+    with suppress(LinuxError):  # too many are open
+        for file in files:
+            descriptors.append(task.files.install(file, cloexec))
+    return descriptors
+
+
+def _control(task: Task, socket: Socket, received: Received, room: Destination, cloexec: bool) -> tuple[int, int]:
+    """How many bytes of control messages are told, and MSG_CTRUNC if not all are. Files get their descriptors here."""
+    told = flags = 0
     if socket.options.get((SOL_SOCKET, SO_PASSCRED)):
-        sender = message.credentials
+        sender = received.credentials
         contents = struct.pack("<III", sender.pid, sender.uid, sender.gid)
-        if CONTROL_HEADER.size + len(contents) <= room:
-            packed += CONTROL_HEADER.pack(CONTROL_HEADER.size + len(contents), SOL_SOCKET, SCM_CREDENTIALS) + contents
-            packed += bytes(-len(packed) % 8)
+        if CONTROL_HEADER.size + len(contents) <= room.left:
+            told = _put_control(room, SCM_CREDENTIALS, contents)
         else:
-            flags |= MSG_CTRUNC
-    if message.files:
-        fitting = max(0, room - len(packed) - CONTROL_HEADER.size) // 4
-        if fitting < len(message.files):
-            flags |= MSG_CTRUNC
-        descriptors: list[int] = []
-        for file in message.files[:fitting]:
-            try:
-                descriptors.append(task.files.install(file, cloexec))
-            except LinuxError:  # too many are open
-                flags |= MSG_CTRUNC
-                break
+            flags = MSG_CTRUNC
+    if received.files:
+        fitting = max(0, room.left - CONTROL_HEADER.size) // 4
+        descriptors = _install(task, received.files[:fitting], cloexec)
+        count = 0
         if descriptors:
-            contents = struct.pack(f"<{len(descriptors)}i", *descriptors)
-            packed += CONTROL_HEADER.pack(CONTROL_HEADER.size + len(contents), SOL_SOCKET, SCM_RIGHTS) + contents
-            packed += bytes(min(-len(packed) % 8, room - len(packed)))
-    return packed, flags
+            count = _put_control(room, SCM_RIGHTS, struct.pack(f"<{len(descriptors)}i", *descriptors))
+            if not count:
+                for descriptor in descriptors:
+                    task.files.close(descriptor)
+        if not count or len(descriptors) < len(received.files):
+            flags = MSG_CTRUNC
+        told += count
+    return told, flags
 
 
 def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> Sleeping[int]:
     pieces = vectors(task, header.vector, header.vector_count)
     size = sum(length for _, length in pieces)
-    message = yield from _receive(task, socket, size, flags)
+    received = yield from _receive(task, socket, in_memory(task.mm, pieces), flags)
     try:
-        scatter(task, pieces, message.data)
-        control, told = _control(task, socket, message, header.control_size, bool(flags & MSG_CMSG_CLOEXEC))
+        room = UserBuffer(task.mm, header.control, header.control_size)
+        control_bytes, told = _control(task, socket, received, room, bool(flags & MSG_CMSG_CLOEXEC))
     finally:
-        message.release_files()
-    if control:
-        task.mm.write(header.control, control)
-    if socket.kind != SOCK_STREAM and message.length > size:
+        received.release_files()
+    if socket.kind != SOCK_STREAM and received.length > size:
         told |= MSG_TRUNC
     if header.name:
-        write_address(task, socket, message.sender, header.name, header.address + 8)
-    task.mm.write(header.address + 40, struct.pack("<Qi", len(control), told | flags & MSG_CMSG_CLOEXEC))
-    return _length(socket, message, flags)
+        write_address(task, socket, received.sender, header.name, header.address + 8)
+    task.mm.write(header.address + 40, struct.pack("<Qi", control_bytes, told | flags & MSG_CMSG_CLOEXEC))
+    return _length(socket, received, flags)
 
 
 @syscall(aarch64=212, x86_64=47, support=Support.PARTIAL, note=NO_URGENT_DATA)
@@ -343,13 +353,19 @@ def recvmmsg(
     """recvmmsg(2). As in Linux the timeout is looked at behind each message, and what is left of it is told."""
     socket = socket_at(task, descriptor)
     _check_receive_flags(task, socket, flags)
+    socket.raise_error()
     until_ns = None
     if timeout:
         until_ns = task.clock.elapsed_ns() + Timespec.unpack(task.mm.read(timeout, Timespec.SIZE)).ns()
 
     def receive(header: Header, number: int) -> Sleeping[int]:
         only_there = MSG_DONTWAIT if number and flags & MSG_WAITFORONE else 0
-        return _receive_message(task, socket, header, flags | only_there)
+        try:
+            return (yield from _receive_message(task, socket, header, flags | only_there))
+        except LinuxError as error:
+            if number and error.code != EAGAIN:
+                socket.error = error.code  # the next call's
+            raise
 
     def is_over() -> bool:
         return until_ns is not None and task.clock.elapsed_ns() >= until_ns

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 from emulator.linux.cloning import CLONE_PIDFD
 from emulator.linux.errors import EFAULT, EINVAL, ESRCH, LinuxError
+from emulator.linux.fs.destination import Piece
 from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import ProcessFile, process_of, signalled_by
 from emulator.linux.mm.mapping import PAGE_SIZE
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import SI_USER, SignalInfo
-from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, Piece, ends_early, vectors
+from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, any_vectors, ends_early, vectors
 from emulator.linux.syscalls.signals import check_signal, given_info, queued
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
 from emulator.linux.task import Task
@@ -93,7 +94,7 @@ def _process_vm(
     """Move page by page until one side is used up or cannot be reached; EFAULT if nothing could be moved."""
     if flags:
         raise LinuxError(EINVAL, f"process_vm flags {flags:#x}")
-    own, others = vectors(task, local, local_count), vectors(task, remote, remote_count)
+    own, others = vectors(task, local, local_count), any_vectors(task, remote, remote_count)
     found = task.kernel.tasks.get(pid)
     if found is None or found.exit_code is not None:
         raise LinuxError(ESRCH, f"process {pid} does not exist")

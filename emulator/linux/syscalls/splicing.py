@@ -5,13 +5,14 @@ from __future__ import annotations
 import stat as file_mode
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EPIPE, ESPIPE, LinuxError
+from emulator.linux.fs.destination import KernelBuffer, in_memory
 from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, File
 from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.fs.pipes import Pipe, PipeEnd, read_pipe, write_pipe
 from emulator.linux.fs.standard_streams import PIPE_BYTES, StandardStream
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import SIGPIPE, SignalInfo
-from emulator.linux.syscalls.input_output import read_file, scatter, user_offset, vectors, write_file
+from emulator.linux.syscalls.input_output import read_bytes, user_offset, vectors, write_file
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
 from emulator.linux.task import Task
 
@@ -59,15 +60,21 @@ def _put_back(pipe: Pipe, rest: bytes) -> None:
     """What the target had no room for is the next one to be read."""
     if rest:
         pipe.superblock.budget.take(len(rest))
-        pipe.data[:0] = rest
+        pipe.data.put_back(rest)
         pipe.arrived.wake()
+
+
+def _taken(source: PipeEnd, size: int) -> bytes:
+    buffer = KernelBuffer(size)
+    read_pipe(source.pipe, buffer, source.path)
+    return buffer.data
 
 
 def _from_pipe(task: Task, source: File, size: int, *, waits: bool) -> Sleeping[bytes]:
     if not isinstance(source, PipeEnd):
-        return (yield from read_file(task, source, min(size, PIPE_BYTES)))
+        return (yield from read_bytes(task, source, min(size, PIPE_BYTES)))
     there = yield from _await_data(task, source.pipe, waits=waits)
-    return read_pipe(source.pipe, size, source.path) if there else b""
+    return _taken(source, size) if there else b""
 
 
 def _out_of_pipe(task: Task, source: File, target: File, at: int | None, size: int, *, waits: bool) -> Sleeping[int]:
@@ -93,10 +100,7 @@ def _into_pipe(task: Task, source: File, at: int | None, target: File, size: int
     if isinstance(target, PipeEnd):
         room = yield from _await_room(task, target.pipe, waits=waits)
     wanted = min(size, room)
-    if at is not None:
-        data = source.read_at(task, at, wanted)
-    else:
-        data = yield from read_file(task, source, wanted)
+    data = yield from read_bytes(task, source, wanted, at)
     if not data:
         return 0
     if isinstance(target, PipeEnd):
@@ -114,7 +118,7 @@ def _between_pipes(task: Task, source: File, target: File, size: int, *, waits: 
     room = yield from _await_room(task, target.pipe, waits=waits)
     if not (yield from _await_data(task, source.pipe, waits=waits)):
         return 0
-    return write_pipe(target.pipe, read_pipe(source.pipe, min(size, room), source.path), target.path)
+    return write_pipe(target.pipe, _taken(source, min(size, room)), target.path)
 
 
 @syscall(aarch64=76, x86_64=275)
@@ -197,9 +201,8 @@ def vmsplice(task: Task, descriptor: int, vector: Address, count: Size, flags: U
         return 0
     waits = not flags & SPLICE_F_NONBLOCK
     if not file.writable:
-        data = yield from _from_pipe(task, file, size, waits=waits)
-        scatter(task, pieces, data)
-        return len(data)
+        there = yield from _await_data(task, file.pipe, waits=waits)
+        return read_pipe(file.pipe, in_memory(task.mm, pieces), file.path) if there else 0
     room = yield from _await_room(task, file.pipe, waits=waits)
     data = b""
     for base, length in pieces:

@@ -64,6 +64,7 @@ class Console:
         self.session = 0
         self.in_dialogue = False  # whether the guest has read from the user
         self.at_line_start = True  # whether what the guest wrote last has ended its line
+        self.unread: dict[int, bytes] = {}  # by host descriptor: what a read of the user's did not have room for
         self.before_output: Callable[[], None] | None = None  # called before the guest writes
         self._bell: int | None = None  # an eventfd that ends a wait for keys
 

@@ -53,16 +53,10 @@ class LineDiscipline:
         characters = self.modes.characters
         return len(self._line) >= (1 if characters[modes.VTIME] else max(characters[modes.VMIN], 1))
 
-    def take(self, size: int, *, at_once: bool) -> bytes | None:
-        """A line or a part of it, or what was typed; None where a reader has to wait."""
+    def look(self, size: int, *, at_once: bool) -> bytes | None:
+        """A line or a part of it, or what was typed; None where a reader has to wait. `take` takes it."""
         if self._lines:
-            line = self._lines[0]
-            taken = bytes(line[:size])
-            del line[:size]
-            self._complete_bytes -= len(taken)
-            if not line:
-                self._lines.popleft()
-            return taken
+            return bytes(self._lines[0][:size])
         if self.is_canonical:
             return None
         characters = self.modes.characters
@@ -71,9 +65,18 @@ class LineDiscipline:
             return b""
         if len(self._line) < max(min(least, size), 1):
             return None
-        taken = bytes(self._line[:size])
-        del self._line[:size]
-        return taken
+        return bytes(self._line[:size])
+
+    def take(self, count: int) -> None:
+        """The first `count` bytes of what `look` has shown have been read."""
+        if not self._lines:
+            del self._line[:count]
+            return
+        line = self._lines[0]
+        del line[:count]
+        self._complete_bytes -= count
+        if not line:
+            self._lines.popleft()
 
     @property
     def silence_ns(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EAGAIN, EIO, ENOTTY, LinuxError
+from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLPRI, Caller
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.sched.waiting import WaitQueue
@@ -12,7 +13,14 @@ from emulator.linux.tty.terminal import CAPACITY_BYTES, Terminal
 from emulator.linux.tty.terminal_calls import OF_MASTER, OF_SLAVE, call
 from emulator.linux.tty.terminal_requests import TIOCSPGRP
 
+PIECE_BYTES = 64  # of what is read: each is taken before it arrives (iterate_tty_read(), drivers/tty/tty_io.c)
 HUNG_UP = POLLIN | POLLOUT | POLLERR | POLLHUP
+
+
+def _give(destination: Destination, data: bytes) -> tuple[int, int]:
+    """How many bytes arrive, and how many are taken for that. EFAULT is the caller's."""
+    arrived = destination.put(data)
+    return arrived, min(len(data), -(-(arrived + 1) // PIECE_BYTES) * PIECE_BYTES)
 
 
 class End(NodeFile):
@@ -30,20 +38,23 @@ class Master(End):
     def changed(self) -> WaitQueue:
         return self.terminal.at_master
 
-    def read(self, task: Caller, size: int) -> bytes:
+    def read(self, task: Caller, destination: Destination) -> int:
         terminal = self.terminal
-        if terminal.packets and terminal.statuses and size:
+        if terminal.packets and terminal.statuses and destination.left:
             status, terminal.statuses = terminal.statuses, 0
-            return bytes((status,))
+            return destination.give(bytes((status,)))
         if not terminal.shown:
             if terminal.left:
                 raise LinuxError(EIO, f"nobody has {terminal.path} open any more")
             raise LinuxError(EAGAIN, f"nothing is written to {terminal.path}")
-        size = max(size - terminal.packets, 0)
-        taken = bytes(terminal.shown[:size])
-        del terminal.shown[:size]
+        head = b"\0" if terminal.packets else b""
+        found = head + terminal.shown[: max(destination.left - len(head), 0)]
+        arrived, taken = _give(destination, found)
+        del terminal.shown[: taken - len(head)]
         terminal.at_slave.wake()
-        return b"\0" + taken if terminal.packets else taken
+        if found and not arrived:
+            raise destination.fault()
+        return arrived
 
     def write(self, task: Caller, data: bytes) -> int:
         terminal = self.terminal
@@ -88,18 +99,22 @@ class Slave(End):
     def read_timeout_ns(self) -> int | None:  # type: ignore[override]
         return self.terminal.discipline.silence_ns
 
-    def read(self, task: Caller, size: int) -> bytes:
+    def read(self, task: Caller, destination: Destination) -> int:
         terminal = self.terminal
         if self.hung_up:
-            return b""
+            return 0
         terminal.processes.check_background(terminal, SIGTTIN)
-        taken = terminal.discipline.take(size, at_once=bool(self.flags & O_NONBLOCK))
-        if taken is None:
+        found = terminal.discipline.look(destination.left, at_once=bool(self.flags & O_NONBLOCK))
+        if found is None:
             raise LinuxError(EAGAIN, f"nothing has been typed at {terminal.path}")
+        arrived, taken = _give(destination, found)
+        terminal.discipline.take(taken)
         if terminal.arriving:
             terminal.type_arrived()
             terminal.at_master.wake()
-        return taken
+        if found and not arrived:
+            raise destination.fault()
+        return arrived
 
     def write(self, task: Caller, data: bytes) -> int:
         terminal = self.terminal

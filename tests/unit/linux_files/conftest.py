@@ -10,13 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from calls import result_of
+from calls import read_of, result_of
 from emulator.arch import architecture
 from emulator.clock import Clock
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EFAULT, LinuxError
 from emulator.linux.fs.beneath import OpenBeneath
+from emulator.linux.fs.destination import KernelBuffer
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.mm.mapping import FileContent, MappedFile
@@ -52,6 +53,7 @@ class Memory:
     """64 KiB of user memory from 0x1000 on."""
 
     BASE = 0x1000
+    layout = SimpleNamespace(task_size=1 << 47)
 
     def __init__(self) -> None:
         self.data = bytearray(1 << 16)
@@ -68,6 +70,12 @@ class Memory:
     def write(self, address: int, data: bytes) -> None:
         offset = self._offset(address, len(data))
         self.data[offset : offset + len(data)] = data
+
+    def copy_out(self, address: int, data: bytes) -> int:
+        arrives = data[: max(self.BASE + len(self.data) - address, 0)] if address >= self.BASE else b""
+        if arrives:
+            self.write(address, arrives)
+        return len(arrives)
 
 
 @dataclass
@@ -121,7 +129,7 @@ class Guest:
         return self.task.files.install(self.tree.open(self.task, str(path), flags, mode, str(self.cwd)))
 
     def read(self, path: object) -> bytes:
-        return self.tree.open(self.task, str(path), 0, 0, str(self.cwd)).read(self.task, 1 << 20)
+        return read_of(self.tree.open(self.task, str(path), 0, 0, str(self.cwd)), self.task, 1 << 20)
 
     def write(self, path: object, data: bytes, flags: int = 0o1101) -> None:
         """O_WRONLY | O_CREAT | O_TRUNC, unless said otherwise."""
@@ -132,7 +140,9 @@ class Guest:
 
     def names(self, path: object) -> list[str]:
         """The names in a directory, in getdents64's order, without . and .."""
-        records = self.tree.open(self.task, str(path), 0, 0, str(self.cwd)).next_entries(1 << 16)
+        buffer = KernelBuffer(1 << 16)
+        self.tree.open(self.task, str(path), 0, 0, str(self.cwd)).next_entries(buffer)
+        records = buffer.data
         names = []
         while records:
             (length,) = struct.unpack_from("<H", records, 16)

@@ -9,6 +9,7 @@ import struct
 import pytest
 
 from emulator.linux.fs.attributes import Attributes, DirectoryEntry, FileSystemStatistics, pack_directory, pack_statx
+from emulator.linux.fs.destination import KernelBuffer
 
 NOW_NS = 1_700_000_000 * 1_000_000_000  # emulator.clock's real time before the first instruction
 
@@ -24,25 +25,24 @@ def test_a_small_buffer_takes_several_calls(guest):
         (guest.cwd / f"file{number}").write_bytes(b"")
     directory = guest.tree.open(guest.task, ".", 0, 0, str(guest.cwd))
     # records: . and .. 24 bytes each (19 + 1 + NUL, to 8); file0 19 + 5 + NUL = 25, so 32
-    sizes = [len(directory.next_entries(64)) for _ in range(5)]
+    sizes = [directory.next_entries(KernelBuffer(64)) for _ in range(5)]
     assert sizes == [24 + 24, 32 + 32, 32 + 32, 32, 0]
     directory.seek(0, 0)
-    assert len(directory.next_entries(1 << 16)) == 2 * 24 + 5 * 32
+    assert directory.next_entries(KernelBuffer(1 << 16)) == 2 * 24 + 5 * 32
 
 
 def test_linux_dirent64_layout():
-    records, count = pack_directory([DirectoryEntry(7, stat.S_IFREG | 0o644, b"name")], 0, 100)
-    assert count == 1
-    assert struct.unpack_from("<QqHB", records) == (7, 1, 24, 8)  # DT_REG
-    assert records[19:] == b"name\0"
+    (record,) = pack_directory([DirectoryEntry(7, stat.S_IFREG | 0o644, b"name")], 0, 100)
+    assert struct.unpack_from("<QqHB", record) == (7, 1, 24, 8)  # DT_REG
+    assert record[19:] == b"name\0"
 
 
 def test_linux_dirent_has_its_type_in_the_last_byte():
-    records, _ = pack_directory([DirectoryEntry(7, stat.S_IFDIR, b"ab")], 4, 100, old_layout=True)
+    (record,) = pack_directory([DirectoryEntry(7, stat.S_IFDIR, b"ab")], 4, 100, old_layout=True)
     # 18 + 2 + NUL + type = 22, to 24
-    assert struct.unpack_from("<QqH", records) == (7, 5, 24)
-    assert records[18:21] == b"ab\0"
-    assert records[23] == 4  # DT_DIR
+    assert struct.unpack_from("<QqH", record) == (7, 5, 24)
+    assert record[18:21] == b"ab\0"
+    assert record[23] == 4  # DT_DIR
 
 
 def test_inode_numbers_are_the_machines_in_the_order_of_asking(guest):

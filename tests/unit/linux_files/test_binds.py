@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+from calls import read_of
 from emulator.linux.errors import EACCES, EBUSY, ELOOP, ENOENT, EROFS, EXDEV, LinuxError
 from emulator.linux.fs.binds import Bind
 
@@ -49,7 +50,7 @@ class AtRoot:
         return self.tree.open(self.task, path, flags, 0o644)
 
     def read(self, path: str) -> bytes:
-        return self.open(path).read(self.task, 1 << 16)
+        return read_of(self.open(path), self.task, 1 << 16)
 
     def names(self, path: str) -> list[str]:
         return [entry.name.decode() for entry in self.tree.find(self.tree.paths.root, path).node.entries()]
@@ -168,7 +169,7 @@ def test_a_directory_that_moves_while_open_does_not_lead_out(make_guest, host):
     assert refused(lambda: file.node.permits(4)) == ENOENT
     assert refused(lambda: link.node.target()) == ENOENT
     assert refused(lambda: guest.read("/w/d/key")) == ENOENT
-    assert opened.read(guest.task, 100) == b"public"
+    assert read_of(opened, guest.task, 100) == b"public"
 
 
 def test_the_same_through_a_bind_that_is_read_only(make_guest, host):

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from emulator.linux.errors import EADDRINUSE, EAGAIN, ECONNREFUSED, EOPNOTSUPP, LinuxError
+from emulator.linux.fs.destination import KernelBuffer
 from emulator.linux.net.netlink_sockets import (
     HEADER,
     NLM_F_DUMP,
@@ -38,12 +39,12 @@ def asked(socket, kind, family=0, flags=NLM_F_REQUEST | NLM_F_DUMP):
     assert socket.send(Message(request)) == len(request)
     found = []
     while socket.inbox:
-        message = socket.receive(1 << 16)
-        assert message.sender == NetlinkAddress(0)  # glibc believes nobody else
+        buffer = KernelBuffer(1 << 16)
+        assert socket.receive(buffer).sender == NetlinkAddress(0)  # glibc believes nobody else
         at = 0
-        while at < len(message.data):
-            length, kind, _, sequence, port = HEADER.unpack_from(message.data, at)
-            found.append((kind, sequence, port, message.data[at + HEADER.size : at + length]))
+        while at < len(buffer.data):
+            length, kind, _, sequence, port = HEADER.unpack_from(buffer.data, at)
+            found.append((kind, sequence, port, buffer.data[at + HEADER.size : at + length]))
             at += length
     return found
 
@@ -89,7 +90,7 @@ def test_each_socket_has_a_port_of_its_own(new):
 def test_nobody_but_the_kernel_answers(new):
     socket = new()
     asks_another = lambda: socket.send(Message(b"x"), NetlinkAddress(5))  # noqa: E731
-    for wrong, code in ((asks_another, ECONNREFUSED), (lambda: socket.receive(10), EAGAIN)):
+    for wrong, code in ((asks_another, ECONNREFUSED), (lambda: socket.receive(KernelBuffer(10)), EAGAIN)):
         with pytest.raises(LinuxError) as caught:
             wrong()
         assert caught.value.code == code

@@ -9,6 +9,7 @@ import struct
 
 import pytest
 
+from calls import read_of
 from emulator.linux.fs.paths import Resolve
 
 AT_FDCWD = -100
@@ -80,7 +81,7 @@ def host_openat2(directory: str, path: str, resolve: int) -> bytes | int:
 def ours(program, directory: int, path: str, resolve: int, flags: int = 0, mode: int = 0) -> bytes | int:
     program.data(struct.pack("<QQQ", flags, mode, resolve), HOW)
     descriptor = program("openat2", directory, program.path(path, PATH), HOW, 24)
-    return descriptor if descriptor < 0 else program.guest.task.files.get(descriptor).read(program.guest.task, 100)
+    return descriptor if descriptor < 0 else read_of(program.guest.task.files.get(descriptor), program.guest.task, 100)
 
 
 @pytest.mark.parametrize(("path", "resolve"), CASES)

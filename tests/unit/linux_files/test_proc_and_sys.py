@@ -192,8 +192,8 @@ def test_cpuinfo_is_the_modelled_processors(machine, make_guest):
 
 def test_another_room_adds_a_file(machine):
     class Type(File):
-        def read(self, task, size):
-            return b"8\n"
+        def read(self, task, destination):
+            return destination.give(b"8\n")
 
     machine.guest.tree.register("/sys/bus/event_source/devices/pmu/type", lambda task, flags: Type(flags))
     assert text(machine, "/sys/bus/event_source/devices/pmu/type") == "8\n"

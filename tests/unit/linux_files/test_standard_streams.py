@@ -11,7 +11,9 @@ import time
 
 import pytest
 
-from emulator.linux.errors import EACCES, ENOTTY, EPIPE, ESPIPE, LinuxError
+from calls import read_of
+from emulator.linux.errors import EACCES, EFAULT, ENOTTY, EPIPE, ESPIPE, LinuxError
+from emulator.linux.fs.destination import KernelBuffer, UserBuffer
 from emulator.linux.fs.file import O_RDONLY, O_RDWR, O_WRONLY
 
 
@@ -28,10 +30,12 @@ def test_a_file_keeps_its_position_with_the_user(guest, descriptors):
     (guest.elsewhere / "input").write_bytes(b"0123456789")
     descriptors.append(host := os.open(guest.elsewhere / "input", os.O_RDONLY))
     stream = guest.tree.standard_stream(host)
-    assert stream.read(guest.task, 4) == b"0123"
+    assert read_of(stream, guest.task, 4) == b"0123"
     assert os.lseek(host, 0, os.SEEK_CUR) == 4
     assert stream.seek(-2, 2) == 8
-    assert stream.read_at(guest.task, 1, 2) == b"12"
+    buffer = KernelBuffer(2)
+    assert stream.read_at(guest.task, 1, buffer) == 2
+    assert buffer.data == b"12"
     assert stream.attributes().size == 10
     assert stream.path == str(guest.elsewhere / "input")
 
@@ -63,6 +67,27 @@ def test_all_of_a_write_goes_out_even_if_the_hosts_pipe_does_not_wait(guest, des
     assert stream.write(guest.task, bytes(60_000)) == 60_000
 
 
+@pytest.mark.parametrize("kind", ["pipe", "file"])
+def test_what_does_not_arrive_is_read_next(guest, descriptors, kind):
+    if kind == "pipe":
+        reading, writing = os.pipe()
+        os.write(writing, b"0123456789")
+        os.close(writing)
+    else:
+        (guest.elsewhere / "input").write_bytes(b"0123456789")
+        reading = os.open(guest.elsewhere / "input", os.O_RDONLY)
+    descriptors.append(reading)
+    stream = guest.tree.standard_stream(reading)
+    memory = guest.task.mm
+    end = memory.BASE + len(memory.data)
+    with pytest.raises(LinuxError) as caught:
+        stream.read(guest.task, UserBuffer(memory, end, 6))
+    assert caught.value.code == EFAULT
+    assert stream.read(guest.task, UserBuffer(memory, end - 4, 6)) == 4
+    assert memory.read(end - 4, 4) == b"0123"
+    assert read_of(stream.again(O_RDONLY), guest.task, 20)[:2] == b"45"
+
+
 def test_a_terminal_is_the_users(guest, descriptors):
     controller, terminal = pty.openpty()
     descriptors += [controller, terminal]
@@ -83,7 +108,7 @@ def test_opening_a_stream_again_gives_no_more_rights(guest, descriptors):
     (guest.elsewhere / "input").write_bytes(b"content")
     descriptors.append(host := os.open(guest.elsewhere / "input", os.O_RDONLY))
     stream = guest.tree.standard_stream(host)
-    assert stream.again(O_RDONLY).read(guest.task, 10) == b"content"
+    assert read_of(stream.again(O_RDONLY), guest.task, 10) == b"content"
     for flags in (O_WRONLY, O_RDWR):
         with pytest.raises(LinuxError) as caught:
             stream.again(flags)
@@ -104,6 +129,6 @@ def test_a_pipe_gives_the_same_reads_however_it_delivers_unless_in_a_dialogue(gu
     writer = threading.Thread(target=write_later)
     os.write(writing, b"abc")
     writer.start()
-    first = stream.read(guest.task, 6)
+    first = read_of(stream, guest.task, 6)
     writer.join()
-    assert [first, stream.read(guest.task, 6), stream.read(guest.task, 6)] == reads
+    assert [first, read_of(stream, guest.task, 6), read_of(stream, guest.task, 6)] == reads

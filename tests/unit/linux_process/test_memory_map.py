@@ -228,11 +228,14 @@ def test_the_kernel_faults_pages_in_and_says_efault(mm: MemoryMap) -> None:
         assert error.value.code == EFAULT
 
 
-def test_a_failed_write_leaves_what_came_before_unchanged(mm: MemoryMap) -> None:
+def test_a_failed_write_has_written_as_far_as_it_could(mm: MemoryMap) -> None:
     fixed(mm, PAGE_SIZE)
     with pytest.raises(LinuxError):
         mm.write(AT + PAGE_SIZE - 2, b"abcd")
-    assert mm.read(AT + PAGE_SIZE - 2, 2) == bytes(2)
+    assert mm.read(AT + PAGE_SIZE - 2, 2) == b"ab"
+    assert mm.copy_out(AT + PAGE_SIZE - 3, b"efgh") == 3
+    assert mm.read(AT + PAGE_SIZE - 3, 3) == b"efg"
+    assert mm.copy_out(AT + PAGE_SIZE, b"i") == mm.copy_out(mm.layout.task_size - 1, b"jk") == 0
 
 
 def test_the_stack_grows_to_its_limit_and_keeps_its_distance(mm: MemoryMap) -> None:

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +85,13 @@ static void check_errors(void) {
     check("refresh without period", ioctl(leader, PERF_EVENT_IOC_REFRESH, 1) < 0 ? -errno : 0, -EINVAL);
     char small[4];
     check("short read", read(leader, small, 4) < 0 ? -errno : 0, -ENOSPC);
+    long values[4];
+    struct iovec pieces[] = {{values, 8}, {values + 1, 8}}, short_ones[] = {{values, 4}, {small, 4}};
+    check("read to nowhere", read(leader, (void *)16, 8) < 0 ? -errno : 0, -EFAULT);
+    check("readv", readv(leader, pieces, 2), 16);
+    check("short readv", readv(leader, short_ones, 2) < 0 ? -errno : 0, -ENOSPC);
+    pieces[1].iov_base = (void *)16;
+    check("readv to here and nowhere", readv(leader, pieces, 2), 8);
     close(leader);
 }
 

@@ -28,6 +28,10 @@ class Device(NodeFile):
     def seek(self, offset: int, whence: int) -> int:
         return 0
 
+    def part_of_write(self, size: int, readable: int) -> int:
+        """Nobody looks at what is written."""
+        return size
+
     def write(self, task: Caller, data: bytes) -> int:
         return len(data)
 

@@ -24,6 +24,8 @@ EVENTFD_LIMIT = (1 << 64) - 2
 class EventCounter(File):
     """eventfd(2)"""
 
+    writes_each_piece = True
+
     writes_all = False  # of what is longer than a number the rest is ignored
 
     def __init__(self, value: int, flags: int, semaphore: bool) -> None:
@@ -41,6 +43,10 @@ class EventCounter(File):
         self._value -= taken
         self.changed.wake()
         return destination.give_whole(taken.to_bytes(8, "little"))
+
+    def part_of_write(self, size: int, readable: int) -> int:
+        """What is too short is refused before it is looked at."""
+        return size if size < 8 else 0
 
     def write(self, task: Caller, data: bytes) -> int:
         added = int.from_bytes(data[:8], "little")

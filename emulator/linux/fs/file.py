@@ -71,6 +71,7 @@ class File:
     maps_as_anonymous = False  # mmap of it gives memory that is zero at first: /dev/zero
     writes_all = True  # a write that waits goes on until all is written
     reads_each_piece = False  # readv is a read for each piece of memory: it has `read`, not `read_iter`
+    writes_each_piece = False
     signal_owner = 0  # fcntl(F_SETOWN): the process, or minus the group, that O_ASYNC signals
     signal = 0  # fcntl(F_SETSIG): the signal; 0 for SIGIO without information
     silence_ends = False  # a read that has waited that long gives nothing, rather than EAGAIN: a terminal's VTIME
@@ -128,6 +129,10 @@ class File:
 
     def write(self, task: Caller, data: bytes) -> int:
         raise LinuxError(EINVAL, f"{self.path or type(self).__name__} cannot be written")
+
+    def part_of_write(self, size: int, readable: int) -> int:
+        """How much of a write of `size` bytes is done where only the first `readable` can be read; none is EFAULT."""
+        return 0
 
     def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
         """pread: the position stays."""

@@ -79,13 +79,18 @@ class Pipe(Node):
 
     def append(self, data: bytes) -> None:
         """In pages. What of a write does not fill one goes into the last one, if it has room (pipe_write())."""
-        odd = len(data) % PAGE_SIZE
-        if not self.data or self._filled + odd > PAGE_SIZE:
-            self.data.add(data, PAGE_SIZE)
-            self._filled = odd or PAGE_SIZE
-            return
-        self.data.add(data, PAGE_SIZE, joined=odd)
-        self._filled = self._filled + odd if len(data) == odd else PAGE_SIZE
+        size = len(data)
+        joined = self.joined(size)
+        self.data.add(data, PAGE_SIZE, joined)
+        if size > joined:
+            self._filled = (size - joined) % PAGE_SIZE or PAGE_SIZE
+        else:
+            self._filled += joined
+
+    def joined(self, size: int) -> int:
+        """How many bytes of a write go into the page that is there."""
+        odd = size % PAGE_SIZE
+        return odd if self.data and self._filled + odd <= PAGE_SIZE else 0
 
     def ends(self, flags: int) -> tuple[PipeEnd, PipeEnd]:
         return PipeEnd(self, O_RDONLY | flags & O_NONBLOCK), PipeEnd(self, O_WRONLY | flags & O_NONBLOCK)
@@ -153,6 +158,11 @@ class PipeEnd(NodeFile):
 
     def read(self, task: Caller, destination: Destination) -> int:
         return read_pipe(self.pipe, destination, self.path)
+
+    def part_of_write(self, size: int, readable: int) -> int:
+        """Whole pages, and before them what goes into the last one (`Pipe.append`)."""
+        first = self.pipe.joined(size)
+        return first + (readable - first) // PAGE_SIZE * PAGE_SIZE if readable >= first else 0
 
     def write(self, task: Caller, data: bytes) -> int:
         return write_pipe(self.pipe, data, self.path)

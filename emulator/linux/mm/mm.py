@@ -506,6 +506,17 @@ class MemoryMap:
                 return data
             self._fault_in(data)
 
+    def read_some(self, address: int, size: int) -> bytes:
+        """copy_from_user: what can be read before the first byte that cannot."""
+        with suppress(LinuxError):
+            return self.read(address, size)
+        data = b""
+        with suppress(LinuxError):
+            while len(data) < size:
+                at = address + len(data)
+                data += self.read(at, min(size - len(data), PAGE_SIZE - at % PAGE_SIZE))
+        return data
+
     def write(self, address: int, data: bytes) -> None:
         done = self.copy_out(address, data)
         if done < len(data):

@@ -27,7 +27,7 @@ from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.fs.nodes import Superblock
 from emulator.linux.net.socket_addresses import Address, InetAddress, destination, loopback_of
-from emulator.linux.net.socket_messages import Credentials, Message, Received
+from emulator.linux.net.socket_messages import BUFFER_BYTES, Credentials, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.net.sockets import SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_STREAM, Socket, is_local
 from emulator.linux.sched.waiting import WaitQueue
@@ -195,6 +195,9 @@ class StreamSocket(Socket):
         if self.ended or self.read_shut:
             return Received()
         raise self.no_message()
+
+    def part_of_write(self, size: int, readable: int) -> int:
+        return readable // BUFFER_BYTES * BUFFER_BYTES if self.kind == SOCK_STREAM else 0
 
     def unread_by_peer(self) -> int:
         return self.peer.inbox.waiting_bytes() if self.peer is not None and is_local(self) else 0

@@ -89,6 +89,24 @@ def _write_now(task: Task, file: File, data: bytes) -> int:
         return 0
 
 
+def _gathered(task: Task, file: File, pieces: list[Piece]) -> bytes:
+    """What of a process's memory is written: all of it, or as much as the file takes of what can be read."""
+    mm = task.mm
+    try:
+        return b"".join([mm.read(base, length) for base, length in pieces if length])
+    except LinuxError:
+        readable = b""
+        for base, length in pieces:
+            part = mm.read_some(base, length)
+            readable += part
+            if len(part) < length:
+                break
+        count = file.part_of_write(sum(length for _, length in pieces), len(readable))
+        if not count:
+            raise
+        return readable[:count].ljust(count, b"\0")
+
+
 def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]:
     """When `done` bytes have been written. An error after the first byte is the next call's, a signal's end, too."""
     ready = POLLOUT | POLLERR | POLLHUP
@@ -145,11 +163,17 @@ def _read_later(task: Task, file: File, destination: Destination) -> Sleeping[in
 def write(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Sleeping[int]:
     """write(2)"""
     file = writable(task, descriptor)
+    mm = task.mm
+    if buffer + size > mm.layout.task_size:
+        check_range(mm, buffer, size)
     if size > PORTION_BYTES:
         return _write_from(
             task, file, [(buffer, min(size, MAX_BYTES))], lambda done, data: write_file(task, file, data)
         )
-    data = task.mm.read(buffer, size) if size else b""
+    try:
+        data = mm.read(buffer, size) if size else b""
+    except LinuxError:
+        data = _gathered(task, file, [(buffer, size)])
     done = _write_now(task, file, data)
     if done == len(data) or file.flags & O_NONBLOCK:
         return done
@@ -250,18 +274,19 @@ def _write_from(
 ) -> Sleeping[int]:
     """Give `pieces` to `write(bytes done, data)`, until it takes less than it is given. How many bytes went."""
     done = 0
-    for portion in _portions(pieces):
-        if done and (yield from ends_early(task, file)):
+    parts = ([piece] for piece in pieces) if file.writes_each_piece else _portions(pieces)
+    for portion in parts:
+        if done >= PORTION_BYTES and (yield from ends_early(task, file)):
             break
         try:
-            data = b"".join([task.mm.read(base, length) for base, length in portion if length])
+            data = _gathered(task, file, portion)
             written = yield from write(done, data)
         except LinuxError:
             if done:
                 break
             raise
         done += written
-        if written < len(data):
+        if written < sum(length for _, length in portion):
             break
     return done
 

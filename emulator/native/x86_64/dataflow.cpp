@@ -1,7 +1,5 @@
 #include "x86_64/dataflow.hpp"
 
-#include <array>
-
 namespace perfemu::x86_64 {
 
 using slice::Condition;
@@ -51,7 +49,8 @@ Address InstructionDataflow::effective(bool with_segment) {
     if (insn_.relative_to_ip()) {
         // The engine forgets that SHLD, SHRD and RORX have an immediate behind the displacement.
         const Dataflow what = insn_.row->dataflow;
-        bool forgets = (what == Dataflow::DOUBLE_SHIFT && !(insn_.opcode & 1)) || what == Dataflow::ROTATE_X;
+        bool forgets = (what == &InstructionDataflow::double_shift && !(insn_.opcode & 1)) ||
+                       what == &InstructionDataflow::rotate_x;
         at.base = constant(next_ - forgets + static_cast<uint64_t>(insn_.displacement));
     }
     return within_segment(at, with_segment ? insn_.segment : Segment::NONE);
@@ -200,16 +199,13 @@ Value InstructionDataflow::shift(ShiftKind what, Value a, Value amount, unsigned
 // What is not followed: the memory that operands are in is accessed, and what is written is not known.
 void InstructionDataflow::forget_written() {
     const Row& row = *insn_.row;
-    const bool both = row.form == Form::UPDATE_2 || row.form == Form::WRITE_2;
-    const unsigned written = row.form == Form::READ || row.form == Form::IMPLICIT ? 0 : both ? 2 : 1;
-    const bool updates = row.form == Form::UPDATE || row.form == Form::UPDATE_2;
     for (unsigned i = 0; i < operands_.count(); i++) {
         const Operand& operand = operands_[i];
         if (!operand.is_memory() || row.form == Form::IMPLICIT) continue;
-        if (i >= written || updates) loads(address_of(operand), operand.size);
-        if (i < written) stores(address_of(operand), operand.size);
+        if (i >= row.written() || row.updates()) loads(address_of(operand), operand.size);
+        if (i < row.written()) stores(address_of(operand), operand.size);
     }
-    for (unsigned i = 0; i < written; i++)
+    for (unsigned i = 0; i < row.written(); i++)
         if (operands_[i].is_general()) builder_.forget(operands_[i].reg);
     if (row.has(effect::RAX_OUT)) builder_.forget(RAX);
     if (row.has(effect::RDX_OUT)) builder_.forget(RDX);
@@ -224,65 +220,7 @@ void InstructionDataflow::nothing_left() {
 }
 
 void InstructionDataflow::build() {
-    using Method = void (InstructionDataflow::*)();
-    static constexpr struct {
-        Dataflow dataflow;
-        Method method;
-    } ROWS[] = {
-        {Dataflow::OPERANDS, &InstructionDataflow::forget_written},
-        {Dataflow::NOTHING_LEFT, &InstructionDataflow::nothing_left},
-        {Dataflow::ADDRESS, &InstructionDataflow::load_address},
-        {Dataflow::ARITHMETIC, &InstructionDataflow::arithmetic},
-        {Dataflow::AND_NOT, &InstructionDataflow::and_not},
-        {Dataflow::BIT_TEST, &InstructionDataflow::bit_test},
-        {Dataflow::BYTE_REVERSE, &InstructionDataflow::reverse_bytes},
-        {Dataflow::CALL, &InstructionDataflow::call},
-        {Dataflow::COMPARE_PAIR, &InstructionDataflow::compare_pair},
-        {Dataflow::CONDITIONAL_MOVE, &InstructionDataflow::conditional_move},
-        {Dataflow::COUNT, &InstructionDataflow::count},
-        {Dataflow::DIVIDE, &InstructionDataflow::divide},
-        {Dataflow::DOUBLE_SHIFT, &InstructionDataflow::double_shift},
-        {Dataflow::ENTER, &InstructionDataflow::enter},
-        {Dataflow::EXCHANGE, &InstructionDataflow::exchange},
-        {Dataflow::EXCHANGE_AND_ADD, &InstructionDataflow::exchange_and_add},
-        {Dataflow::EXTEND, &InstructionDataflow::extend},
-        {Dataflow::EXTEND_SIGNED, &InstructionDataflow::extend_signed},
-        {Dataflow::FAR_POINTER, &InstructionDataflow::far_pointer},
-        {Dataflow::FLAGS_TO_AH, &InstructionDataflow::flags_to_ah},
-        {Dataflow::LEAVE, &InstructionDataflow::leave},
-        {Dataflow::LOOP, &InstructionDataflow::loop},
-        {Dataflow::LOWEST_BIT, &InstructionDataflow::lowest_bit},
-        {Dataflow::MASKED_STORE, &InstructionDataflow::masked_store},
-        {Dataflow::MOVE, &InstructionDataflow::move},
-        {Dataflow::MULTIPLY, &InstructionDataflow::multiply},
-        {Dataflow::MULTIPLY_HIGH, &InstructionDataflow::multiply_high},
-        {Dataflow::MULTIPLY_X, &InstructionDataflow::multiply_x},
-        {Dataflow::NEGATE, &InstructionDataflow::negate},
-        {Dataflow::NOT, &InstructionDataflow::complement},
-        {Dataflow::POP, &InstructionDataflow::pop_operand},
-        {Dataflow::PUSH, &InstructionDataflow::push_operand},
-        {Dataflow::RETURN, &InstructionDataflow::return_near},
-        {Dataflow::ROTATE_X, &InstructionDataflow::rotate_x},
-        {Dataflow::SCAN, &InstructionDataflow::scan},
-        {Dataflow::SEGMENT, &InstructionDataflow::move_segment},
-        {Dataflow::SEGMENT_BASE, &InstructionDataflow::segment_base},
-        {Dataflow::SET, &InstructionDataflow::set_condition},
-        {Dataflow::SHIFT, &InstructionDataflow::shift_operand},
-        {Dataflow::SHIFT_X, &InstructionDataflow::shift_x},
-        {Dataflow::SIGN_OF_RAX, &InstructionDataflow::convert_sign},
-        {Dataflow::STRING, &InstructionDataflow::string},
-        {Dataflow::TABLE_LOOKUP, &InstructionDataflow::table_lookup},
-        {Dataflow::TEST, &InstructionDataflow::test},
-        {Dataflow::WIDEN_RAX, &InstructionDataflow::widen},
-        {Dataflow::XRSTOR, &InstructionDataflow::xrstor},
-        {Dataflow::XSAVE, &InstructionDataflow::xsave},
-    };
-    static const auto methods = [] {
-        std::array<Method, std::size(ROWS)> all{};
-        for (const auto& row : ROWS) all[static_cast<unsigned>(row.dataflow)] = row.method;
-        return all;
-    }();
-    (this->*methods[static_cast<unsigned>(insn_.row->dataflow)])();
+    (this->*(insn_.row->dataflow ? insn_.row->dataflow : &InstructionDataflow::forget_written))();
 }
 
 }  // namespace perfemu::x86_64

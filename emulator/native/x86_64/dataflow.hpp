@@ -28,53 +28,7 @@ class InstructionDataflow {
 
     void build();
 
-  private:
-    // Registers
-    Value whole(unsigned number) const { return builder_.get(number); }
-    Value part(unsigned number, unsigned size) const;  // zero-extended
-    void set_part(unsigned number, unsigned size, Value value);
-    bool high_byte(unsigned number, unsigned size) const {
-        return size == 1 && !insn_.has_rex && number >= RSP && number <= RDI;
-    }
-    void move_stack(int64_t bytes) { builder_.set(RSP, slice::SliceBuilder::plus(whole(RSP), bytes)); }
-    static Value constant(uint64_t value) { return slice::SliceBuilder::constant(value); }
-    static Width width_of(unsigned size) { return size == 8 ? Width::BITS_64 : Width::BITS_32; }
-    void forget(std::initializer_list<unsigned> numbers) {
-        for (unsigned number : numbers) builder_.forget(number);
-    }
-
-    // Memory
-    Address at_register(unsigned number, int64_t displacement = 0) const {
-        return {.base = slice::SliceBuilder::plus(whole(number), displacement)};
-    }
-    Address within_segment(Address at, Segment segment);
-    Address effective(bool with_segment = true);
-    Address address_of(const Operand& operand);
-    void loads(const Address& at, unsigned size);
-    void stores(const Address& at, unsigned size, Value value = slice::NOTHING_KNOWN);
-    Value load(const Address& at, unsigned size);
-    void push(unsigned size, Value value);
-    Value pop(unsigned size);
-
-    // Operands, by their position; of another size than their own, if one is given
-    unsigned register_of(unsigned index) const;
-    Value read(unsigned index) { return read(index, operands_[index].size); }
-    Value read(unsigned index, unsigned size);
-    void write(unsigned index, Value value) { write(index, operands_[index].size, value); }
-    void write(unsigned index, unsigned size, Value value);
-
-    // Values and flags
-    Value compute(Operation operation, Value a, Value b, unsigned size) {
-        return builder_.compute(operation, a, b, width_of(size));
-    }
-    Value condition(unsigned code);
-    Value carry();
-    void set_logic_flags(Value result, unsigned size);
-    Value compute(ArithmeticKind what, Value a, Value b, unsigned size);
-    Value shift(ShiftKind what, Value a, Value amount, unsigned size);
-
-    // Instructions, by Dataflow
-    void forget_written();
+    // What rows name.
     void nothing_left();
     // ... in dataflow_general.cpp
     void arithmetic();
@@ -123,6 +77,52 @@ class InstructionDataflow {
     void shift_x();
     void xrstor();
     void xsave();
+
+  private:
+    void forget_written();
+    // Registers
+    Value whole(unsigned number) const { return builder_.get(number); }
+    Value part(unsigned number, unsigned size) const;  // zero-extended
+    void set_part(unsigned number, unsigned size, Value value);
+    bool high_byte(unsigned number, unsigned size) const {
+        return size == 1 && !insn_.has_rex && number >= RSP && number <= RDI;
+    }
+    void move_stack(int64_t bytes) { builder_.set(RSP, slice::SliceBuilder::plus(whole(RSP), bytes)); }
+    static Value constant(uint64_t value) { return slice::SliceBuilder::constant(value); }
+    static Width width_of(unsigned size) { return size == 8 ? Width::BITS_64 : Width::BITS_32; }
+    void forget(std::initializer_list<unsigned> numbers) {
+        for (unsigned number : numbers) builder_.forget(number);
+    }
+
+    // Memory
+    Address at_register(unsigned number, int64_t displacement = 0) const {
+        return {.base = slice::SliceBuilder::plus(whole(number), displacement)};
+    }
+    Address within_segment(Address at, Segment segment);
+    Address effective(bool with_segment = true);
+    Address address_of(const Operand& operand);
+    void loads(const Address& at, unsigned size);
+    void stores(const Address& at, unsigned size, Value value = slice::NOTHING_KNOWN);
+    Value load(const Address& at, unsigned size);
+    void push(unsigned size, Value value);
+    Value pop(unsigned size);
+
+    // Operands, by their position; of another size than their own, if one is given
+    unsigned register_of(unsigned index) const;
+    Value read(unsigned index) { return read(index, operands_[index].size); }
+    Value read(unsigned index, unsigned size);
+    void write(unsigned index, Value value) { write(index, operands_[index].size, value); }
+    void write(unsigned index, unsigned size, Value value);
+
+    // Values and flags
+    Value compute(Operation operation, Value a, Value b, unsigned size) {
+        return builder_.compute(operation, a, b, width_of(size));
+    }
+    Value condition(unsigned code);
+    Value carry();
+    void set_logic_flags(Value result, unsigned size);
+    Value compute(ArithmeticKind what, Value a, Value b, unsigned size);
+    Value shift(ShiftKind what, Value a, Value amount, unsigned size);
 
     slice::SliceBuilder& builder_;
     const Instruction& insn_;

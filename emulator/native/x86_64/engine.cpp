@@ -7,6 +7,7 @@
 #include "instructions/faulting_address.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
+#include "x86_64/dataflow.hpp"
 #include "x86_64/op.hpp"
 #include "x86_64/row.hpp"
 
@@ -95,7 +96,8 @@ bool is_canonical(uint64_t address) {
 
 // A bit test of memory goes as far as its register says, by whole operands: BT, BTS, BTR, BTC. Zero for all others.
 uint64_t bit_test_offset(uc_engine* engine, const Instruction& insn, const Operands& operands) {
-    const bool tests = insn.row->dataflow == Dataflow::BIT_TEST && operands.in_memory() && operands[1].is_register();
+    const bool tests =
+        insn.row->dataflow == &InstructionDataflow::bit_test && operands.in_memory() && operands[1].is_register();
     if (!tests) return 0;
     const unsigned bits = 8 * insn.operand_size();
     const uint64_t index = general_register(engine, insn.reg()) << (64 - bits);
@@ -137,7 +139,7 @@ bool X8664::undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t p
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
     const size_t size = space.read(pc, bytes);
     const Instruction insn = read_instruction(std::span(bytes).first(size));
-    if (!insn.row || insn.row->dataflow == Dataflow::NOTHING_LEFT) return false;  // a far one
+    if (!insn.row || insn.row->dataflow == &InstructionDataflow::nothing_left) return false;  // a far one
     const bool calls = insn.row->op_class == OpClass::CALL, returns = insn.row->op_class == OpClass::RETURN;
     const bool jumps = insn.row->op_class == OpClass::BRANCH && !insn.row->has(effect::BY_CONDITION);
     if (!calls && !returns && !jumps) return false;
@@ -199,7 +201,7 @@ bool X8664::raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const u
         const bool by_modrm = operand.place != Place::OFFSET && !operand.is_string();
         return by_modrm && insn.segment == Segment::NONE && (insn.base() == RSP || insn.base() == RBP);
     }
-    return insn.row->has(effect::STACK) || insn.row->dataflow == Dataflow::LEAVE;
+    return insn.row->has(effect::STACK) || insn.row->dataflow == &InstructionDataflow::leave;
 }
 
 }  // namespace

@@ -9,10 +9,9 @@ namespace perfemu::x86_64::codes {
 // b, w, d, q: 1, 2, 4, 8 bytes; v: 2, 4 or 8; y: 4 or 8; s: as the stack has it; o: by the opcode's lowest bit, b or v.
 inline constexpr OperandCode Eb{Place::RM, Size::BYTE}, Ew{Place::RM, Size::WORD}, Ed{Place::RM, Size::DOUBLEWORD},
     Eq{Place::RM, Size::QUADWORD}, Ev{Place::RM, Size::OPERAND}, Ey{Place::RM, Size::WIDE}, Es{Place::RM, Size::STACK},
-    Eo{Place::RM, Size::LOWEST_BIT}, Ez{Place::RM, Size::NARROW}, Em{Place::RM, Size::IN_MEMORY},
-    E4{Place::RM, Size::TEN};
+    Eo{Place::RM, Size::LOWEST_BIT}, Ez{Place::RM, Size::NARROW}, Em{Place::RM, Size::IN_MEMORY};
 inline constexpr OperandCode Gd{Place::REG, Size::DOUBLEWORD}, Gv{Place::REG, Size::OPERAND},
-    Gy{Place::REG, Size::WIDE}, Go{Place::REG, Size::LOWEST_BIT}, Gq{Place::REG, Size::QUADWORD};
+    Gy{Place::REG, Size::WIDE}, Go{Place::REG, Size::LOWEST_BIT};
 inline constexpr OperandCode Zb{Place::IN_OPCODE, Size::BYTE}, Zv{Place::IN_OPCODE, Size::OPERAND},
     Zs{Place::IN_OPCODE, Size::STACK}, By{Place::VEX, Size::WIDE};
 inline constexpr OperandCode Ao{Place::FIXED_RAX, Size::LOWEST_BIT}, Av{Place::FIXED_RAX, Size::OPERAND},
@@ -31,8 +30,8 @@ inline constexpr OperandCode Ib{Place::IMMEDIATE, Size::BYTE}, Iw{Place::IMMEDIA
 // V, W: XMM registers by ModRM.reg, and by ModRM.rm or memory; P, Q: MMX registers; PV, QW: either, by 66.
 // x: all; d, q: 4, 8 bytes of it; f: by the prefix, all, 4 or 8.
 inline constexpr OperandCode Vx{Place::VECTOR_REG, Size::SIXTEEN}, Wx{Place::VECTOR_RM, Size::SIXTEEN},
-    Wb{Place::VECTOR_RM, Size::BYTE}, Ww{Place::VECTOR_RM, Size::WORD}, Wd{Place::VECTOR_RM, Size::DOUBLEWORD},
-    Wq{Place::VECTOR_RM, Size::QUADWORD}, Wf{Place::VECTOR_RM, Size::SCALAR};
+    Ww{Place::VECTOR_RM, Size::WORD}, Wd{Place::VECTOR_RM, Size::DOUBLEWORD}, Wq{Place::VECTOR_RM, Size::QUADWORD},
+    Wf{Place::VECTOR_RM, Size::SCALAR};
 inline constexpr OperandCode P{Place::MMX_REG, Size::QUADWORD}, Q{Place::MMX_RM, Size::QUADWORD};
 inline constexpr OperandCode PV{Place::LANES_REG, Size::LANES}, QW{Place::LANES_RM, Size::LANES};
 

@@ -8,7 +8,7 @@ namespace perfemu::x86_64 {
 namespace {
 
 bool needs_modrm(const Row& row) {
-    if (row.encoding.extension >= 0 || row.encoding.number >= 0) return true;
+    if (row.pattern.extension >= 0 || row.pattern.number >= 0) return true;
     for (const OperandCode code : row.operands) switch (code.place) {
             case Place::RM:
             case Place::REG:
@@ -31,8 +31,8 @@ struct Table {
         for (auto some : {&general_rows, &extended_rows, &vector_rows, &x87_rows})
             for (Row& row : some()) rows.push_back(row);
         for (const Row& row : rows)
-            for (unsigned opcode = row.encoding.first; opcode <= row.encoding.last; opcode++) {
-                Candidates& there = candidates[static_cast<unsigned>(row.encoding.map)][opcode];
+            for (unsigned opcode = row.pattern.first; opcode <= row.pattern.last; opcode++) {
+                Candidates& there = candidates[static_cast<unsigned>(row.pattern.map)][opcode];
                 there.rows.push_back(&row);
                 there.modrm |= needs_modrm(row);
             }
@@ -69,7 +69,6 @@ Operand register_operand(Place place, unsigned size, const Instruction& insn) {
         case Place::VEX: return general(insn.vex_register, size, insn);
         case Place::FIXED_RAX: return general(RAX, size, insn);
         case Place::FIXED_RCX: return general(RCX, size, insn);
-        case Place::FIXED_RDX: return general(RDX, size, insn);
         case Place::VECTOR_RM: return vector(vector_register(insn.rm()));
         case Place::VECTOR_REG: return vector(vector_register(insn.reg()));
         case Place::MMX_RM: return vector(mmx_register(insn.rm()));
@@ -105,7 +104,12 @@ Operand operand(OperandCode code, const Instruction& insn) {
 
 }  // namespace
 
-bool Encoding::fits(const Instruction& insn, unsigned prefixes_there) const {
+unsigned Row::written() const {
+    if (form == Form::READ || form == Form::IMPLICIT) return 0;
+    return form == Form::UPDATE_2 || form == Form::WRITE_2 ? 2 : 1;
+}
+
+bool OpcodePattern::fits(const Instruction& insn, unsigned prefixes_there) const {
     if (!(prefixes & prefixes_there)) return false;
     if (!insn.has_modrm) return true;
     if (!(insn.in_register() ? register_form : memory_form)) return false;
@@ -117,7 +121,7 @@ const Row* Candidates::choose(const Instruction& insn) const {
     const unsigned repeat = insn.repeat == 0xf3 ? REPEAT_F3 : insn.repeat ? REPEAT_F2 : NO_REPEAT;
     const unsigned prefixes = 1U << insn.variant() | repeat;
     for (const Row* row : rows)
-        if (row->encoding.fits(insn, prefixes)) return row;
+        if (row->pattern.fits(insn, prefixes)) return row;
     return nullptr;
 }
 
@@ -175,14 +179,12 @@ bool Operands::are_registers(unsigned count) const {
 Directions directions(const Row& row, const Operands& operands) {
     Directions found{.loads = row.has(effect::LOADS), .stores = row.has(effect::STORES)};
     if (row.form == Form::IMPLICIT || row.form == Form::ADDRESS) return found;
-    const bool both = row.form == Form::UPDATE_2 || row.form == Form::WRITE_2;
-    const unsigned written = row.form == Form::READ ? 0 : both ? 2 : 1;
-    const bool updates = row.form == Form::UPDATE || row.form == Form::UPDATE_2;
     for (unsigned i = 0; i < operands.count(); i++) {
         if (!operands[i].is_memory()) continue;
-        found.loads |= i >= written || updates;
-        found.stores |= i < written;
-        found.updates |= i < written && updates;
+        const bool written = i < row.written();
+        found.loads |= !written || row.updates();
+        found.stores |= written;
+        found.updates |= written && row.updates();
     }
     return found;
 }

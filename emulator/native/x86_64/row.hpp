@@ -30,7 +30,7 @@ enum Prefixes : uint8_t {
     ANY = NO_REPEAT | REPEAT_F3 | REPEAT_F2
 };
 
-struct Encoding {
+struct OpcodePattern {
     OpcodeMap map;
     uint8_t first, last;  // opcodes
     uint8_t prefixes = ANY;
@@ -38,50 +38,50 @@ struct Encoding {
     int8_t extension = -1;                          // ModRM.reg, if it is part of the opcode
     int8_t number = -1;                             // ModRM.rm, likewise
 
-    constexpr Encoding with(unsigned chosen) const {
-        Encoding copy = *this;
+    constexpr OpcodePattern with(unsigned chosen) const {
+        OpcodePattern copy = *this;
         copy.prefixes = static_cast<uint8_t>(chosen);
         return copy;
     }
-    constexpr Encoding memory() const {
-        Encoding copy = *this;
+    constexpr OpcodePattern memory() const {
+        OpcodePattern copy = *this;
         copy.register_form = false;
         return copy;
     }
-    constexpr Encoding registers() const {
-        Encoding copy = *this;
+    constexpr OpcodePattern registers() const {
+        OpcodePattern copy = *this;
         copy.memory_form = false;
         return copy;
     }
     // SDM's "/digit".
-    constexpr Encoding operator/(int digit) const {
-        Encoding copy = *this;
+    constexpr OpcodePattern operator/(int digit) const {
+        OpcodePattern copy = *this;
         copy.extension = static_cast<int8_t>(digit);
         return copy;
     }
-    constexpr Encoding exactly(int digit) const {
-        Encoding copy = registers();
+    constexpr OpcodePattern exactly(int digit) const {
+        OpcodePattern copy = registers();
         copy.number = static_cast<int8_t>(digit);
         return copy;
     }
     bool fits(const Instruction& insn, unsigned prefixes_there) const;
 };
 
-constexpr Encoding one(int first, int last) {
+constexpr OpcodePattern one(int first, int last) {
     return {OpcodeMap::ONE_BYTE, static_cast<uint8_t>(first), static_cast<uint8_t>(last)};
 }
-constexpr Encoding one(int opcode) { return one(opcode, opcode); }
-constexpr Encoding two(int first, int last) {
+constexpr OpcodePattern one(int opcode) { return one(opcode, opcode); }
+constexpr OpcodePattern two(int first, int last) {
     return {OpcodeMap::TWO_BYTE, static_cast<uint8_t>(first), static_cast<uint8_t>(last)};
 }
-constexpr Encoding two(int opcode) { return two(opcode, opcode); }
-constexpr Encoding in_map(OpcodeMap map, int opcode) {
+constexpr OpcodePattern two(int opcode) { return two(opcode, opcode); }
+constexpr OpcodePattern in_map(OpcodeMap map, int opcode) {
     return {map, static_cast<uint8_t>(opcode), static_cast<uint8_t>(opcode)};
 }
-constexpr Encoding three_38(int opcode) { return in_map(OpcodeMap::THREE_BYTE_38, opcode); }
-constexpr Encoding three_3a(int opcode) { return in_map(OpcodeMap::THREE_BYTE_3A, opcode); }
-constexpr Encoding vex_38(int opcode) { return in_map(OpcodeMap::VEX_38, opcode); }
-constexpr Encoding vex_3a(int opcode) { return in_map(OpcodeMap::VEX_3A, opcode); }
+constexpr OpcodePattern three_38(int opcode) { return in_map(OpcodeMap::THREE_BYTE_38, opcode); }
+constexpr OpcodePattern three_3a(int opcode) { return in_map(OpcodeMap::THREE_BYTE_3A, opcode); }
+constexpr OpcodePattern vex_38(int opcode) { return in_map(OpcodeMap::VEX_38, opcode); }
+constexpr OpcodePattern vex_3a(int opcode) { return in_map(OpcodeMap::VEX_3A, opcode); }
 
 // --- operands, named as in Intel SDM vol. 2, appendix A.2 ---
 
@@ -93,7 +93,6 @@ enum class Place : uint8_t {
     VEX,         // general register, by VEX.vvvv
     FIXED_RAX,   // ... and these
     FIXED_RCX,   //
-    FIXED_RDX,   //
     VECTOR_RM,   // XMM register or memory
     VECTOR_REG,  //
     MMX_RM,      // MMX register or memory
@@ -187,68 +186,24 @@ static constexpr uint64_t ON_VECTORS = flag(40), ON_X87 = flag(41);  // fires SI
 static constexpr uint64_t TRANSFERS = flag(42);                      // control, into the kernel
 }  // namespace effect
 
-// What the address slice follows, see dataflow.hpp.
-enum class Dataflow : uint8_t {
-    OPERANDS,      // none of what is written is known
-    NOTHING_LEFT,  // ... and anything may be
-    ADDRESS,
-    ARITHMETIC,
-    AND_NOT,
-    BIT_TEST,
-    BYTE_REVERSE,
-    CALL,
-    COMPARE_PAIR,
-    CONDITIONAL_MOVE,
-    COUNT,
-    DIVIDE,
-    DOUBLE_SHIFT,
-    ENTER,
-    EXCHANGE,
-    EXCHANGE_AND_ADD,
-    EXTEND,
-    EXTEND_SIGNED,
-    FAR_POINTER,
-    FLAGS_TO_AH,
-    LEAVE,
-    LOOP,
-    LOWEST_BIT,
-    MASKED_STORE,
-    MOVE,
-    MULTIPLY,
-    MULTIPLY_HIGH,
-    MULTIPLY_X,
-    NEGATE,
-    NOT,
-    POP,
-    PUSH,
-    RETURN,
-    ROTATE_X,
-    SCAN,
-    SEGMENT,
-    SEGMENT_BASE,
-    SET,
-    SHIFT,
-    SHIFT_X,
-    SIGN_OF_RAX,
-    STRING,
-    TABLE_LOOKUP,
-    TEST,
-    WIDEN_RAX,
-    XRSTOR,
-    XSAVE,
-};
+// What the address slice follows, see dataflow.hpp. None: what is written is not known.
+class InstructionDataflow;
+using Dataflow = void (InstructionDataflow::*)();
 
 struct Row {
-    Encoding encoding;
+    OpcodePattern pattern;
     std::string_view name;
     std::array<OperandCode, 3> operands{};
     OpClass op_class = OpClass::SYSTEM;
     Form form = Form::IMPLICIT;
     uint64_t effects = 0;
-    Dataflow dataflow = Dataflow::OPERANDS;
+    Dataflow dataflow = nullptr;
     Trap trap = Trap::NONE;
 
     bool has(uint64_t some) const { return effects & some; }
+    // How many operands are written, the first ones; whether they are read as well.
+    unsigned written() const;
+    bool updates() const { return form == Form::UPDATE || form == Form::UPDATE_2; }
 };
 
 // The rows of one opcode.

@@ -1,4 +1,5 @@
 // MMX and SSE to SSE4.2, AES, PCLMULQDQ: what the engine executes of vectors. Operands: Intel SDM volume 2.
+#include "x86_64/dataflow.hpp"
 #include "x86_64/operand_codes.hpp"
 
 namespace perfemu::x86_64 {
@@ -8,6 +9,7 @@ using namespace codes;
 using namespace effect;
 using enum OpClass;
 using enum Form;
+using Flow = InstructionDataflow;
 
 constexpr unsigned PACKED = NP | P66, SCALARS = PF3 | PF2;
 
@@ -29,7 +31,7 @@ constexpr Row MOVES[] = {
      VECTOR_BLEND,
      READ,
      DESTINATION_INDEX | STORES | MICROCODED,
-     Dataflow::MASKED_STORE},
+     &Flow::masked_store},
     {two(0x10).with(SCALARS).memory(), "MOVSS", {Vx, Wf}, NONE, WRITE},
     {two(0x10).with(SCALARS).registers(), "MOVSS", {Vx, Wf}, VECTOR_PERMUTE, WRITE, MERGES},
     {two(0x11).with(SCALARS).memory(), "MOVSS", {Wf, Vx}, NONE, WRITE},
@@ -169,7 +171,7 @@ constexpr Row INTEGERS[] = {
 
 // On MMX or XMM registers; of those behind 0F 38 some on the latter only.
 struct Lanes {
-    Encoding encoding;
+    OpcodePattern pattern;
     std::string_view name;
     OpClass op_class;
     Form form = UPDATE;
@@ -266,7 +268,7 @@ constexpr Lanes LANES[] = {
 
 // By an immediate.
 struct Shift {
-    Encoding encoding;
+    OpcodePattern pattern;
     std::string_view name;
     OpClass op_class = VECTOR_SHIFT;
     unsigned prefixes = PACKED;
@@ -288,9 +290,9 @@ std::vector<Row> vector_rows() {
         rows.insert(rows.end(), some.begin(), some.end());
     for (const Lanes& lanes : LANES)
         rows.push_back(
-            {lanes.encoding.with(lanes.prefixes), lanes.name, {PV, QW}, lanes.op_class, lanes.form, lanes.effects});
+            {lanes.pattern.with(lanes.prefixes), lanes.name, {PV, QW}, lanes.op_class, lanes.form, lanes.effects});
     for (const Shift& shift : SHIFTS)
-        rows.push_back({shift.encoding.registers().with(shift.prefixes), shift.name, {QW, Ib}, shift.op_class, UPDATE});
+        rows.push_back({shift.pattern.registers().with(shift.prefixes), shift.name, {QW, Ib}, shift.op_class, UPDATE});
     for (Row& row : rows) row.effects |= ON_VECTORS;
     return rows;
 }

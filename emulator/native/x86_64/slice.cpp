@@ -17,7 +17,7 @@ class X8664Compiler final : public slice::SliceCompiler {
         if (!insn.row) return 0;
         const bool after_sign_extension = sign_extended_size_ != 0 && sign_extended_size_ == insn.operand_size();
         InstructionDataflow(builder, insn, pc, after_sign_extension).build();
-        const bool extends = insn.row->dataflow == Dataflow::SIGN_OF_RAX;
+        const bool extends = insn.row->dataflow == &InstructionDataflow::convert_sign;
         sign_extended_size_ = extends ? insn.operand_size() : 0;
         return insn.length;
     }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "x86_64/dataflow.hpp"
 #include "x86_64/row.hpp"
 
 namespace perfemu::x86_64 {
@@ -112,21 +113,17 @@ void Timed::add_address(const Operand& operand) {
 }
 
 void Timed::set_operands() {
-    const Form form = row_.form;
-    const bool both = form == Form::UPDATE_2 || form == Form::WRITE_2;
-    const unsigned written = form == Form::READ || form == Form::IMPLICIT ? 0 : both ? 2 : 1;
-    const bool update = form == Form::UPDATE || form == Form::UPDATE_2;
     for (unsigned i = 0; i < operands_.count(); i++) {
         const Operand& operand = operands_[i];
         if (operand.is_memory() && row_.op_class != OpClass::NOP) add_address(operand);
-        if (!operand.is_register() || form == Form::IMPLICIT) continue;
-        const bool writes = i < written;
+        if (!operand.is_register() || row_.form == Form::IMPLICIT) continue;
+        const bool writes = i < row_.written();
         const bool narrow = operand.is_general() && operand.size < 4;
         const bool keeps_rest = writes && (narrow || (i == 0 && has(effect::MERGES)));
-        if (!writes || update || keeps_rest) add(op_.sources, operand.reg);
+        if (!writes || row_.updates() || keeps_rest) add(op_.sources, operand.reg);
         if (writes) add(op_.destinations, operand.reg);
     }
-    if (form != Form::ADDRESS) return;
+    if (row_.form != Form::ADDRESS) return;
     for (const uint8_t reg : op_.address_sources) add(op_.sources, reg);  // the address is what is computed
     op_.address_sources = TimedOp::none<3>();
     op_.complex_address = false;
@@ -218,14 +215,14 @@ void Timed::set_stack() {
         add(op_.address_sources, RSP);
         op_.write_back = RSP;
     }
-    if (row_.dataflow == Dataflow::LEAVE) {  // RSP = RBP, then a pop of RBP
+    if (row_.dataflow == &InstructionDataflow::leave) {  // RSP = RBP, then a pop of RBP
         add(op_.address_sources, RBP);
         add(op_.destinations, RBP);
         op_.write_back = RSP;
-    } else if (row_.dataflow == Dataflow::ENTER) {
+    } else if (row_.dataflow == &InstructionDataflow::enter) {
         add(op_.sources, RBP);
         add(op_.destinations, RBP);
-    } else if (row_.dataflow == Dataflow::TABLE_LOOKUP) {
+    } else if (row_.dataflow == &InstructionDataflow::table_lookup) {
         for (const uint8_t reg : {RAX, RBX}) add(op_.address_sources, reg);
     }
 }

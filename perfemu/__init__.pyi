@@ -10,10 +10,12 @@ from perfemu.api import Recording as Recording
 from perfemu.api import ReportResult as ReportResult
 from perfemu.api import ReportRow as ReportRow
 from perfemu.api import RunResult as RunResult
+from perfemu.api import SampleTable as SampleTable
 from perfemu.api import StatResult as StatResult
 from perfemu.api import UsageError as UsageError
 from perfemu.api import annotate as annotate
 from perfemu.api import record as record
 from perfemu.api import report as report
 from perfemu.api import run as run
+from perfemu.api import samples as samples
 from perfemu.api import stat as stat

@@ -28,7 +28,16 @@ from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
 from perfemu.recording import record as record_to_file
 from perfemu.regions import within
-from perfemu.reporting import DEFAULT_FILE, EventReport, ReportResult, ReportRow, open_profile, read_profile
+from perfemu.reporting import (
+    DEFAULT_FILE,
+    EventReport,
+    ReportResult,
+    ReportRow,
+    open_profile,
+    read_profile,
+    symbol_finder,
+)
+from perfemu.sample_table import SampleTable, sample_table
 from perfemu.scope import scope_of_cpus, scope_of_stat
 from perfemu.session import GuestSettings, Session
 from perfemu.statistics.counts import Counts
@@ -47,12 +56,14 @@ __all__ = [
     "ReportResult",
     "ReportRow",
     "RunResult",
+    "SampleTable",
     "StatResult",
     "UsageError",
     "annotate",
     "record",
     "report",
     "run",
+    "samples",
     "stat",
 ]
 
@@ -159,6 +170,10 @@ class Recording:
     signal: int | None
     stdout: bytes | None
     stderr: bytes | None
+
+    def table(self, *, symbols: bool = True, symfs: str | os.PathLike[str] = "") -> SampleTable:
+        """All samples as a numpy array, see `perfemu.samples`. Of an exact recording: the counts of instructions."""
+        return samples(self.path, symbols=symbols, symfs=symfs)
 
     def samples(self) -> Iterator[tuple[str, Sample]]:
         """(event's name, sample), in the order of the file."""
@@ -308,6 +323,22 @@ def report(
     except PerfDataError as problem:
         raise PerfemuError(str(problem)) from None
     return ReportResult.of(Report(profile, options), tuple(complaints))
+
+
+def samples(
+    path: str | os.PathLike[str] = DEFAULT_FILE, *, symbols: bool = True, symfs: str | os.PathLike[str] = ""
+) -> SampleTable:
+    """All samples of a perf.data file, by perfemu or by perf, as a numpy array, and with `symbols` who they are of.
+
+    Raises PerfemuError for a file that cannot be read or is damaged.
+    """
+    complaints: list[str] = []
+    try:
+        with open_profile(os.fspath(path)) as file:
+            finder = symbol_finder(file, os.fspath(symfs), complaints.append) if symbols else None
+            return sample_table(file, finder, lambda: tuple(complaints))
+    except PerfDataError as problem:
+        raise PerfemuError(str(problem)) from None
 
 
 def annotate(

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
+from perfemu.collection import uncollected
 from perfemu.errors import PerfemuError
 from perfemu.formats.stdio import write as write_stdio
 from perfemu.profile.histogram import Entry, Histogram
@@ -53,6 +54,7 @@ def symbol_finder(file: PerfDataFile, symfs: str, complain: Callable[[str], None
     return SymbolFinder(symfs.rstrip("/"), complain, build_ids, jit_files, vdso)
 
 
+@uncollected()
 def read_profile(
     file: PerfDataFile,
     symfs: str,

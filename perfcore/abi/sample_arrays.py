@@ -22,13 +22,22 @@ def sample_dtype(attr: PerfEventAttr) -> np.dtype[Any] | None:
 
     None where samples differ in size: callchains, registers and the like.
     """
+    return None if _variable(attr) else lead_dtype(attr)
+
+
+def _variable(attr: PerfEventAttr) -> bool:
+    return any(row.bit & attr.sample_type and row.encode is not None for row in SAMPLE_FIELDS)
+
+
+def lead_dtype(attr: PerfEventAttr) -> np.dtype[Any]:
+    """The part of those samples that is at the same place in all: up to the first field that differs in size."""
     names, formats, offsets = ["type", "misc", "size"], ["<u4", "<u2", "<u2"], [0, 4, 6]
     end = HEADER.size
     for row in SAMPLE_FIELDS:
         if not row.bit & attr.sample_type:
             continue
         if row.encode is not None:
-            return None
+            break
         fields = iter(row.names)
         for padding, word in _FORMAT.findall(row.format):
             if word:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfcore.perfdata.features import ANONYMOUS_GROUP
+from perfemu.collection import uncollected
 from perfemu.profile.histogram import Histogram, TableOptions
 from perfemu.profile.keys import SortKey
 from perfemu.profile.profile import Profile
@@ -55,6 +56,7 @@ class Report:
         found = {name: value for name, value in self.options.selection.elided() if name in names}
         return dict(sorted(found.items(), key=lambda item: names.index(item[0])))
 
+    @uncollected()
     def tables(self) -> list[Histogram]:
         """One for each event or group that has samples."""
         options = self.options

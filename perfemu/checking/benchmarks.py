@@ -12,12 +12,14 @@ from typing import Any, cast
 from perfemu.checking.tolerance import Tolerance
 from perfemu.errors import UsageError
 from perfemu.guest_options import GuestOptions, guest_settings
+from perfemu.regions import within
+from perfemu.scope import PROGRAM, Scope
 from perfemu.session import GuestSettings
 
 DEFAULT_EVENTS = ("instructions",)
 DEFAULT_TOLERANCE = "0.1%"
 _PATHS = ("sysroot", "cwd")  # relative to the file, as are programs
-_OWN_KEYS = ("command", "events", "tolerance", "exit_status", "input")
+_OWN_KEYS = ("command", "events", "tolerance", "exit_status", "input", "from_symbol", "to_symbol")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,17 @@ class Benchmark:
     guest: GuestOptions
     exit_status: int = 0
     input: str | None = None  # a file
+    from_symbol: str | None = None  # of the region that is counted, if not all of it is
+    to_symbol: str | None = None
 
     def tolerance(self, event: str) -> Tolerance:
         return self.tolerances.get(event, self.tolerances[""])
 
     def settings(self) -> GuestSettings:
         return guest_settings(self.argv, self.guest)
+
+    def scope(self) -> Scope:
+        return within(PROGRAM, self.from_symbol, self.to_symbol)
 
 
 def read_benchmarks(path: str) -> list[Benchmark]:
@@ -82,9 +89,12 @@ def _benchmark(where: str, name: str, defaults: dict[str, Any], table: Any, dire
             guest=cast(GuestOptions, guest),
             exit_status=_status(merged.get("exit_status", 0)),
             input=os.path.join(directory, merged["input"]) if "input" in merged else None,
+            from_symbol=_symbol("from_symbol", merged),
+            to_symbol=_symbol("to_symbol", merged),
         )
         made.settings()
-    except (TypeError, ValueError) as problem:
+        made.scope()
+    except (TypeError, ValueError, UsageError) as problem:
         raise UsageError(f"{where}: {problem}") from None
     return made
 
@@ -109,6 +119,13 @@ def _tolerances(value: Any) -> dict[str, Tolerance]:
     return {"": Tolerance.parse(DEFAULT_TOLERANCE)} | {
         name.partition(":")[0]: Tolerance.parse(str(text)) for name, text in table.items()
     }
+
+
+def _symbol(key: str, table: dict[str, Any]) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key}: {value!r} is not the name of a function")
+    return value
 
 
 def _status(value: Any) -> int:

@@ -39,12 +39,23 @@ class PerfemuFixture:
         argv: Sequence[str | os.PathLike[str]],
         events: Iterable[str] = DEFAULT_EVENTS,
         *,
+        from_symbol: str | None = None,
+        to_symbol: str | None = None,
         input: bytes | None = None,
         capture: bool = False,
         **guest: Unpack[GuestOptions],
     ) -> api.StatResult:
         """As perfemu.stat, with functions: a check that fails names those that changed."""
-        return api.stat(argv, events, functions=True, input=input, capture=capture, **guest)
+        return api.stat(
+            argv,
+            events,
+            functions=True,
+            from_symbol=from_symbol,
+            to_symbol=to_symbol,
+            input=input,
+            capture=capture,
+            **guest,
+        )
 
     def check(self, result: api.StatResult, name: str = "", **tolerances: str | int) -> None:
         """Hold `result` against the baseline of this test, or of its part `name`.

@@ -8,7 +8,14 @@ import sys
 from dataclasses import replace
 
 from perfemu.checking.tolerance import Tolerance
-from perfemu.cli.guest import add_event_option, add_guest_options, announce_death, guest_settings
+from perfemu.cli.guest import (
+    add_event_option,
+    add_guest_options,
+    add_region_options,
+    announce_death,
+    guest_settings,
+    within_region,
+)
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import tell
 from perfemu.comparing.difference import Difference, EventDifference
@@ -16,6 +23,7 @@ from perfemu.comparing.measured import Measured
 from perfemu.comparing.measuring import measured_file, measured_run
 from perfemu.comparing.printing import Shown, document, markdown, text
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.scope import PROGRAM
 
 SUMMARY = "show what two profiles, stat results or programs differ in"
 EXAMPLES = """\
@@ -71,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"exit status {FAILED} if the total of an event has grown by more",
     )
     parser.add_argument("--symfs", metavar="DIR", default="", help="look for files below DIR")
+    add_region_options(parser.add_argument_group("region of --old and --new"))
     add_guest_options(parser, takes_program=False)
     add_refused_options(parser, _NOT_YET)
 
@@ -102,6 +111,8 @@ def _sides(options: argparse.Namespace) -> tuple[Measured, Measured]:
             raise UsageError("diff: wants two files, OLD and NEW, or two commands, --old and --new")
         if options.event:
             raise UsageError("diff -e: files have the events that they have; -e is for --old and --new")
+        if options.from_symbol is not None or options.to_symbol is not None:
+            raise UsageError("diff --from-symbol, --to-symbol: regions are of --old and --new, and of record")
         old, new = options.files or _DEFAULT_FILES
         return tuple(measured_file(path, options.symfs, _complain) for path in (old, new))  # type: ignore[return-value]
     if options.old is None or options.new is None or options.files:
@@ -119,7 +130,7 @@ def _run(options: argparse.Namespace, command: str) -> Measured:
         raise UsageError("diff: --old and --new want a program each")
     stdin, _, stderr = options.descriptors
     settings = replace(guest_settings(options), stdin=stdin, stdout=stderr)
-    done = measured_run(settings, options.event or _EVENTS, _complain, sys.stderr)
+    done = measured_run(settings, options.event or _EVENTS, _complain, sys.stderr, within_region(PROGRAM, options))
     announce_death(settings.argv[0], done.ending)
     return done.measured
 

@@ -16,6 +16,7 @@ from perfemu.errors import PerfemuError, UsageError
 from perfemu.functions import FunctionCounter
 from perfemu.interruption import Interrupted
 from perfemu.reporting import open_profile, read_profile
+from perfemu.scope import PROGRAM, Scope
 from perfemu.session import GuestSettings
 
 _PERF_DATA = (b"PERFILE2", b"2ELIFREP")
@@ -48,10 +49,16 @@ def measured_file(path: str, symfs: str, complain: Complain) -> Measured:
 
 
 def measured_run(
-    settings: GuestSettings, events: Sequence[str], complain: Complain, progress: TextIO | None = None
+    settings: GuestSettings,
+    events: Sequence[str],
+    complain: Complain,
+    progress: TextIO | None = None,
+    scope: Scope = PROGRAM,
 ) -> Run:
     """Run a program and count `events` exactly, as stat does, and by function. UsageError: which cannot be counted."""
-    counted = count(settings, events, progress=progress, attach=partial(FunctionCounter, complain=complain))
+    counted = count(
+        settings, events, scope=scope, progress=progress, attach=partial(FunctionCounter, complain=complain)
+    )
     if counted.ending is None:
         raise Interrupted(counted.interrupted_by or 0)
     assert counted.measured is not None, "it was attached"

@@ -152,3 +152,31 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def _only(tmp_path: Path):  # type: ignore[no-untyped-def]
     (tmp_path / "perfemu.toml").write_text('[benchmark.x]\ncommand = "/bin/true"\n')
     return perfemu("check", "--only", "y", cwd=tmp_path)
+
+
+def test_a_region_is_counted_alone(project: Path, versions: tuple[Path, Path]) -> None:
+    """What has grown is in `compute` and what it calls: outside of `hash` nothing is heard of that."""
+    region = BENCHMARKS.replace('core = "ideal"', 'core = "ideal"\nfrom_symbol = "further"')
+    (project / "perfemu.toml").write_text(region, encoding="utf-8")
+    done = perfemu("check", "--update", cwd=project)
+    assert done.returncode == 1
+    assert b"further" in done.stdout  # the old version does not have it
+    (project / "perfemu.toml").write_text(region.replace("further", "main"), encoding="utf-8")
+    assert perfemu("check", "--update", cwd=project).returncode == 0
+    entries = json.loads((project / "perfemu-baseline.json").read_text())
+    assert "main" in json.dumps(entries)
+    assert "_start" not in json.dumps(entries)
+    shutil.copy(versions[1], project / "prog")
+    assert perfemu("check", cwd=project).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("from_symbol = 5", "from_symbol: 5 is not the name of a function"),
+        ('to_symbol = "main"', "--to-symbol main: a region begins with --from-symbol"),
+    ],
+)
+def test_a_region_that_is_none(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "perfemu.toml").write_text(f'[benchmark.a]\ncommand = "true"\n{line}\n', encoding="utf-8")
+    assert says in complaint("check", cwd=tmp_path)

@@ -159,3 +159,11 @@ def test_files_without_a_common_event_are_named(tmp_path: Path, pair: tuple[Path
         perfemu("stat", "-j", "-e", event, "-o", tmp_path / event, pair[0])
     done = perfemu("diff", tmp_path / "instructions", tmp_path / "branches")
     assert "have no event in common" in complaint(done)
+
+
+def test_a_region_of_both(pair: tuple[Path, Path]) -> None:
+    (event,) = compared("--from-symbol", "compute", "--old", pair[0], "--new", pair[1])["events"]
+    assert set(rows_that_changed(event["functions"])) == {"compute", "hash", "further"}
+    assert {row["name"] for row in event["functions"]}.isdisjoint({"_start", "main"})
+    (whole,) = compared("--old", pair[0], "--new", pair[1])["events"]
+    assert event["total"]["difference"] == whole["total"]["difference"]

@@ -35,6 +35,7 @@ class FunctionCounter:
         """Of those events that the PMU counts in user mode."""
         self._session = session
         self._complain = complain
+        self._region = "" if scope.region is None else str(scope.region)
         recorded = [spec for spec in specs if spec.is_hardware and not spec.counts_nothing]
         self._recorder = _recorder(session, recorded, scope, inherit)
         self._stream = io.BytesIO()
@@ -53,7 +54,7 @@ class FunctionCounter:
             self._stream.seek(0)
             with PerfDataFile(self._stream, counts.command) as file:
                 known = measured_of(read_profile(file, self._session.settings.linux.sysroot or "", self._complain))
-        known.name = counts.command
+        known.name, known.region = counts.command, self._region
         events = {}
         for row in counts:
             if row.absence is None:

@@ -36,6 +36,9 @@ class SymbolRegion:
     from_symbol: str
     to_symbol: str | None = None
 
+    def __str__(self) -> str:
+        return f"from {self.from_symbol}" + (f" to {self.to_symbol}" if self.to_symbol is not None else "")
+
     @property
     def ends_at_entry(self) -> bool:
         return self.to_symbol is not None

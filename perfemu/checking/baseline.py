@@ -13,27 +13,29 @@ from perfemu.output_file import OutputText
 from perfemu.version import VERSION
 
 FORMAT = 1
+_WHOLE = "the whole program"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One program's. Counts of another core, ISA or version of perfemu are not comparable."""
+    """One program's. Counts of another core, ISA, version of perfemu or region of it are not comparable."""
 
     core: str
     isa: str
     version: str
+    region: str  # empty: the whole program
     measured: Measured
 
     @classmethod
     def of(cls, measured: Measured) -> Entry:
-        return cls(measured.core, measured.isa, VERSION, measured)
+        return cls(measured.core, measured.isa, VERSION, measured.region, measured)
 
     @classmethod
     def of_row(cls, row: dict[str, Any]) -> Entry:
         """As `row` wrote it; KeyError and the like if it did not."""
         events = {event: _event(event, told) for event, told in row["events"].items()}
         measured = Measured("baseline", events, str(row["isa"]), str(row["core"]))
-        return cls(measured.core, measured.isa, str(row["perfemu"]), measured)
+        return cls(measured.core, measured.isa, str(row["perfemu"]), str(row.get("region", "")), measured)
 
     def row(self) -> dict[str, Any]:
         """For JSON."""
@@ -41,6 +43,7 @@ class Entry:
             "core": self.core,
             "isa": self.isa,
             "perfemu": self.version,
+            **({"region": self.region} if self.region else {}),
             "events": {event.name: _event_row(event) for event in self.measured.events.values()},
         }
 
@@ -50,6 +53,8 @@ class Entry:
         for what, old, new in facts:
             if old != new:
                 return f"the baseline is of {what} {old}, this is {new}"
+        if self.region != now.region:
+            return f"the baseline counts {self.region or _WHOLE}, this counts {now.region or _WHOLE}"
         return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from perfemu import api
@@ -95,7 +96,7 @@ def _chosen(measured: Measured, allowed: Iterable[str]) -> Measured:
             raise ValueError(f"check: {event} is not among the events {', '.join(measured.events)}")
     wanted = {names[_plain(event)] for event in allowed} or set(measured.events)
     events = {name: event for name, event in measured.events.items() if name in wanted}
-    return Measured(measured.name, events, measured.isa, measured.core, measured.sizes, measured.programs)
+    return replace(measured, events=events)
 
 
 def _plain(event: str) -> str:

@@ -68,6 +68,7 @@ class Measured:
     events: dict[str, EventCounts]
     isa: str = ""  # as uname has it; empty where the file does not say
     core: str = ""  # as the file describes its CPU
+    region: str = ""  # what of the program it is of; empty: the whole, or a file that does not say
     sizes: dict[Function, int] = field(default_factory=dict)
     programs: frozenset[str] = frozenset()  # the modules that are programs, not libraries
 
@@ -88,7 +89,7 @@ def measured_of(profile: Profile, name: str = "") -> Measured:
     features = profile.features
     core = (features.cpu_description or "").removeprefix("perfemu core ")
     programs = frozenset(module for module in modules if module[:_COMM_BYTES] in comms)
-    return Measured(name or profile.path, events, features.architecture or "", core, sizes, programs)
+    return Measured(name or profile.path, events, features.architecture or "", core, sizes=sizes, programs=programs)
 
 
 def _counts(event: EventProfile, sizes: dict[Function, int]) -> EventCounts:

@@ -155,7 +155,7 @@ def _only(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def test_a_region_is_counted_alone(project: Path, versions: tuple[Path, Path]) -> None:
-    """What has grown is in `compute` and what it calls: outside of `hash` nothing is heard of that."""
+    """Of `main` and what it calls; start-up is not in the baseline, and a region that is not reached fails."""
     region = BENCHMARKS.replace('core = "ideal"', 'core = "ideal"\nfrom_symbol = "further"')
     (project / "perfemu.toml").write_text(region, encoding="utf-8")
     done = perfemu("check", "--update", cwd=project)
@@ -166,6 +166,9 @@ def test_a_region_is_counted_alone(project: Path, versions: tuple[Path, Path]) -
     entries = json.loads((project / "perfemu-baseline.json").read_text())
     assert "main" in json.dumps(entries)
     assert "_start" not in json.dumps(entries)
+    (project / "perfemu.toml").write_text(BENCHMARKS, encoding="utf-8")
+    assert b"the baseline counts from main, this counts the whole program" in perfemu("check", cwd=project).stdout
+    (project / "perfemu.toml").write_text(region.replace("further", "main"), encoding="utf-8")
     shutil.copy(versions[1], project / "prog")
     assert perfemu("check", cwd=project).returncode == 1
 
@@ -179,4 +182,4 @@ def test_a_region_is_counted_alone(project: Path, versions: tuple[Path, Path]) -
 )
 def test_a_region_that_is_none(tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "perfemu.toml").write_text(f'[benchmark.a]\ncommand = "true"\n{line}\n', encoding="utf-8")
-    assert says in complaint("check", cwd=tmp_path)
+    assert says in complaint(perfemu("check", cwd=tmp_path))

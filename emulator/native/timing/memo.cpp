@@ -1,45 +1,9 @@
 #include "timing/memo.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
 namespace perfemu {
-
-// FNV-1a (Fowler, Noll, Vo), 64 bits, folded.
-static uint32_t hash_of(std::span<const uint8_t> bytes) {
-    uint64_t hash = 0xCBF2'9CE4'8422'2325;
-    for (uint8_t byte : bytes) hash = (hash ^ byte) * 0x100'0000'01B3;
-    return static_cast<uint32_t>(hash ^ hash >> 32);
-}
-
-Memo::State Memo::state(std::span<const uint8_t> bytes) {
-    const uint32_t hash = hash_of(bytes);
-    const size_t mask = numbers_.size() - 1;
-    size_t place = hash & mask;
-    for (; numbers_[place] != NONE; place = (place + 1) & mask) {
-        const Bytes& other = states_[numbers_[place]];
-        if (other.hash == hash && std::ranges::equal(this->bytes(numbers_[place]), bytes)) return numbers_[place];
-    }
-    const State number = static_cast<State>(states_.size());
-    numbers_[place] = number;
-    states_.push_back({static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(bytes.size()), hash});
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    if (2 * states_.size() < numbers_.size()) return number;
-    numbers_.assign(2 * numbers_.size(), NONE);
-    for (State each = 0; each < states_.size(); ++each) {
-        if (states_[each].size == 0) continue;
-        place = states_[each].hash & (numbers_.size() - 1);
-        while (numbers_[place] != NONE) place = (place + 1) & (numbers_.size() - 1);
-        numbers_[place] = each;
-    }
-    return number;
-}
-
-Memo::State Memo::fresh() {
-    states_.push_back({0, 0, 0});
-    return static_cast<State>(states_.size() - 1);
-}
 
 Memo::Step& Memo::add(State from, uint32_t what, State to) {
     if (2 * steps_.size() > places_.size()) grow();
@@ -100,8 +64,6 @@ void Memo::clear() {
     taken_.clear();
     changes_.clear();
     states_.clear();
-    bytes_.clear();
-    numbers_.assign(FEWEST_PLACES, NONE);
 }
 
 }  // namespace perfemu

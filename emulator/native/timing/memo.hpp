@@ -12,12 +12,14 @@
 #include <span>
 #include <vector>
 
+#include "timing/state_table.hpp"
+
 namespace perfemu {
 
 class Memo {
   public:
-    using State = uint32_t;
-    static constexpr State NONE = ~State{0};
+    using State = StateTable::State;
+    static constexpr State NONE = StateTable::NONE;
 
     struct alignas(32) Step {
         uint64_t key = EMPTY;              // where it comes from, and what happened
@@ -55,11 +57,9 @@ class Memo {
     }
 
     // The state with these bytes; `fresh`: one that has none.
-    State state(std::span<const uint8_t> bytes);
-    State fresh();
-    std::span<const uint8_t> bytes(State state) const {
-        return std::span(bytes_).subspan(states_[state].first, states_[state].size);
-    }
+    State state(std::span<const uint8_t> bytes) { return states_.number(bytes); }
+    State fresh() { return states_.fresh(); }
+    std::span<const uint8_t> bytes(State state) const { return states_.bytes(state); }
     // A step that `find` has not found. References to steps do not outlive it.
     Step& add(State from, uint32_t what, State to);
     // What the step counts: amounts by counter, most of them 0. `retired`: the owner's.
@@ -84,9 +84,6 @@ class Memo {
     static constexpr size_t FEWEST_PLACES = 1 << 10, MOST_STEPS = 1 << 18;
     static constexpr uint64_t SPREAD = 0x9E37'79B9'7F4A'7C15;  // 2^64 over the golden ratio
 
-    struct Bytes {
-        uint32_t first, size, hash;
-    };
     struct Change {
         uint64_t amount;
         uint32_t counter;
@@ -108,9 +105,7 @@ class Memo {
     unsigned shift_ = 0;
     std::vector<uint32_t> taken_;  // numbers of steps that have been taken
     std::vector<Change> changes_;
-    std::vector<Bytes> states_;  // by number
-    std::vector<uint8_t> bytes_;
-    std::vector<State> numbers_;  // of states that have bytes, by hash
+    StateTable states_;
 };
 
 }  // namespace perfemu

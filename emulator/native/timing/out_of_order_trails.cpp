@@ -1,59 +1,19 @@
 #include "timing/out_of_order_trails.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace perfemu::out_of_order {
-
-static uint64_t hash_of(std::span<const uint8_t> bytes) {
-    uint64_t hash = bytes.size();
-    for (size_t index = 0; index < bytes.size(); index += sizeof hash) {
-        uint64_t part = 0;
-        std::memcpy(&part, &bytes[index], std::min(bytes.size() - index, sizeof part));
-        hash = (hash ^ part) * 0xD6E8'FEB8'6659'FD93;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
 
 Trails::Trails() { clear(); }
 
 void Trails::clear() {
     states_.clear();
-    bytes_.clear();
-    numbers_.assign(FEWEST_PLACES, NO_STATE);
     beginnings_.assign(FEWEST_PLACES, {});
     begun_ = 0;
     steps_.assign(1, {});  // number 0 is none
     endings_.clear();
     changes_.clear();
     taken_.clear();
-}
-
-Trails::State Trails::state(std::span<const uint8_t> bytes) {
-    if (2 * states_.size() > numbers_.size()) spread_states();
-    const uint64_t hash = hash_of(bytes);
-    const size_t mask = numbers_.size() - 1;
-    for (size_t place = hash & mask;; place = (place + 1) & mask) {
-        State& number = numbers_[place];
-        if (number == NO_STATE) {
-            number = static_cast<State>(states_.size());
-            states_.push_back({hash, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(bytes.size())});
-            bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-            return number;
-        }
-        if (states_[number].hash == hash && std::ranges::equal(this->bytes(number), bytes)) return number;
-    }
-}
-
-void Trails::spread_states() {
-    numbers_.assign(numbers_.size() * 2, NO_STATE);
-    const size_t mask = numbers_.size() - 1;
-    for (State number = 0; number < states_.size(); ++number) {
-        size_t place = states_[number].hash & mask;
-        while (numbers_[place] != NO_STATE) place = (place + 1) & mask;
-        numbers_[place] = number;
-    }
 }
 
 static uint64_t key_of(Trails::State from, uint32_t block) { return uint64_t{from} << 32 | block; }

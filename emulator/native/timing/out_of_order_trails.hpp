@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "timing/execution.hpp"
+#include "timing/state_table.hpp"
 
 namespace perfemu::out_of_order {
 
@@ -48,8 +49,8 @@ struct Question {
 
 class Trails {
   public:
-    using State = uint32_t;
-    static constexpr State NO_STATE = ~State{0};
+    using State = StateTable::State;
+    static constexpr State NO_STATE = StateTable::NONE;
 
     struct Step {
         uint64_t answer;
@@ -71,10 +72,8 @@ class Trails {
     Trails();
 
     // The state that these bytes describe.
-    State state(std::span<const uint8_t> bytes);
-    std::span<const uint8_t> bytes(State state) const {
-        return std::span(bytes_).subspan(states_[state].first, states_[state].size);
-    }
+    State state(std::span<const uint8_t> bytes) { return states_.number(bytes); }
+    std::span<const uint8_t> bytes(State state) const { return states_.bytes(state); }
 
     // A trail's first step, 0 if there is none.
     uint32_t find(State from, uint32_t block) const;
@@ -121,17 +120,13 @@ class Trails {
     }
 
     // So much that the host's memory suffers: the owner settles and clears.
-    bool full() const { return steps_.size() > MOST_STEPS || bytes_.size() > MOST_BYTES; }
+    bool full() const { return steps_.size() > MOST_STEPS || states_.size_bytes() > MOST_BYTES; }
     void clear();
 
   private:
     static constexpr size_t MOST_STEPS = 2 << 20, MOST_BYTES = 64 << 20;
     static constexpr size_t FEWEST_PLACES = 1 << 12;
 
-    struct Described {
-        uint64_t hash;
-        uint32_t first, size;
-    };
     struct Beginning {
         uint64_t key = 0;
         uint32_t step = 0;  // 0: the place is empty
@@ -146,11 +141,8 @@ class Trails {
         return key ^ key >> 32;
     }
     void enter(uint64_t key, uint32_t step);
-    void spread_states();
 
-    std::vector<Described> states_;
-    std::vector<uint8_t> bytes_;
-    std::vector<State> numbers_;  // of states, by hash; open addressing
+    StateTable states_;
     std::vector<Beginning> beginnings_;
     size_t begun_ = 0;
     std::vector<Step> steps_;

@@ -76,4 +76,10 @@ PERF_OPTIONS = {
     "list": (
         "-d, --desc", "-v, --long-desc", "--cputype", "--debug", "--deprecated", "--details",
     ),
+    "diff": (
+        "-b, --baseline-only", "-C, --comms", "-c, --compute", "-d, --dsos", "-D, --dump-raw-trace", "-F, --formula",
+        "-f, --force", "-m, --modules", "-o, --order", "-p, --period", "-q, --quiet", "-S, --symbols", "-s, --sort",
+        "-t, --field-separator", "-v, --verbose", "--cpu", "--cycles-hist", "--kallsyms", "--percentage", "--pid",
+        "--stream", "--symfs", "--tid", "--time",
+    ),
 }  # fmt: skip

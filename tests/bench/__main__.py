@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import listeners
 import models
 import pages
+import programs
 import sampling
 import system
 from workloads import GUESTS, ISAS
@@ -39,6 +40,7 @@ def start_up(repeats: int, only: set[str]) -> None:
 PARTS = {
     "sampling": sampling.run,
     "models": models.run,
+    "programs": programs.run,
     "listeners": listeners.run,
     "system": system.run,
     "html": pages.run,

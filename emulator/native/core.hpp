@@ -204,6 +204,8 @@ class Core final : public Totals {
 
     // Budget
     void plan();
+    bool undue() const;
+    void grant(uint64_t instructions, uint64_t events);
     void drop_budget();
     uint64_t user_cycles() const;
     uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_)); }
@@ -296,9 +298,12 @@ class Core final : public Totals {
     bool all_linked_ = false;
 
     uint32_t planned_instructions_ = 0;  // what the low half of the budget started with
-    uint64_t retired_ = 0;               // without what has been taken from the budget
-    uint64_t polled_ = 0;                // `retired()` at the last poll
-    uint64_t slow_since_poll_ = 0;       // what takes long, though nothing retires: in iterations of a REP
+    // Until so many have retired, whatever they are, no armed counter on decoded occurrences can wrap, and what else
+    // was planned holds: a new plan need not look at the counters. Iterations of REPs are taken from it.
+    uint64_t undue_until_ = 0;
+    uint64_t retired_ = 0;          // without what has been taken from the budget
+    uint64_t polled_ = 0;           // `retired()` at the last poll
+    uint64_t slow_since_poll_ = 0;  // what takes long, though nothing retires: in iterations of a REP
 
     uint64_t folded_at_ = 0;
     uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled

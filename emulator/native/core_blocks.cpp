@@ -96,6 +96,7 @@ void Core::consider_repeat(Block& block) {
     }
     if (model_ && !enter_iteration(block)) return;
     add_at(block.address, op.iteration_probes);
+    if (undue_until_) undue_until_--;  // it fires what an instruction may fire
     slow_since_poll_++;
     repeat_ = &block;
     previous_ = &none_;

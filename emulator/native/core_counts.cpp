@@ -15,6 +15,8 @@ constexpr uint64_t POLL_SLOW = 1'000'000;
 constexpr uint64_t FOLD_INSTRUCTIONS = uint64_t{1} << 30;  // Block::runs are of 32 bits
 constexpr size_t MOST_LINKED = 1 << 14;                    // blocks are a few thousand, but come again after each fold
 constexpr uint64_t MOST_EVENTS = uint64_t{1} << 30;
+constexpr uint64_t NEVER = ~uint64_t{0};
+constexpr uint64_t LONG_BEFORE = 1 << 14;  // instructions: longer than any block
 constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);  // not known from the block alone
 
 }  // namespace
@@ -30,13 +32,20 @@ void Core::drop_budget() {
 void Core::plan() {
     drop_budget();
     if (retired_ - folded_at_ > FOLD_INSTRUCTIONS) fold();
+    uint64_t instructions = model_ ? POLL_MODELLED : std::min(until_ - cycles(), POLL_INSTRUCTIONS);
+    if (undue()) {
+        grant(std::min(instructions, undue_until_ - retired_), MOST_EVENTS);
+        return;
+    }
     ProbeMask event_probes = 0;
     if (model_) plan_model();
-    uint64_t instructions = model_ ? POLL_MODELLED : std::min(until_ - cycles(), POLL_INSTRUCTIONS);
+    undue_until_ = NEVER;
     ProbeMask retirement = model_ ? bit(Probe::INST_RETIRED) : RETIREMENT;
     uint64_t events = MOST_EVENTS;
     auto due_after = [&](uint64_t remaining, ProbeMask probes) {
         if (model_ && probes & (~DECODED | bit(Probe::CYCLES))) return;  // plan_model's
+        const uint64_t undue = (std::max<uint64_t>(remaining, 1) - 1) / size(probes);
+        undue_until_ = std::min(undue_until_, retired_ + std::min(undue, NEVER - retired_));
         if (probes & ~retirement) {
             event_probes |= probes;
             events = std::min(events, remaining);
@@ -57,6 +66,12 @@ void Core::plan() {
         costed_probes_ = event_probes;
         blocks_.each([this](Block& block) { set_cost(block); });
     }
+    grant(instructions, events);
+}
+
+bool Core::undue() const { return undue_until_ > LONG_BEFORE && retired() < undue_until_ - LONG_BEFORE; }
+
+void Core::grant(uint64_t instructions, uint64_t events) {
     planned_instructions_ = static_cast<uint32_t>(instructions - 1);
     budget_ = planned_instructions_ | (events - 1) << 32;
 }
@@ -66,6 +81,7 @@ bool Core::poll_due() {
     if (now - polled_ < (model_ ? POLL_MODELLED : POLL_INSTRUCTIONS) && slow_since_poll_ < POLL_SLOW) return false;
     polled_ = now;
     slow_since_poll_ = 0;
+    undue_until_ = 0;  // who is asked may do as he likes
     if (model_) model_->pipeline->settle();
     progress_.store(now, std::memory_order_relaxed);
     return true;

@@ -366,7 +366,7 @@ void Core::finish_visit(uint64_t next) {
         model.pipeline->iterate(*visit.block->modelled->prepared, model.found.data());
         if (!selections_.empty()) end_observation(0, next);
         if (attributes_models()) attribute_models(visit.block->address);
-        model.uneventful_until = 0;  // it has not retired
+        if (model.uneventful_until) model.uneventful_until--;  // it fires no more than an instruction
         if (model.tracing) trace(0, 1);
     } else {
         consume(static_cast<unsigned>(visit.block->ops.size()), next, Pipeline::NO_LIMIT);

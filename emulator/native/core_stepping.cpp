@@ -39,7 +39,7 @@ void Core::redispatch(uint64_t address) { write_register(engine_, isa_->pc(), ad
 bool Core::must_step(const Block& block) {
     const Op& op = block.ops[0];
     if (model_ && near(1)) return true;
-    return !fits(block) || op.repeat_may_end_early || op.iteration_probes & armed_events_;
+    return !fits(block) || op.repeat_may_end_early || (op.iteration_probes & armed_events_ && !undue());
 }
 
 // Before a single instruction runs.
@@ -117,6 +117,7 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
 
 bool Core::interrupt_raised() {
     bool raised = false;
+    undue_until_ = 0;
     if (!selections_.empty()) choose();
     for (auto& bank : banks_) raised |= bank->take_interrupt();
     return raised;

@@ -4,6 +4,7 @@
 
 #include "../isa.hpp"
 #include "../translation_guard.hpp"
+#include "../x86_64/op.hpp"
 #include "code_bytes.hpp"
 #include "encoding.hpp"
 #include "executed.hpp"
@@ -21,7 +22,10 @@ struct BlockTranslation {
     void* block;
     uint64_t first;
     uint64_t next;  // address of the instruction at hand
+    int end;        // DisasJumpType: whether the block ends behind the instruction that has just been translated
 };
+constexpr int GOES_ON = 0;       // DISAS_NEXT
+constexpr int ENDS_IN_TIME = 1;  // DISAS_TOO_MANY: before the next instruction, which another block begins with
 using TranslateInstruction = void(BlockTranslation*, void* cpu);
 
 // QEMU's TranslatorOps.
@@ -47,6 +51,16 @@ void translate_plainly() {
     access_as({});
 }
 
+// Whether the core has to see the instruction before it runs: it repeats, or traps. Inside a block it would be reached
+// by single steps.
+bool begins_block(uint64_t address) {
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
+    const size_t size = translated_space()->read(address, bytes);
+    if (size == 0) return false;
+    const Op op = x86_64::read_op({bytes.data(), size});
+    return op.repeated || op.trap != Trap::NONE;
+}
+
 // May leave by longjmp, as what it calls: no destructors.
 void translate_instruction(BlockTranslation* block, void* cpu) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
@@ -68,6 +82,7 @@ void translate_instruction(BlockTranslation* block, void* cpu) {
     end_mmx();
     if (row) block->next = address + encoding->length;
     translate_plainly();
+    if (block->end == GOES_ON && begins_block(block->next)) block->end = ENDS_IN_TIME;
 }
 
 void translate_block(const Translator* translator, BlockTranslation* block, void* cpu, void* engine_block,

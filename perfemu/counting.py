@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from emulator.linux.errors import LinuxError
 from emulator.linux.task import Task
 from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
-from perfemu.comparing.measured import Measured
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import stat_attr
@@ -31,6 +30,9 @@ from perfemu.statistics.counts import (
     cpu_label,
     thread_label,
 )
+
+if TYPE_CHECKING:
+    from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
 
 DEFAULT_EVENTS = (
     "task-clock",

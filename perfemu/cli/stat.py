@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from perfemu.cli.guest import (
     add_counters_option,
@@ -23,7 +23,6 @@ from perfemu.cli.guest import (
 )
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import say_if_elsewhere, tell
-from perfemu.comparing.measured import Measured
 from perfemu.counting import DETAILED_EVENTS, Attach, ChooseEvents, count, default_events, top_down_events
 from perfemu.errors import UsageError
 from perfemu.interruption import die_of
@@ -37,6 +36,9 @@ from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report
 from perfemu.untimed import needs_no_timing
+
+if TYPE_CHECKING:
+    from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
 
 SUMMARY = "Run a program and count events"
 EXAMPLES = """\

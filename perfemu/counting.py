@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from emulator.linux.errors import LinuxError
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
-from emulator.linux.credentials import NO_ID
+from emulator.linux.process.credentials import NO_ID
 
 SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
 TIME_UNITS = {"s": SECOND_NS, "ms": MILLISECOND_NS}

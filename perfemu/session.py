@@ -16,9 +16,9 @@ from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.kernel import Kernel
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program, ProgramError, identify
+from emulator.linux.process.program import Program, ProgramError, identify
+from emulator.linux.process.task import Task
 from emulator.linux.run_limits import executed
-from emulator.linux.task import Task
 from emulator.linux.tty.console import Console
 from emulator.machine import MEMORY_BYTES, QUANTUM_CYCLES, MachineConfig
 from perfcore.abi.attr import PerfEventAttr
@@ -69,7 +69,7 @@ class GuestSettings:
     stdin: int = 0  # host descriptors; -1 is a closed one
     stdout: int = 1
     stderr: int = 2
-    interactive: bool = False  # emulator.linux.program.Program.interactive
+    interactive: bool = False  # emulator.linux.process.program.Program.interactive
     cpus: int = 1
     quantum: int = QUANTUM_CYCLES  # cycles, emulator.machine.MachineConfig.quantum
     schedule_seed: int | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from c_programs import build
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 
 HOST_ISA = platform.machine()

@@ -16,16 +16,18 @@ from emulator.linux.fs import sysfs
 from emulator.linux.fs.file import Caller, File
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.fs.mounted_tree import MEMORY_LIMIT_BYTES
-from emulator.linux.futexes import Futexes
 from emulator.linux.ipc.ipc import Ipc
-from emulator.linux.lifecycle import Lifecycle
-from emulator.linux.loader import Loader
 from emulator.linux.mm.mapping import MappedFile
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.mm.page_cache import PageCache
+from emulator.linux.mm.vdso import Vdso
 from emulator.linux.proc import procfs
+from emulator.linux.process.lifecycle import Lifecycle
+from emulator.linux.process.loader import Loader
+from emulator.linux.process.task import COMM_LENGTH, Call, Process, Task, TaskState
 from emulator.linux.random import Random
 from emulator.linux.sched.choices import Choices
+from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import Timer, Timers
@@ -36,10 +38,8 @@ from emulator.linux.signals.signal_delivery import deliver, force, is_restart
 from emulator.linux.signals.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
-from emulator.linux.task import COMM_LENGTH, Call, Process, Task, TaskState
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
-from emulator.linux.vdso import Vdso
 from emulator.machine import Hardware
 from emulator.sysregs import UndefinedRegister
 

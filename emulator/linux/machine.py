@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.kernel import Kernel
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.linux.run_limits import RunLimits
 from emulator.machine import Hardware, Machine, MachineConfig
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.process.task import Task
 from emulator.linux.sched.timers import Timer
-from emulator.linux.task import Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
 

@@ -7,8 +7,8 @@ from typing import Generic, ParamSpec
 
 from emulator.cpu import Cpu
 from emulator.linux.mm.mapping import Mapping
+from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SignalInfo
-from emulator.linux.task import Task
 
 P = ParamSpec("P")
 

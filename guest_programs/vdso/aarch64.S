@@ -1,4 +1,4 @@
-// The vDSO of AArch64. Its data, which emulator/linux/vdso.py writes, are in the page before it:
+// The vDSO of AArch64. Its data, which emulator/linux/mm/vdso.py writes, are in the page before it:
 //   0: nanoseconds of a second; 8: the counter's frequency in Hz, which is the same: CNTVCT_EL0 counts nanoseconds;
 //   64 + 16 * clock: what that clock showed when the machine started, in ns; its granularity in ns, 0: ask the kernel
 

@@ -1,4 +1,4 @@
-// The vDSO of x86-64. Its data, which emulator/linux/vdso.py writes, are in the page before it:
+// The vDSO of x86-64. Its data, which emulator/linux/mm/vdso.py writes, are in the page before it:
 //   0: nanoseconds of a second; 8: the TSC's frequency in Hz;
 //   64 + 16 * clock: what that clock showed when the machine started, in ns; its granularity in ns, 0: ask the kernel
 // Time is exact: floor(TSC * 10**9 / frequency), as the kernel computes it, not a multiplication and a shift.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from emulator.cpu import Cpu
 from emulator.linux.mm.mapping import PROT_EXEC, Mapping
 from emulator.linux.mm.mm import MemoryMap
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.events.kernel import Linux
 from perfcore.events.regions import Regions
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.events.event import EventState, PerfEvent
 from perfcore.events.siblings import Siblings
 from perfcore.events.waiting import Place, Waiting

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, LinuxError
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read

@@ -11,9 +11,9 @@ from emulator.linux.errors import EBADF, EBUSY, EFAULT, EINVAL, ENOMEM, ENOSPC, 
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mm.mapping import PROT_WRITE
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.signals.signal import SI_KERNEL, SIGIO, SignalInfo
-from emulator.linux.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent

@@ -8,7 +8,7 @@ from typing import Protocol
 from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from emulator.cpu import Cpu
-from emulator.linux.breakpoints import Listener
+from emulator.linux.mm.breakpoints import Listener
 from emulator.linux.mm.mapping import PROT_EXEC, MappedFile, Mapping
 from emulator.linux.mm.mm import MemoryMap
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.events.kernel import Linux
 
 

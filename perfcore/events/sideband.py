@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from emulator.cpu import Cpu
 from emulator.linux.mm.mapping import MAP_PRIVATE, MAP_SHARED, MAP_TYPE, PROT_EXEC, Mapping
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
 from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record, Switch, SwitchCpuWide

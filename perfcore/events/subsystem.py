@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import E2BIG, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
 from perfcore.abi.read_format import encode_read, read_size

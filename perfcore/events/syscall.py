@@ -8,9 +8,9 @@ from functools import partial
 from typing import Protocol
 
 from emulator.linux.errors import E2BIG, EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
-from emulator.linux.task import Task
 from perfcore.abi.attr import AttrTooBig, PerfEventAttr, attr_size
 from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.event import PerfEvent

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.linux.configuration import MOST_OUTPUT_BYTES, MOST_TASKS, LinuxConfig
-from emulator.linux.program import ProgramError, identify
+from emulator.linux.process.program import ProgramError, identify
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
 from perfemu.cli.streams import tell

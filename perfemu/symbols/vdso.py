@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def vdso_file(isa: str) -> str:
-    """Where emulator.linux.vdso has it from; "" if there is none for the ISA."""
+    """Where emulator.linux.mm.vdso has it from; "" if there is none for the ISA."""
     machine = find_spec("emulator")
     if machine is None or machine.origin is None:
         return ""

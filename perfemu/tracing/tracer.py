@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from emulator.linux.kernel import Kernel
+from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SIG_DFL, SIGKILL, Default, SignalInfo, default_action
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.names import syscall_name
-from emulator.linux.task import Task
 from perfemu.tracing.calls import CallShape
 from perfemu.tracing.results import result_text
 from perfemu.tracing.selection import Selection

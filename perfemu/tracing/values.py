@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.linux.errors import LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import NAMES as SIGNALS
 from emulator.linux.signals.signal import NSIG, SIGRTMIN
-from emulator.linux.task import Task
 from perfemu.tracing.constants import FILE_TYPES, MODE_BITS, OPEN, OPEN_ACCESS, Names
 
 LARGEST_ERRNO = 4095

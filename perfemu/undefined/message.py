@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from perfemu.namespace import Namespace
 from perfemu.undefined import aarch64, x86_64
 

@@ -19,7 +19,7 @@ from conformance.equal_start import make_machine, start
 from debian import ARCHITECTURES
 from emulator._native import Core
 from emulator.core_file.core_file import load_core
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS, guest

@@ -19,7 +19,7 @@ import require
 from emulator.arch.cpuid import Leaf
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping_list import MappingList
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 
 # valgrind 3.19, coregrind/m_aspacemgr/aspacemgr-linux.c: what asks for no place gets the lowest free one from 64 MiB
 # on, but the first 8 MiB there are for brk.

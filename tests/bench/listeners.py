@@ -19,7 +19,7 @@ from workloads import ISAS, Workload, cpu_seconds, guest_program
 from emulator._native import Core, RetirementRecorder
 from emulator.core_file.core_file import load_core
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 

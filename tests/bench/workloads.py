@@ -16,7 +16,7 @@ from emulator._native import Core
 from emulator.cpu import Cpu, ExceptionKind, ExitReason
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.sysregs import SysReg
 

@@ -19,8 +19,8 @@ from conformance.functions import by_function
 from debian import ARCHITECTURES
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.mm.mapping import Mapping
-from emulator.linux.program import Program
-from emulator.linux.task import Task
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 

@@ -13,14 +13,14 @@ import pytest
 
 from emulator.arch.cpuid import Cpuid, Leaf
 from emulator.arch.processor import Processor
-from emulator.linux import lifecycle
 from emulator.linux.configuration import LinuxConfig
-from emulator.linux.credentials import Credentials
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process import lifecycle
+from emulator.linux.process.credentials import Credentials
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls import identity
 from emulator.linux.syscalls.at import tree
-from emulator.linux.task import Task
 from emulator.machine import MachineConfig
 from reference import QemuRun
 

@@ -10,7 +10,7 @@ from attribution import start_attribution, tally
 from conformance.comparison import Mapped
 from conformance.functions import NO_FILE, by_function
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from guests import guest
 

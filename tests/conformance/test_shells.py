@@ -12,7 +12,7 @@ import require
 from debian import ARCHITECTURES
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS

@@ -11,7 +11,7 @@ from emulator.core_file.core_file import load_core
 from emulator.cpu import ExitReason
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping import PROT_EXEC
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.core_file.core_file import CoreFile, load_core
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest

@@ -12,7 +12,7 @@ import pytest
 from emulator._native import Core, RetirementRecorder
 from emulator.core_file.core_file import CoreFile, load_core
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.op_classes import OpClass
 from emulator.probes import Probe

@@ -22,7 +22,7 @@ import require
 from attribution import start_attribution, tally
 from emulator.cpu import ExitReason
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.linux.sched.timers import FOREVER
 from emulator.machine import MachineConfig
 from guests import guest

@@ -22,10 +22,10 @@ from emulator.arch.x86_64 import R8, R9, R10, RAX, RDI, RDX, RSI
 from emulator.cpu import ExceptionKind, ExitReason, TrapKind
 from emulator.linux.errors import LinuxError
 from emulator.linux.kernel import Kernel
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SIGKILL
 from emulator.linux.syscalls import table
-from emulator.linux.task import Task
 from end_to_end.watching import MANY, MODELLED, Watch, observe
 from perfemu.ending import Ending
 from perfemu.session import GuestSettings, Session

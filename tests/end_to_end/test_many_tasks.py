@@ -11,8 +11,8 @@ import pytest
 
 from emulator.cpu import Cpu
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
-from emulator.linux.task import Task
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from end_to_end.assembled import program

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from emulator.linux.configuration import LinuxConfig
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from emulator.linux.configuration import LinuxConfig
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from fuzz.host_watch import HostWatch, tree
 from fuzz.program import RandomProgram
 from perfemu.session import GuestSettings, Session

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
-from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENFILE, ENODEV, ENOMEM, ENOTTY, ESPIPE, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.locks import FileLocks
 from emulator.linux.mm.mapping import FileContent
 from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.process.credentials import Credentials
 from emulator.linux.sched.waiting import WaitQueue
 
 # uapi/asm-generic/fcntl.h: the flags with the same value on both ISAs (the others: Architecture.open_flags)

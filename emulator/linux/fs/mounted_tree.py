@@ -24,7 +24,6 @@ from typing import Self, TypeVar
 
 from emulator.arch.architecture import OpenFlags
 from emulator.linux.configuration import LinuxConfig
-from emulator.linux.credentials import Credentials
 from emulator.linux.errors import ENOENT, ENOTDIR, EROFS, LinuxError
 from emulator.linux.fs import devices
 from emulator.linux.fs.attributes import Attributes
@@ -62,6 +61,7 @@ from emulator.linux.fs.virtual_files import (
 )
 from emulator.linux.mm.page_cache import PageCache
 from emulator.linux.net.socket_names import SocketNames
+from emulator.linux.process.credentials import Credentials
 from emulator.linux.random import Random
 from emulator.linux.tty.console import Console
 

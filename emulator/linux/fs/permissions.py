@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import stat as file_mode
 
-from emulator.linux.credentials import (
+from emulator.linux.errors import EACCES, EPERM, LinuxError
+from emulator.linux.fs.attributes import Attributes
+from emulator.linux.fs.nodes import PROC_DEVICE, Node
+from emulator.linux.process.credentials import (
     CAP_CHOWN,
     CAP_DAC_OVERRIDE,
     CAP_DAC_READ_SEARCH,
@@ -12,9 +15,6 @@ from emulator.linux.credentials import (
     CAP_FSETID,
     Credentials,
 )
-from emulator.linux.errors import EACCES, EPERM, LinuxError
-from emulator.linux.fs.attributes import Attributes
-from emulator.linux.fs.nodes import PROC_DEVICE, Node
 
 READ, WRITE, EXECUTE = 4, 2, 1  # R_OK, W_OK, X_OK; for a directory EXECUTE is to look a name up
 

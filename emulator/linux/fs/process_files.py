@@ -6,8 +6,8 @@ from emulator.linux.errors import EBADF, LinuxError
 from emulator.linux.fs.file import O_RDWR, POLLHUP, POLLIN, File
 from emulator.linux.fs.open_files import OpenDirectory
 from emulator.linux.proc.process_directory import ProcessDirectory
+from emulator.linux.process.task import Process
 from emulator.linux.sched.waiting import WaitQueue
-from emulator.linux.task import Process
 
 
 class ProcessFile(File):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from emulator._native import AddressSpace, PhysicalMemory
 from emulator.arch.architecture import Layout
-from emulator.linux.breakpoints import Breakpoints
 from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
+from emulator.linux.mm.breakpoints import Breakpoints
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,

@@ -12,7 +12,7 @@ from emulator.linux.mm.mapping import (
     Mapping,
 )
 from emulator.linux.proc.residency import FRACTION_BITS, Residency, total
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 
 KIB = 1024
 NO_PAGES = ("KSM", "LazyFree", "AnonHugePages", "ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb",

@@ -15,7 +15,7 @@ from emulator.linux.fs.paths import Dentry, MagicLink
 from emulator.linux.fs.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
 from emulator.linux.proc.process_memory import MemoryFile, read_memory, read_pagemap, write_memory
 from emulator.linux.proc.process_texts import PROCESS_LINKS, PROCESS_TEXTS
-from emulator.linux.task import Process, Task
+from emulator.linux.process.task import Process, Task
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from emulator.linux.errors import EFAULT, EINVAL, EIO, LinuxError
 from emulator.linux.fs.nodes import BodyOfNode, Regular
 from emulator.linux.fs.virtual_files import VirtualNode, Volume
 from emulator.linux.mm.mapping import PAGE_SHIFT, PAGE_SIZE
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 
 ENTRY_BYTES = 8  # of pagemap, for each page
 PRESENT, OF_FILE, EXCLUSIVE, SOFT_DIRTY = 1 << 63, 1 << 61, 1 << 56, 1 << 55  # Documentation/admin-guide/mm/pagemap

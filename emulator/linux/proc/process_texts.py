@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from emulator.linux.errors import LinuxError
 from emulator.linux.fs.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE, TRACE_DEVICE
-from emulator.linux.limits import RLIM_NLIMITS
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.linux.proc import memory_texts
 from emulator.linux.proc.memory_texts import KIB
+from emulator.linux.process.limits import RLIM_NLIMITS
+from emulator.linux.process.task import Task, TaskState
 from emulator.linux.signals.signal import SIG_IGN, bit
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
-from emulator.linux.task import Task, TaskState
 
 STATE_NAMES = {  # fs/proc/array.c, task_state_array
     TaskState.RUNNABLE: "running",

@@ -17,17 +17,17 @@ from emulator.linux.fs.nodes import Directory, Node
 from emulator.linux.fs.pipes import MOST_CAPACITY_BYTES
 from emulator.linux.fs.virtual_files import TextLink, VirtualDirectory, Volume
 from emulator.linux.ipc import message_queues, posix_queues, semaphores, shared_segments
-from emulator.linux.lifecycle import FIRST_PID
-from emulator.linux.limits import MAX_OPEN_FILES
 from emulator.linux.mm.mm import MAX_MAPPINGS
 from emulator.linux.net.stream_sockets import MOST_BACKLOG
 from emulator.linux.proc.cpuinfo import CPUINFO
 from emulator.linux.proc.memory_texts import KIB
 from emulator.linux.proc.process_directory import TaskDirectories
 from emulator.linux.proc.process_texts import ticks
+from emulator.linux.process.lifecycle import FIRST_PID
+from emulator.linux.process.limits import MAX_OPEN_FILES
+from emulator.linux.process.task import KernelServices, Task, TaskState
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS
-from emulator.linux.task import KernelServices, Task, TaskState
 
 BOOT_ID = "5f0c4b1e-7d3a-4c86-9b52-e1a6f08d2c97"  # pinned
 

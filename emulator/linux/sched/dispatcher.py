@@ -14,12 +14,12 @@ from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.policies import ROUND_ROBIN_NS, SLICE_NS, slice_cycles
 from emulator.linux.sched.run_queue import RunQueue
 from emulator.linux.sched.timers import FOREVER, Timers
 from emulator.linux.sched.waiting import Sleep, Wake
-from emulator.linux.task import Task, TaskState
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 
 

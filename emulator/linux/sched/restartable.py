@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import EINVAL, LinuxError
-from emulator.linux.task import Registration, Task
+from emulator.linux.process.task import Registration, Task
 
 # struct rseq: cpu_id_start 0, cpu_id 4, rseq_cs 8, flags 16, node_id 20, mm_cid 24
 CURRENT = 8

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.process.task import Task
 from emulator.linux.sched.policies import (
     REAL_TIME,
     SCHED_IDLE,
@@ -23,7 +24,6 @@ from emulator.linux.sched.policies import (
     virtual,
 )
 from emulator.linux.sched.timers import FOREVER, Timers
-from emulator.linux.task import Task
 
 
 class RunQueue:

@@ -22,6 +22,7 @@ from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.process.task import Task
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.dispatcher import Dispatcher, Switching
 from emulator.linux.sched.policies import rank
@@ -29,7 +30,6 @@ from emulator.linux.sched.run_queue import RunQueue
 from emulator.linux.sched.timers import FOREVER
 from emulator.linux.sched.turns import Caches, Turns
 from emulator.linux.sched.waiting import Wake
-from emulator.linux.task import Task
 from emulator.linux.tracepoints import Tracepoints
 
 FAR_CYCLES = 1 << 34  # some seconds: idle CPUs need not live through as much,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from emulator.arch.architecture import SignalDelivery
 from emulator.linux.errors import EFAULT, EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
-from emulator.linux.limits import RLIMIT_CORE
+from emulator.linux.process.limits import RLIMIT_CORE
+from emulator.linux.process.task import Task
 from emulator.linux.sched.restartable import leave_sequence
 from emulator.linux.signals.signal import (
     SA_NODEFER,
@@ -28,7 +29,6 @@ from emulator.linux.signals.signal import (
     default_action,
 )
 from emulator.linux.signals.signal_sending import stop
-from emulator.linux.task import Task
 
 ADDRESSES = (1 << 64) - 1
 LEAST_STACK_POINTER = 1 << 14  # bytes: more than any frame takes; nothing is mapped so low (vm.mmap_min_addr)

@@ -6,7 +6,8 @@ else is pending, with the thread that is to act on it, or with the process while
 
 from __future__ import annotations
 
-from emulator.linux.limits import RLIMIT_SIGPENDING
+from emulator.linux.process.limits import RLIMIT_SIGPENDING
+from emulator.linux.process.task import Process, Task
 from emulator.linux.signals.signal import (
     CLD_CONTINUED,
     CLD_STOPPED,
@@ -27,7 +28,6 @@ from emulator.linux.signals.signal import (
     default_action,
 )
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
-from emulator.linux.task import Process, Task
 
 
 def send_to_thread(task: Task, info: SignalInfo) -> bool:

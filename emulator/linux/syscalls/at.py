@@ -7,7 +7,7 @@ from emulator.linux.fs.file import File
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.fs.open_files import NodeFile, directory_of
 from emulator.linux.fs.paths import Dentry
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 
 AT_FDCWD = -100  # uapi/linux/fcntl.h
 AT_SYMLINK_NOFOLLOW = 0x100

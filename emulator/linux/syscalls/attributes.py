@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from emulator.linux.credentials import NO_ID
 from emulator.linux.errors import EACCES, EBADF, EINVAL, ENODEV, LinuxError
 from emulator.linux.fs.attributes import Attributes, pack_statx
 from emulator.linux.fs.file import O_PATH, O_WRONLY, File
@@ -12,6 +11,8 @@ from emulator.linux.fs.nodes import PIPE_DEVICE, PIPE_STATISTICS
 from emulator.linux.fs.notifications import IN_ACCESS, IN_ATTRIB, IN_MODIFY
 from emulator.linux.fs.open_files import NodeFile, OpenFile
 from emulator.linux.fs.paths import Dentry
+from emulator.linux.process.credentials import NO_ID
+from emulator.linux.process.task import Task
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.at import (
     AT_EACCESS,
@@ -27,7 +28,6 @@ from emulator.linux.syscalls.at import (
 )
 from emulator.linux.syscalls.input_output import writable
 from emulator.linux.syscalls.table import Address, Long, OptionalPath, Path, Support, UInt, syscall
-from emulator.linux.task import Task
 
 ANONYMOUS = Attributes(inode=12, mode=0o600, device=PIPE_DEVICE)  # files without a node: fs/anon_inodes.c has one inode
 

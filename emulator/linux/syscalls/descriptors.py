@@ -11,12 +11,12 @@ from emulator.linux.fs.memory_files import F_SEAL_WRITE, MemoryRegular
 from emulator.linux.fs.nodes import F_SEAL_SEAL
 from emulator.linux.fs.open_files import NodeFile, OpenDirectory, OpenFile
 from emulator.linux.fs.pipes import MOST_CAPACITY_BYTES, PipeEnd
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import NSIG
 from emulator.linux.syscalls import locks
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, syscall
-from emulator.linux.task import Task
 
 
 @syscall(aarch64=23, x86_64=32)

@@ -11,6 +11,7 @@ from emulator.linux.fs.nodes import Directory, Symlink
 from emulator.linux.fs.open_files import OpenDirectory, directory_of
 from emulator.linux.fs.paths import Dentry
 from emulator.linux.fs.permissions import EXECUTE
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.at import (
     AT_EMPTY_PATH,
     AT_FDCWD,
@@ -24,7 +25,6 @@ from emulator.linux.syscalls.at import (
     tree,
 )
 from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, syscall
-from emulator.linux.task import Task
 
 
 @syscall(aarch64=17, x86_64=79)

@@ -21,11 +21,11 @@ from emulator.linux.fs.file import (
     POLLRDNORM,
     POLLWRNORM,
 )
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import SIGSET_SIZE, UNBLOCKABLE
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
-from emulator.linux.task import Task
 
 POLLFD = struct.Struct("<ihh")
 

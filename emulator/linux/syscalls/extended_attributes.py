@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EOPNOTSUPP, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.at import AT_FDCWD, AT_SYMLINK_NOFOLLOW, find
 from emulator.linux.syscalls.table import Address, Path, Size, Support, syscall
-from emulator.linux.task import Task
 
 NONE = "no file system here has extended attributes: EOPNOTSUPP"
 

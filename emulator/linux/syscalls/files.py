@@ -10,10 +10,10 @@ from emulator.linux.fs.file import O_CLOEXEC, O_CREAT, O_TRUNC, O_WRONLY
 from emulator.linux.fs.openable_tree import O_TMPFILE_BIT
 from emulator.linux.fs.paths import Dentry, Resolve
 from emulator.linux.fs.pipes import PipeEnd
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.syscalls.at import AT_FDCWD, new_mode, start, tree
 from emulator.linux.syscalls.table import Address, Path, Size, UInt, syscall
-from emulator.linux.task import Task
 
 
 @syscall(aarch64=56, x86_64=257)

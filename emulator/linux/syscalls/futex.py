@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
-from emulator.linux.futexes import ALL_BITS, Futexes, Key
+from emulator.linux.process.task import Task
+from emulator.linux.sched.futexes import ALL_BITS, Futexes, Key
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Support, UInt, syscall
 from emulator.linux.syscalls.time import CLOCK_MONOTONIC, CLOCK_REALTIME
-from emulator.linux.task import Task
 
 # uapi/linux/futex.h
 FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP = 0, 1, 3, 4, 5

@@ -6,16 +6,16 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 
-from emulator.linux.credentials import ALL_CAPABILITIES, CAP_SETGID, CAP_SETPCAP, CAP_SETUID, NO_ID
 from emulator.linux.errors import EACCES, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.fs.destination import UserBuffer
 from emulator.linux.proc.procfs import free_bytes
+from emulator.linux.process.credentials import ALL_CAPABILITIES, CAP_SETGID, CAP_SETPCAP, CAP_SETUID, NO_ID
+from emulator.linux.process.task import Process, Task
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import NANOSECONDS, U32
 from emulator.linux.syscalls.input_output import MAX_BYTES, ends_early
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
-from emulator.linux.task import Process, Task
 
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4

@@ -15,9 +15,9 @@ from emulator.linux.fs.notifications import (
     MOST_INSTANCES,
     Inotify,
 )
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.at import AT_FDCWD, AT_SYMLINK_NOFOLLOW, find, tree
 from emulator.linux.syscalls.table import Path, Support, UInt, syscall
-from emulator.linux.task import Task
 
 ONLY_THE_GUEST = "what the guest does; the host's changes are not told, nor accesses by mmap and execve"
 

@@ -14,10 +14,10 @@ from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EISDIR, EOPNOTSUPP, EPI
 from emulator.linux.fs.destination import Destination, KernelBuffer, Piece, UserBuffer, check_range, in_memory
 from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
 from emulator.linux.fs.open_files import SEEK_CUR, OpenDirectory, OpenFile
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake, wait_until, work
 from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
-from emulator.linux.task import Task
 
 MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
 MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV

@@ -6,8 +6,8 @@ from emulator.linux.errors import ENOTTY, LinuxError
 from emulator.linux.fs.file import O_ASYNC, O_NONBLOCK, File
 from emulator.linux.fs.pipes import PipeEnd
 from emulator.linux.net.sockets import Socket
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.table import UInt, ULong, syscall
-from emulator.linux.task import Task
 
 # uapi/asm-generic/ioctls.h
 FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC = 0x5421, 0x5450, 0x5451, 0x5452

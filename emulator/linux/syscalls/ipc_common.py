@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from emulator.linux.ipc.ipc_objects import Permissions
+from emulator.linux.process.task import Task
 from emulator.linux.structures import NANOSECONDS
-from emulator.linux.task import Task
 
 IPC_RMID, IPC_SET, IPC_STAT, IPC_INFO = 0, 1, 2, 3  # uapi/linux/ipc.h
 

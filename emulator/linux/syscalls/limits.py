@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from emulator.linux.errors import EINVAL, EPERM, ESRCH, LinuxError
-from emulator.linux.limits import MAX_OPEN_FILES, RLIM_NLIMITS, RLIMIT_NOFILE
+from emulator.linux.process.limits import MAX_OPEN_FILES, RLIM_NLIMITS, RLIMIT_NOFILE
+from emulator.linux.process.task import Task, Usage
 from emulator.linux.structures import Timeval
 from emulator.linux.syscalls.table import In, OptionalIn, Out, UInt, syscall
-from emulator.linux.task import Task, Usage
 
 RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD = 0, -1, 1
 

@@ -9,10 +9,10 @@ from emulator.linux.errors import EAGAIN, EBADF, EDEADLK, EINVAL, EOVERFLOW, Lin
 from emulator.linux.fs.file import File
 from emulator.linux.fs.locks import END_OF_FILE, FileLocks, Lock
 from emulator.linux.fs.open_files import SEEK_CUR, SEEK_END, SEEK_SET, OpenFile
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.table import UInt, syscall
-from emulator.linux.task import Task
 
 F_RDLCK, F_WRLCK, F_UNLCK = range(3)  # uapi/asm-generic/fcntl.h
 FLOCK = struct.Struct("<hh4xqqi4x")  # struct flock: type, whence, start, length, pid

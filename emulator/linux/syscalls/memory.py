@@ -37,10 +37,10 @@ from emulator.linux.mm.mapping import (
     page_up,
 )
 from emulator.linux.mm.mm import POPULATED_PAGES
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, work
 from emulator.linux.syscalls.input_output import BYTES_PER_CYCLE
 from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
-from emulator.linux.task import Task
 
 PAGE_OFFSET = PAGE_SIZE - 1
 KNOWN_PROTECTION = PROT_READ | PROT_WRITE | PROT_EXEC

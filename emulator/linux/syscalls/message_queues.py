@@ -11,11 +11,11 @@ from emulator.linux.ipc.message_queues import (
     MOST_QUEUES,
     MessageQueue,
 )
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.at import tree
 from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
 from emulator.linux.syscalls.table import Address, Long, Size, Support, syscall
-from emulator.linux.task import Task
 
 MSG_COPY = 0o40000
 MSG_STAT, MSG_INFO, MSG_STAT_ANY = 11, 12, 13

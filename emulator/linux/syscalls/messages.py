@@ -22,13 +22,13 @@ from emulator.linux.net.socket_addresses import Address as SocketAddress
 from emulator.linux.net.socket_messages import Message, Received
 from emulator.linux.net.socket_options import SO_PASSCRED
 from emulator.linux.net.sockets import SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
-from emulator.linux.task import Task
 
 # linux/socket.h
 MSG_OOB, MSG_PEEK, MSG_DONTROUTE, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_EOR, MSG_WAITALL = (

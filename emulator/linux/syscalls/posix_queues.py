@@ -31,12 +31,12 @@ from emulator.linux.ipc.posix_queues import (
     check_size,
     queue_of,
 )
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import NSIG, SI_MESGQ, SIGEV_NONE, SIGEV_SIGNAL, SIGEV_THREAD, SignalInfo
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.at import new_mode, tree
 from emulator.linux.syscalls.table import Address, OptionalIn, Path, Size, Support, UInt, syscall
-from emulator.linux.task import Task
 
 ATTRIBUTES = struct.Struct("<4q32x")  # struct mq_attr: flags, most messages, bytes of one, messages
 SIGEVENT = struct.Struct("<Qii")  # struct sigevent: value, signal, method

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from emulator.arch.x86_64 import FS, FS_BASE, GS, GS_BASE
-from emulator.linux.credentials import CAP_SETPCAP, LAST_CAPABILITY
 from emulator.linux.errors import EINVAL, ENODEV, EPERM, LinuxError
+from emulator.linux.process.credentials import CAP_SETPCAP, LAST_CAPABILITY
+from emulator.linux.process.task import COMM_LENGTH, Task
 from emulator.linux.signals.signal import NSIG
 from emulator.linux.structures import U32
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
-from emulator.linux.task import COMM_LENGTH, Task
 
 # ---- arch_prctl (x86)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EINVAL, ENOSPC, ESRCH, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.memory import mprotect
 from emulator.linux.syscalls.table import Address, Size, Support, ULong, syscall
-from emulator.linux.task import Task
 
 IOPRIO_PROCESS, IOPRIO_GROUP, IOPRIO_USER = 1, 2, 3  # uapi/linux/ioprio.h: whose
 CLASS_SHIFT = 13

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from emulator.linux.cloning import (
+from emulator.linux.errors import E2BIG, EINVAL, ENOENT, EPERM, LinuxError
+from emulator.linux.process.cloning import (
     CLONE_DETACHED,
     CLONE_FILES,
     CLONE_FS,
@@ -20,14 +21,13 @@ from emulator.linux.cloning import (
     NAMESPACES,
     check,
 )
-from emulator.linux.errors import E2BIG, EINVAL, ENOENT, EPERM, LinuxError
-from emulator.linux.limits import MAX_ARG_STRLEN, RLIMIT_STACK, argument_limit
+from emulator.linux.process.limits import MAX_ARG_STRLEN, RLIMIT_STACK, argument_limit
+from emulator.linux.process.task import CloneRequest, FileContext, Task
 from emulator.linux.sched.waiting import Sleep, Sleeping
 from emulator.linux.signals.signal import NSIG, SIGCHLD
 from emulator.linux.syscalls.at import AT_EMPTY_PATH, AT_FDCWD
 from emulator.linux.syscalls.process_files import check_pidfd, install_pidfd
 from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, ULong, syscall
-from emulator.linux.task import CloneRequest, FileContext, Task
 
 
 @syscall(aarch64=93, x86_64=60)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from emulator.linux.cloning import CLONE_PIDFD
 from emulator.linux.errors import EFAULT, EINVAL, ESRCH, LinuxError
 from emulator.linux.fs.destination import Piece
 from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import ProcessFile, process_of, signalled_by
 from emulator.linux.mm.mapping import PAGE_SIZE
+from emulator.linux.process.cloning import CLONE_PIDFD
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import SI_USER, SignalInfo
 from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, any_vectors, ends_early, vectors
 from emulator.linux.syscalls.signals import check_signal, given_info, queued
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
-from emulator.linux.task import Task
 
 
 @syscall(aarch64=434, x86_64=434)

@@ -6,10 +6,10 @@ import struct
 from enum import IntEnum
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, ESRCH, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.sched.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
 from emulator.linux.structures import U32, Timespec
 from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
-from emulator.linux.task import Task
 
 CPU_MASK_BYTES = 8  # as a kernel for up to 64 CPUs has it
 ATTR_SIZE = 56  # struct sched_attr, version 1

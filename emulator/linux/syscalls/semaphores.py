@@ -16,11 +16,11 @@ from emulator.linux.ipc.semaphores import (
     Operation,
     SemaphoreSet,
 )
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
 from emulator.linux.syscalls.table import Address, OptionalIn, UInt, ULong, syscall
-from emulator.linux.task import Task
 
 GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL = range(11, 18)  # uapi/linux/sem.h
 SEM_STAT, SEM_INFO, SEM_STAT_ANY = 18, 19, 20

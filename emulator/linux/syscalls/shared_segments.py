@@ -16,6 +16,7 @@ from emulator.linux.mm.mapping import (
     PROT_WRITE,
     page_up,
 )
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.ipc_common import (
     IPC_INFO,
     IPC_RMID,
@@ -25,7 +26,6 @@ from emulator.linux.syscalls.ipc_common import (
     permissions,
 )
 from emulator.linux.syscalls.table import Address, Size, syscall
-from emulator.linux.task import Task
 
 SHM_HUGETLB, SHM_NORESERVE = 0o4000, 0o10000  # shmget
 SHM_RDONLY, SHM_RND, SHM_REMAP, SHM_EXEC = 0o10000, 0o20000, 0o40000, 0o100000  # shmat

@@ -7,6 +7,7 @@ import struct
 from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
 from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
 from emulator.linux.fs.signal_files import SignalFile
+from emulator.linux.process.task import Process, Task
 from emulator.linux.sched.waiting import Sleeping, sleep_until
 from emulator.linux.signals.signal import (
     NSIG,
@@ -30,7 +31,6 @@ from emulator.linux.signals.signal_delivery import return_from_handler, stack_fl
 from emulator.linux.signals.signal_sending import forget_ignored
 from emulator.linux.structures import U64, Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Out, Size, UInt, syscall
-from emulator.linux.task import Process, Task
 
 ACTION = struct.Struct("<QQQQ")  # struct kernel_sigaction: handler, flags, restorer, mask
 SIGINFO_SIZE = 128

@@ -40,10 +40,10 @@ from emulator.linux.net.socket_addresses import Address as SocketAddress
 from emulator.linux.net.socket_messages import Credentials
 from emulator.linux.net.sockets import SHUT_RDWR, SOCK_DGRAM, SOCK_SEQPACKET, SOCK_STREAM, Socket, SocketFile
 from emulator.linux.net.stream_sockets import StreamSocket, join
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.syscalls.at import AT_FDCWD, find, new_mode, start, tree
 from emulator.linux.syscalls.table import Address, Support, UInt, syscall
-from emulator.linux.task import Task
 
 # family, type, protocol -> the kind of socket that it is
 NETLINK_ROUTE = 0

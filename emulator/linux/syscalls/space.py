@@ -6,9 +6,9 @@ import stat as file_mode
 
 from emulator.linux.errors import EINVAL, ESPIPE, LinuxError
 from emulator.linux.fs.open_files import NodeFile, OpenDirectory, OpenFile
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.input_output import readable
 from emulator.linux.syscalls.table import Long, Size, Support, UInt, syscall
-from emulator.linux.task import Task
 
 AT_ONCE = "what is written is with the host at once; whether the host's disk has it is not the guest's business"
 HINT = "there is no cache that a hint could help"

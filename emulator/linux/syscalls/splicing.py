@@ -10,11 +10,11 @@ from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, File
 from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.fs.pipes import Pipe, PipeEnd, read_pipe, write_pipe
 from emulator.linux.fs.standard_streams import PIPE_BYTES, StandardStream
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.input_output import read_bytes, user_offset, vectors, write_file
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
-from emulator.linux.task import Task
 
 SPLICE_F_NONBLOCK, ALL_FLAGS = 2, 15  # uapi/linux/splice.h; MOVE, MORE and GIFT change nothing that could be seen
 

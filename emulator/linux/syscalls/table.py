@@ -29,8 +29,8 @@ from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, get_args, g
 from emulator.linux.errors import ENAMETOOLONG, LinuxError
 from emulator.linux.fs.paths import PATH_MAX
 from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
-from emulator.linux.task import Task
 
 Handler = Callable[..., int | Sleeping[int] | None]
 Decoder = Callable[[Task, int], object]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EBUSY, EFAULT, EINVAL, EPERM, ESRCH, LinuxError
-from emulator.linux.futexes import ROBUST_LIST_SIZE
+from emulator.linux.process.task import Registration, Task
+from emulator.linux.sched.futexes import ROBUST_LIST_SIZE
 from emulator.linux.sched.restartable import erase, write_cpu
 from emulator.linux.structures import U64
 from emulator.linux.syscalls.table import Address, Out, Size, UInt, syscall
-from emulator.linux.task import Registration, Task
 
 
 @syscall(aarch64=96, x86_64=218)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
-from emulator.linux.limits import RLIMIT_SIGPENDING
+from emulator.linux.process.limits import RLIMIT_SIGPENDING
+from emulator.linux.process.task import PosixTimer, Process, Task
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.waiting import Sleeping, sleep_until
 from emulator.linux.signals.signal import (
@@ -36,7 +37,6 @@ from emulator.linux.structures import (
     Timeval,
 )
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
-from emulator.linux.task import PosixTimer, Process, Task
 
 # uapi/linux/time.h
 CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW = range(5)

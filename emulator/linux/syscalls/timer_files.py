@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
 from emulator.linux.fs.timer_files import TimerFile
+from emulator.linux.process.task import Task
 from emulator.linux.structures import Itimerspec
 from emulator.linux.syscalls.table import In, Out, UInt, syscall
 from emulator.linux.syscalls.time import (
@@ -15,7 +16,6 @@ from emulator.linux.syscalls.time import (
     CLOCK_REALTIME_ALARM,
     CLOCKS,
 )
-from emulator.linux.task import Task
 
 TIMER_CLOCKS = (CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM)
 TFD_TIMER_ABSTIME = 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from emulator.linux.errors import EAGAIN, ECHILD, EINVAL, ESRCH, LinuxError
 from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import process_of
+from emulator.linux.process.task import Process, Task, Usage
 from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.signals.signal import (
     CLD_CONTINUED,
@@ -21,7 +22,6 @@ from emulator.linux.signals.signal import (
 from emulator.linux.structures import U32
 from emulator.linux.syscalls.limits import Rusage
 from emulator.linux.syscalls.table import Address, Out, UInt, syscall
-from emulator.linux.task import Process, Task, Usage
 
 # uapi/linux/wait.h
 WNOHANG, WSTOPPED, WEXITED, WCONTINUED, WNOWAIT = 1, 2, 4, 8, 0x0100_0000  # WUNTRACED is WSTOPPED

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.signals.signal import SIGCONT, SIGHUP, SIGWINCH
-from emulator.linux.task import Task
 from emulator.linux.tty.line_discipline import INPUT_BYTES, LineDiscipline
 from emulator.linux.tty.terminal_modes import CHARACTERS, IXON, VSTART, VSTOP, WINDOW_BYTES, TerminalModes
 

@@ -16,9 +16,9 @@ from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry
 from emulator.linux.fs.standard_streams import TERMINAL_DEVICE
 from emulator.linux.fs.virtual_files import FileNode, VirtualDirectory, Volume
+from emulator.linux.process.task import Process, Task
 from emulator.linux.signals.signal import SIG_IGN, SIGCONT, SIGHUP, SIGTTIN, SignalInfo, bit
 from emulator.linux.signals.signal_sending import is_orphaned
-from emulator.linux.task import Process, Task
 from emulator.linux.tty.console import Controlling
 from emulator.linux.tty.terminal import Terminal
 from emulator.linux.tty.terminal_ends import Master, Slave

@@ -7,7 +7,7 @@ from typing import ParamSpec
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.task import Task
+from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
 from perfcore.abi.constants import PerfType, SampleType, SoftwareId
 from perfcore.events.event import PerfEvent

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.policies import REAL_TIME
-from emulator.linux.task import Task, TaskState
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id

@@ -14,13 +14,13 @@ from calls import read_of, result_of
 from emulator.arch import architecture
 from emulator.clock import Clock
 from emulator.linux.configuration import LinuxConfig
-from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EFAULT, LinuxError
 from emulator.linux.fs.beneath import OpenBeneath
 from emulator.linux.fs.destination import KernelBuffer
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.mm.mapping import FileContent, MappedFile
+from emulator.linux.process.credentials import Credentials
 from emulator.linux.random import Random
 from emulator.linux.sched.waiting import Sleep, Wake
 from emulator.linux.signals.signal import SignalInfo, SignalState

@@ -7,7 +7,6 @@ import stat
 
 import pytest
 
-from emulator.linux.credentials import ALL_CAPABILITIES, CAP_CHOWN, CAP_FOWNER, Capabilities, Credentials
 from emulator.linux.errors import EACCES, EPERM, LinuxError
 from emulator.linux.fs.file import O_CREAT, O_RDWR, O_TRUNC, O_WRONLY
 from emulator.linux.fs.permissions import EXECUTE, READ, WRITE
@@ -15,6 +14,7 @@ from emulator.linux.net.socket_addresses import AF_UNIX, UnixAddress
 from emulator.linux.net.socket_messages import Credentials as SenderIds
 from emulator.linux.net.sockets import SOCK_STREAM
 from emulator.linux.net.stream_sockets import StreamSocket
+from emulator.linux.process.credentials import ALL_CAPABILITIES, CAP_CHOWN, CAP_FOWNER, Capabilities, Credentials
 from emulator.linux.syscalls.sockets import target_of
 
 USER, GROUP, OTHER = 1000, 100, 1001

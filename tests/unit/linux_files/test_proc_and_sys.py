@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.arch.processor import X86_64_CACHES, Processor
-from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EINVAL, ENOENT, LinuxError
 from emulator.linux.fs import sysfs
 from emulator.linux.fs.file import O_RDWR, O_WRONLY, File
-from emulator.linux.limits import Limits
 from emulator.linux.mm.mapping import MAP_PRIVATE, PROT_EXEC, PROT_READ, PROT_WRITE, MappedFile, Mapping
 from emulator.linux.proc import procfs
+from emulator.linux.process.credentials import Credentials
+from emulator.linux.process.limits import Limits
+from emulator.linux.process.task import TaskState
 from emulator.linux.random import Random
-from emulator.linux.task import TaskState
 
 TEXT = MappedFile("/bin/program", 8, 1, 1001)
 

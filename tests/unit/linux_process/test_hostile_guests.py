@@ -26,7 +26,6 @@ from emulator.linux.errors import (
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.kernel import MOST_MESSAGES
-from emulator.linux.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
@@ -38,10 +37,11 @@ from emulator.linux.mm.mapping import (
     PAGE_SIZE,
 )
 from emulator.linux.mm.mm import MAX_MAPPINGS
-from emulator.linux.program import Program
+from emulator.linux.process.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES
-from emulator.linux.task import Task
 from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import EM_AARCH64, EM_X86_64, elf
 

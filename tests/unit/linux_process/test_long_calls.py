@@ -23,7 +23,8 @@ from emulator.linux.mm.mapping import (
     PROT_WRITE,
 )
 from emulator.linux.mm.mm import POPULATED_PAGES
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, Wake
 from emulator.linux.signals.signal import SIGKILL, SignalInfo
 from emulator.linux.syscalls import table
@@ -36,7 +37,6 @@ from emulator.linux.syscalls.memory import (
     MS_SYNC,
     SYNCED_PAGES,
 )
-from emulator.linux.task import Task
 from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import EM_X86_64, elf
 

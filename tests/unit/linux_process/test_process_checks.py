@@ -11,7 +11,7 @@ import pytest
 import require
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 
 SOURCE = Path(__file__).with_name("process_checks.c")

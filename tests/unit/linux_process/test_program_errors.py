@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program, ProgramError, identify
+from emulator.linux.process.program import Program, ProgramError, identify
 from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import BASE, EM_AARCH64, EXIT_7, PT_INTERP, R, W, elf, segment
 

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.clock import Clock
+from emulator.linux.process.task import TaskState
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.policies import SCHED_BATCH, SCHED_FIFO, SCHED_IDLE, SCHED_RR
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import FOREVER
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
 from emulator.linux.signals.signal import SIGUSR1, SignalInfo, SignalState
-from emulator.linux.task import TaskState
 from emulator.linux.tracepoints import Tracepoints
 
 

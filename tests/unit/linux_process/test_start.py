@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.linux.random import Random
 from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import BASE, EM_AARCH64, EM_X86_64, elf

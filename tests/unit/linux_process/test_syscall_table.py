@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.linux.errors import EFAULT, ENAMETOOLONG, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.names import syscall_name
@@ -24,7 +25,6 @@ from emulator.linux.syscalls.table import (
     by_number,
     load,
 )
-from emulator.linux.task import Task
 
 
 @pytest.mark.parametrize("isa", ["aarch64", "x86_64"])

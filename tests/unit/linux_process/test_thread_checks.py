@@ -11,7 +11,7 @@ import pytest
 import require
 from c_programs import build
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import ISAS

@@ -16,9 +16,9 @@ from emulator.clock import MONOTONIC_AT_BOOT_NS, Clock
 from emulator.core_file.core_file import load_core
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
+from emulator.linux.process.task import Task
 from emulator.linux.syscalls.names import syscall_name
-from emulator.linux.task import Task
 from emulator.machine import MachineConfig
 from guests import ISAS
 from perfemu.symbols.vdso import vdso_file

@@ -9,7 +9,7 @@ from pathlib import Path
 import c_programs
 import processor
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 
 FOLDER = Path(__file__).parent

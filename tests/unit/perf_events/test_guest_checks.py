@@ -9,7 +9,7 @@ import pytest
 
 from c_programs import build
 from emulator.linux.machine import LinuxMachine
-from emulator.linux.program import Program
+from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks

@@ -6,16 +6,17 @@ from typing import Protocol
 
 from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu
-from emulator.linux.cloning import CLONE_VM, child_registers, new_task, write_tids
-from emulator.linux.credentials import Credentials
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
 from emulator.linux.fs.file import DescriptorRoom, FileTable
 from emulator.linux.fs.file_tree import FileTree
-from emulator.linux.limits import RLIMIT_NOFILE, RLIMIT_STACK
-from emulator.linux.loader import Executable, Loader
 from emulator.linux.mm.mapping import Mapping
 from emulator.linux.mm.mm import MemoryMap
-from emulator.linux.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
+from emulator.linux.process.cloning import CLONE_VM, child_registers, new_task, write_tids
+from emulator.linux.process.credentials import Credentials
+from emulator.linux.process.limits import RLIMIT_NOFILE, RLIMIT_STACK
+from emulator.linux.process.loader import Executable, Loader
+from emulator.linux.process.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
+from emulator.linux.process.task import CloneRequest, FileContext, KernelServices, Process, Task
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.signals.signal import (
     CLD_EXITED,
@@ -28,7 +29,6 @@ from emulator.linux.signals.signal import (
     SignalInfo,
 )
 from emulator.linux.signals.signal_sending import child_info
-from emulator.linux.task import CloneRequest, FileContext, KernelServices, Process, Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
 

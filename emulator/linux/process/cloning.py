@@ -8,8 +8,8 @@ from dataclasses import replace
 from emulator._native import RegisterState
 from emulator.linux.errors import EINVAL, ENOSYS, EPERM, LinuxError
 from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.process.task import CloneRequest, FileContext, Process, Task
 from emulator.linux.signals.signal import NSIG
-from emulator.linux.task import CloneRequest, FileContext, Process, Task
 
 # uapi/linux/sched.h
 CSIGNAL = 0xFF  # of clone's flags: the signal at the child's end

@@ -7,21 +7,6 @@ from dataclasses import dataclass
 
 from emulator._native import PhysicalMemory
 from emulator.arch.architecture import Architecture
-from emulator.linux.elf import (
-    ET_EXEC,
-    HEADER,
-    PF_R,
-    PF_W,
-    PF_X,
-    PT_GNU_STACK,
-    PT_INTERP,
-    PT_PHDR,
-    Elf,
-    ElfError,
-    Segment,
-    parse,
-    program_header_range,
-)
 from emulator.linux.errors import (
     E2BIG,
     EACCES,
@@ -36,7 +21,6 @@ from emulator.linux.errors import (
 from emulator.linux.fs.file import Caller
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.fs.paths import PATH_MAX
-from emulator.linux.limits import MAX_ARG_STRLEN, argument_limit
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED_NOREPLACE,
@@ -52,10 +36,26 @@ from emulator.linux.mm.mapping import (
 )
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.mm.page_cache import PageCache
-from emulator.linux.program import MAX_SCRIPT_DEPTH, script_interpreter
+from emulator.linux.mm.vdso import Vdso
+from emulator.linux.process.elf import (
+    ET_EXEC,
+    HEADER,
+    PF_R,
+    PF_W,
+    PF_X,
+    PT_GNU_STACK,
+    PT_INTERP,
+    PT_PHDR,
+    Elf,
+    ElfError,
+    Segment,
+    parse,
+    program_header_range,
+)
+from emulator.linux.process.limits import MAX_ARG_STRLEN, argument_limit
+from emulator.linux.process.program import MAX_SCRIPT_DEPTH, script_interpreter
 from emulator.linux.random import Random
 from emulator.linux.structures import TICKS_PER_SECOND
-from emulator.linux.vdso import Vdso
 
 STACK_EXPANSION = 131_072  # bytes of stack mapped below the strings at the start (setup_arg_pages)
 

@@ -23,7 +23,7 @@ from emulator.linux.mm.mapping import (
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.structures import COARSE_NS, NANOSECONDS
 
-DIRECTORY = Path(__file__).parent.parent / "arch" / "vdso"
+DIRECTORY = Path(__file__).parents[2] / "arch" / "vdso"
 CLOCKS_OFFSET = 64  # in the data, of clock 0's entry
 CLOCK_ENTRY = struct.Struct("<2Q")  # what it shows more than CLOCK_MONOTONIC; its granularity
 

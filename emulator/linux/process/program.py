@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from emulator.linux.elf import HEADER, ElfError, identify_header
+from emulator.linux.process.elf import HEADER, ElfError, identify_header
 
 
 class ProgramError(Exception):

@@ -11,15 +11,15 @@ from emulator._native import PhysicalMemory, RegisterState
 from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.linux.credentials import Credentials
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
-from emulator.linux.futexes import Futexes
 from emulator.linux.ipc.ipc import Ipc
-from emulator.linux.limits import Limits
 from emulator.linux.mm.mapping import MappedFile
 from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.process.credentials import Credentials
+from emulator.linux.process.limits import Limits
 from emulator.linux.random import Random
+from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake

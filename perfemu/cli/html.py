@@ -90,5 +90,8 @@ def _compare(new: Profile, old: Profile) -> None:
     if missing:
         tell(f"perfemu: {old.path} has no {', '.join(missing)}: shown without a comparison")
     isas = new.features.architecture, old.features.architecture
+    processors = new.features.cpu_description, old.features.cpu_description
     if all(isas) and isas[0] != isas[1]:
         tell(f"perfemu: {new.path} is of {isas[0]} and {old.path} of {isas[1]}: functions are compared by their names")
+    elif all(processors) and processors[0] != processors[1]:
+        tell(f"perfemu: {new.path} is of {processors[0]} and {old.path} of {processors[1]}")

@@ -125,8 +125,23 @@ def _function_row(pair: _Pair[Function]) -> Change:
 def _line_rows(pair: _Pair[Function], old: EventCounts, new: EventCounts) -> Iterator[Change]:
     olds = old.lines(pair.was) if pair.was is not None else Counter[str]()
     news = new.lines(pair.name) if pair.new is not None else Counter[str]()
-    for line in _pairs(olds, news, {}):
-        yield Change(line.name, pair.name.name, line.old, line.new)
+    for line in _pairs(olds, news, _renamed_lines(olds, news)):
+        was = "" if line.was in (None, line.name) else str(line.was)
+        yield Change(line.name, pair.name.name, line.old, line.new, was)
+
+
+def _renamed_lines(olds: Iterable[str], news: Iterable[str]) -> dict[str, str]:
+    """Of one function: lines of the one source file that only the new side has are those of the one that it lost."""
+    old_files, new_files = {_file(line) for line in olds}, {_file(line) for line in news}
+    gone, come = old_files - new_files, new_files - old_files
+    if len(gone) != 1 or len(come) != 1:
+        return {}
+    (was,), (name,) = gone, come
+    return {line: was + line[len(name) :] for line in news if _file(line) == name}
+
+
+def _file(line: str) -> str:
+    return line.rpartition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from perfemu.comparing.measured import EventCounts, Function, Measured
 from perfemu.errors import PerfemuError
 
+_SCALES = {"msec": 1_000_000}  # clocks are counted in ns, as in perf.data, and printed with six decimals
+
 
 def measured_of_stat(name: str, text: str) -> Measured:
     """PerfemuError names the line that is none of stat's."""
@@ -43,7 +45,8 @@ def _rows(name: str, text: str) -> Iterator[_Row]:
             continue  # a further metric, or not counted
         try:
             function = Function(str(row["module"]), str(row["function"])) if "function" in row else None
-            yield _Row(str(event).partition(":")[0], round(float(value)), function)
+            amount = round(float(value) * _SCALES.get(row.get("unit"), 1))
+            yield _Row(str(event).partition(":")[0], amount, function)
         except KeyError:
             raise PerfemuError(f"{name}: line {number}: a function without its module") from None
         except ValueError:

@@ -21,6 +21,7 @@ import listeners
 import models
 import pages
 import programs
+import reading
 import sampling
 import system
 from workloads import GUESTS, ISAS
@@ -44,6 +45,7 @@ PARTS = {
     "listeners": listeners.run,
     "system": system.run,
     "html": pages.run,
+    "reading": reading.run,
     "start-up": start_up,
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from perfcore.abi.constants import SampleType
+from perfcore.perfdata.features import EventDescription
 from perfcore.perfdata.records import FINISHED_ROUND
 from synthetic_elf import ADDRESS, TEXT_OFFSET, TEXT_SIZE, ElfSymbol, synthetic_elf
 from synthetic_perf_data import SAMPLE_TYPE, Recording, event
@@ -36,10 +37,16 @@ def _paths(chosen: random.Random) -> Iterator[list[int]]:
         yield path
 
 
-def _recording(directory: Path) -> Path:
+def program(directory: Path, described: EventDescription) -> Recording:
+    """Started, but without samples."""
     symbols = [ElfSymbol(f"function_{number}", SIZE * number, SIZE) for number in range(FUNCTIONS)]
-    made = Recording([event(sample_type=SAMPLE_TYPE | SampleType.CALLCHAIN)])
+    made = Recording([described])
     made.start(synthetic_elf(directory / "prog", symbols), TEXT_SIZE, address=TEXT, pgoff=TEXT_OFFSET)
+    return made
+
+
+def recording(directory: Path) -> Path:
+    made = program(directory, event(sample_type=SAMPLE_TYPE | SampleType.CALLCHAIN))
     chosen = random.Random(1)
     paths = list(_paths(chosen))
     for number in range(SAMPLES):
@@ -53,7 +60,7 @@ def _recording(directory: Path) -> Path:
 def run(repeats: int, only: set[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="perfemu-bench-") as name:
         directory = Path(name)
-        data, page = _recording(directory), directory / "page.html"
+        data, page = recording(directory), directory / "page.html"
         command = [sys.executable, "-m", "perfemu", "html", str(data), "-o", str(page)]
         times = []
         for _ in range(repeats):

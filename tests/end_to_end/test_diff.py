@@ -13,6 +13,11 @@ from end_to_end.command import complaint, perfemu
 from guests import ISAS
 
 SOURCE = Path(__file__).with_name("versions.c")
+SOURCE_OF_A_LOOP = """int main(void) {{
+    for (volatile int i = 0; i < {rounds}; i++) {{ }}
+    return 0;
+}}
+"""
 CORES = {"aarch64": "neoverse-n1", "x86_64": "skylake"}
 
 
@@ -119,6 +124,28 @@ def test_stat_results_know_totals(pair: tuple[Path, Path], tmp_path: Path) -> No
     assert [(event["event"], event["functions"]) for event in events] == [("instructions", []), ("branches", [])]
     (whole,) = compared("--old", pair[0], "--new", pair[1])["events"]
     assert events[0]["total"] == whole["total"]
+
+
+def test_clocks_of_stat_results_are_in_nanoseconds(tmp_path: Path) -> None:
+    """As perf 6.1 writes them with -j: msec, with six decimals."""
+    row = '{{"counter-value" : "{}", "unit" : "msec", "event" : "task-clock", "event-runtime" : 444990}}'
+    for name, value in (("old", "0.444990"), ("new", "0.544991")):
+        (tmp_path / name).write_text(f"# started on Mon Nov 23 12:50:16 2026\n\n{row.format(value)}\n")
+    (event,) = json.loads(perfemu("diff", "--json", tmp_path / "old", tmp_path / "new").stdout)["events"]
+    assert event["total"] == {"name": "task-clock", "old": 444_990, "new": 544_991, "difference": 100_001}
+
+
+def test_lines_of_a_source_file_that_was_renamed(tmp_path: Path) -> None:
+    """As those of one file: what is at the same line is compared."""
+    lines = {}
+    for name, rounds in (("first.c", 10), ("second.c", 20)):
+        (tmp_path / name).write_text(SOURCE_OF_A_LOOP.format(rounds=rounds))
+        lines[name] = build(tmp_path / name, "x86_64", tmp_path / f"{name}.elf", "-g")
+    (event,) = compared("--old", lines["first.c"], "--new", lines["second.c"])["events"]
+    (row,) = [row for row in event["lines"] if row["difference"]]
+    assert (row["name"], row["old_name"]) == ("second.c:2", "first.c:2")
+    (function,) = [row for row in event["functions"] if row["name"] == "main"]
+    assert row["difference"] == function["difference"] > 0
 
 
 @pytest.mark.parametrize(("threshold", "status"), [("0.01%", 1), ("100", 1), ("99%", 0), ("1000000", 0)])

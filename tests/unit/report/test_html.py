@@ -297,6 +297,16 @@ def test_isas_that_differ_are_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     ]
 
 
+def test_cores_that_differ_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = []
+    for core in ("skylake", "zen5"):
+        files.append(tmp_path / f"{core}.data")
+        api.record([guest("loop_1k", "x86_64").path], ["instructions"], exact=True, core=core, output=files[-1])
+    page(tmp_path, *files)
+    said = f"perfemu: {files[0]} is of perfemu core skylake and {files[1]} of perfemu core zen5"
+    assert capsys.readouterr().err.splitlines() == [said]
+
+
 def test_an_event_that_old_has_not_stands_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = recording(tmp_path)
     new.events = [*new.events, event("cycles:u", 2, CHAINS)]

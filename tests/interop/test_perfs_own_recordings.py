@@ -25,14 +25,13 @@ int main(void) { for (int i = 0; i < ROUNDS; i++) middle(20000); return 0; }
 """
 REPORTS = [
     "-g none",
-    "--no-children -g caller",
-    "--no-children -g callee",
-    "--no-children -g folded",
+    "--no-children -g caller --symbols leaf",
+    "--no-children -g callee --symbols leaf",
+    "--no-children -g folded --symbols leaf",
     "--no-children --sort dso,sym -g none",
     "--no-children --hierarchy -g none",
-    "--no-children --percentage relative --symbols leaf,middle -g none",
+    "--no-children --percentage relative --symbols leaf,main -g none",
     "--no-children --sort srcline -g none --symbols leaf",
-    "--no-children -g none --time 10%/2",
 ]
 
 

@@ -105,7 +105,7 @@ class Probe(IntEnum):
     BR_RETURN_MISPREDICTED = 85
     BTB_MISS = 86  # taken, and its target was not known at fetch: a bubble, no mispredict
 
-    # Pipeline. Slots: dispatch width times cycles
+    # Pipeline: what it counts itself, see timing/pipeline_counts.hpp. Slots: dispatch width times cycles
     UOPS_DISPATCHED = 87
     UOPS_RETIRED = 88
     CYCLES_RETIRING = 89  # cycles in which at least one micro-op retired

@@ -104,7 +104,7 @@ class InOrder final : public RecallingPipeline {
 
 InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : RecallingPipeline(config, memory, branches, totals), execution_(config), rows_(config, execution_),
-      slots_(counts_.data(), checked(config.table("pipeline"), "issue_width", 1, 16)) {
+      slots_(counts_, checked(config.table("pipeline"), "issue_width", 1, 16)) {
     const Config& keys = config.table("pipeline");
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);

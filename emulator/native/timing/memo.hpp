@@ -1,111 +1,142 @@
-// What a machine has done before: from a state, when this or that happened to it, it went to another state, after so
-// long, and so much was to be counted.
+// What a pipeline has done before: from a state, with something that happened, it went to another state, after so many
+// cycles, and counted so much. (After FastSim: E. Schnarr, J. Larus: "Fast out-of-order processor simulation using
+// memoization", ASPLOS VIII, 1998.)
 //
-// States are strings of bytes and get numbers; there are also states without a string, which lie between two others. A
-// step leads from one state to the next by `what` happened, a number that means something to the owner. Each step knows
-// which ones came behind it last, so that most are found without hashing. What has been counted comes to the totals
-// when the owner asks.
+// A client brings its `Transition`, with what it wants to know of one besides, and enters under (state, what happened)
+// a number of its own: in order that of a transition (block_memo.hpp), out of order that of a trace (memo_trace.hpp).
+// What transitions count comes to the totals when the client settles.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "timing/state_table.hpp"
 
 namespace perfemu {
 
-class Memo {
+// Numbers by key; open addressing.
+class MemoIndex {
   public:
-    using State = StateTable::State;
-    static constexpr State NONE = StateTable::NONE;
+    static constexpr uint32_t NONE = 0;
 
-    struct alignas(32) Step {
-        uint64_t key = EMPTY;              // where it comes from, and what happened
-        State to = NONE;                   // where it leads
-        uint32_t runs = 0;                 // how often it was taken, since the last `settle`
-        int32_t cycles = 0;                // the owner's
-        std::array<uint32_t, 3> behind{};  // numbers of the steps that came behind it, in so many ways
+    MemoIndex() { clear(); }
 
-        static constexpr uint64_t EMPTY = ~uint64_t{0};
-    };
-    static constexpr uint32_t NOWHERE = 0;  // the number of a step that has not been taken, and leads to no state
-
-    Memo() { clear(); }
-
-    Step& step(uint32_t number) { return steps_[number]; }
-    uint32_t number(const Step& step) const { return static_cast<uint32_t>(&step - steps_.data()); }
-    // The step that leads from there, or null. `last` has led there, or is NOWHERE; `way` is one of three, and the same
-    // for what is most often the same.
-    Step* find(Step& last, unsigned way, State from, uint32_t what) {
-        const uint64_t key = uint64_t{from} << 32 | what;
-        Step& step = steps_[last.behind[way]];
-        if (step.key == key) [[likely]]
-            return &step;
-        return search(key, last.behind[way]);
+    uint32_t find(uint64_t key) const {
+        const size_t mask = entries_.size() - 1;
+        size_t place = spread(key) & mask;
+        while (entries_[place].number != NONE && entries_[place].key != key) place = (place + 1) & mask;
+        return entries_[place].number;
     }
-    // Brings the one that came behind it that way to the host's cache.
-    void prefetch(const Step& last, unsigned way) const { __builtin_prefetch(&steps_[last.behind[way]], 1); }
-    Step* find(State from, uint32_t what) {
-        uint32_t found;
-        return search(uint64_t{from} << 32 | what, found);
-    }
-    void take(Step& step) {
-        if (step.runs++ == 0) [[unlikely]]
-            taken_.push_back(number(step));
-    }
-
-    // The state with these bytes; `fresh`: one that has none.
-    State state(std::span<const uint8_t> bytes) { return states_.number(bytes); }
-    State fresh() { return states_.fresh(); }
-    std::span<const uint8_t> bytes(State state) const { return states_.bytes(state); }
-    // A step that `find` has not found. References to steps do not outlive it.
-    Step& add(State from, uint32_t what, State to);
-    // What the step counts: amounts by counter, most of them 0. `retired`: the owner's.
-    void set_changes(const Step& step, int32_t retired, std::span<const uint64_t> amounts);
-    int32_t retired(const Step& step) const { return details_[number(step)].retired; }
-    template <typename Counts>
-    Counts changes(const Step& step) const {
-        Counts amounts{};
-        const Detail& detail = details_[number(step)];
-        for (uint32_t index = detail.changes; index != detail.behind; ++index)
-            amounts[changes_[index].counter] = changes_[index].amount;
-        return amounts;
-    }
-    // What has been counted since the last time is added to `totals`.
-    void settle(std::span<uint64_t> totals);
-
-    // Too much to be found quickly: the owner settles and clears.
-    bool full() const { return steps_.size() > MOST_STEPS || states_.size() > MOST_STEPS; }
+    // A key that `find` has not found.
+    void enter(uint64_t key, uint32_t number);
     void clear();
 
   private:
-    static constexpr size_t FEWEST_PLACES = 1 << 10, MOST_STEPS = 1 << 18;
-    static constexpr uint64_t SPREAD = 0x9E37'79B9'7F4A'7C15;  // 2^64 over the golden ratio
+    static constexpr size_t FEWEST_ENTRIES = 1 << 12;
 
-    struct Change {
+    struct Entry {
+        uint64_t key = 0;
+        uint32_t number = NONE;
+    };
+
+    static uint64_t spread(uint64_t key) {
+        key *= 0x9E37'79B9'7F4A'7C15;  // 2^64 over the golden ratio
+        return key ^ key >> 32;
+    }
+    void put(const Entry& entry);
+
+    std::vector<Entry> entries_;
+    size_t used_ = 0;
+};
+
+// A Transition has `to`, a state, and `runs`, how often it was taken since the last `settle`.
+template <typename Transition>
+class Memo {
+  public:
+    using State = StateTable::State;
+    static constexpr State NO_STATE = StateTable::NONE;
+    static constexpr uint32_t NONE = MemoIndex::NONE;  // the number of a transition that leads to no state
+
+    explicit Memo(size_t most) : most_(most) { clear(); }
+
+    State state(std::span<const uint8_t> bytes) { return states_.number(bytes); }
+    // A state between two others, which has no bytes.
+    State fresh() { return states_.fresh(); }
+    std::span<const uint8_t> bytes(State state) const { return states_.bytes(state); }
+
+    static uint64_t key_of(State from, uint32_t what) { return uint64_t{from} << 32 | what; }
+    uint32_t find(uint64_t key) const { return index_.find(key); }
+    void enter(uint64_t key, uint32_t number) { index_.enter(key, number); }
+
+    Transition& operator[](uint32_t number) { return transitions_[number]; }
+    const Transition& operator[](uint32_t number) const { return transitions_[number]; }
+    uint32_t number(const Transition& transition) const {
+        return static_cast<uint32_t>(&transition - transitions_.data());
+    }
+    // References to transitions do not outlive it. Returns the number.
+    uint32_t add(const Transition& transition) {
+        transitions_.push_back(transition);
+        counted_.push_back({});
+        return static_cast<uint32_t>(transitions_.size() - 1);
+    }
+    void take(Transition& transition) {
+        if (transition.runs++ == 0) [[unlikely]]
+            taken_.push_back(number(transition));
+    }
+
+    // What the transition counts: by counter, `now` less `before`, most of which is nothing.
+    void set_counts(uint32_t number, std::span<const uint64_t> now, std::span<const uint64_t> before) {
+        Range& range = counted_[number];
+        range.first = static_cast<uint32_t>(amounts_.size());
+        for (uint32_t counter = 0; counter < now.size(); ++counter)
+            if (now[counter] != before[counter]) amounts_.push_back({now[counter] - before[counter], counter});
+        range.end = static_cast<uint32_t>(amounts_.size());
+    }
+    // Adds that to `totals`, `times` times.
+    void count(uint32_t number, uint64_t times, std::span<uint64_t> totals) const {
+        const Range range = counted_[number];
+        for (uint32_t index = range.first; index != range.end; ++index)
+            totals[amounts_[index].counter] += amounts_[index].amount * times;
+    }
+    // Adds what has been counted since the last time.
+    void settle(std::span<uint64_t> totals) {
+        for (uint32_t number : taken_) count(number, std::exchange(transitions_[number].runs, 0), totals);
+        taken_.clear();
+    }
+
+    // Too much for the host's memory, or to be found quickly: the client settles and clears.
+    bool full() const {
+        return transitions_.size() > most_ || states_.size() > most_ || states_.size_bytes() > MOST_BYTES;
+    }
+    void clear() {
+        states_.clear();
+        index_.clear();
+        transitions_.assign(1, {});
+        counted_.assign(1, {});
+        amounts_.clear();
+        taken_.clear();
+    }
+
+  private:
+    static constexpr size_t MOST_BYTES = 64 << 20;
+
+    struct Amount {
         uint64_t amount;
         uint32_t counter;
     };
-
-    // What is rarely needed of a step: what it counts, changes_[changes] and the following up to `behind`.
-    struct Detail {
-        int32_t retired = 0;
-        uint32_t changes = 0, behind = 0;
+    struct Range {
+        uint32_t first = 0, end = 0;
     };
 
-    Step* search(uint64_t key, uint32_t& found);
-    size_t place_of(uint64_t key) const { return key * SPREAD >> shift_; }
-    void grow();
-
-    std::vector<Step> steps_;  // by number; the first is NOWHERE
-    std::vector<Detail> details_;
-    std::vector<uint32_t> places_;  // numbers of steps, by hash
-    unsigned shift_ = 0;
-    std::vector<uint32_t> taken_;  // numbers of steps that have been taken
-    std::vector<Change> changes_;
+    size_t most_;
     StateTable states_;
+    MemoIndex index_;
+    std::vector<Transition> transitions_;  // by number; the first is NONE
+    std::vector<Range> counted_;           // by transition, of amounts_
+    std::vector<Amount> amounts_;
+    std::vector<uint32_t> taken_;  // numbers of transitions with runs
 };
 
 }  // namespace perfemu

@@ -21,7 +21,7 @@ unsigned OutOfOrder::retire(const PreparedBlock& block, const uint64_t* addresse
         retire_whole(block, addresses, next);
         return last;
     }
-    watched();
+    execute_parts();
     return run(rows, addresses, first, last, next, limit);
 }
 
@@ -413,7 +413,7 @@ unsigned OutOfOrder::bubble_of(BranchKind kind, Prediction prediction, uint64_t 
 }
 
 // Dispatch waits for an entry of something.
-[[gnu::always_inline]] inline void OutOfOrder::wait(Hot& hot, uint64_t to, Probe reason) {
+[[gnu::always_inline]] inline void OutOfOrder::wait(Hot& hot, uint64_t to, PipelineProbe reason) {
     stand_still(hot.dispatch, to, hot.rob_count, reason);
     hot.dispatch = to << CYCLE;
 }
@@ -424,7 +424,7 @@ unsigned OutOfOrder::bubble_of(BranchKind kind, Prediction prediction, uint64_t 
     hot.dispatch = to << CYCLE;
 }
 
-void OutOfOrder::stand_still(Place from, uint64_t to, uint64_t rob_count, Probe reason) {
+void OutOfOrder::stand_still(Place from, uint64_t to, uint64_t rob_count, PipelineProbe reason) {
     count(reason, to - cycle_of(from));
     lose_in_segments(cycle_of(from), used_of(from), to, rob_count, reason == Probe::STALL_STORE_BUFFER);
 }
@@ -479,7 +479,7 @@ bool OutOfOrder::too_many_moves(uint64_t cycle) {
 void OutOfOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const Row& row = block.iteration;
-    come_out();
+    leave_memo();
     Hot hot = hot_;
     next_slot(hot);
     if (!repeating_) {
@@ -512,7 +512,7 @@ void OutOfOrder::feed_caches(const Block& block, const uint64_t* addresses) {
 }
 
 void OutOfOrder::elapse(uint64_t cycles) {
-    come_out();
+    leave_memo();
     next_slot(hot_);
     uint64_t retired = cycle_of(hot_.retirement);
     wait_to(hot_, retired + (used_of(hot_.dispatch) > 0 && retired == hot_.cycle()));
@@ -547,7 +547,7 @@ uint64_t OutOfOrder::ask_store(const StoreQueue::Found& found, uint64_t address,
     uint64_t when = issued;
     switch (found.answer) {
         case StoreQueue::Answer::FORWARD:
-            count(Probe::STORE_FORWARD);
+            count_answer(Probe::STORE_FORWARD);
             if (foresees())
                 when = std::max(issued + kind.extra, store.data + predicted_forward_cycles_) - kind.extra;
             else if (kind.by_stack && store.by_stack)
@@ -556,10 +556,10 @@ uint64_t OutOfOrder::ask_store(const StoreQueue::Found& found, uint64_t address,
                 when = std::max(issued, store.data) + store_forward_cycles_;
             break;
         case StoreQueue::Answer::PART:
-            count(Probe::STORE_FORWARD_BLOCKED);
+            count_answer(Probe::STORE_FORWARD_BLOCKED);
             when = store.written + forward_blocked_cycles_;
             break;
-        case StoreQueue::Answer::ALIAS: count(Probe::ALIAS_4K); break;
+        case StoreQueue::Answer::ALIAS: count_answer(Probe::ALIAS_4K); break;
         case StoreQueue::Answer::NONE: break;
     }
     return (when - issued) * HIT | static_cast<uint64_t>(found.answer) << ANSWER;

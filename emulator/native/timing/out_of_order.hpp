@@ -10,8 +10,9 @@
 
 #include "timing/forward_predictor.hpp"
 #include "timing/front_end.hpp"
+#include "timing/memo_trace.hpp"
 #include "timing/out_of_order_rows.hpp"
-#include "timing/out_of_order_trails.hpp"
+#include "timing/pipeline_counts.hpp"
 #include "timing/port_calendar.hpp"
 #include "timing/recall_mode.hpp"
 #include "timing/schedulers.hpp"
@@ -117,11 +118,11 @@ class OutOfOrder final : public Pipeline {
     uint64_t chain_start(const Row& row, uint64_t start) const;
     bool fuse(const Hot& hot, const Row& row, Pair pair, uint8_t destination);
     void next_slot(Hot& hot);
-    void wait(Hot& hot, uint64_t to, Probe reason);
+    void wait(Hot& hot, uint64_t to, PipelineProbe reason);
     void wait_to(Hot& hot, uint64_t to);
 
     // Rare. The next slot is (cycle, used).
-    void stand_still(Place from, uint64_t to, uint64_t rob_count, Probe reason);
+    void stand_still(Place from, uint64_t to, uint64_t rob_count, PipelineProbe reason);
     void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
     void lose_in_segments(uint64_t cycle, unsigned used, uint64_t to, uint64_t rob_count, bool memory);
     Entry choose(Entry entry);
@@ -140,7 +141,7 @@ class OutOfOrder final : public Pipeline {
         if (!recording_) return ask();
         if (heard_ < known_) return answers_[heard_++];
         const uint64_t answer = ask();
-        trails_.add(describe(), answer);
+        memo_.add(describe(), answer);
         return answer;
     }
     uint64_t ask_load(uint64_t address, Access access, uint64_t pc, uint64_t issued, AccessKind kind) {
@@ -173,17 +174,18 @@ class OutOfOrder final : public Pipeline {
         return static_cast<uint64_t>(prediction) | uint64_t{taken} << 2 | within << 3 | (near ? 0 : FAR);
     }
 
-    // Trails: what has been done before is not done again.
+    // The memo: what has been done before is not done again.
     uint32_t name_of(const Block& block) const;
     void review();
-    bool come_in();  // from the pipeline's own state to the trails'; false: it has none there
-    bool follow(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
-    void blaze(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
-    void arrive(uint64_t ending);
-    void check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint64_t ending);
-    void watched();
-    void come_out();  // and back
-    bool save();      // to saved_; false: it has something too far ahead
+    bool enter_memo();  // from the pipeline's own state to the memo's; false: it has none there
+    void leave_memo();  // and back
+    void execute_parts();
+    bool replay(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
+    void record(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
+    void execute_recorded(const Block& block, const uint64_t* addresses, uint64_t next);
+    void advance(uint32_t transition);
+    void check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint32_t transition);
+    bool save();  // to saved_; false: it has something too far ahead
     bool holds_up(uint64_t later, uint64_t places) const;
     void save_rob();
     void save_load_queue();
@@ -193,11 +195,14 @@ class OutOfOrder final : public Pipeline {
     void restore();
     int32_t relative(uint64_t cycle) const { return static_cast<int32_t>(cycle - base_); }
 
-    void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
+    // Of the block at hand, and so of its transition; or of an answer, which is counted whenever it is given.
+    void count(PipelineProbe probe, uint64_t amount = 1) { counts_.add(probe, amount); }
+    void count_answer(Probe probe) { ++totals_[static_cast<unsigned>(probe)]; }
 
     MemorySystem& memory_;
     BranchUnit& branches_;
     uint64_t* totals_;
+    PipelineCounts counts_;
     Execution execution_;
     Placement placement_;
     RowMaker rows_;
@@ -244,23 +249,23 @@ class OutOfOrder final : public Pipeline {
     unsigned repeat_left_ = 0;  // bytes of the last micro-op that further iterations use
     uint64_t counted_slots_ = 0, counted_retiring_ = 0;
 
-    // While state_ is one of trails_: the cycle of dispatch that it is relative to; whether the members above say the
+    // While state_ is one of memo_: the cycle of dispatch that it is relative to; whether the members above say the
     // same (cycle_, hot_.rob_count and hot_.front.line always do).
-    Trails trails_;
-    Trails::State state_ = Trails::NO_STATE;
-    uint64_t ending_ = NO_ENDING;  // the one that led there
+    TraceMemo memo_;
+    TraceMemo::State state_ = TraceMemo::NO_STATE;
+    uint32_t last_ = TraceMemo::NONE;  // the transition that led there, if it is known
     uint64_t base_ = 0;
     bool current_ = true;
     bool has_room_ = false;  // of the block at hand: its stores wait for no entry
-    // While a trail is made: its first answers, which the surroundings have given already.
+    // While a trace is made: its first answers, which have been given already.
     bool recording_ = false;
     size_t heard_ = 0, known_ = 0;
     std::vector<uint64_t> answers_;
-    uint32_t behind_ = 0;  // the step that got another answer; 0: there is no trail
+    uint32_t fork_ = TraceMemo::NONE;  // the step that got another answer; NONE: there is no trace
     StateWriter saved_;
     uint64_t earliest_ = 0;  // so far behind dispatch, it does not matter when fetch and decode were
     RecallMode mode_;
-    uint32_t until_review_ = 1, blazed_ = 0;  // blocks
+    uint32_t until_review_ = 1, recorded_ = 0;  // blocks
     // A block that has to be executed costs about DEAR followed ones' gain. What is gained is credit, up to
     // MOST_CREDIT, and so is TRUST at the beginning, when everything is new; it is added up every REVIEWED blocks. When
     // it is used up, a rest of REST blocks for each that was executed makes the loss bearable; then there is RESTED
@@ -268,11 +273,10 @@ class OutOfOrder final : public Pipeline {
     static constexpr int64_t REVIEWED = 1024, DEAR = 24, REST = 200;
     static constexpr int64_t RESTED = 512 * DEAR, TRUST = 65536 * DEAR, MOST_CREDIT = 4 * TRUST;
     int64_t credit_ = TRUST;
-    uint64_t rest_ = 0;       // blocks for which trails are not looked at
+    uint64_t rest_ = 0;       // blocks for which the memo is not looked at
     uint32_t blocks_ = 0;     // that have been prepared
     unsigned registers_ = 0;  // that their instructions write
     unsigned most_slots_ = 1;
-    static constexpr uint64_t NO_ENDING = ~uint64_t{0};
 };
 
 }  // namespace perfemu::out_of_order

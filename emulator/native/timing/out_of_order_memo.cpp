@@ -1,10 +1,9 @@
-// What the pipeline does only once: a whole block, from a state that it has been in before, is followed along its trail
-// as long as the surroundings answer as they did. When they do not, or there is none, the pipeline's own state is made
-// from the trails' and the block is executed; what was asked and answered already is not asked again.
+// What the pipeline does only once: a whole block, from a state that it has been in before, is replayed from its trace
+// as long as what it asks is answered as it was. When it is not, or there is no trace, the pipeline's own state is made
+// from the memo's and the block is executed, and recorded; what was asked and answered already is not asked again.
 //
-// Caches, predictors, the store queue and where fetch is stay outside the states, and hear of everything, in the same
-// order and at the same cycles.
-#include <array>
+// Caches, predictors, the store queue and where fetch is stay outside the states, and are told of everything, in the
+// same order and at the same cycles.
 #include <stdexcept>
 #include <utility>
 
@@ -13,36 +12,6 @@
 namespace perfemu::out_of_order {
 
 namespace {
-
-// What the pipeline counts itself; the rest is counted by those whom it asks.
-constexpr std::array COUNTED = {
-    Probe::FUSED,
-    Probe::MOVE_ELIMINATED,
-    Probe::DIVIDER_ACTIVE,
-    Probe::UOPS_DISPATCHED,
-    Probe::UOPS_RETIRED,
-    Probe::CYCLES_RETIRING,
-    Probe::STALL_ROB,
-    Probe::STALL_LOAD_QUEUE,
-    Probe::STALL_STORE_BUFFER,
-    Probe::STALL_SCHEDULER,
-    Probe::STALL_FRONTEND,
-    Probe::STALL_BACKEND,
-    Probe::STALL_BACKEND_MEMORY,
-    Probe::SLOTS_FRONTEND,
-    Probe::SLOTS_FRONTEND_LATENCY,
-    Probe::SLOTS_BACKEND,
-    Probe::SLOTS_BACKEND_MEMORY,
-    Probe::SLOTS_BAD_SPECULATION,
-};
-using Counted = std::array<uint64_t, COUNTED.size()>;
-
-Counted counted(const uint64_t* totals) {
-    Counted amounts;
-    for (size_t index = 0; index < COUNTED.size(); ++index)
-        amounts[index] = totals[static_cast<unsigned>(COUNTED[index])];
-    return amounts;
-}
 
 // With anything so far ahead of dispatch, a state is not described.
 constexpr uint64_t HORIZON = 1000;
@@ -53,18 +22,18 @@ constexpr uint32_t AFTER_PARTS = 64;  // blocks
 void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const Block& block = static_cast<const Block&>(prepared);
     repeating_ = false;
-    if (state_ != Trails::NO_STATE && --until_review_ == 0) review();
-    if (state_ == Trails::NO_STATE && !come_in()) {
+    if (state_ != TraceMemo::NO_STATE && --until_review_ == 0) review();
+    if (state_ == TraceMemo::NO_STATE && !enter_memo()) {
         run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
         return;
     }
     has_room_ = block.stores == 0 || stores_.free_at(block.stores) <= base_;
     const uint32_t name = name_of(block);
-    if (!follow(block, addresses, next, name)) blaze(block, addresses, next, name);
+    if (!replay(block, addresses, next, name)) record(block, addresses, next, name);
     has_room_ = false;
 }
 
-// Whatever the block's trail depends on besides the state.
+// Whatever the block's trace depends on besides the state.
 uint32_t OutOfOrder::name_of(const Block& block) const {
     const uint64_t line = hot_.front.line;
     unsigned enters = line == block.first_line ? line != block.second_line : line == FrontEnd::NO_LINE ? 2 : 3;
@@ -73,17 +42,17 @@ uint32_t OutOfOrder::name_of(const Block& block) const {
 
 // Too much is new: for a while it is cheaper to execute everything.
 void OutOfOrder::review() {
-    credit_ = std::min(credit_ + REVIEWED - (DEAR + 1) * blazed_, MOST_CREDIT);
+    credit_ = std::min(credit_ + REVIEWED - (DEAR + 1) * recorded_, MOST_CREDIT);
     if (credit_ < 0) {
         rest_ = static_cast<uint64_t>((RESTED - credit_) / DEAR * REST);
         credit_ = RESTED;
-        come_out();
+        leave_memo();
     }
     until_review_ = REVIEWED;
-    blazed_ = 0;
+    recorded_ = 0;
 }
 
-bool OutOfOrder::come_in() {
+bool OutOfOrder::enter_memo() {
     if (rest_ > 0) {
         --rest_;
         return false;
@@ -91,38 +60,36 @@ bool OutOfOrder::come_in() {
     if (mode_ == RecallMode::NEVER) return false;
     base_ = hot_.cycle();
     if (!save()) return false;
-    state_ = trails_.state(saved_.bytes());
-    ending_ = NO_ENDING;
+    state_ = memo_.state(saved_.bytes());
+    last_ = TraceMemo::NONE;
     return true;
 }
 
 // Blocks come in parts: more of them may follow.
-void OutOfOrder::watched() {
-    come_out();
+void OutOfOrder::execute_parts() {
+    leave_memo();
     rest_ = std::max<uint64_t>(rest_, AFTER_PARTS);
 }
 
-void OutOfOrder::come_out() {
-    if (state_ == Trails::NO_STATE) return;
+void OutOfOrder::leave_memo() {
+    if (state_ == TraceMemo::NO_STATE) return;
     if (!current_) restore();
-    state_ = Trails::NO_STATE;
+    state_ = TraceMemo::NO_STATE;
 }
 
-bool OutOfOrder::follow(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
-    uint32_t number = 0;
-    if (ending_ == NO_ENDING) {
-        number = trails_.find(state_, name);
-    } else if (Trails::Ending& last = trails_.ending(ending_); last.next_block == name) {
+bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
+    uint32_t number = TraceMemo::NONE;
+    if (TraceTransition& last = memo_[last_]; last.next_block == name) {
         number = last.next_step;
-    } else if ((number = trails_.find(state_, name))) {
-        last.next_block = name;
-        last.next_step = number;
+    } else {
+        number = memo_.find(state_, name);
+        if (number != TraceMemo::NONE && last_ != TraceMemo::NONE) last.next_block = name, last.next_step = number;
     }
-    known_ = behind_ = 0;
-    if (number == 0) return false;
+    known_ = fork_ = 0;
+    if (number == TraceMemo::NONE) return false;
     const uint64_t line = hot_.front.line;
     while (true) {
-        const Trails::Step* step = &trails_.step(number);
+        const TraceMemo::Step* step = &memo_.step(number);
         const Question& question = step->question;
         const uint64_t at = base_ + question.at, pc = block.address + question.offset;
         uint64_t answer = 0;
@@ -147,104 +114,100 @@ bool OutOfOrder::follow(const Block& block, const uint64_t* addresses, uint64_t 
             }
             case Question::END:
                 if (mode_ == RecallMode::CHECK) [[unlikely]]
-                    check(block, addresses, next, line, step->answer);
-                arrive(step->answer);
+                    check(block, addresses, next, line, static_cast<uint32_t>(step->answer));
+                advance(static_cast<uint32_t>(step->answer));
                 return true;
         }
         answers_[known_++] = answer;
         while (step->answer != answer) [[unlikely]] {
-            if (step->other == 0) {
-                behind_ = number;
+            if (step->other == TraceMemo::NONE) {
+                fork_ = number;
                 hot_.front.line = line;
                 return false;
             }
             number = step->other;
-            step = &trails_.step(number);
+            step = &memo_.step(number);
         }
         ++number;
     }
 }
 
-// Executes the block that has been followed, too: it must count the same and come to the same state.
-void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint64_t number) {
-    const Trails::Ending ending = trails_.ending(number);
+// Executes the block that has been replayed, too: it must count the same and come to the same state.
+void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint32_t number) {
+    const TraceTransition transition = memo_[number];
     const uint64_t began = base_, slots = hot_.rob_count, retired = cycle_;
     const uint64_t last_line = std::exchange(hot_.front.line, line);
     if (!current_) restore();
-    trails_.begin(state_, name_of(block));
-    const Counted before = counted(totals_);
-    heard_ = 0;
-    recording_ = true;
-    run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
-    recording_ = false;
-    Counted changes = counted(totals_);
-    for (size_t index = 0; index < changes.size(); ++index) {
-        totals_[static_cast<unsigned>(COUNTED[index])] = before[index];
-        changes[index] -= before[index];
-    }
-    trails_.each_change(ending, [&](uint32_t index, uint64_t amount) { changes[index] -= amount; });
+    memo_.begin(state_, name_of(block));
+    const PipelineCounts before = counts_;
+    execute_recorded(block, addresses, next);
+    const PipelineCounts executed = std::exchange(counts_, before);
+    PipelineCounts remembered = before;
+    memo_.count(number, 1, remembered.amounts);
     base_ = hot_.cycle();
-    bool same = save() && trails_.state(saved_.bytes()) == ending.to && changes == Counted{} && heard_ == known_ &&
-                hot_.rob_count == slots + ending.slots && base_ == began + ending.cycles &&
-                (ending.retired < 0 ? cycle_ == retired : cycle_ == began + static_cast<uint64_t>(ending.retired)) &&
-                hot_.front.line == last_line;
-    if (!same) throw std::logic_error("a trail leads astray");
-    trails_.abandon();
+    bool same =
+        save() && memo_.state(saved_.bytes()) == transition.to && executed == remembered && heard_ == known_ &&
+        hot_.rob_count == slots + transition.slots && base_ == began + transition.cycles &&
+        (transition.retired < 0 ? cycle_ == retired : cycle_ == began + static_cast<uint64_t>(transition.retired)) &&
+        hot_.front.line == last_line;
+    if (!same) throw std::logic_error("a block was replayed otherwise than it executes");
+    memo_.abandon();
     base_ = began;
     hot_.rob_count = slots;
     cycle_ = retired;
 }
 
-void OutOfOrder::arrive(uint64_t number) {
-    const Trails::Ending& ending = trails_.ending(number);
-    trails_.foresee(ending);
-    if (ending_ != NO_ENDING) trails_.ending(ending_).next_ending = static_cast<uint32_t>(number);
-    trails_.take(number);
-    if (ending.retired >= 0) cycle_ = base_ + static_cast<uint64_t>(ending.retired);
-    base_ += ending.cycles;
-    hot_.rob_count += ending.slots;
-    state_ = ending.to;
-    ending_ = number;
+void OutOfOrder::advance(uint32_t number) {
+    TraceTransition& transition = memo_[number];
+    memo_.prefetch(transition);
+    if (last_ != TraceMemo::NONE) memo_[last_].next_transition = number;
+    memo_.take(transition);
+    if (transition.retired >= 0) cycle_ = base_ + static_cast<uint64_t>(transition.retired);
+    base_ += transition.cycles;
+    hot_.rob_count += transition.slots;
+    state_ = transition.to;
+    last_ = number;
     current_ = false;
 }
 
-void OutOfOrder::blaze(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
-    if (!current_) restore();
-    if (behind_) {
-        trails_.begin_behind(behind_);
-        trails_.add(trails_.step(behind_).question, answers_[known_ - 1]);
-    } else {
-        trails_.begin(state_, name);
-    }
-    const Counted before = counted(totals_);
-    const uint64_t slots = hot_.rob_count;
+void OutOfOrder::execute_recorded(const Block& block, const uint64_t* addresses, uint64_t next) {
     heard_ = 0;
     recording_ = true;
     run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
     recording_ = false;
+}
 
-    state_ = Trails::NO_STATE;
-    const uint64_t began = base_;
+void OutOfOrder::record(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
+    if (!current_) restore();
+    if (fork_ != TraceMemo::NONE)
+        memo_.fork(fork_, answers_[known_ - 1]);
+    else
+        memo_.begin(state_, name);
+    const PipelineCounts before = counts_;
+    const uint64_t slots = hot_.rob_count, began = base_;
+    execute_recorded(block, addresses, next);
+
+    state_ = TraceMemo::NO_STATE;
     base_ = hot_.cycle();
-    if (!save()) return trails_.abandon();
-    if (trails_.full()) {
+    if (!save()) return memo_.abandon();
+    if (memo_.full()) {
         settle();
-        return trails_.clear();
+        return memo_.clear();
     }
-    ++blazed_;
-    state_ = trails_.state(saved_.bytes());
-    Counted changes = counted(totals_);
-    for (size_t index = 0; index < changes.size(); ++index) changes[index] -= before[index];
-    ending_ = trails_.finish({.to = state_,
-                              .cycles = static_cast<uint32_t>(base_ - began),
-                              .retired = cycle_ < began ? -1 : static_cast<int32_t>(cycle_ - began),
-                              .slots = static_cast<uint32_t>(hot_.rob_count - slots)},
-                             changes, known_);
-    if (answers_.size() < trails_.longest()) answers_.resize(trails_.longest());
+    ++recorded_;
+    state_ = memo_.state(saved_.bytes());
+    last_ = memo_.finish({.to = state_,
+                          .cycles = static_cast<uint32_t>(base_ - began),
+                          .retired = cycle_ < began ? -1 : static_cast<int32_t>(cycle_ - began),
+                          .slots = static_cast<uint32_t>(hot_.rob_count - slots)},
+                         known_);
+    memo_.set_counts(last_, counts_.amounts, before.amounts);
+    if (answers_.size() < memo_.longest()) answers_.resize(memo_.longest());
 }
 
 void OutOfOrder::settle() {
-    trails_.settle([this](uint32_t index, uint64_t amount) { count(COUNTED[index], amount); });
+    memo_.settle(counts_.amounts);
+    counts_.settle(totals_, memory_);
 }
 
 // What is over by base_ is left out: it makes no difference any more.
@@ -354,7 +317,7 @@ void OutOfOrder::save_registers() {
 }
 
 void OutOfOrder::restore() {
-    StateReader saved(trails_.bytes(state_));
+    StateReader saved(memo_.bytes(state_));
     hot_.dispatch = base_ << CYCLE | saved.get();
     const uint64_t earliest = base_ - earliest_;
     hot_.front.cycle = earliest + saved.get();

@@ -12,7 +12,7 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
       calendar_(execution_.groups()), schedulers_(placement_.sizes()),
       stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
       first_targets_(branch_table(config), "first_"),
-      slots_(totals, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
+      slots_(counts_, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
     const Config& keys = config.table("pipeline");
     mode_ = recall_mode(keys);
     retire_width_ = checked(keys, "retire_width", 1, 64, slots_.width());
@@ -66,8 +66,8 @@ std::unique_ptr<PreparedBlock> OutOfOrder::make_block(uint64_t address, std::spa
     for (const Row& row : block.rows) {
         if (row.slots > most_slots_) {  // there may be entries for which this one will wait
             settle();
-            come_out();
-            trails_.clear();
+            leave_memo();
+            memo_.clear();
             most_slots_ = row.slots;
         }
         block.stores += row.store_sites;

@@ -1,7 +1,6 @@
 #include "timing/recalling.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -10,13 +9,6 @@
 #include "timing/execution.hpp"
 
 namespace perfemu {
-
-template <typename Counts>
-static Counts difference(const Counts& now, const Counts& before) {
-    Counts difference;
-    std::ranges::transform(now, before, difference.begin(), std::minus());
-    return difference;
-}
 
 RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : memory_(memory), surroundings_(memory, branches), front_(config, surroundings_), totals_(totals),
@@ -65,14 +57,14 @@ inline void RecallingPipeline::hear(const Walk& walk, Place place) {
     const unsigned told_lines = walk.told_lines;
     const uint32_t first_what = first_outcome(block, fetches_first(block));
     Position at{state_, last_};
-    memo_.prefetch(memo_.step(last_), next != end);
+    memo_.prefetch(memo_[last_], next != end);
     const BlockEvents::Part* const fetches = events.parts.data();
     const BlockEvents::Part* const accesses = fetches + events.fetches;
     uint64_t line = (events.address & front_.line_mask) - place.fetch * front_.line_mask;
     while (true) {
         if (place.fetch >= told_lines && !memory_.touch_line_by(now - front_.ahead, line)) [[unlikely]] {
             at = follow_fetch(at, walk, place);
-            if (at.state == Memo::NONE) return;
+            if (at.state == BlockMemo::NO_STATE) return;
         }
         for (; place.site != fetches[place.fetch].fetch.behind; ++place.site) {
             const BlockEvents::Touch touch = accesses[place.site].touch;
@@ -83,7 +75,7 @@ inline void RecallingPipeline::hear(const Walk& walk, Place place) {
                 if (memory_.touch_within_by(now, touch.stores, addresses[place.site], size, elements)) continue;
             }
             at = follow_access(at, walk, place);
-            if (at.state == Memo::NONE) return;
+            if (at.state == BlockMemo::NO_STATE) return;
         }
         if (++place.fetch == events.fetches) break;
         line -= front_.line_mask;
@@ -94,7 +86,7 @@ inline void RecallingPipeline::hear(const Walk& walk, Place place) {
     else if (events.branch != BranchKind::NONE)
         prediction = surroundings_.branches.learn(events.address + events.branch_offset, events.branch, next, end);
     const uint32_t which = outcome(prediction, next != end);
-    Memo::Step* const step = memo_.find(memo_.step(at.last), way(which), at.state, first_what + which);
+    BlockMemo::Transition* const step = memo_.find(memo_[at.last], way(which), at.state, first_what + which);
     if (!step || mode_ == RecallMode::CHECK) [[unlikely]] {
         end_otherwise(at, walk, prediction, step);
         if (!step) return;
@@ -106,7 +98,7 @@ inline void RecallingPipeline::hear(const Walk& walk, Place place) {
 void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const RecalledBlock& block = static_cast<const RecalledBlock&>(prepared);
     const BlockEvents& events = block.events;
-    if (!events.listed || (state_ == Memo::NONE && !recognize())) [[unlikely]] {
+    if (!events.listed || (state_ == BlockMemo::NO_STATE && !recognize())) [[unlikely]] {
         forget();
         work(block, addresses, 0, block.instructions, next, NO_LIMIT);
         return;
@@ -117,7 +109,8 @@ void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64
 void RecallingPipeline::hear_rest(const Walk& walk, Place from) { hear<true>(walk, from); }
 
 // Of how the block ends, nothing is known, or it is to be checked.
-void RecallingPipeline::end_otherwise(Position at, const Walk& walk, Prediction prediction, Memo::Step* step) {
+void RecallingPipeline::end_otherwise(Position at, const Walk& walk, Prediction prediction,
+                                      BlockMemo::Transition* step) {
     if (at.state == state_) surroundings_.story.begin();
     Walk told = walk;
     told.prediction = prediction;
@@ -146,7 +139,7 @@ RecallingPipeline::Position RecallingPipeline::follow_access(Position at, const 
 RecallingPipeline::Position RecallingPipeline::follow(Position at, const Walk& walk, unsigned event, Request request,
                                                       const Surroundings::Access& access) {
     if (at.state == state_) surroundings_.story.begin();
-    Memo::Step* const question = memo_.find(memo_.step(at.last), EVENT, at.state, case_of(walk.block, event));
+    BlockMemo::Transition* const question = memo_.find(memo_[at.last], EVENT, at.state, case_of(walk.block, event));
     if (!question) {
         learn(walk, event);
         return {};
@@ -154,7 +147,7 @@ RecallingPipeline::Position RecallingPipeline::follow(Position at, const Walk& w
     const uint64_t asked = moment_.now + question->cycles;  // of a fetch: before now
     memo_.prefetch(*question, EVENT);
     const uint64_t delay = surroundings_.ask(event, request, access, asked) - asked;
-    Memo::Step* const answer =
+    BlockMemo::Transition* const answer =
         delay >> 32 ? nullptr : memo_.find(*question, EVENT, question->to, static_cast<uint32_t>(delay));
     if (!answer) {
         learn(walk, event + 1);
@@ -168,20 +161,20 @@ RecallingPipeline::Position RecallingPipeline::follow(Position at, const Walk& w
 void RecallingPipeline::learn(const Walk& walk, unsigned told) {
     wake();
     if (memo_.full()) {
-        memo_.settle(counts_);
+        memo_.settle(counts_.amounts);
         memo_.clear();
-        state_ = Memo::NONE;
-        last_ = Memo::NOWHERE;
+        state_ = BlockMemo::NO_STATE;
+        last_ = BlockMemo::NONE;
     }
-    const Counts before = counts_;
+    const PipelineCounts before = counts_;
     tell(walk, told);
-    if (state_ != Memo::NONE) remember(walk, before);
+    if (state_ != BlockMemo::NO_STATE) remember(walk, before);
     if (++learned_ < MANY_LESSONS) return;
     learned_ = 0;
     const uint64_t now = moment().now;
     if (now - learned_from_ < MANY_LESSONS * TOO_FEW_CYCLES) {
         rests_until_ = now + REST_CYCLES;
-        state_ = Memo::NONE;
+        state_ = BlockMemo::NO_STATE;
     }
     learned_from_ = now;
 }
@@ -193,25 +186,25 @@ void RecallingPipeline::tell(const Walk& walk, unsigned told) {
     story.told = told;
     story.told_lines = walk.told_lines;
     if (walk.prediction) story.tell_branch(*walk.prediction);
-    surroundings_.begin(fetches_first(walk.block) ? 0 : 1, &counts_[PROBE_COUNT]);
+    surroundings_.begin(fetches_first(walk.block) ? 0 : 1, counts_.hits());
     work(walk.block, walk.addresses, 0, walk.block.instructions, walk.next, NO_LIMIT);
     surroundings_.end();
 }
 
-void RecallingPipeline::remember(const Walk& walk, const Counts& before) {
+void RecallingPipeline::remember(const Walk& walk, const PipelineCounts& before) {
     const RecalledBlock& block = walk.block;
     auto fits = [](int64_t cycles) { return cycles == static_cast<int32_t>(cycles); };
-    auto follow = [this](Memo::State from, uint32_t what) -> Memo::Step& {
-        Memo::Step* known = memo_.find(from, what);
+    auto follow = [this](BlockMemo::State from, uint32_t what) -> BlockMemo::Transition& {
+        BlockMemo::Transition* known = memo_.find(from, what);
         return known ? *known : memo_.add(from, what, memo_.fresh());
     };
     const Story& story = surroundings_.story;
-    Memo::State at = std::exchange(state_, Memo::NONE);
-    last_ = Memo::NOWHERE;
+    BlockMemo::State at = std::exchange(state_, BlockMemo::NO_STATE);
+    last_ = BlockMemo::NONE;
     for (const Story::Answer& answer : story.answers) {
         const auto cycles = static_cast<int64_t>(answer.asked - moment_.now);
         if (answer.delay >> 32 || !fits(cycles)) return;
-        Memo::Step& question = follow(at, case_of(block, answer.event));
+        BlockMemo::Transition& question = follow(at, case_of(block, answer.event));
         question.cycles = static_cast<int32_t>(cycles);
         at = follow(question.to, static_cast<uint32_t>(answer.delay)).to;
     }
@@ -223,26 +216,28 @@ void RecallingPipeline::remember(const Walk& walk, const Counts& before) {
         first_outcome(block, fetches_first(block)) + outcome(story.prediction, walk.next != block.events.end());
     moment_ = after;
     state_ = save_state();
-    Memo::Step& step = memo_.add(at, what, state_);
+    BlockMemo::Transition& step = memo_.add(at, what, state_);
     step.cycles = static_cast<int32_t>(cycles);
-    memo_.set_changes(step, static_cast<int32_t>(retired), difference(counts_, before));
     last_ = memo_.number(step);
+    memo_.set_retired(step, static_cast<int32_t>(retired));
+    memo_.set_counts(last_, counts_.amounts, before.amounts);
 }
 
 // What is about to be recalled is worked out, too, and not counted.
-void RecallingPipeline::check(const Walk& walk, const Memo::Step& step) {
-    const Counts before = counts_;
+void RecallingPipeline::check(const Walk& walk, const BlockMemo::Transition& step) {
+    const PipelineCounts before = counts_;
     wake();
     tell(walk, walk.block.events.count());
-    const Counts worked = difference(counts_, before);
-    counts_ = before;
+    const PipelineCounts worked = std::exchange(counts_, before);
+    PipelineCounts remembered = before;
+    memo_.count(memo_.number(step), 1, remembered.amounts);
     auto differ = [&](const char* what) {
         throw std::logic_error(std::string("recalled otherwise than worked out: ") + what);
     };
     if (surroundings_.story.contradicted) differ("cycles of accesses");
     if (moment().now != moment_.now + step.cycles || cycle_ != moment_.now + memo_.retired(step)) differ("cycles");
     if (save_state() != step.to) differ("the state");
-    if (memo_.changes<Counts>(step) != worked) differ("counts");
+    if (remembered != worked) differ("counts");
 }
 
 // Makes the pipeline's own state what it is known to be.
@@ -254,8 +249,8 @@ void RecallingPipeline::wake() {
 
 // From now on the pipeline works by itself.
 void RecallingPipeline::forget() {
-    if (state_ != Memo::NONE) wake();
-    state_ = Memo::NONE;
+    if (state_ != BlockMemo::NO_STATE) wake();
+    state_ = BlockMemo::NO_STATE;
 }
 
 // Whether the pipeline's state can be given a number, so that it is known from now on.
@@ -265,15 +260,15 @@ bool RecallingPipeline::recognize() {
         moment_.line == FrontEnd::NO_LINE)
         return false;
     if (memo_.full()) {
-        memo_.settle(counts_);
+        memo_.settle(counts_.amounts);
         memo_.clear();
     }
     state_ = save_state();
-    last_ = Memo::NOWHERE;
+    last_ = BlockMemo::NONE;
     return true;
 }
 
-Memo::State RecallingPipeline::save_state() {
+BlockMemo::State RecallingPipeline::save_state() {
     bytes_.clear();
     save(bytes_);
     return memo_.state(bytes_.bytes());
@@ -295,11 +290,8 @@ void RecallingPipeline::elapse(uint64_t cycles) {
 }
 
 void RecallingPipeline::settle() {
-    memo_.settle(counts_);
-    for (unsigned probe = 0; probe < PROBE_COUNT; ++probe) totals_[probe] += counts_[probe];
-    const uint64_t* touches = &counts_[PROBE_COUNT];
-    memory_.count_touches(touches[Surroundings::LOADS], touches[Surroundings::STORES], touches[Surroundings::FETCHES]);
-    counts_ = {};
+    memo_.settle(counts_.amounts);
+    counts_.settle(totals_, memory_);
 }
 
 }  // namespace perfemu

@@ -13,17 +13,16 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 
-#include "probes.hpp"
 #include "timing/block_events.hpp"
+#include "timing/block_memo.hpp"
 #include "timing/front_end.hpp"
-#include "timing/memo.hpp"
 #include "timing/pipeline.hpp"
+#include "timing/pipeline_counts.hpp"
 #include "timing/recall_mode.hpp"
 #include "timing/recalled_columns.hpp"
 #include "timing/state_bytes.hpp"
@@ -48,7 +47,7 @@ class RecallingPipeline : public Pipeline {
     RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
     void prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                         std::span<const AccessSite> sites);
-    void count(Probe probe, uint64_t amount = 1) { counts_[static_cast<unsigned>(probe)] += amount; }
+    void count(PipelineProbe probe, uint64_t amount = 1) { counts_.add(probe, amount); }
 
     // As the functions of Pipeline, in detail.
     virtual unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
@@ -70,9 +69,7 @@ class RecallingPipeline : public Pipeline {
     MemorySystem& memory_;
     Surroundings surroundings_;
     FrontEnd front_;
-    // By probe, and behind them what MemorySystem has not counted (Surroundings::touches).
-    using Counts = std::array<uint64_t, PROBE_COUNT + Surroundings::TOUCHES>;
-    Counts counts_{};  // since the last `settle`
+    PipelineCounts counts_;
 
   private:
     // A block on its way from `state_` at `moment_`.
@@ -85,11 +82,11 @@ class RecallingPipeline : public Pipeline {
     };
     // A state, and the step that has led there.
     struct Position {
-        Memo::State state = Memo::NONE;
-        uint32_t last = Memo::NOWHERE;
+        BlockMemo::State state = BlockMemo::NO_STATE;
+        uint32_t last = BlockMemo::NONE;
     };
     static constexpr uint32_t OUTCOMES = RecalledColumns::OUTCOMES;
-    // Ways to go on from a step, see Memo::find: by a branch that is predicted right and is not taken or is, or by
+    // Ways to go on from a step, see BlockMemo::find: by a branch that is predicted right and is not taken or is, or by
     // another event.
     static constexpr uint32_t EVENT = 2;
     static uint32_t way(uint32_t outcome) { return std::min(outcome % OUTCOMES, EVENT); }
@@ -111,21 +108,22 @@ class RecallingPipeline : public Pipeline {
     bool recognize();
     void forget();
     void wake();
-    Memo::State save_state();
+    BlockMemo::State save_state();
     template <bool RESUMED>
     [[gnu::always_inline]] void hear(const Walk& walk, Place from);
     void hear_rest(const Walk& walk, Place from);
     [[gnu::noinline]] Position follow_fetch(Position at, const Walk& walk, Place place);
     [[gnu::noinline]] Position follow_access(Position at, const Walk& walk, Place place);
     Position follow(Position at, const Walk& walk, unsigned event, Request request, const Surroundings::Access& access);
-    [[gnu::noinline]] void end_otherwise(Position at, const Walk& walk, Prediction prediction, Memo::Step* step);
+    [[gnu::noinline]] void end_otherwise(Position at, const Walk& walk, Prediction prediction,
+                                         BlockMemo::Transition* step);
     [[gnu::noinline]] void learn(const Walk& walk, unsigned told);
     void tell(const Walk& walk, unsigned told);
-    void remember(const Walk& walk, const Counts& before);
-    [[gnu::noinline]] void check(const Walk& walk, const Memo::Step& step);
+    void remember(const Walk& walk, const PipelineCounts& before);
+    [[gnu::noinline]] void check(const Walk& walk, const BlockMemo::Transition& step);
 
     // By this step, to this moment.
-    void leave(const Memo::Step& step, Moment moment) {
+    void leave(const BlockMemo::Transition& step, Moment moment) {
         state_ = step.to;
         last_ = memo_.number(step);
         moment_ = moment;
@@ -157,11 +155,11 @@ class RecallingPipeline : public Pipeline {
     uint64_t* totals_;
     RecallMode mode_;
     uint32_t next_case_ = 0;
-    Memo memo_;
-    Memo::State state_ = Memo::NONE;  // if it is known
-    uint32_t last_ = Memo::NOWHERE;   // ... and the step that has led there, if any
-    Moment moment_;                   // ... and when it is
-    bool awake_ = true;               // the pipeline itself is in that state; always so if it is not known
+    BlockMemo memo_;
+    BlockMemo::State state_ = BlockMemo::NO_STATE;  // if it is known
+    uint32_t last_ = BlockMemo::NONE;               // ... and the step that has led there, if any
+    Moment moment_;                                 // ... and when it is
+    bool awake_ = true;  // the pipeline itself is in that state; always so if it is not known
     StateWriter bytes_;
     std::unique_ptr<RecalledColumns> columns_;  // null where touches cannot be told from other accesses beforehand
 

@@ -17,7 +17,7 @@ void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint6
         return;
     }
     while (run != behind) {
-        if (columns_ && (state_ != Memo::NONE || recognize())) {
+        if (columns_ && (state_ != BlockMemo::NO_STATE || recognize())) {
             const RunBlock* const last = columns_->gather(run, behind, moment_.line);
             if (last != run) {
                 Batch batch{run, addresses, moment_.line};
@@ -117,18 +117,18 @@ void RecallingPipeline::recall(Batch& batch, size_t behind) {
     size_t block = batch.block;
     if (block == behind) return;
     const bool checks = mode_ == RecallMode::CHECK;
-    Memo::State state = state_;
-    Memo::Step* last = &memo_.step(last_);
+    BlockMemo::State state = state_;
+    BlockMemo::Transition* last = &memo_[last_];
     uint64_t now = moment_.now;
     for (; block != behind; ++block) {
         const uint32_t what = rows[block].what;
-        Memo::Step* const step = memo_.find(*last, way(what), state, what);
+        BlockMemo::Transition* const step = memo_.find(*last, way(what), state, what);
         if (!step || checks) [[unlikely]] {
             if (block != batch.block) leave(*last, {now, line_before(batch, block)});
             batch.block = block + 1;
             recall_slowly(walk_of(batch, block), what);
             state = state_;
-            last = &memo_.step(last_);
+            last = &memo_[last_];
             now = moment_.now;
             continue;
         }
@@ -143,7 +143,8 @@ void RecallingPipeline::recall(Batch& batch, size_t behind) {
 
 // One more, if it may not be known.
 void RecallingPipeline::recall_slowly(const Walk& walk, uint32_t what) {
-    Memo::Step* const step = state_ != Memo::NONE || recognize() ? memo_.find(state_, what) : nullptr;
+    BlockMemo::Transition* const step =
+        state_ != BlockMemo::NO_STATE || recognize() ? memo_.find(state_, what) : nullptr;
     surroundings_.story.begin();
     if (!step) {
         learn(walk, walk.block.events.count());
@@ -157,7 +158,7 @@ void RecallingPipeline::recall_slowly(const Walk& walk, uint32_t what) {
 // The next block, of which what came before this place has been touched.
 void RecallingPipeline::hear_further(Batch& batch, Place place) {
     const Walk walk = walk_of(batch, batch.block);
-    if (state_ != Memo::NONE || recognize()) {
+    if (state_ != BlockMemo::NO_STATE || recognize()) {
         hear_rest(walk, place);
     } else {
         surroundings_.story.begin();

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "probes.hpp"
+#include "timing/pipeline_counts.hpp"
 
 namespace perfemu {
 
@@ -11,7 +11,7 @@ namespace perfemu {
 // after each of these it is (to, 0).
 class Slots {
   public:
-    Slots(uint64_t* totals, unsigned width) : totals_(totals), width_(width) {}
+    Slots(PipelineCounts& counts, unsigned width) : counts_(counts), width_(width) {}
 
     unsigned width() const { return width_; }
     uint64_t lost_cycles() const { return lost_cycles_; }  // that lost all of their slots
@@ -45,9 +45,9 @@ class Slots {
     }
 
   private:
-    void count(Probe probe, uint64_t amount) { totals_[static_cast<unsigned>(probe)] += amount; }
+    void count(PipelineProbe probe, uint64_t amount) { counts_.add(probe, amount); }
 
-    uint64_t* totals_;
+    PipelineCounts& counts_;
     unsigned width_;
     uint64_t lost_cycles_ = 0;
 };

@@ -14,7 +14,8 @@ uint64_t Surroundings::next(Request request, const Access& access, uint64_t cycl
         if (answer.asked == cycle) ++answer_;  // else `end` finds it missing
         return cycle + answer.delay;
     }
-    ++touches_[request == Request::FETCH ? FETCHES : request == Request::LOAD ? LOADS : STORES];
+    using Counts = PipelineCounts;
+    ++hits_[request == Request::FETCH ? Counts::FETCHES : request == Request::LOAD ? Counts::LOADS : Counts::STORES];
     return cycle + (request == Request::FETCH ? memory.fetch_latency() : memory.data_latency());
 }
 

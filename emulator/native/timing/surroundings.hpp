@@ -8,6 +8,7 @@
 
 #include "cache/memory_system.hpp"
 #include "predictor/branch_unit.hpp"
+#include "timing/pipeline_counts.hpp"
 
 namespace perfemu {
 
@@ -44,9 +45,6 @@ struct Story {
 
 class Surroundings {
   public:
-    // While a story is told, its mere hits are counted here instead of by MemorySystem.
-    enum Touches : unsigned { LOADS, STORES, FETCHES, TOUCHES };
-
     Surroundings(MemorySystem& memory, BranchUnit& branches) : memory(memory), branches(branches) {}
 
     struct Access {
@@ -78,11 +76,11 @@ class Surroundings {
         return branches.resolve(pc, kind, next, fallthrough);
     }
 
-    // From now on `story` is told. `first`: the number of its first event, and of its first line. `touches` has TOUCHES
-    // entries.
-    void begin(unsigned first, uint64_t* touches) {
+    // From now on `story` is told. `first`: the number of its first event, and of its first line. While it is
+    // told, mere hits are counted in `hits` instead of by MemorySystem.
+    void begin(unsigned first, uint64_t* hits) {
         telling_ = true;
-        touches_ = touches;
+        hits_ = hits;
         event_ = line_ = first;
         answer_ = 0;
     }
@@ -118,7 +116,7 @@ class Surroundings {
     Prediction resolve_in_story(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
 
     bool telling_ = false;
-    uint64_t* touches_ = nullptr;
+    uint64_t* hits_ = nullptr;
     unsigned event_ = 0;
     unsigned line_ = 0;
     size_t answer_ = 0;  // the next of the story's

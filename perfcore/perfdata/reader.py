@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from perfcore.abi.attr import PERF_ATTR_SIZE_VER0, PerfEventAttr
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.records import Record, decode_record
@@ -35,6 +38,8 @@ from perfcore.perfdata.records import EVENT_UPDATE_NAME, RECORD_HEADER, RECORD_H
 from perfcore.perfdata.samples import SampleDecoder, sample_field_offset, sample_id_field_offset
 
 _BLOCK_BYTES = 1 << 18  # read at once
+_SHORTEST_RUN = 8  # samples
+_KIND_AND_SIZE = 0xFFFF_0000_FFFF_FFFF  # of a record's first word, without misc
 _ATTR_SIZE_LIMIT = 4096  # bytes, the kernel's own limit on attr.size
 _BEFORE_PAYLOAD = {  # records whose payload stands behind them: where they say how long it is
     int(UserRecord.AUXTRACE): slice(8, 16),
@@ -53,6 +58,13 @@ class RawRecord(NamedTuple):
     type: int
     misc: int
     data: bytes
+
+
+class SampleRun(NamedTuple):
+    """Samples of one size that lie one behind the other, from `offset` on: a row of words each, header included."""
+
+    offset: int
+    words: NDArray[np.uint64]
 
 
 class PerfDataFile:
@@ -77,6 +89,7 @@ class PerfDataFile:
         self._time_offsets: list[tuple[int | None, int | None]] = []  # in samples, and before the end of other records
         self._sample_time_offset = 0  # in the samples of every event; 0 if they differ, or have none
         self._sample_period_offset: int | None = None  # 0: in none; None: they differ
+        self._sample_size = 0  # bytes, of the samples of every event; 0 if they differ
         start = self._read_start()
         self.is_pipe = start[8:16] == PIPE_HEADER_SIZE.to_bytes(8, "little")
         if not self.is_pipe:
@@ -204,6 +217,8 @@ class PerfDataFile:
         )
         period = sample_field_offset(sample_type, SampleType.PERIOD) or 0
         self._sample_period_offset = period if self._sample_period_offset == period or number == 0 else None
+        size = self._decoders[-1].fixed_size
+        self._sample_size = size if number == 0 or self._sample_size == size else 0
         offsets = {offset for offset, _ in self._time_offsets}
         self._sample_time_offset = (offsets.pop() or 0) if len(offsets) == 1 else 0
         for identifier in event.ids:
@@ -217,6 +232,29 @@ class PerfDataFile:
 
     def records(self) -> Iterator[RawRecord]:
         """Every record in file order. A pipe's HEADER_ATTR, HEADER_FEATURE and EVENT_UPDATE are taken in on the way."""
+        return self._walk(0)  # type: ignore[return-value]  # there are no runs of nothing
+
+    def records_and_runs(self) -> Iterator[RawRecord | SampleRun]:
+        """The same, of a file that `has_equal_samples`: many of them come in runs."""
+        return self._walk(self._sample_size)
+
+    @property
+    def has_equal_samples(self) -> bool:
+        """Whether all samples are of one size, with times and periods at the same place. Not known of a pipe."""
+        offsets = (self._sample_time_offset, self._sample_period_offset)
+        return not self.is_pipe and self._sample_size > 0 and self._sample_time_offset > 0 and None not in offsets
+
+    @property
+    def sample_time_column(self) -> int:
+        """Which word of equal samples is their time."""
+        return self._sample_time_offset // 8
+
+    @property
+    def sample_period_column(self) -> int | None:
+        """Which word of equal samples is their period; None if it is not told."""
+        return self._sample_period_offset // 8 if self._sample_period_offset else None
+
+    def _walk(self, run_size: int) -> Iterator[RawRecord | SampleRun]:
         if not self.is_pipe:
             self._file.seek(self.header.data.offset)
             left, offset = self.header.data.size, self.header.data.offset
@@ -244,6 +282,14 @@ class PerfDataFile:
                     if self.interrupted:
                         return
                     raise self._error(f"record at {offset:#x}: type {kind}, {size} bytes, the file ends before it does")
+            if size == run_size and kind == _SAMPLE:
+                run = _run(block, position, size, min(len(block) - position, left) // size)
+                if run is not None:
+                    yield SampleRun(offset, run)
+                    position += run.nbytes
+                    offset += run.nbytes
+                    left -= run.nbytes
+                    continue
             record = RawRecord(offset, kind, misc, block[position : position + size])
             position += size
             offset += size
@@ -383,6 +429,18 @@ class PerfDataFile:
 
     def _error(self, text: str) -> PerfDataError:
         return PerfDataError(f"{self.name}: {text}")
+
+
+def _run(block: bytes, position: int, size: int, most: int) -> NDArray[np.uint64] | None:
+    """The records from `position` on, `most` or fewer, that are of the same type and size, if they are many."""
+    last = position + (_SHORTEST_RUN - 1) * size
+    if most < _SHORTEST_RUN or block[last : last + 4] != block[position : position + 4]:
+        return None
+    words = np.frombuffer(block, "<u8", most * size // 8, position).reshape(most, size // 8)
+    headers = words[:, 0] & np.uint64(_KIND_AND_SIZE)
+    others = np.flatnonzero(headers != headers[0])
+    count = int(others[0]) if len(others) else most
+    return words[:count] if count >= _SHORTEST_RUN else None
 
 
 def open_perf_data(path: str) -> PerfDataFile:

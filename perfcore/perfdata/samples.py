@@ -24,6 +24,7 @@ class SampleDecoder:
         self._layout = struct.Struct("<" + "".join(row.format for row in rows[:lead]))
         self._names = tuple(name for row in rows[:lead] for name in row.names)
         self._rest: list[Decode] = [row.decode or _fixed_decoder(row) for row in rows[lead:]]
+        self.fixed_size = 0 if self._rest else HEADER.size + self._layout.size  # bytes of a record; 0 if they differ
 
     def decode(self, record: bytes, misc: int) -> Sample:
         """The sample in a whole record. Raises Malformed."""

@@ -11,11 +11,11 @@ from perfcore.abi.records import Lost, LostSamples
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
 from perfcore.perfdata.header import FileHeader
-from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import PerfDataFile
 from perfcore.perfdata.records import UserRecord
 from perfemu.profile.event_names import event_name
 from perfemu.profile.places import Place
+from perfemu.profile.sample_kinds import counted_records
 from perfemu.profile.tasks import Tasks, Thread
 from perfemu.symbols.finder import SymbolFinder
 from perfemu.visible import visible
@@ -108,11 +108,13 @@ def load_profile(
     profile = Profile(file.name, [], [], file.features, None if file.is_pipe else file.header)
     sample_type = int(RecordType.SAMPLE)
     repeated = _Repeated(useful=not keeps_moments and takes is None)
-    for record in in_time_order(file):
+    for record, times, period in counted_records(file, at_once=repeated.useful):
         kind = record.type
         if kind == sample_type:
             kind_of_sample = file.kind_of_sample(record) if repeated.useful else None
-            if kind_of_sample is not None and repeated.add(*kind_of_sample):
+            if kind_of_sample is not None and repeated.add(
+                kind_of_sample[0], times, kind_of_sample[1] if period is None else period
+            ):
                 continue
             number = file.event_number(record)
             sample = file.decode_sample(record, number)
@@ -127,6 +129,8 @@ def load_profile(
                 weights.add_read(key, sample, number, taken)
             elif taken:
                 weight = weights.add(key, number, sample.period, sample.time)
+                weight[0] += times - 1
+                weight[1] += sample.period * (times - 1) if period is None else period - sample.period
                 if kind_of_sample is not None:
                     repeated.keep(kind_of_sample[0], weight, sample.period)
         elif kind < UserRecord.HEADER_ATTR:
@@ -197,15 +201,15 @@ class _Repeated:
         self._known: dict[bytes, tuple[list[int], int]] = {}  # the sum, and the period where samples do not tell it
         self._hits = 0
 
-    def add(self, kind: bytes, period: int | None) -> bool:
-        """Whether it is known what such a sample is, and so it is counted."""
+    def add(self, kind: bytes, times: int, period: int | None) -> bool:
+        """Whether it is known what such a sample is, and so as many are counted, with the period of all of them."""
         known = self._known.get(kind)
         if known is None:
             return False
         weight, usual = known
-        weight[0] += 1
-        weight[1] += usual if period is None else period
-        self._hits += 1
+        weight[0] += times
+        weight[1] += usual * times if period is None else period
+        self._hits += times
         return True
 
     def keep(self, kind: bytes, weight: list[int], usual: int) -> None:

@@ -55,7 +55,7 @@ class BranchUnit {
 
     // As `learn` of many branches, whatever else comes between, with what that takes kept in the host's registers.
     // Until `end` nobody else may ask the unit.
-    class Lesson {
+    class BatchUpdate {
       public:
         // `Block` has branch, branch_pc() and end. Execution goes on at `next` behind it.
         template <typename Block>
@@ -102,7 +102,7 @@ class BranchUnit {
             path_ = unit_.path_;
         }
 
-        explicit Lesson(BranchUnit& unit)
+        explicit BatchUpdate(BranchUnit& unit)
             : unit_(unit), walk_(unit.gshare_->walk()), best_(unit.targets_.best()), path_(unit.path_) {}
 
         BranchUnit& unit_;
@@ -110,8 +110,8 @@ class BranchUnit {
         const TargetBuffer::Best best_;
         uint64_t path_, wrong_ = 0;
     };
-    bool has_lessons() const { return gshare_; }
-    Lesson begin_lesson() { return Lesson(*this); }
+    bool updates_by_batch() const { return gshare_; }
+    BatchUpdate begin_update() { return BatchUpdate(*this); }
     // As `learn` of one branch, if the block ends with one.
     template <typename Block>
     void learn(const Block& block, uint64_t next) {

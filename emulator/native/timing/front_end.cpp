@@ -7,7 +7,7 @@
 
 namespace perfemu {
 
-FrontEnd::FrontEnd(const Config& config, Surroundings& surroundings) : surroundings(surroundings) {
+FrontEnd::FrontEnd(const Config& config, ReplayEnvironment& environment) : environment(environment) {
     const Config& keys = config.table("pipeline");
     fetch_bytes = checked(keys, "fetch_bytes", 1, 4096, 16);
     aligned = keys.boolean("fetch_aligned", false);
@@ -22,7 +22,7 @@ FrontEnd::FrontEnd(const Config& config, Surroundings& surroundings) : surroundi
     taken_per_cycle = checked(keys, "taken_branches_per_cycle", 1, 16, 1);
     ahead = checked(keys, "fetch_ahead_cycles", 0, 1000, 8);
     if (config.has_table("l1i")) hit_latency = static_cast<uint64_t>(config.table("l1i").integer("latency", 1));
-    line_mask = ~uint64_t{surroundings.memory.fetch_line_bytes() - 1};
+    line_mask = ~uint64_t{environment.memory.fetch_line_bytes() - 1};
 }
 
 }  // namespace perfemu

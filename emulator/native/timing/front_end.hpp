@@ -5,14 +5,14 @@
 #include <cstdint>
 
 #include "config.hpp"
-#include "timing/surroundings.hpp"
+#include "timing/replay_environment.hpp"
 
 namespace perfemu {
 
 struct FrontEnd {
     static constexpr uint64_t NO_LINE = ~uint64_t{0};
 
-    Surroundings& surroundings;
+    ReplayEnvironment& environment;
     unsigned fetch_bytes = 16;
     bool aligned = false;  // fetch_bytes is a power of two then
     bool streams_loops = false;
@@ -29,7 +29,7 @@ struct FrontEnd {
         unsigned taken = 0;  // branches in this cycle
     };
 
-    FrontEnd(const Config& config, Surroundings& surroundings);
+    FrontEnd(const Config& config, ReplayEnvironment& environment);
 
     // Whether an instruction's bytes lie in another line than the last fetched one, or in two.
     bool leaves(uint64_t line, uint64_t pc, unsigned length) const {
@@ -52,7 +52,7 @@ struct FrontEnd {
     }
 
     [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch) {
-        auto fetch = [this](uint64_t line, uint64_t cycle) { return surroundings.fetch(line, cycle); };
+        auto fetch = [this](uint64_t line, uint64_t cycle) { return environment.fetch(line, cycle); };
         return supply(place, pc, length, leaves, dispatch, fetch);
     }
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "probes.hpp"
+#include "timing/batch.hpp"
 #include "timing/block_events.hpp"
-#include "timing/columns.hpp"
 #include "timing/execution.hpp"
 #include "timing/front_end.hpp"
 #include "timing/pipeline_model.hpp"
@@ -26,7 +26,7 @@ struct Event {
 // Loads and stores are counted in two halves of one number, which `settle` comes to empty often enough.
 constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
 
-struct alignas(64) Block final : ColumnBlock {
+struct alignas(64) Block final : BatchBlock {
     BlockEvents parts;  // if they are listed, they tell everything
     bool repeated = false;
 
@@ -39,7 +39,7 @@ class Ideal final : public Pipeline {
   public:
     Ideal(const Config&, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
         : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()),
-          line_mask_(~(line_bytes_ - 1)), columns_(memory.touches_apart() ? std::make_unique<Columns>() : nullptr) {}
+          line_mask_(~(line_bytes_ - 1)), batch_(memory.touches_apart() ? std::make_unique<Batch>() : nullptr) {}
 
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override {
@@ -76,7 +76,7 @@ class Ideal final : public Pipeline {
             block->repeated |= op.repeated;
         }
         block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
-        if (columns_ && block->parts.listed) put_in_columns(*block, sites);
+        if (batch_ && block->parts.listed) put_in_batch(*block, sites);
         return block;
     }
 
@@ -87,10 +87,10 @@ class Ideal final : public Pipeline {
     void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) override {
         const RunBlock *run = blocks.data(), *const behind = run + blocks.size() - 1;
         while (run != behind) {
-            if (columns_) {
+            if (batch_) {
                 const RunBlock* const last = gather(run, behind);
-                if (last != run) hear_columns(run, addresses);
-                addresses += columns_->sites;
+                if (last != run) run_batch(run, addresses);
+                addresses += batch_->sites;
                 run = last;
                 if (run == behind) return;
             }
@@ -178,12 +178,12 @@ class Ideal final : public Pipeline {
         cycle_ += block.instructions;
     }
 
-    // --- columns ---
+    // --- batches ---
 
-    void put_in_columns(Block& block, std::span<const AccessSite> sites) {
+    void put_in_batch(Block& block, std::span<const AccessSite> sites) {
         const BlockEvents& parts = block.parts;
-        block.fit = Columns::fit(sites.size(), parts.fetches);
-        if (block.fit == ColumnFit::NOT) return;
+        block.fit = Batch::fit(sites.size(), parts.fetches);
+        if (block.fit == BatchFit::NOT) return;
         for (size_t site = 0; site < sites.size(); ++site) {
             const bool stores = parts.parts.data()[parts.fetches + site].touch.stores;
             const TouchShape shape = memory_.touch_shape(stores, sites[site].size, sites[site].elements);
@@ -201,46 +201,46 @@ class Ideal final : public Pipeline {
 
     // Branches learn as their blocks are gathered.
     const RunBlock* gather(const RunBlock* run, const RunBlock* behind) {
-        if (!branches_.has_lessons())
-            return columns_->gather(run, behind, line_,
-                                    [this](const ColumnBlock& block, uint64_t went) { branches_.learn(block, went); });
-        BranchUnit::Lesson lesson = branches_.begin_lesson();
-        run = columns_->gather(run, behind, line_,
-                               [&lesson](const ColumnBlock& block, uint64_t went) { lesson.learn(block, went); });
-        lesson.end();
+        if (!branches_.updates_by_batch())
+            return batch_->gather(run, behind, line_,
+                                  [this](const BatchBlock& block, uint64_t went) { branches_.learn(block, went); });
+        BranchUnit::BatchUpdate update = branches_.begin_update();
+        run = batch_->gather(run, behind, line_,
+                             [&update](const BatchBlock& block, uint64_t went) { update.learn(block, went); });
+        update.end();
         return run;
     }
 
-    void hear_columns(const RunBlock* run, const uint64_t* addresses) {
-        const Columns& columns = *columns_;
-        touched_data_ += columns.touches;
-        touched_lines_ += columns.lines;
-        Columns::Cursor accesses{.run = run, .last_line = line_};
+    void run_batch(const RunBlock* run, const uint64_t* addresses) {
+        const Batch& batch = *batch_;
+        touched_data_ += batch.touches;
+        touched_lines_ += batch.lines;
+        Batch::Cursor accesses{.run = run, .last_line = line_};
         Fetches fetches{accesses};
         touch_lines(fetches);
         size_t site = 0;
         while (memory_.timeless()) {
-            const size_t until = std::min<size_t>(fetches.sites_before, columns.sites);
-            touched_data_ -= memory_.access_all(addresses, columns.shapes.data(), site, until, cycle_);
+            const size_t until = std::min<size_t>(fetches.sites_before, batch.sites);
+            touched_data_ -= memory_.access_all(addresses, batch.shapes.data(), site, until, cycle_);
             site = until;
             if (fetches.sites_before == Fetches::ALL) break;
-            fetch_column(fetches);
+            fetch_in_batch(fetches);
         }
         for (;; ++site) {
-            site = memory_.touch_all(addresses, columns.shapes.data(), site, columns.sites);
+            site = memory_.touch_all(addresses, batch.shapes.data(), site, batch.sites);
             // What is no touch is heard in the program's order.
-            while (fetches.sites_before <= site) fetch_column(fetches);
-            if (site == columns.sites) break;
-            access_column(accesses, addresses[site], site);
+            while (fetches.sites_before <= site) fetch_in_batch(fetches);
+            if (site == batch.sites) break;
+            access_in_batch(accesses, addresses[site], site);
         }
-        if (columns.lines) line_ = columns.line_addresses[columns.lines - 1];
-        cycle_ += columns.cycles;
+        if (batch.lines) line_ = batch.line_addresses[batch.lines - 1];
+        cycle_ += batch.cycles;
     }
-    // The column of lines, up to one that is no touch.
+    // The array of lines, up to one that is no touch.
     struct Fetches {
         static constexpr uint64_t ALL = ~uint64_t{0};
 
-        Columns::Cursor cursor;
+        Batch::Cursor cursor;
         size_t line = 0;
         uint64_t sites_before = ALL;  // that line is fetched; ALL if there is none
 
@@ -250,21 +250,21 @@ class Ideal final : public Pipeline {
         size_t next_site() const { return in_block() ? block().parts.parts.data()[in_block() - 1].fetch.behind : 0; }
     };
     void touch_lines(Fetches& fetches) {
-        fetches.line = memory_.touch_all_lines(columns_->line_addresses.data(), fetches.line, columns_->lines);
+        fetches.line = memory_.touch_all_lines(batch_->line_addresses.data(), fetches.line, batch_->lines);
         fetches.sites_before = Fetches::ALL;
-        if (fetches.line == columns_->lines) return;
+        if (fetches.line == batch_->lines) return;
         fetches.cursor.go_to_line(fetches.line);
         fetches.sites_before = fetches.cursor.sites + fetches.next_site();
     }
-    [[gnu::noinline]] void fetch_column(Fetches& fetches) {
+    [[gnu::noinline]] void fetch_in_batch(Fetches& fetches) {
         const Event& event =
             fetches.block().events[BlockEvents::event_of_fetch(fetches.in_block(), fetches.next_site())];
         --touched_lines_;
-        memory_.fetch(columns_->line_addresses[fetches.line], cycle_ + fetches.cursor.cycles + event.op);
+        memory_.fetch(batch_->line_addresses[fetches.line], cycle_ + fetches.cursor.cycles + event.op);
         ++fetches.line;
         touch_lines(fetches);
     }
-    [[gnu::noinline]] void access_column(Columns::Cursor& cursor, uint64_t address, size_t site) {
+    [[gnu::noinline]] void access_in_batch(Batch::Cursor& cursor, uint64_t address, size_t site) {
         cursor.go_to_site(site);
         const Block& block = static_cast<const Block&>(cursor.block());
         const Event& event = block.events[event_of_access(block.parts, site - cursor.sites)];
@@ -322,7 +322,7 @@ class Ideal final : public Pipeline {
     uint64_t* totals_;
     uint64_t line_bytes_;
     uint64_t line_mask_;                             // less it is a line further
-    std::unique_ptr<Columns> columns_;               // null where fetches and data accesses depend on each other
+    std::unique_ptr<Batch> batch_;                   // null where fetches and data accesses depend on each other
     uint64_t settled_ = 0;                           // the cycle up to which the totals are told
     uint64_t touched_data_ = 0, touched_lines_ = 0;  // not told; as LOAD and STORE say
     uint64_t line_ = FrontEnd::NO_LINE;              // address of the line fetched last

@@ -109,7 +109,7 @@ InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branche
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);
     stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
-    surroundings_.split_load_cycles = checked(keys, "split_load_cycles", 0, 1000, 0);
+    environment_.split_load_cycles = checked(keys, "split_load_cycles", 0, 1000, 0);
     repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
     repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);
     microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
@@ -317,7 +317,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 [[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
                                                      uint64_t pc, uint64_t issued) {
     if (row.parts & PREFETCH) [[unlikely]] {
-        if (row.load_sites) surroundings_.prefetch(addresses[row.first_site], issued);
+        if (row.load_sites) environment_.prefetch(addresses[row.first_site], issued);
         return issued + 1;
     }
     if (row.load_sites == 0) return issued + load_latency_ + row.load_extra;
@@ -325,7 +325,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
     for (unsigned site = row.first_site; site < unsigned{row.first_site} + row.load_sites; ++site) {
         uint64_t address = addresses[site];
         const auto [size, elements] = block.accesses[site];
-        uint64_t loaded = surroundings_.load(address, size, pc, issued, elements);
+        uint64_t loaded = environment_.load(address, size, pc, issued, elements);
         all = std::max(all, loaded);
     }
     return all + row.load_extra;
@@ -339,7 +339,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
         if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
         ++written_;
         const auto [size, elements] = block.accesses[site];
-        uint64_t there = surroundings_.store(addresses[site], size, pc, write_cycle_, elements);
+        uint64_t there = environment_.store(addresses[site], size, pc, write_cycle_, elements);
         last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
         store_buffer_[store_next_] = last_written_;
         if (++store_next_ == store_buffer_.size()) store_next_ = 0;
@@ -348,7 +348,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 
 [[gnu::always_inline]] inline void InOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next) {
     uint64_t fallthrough = pc + row.length;
-    Prediction prediction = surroundings_.resolve(pc, row.branch, next, fallthrough);
+    Prediction prediction = environment_.resolve(pc, row.branch, next, fallthrough);
     if (prediction == Prediction::WRONG) {
         resolved_ = hot.done;
         right_way_from_ = resolved_ + mispredict_cycles_;
@@ -425,9 +425,9 @@ void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
     const Row& row = block.iteration;
     unsigned site = row.first_site, stores = site + row.load_sites, end = stores + row.store_sites;
     for (; site < stores; ++site)
-        surroundings_.load(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
+        environment_.load(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
     for (; site < end; ++site)
-        surroundings_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
+        environment_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
 }
 
 void InOrder::work_to_end() {

@@ -19,7 +19,7 @@ struct AccessKind {
     uint16_t extra = 0;    // cycles that the load will take besides
 };
 
-// What the pipeline asks its surroundings, or tells them; times are relative to the dispatch with which the trace
+// What the pipeline asks its environment, or tells them; times are relative to the dispatch with which the trace
 // began.
 struct Question {
     enum Kind : uint8_t {

@@ -98,7 +98,7 @@ unsigned OutOfOrder::run(const Block& block, const uint64_t* addresses, unsigned
             return Question{
                 .at = relative(cycle), .also = static_cast<int32_t>(line - block.address), .kind = Question::FETCH};
         };
-        return cycle + hear(question, [&] { return memory_.fetch(line, cycle) - cycle; });
+        return cycle + ask(question, [&] { return memory_.fetch(line, cycle) - cycle; });
     };
     uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle(), fetch);
     if (decode_limits_) {
@@ -116,6 +116,27 @@ unsigned OutOfOrder::run(const Block& block, const uint64_t* addresses, unsigned
     if (supplied << CYCLE <= hot.dispatch) return;
     lose_to_front_end(hot.cycle(), used_of(hot.dispatch), supplied);
     hot.dispatch = supplied << CYCLE;
+}
+
+// When an instruction's data are there, at `start` or later.
+template <unsigned POSSIBLE>
+[[gnu::always_inline]] inline uint64_t OutOfOrder::sources_ready(const Row& row, uint64_t start) const {
+    const unsigned parts = parts_of<POSSIBLE>(row);
+    if (!(parts & ~(LOAD | BY_STACK | PREFETCH))) return start;
+    start = std::max(std::max(start, ready_[row.sources[2]]), std::max(ready_[row.sources[0]], ready_[row.sources[1]]));
+    if (parts & MANY_OPERANDS)
+        start =
+            std::max(std::max(start, ready_[row.sources[3]]), std::max(ready_[row.sources[4]], ready_[row.sources[5]]));
+    return start;
+}
+
+// ... and those of its address.
+template <unsigned POSSIBLE>
+[[gnu::always_inline]] inline uint64_t OutOfOrder::address_sources_ready(const Row& row, uint64_t start) const {
+    const unsigned parts = parts_of<POSSIBLE>(row);
+    if (!(parts & (LOAD | STORE | WRITE_BACK))) return start;
+    start = std::max(start, std::max(ready_[row.address_sources[0]], ready_[row.address_sources[1]]));
+    return parts & MANY_OPERANDS ? std::max(start, ready_[row.address_sources[2]]) : start;
 }
 
 // From dispatch to retirement.
@@ -144,23 +165,9 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
     if (!ONE) schedulers_.advance(dispatched);
     calendar_.advance(dispatched);
 
-    uint64_t result = dispatched + 1;  // when the destinations may be used
-    if (parts & ~(LOAD | BY_STACK | PREFETCH)) {
-        result = std::max(std::max(result, ready_[row.sources[2]]),
-                          std::max(ready_[row.sources[0]], ready_[row.sources[1]]));
-        if (parts & MANY_OPERANDS)
-            result = std::max(std::max(result, ready_[row.sources[3]]),
-                              std::max(ready_[row.sources[4]], ready_[row.sources[5]]));
-    }
     const bool chained = parts & ACCUMULATES && row.accumulator == timed_register::NONE;
-    if (chained) result = chain_start(row, dispatched + 1);
-    uint64_t address_ready = dispatched + 1;
-    if (parts & (LOAD | STORE | WRITE_BACK)) {
-        address_ready =
-            std::max(address_ready, std::max(ready_[row.address_sources[0]], ready_[row.address_sources[1]]));
-        if (parts & MANY_OPERANDS) address_ready = std::max(address_ready, ready_[row.address_sources[2]]);
-    }
-
+    uint64_t result = chained ? chain_start(row, dispatched + 1) : sources_ready<POSSIBLE>(row, dispatched + 1);
+    const uint64_t address_ready = address_sources_ready<POSSIBLE>(row, dispatched + 1);
     uint64_t done = dispatched + 1;
     if (parts & LOAD) {
         uint64_t issued = issue<ONE>(load_entry, load_ports_, address_ready);
@@ -240,7 +247,7 @@ template <unsigned POSSIBLE>
     if (parts & STORE && !has_room_) {
         const uint64_t now = hot.cycle();
         auto question = [&] { return Question{.at = relative(now), .kind = Question::ROOM}; };
-        uint64_t free = now + hear(question, [&] { return std::max(stores_.free_at(), now) - now; });
+        uint64_t free = now + ask(question, [&] { return std::max(stores_.free_at(), now) - now; });
         if (free > now) [[unlikely]]
             wait(hot, free, Probe::STALL_STORE_BUFFER);
     }
@@ -283,8 +290,8 @@ template <unsigned POSSIBLE>
     if (parts_of<POSSIBLE>(row) & PREFETCH) [[unlikely]] {
         const unsigned site = row.first_site;
         if (row.load_sites)
-            hear([&] { return question(Question::PREFETCH, site); },
-                 [&] { return memory_.prefetch(addresses[site], issued), 0; });
+            ask([&] { return question(Question::PREFETCH, site); },
+                [&] { return memory_.prefetch(addresses[site], issued), 0; });
         return issued + 1;
     }
     const unsigned sites = POSSIBLE == ANY ? row.load_sites : 1;
@@ -292,8 +299,8 @@ template <unsigned POSSIBLE>
     uint64_t all = issued;
     for (unsigned site = row.first_site; site < row.first_site + sites; ++site) {
         const uint64_t answer =
-            hear([&] { return question(Question::LOAD, site); },
-                 [&] { return ask_load(addresses[site], block.accesses[site], pc, issued, access_kind(row)); });
+            ask([&] { return question(Question::LOAD, site); },
+                [&] { return ask_load(addresses[site], block.accesses[site], pc, issued, access_kind(row)); });
         all = std::max(all, answer < HIT ? issued + answer : apply(answer, issued));
     }
     return all + row.load_extra;
@@ -367,7 +374,7 @@ template <unsigned POSSIBLE, bool ONE>
                             .kind = Question::STORE,
                             .access_kind = kind};
         };
-        hear(question, [&] { return tell_store(addresses[site], block.accesses[site], pc, retirement, data, kind); });
+        ask(question, [&] { return write_store(addresses[site], block.accesses[site], pc, retirement, data, kind); });
     }
 }
 
@@ -388,7 +395,7 @@ unsigned OutOfOrder::bubble_of(BranchKind kind, Prediction prediction, uint64_t 
                         .branch = row.branch,
                         .is_last = last};
     };
-    const uint64_t answer = hear(question, [&] { return ask_branch(pc, row.branch, next, fallthrough); });
+    const uint64_t answer = ask(question, [&] { return ask_branch(pc, row.branch, next, fallthrough); });
     const auto prediction = static_cast<Prediction>(answer & PREDICTION);
     if (prediction == Prediction::WRONG) {
         resolved_ = hot.done;
@@ -502,7 +509,7 @@ void OutOfOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresse
     count_slots();
 }
 
-// A part of what REP's last micro-ops have moved: no time, but the caches hear of it.
+// A part of what REP's last micro-ops have moved: no time, but the caches ask of it.
 void OutOfOrder::feed_caches(const Block& block, const uint64_t* addresses) {
     const Row& row = block.iteration;
     unsigned site = row.first_site, stores = site + row.load_sites, end = stores + row.store_sites;

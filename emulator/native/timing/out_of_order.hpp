@@ -115,6 +115,10 @@ class OutOfOrder final : public Pipeline {
         ready_[destination] = ready;
         chained_[destination] = false;
     }
+    template <unsigned POSSIBLE>
+    uint64_t sources_ready(const Row& row, uint64_t start) const;
+    template <unsigned POSSIBLE>
+    uint64_t address_sources_ready(const Row& row, uint64_t start) const;
     uint64_t chain_start(const Row& row, uint64_t start) const;
     bool fuse(const Hot& hot, const Row& row, Pair pair, uint8_t destination);
     void next_slot(Hot& hot);
@@ -135,12 +139,12 @@ class OutOfOrder final : public Pipeline {
         return {(row.parts & BY_STACK) != 0, row.general, row.renames, row.load_extra};
     }
 
-    // The surroundings. Each answer is all that the pipeline needs to know; what is only told answers 0.
-    template <typename Describe, typename Ask>
-    [[gnu::always_inline]] uint64_t hear(Describe describe, Ask ask) {
-        if (!recording_) return ask();
-        if (heard_ < known_) return answers_[heard_++];
-        const uint64_t answer = ask();
+    // The environment. Each answer is all that the pipeline needs to know; what is only told answers 0.
+    template <typename Describe, typename Answer>
+    [[gnu::always_inline]] uint64_t ask(Describe describe, Answer answer_now) {
+        if (!recording_) return answer_now();
+        if (asked_ < known_) return answers_[asked_++];
+        const uint64_t answer = answer_now();
         memo_.add(describe(), answer);
         return answer;
     }
@@ -154,8 +158,8 @@ class OutOfOrder final : public Pipeline {
     }
     uint64_t ask_store(const StoreQueue::Found& found, uint64_t address, Access access, uint64_t pc, uint64_t issued,
                        AccessKind kind);
-    uint64_t tell_store(uint64_t address, Access access, uint64_t pc, uint64_t retirement, uint64_t data,
-                        AccessKind kind) {
+    uint64_t write_store(uint64_t address, Access access, uint64_t pc, uint64_t retirement, uint64_t data,
+                         AccessKind kind) {
         if (retirement > write_cycle_) write_cycle_ = retirement, written_ = 0;
         const uint64_t line = address & front_.line_mask;
         if (written_ >= (line == written_line_ ? line_stores_per_cycle_ : stores_per_cycle_))
@@ -206,7 +210,7 @@ class OutOfOrder final : public Pipeline {
     Execution execution_;
     Placement placement_;
     RowMaker rows_;
-    Surroundings surroundings_;
+    ReplayEnvironment environment_;
     FrontEnd front_;
     PortCalendar calendar_;
     Schedulers schedulers_;
@@ -259,7 +263,7 @@ class OutOfOrder final : public Pipeline {
     bool has_room_ = false;  // of the block at hand: its stores wait for no entry
     // While a trace is made: its first answers, which have been given already.
     bool recording_ = false;
-    size_t heard_ = 0, known_ = 0;
+    size_t asked_ = 0, known_ = 0;
     std::vector<uint64_t> answers_;
     uint32_t fork_ = TraceMemo::NONE;  // the step that got another answer; NONE: there is no trace
     StateWriter saved_;

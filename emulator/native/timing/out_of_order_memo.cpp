@@ -104,8 +104,8 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
                 break;
             case Question::PREFETCH: memory_.prefetch(addresses[question.site], at); break;
             case Question::STORE:
-                tell_store(addresses[question.site], question.access, pc, at, base_ + question.also,
-                           question.access_kind);
+                write_store(addresses[question.site], question.access, pc, at, base_ + question.also,
+                            question.access_kind);
                 break;
             case Question::BRANCH: {
                 const uint64_t fallthrough = pc + question.length;
@@ -146,7 +146,7 @@ void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t n
     memo_.count(number, 1, remembered.amounts);
     base_ = hot_.cycle();
     bool same =
-        save() && memo_.state(saved_.bytes()) == transition.to && executed == remembered && heard_ == known_ &&
+        save() && memo_.state(saved_.bytes()) == transition.to && executed == remembered && asked_ == known_ &&
         hot_.rob_count == slots + transition.slots && base_ == began + transition.cycles &&
         (transition.retired < 0 ? cycle_ == retired : cycle_ == began + static_cast<uint64_t>(transition.retired)) &&
         hot_.front.line == last_line;
@@ -171,7 +171,7 @@ void OutOfOrder::advance(uint32_t number) {
 }
 
 void OutOfOrder::execute_recorded(const Block& block, const uint64_t* addresses, uint64_t next) {
-    heard_ = 0;
+    asked_ = 0;
     recording_ = true;
     run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
     recording_ = false;

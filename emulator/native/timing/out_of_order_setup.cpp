@@ -8,7 +8,7 @@ namespace perfemu::out_of_order {
 
 OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : memory_(memory), branches_(branches), totals_(totals), execution_(config), placement_(config, execution_),
-      rows_(config, execution_, placement_), surroundings_(memory, branches), front_(config, surroundings_),
+      rows_(config, execution_, placement_), environment_(memory, branches), front_(config, environment_),
       calendar_(execution_.groups()), schedulers_(placement_.sizes()),
       stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
       first_targets_(branch_table(config), "first_"),

@@ -1,12 +1,12 @@
 // A pipeline that remembers what it has done (after FastSim: E. Schnarr and J. Larus, "Fast Out-Of-Order Processor
 // Simulation Using Memoization", ASPLOS 1998). What a block takes follows from the state in which it finds the
-// pipeline, and from how its accesses and its branch fare. So it is worked out in detail once for every such case; from
-// then on memory and predictor hear of the block as ever, and the rest is recalled. No count or cycle shows which it
-// was.
+// pipeline, and from how its accesses and its branch fare. So it is executed in detail once for every such case;
+// from then on memory and predictor are asked as ever, and the rest is replayed. No count or cycle shows which
+// it was.
 //
 // How a pipeline plugs in: it derives from RecallingPipeline, and its blocks from RecalledBlock. It
 // - calls `prepare_recall` for each block;
-// - reaches memory and predictor through `surroundings_` alone, in program order;
+// - reaches memory and predictor through `environment_` alone, in program order;
 // - counts into `counts_`, not into the totals;
 // - saves all that can influence its future, with times relative to `now`, and nothing else: the less noise there is in
 //   its states, the more is recalled. It may assume that at least EARLIEST cycles have passed.
@@ -24,9 +24,9 @@
 #include "timing/pipeline.hpp"
 #include "timing/pipeline_counts.hpp"
 #include "timing/recall_mode.hpp"
-#include "timing/recalled_columns.hpp"
+#include "timing/recalled_batch.hpp"
+#include "timing/replay_environment.hpp"
 #include "timing/state_bytes.hpp"
-#include "timing/surroundings.hpp"
 
 namespace perfemu {
 
@@ -67,7 +67,7 @@ class RecallingPipeline : public Pipeline {
     virtual void restore(StateReader& state, const Moment& moment) = 0;
 
     MemorySystem& memory_;
-    Surroundings surroundings_;
+    ReplayEnvironment environment_;
     FrontEnd front_;
     PipelineCounts counts_;
 
@@ -77,20 +77,20 @@ class RecallingPipeline : public Pipeline {
         const RecalledBlock& block;
         const uint64_t* addresses;
         uint64_t next;
-        unsigned told_lines = 0;                    // so many of its lines have been fetched, maybe for others
-        std::optional<Prediction> prediction = {};  // of its branch, if the predictor has heard of it
+        unsigned known_lines = 0;                   // so many of its lines have been fetched, maybe for others
+        std::optional<Prediction> prediction = {};  // of its branch, if the predictor has been asked
     };
     // A state, and the step that has led there.
     struct Position {
         BlockMemo::State state = BlockMemo::NO_STATE;
         uint32_t last = BlockMemo::NONE;
     };
-    static constexpr uint32_t OUTCOMES = RecalledColumns::OUTCOMES;
+    static constexpr uint32_t OUTCOMES = RecalledBatch::OUTCOMES;
     // Ways to go on from a step, see BlockMemo::find: by a branch that is predicted right and is not taken or is, or by
     // another event.
     static constexpr uint32_t EVENT = 2;
     static uint32_t way(uint32_t outcome) { return std::min(outcome % OUTCOMES, EVENT); }
-    // How far a block has been heard of.
+    // How far a block has been replayed.
     struct Place {
         size_t fetch = 0, site = 0;
     };
@@ -105,21 +105,22 @@ class RecallingPipeline : public Pipeline {
         return (block.events.address & front_.line_mask) != moment_.line;
     }
 
-    bool recognize();
-    void forget();
-    void wake();
+    bool enter_memo();
+    void leave_memo();
+    void restore_state();
     BlockMemo::State save_state();
     template <bool RESUMED>
-    [[gnu::always_inline]] void hear(const Walk& walk, Place from);
-    void hear_rest(const Walk& walk, Place from);
-    [[gnu::noinline]] Position follow_fetch(Position at, const Walk& walk, Place place);
-    [[gnu::noinline]] Position follow_access(Position at, const Walk& walk, Place place);
-    Position follow(Position at, const Walk& walk, unsigned event, Request request, const Surroundings::Access& access);
-    [[gnu::noinline]] void end_otherwise(Position at, const Walk& walk, Prediction prediction,
-                                         BlockMemo::Transition* step);
-    [[gnu::noinline]] void learn(const Walk& walk, unsigned told);
-    void tell(const Walk& walk, unsigned told);
-    void remember(const Walk& walk, const PipelineCounts& before);
+    [[gnu::always_inline]] void replay(const Walk& walk, Place from);
+    void replay_rest(const Walk& walk, Place from);
+    [[gnu::noinline]] Position ask_fetch(Position at, const Walk& walk, Place place);
+    [[gnu::noinline]] Position ask_access(Position at, const Walk& walk, Place place);
+    Position ask(Position at, const Walk& walk, unsigned event, Request request,
+                 const ReplayEnvironment::Access& access);
+    [[gnu::noinline]] void end_unknown(Position at, const Walk& walk, Prediction prediction,
+                                       BlockMemo::Transition* step);
+    [[gnu::noinline]] void record(const Walk& walk, unsigned told);
+    void execute(const Walk& walk, unsigned told);
+    void add_to_memo(const Walk& walk, const PipelineCounts& before);
     [[gnu::noinline]] void check(const Walk& walk, const BlockMemo::Transition& step);
 
     // By this step, to this moment.
@@ -128,29 +129,29 @@ class RecallingPipeline : public Pipeline {
         last_ = memo_.number(step);
         moment_ = moment;
         cycle_ = moment.now - step.cycles + memo_.retired(step);
-        awake_ = false;
+        restored_ = false;
     }
 
-    // By columns, see recalling_columns.cpp: what runs, and how far it has been heard of.
-    struct Batch {
+    // By batches, see recalling_batch.cpp: what runs, and how far it has been replayed.
+    struct BatchProgress {
         const RunBlock* run;
         const uint64_t* addresses;
         uint64_t last_line;        // fetched before
-        size_t block = 0;          // the blocks before have been heard of
+        size_t block = 0;          // the blocks before have been replayed
         size_t touched_lines = 0;  // at least those of these blocks
-        size_t heard = 0;          // blocks that did more than touch memory
+        size_t unusual = 0;        // blocks that did more than touch memory
     };
-    void hear_columns(Batch& batch);
-    void resolve_branches(const Batch& batch);
-    void recall(Batch& batch, size_t behind);
+    void replay_batch(BatchProgress& progress);
+    void resolve_branches(const BatchProgress& progress);
+    void recall(BatchProgress& progress, size_t behind);
     [[gnu::noinline]] void recall_slowly(const Walk& walk, uint32_t what);
-    void hear_further(Batch& batch, Place from);
+    void replay_further(BatchProgress& progress, Place from);
     // So that every access that finds its line and page is a touch.
-    bool all_there(uint64_t cycle) const { return surroundings_.arrived_by <= cycle; }
-    uint64_t line_before(const Batch& batch, size_t block) const;
-    Place place_of_line(const Batch& batch, size_t block) const;
-    Place place_of_site(const Batch& batch, size_t block, size_t site) const;
-    Walk walk_of(const Batch& batch, size_t block) const;
+    bool all_there(uint64_t cycle) const { return environment_.arrived_by <= cycle; }
+    uint64_t line_before(const BatchProgress& progress, size_t block) const;
+    Place place_of_line(const BatchProgress& progress, size_t block) const;
+    Place place_of_site(const BatchProgress& progress, size_t block, size_t site) const;
+    Walk walk_of(const BatchProgress& progress, size_t block) const;
 
     uint64_t* totals_;
     RecallMode mode_;
@@ -159,18 +160,18 @@ class RecallingPipeline : public Pipeline {
     BlockMemo::State state_ = BlockMemo::NO_STATE;  // if it is known
     uint32_t last_ = BlockMemo::NONE;               // ... and the step that has led there, if any
     Moment moment_;                                 // ... and when it is
-    bool awake_ = true;  // the pipeline itself is in that state; always so if it is not known
+    bool restored_ = true;  // the pipeline itself is in that state; always so if it is not known
     StateWriter bytes_;
-    std::unique_ptr<RecalledColumns> columns_;  // null where touches cannot be told from other accesses beforehand
+    std::unique_ptr<RecalledBatch> batch_;  // null where touches cannot be told from other accesses beforehand
 
-    // Where more than one in so many blocks does more than touch memory, the next batches are heard block by block.
+    // Where more than one in so many blocks does more than touch memory, the next batches are replayed block by block.
     static constexpr unsigned FEW_TOUCHING = 4, REST_BATCHES = 16;
     unsigned batches_to_rest_ = 0;
 
-    // To learn takes ten times as long as to work. If it was for nothing, because a program does not do the same again,
-    // it is left alone for a while: so many lessons, at less than so many cycles each.
-    static constexpr uint64_t MANY_LESSONS = 1 << 14, TOO_FEW_CYCLES = 64, REST_CYCLES = 1 << 20;
-    uint64_t learned_ = 0, learned_from_ = 0;
+    // To record takes ten times as long as to execute. If it was for nothing, because a program does not do the same
+    // again, it is left alone for a while: so many records, at less than so many cycles each.
+    static constexpr uint64_t MANY_RECORDS = 1 << 14, TOO_FEW_CYCLES = 64, REST_CYCLES = 1 << 20;
+    uint64_t recorded_ = 0, recorded_from_ = 0;
     uint64_t rests_until_ = 0;
 };
 

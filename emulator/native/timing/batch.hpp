@@ -1,5 +1,5 @@
-// Blocks as columns: all the data accesses of many blocks one behind the other, and all the lines that they fetch.
-// Where the parts of a core that hear of them do not depend on each other, each is told of its whole column, in a loop
+// A batch of blocks, as a structure of arrays: the data accesses of all of them, and all the lines that they fetch.
+// Where the parts of a core that use them do not depend on each other, each is given its whole array, in a loop
 // that the host foresees whatever the blocks are like.
 #pragma once
 
@@ -13,21 +13,21 @@
 
 namespace perfemu {
 
-// Whether a block can be put into columns: not, if other things happen, as a REP; or only with what its own array of
+// Whether a block can be put into a batch: not, if other things happen, as a REP; or only with what its own array of
 // shapes does not hold.
-enum class ColumnFit : uint8_t { NOT, MORE, WHOLE };
+enum class BatchFit : uint8_t { NOT, MORE, WHOLE };
 
-// What memory hears of many blocks.
-struct MemoryColumns {
+// What memory is asked by many blocks.
+struct MemoryBatch {
     static constexpr unsigned BLOCK_SITES = 8, BLOCK_LINES = 2;  // that a block holds; of more, the rest is appended
     static constexpr size_t BLOCKS = 512;                        // at most
     static constexpr size_t SITES = 8192, LINES = 4096;          // of blocks that have more
     static constexpr uint64_t LINE_BYTES = 64;
 
     // What of a block's sites and lines goes there.
-    static ColumnFit fit(size_t sites, size_t lines) {
-        if (sites > SITES || lines > LINES) return ColumnFit::NOT;
-        return sites > BLOCK_SITES || lines > BLOCK_LINES ? ColumnFit::MORE : ColumnFit::WHOLE;
+    static BatchFit fit(size_t sites, size_t lines) {
+        if (sites > SITES || lines > LINES) return BatchFit::NOT;
+        return sites > BLOCK_SITES || lines > BLOCK_LINES ? BatchFit::MORE : BatchFit::WHOLE;
     }
     // From `run` on, up to the first block that does not fit or for which there is no room. `last_line` has been
     // fetched last. A `Block` has shapes, more_shapes, lines, fit and end_from(address). `hear(block, run, again,
@@ -43,7 +43,7 @@ struct MemoryColumns {
 };
 
 template <typename Block, typename Hear>
-const RunBlock* MemoryColumns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
+const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
     constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
     TouchShape *shape = shapes.data(), *const last_shape = shape + SITES;
     uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
@@ -57,8 +57,8 @@ const RunBlock* MemoryColumns::gather(const RunBlock* run, const RunBlock* behin
         const uint64_t again = first_line == last_line, start = first_line + again * LINE_BYTES;
         line[0] = start;
         line[1] = start + LINE_BYTES;
-        if (block.fit != ColumnFit::WHOLE) [[unlikely]] {
-            if (block.fit == ColumnFit::NOT) break;
+        if (block.fit != BatchFit::WHOLE) [[unlikely]] {
+            if (block.fit == BatchFit::NOT) break;
             if (shape + block.sites > last_shape || line + block.lines > last_address) break;
             std::ranges::copy(block.more_shapes, shape + BLOCK_SITES);
             for (uint64_t i = 0; i < block.lines - again; ++i) line[i] = start + i * LINE_BYTES;
@@ -74,28 +74,28 @@ const RunBlock* MemoryColumns::gather(const RunBlock* run, const RunBlock* behin
     return run;
 }
 
-// What columns take from a block: one line of the host's cache.
-struct alignas(64) ColumnBlock : PreparedBlock {
-    std::array<TouchShape, MemoryColumns::BLOCK_SITES> shapes{};  // of each access
-    uint64_t end = 0;                                             // the address behind the block
-    uint64_t touches = 0;                                         // loads, and stores << 32
+// What a batch takes from a block: one line of the host's cache.
+struct alignas(64) BatchBlock : PreparedBlock {
+    std::array<TouchShape, MemoryBatch::BLOCK_SITES> shapes{};  // of each access
+    uint64_t end = 0;                                           // the address behind the block
+    uint64_t touches = 0;                                       // loads, and stores << 32
     uint16_t lines = 0;
     uint8_t branch_bytes = 0;
     BranchKind branch = BranchKind::NONE;
-    ColumnFit fit = ColumnFit::NOT;
+    BatchFit fit = BatchFit::NOT;
     std::vector<TouchShape> more_shapes;
 
     uint64_t branch_pc() const { return end - branch_bytes; }
     uint64_t end_from(uint64_t) const { return end; }
 };
 
-struct Columns : MemoryColumns {
+struct Batch : MemoryBatch {
     // Execution goes on at behind->address. `learn` is told of each block, and of where execution went on behind it.
     template <typename Learn>
     const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Learn learn) {
         uint64_t all_touches = 0, all_cycles = 0;
-        run = MemoryColumns::gather<ColumnBlock>(
-            run, behind, last_line, [&](const ColumnBlock& block, const RunBlock* its, uint64_t, size_t, size_t) {
+        run = MemoryBatch::gather<BatchBlock>(
+            run, behind, last_line, [&](const BatchBlock& block, const RunBlock* its, uint64_t, size_t, size_t) {
                 all_cycles += block.instructions;
                 all_touches += block.touches;
                 learn(block, its[1].address);
@@ -115,7 +115,7 @@ struct Columns : MemoryColumns {
         size_t sites = 0, lines = 0;  // before the block; a line that was the last one is not fetched again
         uint64_t cycles = 0;
 
-        const ColumnBlock& block() const { return static_cast<const ColumnBlock&>(*run->block); }
+        const BatchBlock& block() const { return static_cast<const BatchBlock&>(*run->block); }
         uint64_t first_line() const { return run->address & ~(LINE_BYTES - 1); }
         bool again() const { return first_line() == last_line; }
         void go_to_site(size_t site) {
@@ -125,7 +125,7 @@ struct Columns : MemoryColumns {
             while (line - lines >= size_t{block().lines} - again()) next();
         }
         void next() {
-            const ColumnBlock& left = block();
+            const BatchBlock& left = block();
             sites += left.sites;
             cycles += left.instructions;
             lines += left.lines - again();

@@ -1,15 +1,15 @@
-#include "timing/recalled_columns.hpp"
+#include "timing/recalled_batch.hpp"
 
 namespace perfemu {
 
-void RecalledBlock::assign_columns(const MemorySystem& memory) {
+void RecalledBlock::assign_batch(const MemorySystem& memory) {
     branch_offset = events.branch_offset;
     end_offset = events.end_offset;
     lines = events.fetches;
     branch = events.branch;
     const unsigned accesses = unsigned{events.loads} + events.stores;
-    fit = events.listed ? RecalledColumns::fit(accesses, lines) : ColumnFit::NOT;
-    for (unsigned site = 0; fit != ColumnFit::NOT && site < accesses; ++site) {
+    fit = events.listed ? RecalledBatch::fit(accesses, lines) : BatchFit::NOT;
+    for (unsigned site = 0; fit != BatchFit::NOT && site < accesses; ++site) {
         const bool stores = events.parts.data()[lines + site].touch.stores;
         const auto [size, elements, offset] = events.accesses[site];
         const TouchShape shape = memory.touch_shape(stores, size, elements);
@@ -20,9 +20,9 @@ void RecalledBlock::assign_columns(const MemorySystem& memory) {
     }
 }
 
-const RunBlock* RecalledColumns::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line) {
+const RunBlock* RecalledBatch::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line) {
     Row* row = rows.data();
-    run = MemoryColumns::gather<RecalledBlock>(
+    run = MemoryBatch::gather<RecalledBlock>(
         run, behind, last_line,
         [&row](const RecalledBlock& block, const RunBlock*, uint64_t again, size_t sites, size_t lines) {
             *row++ = {.what = block.first_case + (again ? 0 : OUTCOMES),

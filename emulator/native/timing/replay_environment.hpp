@@ -1,5 +1,5 @@
-// What a pipeline meets: memory, and the branch predictor, as they answer now; or the story of one block, of which the
-// beginning has happened already, is told again, and goes on.
+// What a pipeline asks: memory and the branch predictor, as they answer now; or, while a block is executed that was
+// replayed in part, first as they have answered already (ReplayLog).
 #pragma once
 
 #include <algorithm>
@@ -14,38 +14,38 @@ namespace perfemu {
 
 // What happens to a block: its fetches of lines, loads and stores in program order, which are its events, and its
 // branch, which is the last. Most events change nothing but counts and take as long as a hit (MemorySystem::touch_by);
-// of the others it is told when the pipeline asked, and how long it then took.
-struct Story {
+// of the others the log has when the pipeline asked, and how long it then took.
+struct ReplayLog {
     struct Answer {
         unsigned event;
         uint64_t asked;  // cycle
         uint64_t delay;
     };
 
-    uint64_t cycle = 0;        // whatever was there before it takes as long as a hit
-    uint64_t fetch_cycle = 0;  // the same for fetches
-    unsigned told = 0;         // the events before this one have happened
-    unsigned told_lines = 0;   // ... and so have the fetches of so many lines, however late they come
-    bool branch_told = false;  // ... and the branch
+    uint64_t cycle = 0;         // whatever was there before it takes as long as a hit
+    uint64_t fetch_cycle = 0;   // the same for fetches
+    unsigned known = 0;         // the events before this one have happened
+    unsigned known_lines = 0;   // ... and so have the fetches of so many lines, however late they come
+    bool branch_known = false;  // ... and the branch
     Prediction prediction = Prediction::RIGHT;
     std::vector<Answer> answers;
 
     void begin() {
         answers.clear();
-        branch_told = false;
+        branch_known = false;
         prediction = Prediction::RIGHT;
     }
-    void tell_branch(Prediction how) {
-        branch_told = true;
+    void set_branch(Prediction how) {
+        branch_known = true;
         prediction = how;
     }
 
-    bool contradicted = false;  // it was told otherwise than it had happened: an error of the pipeline
+    bool contradicted = false;  // it has asked otherwise than the log says: an error of the pipeline
 };
 
-class Surroundings {
+class ReplayEnvironment {
   public:
-    Surroundings(MemorySystem& memory, BranchUnit& branches) : memory(memory), branches(branches) {}
+    ReplayEnvironment(MemorySystem& memory, BranchUnit& branches) : memory(memory), branches(branches) {}
 
     struct Access {
         uint64_t address = 0;
@@ -55,41 +55,41 @@ class Surroundings {
     };
 
     uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
-        if (telling_) [[unlikely]]
+        if (replaying_) [[unlikely]]
             return next(Request::LOAD, {address, size, pc, elements}, cycle);
         return arrives(load_now({address, size, pc, elements}, cycle));
     }
     uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
-        if (telling_) [[unlikely]]
+        if (replaying_) [[unlikely]]
             return next(Request::STORE, {address, size, pc, elements}, cycle);
         return arrives(memory.store(address, size, pc, cycle, elements));
     }
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        if (telling_) [[unlikely]]
+        if (replaying_) [[unlikely]]
             return next(Request::FETCH, {.address = address}, cycle);
         return arrives(memory.fetch(address, cycle));
     }
     void prefetch(uint64_t address, uint64_t cycle) { arrives(memory.prefetch(address, cycle)); }
     Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
-        if (telling_) [[unlikely]]
-            return resolve_in_story(pc, kind, next, fallthrough);
+        if (replaying_) [[unlikely]]
+            return resolve_in_replay(pc, kind, next, fallthrough);
         return branches.resolve(pc, kind, next, fallthrough);
     }
 
-    // From now on `story` is told. `first`: the number of its first event, and of its first line. While it is
-    // told, mere hits are counted in `hits` instead of by MemorySystem.
+    // From now on answers are those of `log`, as far as it goes. `first`: the number of its first event, and of its
+    // first line. Until `end`, mere hits are counted in `hits` instead of by MemorySystem.
     void begin(unsigned first, uint64_t* hits) {
-        telling_ = true;
+        replaying_ = true;
         hits_ = hits;
         event_ = line_ = first;
         answer_ = 0;
     }
     void end() {
-        telling_ = false;
-        story.contradicted = answer_ != story.answers.size();
+        replaying_ = false;
+        log.contradicted = answer_ != log.answers.size();
     }
 
-    // An event of the story that is no mere hit. Returns when it is there.
+    // An event of the log that is no mere hit. Returns when it is there.
     uint64_t ask(unsigned event, Request request, const Access& access, uint64_t cycle);
 
     MemorySystem& memory;
@@ -97,7 +97,7 @@ class Surroundings {
     // From this cycle on, all that was asked for is there, but for what memory has brought by itself.
     uint64_t arrived_by = 0;
     unsigned split_load_cycles = 0;  // added to loads that cross a line
-    Story story;
+    ReplayLog log;
 
   private:
     uint64_t arrives(uint64_t cycle) {
@@ -113,13 +113,13 @@ class Surroundings {
     }
     uint64_t next(Request request, const Access& access, uint64_t cycle);
     bool touch(Request request, const Access& access);
-    Prediction resolve_in_story(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
+    Prediction resolve_in_replay(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
 
-    bool telling_ = false;
+    bool replaying_ = false;
     uint64_t* hits_ = nullptr;
     unsigned event_ = 0;
     unsigned line_ = 0;
-    size_t answer_ = 0;  // the next of the story's
+    size_t answer_ = 0;  // the next of the log's
 };
 
 }  // namespace perfemu

@@ -1,4 +1,4 @@
-// Blocks of a recalling pipeline as columns: what memory hears of many, and what else happens to each of them.
+// Blocks of a recalling pipeline as a batch: what memory is asked by many, and what else happens to each of them.
 #pragma once
 
 #include <array>
@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "timing/batch.hpp"
 #include "timing/block_events.hpp"
-#include "timing/columns.hpp"
 
 namespace perfemu {
 
-// The first line of the host's cache is what columns take from a block.
+// The first line of the host's cache is what a batch takes from a block.
 struct alignas(64) RecalledBlock : PreparedBlock {
     // What can happen to it, as numbers for Memo: from here on, for its branch, OUTCOMES; then for each of its events
     // one. All of them twice, because the line of its first instruction is fetched or was fetched before.
@@ -19,17 +19,17 @@ struct alignas(64) RecalledBlock : PreparedBlock {
     uint16_t branch_offset = 0, end_offset = 0;  // as in `events`
     uint16_t lines = 0;
     BranchKind branch = BranchKind::NONE;
-    ColumnFit fit = ColumnFit::NOT;
-    std::array<TouchShape, MemoryColumns::BLOCK_SITES> shapes{};
+    BatchFit fit = BatchFit::NOT;
+    std::array<TouchShape, MemoryBatch::BLOCK_SITES> shapes{};
     alignas(64) BlockEvents events;  // another line
     std::vector<TouchShape> more_shapes;
 
     uint64_t end_from(uint64_t address) const { return address + end_offset; }
     // From `events`.
-    void assign_columns(const MemorySystem& memory);
+    void assign_batch(const MemorySystem& memory);
 };
 
-struct RecalledColumns : MemoryColumns {
+struct RecalledBatch : MemoryBatch {
     static constexpr uint32_t OUTCOMES = 8;  // see RecallingPipeline
 
     struct Row {

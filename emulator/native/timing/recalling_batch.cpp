@@ -1,0 +1,175 @@
+// How recalling pipelines replay many blocks at once. Of a block that only touches memory, all that has to be found is
+// the step that it takes; where one does more, the others before it are recalled first, since it is asked when.
+#include <algorithm>
+
+#include "timing/recalled_batch.hpp"
+#include "timing/recalling.hpp"
+
+namespace perfemu {
+
+static const RecalledBlock& recalled(const RunBlock& run) { return static_cast<const RecalledBlock&>(*run.block); }
+
+void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) {
+    const RunBlock *run = blocks.data(), *const behind = run + blocks.size() - 1;
+    if (batches_to_rest_ > 0) {
+        --batches_to_rest_;
+        Pipeline::retire_all(blocks, addresses);
+        return;
+    }
+    while (run != behind) {
+        if (batch_ && (state_ != BlockMemo::NO_STATE || enter_memo())) {
+            const RunBlock* const last = batch_->gather(run, behind, moment_.line);
+            if (last != run) {
+                BatchProgress progress{run, addresses, moment_.line};
+                replay_batch(progress);
+                if (progress.unusual * FEW_TOUCHING > batch_->blocks) batches_to_rest_ = REST_BATCHES;
+                addresses += batch_->sites;
+                run = last;
+                continue;
+            }
+        }
+        retire_whole(*run->block, addresses, run[1].address);
+        addresses += run->block->sites;
+        ++run;
+    }
+}
+
+void RecallingPipeline::replay_batch(BatchProgress& progress) {
+    const RecalledBatch& batch = *batch_;
+    resolve_branches(progress);
+    size_t site = 0;
+    while (progress.block != batch.blocks) {
+        if (progress.touched_lines != batch.lines && all_there(moment_.now - front_.ahead))
+            progress.touched_lines =
+                memory_.touch_all_lines(batch.line_addresses.data(), progress.touched_lines, batch.lines);
+        size_t stop = progress.block;
+        Place place;
+        if (all_there(moment_.now)) {
+            // Up to the next line that is more than touched.
+            size_t sites = batch.sites;
+            const bool fetches = progress.touched_lines != batch.lines;
+            if (fetches) {
+                while (batch.rows[stop].lines <= progress.touched_lines) ++stop;
+                place = place_of_line(progress, stop);
+                sites = batch.sites_before(stop) + place.site;
+            }
+            site = memory_.touch_all(progress.addresses, batch.shapes.data(), site, sites);
+            if (site != sites) {
+                for (stop = progress.block; batch.rows[stop].sites <= site;) ++stop;
+                place = place_of_site(progress, stop, site);
+            } else if (!fetches) {
+                recall(progress, batch.blocks);
+                return;
+            }
+        }
+        recall(progress, stop);
+        replay_further(progress, place);
+        site = batch.sites_before(progress.block);
+    }
+}
+
+uint64_t RecallingPipeline::line_before(const BatchProgress& progress, size_t block) const {
+    if (block == 0) return progress.last_line;
+    return recalled(progress.run[block - 1]).events.last_byte() & front_.line_mask;
+}
+
+// Of the first line that has not been touched, which is the block's.
+RecallingPipeline::Place RecallingPipeline::place_of_line(const BatchProgress& progress, size_t block) const {
+    const BlockEvents& events = recalled(progress.run[block]).events;
+    const size_t fetch = events.fetches - (batch_->rows[block].lines - progress.touched_lines);
+    return {fetch, fetch ? events.parts.data()[fetch - 1].fetch.behind : size_t{0}};
+}
+
+RecallingPipeline::Place RecallingPipeline::place_of_site(const BatchProgress& progress, size_t block,
+                                                          size_t site) const {
+    const BlockEvents& events = recalled(progress.run[block]).events;
+    Place place{0, site - batch_->sites_before(block)};
+    while (events.parts.data()[place.fetch].fetch.behind <= place.site) ++place.fetch;
+    return place;
+}
+
+RecallingPipeline::Walk RecallingPipeline::walk_of(const BatchProgress& progress, size_t block) const {
+    const RecalledBlock& its = recalled(progress.run[block]);
+    const size_t untouched =
+        std::max(size_t{batch_->rows[block].lines}, progress.touched_lines) - progress.touched_lines;
+    return {.block = its,
+            .addresses = progress.addresses + batch_->sites_before(block),
+            .next = progress.run[block + 1].address,
+            .known_lines = static_cast<unsigned>(its.events.fetches - untouched),
+            .prediction = static_cast<Prediction>((batch_->rows[block].what - its.first_case) % OUTCOMES / 2)};
+}
+
+void RecallingPipeline::resolve_branches(const BatchProgress& progress) {
+    BranchUnit& branches = environment_.branches;
+    RecalledBatch::Row* row = batch_->rows.data();
+    const RunBlock *run = progress.run, *const behind = run + batch_->blocks;
+    for (; run != behind; ++run, ++row) {
+        const RecalledBlock& block = recalled(*run);
+        const uint64_t end = run->address + block.end_offset, next = run[1].address;
+        Prediction prediction = Prediction::RIGHT;
+        if (block.branch != BranchKind::NONE)
+            prediction = branches.learn(run->address + block.branch_offset, block.branch, next, end);
+        row->what += outcome(prediction, next != end);
+    }
+}
+
+// The blocks up to there, which have only touched memory.
+void RecallingPipeline::recall(BatchProgress& progress, size_t behind) {
+    const RecalledBatch::Row* const rows = batch_->rows.data();
+    size_t block = progress.block;
+    if (block == behind) return;
+    const bool checks = mode_ == RecallMode::CHECK;
+    BlockMemo::State state = state_;
+    BlockMemo::Transition* last = &memo_[last_];
+    uint64_t now = moment_.now;
+    for (; block != behind; ++block) {
+        const uint32_t what = rows[block].what;
+        BlockMemo::Transition* const step = memo_.find(*last, way(what), state, what);
+        if (!step || checks) [[unlikely]] {
+            if (block != progress.block) leave(*last, {now, line_before(progress, block)});
+            progress.block = block + 1;
+            recall_slowly(walk_of(progress, block), what);
+            state = state_;
+            last = &memo_[last_];
+            now = moment_.now;
+            continue;
+        }
+        memo_.take(*step);
+        now += step->cycles;
+        state = step->to;
+        last = step;
+    }
+    if (block != progress.block) leave(*last, {now, line_before(progress, behind)});
+    progress.block = behind;
+}
+
+// One more, if it may not be known.
+void RecallingPipeline::recall_slowly(const Walk& walk, uint32_t what) {
+    BlockMemo::Transition* const step =
+        state_ != BlockMemo::NO_STATE || enter_memo() ? memo_.find(state_, what) : nullptr;
+    environment_.log.begin();
+    if (!step) {
+        record(walk, walk.block.events.count());
+        return;
+    }
+    if (mode_ == RecallMode::CHECK) check(walk, *step);
+    memo_.take(*step);
+    leave(*step, {moment_.now + step->cycles, walk.block.events.last_byte() & front_.line_mask});
+}
+
+// The next block, of which what came before this place has been touched.
+void RecallingPipeline::replay_further(BatchProgress& progress, Place place) {
+    const Walk walk = walk_of(progress, progress.block);
+    if (state_ != BlockMemo::NO_STATE || enter_memo()) {
+        replay_rest(walk, place);
+    } else {
+        environment_.log.begin();
+        record(walk, place.fetch < walk.known_lines ? BlockEvents::event_of_access(place.fetch, place.site)
+                                                    : BlockEvents::event_of_fetch(place.fetch, place.site));
+    }
+    progress.touched_lines = std::max(progress.touched_lines, size_t{batch_->rows[progress.block].lines});
+    ++progress.block;
+    ++progress.unusual;
+}
+
+}  // namespace perfemu

@@ -49,6 +49,8 @@ class AddressSpace:
         """(frame, protection) of the page holding `address`, or None if not present."""
     def present(self, address: int, count: int) -> list[int]:
         """Addresses of the pages present among `count` pages."""
+    def present_pages(self) -> int:
+        """How many pages are present in all."""
     def fork(self) -> AddressSpace:
         """A copy that shares every frame, with WRITE removed in both: copy on write is the kernel's work.
 

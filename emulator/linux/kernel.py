@@ -27,6 +27,7 @@ from emulator.linux.process.loader import Loader
 from emulator.linux.process.task import COMM_LENGTH, Call, Process, Task, TaskState
 from emulator.linux.random import Random
 from emulator.linux.sched.choices import Choices
+from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
@@ -65,9 +66,10 @@ class Kernel:
         self._takes_time = machine.core.model is not None or self.costs != KernelCosts()
         # CPUs in step with each other can starve a thread: one that looks for a lock always just before it is free.
         choices = Choices(0 if machine.schedule_seed is None and len(cpus) > 1 else machine.schedule_seed)
-        scheduler = Scheduler(self, cpus, clock, self.tracepoints, machine.quantum, choices, hardware.caches)
-        self.scheduler = scheduler
-        self.next_turn = scheduler.next_turn
+        dispatcher = Dispatcher(self, cpus, clock, self.tracepoints, choices)
+        self.dispatcher = dispatcher
+        self.scheduler = Scheduler(self, dispatcher, clock, self.tracepoints, machine.quantum, choices, hardware.caches)
+        self.next_turn = self.scheduler.next_turn
         self.tasks: dict[int, Task] = {}
         self.futexes = Futexes()
         self.exit_status: int | None = None  # wait status word of the first process
@@ -107,19 +109,19 @@ class Kernel:
 
         For who observes: that it is called changes nothing of who executes when.
         """
-        scheduler = self.scheduler
-        queue = scheduler.executing if cpu is None else scheduler.queues[cpu.number]
+        dispatcher = self.dispatcher
+        queue = dispatcher.executing if cpu is None else dispatcher.queues[cpu.number]
         return queue.observers.at_cycle(cycle, callback)
 
     @property
     def timers(self) -> Timers:
         """Of the CPU for which the machine works at the moment."""
-        return self.scheduler.executing.timers
+        return self.dispatcher.executing.timers
 
     @property
     def executing_cpu(self) -> Cpu:
         """For which the machine works at the moment."""
-        return self.scheduler.executing.cpu
+        return self.dispatcher.executing.cpu
 
     def install_syscall(self, row: table.Syscall) -> None:
         """Put `row` in place of what this kernel has for its number: a call that another room's object answers."""
@@ -138,17 +140,17 @@ class Kernel:
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
-        return self.scheduler.current(cpu)
+        return self.dispatcher.current(cpu)
 
     def running(self, cpu: Cpu) -> Task:
         """... when it cannot idle, because it has just executed."""
-        task = self.scheduler.queues[cpu.number].current
+        task = self.dispatcher.queues[cpu.number].current
         assert task is not None, f"CPU {cpu.number} runs no task"
         return task
 
     def calling(self) -> Task:
         """The task for which the machine works at the moment: it made the system call."""
-        return self.running(self.scheduler.executing.cpu)
+        return self.running(self.dispatcher.executing.cpu)
 
     def mappings_of(self, file: MappedFile) -> int:
         """How many mappings of all processes show a file."""
@@ -203,7 +205,7 @@ class Kernel:
             task.cpu.work(cycles)
 
     def handle_syscall(self, cpu: Cpu) -> None:
-        task = self.scheduler.queues[cpu.number].current
+        task = self.dispatcher.queues[cpu.number].current
         assert task is not None, f"CPU {cpu.number} runs no task"
         core = cpu.core
         self.work(task, self.costs.syscall)
@@ -242,12 +244,12 @@ class Kernel:
     def _wait(self, task: Task, sleep: Sleep) -> None:
         """A call wants to sleep; or it has come a good part of its way, and what is due goes first."""
         if not sleep.works_cycles:
-            self.scheduler.sleep(task, sleep)
+            self.dispatcher.sleep(task, sleep)
             return
         task.system_cycles += sleep.works_cycles
         task.cpu.work(sleep.works_cycles)
         task.woken_by = Wake.CONTINUE
-        self.scheduler.attention = True
+        self.dispatcher.events.version += 1
 
     def _finish(self, task: Task, number: int, first_argument: int, result: int | None) -> None:
         """A call is over: its result, and on the way back to user mode the signals."""

@@ -96,6 +96,7 @@ void bind_memory(nb::module_& module) {
         .def("unmap", &AddressSpace::unmap, nb::arg("address"), nb::arg("count"))
         .def("protect", &AddressSpace::protect, nb::arg("address"), nb::arg("count"), nb::arg("protection"))
         .def("present", &AddressSpace::present, nb::arg("address"), nb::arg("count"))
+        .def("present_pages", &AddressSpace::present_pages)
         .def("fork", &AddressSpace::fork)
         .def("set_breakpoint", &AddressSpace::set_breakpoint, nb::arg("address"))
         .def("clear_breakpoint", &AddressSpace::clear_breakpoint, nb::arg("address"))

@@ -221,6 +221,7 @@ void AddressSpace::map(uint64_t address, Frame frame, uint64_t count, uint8_t pr
             generation_++;
         } else {
             leaf.present++;
+            present_pages_++;
         }
         page = Page{.frame = static_cast<Frame>(frame + i), .protection = protection, .present = true};
         if (protection & EXECUTE) memory_->mark_executable(page.frame);
@@ -243,6 +244,7 @@ uint64_t AddressSpace::unmap(uint64_t address, uint64_t count) {
         memory_->give_tables(1);
     });
     if (dropped) generation_++;
+    present_pages_ -= dropped;
     return dropped;
 }
 
@@ -272,6 +274,7 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
         leaf.pages[index(address, 0)] = page;
         leaf.present++;
     });
+    child->present_pages_ = present_pages_;
     return child;
 }
 

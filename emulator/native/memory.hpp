@@ -138,6 +138,7 @@ class AddressSpace {
     uint64_t unmap(uint64_t address, uint64_t count);
     void protect(uint64_t address, uint64_t count, uint8_t protection);
     std::vector<uint64_t> present(uint64_t address, uint64_t count) const;
+    uint64_t present_pages() const { return present_pages_; }
     std::shared_ptr<AddressSpace> fork();
 
     // The page that holds `address`, or nullptr where none is present.
@@ -200,6 +201,7 @@ class AddressSpace {
     std::unique_ptr<Root> root_;
     uint64_t id_;
     uint64_t tables_ = 0;  // taken of the memory's frames
+    uint64_t present_pages_ = 0;
     uint64_t generation_ = 0;
     uint64_t code_generation_ = 0;
     std::unordered_set<uint64_t> breakpoints_;

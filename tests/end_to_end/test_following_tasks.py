@@ -51,7 +51,7 @@ def test_stat_counts_children_unless_it_shall_not(forks: tuple[str, Path], sched
 def counts_of(path: Path, exit_status: int, slice_cycles: int, cpus: int) -> dict[int, int]:
     """Instructions of each task."""
     session = Session(GuestSettings((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
-    session.machine.kernel.scheduler.slice_cycles = slice_cycles
+    session.machine.kernel.dispatcher.slice_cycles = slice_cycles
     return counts_by_task(session, exit_status)
 
 
@@ -165,7 +165,7 @@ def test_equal_contexts_that_change_places_come_to_the_same_sums(forks: tuple[st
     readings = []
     for inherit_stat in (0, 1):
         session = Session(GuestSettings((str(forks[1]),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
-        session.machine.kernel.scheduler.slice_cycles = 1234
+        session.machine.kernel.dispatcher.slice_cycles = 1234
         attrs = [
             PerfEventAttr(type=kind, config=config, inherit=1, inherit_stat=inherit_stat, disabled=1, enable_on_exec=1)
             for kind, config in ((PerfType.HARDWARE, 1), (PerfType.SOFTWARE, 1), (PerfType.SOFTWARE, 3))

@@ -98,7 +98,7 @@ def test_switches_and_migrations_are_told_and_two_runs_are_alike(cpus: int, tmp_
 def test_what_waits_gets_the_cpu_when_a_slice_is_over(isa: str, tmp_path: Path) -> None:
     """Four children of 40,000 cycles on one CPU, in slices of 10,000: 12 times one that could go on makes way."""
     machine = forking_machine(isa, tmp_path, 1)
-    machine.kernel.scheduler.slice_cycles = 10_000
+    machine.kernel.dispatcher.slice_cycles = 10_000
     preempted: list[int] = []
     machine.kernel.tracepoints.sched_switch.subscribe(
         lambda cpu, previous, following, could_go_on: preempted.append(cpu.core.cycles) if could_go_on else None

@@ -35,7 +35,7 @@ def counts_by_name(path: Path, cpus: int, quantum: int, slice_cycles: int, seed:
             cpus=cpus, quantum=quantum, schedule_seed=seed,
         )
     )  # fmt: skip
-    session.machine.kernel.scheduler.slice_cycles = slice_cycles
+    session.machine.kernel.dispatcher.slice_cycles = slice_cycles
     names: dict[int, str] = {}
     pids: list[int] = []
     tracepoints = session.machine.kernel.tracepoints

@@ -585,5 +585,5 @@ class MemoryMap:
         return measure(self.space, self._memory, self._page_cache, self._zero_frame, mapping)
 
     def resident_pages(self) -> int:
-        space = self.space
-        return sum(len(space.present(piece.start, piece.length >> PAGE_SHIFT)) for piece in self.mappings)
+        """RSS: pages are present only where something is mapped."""
+        return self.space.present_pages()

@@ -17,7 +17,7 @@ from emulator.linux.process.limits import RLIMIT_NOFILE, RLIMIT_STACK
 from emulator.linux.process.loader import Executable, Loader
 from emulator.linux.process.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
 from emulator.linux.process.task import CloneRequest, FileContext, KernelServices, Process, Task
-from emulator.linux.sched.scheduler import Scheduler
+from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.signals.signal import (
     CLD_EXITED,
     CLD_KILLED,
@@ -49,7 +49,7 @@ class Kernel(KernelServices, Protocol):
     @property
     def tracepoints(self) -> Tracepoints: ...
     @property
-    def scheduler(self) -> Scheduler: ...
+    def dispatcher(self) -> Dispatcher: ...
     @property
     def terminals(self) -> Terminals: ...
 
@@ -112,7 +112,7 @@ class Lifecycle:
         process.threads.append(task)
         files.limit = task.limits.soft(RLIMIT_NOFILE)
         kernel.tasks[task.tid] = self._first = task
-        kernel.scheduler.begin(task)
+        kernel.dispatcher.begin(task)
         return task
 
     def start(self, program: Program) -> None:
@@ -128,7 +128,7 @@ class Lifecycle:
             raise ProgramError(error.why or f"{program.path}: {error.name}", status) from None
         except MemoryError:
             raise ProgramError(f"{program.path}: does not fit the machine's memory", NOT_EXECUTABLE) from None
-        self._kernel.scheduler.start(task)
+        self._kernel.dispatcher.start(task)
 
     # ---- execve
 
@@ -195,15 +195,15 @@ class Lifecycle:
         """Turn what the memory map tells into tracepoints, of whichever task the machine works for."""
         kernel = self._kernel
         mapped, faulted = kernel.tracepoints.mmap, kernel.tracepoints.page_fault
-        scheduler = kernel.scheduler
+        dispatcher = kernel.dispatcher
 
         def on_map(mapping: Mapping) -> None:
-            task = scheduler.executing.current
+            task = dispatcher.executing.current
             if mapped and task is not None:
                 mapped.fire(task, mapping)
 
         def on_fault(address: int, major: bool | None, user: bool) -> None:
-            task = scheduler.executing.current
+            task = dispatcher.executing.current
             if task is None:
                 return
             kernel.work(task, kernel.costs.fault)
@@ -211,13 +211,13 @@ class Lifecycle:
                 faulted.fire(task, address, major, user)
 
         def on_page(major: bool) -> None:
-            task = scheduler.executing.current
+            task = dispatcher.executing.current
             if task is not None:
                 task.major_faults += major
                 task.minor_faults += not major
 
         def on_written(page: int) -> None:
-            task = scheduler.executing.current
+            task = dispatcher.executing.current
             if task is not None and task.cpu.space is mm.space:
                 task.cpu.core.place_page(page)
 
@@ -249,7 +249,7 @@ class Lifecycle:
         kernel.tasks[child.tid] = child
         child.registers = child_registers(parent, request)
         kernel.tracepoints.task_fork.fire(parent, child)
-        kernel.scheduler.add(child)
+        kernel.dispatcher.add(child)
         return child
 
     # ---- the end
@@ -273,7 +273,7 @@ class Lifecycle:
         kernel.tracepoints.task_exit.fire(task)
         task.process.ended_usage += task.usage()
         task.process.threads.remove(task)
-        kernel.scheduler.remove(task)
+        kernel.dispatcher.remove(task)
         if call is not None:
             call.generator.close()
         self._release_memory(task)

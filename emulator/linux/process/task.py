@@ -58,8 +58,8 @@ class Registration:
     stale: bool = False  # the thread has been away from its CPU
 
 
-class SchedulerServices(Protocol):
-    """What system calls ask of the scheduler (a ``Scheduler``)."""
+class DispatcherServices(Protocol):
+    """What system calls ask of who puts tasks onto CPUs (a ``Dispatcher``)."""
 
     def wake(self, task: Task, reason: Wake) -> bool: ...
 
@@ -126,7 +126,7 @@ class KernelServices(Protocol):
     @property
     def cpus(self) -> list[Cpu]: ...
     @property
-    def scheduler(self) -> SchedulerServices: ...
+    def dispatcher(self) -> DispatcherServices: ...
     @property
     def lifecycle(self) -> LifecycleServices: ...
     @property
@@ -263,7 +263,7 @@ class Process:
         self.cpu_timers.append(timer)
         for thread in self.threads:
             if thread.running_since is not None:
-                timer.resume(thread, thread.kernel.scheduler.timers_of(thread.cpu))
+                timer.resume(thread, thread.kernel.dispatcher.timers_of(thread.cpu))
 
     def new_timer_id(self) -> int:
         """They go up, and begin again behind the last one (posix_timer_add, kernel/time/posix-timers.c)."""
@@ -384,7 +384,7 @@ class Task:
         return self.kernel.architecture
 
     def wake(self, reason: Wake) -> bool:
-        return self.kernel.scheduler.wake(self, reason)
+        return self.kernel.dispatcher.wake(self, reason)
 
     def __post_init__(self) -> None:
         self.birth_tid = self.tid

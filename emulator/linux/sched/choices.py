@@ -23,6 +23,12 @@ class Choices:
         half = cycles // 2
         return max(cycles - self._random.word() % (half + 1), 1)
 
+    def shortest(self, cycles: int, times: int) -> int:
+        """Of as many lengths."""
+        if self._random is None:
+            return cycles
+        return min([self.length(cycles) for _ in range(times)])
+
     def one(self, candidates: Sequence[T]) -> T:
         """The first, or any."""
         if self._random is None or len(candidates) == 1:

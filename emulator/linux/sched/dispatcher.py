@@ -16,6 +16,7 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.choices import Choices
+from emulator.linux.sched.event_queue import EventQueue
 from emulator.linux.sched.policies import ROUND_ROBIN_NS, SLICE_NS, slice_cycles
 from emulator.linux.sched.run_queue import RunQueue
 from emulator.linux.sched.timers import FOREVER, Timers
@@ -31,7 +32,7 @@ class Switching(Protocol):
 
 
 class Dispatcher:
-    """The run queues of all CPUs. `attention` asks for a decision before anything executes (``Scheduler``)."""
+    """The run queues of all CPUs. What decides on turns is told to `events`, which the ``Scheduler`` looks at."""
 
     def __init__(
         self, host: Switching, cpus: Sequence[Cpu], clock: Clock, tracepoints: Tracepoints, choices: Choices
@@ -41,16 +42,11 @@ class Dispatcher:
         self._choices = choices
         self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
         self._round_robin_cycles = clock.cycle_at(ROUND_ROBIN_NS)
-        self.queues = [RunQueue(cpu, clock, self._note, self._note_observer) for cpu in cpus]
+        self.events = EventQueue()
+        self.queues = [RunQueue(cpu, clock, self.events) for cpu in cpus]
+        for queue in self.queues:
+            self.events.add(queue)
         self.executing = self.queues[0]  # for which the machine works at the moment
-        self.attention = True
-        self._observers_moved = False  # somebody wants to observe earlier than the turn knows
-
-    def _note(self) -> None:
-        self.attention = True
-
-    def _note_observer(self) -> None:
-        self._observers_moved = True
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
@@ -61,7 +57,7 @@ class Dispatcher:
 
     # ---- switches
 
-    def _switch(self, queue: RunQueue, task: Task) -> None:
+    def switch(self, queue: RunQueue, task: Task) -> None:
         """The current task leaves its CPU, and the next one comes."""
         self._host.work_switch(task)
         now = queue.cpu.core.cycles
@@ -75,16 +71,16 @@ class Dispatcher:
             queue.insert(task, first=now < queue.slice_end)  # who is driven away comes again before its equals
         self._leave(queue, task, following, preempted=not queue.departing)
         if following is not None:
-            self._come(queue, following)
+            self.come(queue, following)
 
     def _pick(self, queue: RunQueue) -> Task | None:
         """Who comes next: the first of the queue, if it is ready, or for an empty one the first of the longest."""
         if queue.waiting:
-            return queue.waiting.pop(0) if queue.waiting[0].ready_at <= queue.cpu.core.cycles else None
+            return queue.take_first() if queue.waiting[0].ready_at <= queue.cpu.core.cycles else None
         for other in sorted(self.queues, key=lambda other: -len(other.waiting)):
             for task in other.waiting:
                 if other is not queue and other.current is not task and task.affinity >> queue.cpu.number & 1:
-                    other.waiting.remove(task)
+                    other.withdraw(task)
                     if task.ready_at <= queue.cpu.core.cycles:
                         return task
                     queue.arrive(task)
@@ -106,10 +102,10 @@ class Dispatcher:
         if tracepoints.sched_switch:
             tracepoints.sched_switch.fire(queue.cpu, task, following, preempted)
         tracepoints.sched_out.fire(task, queue.cpu, following)
-        queue.current = None
+        queue.occupy(None)
         queue.departing = False
 
-    def _come(self, queue: RunQueue, task: Task) -> None:
+    def come(self, queue: RunQueue, task: Task) -> None:
         cpu = queue.cpu
         last = self.queues[task.cpu.number]
         if last.current is task:  # sent here by its affinity before its CPU has come to let it go
@@ -117,13 +113,13 @@ class Dispatcher:
         before, task.cpu = task.cpu, cpu
         if queue.loaded is not task:
             self._load(queue, task)
-        queue.current = task
+        queue.occupy(task)
         if task.rseq is not None:
             task.rseq.stale = True
         task.running_since = task.charged_at = cpu.core.cycles
         for timer in task.process.cpu_timers:
             timer.resume(task, queue.timers)
-        queue.slice_end = task.running_since + self._slice(task)
+        queue.slice_end = task.running_since + self.slice_of(task)
         tracepoints = self._tracepoints
         tracepoints.sched_in.fire(task, cpu)
         if before is not cpu:
@@ -153,7 +149,7 @@ class Dispatcher:
             queue.cpu.core.save_state_into(task.registers)
         queue.loaded = None
 
-    def _slice(self, task: Task) -> int:
+    def slice_of(self, task: Task) -> int:
         cycles = slice_cycles(task, self.slice_cycles, self._round_robin_cycles)
         return FOREVER if cycles is None else self._choices.length(cycles)
 
@@ -162,13 +158,14 @@ class Dispatcher:
     def begin(self, task: Task) -> None:
         """The machine's first task is on the first CPU from the beginning; `start` tells that it runs."""
         queue = self.queues[0]
-        queue.current = queue.loaded = task
+        queue.occupy(task)
+        queue.loaded = task
         task.running_since = task.charged_at = queue.cpu.core.cycles
-        self.attention = True
+        self.events.version += 1
 
     def start(self, task: Task) -> None:
         queue = self.queues[task.cpu.number]
-        queue.slice_end = queue.cpu.core.cycles + self._slice(task)
+        queue.slice_end = queue.cpu.core.cycles + self.slice_of(task)
         self._tracepoints.sched_in.fire(task, task.cpu)
 
     def add(self, task: Task) -> None:
@@ -184,20 +181,20 @@ class Dispatcher:
         for queue in self.queues:
             if queue.current is task:
                 self._leave(queue, task, None)
-            if task in queue.waiting:
-                queue.waiting.remove(task)
+            queue.withdraw(task)
             if queue.loaded is task:
                 queue.loaded = None
         self._end_sleep(task)
         task.state = TaskState.ZOMBIE
         task.registers = None
-        self.attention = True
+        self.events.version += 1
 
     def sleep(self, task: Task, sleep: Sleep) -> None:
         """The current task of its CPU begins to sleep; before the next turn it leaves."""
         queue = self.queues[task.cpu.number]
         assert queue.current is task, f"task {task.tid} is on no CPU, and cannot begin to sleep"
-        queue.departing = self.attention = True
+        queue.departing = True
+        self.events.version += 1
         task.state = TaskState.SLEEPING
         task.sleep = sleep
         for waited in sleep.queues:
@@ -248,7 +245,7 @@ class Dispatcher:
             task.ready_at += FOREVER
             self.queues[task.cpu.number].charge(task)
         queue.arrive(task)
-        self.attention = True
+        self.events.version += 1
 
     def _place(self, task: Task) -> RunQueue:
         """The last CPU if that is idle, else the lowest idle one, else the last; of those that are allowed."""
@@ -268,25 +265,24 @@ class Dispatcher:
         sleep = task.sleep
         if sleep is not None and sleep.interruptible and task.signals.deliverable():
             self.wake(task, Wake.SIGNAL)
-        self.attention = True
+        self.events.version += 1
 
     def yield_(self, task: Task) -> None:
         """The current task lets the others of its CPU go first."""
         queue = self.queues[task.cpu.number]
         queue.give_way()
         queue.slice_end = 0
-        self.attention = True
+        self.events.version += 1
 
     def reclassify(self, task: Task) -> None:
         """Its policy, priority or nice value have changed."""
         for queue in self.queues:
-            if task in queue.waiting:
-                queue.waiting.remove(task)
+            if queue.withdraw(task):
                 queue.insert(task)
             if queue.current is task:
                 queue.charge(task)
-                queue.slice_end = queue.cpu.core.cycles + self._slice(task)
-        self.attention = True
+                queue.slice_end = queue.cpu.core.cycles + self.slice_of(task)
+        self.events.version += 1
 
     def set_affinity(self, task: Task, mask: int) -> None:
         """`mask` has at least one CPU. A task on another one leaves that."""
@@ -298,8 +294,7 @@ class Dispatcher:
             queue.departing = True
             self._append(self._place(task), task)
         for other in self.queues:
-            if task in other.waiting and not mask >> other.cpu.number & 1:
-                other.waiting.remove(task)
+            if not mask >> other.cpu.number & 1 and other.withdraw(task):
                 self._append(self._place(task), task)
 
     def stop(self, task: Task) -> None:
@@ -310,9 +305,8 @@ class Dispatcher:
         for queue in self.queues:
             if queue.current is task:
                 queue.departing = True
-            if task in queue.waiting:
-                queue.waiting.remove(task)
-        self.attention = True
+            queue.withdraw(task)
+        self.events.version += 1
 
     def go_on(self, task: Task) -> None:
         """Its process is no longer stopped."""

@@ -9,7 +9,7 @@ what it did not use long ago, and no two CPUs' virtual times are compared.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from typing import Protocol
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
@@ -26,15 +26,25 @@ from emulator.linux.sched.policies import (
 from emulator.linux.sched.timers import FOREVER, Timers
 
 
+class Events(Protocol):
+    """Who knows when each CPU has something to do (an ``EventQueue``)."""
+
+    def changed(self, queue: RunQueue) -> None:
+        """Other tasks are there, or none."""
+
+    def earlier_timer(self, queue: RunQueue) -> None: ...
+
+    def earlier_observer(self, queue: RunQueue) -> None: ...
+
+
 class RunQueue:
     """One CPU's share of the tasks."""
 
-    def __init__(
-        self, cpu: Cpu, clock: Clock, on_earlier: Callable[[], None], on_earlier_observer: Callable[[], None]
-    ) -> None:
+    def __init__(self, cpu: Cpu, clock: Clock, events: Events) -> None:
         self.cpu = cpu
-        self.timers = Timers(clock, self.cycles, on_earlier)
-        self.observers = Timers(clock, self.cycles, on_earlier_observer)  # of whom no task notices anything
+        self._events = events
+        self.timers = Timers(clock, self.cycles, lambda: events.earlier_timer(self))
+        self.observers = Timers(clock, self.cycles, lambda: events.earlier_observer(self))  # tasks do not notice them
         self.current: Task | None = None
         self.departing = False  # the current task sleeps, or has to go elsewhere
         self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
@@ -47,8 +57,27 @@ class RunQueue:
     def cycles(self) -> int:
         return self.cpu.core.cycles
 
+    def occupy(self, task: Task | None) -> None:
+        """It is on the CPU from now on; None: nobody is."""
+        self.current = task
+        self._events.changed(self)
+
+    def take_first(self) -> Task:
+        """Who goes next waits no longer."""
+        self._events.changed(self)
+        return self.waiting.pop(0)
+
+    def withdraw(self, task: Task) -> bool:
+        """It does not wait here any longer. Whether it did."""
+        if task not in self.waiting:
+            return False
+        self._events.changed(self)
+        self.waiting.remove(task)
+        return True
+
     def insert(self, task: Task, *, first: bool = False) -> None:
         """Behind all that go before it, and its equals; with `first` before those."""
+        self._events.changed(self)
         waiting = self.waiting
         if not waiting:
             waiting.append(task)
@@ -124,6 +153,11 @@ class RunQueue:
     @property
     def is_idle(self) -> bool:
         return not self.waiting and (self.current is None or self.departing)
+
+    @property
+    def waits_for_another(self) -> bool:
+        """Whether an idle CPU is to get a task that has yet to leave another one."""
+        return self.current is None and bool(self.waiting) and self.waiting[0].ready_at >= FOREVER
 
     def next_event(self) -> int | None:
         """The cycle at which this CPU has something to do; None where nothing is in sight."""

@@ -17,7 +17,7 @@ a new one begins.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from emulator.clock import Clock
@@ -28,15 +28,13 @@ from emulator.linux.sched.dispatcher import Dispatcher, Switching
 from emulator.linux.sched.policies import rank
 from emulator.linux.sched.run_queue import RunQueue
 from emulator.linux.sched.timers import FOREVER
-from emulator.linux.sched.turns import Caches, Turns
+from emulator.linux.sched.turns import DECIDED_ANEW, Caches, Turn, Turns
 from emulator.linux.sched.waiting import Wake
 from emulator.linux.tracepoints import Tracepoints
 
 FAR_CYCLES = 1 << 34  # some seconds: idle CPUs need not live through as much,
 NEAR_CYCLES = 1 << 33  # but through so much: what memory and caches have begun is over then, as after any long sleep
 MOST_EXTENDED_CYCLES = 64  # of a turn that ends between an exclusive load and its store
-
-Turn = tuple[Cpu, int]  # that CPU executes until that cycle
 
 
 class Host(Switching, Protocol):
@@ -56,105 +54,120 @@ class Host(Switching, Protocol):
         """All sleep, and there is nothing that could wake one of them: ends the machine's first process."""
 
 
-class Scheduler(Dispatcher):
+class Scheduler:
     """Who executes next, and until when."""
-
-    _host: Host
 
     def __init__(
         self,
         host: Host,
-        cpus: Sequence[Cpu],
+        dispatcher: Dispatcher,
         clock: Clock,
         tracepoints: Tracepoints,
         quantum_cycles: int,
         choices: Choices,
         caches: Caches | None = None,
     ) -> None:
-        super().__init__(host, cpus, clock, tracepoints, choices)
+        self._host = host
+        self._dispatcher = dispatcher
+        self._events = dispatcher.events
+        self._queues = dispatcher.queues
         self._clock = clock
+        self._tracepoints = tracepoints
+        self._choices = choices
         self._turns = Turns(quantum_cycles, caches)
-        clock.cycles = self.executing.cycles
-        self._turn: Turn = cpus[0], 0
-        self._turn_ended = False
-        self._turn_until = 0  # the cycle at which the present turn ends, if nothing happens before
-        self._turn_attention = False  # after any exit within it
-        self._turn_goes_on = False  # it has been interrupted, and nothing has changed
-        self._asked = False  # attention before the interruption
+        clock.cycles = dispatcher.executing.cycles
+        self._turn = Turn(dispatcher.executing, 0)
+        self._before = 0  # version of the event queue before an interruption
         self._calls: deque[Callable[[], None]] = deque()  # from outside, for between two turns
         self._extended_cycles = 0  # by which the present turn has been extended
 
     # ---- turns
 
-    def next_turn(self) -> Turn | None:
+    def next_turn(self) -> tuple[Cpu, int] | None:
         """Who executes next, and until when; None when the machine's first process has ended."""
-        return self._decide() if self.attention or self._observers_moved else self._turn
+        turn, events = self._turn, self._events
+        if turn.version == events.version and turn.observations == events.observations:
+            return turn.queue.cpu, turn.pause
+        return self._decide(turn)
 
-    def _decide(self) -> Turn | None:
-        """Let happen what is due, until there is a task that can execute."""
-        queue = self.executing
-        if queue.cpu.core.owes_exit:  # the exit on which an interrupt fell comes first
-            self._turn_goes_on = False
-            return queue.cpu, queue.cpu.core.cycles
-        if self._turn_ended and queue.cpu.core.cycles < self._turn_until:
-            self._turn_ended = False
+    def _decide(self, turn: Turn) -> tuple[Cpu, int] | None:
+        """The present turn goes on, or another begins."""
+        queue = self._dispatcher.executing
+        core = queue.cpu.core
+        if core.owes_exit:  # the exit on which an interrupt fell comes first
+            turn.goes_on = False
+            return queue.cpu, core.cycles
+        if turn.over and core.cycles < turn.until:
+            turn.over = False
             self.begin_interruption()
             self._let_observe(queue)
             self.end_interruption()
-        if self._turn_goes_on or not self.attention:
-            self._turn_goes_on = False
-            return self._execute_on(queue)
-        if self._turn_ended:
-            self._turn_ended = False
-            if queue.timers.next_cycle() <= queue.cpu.core.cycles:
+        if turn.goes_on or turn.version == self._events.version:
+            turn.goes_on = False
+            return self._execute(turn)
+        if turn.over:
+            turn.over = False
+            if queue.timers.next_cycle() <= core.cycles:
                 queue.timers.fire_due()
             if self._ends_within_exclusive(queue):
-                return queue.cpu, queue.cpu.core.cycles + 1
+                return queue.cpu, core.cycles + 1
+        return self._begin_turn()
+
+    def _begin_turn(self) -> tuple[Cpu, int] | None:
+        """Let happen what is due, until there is a task that can execute."""
+        events = self._events
         while not self._host.ended:
-            self.attention = False
+            version = events.version
             if self._calls:
                 self.make_calls()
-            next_queue = self._next_queue()
-            if next_queue is None:
+            queue = self._next_queue()
+            if queue is None:
                 self._host.nothing_left()
                 continue
-            self._execute_for(next_queue)
-            until = self._advance(next_queue)
+            self._execute_for(queue)
+            until = self._advance(queue)
             if until is not None:
-                self._turn_until, self._turn_attention = until, self.attention
-                if not self._let_observe(next_queue):
-                    return self._execute_on(next_queue)
+                self._turn = Turn(queue, until, events.version != version)
+                if not self._let_observe(queue):
+                    return self._execute(self._turn)
         return None
+
+    def _execute(self, turn: Turn) -> tuple[Cpu, int]:
+        """The turn, until it ends or somebody observes."""
+        events = self._events
+        turn.observations = events.observations
+        turn.version = DECIDED_ANEW if turn.at_any_exit else events.version
+        until = min(turn.until, turn.queue.observers.next_cycle())
+        for other in events.observed:
+            if other is not turn.queue:
+                until = min(until, other.observed_idle_at())
+        turn.pause = until
+        return turn.queue.cpu, until
+
+    def end_turn(self) -> None:
+        """The CPU that executes has come to the cycle that was given to it."""
+        self._turn.over = True
+        self._turn.version = DECIDED_ANEW
 
     # ---- interruptions
 
     def begin_interruption(self) -> None:
         """Something is about to happen that should only observe."""
-        self._asked, self.attention = self.attention, False
+        self._before = self._events.version
 
     def end_interruption(self) -> None:
         """It has happened. The turn goes on, unless that has changed anything."""
-        if self.attention or self._calls:
-            self.attention = True
+        turn, version = self._turn, self._events.version
+        if version != self._before or self._calls:
+            turn.version = DECIDED_ANEW
         else:
-            self.attention = self._turn_goes_on = self._asked
-
-    def _execute_on(self, queue: RunQueue) -> Turn:
-        """The turn, until it ends or somebody observes."""
-        self._observers_moved = False
-        self.attention = self._turn_attention
-        until = min(self._turn_until, queue.observers.next_cycle())
-        for other in self.queues:
-            if other is not queue:
-                until = min(until, other.observed_idle_at())
-        self._turn = queue.cpu, until
-        return self._turn
+            turn.goes_on = turn.version != version
 
     def _let_observe(self, queue: RunQueue) -> bool:
         """Who wants to observe by now: this CPU, which is busy, or those that idle. Whether it has changed anything."""
         now = queue.cpu.core.cycles
         changed = False
-        for other in self.queues:
+        for other in self._events.observed:
             if other is not queue and other.observed_idle_at() <= now:
                 changed |= self._idle_until(other, now)
         self._execute_for(queue)
@@ -164,12 +177,10 @@ class Scheduler(Dispatcher):
 
     def _observed(self, queue: RunQueue) -> bool:
         """Let those observe whose time has come on this CPU. Whether it has changed anything."""
-        asked, self.attention = self.attention, False
+        version = self._events.version
         self._execute_for(queue)
         queue.observers.fire_due()
-        changed = self.attention
-        self.attention |= asked
-        return changed
+        return self._events.version != version
 
     def _idle_until(self, queue: RunQueue, until: int) -> bool:
         """Time passes on an idle CPU, and is observed. Whether that has changed anything: then there it stops."""
@@ -183,27 +194,23 @@ class Scheduler(Dispatcher):
 
     def come_to_the_end(self) -> None:
         """Idle CPUs know of no time after their last task: let it pass until the machine's end, for who observes it."""
-        latest = max(queue.cpu.core.cycles for queue in self.queues)
-        executing = self.executing
-        for queue in self.queues:
+        latest = max(queue.cpu.core.cycles for queue in self._queues)
+        executing = self._dispatcher.executing
+        for queue in self._queues:
             self._idle_until(queue, latest)
         self._execute_for(executing)
 
     def call_soon(self, call: Callable[[], None]) -> None:
         """Make it between two turns, the present one within some million instructions. Any moment is good to ask."""
         self._calls.append(call)
-        self.attention = True
-        for queue in self.queues:
+        self._events.version += 1
+        for queue in self._queues:
             queue.cpu.core.request_return()
 
     def make_calls(self) -> None:
         """Make those that were asked for."""
         while self._calls:
             self._calls.popleft()()
-
-    def end_turn(self) -> None:
-        """The CPU that executes has come to the cycle that was given to it."""
-        self._turn_ended = self.attention = True
 
     def _ends_within_exclusive(self, queue: RunQueue) -> bool:
         """Whether its task would lose the CPU to others between an exclusive load and its store.
@@ -212,7 +219,7 @@ class Scheduler(Dispatcher):
         programs without data races execute does not depend on where turns end. A monitor that is left open is closed.
         """
         task = queue.current
-        alone = len(self.queues) == 1 and not queue.waiting
+        alone = len(self._queues) == 1 and not queue.waiting
         if task is None or alone or queue.departing or task.signals.pending or not queue.cpu.core.exclusive_open:
             self._extended_cycles = 0
             return False
@@ -224,18 +231,10 @@ class Scheduler(Dispatcher):
         return False
 
     def _next_queue(self) -> RunQueue | None:
-        if len(self.queues) == 1 and self.executing.current is not None:
-            return self.executing
-        first: list[RunQueue] = []
-        earliest = 0
-        for queue in self.queues:
-            at = queue.next_event()
-            if at is None or (first and at > earliest):
-                continue
-            if first and at == earliest:
-                first.append(queue)
-            else:
-                first, earliest = [queue], at
+        executing = self._dispatcher.executing
+        if len(self._queues) == 1 and executing.current is not None:
+            return executing
+        first = self._events.first()
         found = self._choices.one(first) if first else None
         if found is not None and found.current is None and not found.waiting and not self._can_go_on():
             return None
@@ -243,11 +242,11 @@ class Scheduler(Dispatcher):
 
     def _can_go_on(self) -> bool:
         """Whether any task can, now or when a timer has woken it."""
-        return any(queue.current is not None or queue.waiting or queue.timers.will_wake() for queue in self.queues)
+        return any(queue.current is not None or queue.waiting or queue.timers.will_wake() for queue in self._queues)
 
     def _execute_for(self, queue: RunQueue) -> None:
-        if queue is not self.executing:
-            self.executing = queue
+        if queue is not self._dispatcher.executing:
+            self._dispatcher.executing = queue
             self._clock.cycles = queue.cycles
 
     def _advance(self, queue: RunQueue) -> int | None:
@@ -263,7 +262,7 @@ class Scheduler(Dispatcher):
             self._idle(queue, now)
             return None
         if queue.departing or self._slice_is_over(queue, now):
-            self._switch(queue, task)
+            self._dispatcher.switch(queue, task)
             return None
         if task.call is not None:
             if task.woken_by is Wake.CONTINUE and queue.observers.next_cycle() <= now:
@@ -282,10 +281,10 @@ class Scheduler(Dispatcher):
         until = queue.timers.next_cycle()
         if queue.waiting:
             if queue.waiting[0].ready_at <= now:
-                task = queue.waiting.pop(0)
+                task = queue.take_first()
                 if self._tracepoints.sched_switch:
                     self._tracepoints.sched_switch.fire(queue.cpu, None, task, False)
-                self._come(queue, task)
+                self._dispatcher.come(queue, task)
                 return
             until = min(until, queue.waiting[0].ready_at)
         else:
@@ -294,32 +293,28 @@ class Scheduler(Dispatcher):
 
     def _skip(self, until: int) -> None:
         """If all CPUs idle, and for long, time jumps to shortly before `until`, the first event, or who observes."""
-        if until - self.executing.cpu.core.cycles < FAR_CYCLES:
+        if until - self._dispatcher.executing.cpu.core.cycles < FAR_CYCLES:
             return
-        if any(queue.current is not None or queue.waiting for queue in self.queues):
+        if any(queue.current is not None or queue.waiting for queue in self._queues):
             return
-        first = min(until, *(queue.observers.next_cycle() for queue in self.queues))
-        distance = first - max(queue.cpu.core.cycles for queue in self.queues)
+        first = min(until, *(queue.observers.next_cycle() for queue in self._queues))
+        distance = first - max(queue.cpu.core.cycles for queue in self._queues)
         if distance >= FAR_CYCLES:
-            for queue in self.queues:
+            for queue in self._queues:
                 queue.cpu.skip(distance - NEAR_CYCLES)
 
     def _turn_end(self, queue: RunQueue, now: int) -> int:
         until = queue.timers.next_cycle()
         if queue.waiting:
             until = min(until, self._gives_way_at(queue))
-        if len(self.queues) == 1:
+        if len(self._queues) == 1:
             return until
         quantum = self._turns.next_cycles()
-        for other in self.queues:
-            if other is queue or (at := other.next_event()) is None:
-                continue
-            if other.current is not None or other.waiting:
-                until = min(until, now + self._choices.length(quantum))
-                self.attention = True  # the next turn may be another's
-            else:
-                until = min(until, at if at > now else now + quantum)
-        return until
+        busy = self._events.busy_besides_one()
+        if busy:
+            until = min(until, now + self._choices.shortest(quantum, busy))
+            self._events.version += 1  # the next turn may be another's
+        return min(until, self._events.idle_until(now, quantum))
 
     def _slice_is_over(self, queue: RunQueue, now: int) -> bool:
         """Whether the current task has to give way now."""
@@ -327,7 +322,7 @@ class Scheduler(Dispatcher):
             return False
         if queue.goes_on():
             assert queue.current is not None, "that is who goes on"
-            queue.slice_end = now + self._slice(queue.current)
+            queue.slice_end = now + self._dispatcher.slice_of(queue.current)
             return False
         return True
 

@@ -8,7 +8,12 @@ back; when none does, they are doubled.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
+
+from emulator.linux.sched.run_queue import RunQueue
+
+DECIDED_ANEW = -1  # no version of an event queue
 
 
 class Caches(Protocol):
@@ -18,6 +23,20 @@ class Caches(Protocol):
     def returns(self) -> int: ...
     @property
     def coherence_latency(self) -> int: ...
+
+
+@dataclass(slots=True)
+class Turn:
+    """One CPU executes until a cycle, if nothing happens before; who observes may interrupt it."""
+
+    queue: RunQueue
+    until: int
+    at_any_exit: bool = True  # whether after any exit it is decided anew, and not only when something has happened
+    version: int = DECIDED_ANEW  # of the event queue: while that is the same, it goes on
+    observations: int = 0  # ... and as long as these are, until then:
+    pause: int = 0
+    over: bool = False  # its pause, or its end, has come
+    goes_on: bool = False  # it has been interrupted, and that has changed nothing
 
 
 class Turns:

@@ -40,7 +40,7 @@ def send_to_thread(task: Task, info: SignalInfo) -> bool:
     if not _append(task, task.signals.pending, info):
         return False
     task.signals.shared.arrived.wake()
-    task.kernel.scheduler.interrupt(task)
+    task.kernel.dispatcher.interrupt(task)
     return True
 
 
@@ -132,7 +132,7 @@ def stop(process: Process, signal: int) -> None:
     process.stopped = True
     process.stop_told, process.continue_told = signal, False
     for thread in process.threads:
-        thread.kernel.scheduler.stop(thread)
+        thread.kernel.dispatcher.stop(thread)
     _tell_parent(process, CLD_STOPPED, signal)
 
 
@@ -143,7 +143,7 @@ def go_on(process: Process) -> None:
     process.stopped = False
     process.stop_told, process.continue_told = None, True
     for thread in process.threads:
-        thread.kernel.scheduler.go_on(thread)
+        thread.kernel.dispatcher.go_on(thread)
     _tell_parent(process, CLD_CONTINUED, SIGCONT)
 
 

@@ -35,7 +35,7 @@ def _find(task: Task, pid: int) -> Task:
 
 @syscall(aarch64=124, x86_64=24)
 def sched_yield(task: Task) -> int:
-    task.kernel.scheduler.yield_(task)
+    task.kernel.dispatcher.yield_(task)
     return 0
 
 
@@ -57,7 +57,7 @@ def sched_setaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
     allowed = wanted & ((1 << len(task.kernel.cpus)) - 1)
     if not allowed:
         raise LinuxError(EINVAL, f"mask {wanted:#x} holds no CPU of this machine")
-    task.kernel.scheduler.set_affinity(found, allowed)
+    task.kernel.dispatcher.set_affinity(found, allowed)
     return 0
 
 
@@ -87,7 +87,7 @@ def _set_policy(task: Task, policy: int, priority: int) -> int:
     if (policy in REAL_TIME) != (1 <= priority <= 99) or (policy not in REAL_TIME and priority):
         raise LinuxError(EINVAL, f"priority {priority} with policy {policy}")
     task.policy, task.priority = policy, priority
-    task.kernel.scheduler.reclassify(task)
+    task.kernel.dispatcher.reclassify(task)
     return 0
 
 
@@ -187,7 +187,7 @@ def getpriority(task: Task, which: int, who: int) -> int:
 def setpriority(task: Task, which: int, who: int, nice: int) -> int:
     for other in _nice_targets(task, which, who):
         other.nice = max(MOST_NICE, min(nice, LEAST_NICE))
-        task.kernel.scheduler.reclassify(other)
+        task.kernel.dispatcher.reclassify(other)
     return 0
 
 

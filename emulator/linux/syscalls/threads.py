@@ -115,4 +115,4 @@ def _restart_sequences(task: Task, cpu: int | None) -> None:
         on_cpu = other.running_since is not None and (cpu is None or other.cpu.number == cpu)
         if on_cpu and other is not task and other.mm is task.mm and other.rseq is not None:
             other.rseq.stale = True
-            task.kernel.scheduler.interrupt(other)
+            task.kernel.dispatcher.interrupt(other)

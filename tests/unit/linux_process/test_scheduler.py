@@ -9,6 +9,7 @@ import pytest
 from emulator.clock import Clock
 from emulator.linux.process.task import TaskState
 from emulator.linux.sched.choices import Choices
+from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.policies import SCHED_BATCH, SCHED_FIFO, SCHED_IDLE, SCHED_RR
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import FOREVER
@@ -23,6 +24,7 @@ class Core:
     def __init__(self) -> None:
         self.cycles = 0
         self.owes_exit = False
+        self.exclusive_open = False
         self.registers = 0
         self.returns_requested = 0
 
@@ -66,15 +68,17 @@ class Machine:
         self.ended = False
         self.resumed: list[tuple[int, Wake, int]] = []
         clock = Clock(lambda: 0, 1_000_000_000)
-        self.scheduler = Scheduler(self, self.cpus, clock, self.tracepoints, 1000, Choices(seed))  # type: ignore[arg-type]
-        self.scheduler.slice_cycles = 10_000
+        choices = Choices(seed)
+        self.dispatcher = Dispatcher(self, self.cpus, clock, self.tracepoints, choices)  # type: ignore[arg-type]
+        self.scheduler = Scheduler(self, self.dispatcher, clock, self.tracepoints, 1000, choices)
+        self.dispatcher.slice_cycles = 10_000
         self.tasks = [self.task(number) for number in range(tasks)]
-        self.scheduler.begin(self.tasks[0])
-        self.scheduler.start(self.tasks[0])
+        self.dispatcher.begin(self.tasks[0])
+        self.dispatcher.start(self.tasks[0])
         self.cpus[0].core.registers = 0
         for task in self.tasks[1:]:
             task.registers = SimpleNamespace(value=task.tid)
-            self.scheduler.add(task)
+            self.dispatcher.add(task)
 
     def task(self, number: int) -> SimpleNamespace:
         task = Task(
@@ -99,13 +103,13 @@ class Machine:
             sleep_timer=None,
             woken_by=None,
         )
-        task.wake = lambda reason: self.scheduler.wake(task, reason)
+        task.wake = lambda reason: self.dispatcher.wake(task, reason)
         return task
 
     # what the scheduler asks
 
     def work_switch(self, task) -> None:
-        self.scheduler.executing.cpu.core.elapse(100)
+        self.dispatcher.executing.cpu.core.elapse(100)
 
     def resume(self, task) -> None:
         self.resumed.append((task.tid, task.woken_by, task.cpu.core.cycles))
@@ -124,19 +128,19 @@ class Machine:
         turn = self.scheduler.next_turn()
         assert turn is not None
         cpu, until = turn
-        task = self.scheduler.current(cpu)
+        task = self.dispatcher.current(cpu)
         assert task is not None
         assert cpu.core.registers == task.tid
         assert cpu.space is None or cpu.space is task.mm.space
         length = until - cpu.core.cycles
         if until < FOREVER:
             cpu.core.cycles = until
-            self.scheduler.attention = True  # a DEADLINE
+            self.scheduler.end_turn()  # a DEADLINE
         return cpu.number, task.tid, length
 
     def sleep(self, task, *queues: WaitQueue, until_ns: int | None = None) -> None:
         task.call = object()
-        self.scheduler.sleep(task, Sleep(queues, until_ns, "a test"))
+        self.dispatcher.sleep(task, Sleep(queues, until_ns, "a test"))
 
 
 class Task(SimpleNamespace):
@@ -149,7 +153,9 @@ class Task(SimpleNamespace):
 def test_one_task_executes_without_turns() -> None:
     machine = Machine(1, 1)
     assert machine.turn() == (0, 0, FOREVER)
-    assert not machine.scheduler.attention
+    version = machine.dispatcher.events.version
+    assert machine.turn() == (0, 0, FOREVER)
+    assert machine.dispatcher.events.version == version
 
 
 def test_tasks_of_one_cpu_take_turns_in_slices() -> None:
@@ -201,7 +207,7 @@ def test_idle_time_passes_without_being_executed() -> None:
 
 def test_what_all_sleep_for_and_nobody_can_bring_ends_the_machine() -> None:
     machine = Machine(2, 2)
-    machine.scheduler.queues[1].timers.at_cycle(10**6, lambda: None)  # who merely observes brings nothing
+    machine.dispatcher.queues[1].timers.at_cycle(10**6, lambda: None)  # who merely observes brings nothing
     machine.sleep(machine.tasks[0], WaitQueue())
     assert machine.turn()[1] == 1
     machine.sleep(machine.tasks[1], WaitQueue())
@@ -222,7 +228,7 @@ def test_nothing_happens_before_its_cause() -> None:
     queue.wake()
     machine.scheduler.next_turn()
     machine.cpus[0].core.cycles = 8000
-    machine.scheduler.attention = True
+    machine.scheduler.end_turn()
     assert machine.turn()[:2] == (1, 1)
     assert machine.resumed == [(1, Wake.READY, 7000)]
 
@@ -232,11 +238,11 @@ def test_who_has_a_higher_real_time_priority_takes_the_cpu_at_once() -> None:
     machine = Machine(1, 3)
     queue = WaitQueue()
     machine.tasks[2].policy, machine.tasks[2].priority = SCHED_FIFO, 10
-    machine.scheduler.reclassify(machine.tasks[2])
+    machine.dispatcher.reclassify(machine.tasks[2])
     assert machine.turn()[1] == 2
     machine.sleep(machine.tasks[2], queue)
     assert machine.turn()[1] == 1
-    machine.scheduler.executing.slice_end = machine.cpus[0].core.cycles + 5000
+    machine.dispatcher.executing.slice_end = machine.cpus[0].core.cycles + 5000
     queue.wake()
     assert [machine.turn()[1:] for _ in range(2)] == [(2, FOREVER - machine.cpus[0].core.cycles)] * 2
     machine.sleep(machine.tasks[2], queue)
@@ -247,10 +253,10 @@ def test_equal_priorities_wait_for_each_other_and_round_robin_gives_way() -> Non
     machine = Machine(1, 3)
     for task in machine.tasks:
         task.policy, task.priority = SCHED_FIFO, 1
-        machine.scheduler.reclassify(task)
+        machine.dispatcher.reclassify(task)
     assert machine.turn()[1:] == (0, FOREVER)
     machine.tasks[0].policy = SCHED_RR
-    machine.scheduler.reclassify(machine.tasks[0])
+    machine.dispatcher.reclassify(machine.tasks[0])
     assert machine.turn()[1:] == (0, 100_000_000)
     assert machine.turn()[1] == 1
 
@@ -284,7 +290,7 @@ def test_an_idle_cpu_takes_from_the_longest_queue_and_registers_come_along() -> 
 def test_affinity_moves_a_task_at_once() -> None:
     machine = Machine(2, 1)
     machine.turn()
-    machine.scheduler.set_affinity(machine.tasks[0], 0b10)
+    machine.dispatcher.set_affinity(machine.tasks[0], 0b10)
     assert machine.turn()[:2] == (1, 0)
 
 
@@ -297,7 +303,7 @@ def test_who_is_moved_leaves_before_it_comes_to_another_cpu() -> None:
     cpu, _ = machine.scheduler.next_turn() or (None, 0)
     assert cpu is machine.cpus[0]
     cpu.core.cycles = 5000
-    machine.scheduler.set_affinity(machine.tasks[0], 0b10)
+    machine.dispatcher.set_affinity(machine.tasks[0], 0b10)
     assert machine.turn()[:2] == (1, 0)
     assert machine.tasks[0].running_since == 5000 + 100  # of the switch
     assert machine.tasks[0].cycles_used == 5000 + 100
@@ -306,7 +312,7 @@ def test_who_is_moved_leaves_before_it_comes_to_another_cpu() -> None:
 def test_who_yields_goes_to_the_end_of_the_queue() -> None:
     machine = Machine(1, 2)
     machine.scheduler.next_turn()
-    machine.scheduler.yield_(machine.tasks[0])
+    machine.dispatcher.yield_(machine.tasks[0])
     assert machine.turn()[1] == 1
 
 
@@ -317,10 +323,10 @@ def test_a_signal_ends_a_sleep_unless_it_is_blocked() -> None:
     machine.scheduler.next_turn()
     task.signals.blocked = 1 << (SIGUSR1 - 1)
     task.signals.pending.append(SignalInfo(SIGUSR1))
-    machine.scheduler.interrupt(task)
+    machine.dispatcher.interrupt(task)
     assert task.state is TaskState.SLEEPING
     task.signals.blocked = 0
-    machine.scheduler.interrupt(task)
+    machine.dispatcher.interrupt(task)
     assert (task.state, task.woken_by) == (TaskState.RUNNABLE, Wake.SIGNAL)
 
 
@@ -333,8 +339,8 @@ def test_a_stopped_task_neither_executes_nor_forgets_that_it_was_woken() -> None
     queue.wake()
     assert machine.turn()[1] == 1
     machine.tasks[0].process.stopped = False
-    machine.scheduler.go_on(machine.tasks[0])
-    machine.scheduler.yield_(machine.tasks[1])
+    machine.dispatcher.go_on(machine.tasks[0])
+    machine.dispatcher.yield_(machine.tasks[1])
     assert machine.turn()[1] == 0
     assert machine.resumed[0][:2] == (0, Wake.READY)
 
@@ -346,9 +352,9 @@ def test_an_owed_exit_comes_before_everything(busy: bool) -> None:
     core = machine.cpus[0].core
     core.owes_exit = True
     core.cycles = 50_000  # the slice is over
-    machine.scheduler.attention = True
+    machine.scheduler.end_turn()
     assert machine.scheduler.next_turn() == (machine.cpus[0], 50_000)
-    assert machine.scheduler.current(machine.cpus[0]) is machine.tasks[0]
+    assert machine.dispatcher.current(machine.cpus[0]) is machine.tasks[0]
 
 
 def _woken_after(machine: Machine, slept: int) -> list[int]:
@@ -359,14 +365,14 @@ def _woken_after(machine: Machine, slept: int) -> list[int]:
     cpu, _ = machine.scheduler.next_turn() or (None, 0)
     assert cpu is not None
     cpu.core.cycles += slept
-    machine.scheduler.executing.slice_end = cpu.core.cycles + machine.scheduler.slice_cycles
+    machine.dispatcher.executing.slice_end = cpu.core.cycles + machine.dispatcher.slice_cycles
     queue.wake()
     return [machine.turn()[1] for _ in range(3)]
 
 
 def _with_slices_of(cycles: int, tasks: int) -> Machine:
     machine = Machine(1, tasks)
-    machine.scheduler.slice_cycles = machine.scheduler.executing.slice_end = cycles
+    machine.dispatcher.slice_cycles = machine.dispatcher.executing.slice_end = cycles
     return machine
 
 
@@ -411,11 +417,11 @@ def test_who_yields_goes_behind_all_others() -> None:
     for _ in range(6):
         cpu, _ = machine.scheduler.next_turn() or (None, 0)
         assert cpu is not None
-        task = machine.scheduler.current(cpu)
+        task = machine.dispatcher.current(cpu)
         assert task is not None
         order.append(task.tid)
         cpu.core.cycles += 10
-        machine.scheduler.yield_(task)
+        machine.dispatcher.yield_(task)
     assert order == [0, 1, 2] * 2
 
 
@@ -426,7 +432,7 @@ def test_virtual_times_of_different_cpus_are_not_compared() -> None:
     machine.turn()
     machine.tasks[0].virtual_cycles = 10**9
     machine.tasks[1].affinity = 2
-    machine.scheduler.set_affinity(machine.tasks[0], 2)
+    machine.dispatcher.set_affinity(machine.tasks[0], 2)
     cycles = machine.cpus[1].core.cycles
     while machine.turn()[1] != 0:
         pass
@@ -437,10 +443,10 @@ def test_calls_from_outside_are_made_between_two_turns():
     machine = Machine(cpus=1, tasks=1)
     machine.turn()
     calls = []
-    machine.scheduler.call_soon(lambda: calls.append(machine.scheduler.attention))
+    machine.scheduler.call_soon(lambda: calls.append(machine.dispatcher.executing.cpu.number))
     assert calls == []
     assert machine.cpus[0].core.returns_requested == 1  # the turn would have no end otherwise
     machine.turn()
-    assert calls == [False]
+    assert calls == [0]
     machine.turn()
-    assert calls == [False]
+    assert calls == [0]

@@ -73,10 +73,13 @@ def test_pages_are_found_unmapped_and_protected_across_holes() -> None:
         space.map(address, memory.allocate(), 1, READ)
     everything = 1 << 35  # pages
     assert space.present(PAGE, everything) == [PAGE, PAGE + 5 * PAGE_SIZE, far]
+    assert (space.present_pages(), space.fork().present_pages()) == (3, 3)
     space.protect(PAGE, everything, READ | EXECUTE)
     assert [space.lookup(address)[1] for address in space.present(PAGE, everything)] == [READ | EXECUTE] * 3  # type: ignore[index]
     assert space.unmap(PAGE, 6) == 2
     assert space.present(PAGE, everything) == [far]
+    space.map(far, memory.allocate(), 1, READ)  # in place of the one that is there
+    assert space.present_pages() == 1
 
 
 @pytest.mark.parametrize("address", [PAGE + 1, 1 << 48, (1 << 48) - PAGE_SIZE])

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.sample_arrays import lead_dtype
-from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import PerfDataFile, RawRecord
 from perfcore.perfdata.records import UserRecord
+from perfcore.perfdata.sample_runs import SampleBatch, batches_in_time_order
 from perfemu.collection import uncollected
 from perfemu.errors import PerfemuError
 from perfemu.profile.event_names import event_name
+from perfemu.profile.sample_kinds import kinds_of
 from perfemu.profile.tasks import Tasks
 from perfemu.symbols.finder import SymbolFinder
 from perfemu.visible import visible
@@ -153,7 +154,10 @@ class _Collector:
         self._events: list[_EventRows] = []
         self._chains = bytearray()
         self._chain_starts: list[int] = []
-        self._named: list[tuple[int, int, int]] = []
+        self._named: list[
+            NDArray[np.int32]
+        ] = []  # a row for each sample, but for the last ones, which came one by one:
+        self._single: list[tuple[int, int, int]] = []
         self._comms, self._dsos, self._symbols = _Numbers(), _Numbers(), _Numbers()
         self._places: dict[int, tuple[int, int]] = {}  # by id of the Place, which `_kept` keeps
         self._kept: list[object] = []
@@ -161,12 +165,16 @@ class _Collector:
     def read(self, complaints: Callable[[], tuple[str, ...]]) -> SampleTable:
         count = 0
         sample_type, last_kind = int(RecordType.SAMPLE), int(UserRecord.HEADER_ATTR)
-        for record in in_time_order(self._file):
-            if record.type == sample_type:
-                self._add(record, count)
+        for item in batches_in_time_order(self._file):
+            if isinstance(item, SampleBatch):
+                self._add_batch(item, count)
+                count += len(item)
+            elif item.type == sample_type:
+                self._add(item, count)
                 count += 1
-            elif self._tasks is not None and record.type < last_kind:
-                self._tasks.apply(self._file.decode_record(record), record.misc)
+            elif self._tasks is not None and item.type < last_kind:
+                self._tasks.apply(self._file.decode_record(item), item.misc)
+        self._name_single()
         rows = np.zeros(count, ROW)
         for number, event in enumerate(self._events):
             event.copy_into(rows, number)
@@ -174,7 +182,7 @@ class _Collector:
         rows["chain"] = starts[:-1]
         rows["chain_length"] = np.diff(starts)
         for column, name in enumerate(_NAMED):
-            rows[name] = np.array(self._named, np.int32).reshape(-1, 3)[:, column] if self._named else -1
+            rows[name] = np.concatenate(self._named)[:, column] if self._named else -1
         return SampleTable(
             tuple(visible(event.name) or event_name(event.attr) for event in self._file.events),
             rows,
@@ -185,12 +193,33 @@ class _Collector:
             complaints(),
         )
 
+    def _event(self, number: int) -> _EventRows:
+        while len(self._events) <= number:  # a pipe tells of events on the way
+            self._events.append(_EventRows(self._file.events[len(self._events)].attr))
+        return self._events[number]
+
+    def _add_batch(self, batch: SampleBatch, number: int) -> None:
+        """Samples without callchains, all of whose fields are words at the same place."""
+        first, kind_of = kinds_of(self._file, batch)
+        samples = [batch.record(row) for row in first.tolist()]
+        events = np.array([self._file.event_number(sample) for sample in samples])
+        for event_number in np.unique(events).tolist():
+            event = self._event(event_number)
+            chosen = np.flatnonzero(events[kind_of] == event_number)
+            event.numbers += (number + chosen).tolist()
+            event.leads.append(batch.words[chosen].tobytes())
+        self._chain_starts += [len(self._chains) // 8] * len(batch)
+        if self._tasks is not None:
+            self._name_single()
+            named = [
+                self._names(self._tasks, *of) for of in zip(samples, map(self._event, events.tolist()), strict=True)
+            ]
+            self._named.append(np.array(named, np.int32)[kind_of])
+
     def _add(self, record: RawRecord, number: int) -> None:
         file, data = self._file, record.data
         event_number = file.event_number(record)
-        while len(self._events) <= event_number:  # a pipe tells of events on the way
-            self._events.append(_EventRows(file.events[len(self._events)].attr))
-        event = self._events[event_number]
+        event = self._event(event_number)
         end = event.layout.itemsize
         if len(data) < end:
             raise PerfemuError(f"{file.name}: sample at {record.offset:#x}: {len(data)} bytes, its fields take {end}")
@@ -206,7 +235,12 @@ class _Collector:
         elif event.has_chain:
             self._chains += np.array(file.decode_sample(record, event_number).callchain, np.uint64).tobytes()
         if self._tasks is not None:
-            self._named.append(self._names(self._tasks, record, event))
+            self._single.append(self._names(self._tasks, record, event))
+
+    def _name_single(self) -> None:
+        if self._single:
+            self._named.append(np.array(self._single, np.int32))
+            self._single = []
 
     def _names(self, tasks: Tasks, record: RawRecord, event: _EventRows) -> tuple[int, int, int]:
         fields: Mapping[str, Any] = event.layout.fields or {}

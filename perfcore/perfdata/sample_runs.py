@@ -17,6 +17,7 @@ _FINISHED_ROUND = int(UserRecord.FINISHED_ROUND)
 _SAMPLE = int(RecordType.SAMPLE)
 _WORD = 8  # bytes
 _FEW = 32  # samples that are not worth a matrix
+_MANY = 1 << 20  # samples that are enough for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,23 @@ def batches_in_time_order(file: PerfDataFile) -> Iterator[RawRecord | SampleBatc
     if not file.has_equal_samples:
         yield from in_time_order(file)
         return
+    batches, waiting = list[SampleBatch](), 0
+    for item in _in_rounds(file):
+        if isinstance(item, SampleBatch):
+            batches.append(item)
+            waiting += len(item)
+            if waiting < _MANY:
+                continue
+        if batches:
+            yield SampleBatch.joined(batches)
+            batches, waiting = [], 0
+        if isinstance(item, RawRecord):
+            yield item
+    if batches:
+        yield SampleBatch.joined(batches)
+
+
+def _in_rounds(file: PerfDataFile) -> Iterator[RawRecord | SampleBatch]:
     pending = _Pending(file.sample_time_column)
     newest = limit = 0
     for item in file.records_and_runs():

@@ -13,6 +13,7 @@ from perfcore.abi.records import Comm
 from perfcore.perfdata.reader import PerfDataFile, open_perf_data
 from perfcore.perfdata.records import FINISHED_ROUND
 from perfemu.profile.profile import Profile, load_profile
+from perfemu.sample_table import SampleTable, sample_table
 from perfemu.symbols.finder import SymbolFinder
 from synthetic_perf_data import PID, SAMPLE_TYPE, Recording, event
 
@@ -23,6 +24,11 @@ LARGEST = (1 << 64) - 1
 def loaded(path: Path, **options: bool) -> Profile:
     with open_perf_data(str(path)) as file:
         return load_profile(file, SymbolFinder(), **options)
+
+
+def table(path: Path) -> SampleTable:
+    with open_perf_data(str(path)) as file:
+        return sample_table(file, SymbolFinder())
 
 
 def told(profile: Profile) -> list[list[tuple[str, int, int, int, int]]]:
@@ -63,6 +69,17 @@ def recorded(path: Path, seed: int, sample_type: int = SAMPLE_TYPE, largest_peri
 def test_runs_are_what_their_samples_are(seed: int, tmp_path: Path) -> None:
     data = recorded(tmp_path / "perf.data", seed, WITHOUT_PERIOD if seed % 4 == 3 else SAMPLE_TYPE)
     assert told(loaded(data)) == told(loaded(data, keeps_moments=True))
+
+
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_a_table_has_the_same_rows(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = recorded(tmp_path / "perf.data", seed, WITHOUT_PERIOD if seed % 2 else SAMPLE_TYPE)
+    in_runs = table(data)
+    monkeypatch.setattr(PerfDataFile, "has_equal_samples", False)
+    one_by_one = table(data)
+    assert np.array_equal(in_runs.rows, one_by_one.rows)
+    assert (in_runs.comms, in_runs.dsos, in_runs.symbols) == (one_by_one.comms, one_by_one.dsos, one_by_one.symbols)
+    assert len(in_runs.comms) > 1
 
 
 def test_kinds_of_one_hash_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@
 namespace perfemu {
 
 // The vectors of Intel SDM vol. 3, "Exception and Interrupt Reference".
-enum class Vector8664 : int { UNDEFINED = 6, PROTECTION = 13, FLOATING_POINT = 16, SIMD = 19 };
+enum class Vector8664 : int { DIVIDE = 0, UNDEFINED = 6, PROTECTION = 13, FLOATING_POINT = 16, SIMD = 19 };
 
 // Leaves the translation that called the helper which returns to `return_address`, and has the registers as they were
 // before its instruction. Does not return: longjmp.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "code_bytes.hpp"
+#include "division.hpp"
 #include "executed.hpp"
 #include "faulting_address.hpp"
 #include "flags.hpp"
@@ -34,6 +35,7 @@ constexpr InstructionFamily (*FAMILIES[])() = {
     translation_family,
     memory_operand_family,
     code_bytes_family,
+    division_family,
     executed_family,
     faulting_address_family,
     near_return_family,

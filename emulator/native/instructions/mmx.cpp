@@ -81,6 +81,7 @@ struct Translated {
     const Row* row;
     int destination;
     bool can_fault;
+    bool apart;  // from the x87
     EmitCall* emit;
     void* context;
     void* environment;  // the helpers' first argument; null until a call of one is seen
@@ -112,17 +113,21 @@ void emit_finish(const Translated& mmx, int how) {
 
 void begin_mmx(const Encoding& encoding) {
     const Row* row = find_row(encoding);
-    // From memory, these two leave the x87 alone.
-    if (row && encoding.map == Map::MAP_0F && encoding.opcode == 0x2a && encoding.in_memory()) row = nullptr;
+    // From memory, CVTPI2PS and CVTPI2PD leave the x87's registers alone, and the latter does not wait for its exceptions
+    // either. Intel SDM vol. 2, CVTPI2PD.
+    const bool from_memory = row && encoding.map == Map::MAP_0F && encoding.opcode == 0x2a && encoding.in_memory();
+    if (from_memory) row = nullptr;
     translated = {row,
                   row ? destination(row->destination, encoding) : NO_DESTINATION,
                   row && can_fault(encoding),
+                  from_memory && encoding.prefix == P66,
                   nullptr,
                   nullptr,
                   nullptr};
 }
 
 bool emit_mmx_call(EmitCall* emit, void* context, void* function, int count, void** arguments) {
+    if (translated.apart && function == reinterpret_cast<void*>(check_mmx)) return true;
     if (!translated.row || !computes(translated.row->map, function, count)) return false;
     const bool checks = function == reinterpret_cast<void*>(check_mmx);
     translated.emit = emit;

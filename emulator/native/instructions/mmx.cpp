@@ -113,8 +113,8 @@ void emit_finish(const Translated& mmx, int how) {
 
 void begin_mmx(const Encoding& encoding) {
     const Row* row = find_row(encoding);
-    // From memory, CVTPI2PS and CVTPI2PD leave the x87's registers alone, and the latter does not wait for its exceptions
-    // either. Intel SDM vol. 2, CVTPI2PD.
+    // From memory, CVTPI2PS and CVTPI2PD leave the x87's registers alone, and the latter does not wait for its
+    // exceptions either. Intel SDM vol. 2, CVTPI2PD.
     const bool from_memory = row && encoding.map == Map::MAP_0F && encoding.opcode == 0x2a && encoding.in_memory();
     if (from_memory) row = nullptr;
     translated = {row,

@@ -289,8 +289,9 @@ static void session(void) {
     settle();
     write(master, "to the foreground\n", 18);
     SHOW(tcsetpgrp(slave, child));
-    SHOW(kill(child, SIGCONT));
+    int continued = kill(child, SIGCONT);  // shown when the child, which runs now, has shown what it does
     SHOW(waitpid(child, &status, WUNTRACED) == child);
+    SHOW(continued);
     SHOW(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     SHOW(tcgetpgrp(slave) == getpgrp());
 

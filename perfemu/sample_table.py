@@ -154,10 +154,8 @@ class _Collector:
         self._events: list[_EventRows] = []
         self._chains = bytearray()
         self._chain_starts: list[int] = []
-        self._named: list[
-            NDArray[np.int32]
-        ] = []  # a row for each sample, but for the last ones, which came one by one:
-        self._single: list[tuple[int, int, int]] = []
+        self._named: list[NDArray[np.int32]] = []  # comm, dso and symbol: a row for each sample,
+        self._single: list[tuple[int, int, int]] = []  # but for the last ones, which came one by one
         self._comms, self._dsos, self._symbols = _Numbers(), _Numbers(), _Numbers()
         self._places: dict[int, tuple[int, int]] = {}  # by id of the Place, which `_kept` keeps
         self._kept: list[object] = []

@@ -51,7 +51,7 @@ struct Peers {
             case LOAD: return memory.load(record.address, record.size, record.pc, cycle);
             case STORE: return memory.store(record.address, record.size, record.pc, cycle);
             case FETCH: return memory.fetch(record.address, cycle);
-            default: memory.prefetch(record.address, cycle); return cycle;
+            default: memory.prefetch(record.address, record.pc, cycle); return cycle;
         }
     }
 
@@ -104,10 +104,10 @@ void bind_cache(nb::module_& module) {
             nb::arg("core"), nb::arg("address"), nb::arg("cycle") = 0)
         .def(
             "prefetch",
-            [](Peers& peers, unsigned core, uint64_t address, uint64_t cycle) {
-                peers.memory(core).prefetch(address, cycle);
+            [](Peers& peers, unsigned core, uint64_t address, uint64_t pc, uint64_t cycle) {
+                peers.memory(core).prefetch(address, pc, cycle);
             },
-            nb::arg("core"), nb::arg("address"), nb::arg("cycle") = 0)
+            nb::arg("core"), nb::arg("address"), nb::arg("pc") = 0, nb::arg("cycle") = 0)
         .def(
             "place_page",
             [](Peers& peers, unsigned core, uint64_t address, uint64_t cycle) {

@@ -33,12 +33,13 @@ class Cache : public TagArray {
     std::vector<uint8_t> flags;  // by slot
     std::vector<std::unique_ptr<Prefetcher>> prefetchers;
 
-    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, uint64_t now, uint64_t arrival) {
-        TagArray::fill(slot, line, now, arrival);
+    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, const CacheAccess& access, uint64_t now,
+              uint64_t arrival) {
+        TagArray::fill(slot, line, access, now, arrival);
         flags[slot] = line_flags;
     }
-    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, uint64_t now) {
-        TagArray::fill(slot, line, now);
+    void fill(uint32_t slot, uint64_t line, uint8_t line_flags, const CacheAccess& access, uint64_t now) {
+        TagArray::fill(slot, line, access, now);
         flags[slot] = line_flags;
     }
 };

@@ -3,26 +3,27 @@
 
 namespace perfemu {
 
-MemorySystem::Arrival MemorySystem::obtain(unsigned depth, uint64_t line, Request request, uint64_t pc,
-                                           uint64_t cycle) {
-    if (coherent_ && depth == first_shared_) return obtain_among_cores(depth, line, request, pc, cycle);
-    return obtain_from(depth, line, request, pc, cycle, false);
+MemorySystem::Arrival MemorySystem::obtain(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle) {
+    if (coherent_ && depth == first_shared_) return obtain_among_cores(depth, line, access, cycle);
+    return obtain_from(depth, line, access, cycle, false);
 }
 
-MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, Request request, uint64_t pc,
+MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, const CacheAccess& access,
                                                 uint64_t cycle, bool keep) {
     if (depth == outer_.size()) {
         if (shared_->has_memory()) count(Probe::DRAM_READ);
         return {shared_->read(cycle), 0};
     }
     OuterCache& cache = *outer_[depth];
-    bool exclusive = cache.inclusion == Inclusion::EXCLUSIVE, demanded = request != Request::PREFETCH;
-    if (demanded) count(cache.access[static_cast<unsigned>(request)]);
+    bool exclusive = cache.inclusion == Inclusion::EXCLUSIVE, demanded = access.demanded();
+    if (demanded) count(cache.access[static_cast<unsigned>(access.kind)]);
     uint32_t slot = cache.find(line);
-    bool is_news = slot == TagArray::NOWHERE;
+    const bool hit = slot != TagArray::NOWHERE;
+    bool is_news = !hit;
+    uint64_t victim = NO_LINE;
     cycle = cache.enter_bank(line, cycle);
     Arrival arrival;
-    if (!is_news) {
+    if (hit) {
         uint8_t& flags = cache.flags[slot];
         arrival = {std::max(cycle + cache.latency, cache.arrival[slot]),
                    static_cast<uint8_t>(flags & (DIRTY | SHARED))};
@@ -32,36 +33,36 @@ MemorySystem::Arrival MemorySystem::obtain_from(unsigned depth, uint64_t line, R
             if (cache.counts_prefetches) count(Probe::L2_PREFETCH_USED);
         }
         if (exclusive && !keep) {
-            cache.take_out(slot);
+            cache.take_out(slot, Removal::MOVED);
         } else {
-            cache.use(slot, ++cache.clock);
+            cache.use(slot, access, ++cache.clock);
             arrival.flags &= static_cast<uint8_t>(~DIRTY);
         }
-        if (request == Request::STORE && arrival.flags & SHARED) {
+        if (access.stores() && arrival.flags & SHARED) {
             arrival.cycle = std::max(arrival.cycle, claim(line, cycle));
             arrival.flags &= static_cast<uint8_t>(~SHARED);
         }
     } else {
-        if (demanded) count(cache.refill[static_cast<unsigned>(request)]);
+        if (demanded) count(cache.refill[static_cast<unsigned>(access.kind)]);
         MissQueue& misses = cache.misses;
         unsigned place = misses.limited() ? misses.choose(cycle) : 0;
-        arrival = obtain(depth + 1, line, request, pc, misses.limited() ? misses.start(place, cycle) : cycle);
+        arrival = obtain(depth + 1, line, access, misses.limited() ? misses.start(place, cycle) : cycle);
         if (misses.limited()) misses.hold(place, arrival.cycle);
         if (!exclusive) {
-            insert(depth, line, arrival.flags, cycle, arrival.cycle);
+            victim = insert(depth, line, arrival.flags, access, cycle, arrival.cycle);
             arrival.flags &= static_cast<uint8_t>(~DIRTY);
         }
     }
     if (is_news && !cache.prefetchers.empty())
-        tell_prefetchers(static_cast<int>(depth), cache, {line << line_shift_, line, pc});
+        tell_prefetchers(static_cast<int>(depth), cache, access, {hit, line, victim});
     return arrival;
 }
 
 // A line that is in none of this core's caches, where other cores may have it: an owner answers, because it may have
 // written the line; else the shared caches; else a core that shares it; else memory.
-MemorySystem::Arrival MemorySystem::obtain_among_cores(unsigned depth, uint64_t line, Request request, uint64_t pc,
+MemorySystem::Arrival MemorySystem::obtain_among_cores(unsigned depth, uint64_t line, const CacheAccess& access,
                                                        uint64_t cycle) {
-    bool to_write = request == Request::STORE, demanded = request != Request::PREFETCH;
+    const bool to_write = access.stores(), demanded = access.demanded();
     SharedMemory::Answer answer = shared_->ask(core_, line, to_write, cycle);
     OuterCache* cache = depth < outer_.size() ? outer_[depth] : nullptr;
     uint32_t slot = cache ? cache->find(line) : TagArray::NOWHERE;
@@ -69,35 +70,38 @@ MemorySystem::Arrival MemorySystem::obtain_among_cores(unsigned depth, uint64_t 
     if (answer.owned || (answer.others && slot == TagArray::NOWHERE)) {
         if (!answer.owned && !to_write) shared_->ask_sharer(answer.others);
         if (demanded) count(answer.modified ? Probe::FETCHED_HITM : Probe::FETCHED_HIT);
-        if (demanded && cache) count(cache->access[static_cast<unsigned>(request)]);
-        if (slot != TagArray::NOWHERE) cache->use(slot, ++cache->clock);
+        if (demanded && cache) count(cache->access[static_cast<unsigned>(access.kind)]);
+        if (slot != TagArray::NOWHERE) cache->use(slot, access, ++cache->clock);
         arrival = {shared_->hand_over(core_, line, cycle), answer.modified && to_write ? DIRTY : uint8_t{0}};
     } else {
-        arrival = obtain_from(depth, line, request, pc, cycle, answer.others != 0);
+        arrival = obtain_from(depth, line, access, cycle, answer.others != 0);
     }
     if (answer.others && !to_write) arrival.flags |= SHARED;
     return arrival;
 }
 
-void MemorySystem::insert(unsigned depth, uint64_t line, uint8_t flags, uint64_t cycle, uint64_t arrival) {
+uint64_t MemorySystem::insert(unsigned depth, uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t cycle,
+                              uint64_t arrival) {
     OuterCache& cache = *outer_[depth];
     if (cache.shared) flags &= static_cast<uint8_t>(~SHARED);  // which is said of private copies
     uint32_t slot = cache.find(line);
     if (slot != TagArray::NOWHERE) {  // a second victim of an exclusive cache: both L1 had it
         cache.flags[slot] |= flags & DIRTY;
-        cache.use(slot, ++cache.clock);
-        return;
+        cache.use(slot, access, ++cache.clock);
+        return NO_LINE;
     }
-    slot = cache.room(line);
-    if (cache.tag(slot) != NO_LINE) evict(depth, slot, cycle);
-    cache.fill(slot, line, flags, ++cache.clock, arrival);
+    slot = cache.room(line, access);
+    const uint64_t victim = cache.tag(slot);
+    if (victim != NO_LINE) evict(depth, slot, cycle);
+    cache.fill(slot, line, flags, access, ++cache.clock, arrival);
+    return victim;
 }
 
 void MemorySystem::evict(unsigned depth, uint32_t slot, uint64_t cycle) {
     OuterCache& cache = *outer_[depth];
     uint64_t line = cache.tag(slot);
     uint8_t flags = cache.flags[slot];
-    cache.take_out(slot);
+    cache.take_out(slot, Removal::EVICTED);
     if (cache.inclusion == Inclusion::INCLUSIVE) {
         bool dirty = cache.shared && coherent_ ? shared_->recall(line) : take_from_inner(depth, line, true);
         if (dirty) flags |= DIRTY;
@@ -110,7 +114,7 @@ void MemorySystem::pass_on(unsigned depth, uint64_t line, uint8_t flags, uint64_
     if (flags & DIRTY)
         write_back(depth, line, cycle);
     else if (depth < outer_.size() && outer_[depth]->inclusion == Inclusion::EXCLUSIVE)
-        insert(depth, line, flags & SHARED, cycle, cycle);
+        insert(depth, line, flags & SHARED, write_back_of(line), cycle, cycle);
     if (coherent_ && depth <= first_shared_) forget_if_gone(line);
 }
 
@@ -124,9 +128,12 @@ void MemorySystem::write_back(unsigned depth, uint64_t line, uint64_t cycle) {
     }
     OuterCache& cache = *outer_[depth];
     uint32_t slot = cache.find(line);
-    if (slot == TagArray::NOWHERE) return insert(depth, line, DIRTY, cycle, cycle);
+    if (slot == TagArray::NOWHERE) {
+        insert(depth, line, DIRTY, write_back_of(line), cycle, cycle);
+        return;
+    }
     cache.flags[slot] |= DIRTY;
-    cache.use(slot, ++cache.clock);
+    cache.use(slot, write_back_of(line), ++cache.clock);
 }
 
 bool MemorySystem::take_from_inner(unsigned depth, uint64_t line, bool written_back) {
@@ -142,7 +149,7 @@ bool MemorySystem::take_from_inner(unsigned depth, uint64_t line, bool written_b
         } else if (cache == l1i_.get()) {
             fetch_lines_.clear_slot(slot, line);
         }
-        cache->take_out(slot);
+        cache->take_out(slot, Removal::INVALIDATED);
     };
     take(l1i_.get(), Probe::L1D_WRITE_BACK);
     take(l1d_.get(), Probe::L1D_WRITE_BACK);

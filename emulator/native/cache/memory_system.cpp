@@ -105,7 +105,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     plain_ = l1d_ && l1d_->prefetchers.empty() && l1d_->only_last_use() && !l1d_->misses.limited() && write_allocate_ &&
              !evictions_take_time_ && write_policy_ != WritePolicy::THROUGH && !coherent_ && !outer_.empty() &&
              std::ranges::all_of(outer_, is_plain) && outer_[0]->inclusion != Inclusion::EXCLUSIVE;
-    timeless_ = plain_ && !walk_reads_;
+    const TagArray* const arrays[] = {l1d_.get(), dtlb_.get(), l2tlb_.get()};
+    auto wants_pc = [](const TagArray* array) { return array && array->hears() == HitsHeard::EVERY; };
+    timeless_ =
+        plain_ && !walk_reads_ && std::ranges::none_of(arrays, wants_pc) && std::ranges::none_of(outer_, wants_pc);
     // Where an outer cache is inclusive, or other cores are heard, one side's miss takes the other's lines out.
     touches_apart_ =
         line_shift_ == SHORTCUT_SHIFT && !coherent_ &&
@@ -147,36 +150,37 @@ uint64_t MemorySystem::name(uint64_t page) {
     return known.name;
 }
 
-uint64_t MemorySystem::translate_data(Request request, uint64_t address, uint64_t cycle) {
-    bool loads = request != Request::STORE;
-    if (dtlb_ && request != Request::PREFETCH) count(loads ? Probe::DTLB_ACCESS_LOAD : Probe::DTLB_ACCESS_STORE);
-    if (is_newest_page(address) && cycle >= translated_by_) return cycle;
-    return translate_page(request, address, cycle);
+uint64_t MemorySystem::translate_data(const CacheAccess& access, uint64_t cycle) {
+    if (dtlb_ && access.demanded()) count(access.stores() ? Probe::DTLB_ACCESS_STORE : Probe::DTLB_ACCESS_LOAD);
+    if (is_newest_page(access.address) && cycle >= translated_by_) return cycle;
+    return translate_page(access, cycle);
 }
 
-uint64_t MemorySystem::translate_page(Request request, uint64_t address, uint64_t cycle) {
+uint64_t MemorySystem::translate_page(const CacheAccess& access, uint64_t cycle) {
+    const uint64_t page = access.address >> PAGE_SHIFT;
     if (!dtlb_) {
-        data_pages_.set(address >> PAGE_SHIFT, 0);
+        data_pages_.set(page, 0);
         return cycle;
     }
-    Probe refill = request == Request::STORE ? Probe::DTLB_REFILL_STORE : Probe::DTLB_REFILL_LOAD;
-    uint64_t ready = translate(*dtlb_, data_pages_, request, refill, address >> PAGE_SHIFT, cycle);
+    Probe refill = access.stores() ? Probe::DTLB_REFILL_STORE : Probe::DTLB_REFILL_LOAD;
+    uint64_t ready = translate(*dtlb_, data_pages_, access, refill, cycle);
     // A first use may be more than another.
-    newest_page(address) = dtlb_->fill_is_use() ? address >> PAGE_SHIFT : NO_LINE;
+    newest_page(access.address) = dtlb_->fill_is_use() ? page : NO_LINE;
     return ready;
 }
 
-uint64_t MemorySystem::translate_fetch(uint64_t address, uint64_t cycle) {
+uint64_t MemorySystem::translate_fetch(const CacheAccess& access, uint64_t cycle) {
     if (!itlb_) {
-        fetch_pages_.set(address >> PAGE_SHIFT, 0);
+        fetch_pages_.set(access.address >> PAGE_SHIFT, 0);
         return cycle;
     }
     count(Probe::ITLB_ACCESS);
-    return translate(*itlb_, fetch_pages_, Request::FETCH, Probe::ITLB_REFILL, address >> PAGE_SHIFT, cycle);
+    return translate(*itlb_, fetch_pages_, access, Probe::ITLB_REFILL, cycle);
 }
 
-uint64_t MemorySystem::translate(Tlb& tlb, PageShortcuts& pages, Request request, Probe refill, uint64_t page,
+uint64_t MemorySystem::translate(Tlb& tlb, PageShortcuts& pages, const CacheAccess& access, Probe refill,
                                  uint64_t cycle) {
+    const uint64_t page = access.address >> PAGE_SHIFT;
     const Shortcuts::Entry shortcut = pages.at(page);
     if (!Shortcuts::difference(shortcut, page)) {
         pages.use(shortcut, ++now_);
@@ -187,37 +191,33 @@ uint64_t MemorySystem::translate(Tlb& tlb, PageShortcuts& pages, Request request
     uint32_t slot = tlb.find(tag);
     bool hit = slot != TagArray::NOWHERE;
     if (hit) {
-        tlb.use(slot, ++now_);
+        tlb.use(slot, access, ++now_);
     } else {
-        if (request != Request::PREFETCH) count(refill);
-        uint64_t arrival = look_further(request, tag, cycle);
+        if (access.demanded()) count(refill);
+        uint64_t arrival = look_further(access, tag, cycle);
         translated_by_ = std::max(translated_by_, arrival);
-        slot = tlb.room(tag);
-        if (tlb.tag(slot) != TagArray::NO_TAG) {
-            pages.clear_slot(slot, tlb.tag(slot));
-            tlb.take_out(slot);
-        }
-        tlb.fill(slot, tag, ++now_, arrival);
+        slot = tlb.room(tag, access);
+        if (tlb.tag(slot) != TagArray::NO_TAG) pages.clear_slot(slot, tlb.tag(slot));
+        tlb.fill(slot, tag, access, ++now_, arrival);
     }
     pages.age(tag);
     if (hit || tlb.fill_is_use()) pages.set(page, slot, tag);
     return std::max(cycle, tlb.arrival[slot]);
 }
 
-uint64_t MemorySystem::look_further(Request request, uint64_t page, uint64_t cycle) {
-    if (!l2tlb_) return walk(request, page, cycle);
+uint64_t MemorySystem::look_further(const CacheAccess& access, uint64_t page, uint64_t cycle) {
+    if (!l2tlb_) return walk(access.kind, page, cycle);
     static constexpr Probe ACCESS[] = {Probe::L2TLB_ACCESS_FETCH, Probe::L2TLB_ACCESS_LOAD, Probe::L2TLB_ACCESS_STORE};
-    if (request != Request::PREFETCH) count(ACCESS[static_cast<unsigned>(request)]);
+    if (access.demanded()) count(ACCESS[static_cast<unsigned>(access.kind)]);
     uint32_t slot = l2tlb_->find(page);
     cycle += l2tlb_->latency;
     if (slot != TagArray::NOWHERE) {
-        l2tlb_->use(slot, ++now_);
+        l2tlb_->use(slot, access, ++now_);
         return std::max(cycle, l2tlb_->arrival[slot]);
     }
-    uint64_t arrival = walk(request, page, cycle);
-    slot = l2tlb_->room(page);
-    if (l2tlb_->tag(slot) != TagArray::NO_TAG) l2tlb_->take_out(slot);
-    l2tlb_->fill(slot, page, ++now_, arrival);
+    uint64_t arrival = walk(access.kind, page, cycle);
+    slot = l2tlb_->room(page, access);
+    l2tlb_->fill(slot, page, access, ++now_, arrival);
     return arrival;
 }
 
@@ -232,8 +232,9 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
     if (walk_reads_) {
         uint64_t entry = ENTRIES + (page & PageNames::PAGES) * ENTRY_BYTES;
         uint64_t line = (entry ^ page >> PageNames::PAGE_BITS << TABLES_OF_A_SPACE) >> line_shift_;
-        Arrival arrival = obtain_from(0, line, Request::LOAD, 0, end, false);
-        if (outer_[0]->inclusion == Inclusion::EXCLUSIVE) insert(0, line, arrival.flags, end, arrival.cycle);
+        const CacheAccess read{0, line << line_shift_, Request::LOAD};
+        Arrival arrival = obtain_from(0, line, read, end, false);
+        if (outer_[0]->inclusion == Inclusion::EXCLUSIVE) insert(0, line, arrival.flags, read, end, arrival.cycle);
         end = arrival.cycle;
     }
     if (request != Request::PREFETCH) {
@@ -268,11 +269,11 @@ uint64_t MemorySystem::access_all(const uint64_t* addresses, const TouchShape* s
         if (first == behind) return others;
         const uint64_t address = addresses[first];
         const TouchShape shape = shapes[first];
-        const bool stores = !(shape.extent >> LOADS_SHIFT);
+        const CacheAccess access{0, address, shape.extent >> LOADS_SHIFT ? Request::LOAD : Request::STORE};
         const uint32_t size = (shape.extent & SHORTCUT_MASK) + 1, alignment = shape.unaligned + 1u;
         if (address & (alignment - 1) || (address ^ (address + size - 1)) & ~SHORTCUT_MASK) [[unlikely]] {
-            others += uint64_t{1} << 32 * stores;
-            access_data(stores ? Request::STORE : Request::LOAD, address, size, 0, cycle, size / alignment);
+            others += uint64_t{1} << 32 * access.stores();
+            access_data(access, size, cycle, size / alignment);
             continue;
         }
         // Misses come in company: the next ones' sets are brought while this one is looked for.
@@ -283,7 +284,7 @@ uint64_t MemorySystem::access_all(const uint64_t* addresses, const TouchShape* s
                 if (Shortcuts::difference(data_lines_.line(tag), tag)) outer_[0]->expect(tag);
             }
         }
-        access_in_line(stores, address, cycle);
+        access_in_line(access, cycle);
     }
 }
 
@@ -299,26 +300,27 @@ size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, si
 
 // What access_data would do, but for L1D_ACCESS and DTLB_ACCESS: aligned and in one line, where cycles make no
 // difference, see timeless_.
-void MemorySystem::access_in_line(bool stores, uint64_t address, uint64_t cycle) {
-    if (!is_newest_page(address)) translate_page(stores ? Request::STORE : Request::LOAD, address, cycle);
+void MemorySystem::access_in_line(const CacheAccess& access, uint64_t cycle) {
+    const uint64_t address = access.address;
+    if (!is_newest_page(address)) translate_page(access, cycle);
     Cache& cache = *l1d_;
     const uint64_t line = in_caches(address) >> SHORTCUT_SHIFT;
     uint32_t slot = cache.find(line);
     if (slot != TagArray::NOWHERE) {
         note_first_use(slot);
-        cache.use(slot, ++now_);
-        if (stores) write_hit(slot, line, cycle);
+        cache.use(slot, access, ++now_);
+        if (access.stores()) write_hit(slot, line, cycle);
         data_lines_.set(address >> SHORTCUT_SHIFT, slot, line, writes_silently(cache.flags[slot]));
     } else {
-        miss_plainly<false>(stores ? Request::STORE : Request::LOAD, address, line, 0, cycle);
+        miss_plainly<false>(access, line, cycle);
     }
 }
 
-uint64_t MemorySystem::access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
-                                   uint32_t elements) {
+uint64_t MemorySystem::access_data(const CacheAccess& access, uint32_t size, uint64_t cycle, uint32_t elements) {
     if (!l1d_ && !dtlb_) return cycle;
+    const uint64_t address = access.address;
     if (!outer_.empty()) outer_[0]->expect(address >> line_shift_);
-    bool loads = request == Request::LOAD;
+    const bool loads = access.kind == Request::LOAD;
     if (l1d_) {
         uint32_t element = size / elements;
         uint32_t alignment = element & (0 - element);
@@ -326,47 +328,50 @@ uint64_t MemorySystem::access_data(Request request, uint64_t address, uint32_t s
     }
     uint64_t last = address + size - 1;
     if (((address ^ last) & outside_line_) == 0) {
-        uint64_t start = translate_data(request, address, cycle);
-        return l1d_ ? access_line(request, address, pc, start) : start;
+        uint64_t start = translate_data(access, cycle);
+        return l1d_ ? access_line(access, start) : start;
     }
     if (l1d_) count(loads ? Probe::L1D_SPLIT_LOAD : Probe::L1D_SPLIT_STORE);
     uint64_t ready = cycle, start = cycle, line_bytes = fetch_line_bytes();
     for (uint64_t at = address;; at = (at & outside_line_) + line_bytes) {
-        if (at == address || (at & 0xFFF) == 0) start = translate_data(request, at, cycle);
-        ready = std::max(ready, l1d_ ? access_line(request, at, pc, start) : start);
+        if (at == address || (at & 0xFFF) == 0) start = translate_data(access.at(at), cycle);
+        ready = std::max(ready, l1d_ ? access_line(access.at(at), start) : start);
         if (((at ^ last) & outside_line_) == 0) return ready;
     }
 }
 
-uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle) {
+uint64_t MemorySystem::access_line(const CacheAccess& access, uint64_t cycle) {
     Cache& cache = *l1d_;
-    bool stores = request == Request::STORE;
-    uint64_t named = in_caches(address), line = named >> line_shift_;
+    const bool stores = access.stores();
+    const CacheAccess named = access.at(in_caches(access.address));
+    const uint64_t line = named.address >> line_shift_;
     count(stores ? Probe::L1D_ACCESS_STORE : Probe::L1D_ACCESS_LOAD);
     uint32_t slot = cache.find(line);
     const bool hit = slot != TagArray::NOWHERE;
     bool is_news = !hit;
-    uint64_t ready;
+    uint64_t ready, victim = NO_LINE;
     if (hit) {
         ready = std::max(cycle + cache.latency, cache.arrival[slot]);
         is_news = note_first_use(slot);
-        cache.use(slot, ++now_);
+        cache.use(slot, named, ++now_);
         if (stores) {
             is_news |= !writes_silently(cache.flags[slot]);
             ready = std::max(ready, write_hit(slot, line, cycle));
         }
     } else if (plain_) {
-        return miss_plainly<true>(request, address, line, pc, cycle);
+        return miss_plainly<true>(access, line, cycle);
     } else if (stores && !write_allocate_) {
-        ready = write_past(line, pc, cycle);
+        ready = write_past(line, named, cycle);
     } else {
         count(stores ? Probe::L1D_REFILL_STORE : Probe::L1D_REFILL_LOAD);
         MissQueue& misses = cache.misses;
         unsigned place = misses.limited() ? misses.choose(cycle) : 0;
         uint64_t start = misses.limited() ? misses.start(place, cycle) : cycle;
-        Arrival arrival = obtain(0, line, request, pc, start);
+        Arrival arrival = obtain(0, line, to_line(access, line), start);
         if (misses.limited()) misses.hold(place, arrival.cycle);
-        slot = fill_data(line, arrival.flags, arrival.cycle, cycle);
+        const Filled filled = fill_data(line, arrival.flags, named, arrival.cycle, cycle);
+        slot = filled.slot;
+        victim = filled.victim;
         arrival.cycle = cache.arrival[slot];
         if (stores && write_policy_ == WritePolicy::BACK) cache.flags[slot] |= DIRTY;
         if (stores && write_policy_ == WritePolicy::THROUGH) write_back(0, line, cycle);
@@ -375,30 +380,31 @@ uint64_t MemorySystem::access_line(Request request, uint64_t address, uint64_t p
     if (slot != TagArray::NOWHERE) {
         data_lines_.age(line);
         if (hit || cache.fill_is_use())
-            data_lines_.set(address >> line_shift_, slot, line, writes_silently(cache.flags[slot]));
+            data_lines_.set(access.address >> line_shift_, slot, line, writes_silently(cache.flags[slot]));
     }
-    if (is_news && !cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, {named, line, pc});
+    if (is_news && !cache.prefetchers.empty()) tell_prefetchers(IN_L1D, cache, named, {hit, line, victim});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }
 
 // A miss where nobody listens and nothing is in the way, see plain_: what access_line would do then, on a short way.
 template <bool TIMED>
-uint64_t MemorySystem::miss_plainly(Request request, uint64_t address, uint64_t line, uint64_t pc, uint64_t cycle) {
-    bool stores = request == Request::STORE;
+uint64_t MemorySystem::miss_plainly(const CacheAccess& access, uint64_t line, uint64_t cycle) {
+    const bool stores = access.stores();
+    const CacheAccess outward = to_line(access, line);
     count(stores ? Probe::L1D_REFILL_STORE : Probe::L1D_REFILL_LOAD);
     OuterCache& outer = *outer_[0];
     uint32_t slot = outer.find(line);
     uint64_t arrival = 0;
     if (slot == TagArray::NOWHERE) [[unlikely]] {
-        arrival = obtain_from(0, line, request, pc, cycle, false).cycle;
+        arrival = obtain_from(0, line, outward, cycle, false).cycle;
     } else {
-        count(outer.access[static_cast<unsigned>(request)]);
+        count(outer.access[static_cast<unsigned>(access.kind)]);
         if (TIMED) arrival = std::max(cycle + outer.latency, outer.arrival[slot]);
-        outer.use(slot, ++outer.clock);
+        outer.use(slot, outward, ++outer.clock);
     }
     Cache& cache = *l1d_;
-    slot = cache.room(line);
+    slot = cache.room(line, access);
     uint64_t old = cache.tag(slot);
     if (old != NO_LINE) {
         data_lines_.clear_slot(slot, old);
@@ -409,10 +415,10 @@ uint64_t MemorySystem::miss_plainly(Request request, uint64_t address, uint64_t 
     }
     const uint8_t flags = stores && write_policy_ == WritePolicy::BACK ? DIRTY : 0;
     if (TIMED)
-        cache.fill(slot, line, flags, ++now_, arrival);
+        cache.fill(slot, line, flags, access, ++now_, arrival);
     else
-        cache.fill(slot, line, flags, ++now_);
-    data_lines_.set(address >> line_shift_, slot, line, writes_silently(flags));
+        cache.fill(slot, line, flags, access, ++now_);
+    data_lines_.set(access.address >> line_shift_, slot, line, writes_silently(flags));
     return arrival;
 }
 
@@ -430,10 +436,10 @@ uint64_t MemorySystem::write_hit(uint32_t slot, uint64_t line, uint64_t cycle) {
 }
 
 // A store to a line that L1D does not hold and will not.
-uint64_t MemorySystem::write_past(uint64_t line, uint64_t pc, uint64_t cycle) {
+uint64_t MemorySystem::write_past(uint64_t line, const CacheAccess& access, uint64_t cycle) {
     uint64_t ready = cycle + data_latency_;
     if (!outer_.empty())
-        ready = obtain(0, line, Request::STORE, pc, cycle).cycle;
+        ready = obtain(0, line, to_line(access, line), cycle).cycle;
     else if (coherent_)
         ready = claim(line, cycle);
     if (write_policy_ != WritePolicy::UNTRACKED) write_back(0, line, cycle);
@@ -441,10 +447,10 @@ uint64_t MemorySystem::write_past(uint64_t line, uint64_t pc, uint64_t cycle) {
     return ready;
 }
 
-uint64_t MemorySystem::prefetch(uint64_t address, uint64_t cycle) {
+uint64_t MemorySystem::prefetch(uint64_t address, uint64_t pc, uint64_t cycle) {
     if (!l1d_) return cycle;
-    const uint64_t start = translate_data(Request::PREFETCH, address, cycle);
-    const uint64_t arrival = prefetch_into({in_caches(address) >> line_shift_, 0, IN_L1D}, start);
+    const uint64_t start = translate_data({pc, address, Request::PREFETCH}, cycle);
+    const uint64_t arrival = prefetch_into({in_caches(address) >> line_shift_, pc, IN_L1D}, start);
     if (!wanted_.empty()) run_prefetches(start);
     return std::max(start, arrival);
 }
@@ -461,23 +467,25 @@ void MemorySystem::place_page(uint64_t address, uint64_t cycle) {
 // All of the line has been written: nothing was read for it.
 void MemorySystem::place(uint64_t line, uint64_t cycle) {
     const uint8_t flags = write_policy_ == WritePolicy::BACK ? DIRTY : 0;
+    const CacheAccess access{0, line << line_shift_, Request::STORE};
     if (uint32_t slot = l1d_->find(line); slot != TagArray::NOWHERE) {
         write_hit(slot, line, cycle);
         return;
     }
     if (coherent_) shared_->ask(core_, line, true, cycle);
     for (auto depth = static_cast<unsigned>(outer_.size()); depth-- > 0;)
-        if (outer_[depth]->inclusion != Inclusion::EXCLUSIVE) insert(depth, line, 0, cycle, cycle);
-    fill_data(line, flags, cycle, cycle);
+        if (outer_[depth]->inclusion != Inclusion::EXCLUSIVE) insert(depth, line, 0, access, cycle, cycle);
+    fill_data(line, flags, access, cycle, cycle);
 }
 
-uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle) {
+MemorySystem::Filled MemorySystem::fill_data(uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t arrival,
+                                             uint64_t cycle) {
     Cache& cache = *l1d_;
-    uint32_t slot = cache.room(line);
+    uint32_t slot = cache.room(line, access);
     uint64_t old = cache.tag(slot);
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
-        cache.take_out(slot);
+        cache.take_out(slot, Removal::EVICTED);
         data_lines_.clear_slot(slot, old);
         if (old_flags & DIRTY) {
             count(Probe::L1D_WRITE_BACK);
@@ -485,67 +493,73 @@ uint32_t MemorySystem::fill_data(uint64_t line, uint8_t flags, uint64_t arrival,
         }
         pass_on(0, old, old_flags, cycle);
     }
-    cache.fill(slot, line, flags, ++now_, arrival);
+    cache.fill(slot, line, flags, access, ++now_, arrival);
     data_lines_.age(line);
-    return slot;
+    return {slot, old};
 }
 
 // --- instructions ---
 
 uint64_t MemorySystem::access_instructions(uint64_t address, uint64_t cycle) {
-    cycle = translate_fetch(address, cycle);
+    const CacheAccess access{address, address, Request::FETCH};
+    cycle = translate_fetch(access, cycle);
     if (!l1i_) return cycle;
     Cache& cache = *l1i_;
-    uint64_t named = in_caches(address), line = named >> line_shift_;
+    const CacheAccess named = access.at(in_caches(address));
+    const uint64_t line = named.address >> line_shift_;
     count(Probe::L1I_ACCESS);
     uint32_t slot = cache.find(line);
     const bool hit = slot != TagArray::NOWHERE;
     bool is_news = !hit;
-    uint64_t ready;
+    uint64_t ready, victim = NO_LINE;
     if (hit) {
         ready = std::max(cycle + cache.latency, cache.arrival[slot]);
         is_news = cache.flags[slot] & PREFETCHED;
         cache.flags[slot] &= static_cast<uint8_t>(~PREFETCHED);
-        cache.use(slot, ++now_);
+        cache.use(slot, named, ++now_);
     } else {
         count(Probe::L1I_REFILL);
         MissQueue& misses = cache.misses;
         unsigned place = misses.limited() ? misses.choose(cycle) : 0;
         uint64_t start = misses.limited() ? misses.start(place, cycle) : cycle;
-        Arrival arrival = obtain(0, line, Request::FETCH, address, start);
+        Arrival arrival = obtain(0, line, to_line(access, line), start);
         if (misses.limited()) misses.hold(place, arrival.cycle);
-        slot = fill_instructions(line, arrival.flags, arrival.cycle, cycle);
+        const Filled filled = fill_instructions(line, arrival.flags, named, arrival.cycle, cycle);
+        slot = filled.slot;
+        victim = filled.victim;
         ready = arrival.cycle;
     }
     fetch_lines_.age(line);
     if (hit || cache.fill_is_use()) fetch_lines_.set(address >> line_shift_, slot, line, true);
-    if (is_news && !cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, {named, line, address});
+    if (is_news && !cache.prefetchers.empty()) tell_prefetchers(IN_L1I, cache, named, {hit, line, victim});
     if (!wanted_.empty()) run_prefetches(cycle);
     return ready;
 }
 
-uint32_t MemorySystem::fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle) {
+MemorySystem::Filled MemorySystem::fill_instructions(uint64_t line, uint8_t flags, const CacheAccess& access,
+                                                     uint64_t arrival, uint64_t cycle) {
     Cache& cache = *l1i_;
-    uint32_t slot = cache.room(line);
+    uint32_t slot = cache.room(line, access);
     uint64_t old = cache.tag(slot);
     if (old != NO_LINE) {
         uint8_t old_flags = cache.flags[slot];
-        cache.take_out(slot);
+        cache.take_out(slot, Removal::EVICTED);
         fetch_lines_.clear_slot(slot, old);
         pass_on(0, old, old_flags, cycle);
     }
-    cache.fill(slot, line, flags, ++now_, arrival);
+    cache.fill(slot, line, flags, access, ++now_, arrival);
     fetch_lines_.age(line);
-    return slot;
+    return {slot, old};
 }
 
 // --- prefetchers ---
 
-void MemorySystem::tell_prefetchers(int depth, const Cache& cache, const Heard& heard) {
+void MemorySystem::tell_prefetchers(int depth, const Cache& cache, const CacheAccess& access,
+                                    const CacheResult& result) {
     for (const auto& prefetcher : cache.prefetchers) {
         lines_.clear();
-        prefetcher->hear(heard, lines_);
-        for (uint64_t line : lines_) wanted_.push_back({line, heard.pc, depth});
+        prefetcher->operate(access, result, lines_);
+        for (uint64_t line : lines_) wanted_.push_back({line, access.pc, depth});
     }
 }
 
@@ -566,19 +580,20 @@ uint64_t MemorySystem::prefetch_into(const Wanted& wanted, uint64_t cycle) {
         place = cache.misses.choose(cycle);
         if (cache.misses.start(place, cycle) > cycle) return 0;
     }
-    Arrival arrival = obtain(static_cast<unsigned>(wanted.depth < 0 ? 0 : wanted.depth + 1), wanted.line,
-                             Request::PREFETCH, wanted.pc, cycle);
+    const CacheAccess access{wanted.pc, wanted.line << line_shift_, Request::PREFETCH};
+    Arrival arrival =
+        obtain(static_cast<unsigned>(wanted.depth < 0 ? 0 : wanted.depth + 1), wanted.line, access, cycle);
     if (cache.misses.limited()) cache.misses.hold(place, arrival.cycle);
     uint8_t flags = arrival.flags | PREFETCHED;
     if (outer) {
         if (outer->counts_prefetches) count(Probe::L2_PREFETCH);
-        insert(static_cast<unsigned>(wanted.depth), wanted.line, flags, cycle, arrival.cycle);
+        insert(static_cast<unsigned>(wanted.depth), wanted.line, flags, access, cycle, arrival.cycle);
     } else if (wanted.depth == IN_L1D) {
         count(Probe::L1D_PREFETCH);
-        fill_data(wanted.line, flags, arrival.cycle, cycle);
+        fill_data(wanted.line, flags, access, arrival.cycle, cycle);
     } else {
         count(Probe::L1I_PREFETCH);
-        fill_instructions(wanted.line, flags, arrival.cycle, cycle);
+        fill_instructions(wanted.line, flags, access, arrival.cycle, cycle);
     }
     return arrival.cycle;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cache/cache.hpp"
+#include "cache/cache_access.hpp"
 #include "cache/shared_memory.hpp"
 #include "cache/shortcuts.hpp"
 #include "cache/tlb.hpp"
@@ -24,8 +25,6 @@ namespace perfemu {
 
 // Of L1D. Untracked: nothing is ever dirty, as in simulators that count misses alone.
 enum class WritePolicy : uint8_t { BACK, THROUGH, UNTRACKED };
-
-enum class Request : uint8_t { FETCH, LOAD, STORE, PREFETCH };
 
 // What MemorySystem::touch_all has to know of an access of at most a line.
 struct TouchShape {
@@ -46,13 +45,13 @@ class MemorySystem {
     // itself. The instruction as a whole accesses each line once.
     uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
         if (!repeat(address, size, cycle, false, Probe::L1D_ACCESS_LOAD, Probe::DTLB_ACCESS_LOAD)) [[unlikely]]
-            return access_data(Request::LOAD, address, size, pc, cycle, elements);
+            return access_data({pc, address, Request::LOAD}, size, cycle, elements);
         return cycle;
     }
     // When the store can write its line: the end of its time in the store buffer.
     uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
         if (!repeat(address, size, cycle, true, Probe::L1D_ACCESS_STORE, Probe::DTLB_ACCESS_STORE)) [[unlikely]]
-            return access_data(Request::STORE, address, size, pc, cycle, elements);
+            return access_data({pc, address, Request::STORE}, size, cycle, elements);
         return cycle;
     }
     // The line of instructions at `address`.
@@ -92,7 +91,7 @@ class MemorySystem {
     }
     // A load or store that is none of those, without another look. Returns as `load` and `store`.
     uint64_t access(bool stores, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
-        return access_data(stores ? Request::STORE : Request::LOAD, address, size, pc, cycle, elements);
+        return access_data({pc, address, stores ? Request::STORE : Request::LOAD}, size, cycle, elements);
     }
     // Whether a fetch changes nothing but counts, of which L1I_ACCESS and ITLB_ACCESS are the caller's.
     bool touch_line(uint64_t address) { return touch_fetch<false>(0, address); }
@@ -126,7 +125,7 @@ class MemorySystem {
         totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_STORE)] += stores & (0 - uint64_t{has_dtlb_});
     }
     // By an instruction: brings the line, counts as no access. Returns when what it brings is there.
-    uint64_t prefetch(uint64_t address, uint64_t cycle);
+    uint64_t prefetch(uint64_t address, uint64_t pc, uint64_t cycle);
 
     // The kernel has just written a whole page, of the space in which the core executes: with [kernel] fresh_pages =
     // "l1d" its lines are in L1D then. No access is counted, and nobody waits.
@@ -169,8 +168,12 @@ class MemorySystem {
     static constexpr int IN_L1I = -2, IN_L1D = -1;
     struct Wanted {
         uint64_t line;
-        uint64_t pc;
+        uint64_t pc;  // of the instruction behind it
         int depth;
+    };
+    struct Filled {
+        uint32_t slot;
+        uint64_t victim;  // or NO_LINE
     };
 
     // The address bits that no aligned access has.
@@ -252,8 +255,7 @@ class MemorySystem {
     uint64_t& newest_page(uint64_t address) { return newest_pages_[address >> PAGE_SHIFT & newest_pages_mask_]; }
     bool is_newest_page(uint64_t address) { return newest_page(address) == address >> PAGE_SHIFT; }
 
-    uint64_t access_data(Request request, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle,
-                         uint32_t elements);
+    uint64_t access_data(const CacheAccess& access, uint32_t size, uint64_t cycle, uint32_t elements);
     // The address by which caches know what a virtual one leads to.
     uint64_t in_caches(uint64_t address) {
         return named_ ? name(address >> PAGE_SHIFT) << PAGE_SHIFT | (address & ((1 << PAGE_SHIFT) - 1)) : address;
@@ -262,34 +264,38 @@ class MemorySystem {
     // What TLBs call a page: the space's own.
     uint64_t in_tlbs(uint64_t page) const { return named_ ? page | space_number_ << PageNames::PAGE_BITS : page; }
     void forget_shortcuts();
-    void access_in_line(bool stores, uint64_t address, uint64_t cycle);
-    uint64_t access_line(Request request, uint64_t address, uint64_t pc, uint64_t cycle);
+    void access_in_line(const CacheAccess& access, uint64_t cycle);
+    uint64_t access_line(const CacheAccess& access, uint64_t cycle);
     template <bool TIMED>
-    uint64_t miss_plainly(Request request, uint64_t address, uint64_t line, uint64_t pc, uint64_t cycle);
+    uint64_t miss_plainly(const CacheAccess& access, uint64_t line, uint64_t cycle);
     uint64_t access_instructions(uint64_t address, uint64_t cycle);
-    uint64_t translate_data(Request request, uint64_t address, uint64_t cycle);
-    uint64_t translate_page(Request request, uint64_t address, uint64_t cycle);
-    uint64_t translate_fetch(uint64_t address, uint64_t cycle);
-    uint64_t translate(Tlb& tlb, PageShortcuts& pages, Request request, Probe refill, uint64_t page, uint64_t cycle);
+    uint64_t translate_data(const CacheAccess& access, uint64_t cycle);
+    uint64_t translate_page(const CacheAccess& access, uint64_t cycle);
+    uint64_t translate_fetch(const CacheAccess& access, uint64_t cycle);
+    uint64_t translate(Tlb& tlb, PageShortcuts& pages, const CacheAccess& access, Probe refill, uint64_t cycle);
     // A first-level TLB's miss. Returns when the translation is known.
-    uint64_t look_further(Request request, uint64_t page, uint64_t cycle);
+    uint64_t look_further(const CacheAccess& access, uint64_t page, uint64_t cycle);
     uint64_t walk(Request request, uint64_t page, uint64_t cycle);
 
     // Towards memory. Depth 0 is the first of outer_; depth outer_.size() is memory.
-    Arrival obtain(unsigned depth, uint64_t line, Request request, uint64_t pc, uint64_t cycle);
-    Arrival obtain_among_cores(unsigned depth, uint64_t line, Request request, uint64_t pc, uint64_t cycle);
+    CacheAccess to_line(const CacheAccess& access, uint64_t line) const { return access.at(line << line_shift_); }
+    CacheAccess write_back_of(uint64_t line) const { return {0, line << line_shift_, Request::WRITE_BACK}; }
+    Arrival obtain(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle);
+    Arrival obtain_among_cores(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle);
     // `keep`: an exclusive cache does not give its line away, because other cores hold it.
-    Arrival obtain_from(unsigned depth, uint64_t line, Request request, uint64_t pc, uint64_t cycle, bool keep);
-    void insert(unsigned depth, uint64_t line, uint8_t flags, uint64_t cycle, uint64_t arrival);
+    Arrival obtain_from(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle, bool keep);
+    // Returns the line that made room, or NO_LINE.
+    uint64_t insert(unsigned depth, uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t cycle,
+                    uint64_t arrival);
     void write_back(unsigned depth, uint64_t line, uint64_t cycle);
     void evict(unsigned depth, uint32_t slot, uint64_t cycle);
     // A line has left the cache before `depth`.
     void pass_on(unsigned depth, uint64_t line, uint8_t flags, uint64_t cycle);
 
     // The first level
-    uint32_t fill_data(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
+    Filled fill_data(uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t arrival, uint64_t cycle);
     void place(uint64_t line, uint64_t cycle);
-    uint32_t fill_instructions(uint64_t line, uint8_t flags, uint64_t arrival, uint64_t cycle);
+    Filled fill_instructions(uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t arrival, uint64_t cycle);
     // Whether another store to a line with these flags in L1D changes nothing.
     bool writes_silently(uint8_t flags) const {
         if (write_policy_ == WritePolicy::UNTRACKED) return !(flags & SHARED);
@@ -305,13 +311,13 @@ class MemorySystem {
         return true;
     }
     uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
-    uint64_t write_past(uint64_t line, uint64_t pc, uint64_t cycle);
+    uint64_t write_past(uint64_t line, const CacheAccess& access, uint64_t cycle);
     // Out of the first level and the outer caches before `depth`; as surrender.
     bool take_from_inner(unsigned depth, uint64_t line, bool written_back);
     void forget_if_gone(uint64_t line);
     uint64_t claim(uint64_t line, uint64_t cycle);
 
-    void tell_prefetchers(int depth, const Cache& cache, const Heard& heard);
+    void tell_prefetchers(int depth, const Cache& cache, const CacheAccess& access, const CacheResult& result);
     void run_prefetches(uint64_t cycle);
     uint64_t prefetch_into(const Wanted& wanted, uint64_t cycle);
 

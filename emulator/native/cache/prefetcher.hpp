@@ -8,18 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/cache_access.hpp"
 #include "cache/named.hpp"
 #include "config.hpp"
 
 namespace perfemu {
 
-// An access after which the prefetcher's cache has something to do or to note: to a line that it did not hold, the
-// first use of one that a prefetcher brought, and in the first level a store that changes more than the data. Other
-// hits are no news.
-struct Heard {
-    uint64_t address;
+// What an access found in the prefetcher's cache.
+struct CacheResult {
+    bool hit;
     uint64_t line;
-    uint64_t pc;  // of the instruction; a fetch's own address
+    uint64_t victim = ~uint64_t{0};  // the line that made room; all ones: none
 };
 
 class Prefetcher {
@@ -28,8 +27,10 @@ class Prefetcher {
     using Row = Named<Maker>;
 
     virtual ~Prefetcher() = default;
-    // Adds the lines to be brought to `lines`; some may be there already.
-    virtual void hear(const Heard& heard, std::vector<uint64_t>& lines) = 0;
+    // An access after which the cache has something to do or to note: to a line that it did not hold, the first use of
+    // one that a prefetcher brought, and in the first level a store that changes more than the data. Other hits are no
+    // news. Adds the lines to be brought to `lines`; some may be there already.
+    virtual void operate(const CacheAccess& access, const CacheResult& result, std::vector<uint64_t>& lines) = 0;
 };
 
 // A parameter of a prefetcher, an integer of at least 1. Throws std::invalid_argument, as the next.

@@ -10,8 +10,8 @@ class NextLine final : public Prefetcher {
         check_prefetcher_keys(parameters, {"degree"});
     }
 
-    void hear(const Heard& heard, std::vector<uint64_t>& lines) override {
-        for (uint64_t line = heard.line + 1; line <= heard.line + degree_ && page_.allows(heard.line, line); ++line)
+    void operate(const CacheAccess&, const CacheResult& result, std::vector<uint64_t>& lines) override {
+        for (uint64_t line = result.line + 1; line <= result.line + degree_ && page_.allows(result.line, line); ++line)
             lines.push_back(line);
     }
 

@@ -19,20 +19,20 @@ class Stream final : public Prefetcher {
         check_prefetcher_keys(parameters, {"streams", "degree", "distance", "confidence", "window"});
     }
 
-    void hear(const Heard& heard, std::vector<uint64_t>& lines) override {
+    void operate(const CacheAccess&, const CacheResult& result, std::vector<uint64_t>& lines) override {
         Run* oldest = &streams_[0];
         for (Run& run : streams_) {
-            int64_t step = static_cast<int64_t>(heard.line - run.line);
+            int64_t step = static_cast<int64_t>(result.line - run.line);
             if (run.used && step != 0 && step >= -window_ && step <= window_)
-                return follow(run, heard.line, step, lines);
+                return follow(run, result.line, step, lines);
             if (run.used < oldest->used) oldest = &run;
         }
-        *oldest = {.line = heard.line, .next = heard.line, .used = ++clock_};
+        *oldest = {.line = result.line, .next = result.line, .used = ++clock_};
     }
 
   private:
     struct Run {
-        uint64_t line = 0;  // last heard
+        uint64_t line = 0;  // last line
         uint64_t next = 0;  // first not yet asked for, in the stream's direction
         uint64_t used = 0;  // 0: free
         int64_t direction = 0;

@@ -2,7 +2,7 @@
 // for High-Performance Processors", IEEE Trans. Computers 44(5), 1995.
 //
 // After `confidence` repetitions of a stride, `degree` strides are brought, the first `distance` strides ahead. An
-// instruction that walks through a line in small steps is heard once per line; so strides are compared in bytes and,
+// instruction that walks through a line in small steps is told once per line; so strides are compared in bytes and,
 // if they differ there, in lines.
 #include <bit>
 
@@ -25,27 +25,27 @@ class Stride final : public Prefetcher {
         table_.resize(entries);
     }
 
-    void hear(const Heard& heard, std::vector<uint64_t>& lines) override {
-        Entry& entry = table_[(heard.pc ^ heard.pc >> 6) & (table_.size() - 1)];
-        if (entry.pc != heard.pc) {
-            entry = {.pc = heard.pc, .address = heard.address};
+    void operate(const CacheAccess& access, const CacheResult& result, std::vector<uint64_t>& lines) override {
+        Entry& entry = table_[(access.pc ^ access.pc >> 6) & (table_.size() - 1)];
+        if (entry.pc != access.pc) {
+            entry = {.pc = access.pc, .address = access.address};
             return;
         }
-        int64_t bytes = static_cast<int64_t>(heard.address - entry.address);
-        int64_t step = static_cast<int64_t>(heard.line - (entry.address >> line_shift_));
+        int64_t bytes = static_cast<int64_t>(access.address - entry.address);
+        int64_t step = static_cast<int64_t>(result.line - (entry.address >> line_shift_));
         if (step == 0) return;
         bool by_bytes = bytes == entry.bytes;
         bool repeats = by_bytes || step == entry.step;
         entry.repetitions = repeats ? entry.repetitions + (entry.repetitions < confidence_) : 0;
-        entry.address = heard.address;
+        entry.address = access.address;
         entry.bytes = bytes;
         entry.step = step;
         if (entry.repetitions < confidence_) return;
-        uint64_t last = heard.line;
+        uint64_t last = result.line;
         for (uint32_t ahead = distance_; ahead < distance_ + degree_; ++ahead) {
-            uint64_t line = by_bytes ? (heard.address + static_cast<uint64_t>(bytes) * ahead) >> line_shift_
-                                     : heard.line + static_cast<uint64_t>(step) * ahead;
-            if (!page_.allows(heard.line, line)) return;
+            uint64_t line = by_bytes ? (access.address + static_cast<uint64_t>(bytes) * ahead) >> line_shift_
+                                     : result.line + static_cast<uint64_t>(step) * ahead;
+            if (!page_.allows(result.line, line)) return;
             if (line != last) lines.push_back(line);
             last = line;
         }

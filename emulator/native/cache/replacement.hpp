@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/cache_access.hpp"
 #include "cache/named.hpp"
 
 namespace perfemu {
@@ -26,8 +27,22 @@ inline uint32_t oldest(const uint64_t* last_use, uint32_t ways) {
     return static_cast<uint32_t>(std::min(even, odd) & ((uint64_t{1} << shift) - 1));
 }
 
-// In every policy a second use of an entry right behind the first, with no other use in the set between them, must
-// change nothing but TagArray::last_use: callers do not report it.
+// Which hits a policy is told of. The fewer they are, the more the first level can answer without a search.
+enum class HitsHeard : uint8_t {
+    NONE,        // TagArray::last_use is all that it asks for: it is never called
+    CHANGES,     // a hit may go unheard if its line is the one of its set that was used or filled last
+    AFTER_FILL,  // ... that was used last: the first hit behind a fill is heard
+    EVERY,       // with its CacheAccess; the others do not look at that
+};
+
+// Why a line leaves its cache.
+enum class Removal : uint8_t {
+    EVICTED,      // the victim: another line takes its place
+    MOVED,        // an exclusive cache was hit: the line goes towards the core
+    INVALIDATED,  // another core writes it, or an inclusive cache has lost it
+};
+
+// The words are gem5's. `slot` is set * ways + way.
 class Replacement {
   public:
     using Maker = std::unique_ptr<Replacement> (*)(uint32_t sets, uint32_t ways);
@@ -36,16 +51,16 @@ class Replacement {
     Replacement(uint32_t sets, uint32_t ways) : sets_(sets), ways_(ways) {}
     virtual ~Replacement() = default;
 
-    // A hit, or a write-back from an inner cache. `slot` is set * ways + way.
-    virtual void used(uint32_t slot) = 0;
-    virtual void filled(uint32_t slot) = 0;
-    // The way to be replaced in a set all of whose ways are full; `last_use` is theirs.
-    virtual uint32_t victim(uint32_t set, const uint64_t* last_use) = 0;
+    // A hit, or a write-back to a line that is there.
+    virtual void touch(uint32_t slot, const CacheAccess& access) = 0;
+    // The slot is filled.
+    virtual void reset(uint32_t slot, const CacheAccess& access) = 0;
+    // Its line goes.
+    virtual void invalidate(uint32_t, Removal) {}
+    // The way to be replaced in a set all of whose ways are full, by what `access` brings; `last_use` is theirs.
+    virtual uint32_t victim(uint32_t set, const uint64_t* last_use, const CacheAccess& access) = 0;
 
-    // Whether TagArray::last_use is all that the policy asks for: then used and filled need not be called.
-    virtual bool only_last_use() const { return false; }
-    // Whether a fill is as good as a use: then the first hit on a new entry changes nothing either.
-    virtual bool fill_is_use() const { return true; }
+    virtual HitsHeard hears() const { return HitsHeard::EVERY; }
 
   protected:
     uint32_t sets_;

@@ -7,11 +7,11 @@ class LeastRecentlyUsed final : public Replacement {
   public:
     using Replacement::Replacement;
 
-    bool only_last_use() const override { return true; }
-    void used(uint32_t) override {}
-    void filled(uint32_t) override {}
+    HitsHeard hears() const override { return HitsHeard::NONE; }
+    void touch(uint32_t, const CacheAccess&) override {}
+    void reset(uint32_t, const CacheAccess&) override {}
 
-    uint32_t victim(uint32_t, const uint64_t* last_use) override { return oldest(last_use, ways_); }
+    uint32_t victim(uint32_t, const uint64_t* last_use, const CacheAccess&) override { return oldest(last_use, ways_); }
 };
 
 static const Replacement::Row row("lru", [](uint32_t sets, uint32_t ways) -> std::unique_ptr<Replacement> {

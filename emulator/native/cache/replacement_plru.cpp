@@ -10,11 +10,12 @@ class TreePseudoLru final : public Replacement {
     TreePseudoLru(uint32_t sets, uint32_t ways)
         : Replacement(sets, ways), leaves_(std::bit_ceil(ways)), points_right_(sets * leaves_) {}
 
-    void filled(uint32_t slot) override { used(slot); }
+    HitsHeard hears() const override { return HitsHeard::CHANGES; }
+    void reset(uint32_t slot, const CacheAccess& access) override { touch(slot, access); }
 
     // Where the number of ways is not a power of two, the rightmost leaves do not exist: a half without ways is never
     // entered.
-    uint32_t victim(uint32_t set, const uint64_t*) override {
+    uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override {
         const uint8_t* tree = &points_right_[set * leaves_];
         uint32_t node = 1, first = 0;
         for (uint32_t half = leaves_ / 2; half; half /= 2) {
@@ -25,7 +26,7 @@ class TreePseudoLru final : public Replacement {
         return first;
     }
 
-    void used(uint32_t slot) override {
+    void touch(uint32_t slot, const CacheAccess&) override {
         uint32_t set = slot / ways_, way = slot % ways_;
         uint8_t* tree = &points_right_[set * leaves_];
         uint32_t node = 1;

@@ -7,11 +7,12 @@ class Random final : public Replacement {
   public:
     using Replacement::Replacement;
 
-    void used(uint32_t) override {}
-    void filled(uint32_t) override {}
+    HitsHeard hears() const override { return HitsHeard::CHANGES; }
+    void touch(uint32_t, const CacheAccess&) override {}
+    void reset(uint32_t, const CacheAccess&) override {}
 
     // xorshift64 (Marsaglia, "Xorshift RNGs", 2003: shifts 13, 7, 17); its upper half scaled to the ways.
-    uint32_t victim(uint32_t, const uint64_t*) override {
+    uint32_t victim(uint32_t, const uint64_t*, const CacheAccess&) override {
         state_ ^= state_ << 13;
         state_ ^= state_ >> 7;
         state_ ^= state_ << 17;

@@ -12,11 +12,11 @@ class Rrip final : public Replacement {
     Rrip(uint32_t sets, uint32_t ways, Insertion insertion)
         : Replacement(sets, ways), insertion_(insertion), interval_(sets * ways, DISTANT) {}
 
-    bool fill_is_use() const override { return false; }
+    HitsHeard hears() const override { return HitsHeard::AFTER_FILL; }
 
-    void used(uint32_t slot) override { interval_[slot] = 0; }
+    void touch(uint32_t slot, const CacheAccess&) override { interval_[slot] = 0; }
 
-    void filled(uint32_t slot) override {
+    void reset(uint32_t slot, const CacheAccess&) override {
         uint32_t set = slot / ways_;
         interval_[slot] = bimodal(set) ? (++fills_ % BIMODAL_PERIOD ? DISTANT : LONG) : LONG;
         if (insertion_ != Insertion::DYNAMIC) return;
@@ -25,7 +25,7 @@ class Rrip final : public Replacement {
         if (set % DUEL_SETS == BIMODAL_LEADER && selector_ > 0) --selector_;
     }
 
-    uint32_t victim(uint32_t set, const uint64_t*) override {
+    uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override {
         uint8_t* intervals = &interval_[set * ways_];
         for (;;) {
             for (uint32_t way = 0; way < ways_; ++way)

@@ -23,7 +23,7 @@ class Shortcuts {
     Shortcuts() = default;  // of nothing
 
     explicit Shortcuts(TagArray& array, bool of_pages = false)
-        : array_(array.slots() <= SLOT_MASK ? &array : nullptr),
+        : array_(array.slots() <= SLOT_MASK && array.hears() != HitsHeard::EVERY ? &array : nullptr),
           entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * PLACES_OF_A_SLOT, 0),
           last_use_(array.last_use.data()), arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;
@@ -97,6 +97,7 @@ class Shortcuts {
     }
 
   protected:
+    bool knows_any() const { return array_; }
     // What led to a slot last, if that need not be the array's tag.
     uint64_t shown(uint32_t slot) const { return shown_.empty() ? TagArray::NO_TAG : shown_[slot]; }
 
@@ -140,6 +141,7 @@ class PageShortcuts : public Shortcuts {
     void set(uint64_t tag, uint32_t slot) { set(tag, slot, tag); }
     void set(uint64_t tag, uint32_t slot, uint64_t in_array) {
         if (shown(slot) != tag) forget_newest(shown(slot));
+        if (!knows_any()) return;
         forget_newest(Shortcuts::set(tag, slot, in_array, true));
         make_newest(tag);
     }

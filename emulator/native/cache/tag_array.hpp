@@ -31,7 +31,8 @@ class TagArray {
     uint64_t tag(uint32_t slot) const { return tags_[slot]; }
     uint32_t set(uint64_t tag) const { return static_cast<uint32_t>(tag & set_mask_); }
     uint64_t set_mask() const { return set_mask_; }
-    bool fill_is_use() const { return fill_is_use_; }
+    HitsHeard hears() const { return hears_; }
+    bool fill_is_use() const { return hears_ <= HitsHeard::CHANGES; }
     bool only_last_use() const { return only_last_use_; }
 
     uint32_t find(uint64_t tag) const {
@@ -49,37 +50,41 @@ class TagArray {
         return way < ways_ && tags_[slot] == tag ? slot : search(tag);
     }
 
-    void use(uint32_t slot, uint64_t now) {
+    void use(uint32_t slot, const CacheAccess& access, uint64_t now) {
         last_use[slot] = now;
-        if (!only_last_use_) replacement_->used(slot);
+        if (!only_last_use_) replacement_->touch(slot, access);
     }
 
-    // The slot for a tag that is not there: an empty one, the lowest first, or the policy's victim, which the caller
-    // takes out before he fills.
-    uint32_t room(uint64_t tag) {
+    // The slot for a tag that is not there: an empty one, the lowest first, or the policy's victim, which goes when it
+    // is taken out or the slot filled.
+    uint32_t room(uint64_t tag, const CacheAccess& access) {
         uint32_t in_set = set(tag);
         if (held_[in_set] < ways_) return empty_slot(in_set);
         const uint64_t* uses = &last_use[in_set * ways_];
-        return in_set * ways_ + (only_last_use_ ? oldest(uses, ways_) : replacement_->victim(in_set, uses));
+        return in_set * ways_ + (only_last_use_ ? oldest(uses, ways_) : replacement_->victim(in_set, uses, access));
     }
 
-    void fill(uint32_t slot, uint64_t tag, uint64_t now, uint64_t arrives) {
-        fill(slot, tag, now);
+    void fill(uint32_t slot, uint64_t tag, const CacheAccess& access, uint64_t now, uint64_t arrives) {
+        fill(slot, tag, access, now);
         arrival[slot] = arrives;
     }
     // The same where nobody asks from when on it can be used.
-    void fill(uint32_t slot, uint64_t tag, uint64_t now) {
+    void fill(uint32_t slot, uint64_t tag, const CacheAccess& access, uint64_t now) {
         uint32_t in_set = set(tag);
-        held_[in_set] += tags_[slot] == NO_TAG;
+        const bool was_empty = tags_[slot] == NO_TAG;
+        held_[in_set] += was_empty;
         has_wide_tags_ |= is_wide(tag);
         tags_[slot] = tag;
         set_low(in_set, slot, tag);
         if (!hints_.empty()) hint(tag) = slot;
         last_use[slot] = now;
-        if (!only_last_use_) replacement_->filled(slot);
+        if (only_last_use_) return;
+        if (!was_empty) replacement_->invalidate(slot, Removal::EVICTED);
+        replacement_->reset(slot, access);
     }
 
-    void take_out(uint32_t slot) {
+    void take_out(uint32_t slot, Removal why) {
+        if (!only_last_use_) replacement_->invalidate(slot, why);
         uint32_t in_set = set(tags_[slot]);
         --held_[in_set];
         tags_[slot] = NO_TAG;
@@ -133,7 +138,8 @@ class TagArray {
     uint64_t set_mask_ = 0;
     unsigned set_bits_ = 0;
     bool has_wide_tags_ = false;  // or had
-    bool fill_is_use_ = true, only_last_use_ = true;
+    HitsHeard hears_ = HitsHeard::NONE;
+    bool only_last_use_ = true;
     std::vector<uint64_t> tags_;
     std::vector<Lanes> lows_;     // of the tags, so many groups for each set
     std::vector<uint32_t> held_;  // tags in each set

@@ -314,7 +314,7 @@ class Ideal final : public Pipeline {
         else if (event.kind == Event::STORE)
             memory_.store(address, event.size, pc, cycle, event.elements);
         else
-            memory_.prefetch(address, cycle);
+            memory_.prefetch(address, pc, cycle);
     }
 
     MemorySystem& memory_;

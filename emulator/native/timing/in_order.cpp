@@ -317,7 +317,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 [[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
                                                      uint64_t pc, uint64_t issued) {
     if (row.parts & PREFETCH) [[unlikely]] {
-        if (row.load_sites) environment_.prefetch(addresses[row.first_site], issued);
+        if (row.load_sites) environment_.prefetch(addresses[row.first_site], pc, issued);
         return issued + 1;
     }
     if (row.load_sites == 0) return issued + load_latency_ + row.load_extra;

@@ -291,7 +291,7 @@ template <unsigned POSSIBLE>
         const unsigned site = row.first_site;
         if (row.load_sites)
             ask([&] { return question(Question::PREFETCH, site); },
-                [&] { return memory_.prefetch(addresses[site], issued), 0; });
+                [&] { return memory_.prefetch(addresses[site], pc, issued), 0; });
         return issued + 1;
     }
     const unsigned sites = POSSIBLE == ANY ? row.load_sites : 1;

@@ -102,7 +102,7 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
             case Question::LOAD:
                 answer = ask_load(addresses[question.site], question.access, pc, at, question.access_kind);
                 break;
-            case Question::PREFETCH: memory_.prefetch(addresses[question.site], at); break;
+            case Question::PREFETCH: memory_.prefetch(addresses[question.site], pc, at); break;
             case Question::STORE:
                 write_store(addresses[question.site], question.access, pc, at, base_ + question.also,
                             question.access_kind);

@@ -69,7 +69,7 @@ class ReplayEnvironment {
             return next(Request::FETCH, {.address = address}, cycle);
         return arrives(memory.fetch(address, cycle));
     }
-    void prefetch(uint64_t address, uint64_t cycle) { arrives(memory.prefetch(address, cycle)); }
+    void prefetch(uint64_t address, uint64_t pc, uint64_t cycle) { arrives(memory.prefetch(address, pc, cycle)); }
     Prediction resolve(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
         if (replaying_) [[unlikely]]
             return resolve_in_replay(pc, kind, next, fallthrough);

@@ -225,6 +225,18 @@ def test_instructions_prefetch():
     }
 
 
+def test_prefetches_by_instructions_are_known_by_their_pc_behind_the_first_level():
+    memory = MemorySystem(
+        {"l1d": L1D, "l2": L2 | {"prefetchers": ["stride"]}, "memory": MEMORY, "prefetcher": {"stride": {"degree": 1}}}
+    )
+    # One walks, the other goes anywhere between. The walk's third step brings what comes next.
+    walk, others = (0, 2, 4, 6), (50, 31, 45, 20)
+    pairs = zip(walk, others, strict=True)
+    accesses = [Access(line * LINE, PREFETCH, pc=pc) for pair in pairs for pc, line in enumerate(pair, 1)]
+    streams.run(memory, [access._replace(cycle=1000 * n) for n, access in enumerate(accesses)])
+    assert streams.counts(memory)[Probe.L2_PREFETCH] == 1  # line 8
+
+
 def test_fetches_have_prefetchers_of_their_own():
     memory = MemorySystem({"l1i": L1D | {"latency": 1, "prefetchers": ["next_line"]}, "memory": MEMORY})
     assert [memory.fetch(0, line * LINE, 1000 * line) - 1000 * line for line in range(4)] == [100, 1, 1, 1]

@@ -57,6 +57,13 @@ CORES: dict[str, dict[str, object]] = {
         "l1d": {"size": 4096, "ways": 4, "latency": 4, "replacement": "plru"},
         "dtlb": {"entries": 16, "ways": 4, "replacement": "plru"},
     },
+    # Which ask for every access and its PC, in the first level and behind it.
+    "signatures": {
+        **SMALL,
+        "l1d": {"size": 2048, "ways": 2, "latency": 4, "replacement": "ship"},
+        "dtlb": {"entries": 4, "ways": 2, "replacement": "ship"},
+    },
+    "signatures_behind": {**SMALL, "l2": {"size": 8192, "ways": 4, "latency": 12, "replacement": "ship"}},
 }
 
 

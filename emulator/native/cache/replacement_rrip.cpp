@@ -1,6 +1,6 @@
 // Re-reference interval prediction: static, bimodal, and the better of both by set dueling.
-// Jaleel, Theobald, Steely, Emer: "High Performance Cache Replacement Using Re-Reference Interval Prediction (RRIP)",
-// ISCA 2010; two bits a line, promotion to 0 on a hit.
+// Jaleel and others, ISCA 2010, as re_reference_intervals.hpp; a hit promotes to the nearest interval.
+#include "cache/re_reference_intervals.hpp"
 #include "cache/replacement.hpp"
 
 namespace perfemu {
@@ -10,32 +10,24 @@ enum class Insertion : uint8_t { STATIC, BIMODAL, DYNAMIC };
 class Rrip final : public Replacement {
   public:
     Rrip(uint32_t sets, uint32_t ways, Insertion insertion)
-        : Replacement(sets, ways), insertion_(insertion), interval_(sets * ways, DISTANT) {}
+        : Replacement(sets, ways), insertion_(insertion), interval_(sets, ways) {}
 
     HitsHeard hears() const override { return HitsHeard::AFTER_FILL; }
 
-    void touch(uint32_t slot, const CacheAccess&) override { interval_[slot] = 0; }
+    void touch(uint32_t slot, const CacheAccess&) override { interval_[slot] = interval_.NEAR; }
 
     void reset(uint32_t slot, const CacheAccess&) override {
         uint32_t set = slot / ways_;
-        interval_[slot] = bimodal(set) ? (++fills_ % BIMODAL_PERIOD ? DISTANT : LONG) : LONG;
+        interval_[slot] = bimodal(set) && ++fills_ % BIMODAL_PERIOD ? interval_.DISTANT : interval_.LONG;
         if (insertion_ != Insertion::DYNAMIC) return;
         // A fill is a miss: it speaks against the policy whose set this is.
         if (set % DUEL_SETS == STATIC_LEADER && selector_ < SELECTOR_MAX) ++selector_;
         if (set % DUEL_SETS == BIMODAL_LEADER && selector_ > 0) --selector_;
     }
 
-    uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override {
-        uint8_t* intervals = &interval_[set * ways_];
-        for (;;) {
-            for (uint32_t way = 0; way < ways_; ++way)
-                if (intervals[way] == DISTANT) return way;
-            for (uint32_t way = 0; way < ways_; ++way) ++intervals[way];
-        }
-    }
+    uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override { return interval_.victim(set); }
 
   private:
-    static constexpr uint8_t DISTANT = 3, LONG = 2;
     static constexpr uint32_t BIMODAL_PERIOD = 32;  // of so many fills one is LONG
     static constexpr uint32_t DUEL_SETS = 32, STATIC_LEADER = 0, BIMODAL_LEADER = 17;
     static constexpr int SELECTOR_MAX = 1023;
@@ -48,7 +40,7 @@ class Rrip final : public Replacement {
     }
 
     Insertion insertion_;
-    std::vector<uint8_t> interval_;
+    ReReferenceIntervals interval_;
     uint32_t fills_ = 0;               // of bimodal sets
     int selector_ = SELECTOR_MAX / 2;  // high: static insertion misses more
 };

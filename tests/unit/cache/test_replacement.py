@@ -12,7 +12,7 @@ HIT, MISS = 4, 50
 
 
 def test_all_policies_are_registered():
-    assert replacement_policies() == ["brrip", "drrip", "lru", "plru", "random", "rrip"]
+    assert replacement_policies() == ["brrip", "drrip", "lru", "plru", "random", "rrip", "ship"]
 
 
 @pytest.mark.parametrize(("sets", "ways"), [(1, 4), (4, 2), (8, 8), (16, 3), (64, 12), (2, 32)])
@@ -22,8 +22,13 @@ def test_hits_and_misses_are_those_of_the_description(policy, sets, ways):
     memory = MemorySystem({"l1d": table, "memory": {"latency": MISS}})
     oracle = policies.Sets(sets, ways, policy)
     numbers = list(streams.lines(7, 6000, span=3 * sets * ways))
+    # Some instructions walk, some come back, as far as the parts of a stream differ.
+    pcs = [0x40_0000 + 4 * (n // 50 % 23) for n in range(len(numbers))]
     # Far apart, so that nothing is under way any more; loads and stores do not differ.
-    accesses = [Access(line * LINE, kind=line % 2, cycle=1000 * n) for n, line in enumerate(numbers)]
+    accesses = [
+        Access(line * LINE, kind=line % 2, pc=pc, cycle=1000 * n)
+        for n, (line, pc) in enumerate(zip(numbers, pcs, strict=True))
+    ]
     latencies = [ready - access.cycle for ready, access in zip(streams.run(memory, accesses), accesses, strict=True)]
-    assert latencies == [HIT if oracle.access(line) else MISS for line in numbers]
+    assert latencies == [HIT if oracle.access(line, pc) else MISS for line, pc in zip(numbers, pcs, strict=True)]
     assert MISS in latencies[len(numbers) // 2 :]  # the stream does not fit

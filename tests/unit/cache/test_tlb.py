@@ -26,7 +26,9 @@ def test_tlb_refills_are_those_of_the_description(policy, entries, ways):
     latencies = []
     for cycle, page in enumerate(streams.lines(5, 4000, span=4 * entries)):
         kind = generator.choice((LOAD, LOAD, STORE, FETCH))
-        hit = (instructions if kind == FETCH else data).access(page)
+        address = page * PAGE + generator.randrange(500) * 8
+        pc = address if kind == FETCH else 0x1000 + cycle % 8
+        hit = (instructions if kind == FETCH else data).access(page, pc)
         access, refill, walk = {
             LOAD: (Probe.DTLB_ACCESS_LOAD, Probe.DTLB_REFILL_LOAD, Probe.DTLB_WALK_LOAD),
             STORE: (Probe.DTLB_ACCESS_STORE, Probe.DTLB_REFILL_STORE, Probe.DTLB_WALK_STORE),
@@ -37,7 +39,7 @@ def test_tlb_refills_are_those_of_the_description(policy, entries, ways):
         expected[walk] += not hit
         expected[Probe.ITLB_WALK_CYCLES if kind == FETCH else Probe.DTLB_WALK_CYCLES] += 0 if hit else 20
         latencies.append(0 if hit else 20)
-        accesses = [Access(page * PAGE + generator.randrange(500) * 8, kind, cycle=100 * cycle)]
+        accesses = [Access(address, kind, pc=pc, cycle=100 * cycle)]
         assert streams.run(memory, accesses) == [100 * cycle + latencies[-1]]
     assert streams.counts(memory) == {probe: count for probe, count in expected.items() if count}
 

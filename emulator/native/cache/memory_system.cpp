@@ -75,11 +75,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         evictions_take_time_ = cycles > 0;
         evictions_ = Channel(static_cast<double>(cycles));
         data_latency_ = l1d_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) data_lines_ = Shortcuts(*l1d_);
+        if (line_shift_ == FILTER_SHIFT) data_lines_ = L0Filter(*l1d_);
     }
     if (l1i_) {
         fetch_latency_ = l1i_->latency;
-        if (line_shift_ == SHORTCUT_SHIFT) fetch_lines_ = Shortcuts(*l1i_);
+        if (line_shift_ == FILTER_SHIFT) fetch_lines_ = L0Filter(*l1i_);
     }
 
     itlb_ = tlb("itlb");
@@ -95,10 +95,10 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     }
     has_dtlb_ = dtlb_ != nullptr;
     has_itlb_ = itlb_ != nullptr;
-    data_pages_ = PageShortcuts(dtlb_ ? *dtlb_ : no_pages_);
+    data_pages_ = L0PageFilter(dtlb_ ? *dtlb_ : no_pages_);
     newest_pages_mask_ = dtlb_ ? dtlb_->set_mask() : 0;
     newest_pages_.assign(newest_pages_mask_ + 1, NO_LINE);
-    fetch_pages_ = PageShortcuts(itlb_ ? *itlb_ : no_pages_);
+    fetch_pages_ = L0PageFilter(itlb_ ? *itlb_ : no_pages_);
     coherent_ = shared_->coherent();
     core_ = shared_->join(this);
     auto is_plain = [](const OuterCache* level) { return level->prefetchers.empty() && level->banks.empty(); };
@@ -107,11 +107,11 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
              std::ranges::all_of(outer_, is_plain) && outer_[0]->inclusion != Inclusion::EXCLUSIVE;
     const TagArray* const arrays[] = {l1d_.get(), dtlb_.get(), l2tlb_.get()};
     auto wants_pc = [](const TagArray* array) { return array && array->hears() == HitsHeard::EVERY; };
-    timeless_ =
+    ignores_cycles_ =
         plain_ && !walk_reads_ && std::ranges::none_of(arrays, wants_pc) && std::ranges::none_of(outer_, wants_pc);
     // Where an outer cache is inclusive, or other cores are heard, one side's miss takes the other's lines out.
-    touches_apart_ =
-        line_shift_ == SHORTCUT_SHIFT && !coherent_ &&
+    independent_sides_ =
+        line_shift_ == FILTER_SHIFT && !coherent_ &&
         std::ranges::none_of(outer_, [](const OuterCache* level) { return level->inclusion == Inclusion::INCLUSIVE; });
 }
 
@@ -122,7 +122,7 @@ MemorySystem::~MemorySystem() = default;
 void MemorySystem::set_address_space(const std::shared_ptr<AddressSpace>& space) {
     space_ = space;
     space_number_ = shared_->names().enter(space);
-    if (named_) forget_shortcuts();
+    if (named_) forget_filters();
     notice_mappings();
 }
 
@@ -131,13 +131,13 @@ void MemorySystem::notice_mappings() {
     if (!names.several() || !space_) return;
     if (named_ && seen_mappings_ == space_->generation() && seen_names_ == names.generation()) return;
     named_ = true;
-    forget_shortcuts();
+    forget_filters();
 }
 
 // They lead from virtual addresses of one space.
-void MemorySystem::forget_shortcuts() {
-    for (Shortcuts* lines : {&data_lines_, &fetch_lines_}) lines->forget_all();
-    for (PageShortcuts* pages : {&data_pages_, &fetch_pages_}) pages->forget_all();
+void MemorySystem::forget_filters() {
+    for (L0Filter* lines : {&data_lines_, &fetch_lines_}) lines->forget_all();
+    for (L0PageFilter* pages : {&data_pages_, &fetch_pages_}) pages->forget_all();
     newest_pages_.assign(newest_pages_.size(), NO_LINE);
     named_pages_.fill({});
     seen_mappings_ = space_->generation();
@@ -178,14 +178,14 @@ uint64_t MemorySystem::translate_fetch(const CacheAccess& access, uint64_t cycle
     return translate(*itlb_, fetch_pages_, access, Probe::ITLB_REFILL, cycle);
 }
 
-uint64_t MemorySystem::translate(Tlb& tlb, PageShortcuts& pages, const CacheAccess& access, Probe refill,
+uint64_t MemorySystem::translate(Tlb& tlb, L0PageFilter& pages, const CacheAccess& access, Probe refill,
                                  uint64_t cycle) {
     const uint64_t page = access.address >> PAGE_SHIFT;
-    const Shortcuts::Entry shortcut = pages.at(page);
-    if (!Shortcuts::difference(shortcut, page)) {
-        pages.use(shortcut, ++now_);
+    const L0Filter::Entry entry = pages.at(page);
+    if (!L0Filter::difference(entry, page)) {
+        pages.use(entry, ++now_);
         pages.make_newest(page);
-        return std::max(cycle, pages.arrival(shortcut));
+        return std::max(cycle, pages.arrival(entry));
     }
     const uint64_t tag = in_tlbs(page);
     uint32_t slot = tlb.find(tag);
@@ -244,34 +244,33 @@ uint64_t MemorySystem::walk(Request request, uint64_t page, uint64_t cycle) {
     return end;
 }
 
-// --- touches ---
+// --- filtered hits ---
 
 static constexpr size_t AHEAD = 32;  // accesses
 
-size_t MemorySystem::touch_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind) {
+size_t MemorySystem::filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind) {
     const Side side = data_side();
     const uint64_t before = now_ - first;
     for (; first != behind; ++first) {
-        const uint64_t address = addresses[first], sum = (address & SHORTCUT_MASK) + shapes[first].extent;
-        const uint64_t leaves = (sum & CARRY) | (address & shapes[first].unaligned);
-        if (!touch_on<false>(side, address, leaves, sum >> LOADS_SHIFT, before + first + 1, 0)) break;
+        const auto [loads, leaves] = shapes[first].at(addresses[first]);
+        if (!filter<false>(side, addresses[first], leaves, loads, before + first + 1, 0)) break;
     }
     now_ = before + first;
     return first;
 }
 
-uint64_t MemorySystem::access_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind,
-                                  uint64_t cycle) {
+uint64_t MemorySystem::access_batch(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind,
+                                    uint64_t cycle) {
     uint64_t others = 0;
     size_t last = first, expected = first;
     for (;; ++first) {
-        first = touch_all(addresses, shapes, first, behind);
+        first = filtered_hits(addresses, shapes, first, behind);
         if (first == behind) return others;
         const uint64_t address = addresses[first];
-        const TouchShape shape = shapes[first];
-        const CacheAccess access{0, address, shape.extent >> LOADS_SHIFT ? Request::LOAD : Request::STORE};
-        const uint32_t size = (shape.extent & SHORTCUT_MASK) + 1, alignment = shape.unaligned + 1u;
-        if (address & (alignment - 1) || (address ^ (address + size - 1)) & ~SHORTCUT_MASK) [[unlikely]] {
+        const AccessShape shape = shapes[first];
+        const CacheAccess access{0, address, shape.stores() ? Request::STORE : Request::LOAD};
+        const uint32_t size = shape.size(), alignment = shape.alignment();
+        if (address & (alignment - 1) || (address ^ (address + size - 1)) & ~FILTER_MASK) [[unlikely]] {
             others += uint64_t{1} << 32 * access.stores();
             access_data(access, size, cycle, size / alignment);
             continue;
@@ -280,18 +279,18 @@ uint64_t MemorySystem::access_all(const uint64_t* addresses, const TouchShape* s
         if (first - std::exchange(last, first) < AHEAD) {
             const size_t end = std::min(first + AHEAD, behind);
             for (expected = std::max(expected, first + 1); expected < end; ++expected) {
-                const uint64_t tag = addresses[expected] >> SHORTCUT_SHIFT;
-                if (Shortcuts::difference(data_lines_.line(tag), tag)) outer_[0]->expect(tag);
+                const uint64_t tag = addresses[expected] >> FILTER_SHIFT;
+                if (L0Filter::difference(data_lines_.line(tag), tag)) outer_[0]->expect(tag);
             }
         }
         access_in_line(access, cycle);
     }
 }
 
-size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, size_t behind) {
+size_t MemorySystem::filtered_fetches(const uint64_t* lines, size_t first, size_t behind) {
     const Side side = fetch_side();
     const uint64_t before = now_ - first;
-    while (first != behind && touch_on<false>(side, addresses[first], 0, 1, before + first + 1, 0)) ++first;
+    while (first != behind && filter<false>(side, lines[first], 0, 1, before + first + 1, 0)) ++first;
     now_ = before + first;
     return first;
 }
@@ -299,18 +298,18 @@ size_t MemorySystem::touch_all_lines(const uint64_t* addresses, size_t first, si
 // --- data ---
 
 // What access_data would do, but for L1D_ACCESS and DTLB_ACCESS: aligned and in one line, where cycles make no
-// difference, see timeless_.
+// difference, see ignores_cycles_.
 void MemorySystem::access_in_line(const CacheAccess& access, uint64_t cycle) {
     const uint64_t address = access.address;
     if (!is_newest_page(address)) translate_page(access, cycle);
     Cache& cache = *l1d_;
-    const uint64_t line = in_caches(address) >> SHORTCUT_SHIFT;
+    const uint64_t line = in_caches(address) >> FILTER_SHIFT;
     uint32_t slot = cache.find(line);
     if (slot != TagArray::NOWHERE) {
         note_first_use(slot);
         cache.use(slot, access, ++now_);
         if (access.stores()) write_hit(slot, line, cycle);
-        data_lines_.set(address >> SHORTCUT_SHIFT, slot, line, writes_silently(cache.flags[slot]));
+        data_lines_.set(address >> FILTER_SHIFT, slot, line, writes_silently(cache.flags[slot]));
     } else {
         miss_plainly<false>(access, line, cycle);
     }

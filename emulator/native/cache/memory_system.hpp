@@ -15,8 +15,8 @@
 
 #include "cache/cache.hpp"
 #include "cache/cache_access.hpp"
+#include "cache/l0_filter.hpp"
 #include "cache/shared_memory.hpp"
-#include "cache/shortcuts.hpp"
 #include "cache/tlb.hpp"
 #include "config.hpp"
 #include "probes.hpp"
@@ -25,12 +25,6 @@ namespace perfemu {
 
 // Of L1D. Untracked: nothing is ever dirty, as in simulators that count misses alone.
 enum class WritePolicy : uint8_t { BACK, THROUGH, UNTRACKED };
-
-// What MemorySystem::touch_all has to know of an access of at most a line.
-struct TouchShape {
-    uint8_t extent;     // in bytes, less 1; a load has the highest bit besides
-    uint8_t unaligned;  // the address bits that no aligned access has
-};
 
 // Each call returns the cycle at which the data are there, if the access starts at `cycle`; calls come in program
 // order, which need not be the order of their cycles. Parts that `config` does not have cost nothing and count nothing.
@@ -56,9 +50,9 @@ class MemorySystem {
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        const Shortcuts::Entry line = fetch_lines_.line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
-        if (Shortcuts::difference(line, address >> SHORTCUT_SHIFT) | Shortcuts::difference(page, address >> PAGE_SHIFT))
+        const L0Filter::Entry line = fetch_lines_.line(address >> FILTER_SHIFT);
+        const L0Filter::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
+        if (L0Filter::difference(line, address >> FILTER_SHIFT) | L0Filter::difference(page, address >> PAGE_SHIFT))
             [[unlikely]]
             return access_instructions(address, cycle);
         ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
@@ -66,56 +60,28 @@ class MemorySystem {
         fetch_pages_.make_newest(address >> PAGE_SHIFT);
         return ready(cycle, fetch_latency_, fetch_lines_, line, fetch_pages_, page);
     }
-    // For callers who do not ask when the data are there. Whether an access is one of those that change nothing but
-    // counts: then it is done, but for L1D_ACCESS and DTLB_ACCESS, which the caller adds for many at once. Otherwise
-    // nothing is done. `beyond`: what beyond_bits gave.
-    bool touch(bool stores, uint64_t address, uint64_t beyond) {
-        return touch_data<false>(0, stores, address, address & beyond);
-    }
-    // The same for callers who do ask: everything must have been there before `cycle`, so that the access takes the
-    // latency of a hit, from whatever later cycle on.
-    bool touch_by(uint64_t cycle, bool stores, uint64_t address, uint64_t beyond) {
-        return touch_data<true>(cycle, stores, address, address & beyond);
-    }
-    // The address bits that tell of an access, which is no larger than a line, that it may leave it or is not aligned.
-    uint64_t beyond_bits(uint32_t size, uint32_t elements) const {
-        return (std::bit_ceil(size) - 1) | unaligned_bits(size, elements);
-    }
-    // The same for any access: it may not be aligned as a whole, and yet stay in its line with each of its elements
-    // aligned.
-    bool touch_within(bool stores, uint64_t address, uint32_t size, uint32_t elements) {
-        return touch_data<false>(0, stores, address, leaves(address, size, elements));
-    }
-    bool touch_within_by(uint64_t cycle, bool stores, uint64_t address, uint32_t size, uint32_t elements) {
-        return touch_data<true>(cycle, stores, address, leaves(address, size, elements));
-    }
-    // A load or store that is none of those, without another look. Returns as `load` and `store`.
+    // A load or store that the filter does not answer, without another look. Returns as `load` and `store`.
     uint64_t access(bool stores, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
         return access_data({pc, address, stores ? Request::STORE : Request::LOAD}, size, cycle, elements);
     }
-    // Whether a fetch changes nothing but counts, of which L1I_ACCESS and ITLB_ACCESS are the caller's.
-    bool touch_line(uint64_t address) { return touch_fetch<false>(0, address); }
-    // The same for callers who do ask when.
-    bool touch_line_by(uint64_t cycle, uint64_t address) { return touch_fetch<true>(cycle, address); }
-    // Of many accesses or fetches at once: whether what is fetched between data accesses makes no difference to them,
-    // and they none to fetches, as long as nothing but touches happens.
-    bool touches_apart() const { return touches_apart_; }
-    TouchShape touch_shape(bool stores, uint32_t size, uint32_t elements) const {
-        return {static_cast<uint8_t>(!stores << LOADS_SHIFT | (size - 1)),
-                static_cast<uint8_t>(unaligned_bits(size, elements))};
+
+    // --- filtered hits ---
+    // For callers who do not ask when the data are there. Whether a load or store hits in the L0 filter, and so changes
+    // nothing but counts: then it is done, but for what count_filtered_hits counts for many at once. Otherwise nothing
+    // is done.
+    bool filtered_hit(uint64_t address, AccessShape shape) { return filter_data<false>(0, address, shape); }
+    // For callers who do ask: everything must have been there before `cycle`, so that the access takes the latency of a
+    // hit, from whatever later cycle on.
+    bool filtered_hit_by(uint64_t cycle, uint64_t address, AccessShape shape) {
+        return filter_data<true>(cycle, address, shape);
     }
-    // Touches from `first` on; returns the first that is none, or `behind`.
-    size_t touch_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind);
-    // For callers who never ask when: whether the cycle of a data access makes no difference to anything that is
-    // counted.
-    bool timeless() const { return timeless_; }
-    // All of them then, as touches where they are some and else as `access`. Returns how many were none: loads, and
-    // stores << 32.
-    uint64_t access_all(const uint64_t* addresses, const TouchShape* shapes, size_t first, size_t behind,
-                        uint64_t cycle);
-    // The same of lines' addresses, as touch_line.
-    size_t touch_all_lines(const uint64_t* addresses, size_t first, size_t behind);
-    void count_touches(uint64_t loads, uint64_t stores, uint64_t fetches) {
+    // The same of the fetch of a line.
+    bool filtered_fetch(uint64_t line) { return filter_fetch<false>(0, line); }
+    bool filtered_fetch_by(uint64_t cycle, uint64_t line) { return filter_fetch<true>(cycle, line); }
+    // Many, from `first` on; returns the first that is none, or `behind`.
+    size_t filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind);
+    size_t filtered_fetches(const uint64_t* lines, size_t first, size_t behind);
+    void count_filtered_hits(uint64_t loads, uint64_t stores, uint64_t fetches) {
         uint64_t has_l1d = l1d_ != nullptr;
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)] += loads & (0 - has_l1d);
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_STORE)] += stores & (0 - has_l1d);
@@ -124,6 +90,17 @@ class MemorySystem {
         totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_LOAD)] += loads & (0 - uint64_t{has_dtlb_});
         totals_[static_cast<unsigned>(Probe::DTLB_ACCESS_STORE)] += stores & (0 - uint64_t{has_dtlb_});
     }
+    // Whether, as long as there are only filtered hits, fetches make no difference to data accesses and they none to
+    // fetches, so that many of one kind may be looked up before the other's.
+    bool independent_sides() const { return independent_sides_; }
+    // For callers who never ask when: whether the cycle of a data access makes no difference to anything that is
+    // counted, nor its pc.
+    bool ignores_cycles() const { return ignores_cycles_; }
+    // All of them then: those that the filter answers, and the others as `access`. Returns how many were others: loads,
+    // and stores << 32.
+    uint64_t access_batch(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind,
+                          uint64_t cycle);
+
     // By an instruction: brings the line, counts as no access. Returns when what it brings is there.
     uint64_t prefetch(uint64_t address, uint64_t pc, uint64_t cycle);
 
@@ -152,13 +129,9 @@ class MemorySystem {
 
   private:
     static constexpr unsigned PAGE_SHIFT = 12;
-    static constexpr unsigned SHORTCUT_SHIFT = 6;  // lines of another size than 64 bytes have no shortcuts
-    static constexpr uint64_t SHORTCUT_MASK = 63;
+    static constexpr unsigned FILTER_SHIFT = 6;  // lines of another size than 64 bytes are not filtered
+    static constexpr uint64_t FILTER_MASK = 63;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
-    // Of TouchShape::extent. If an address's place in its line is added to it, a carry in between says that the
-    // access leaves its line.
-    static constexpr unsigned CARRY_SHIFT = SHORTCUT_SHIFT, LOADS_SHIFT = 7;
-    static constexpr uint64_t CARRY = 1 << CARRY_SHIFT;
 
     struct Arrival {
         uint64_t cycle;
@@ -176,40 +149,32 @@ class MemorySystem {
         uint64_t victim;  // or NO_LINE
     };
 
-    // The address bits that no aligned access has.
-    static uint64_t unaligned_bits(uint32_t size, uint32_t elements) {
-        uint32_t element = size / elements;
-        return (element & (0 - element)) - 1;
-    }
-    uint64_t leaves(uint64_t address, uint32_t size, uint32_t elements) const {
-        return (address & unaligned_bits(size, elements)) | ((address & SHORTCUT_MASK) + size - 1) >> SHORTCUT_SHIFT;
-    }
-    // What touches look at, of data or of fetches. A loop over many keeps it in the host's registers.
+    // What filtered hits look at, of data or of fetches. A loop over many keeps it in the host's registers.
     struct Side {
-        Shortcuts::Lines lines;
-        PageShortcuts& pages;
+        L0Filter::Lines lines;
+        L0PageFilter& pages;
         uint64_t* newest_pages;  // by the TLB's set
         uint64_t newest_pages_mask;
     };
     Side data_side() { return {data_lines_.lines(), data_pages_, newest_pages_.data(), newest_pages_mask_}; }
     Side fetch_side() {
-        const PageShortcuts::Newest newest = fetch_pages_.newest();
+        const L0PageFilter::Newest newest = fetch_pages_.newest();
         return {fetch_lines_.lines(), fetch_pages_, newest.pages, newest.mask};
     }
     // `leaves`: not 0 if the access leaves its line or is not aligned. `loads`: 1, or 0 if it stores. `now`: what now_
     // is behind it.
     template <bool TIMED>
-    [[gnu::always_inline]] bool touch_on(const Side& side, uint64_t address, uint64_t leaves, uint64_t loads,
-                                         uint64_t now, uint64_t cycle) {
-        const uint64_t tag = address >> SHORTCUT_SHIFT, page = address >> PAGE_SHIFT;
-        const Shortcuts::Entry line = side.lines.at(tag);
-        if (leaves | Shortcuts::difference(line, tag, loads)) [[unlikely]]
+    [[gnu::always_inline]] bool filter(const Side& side, uint64_t address, uint64_t leaves, uint64_t loads,
+                                       uint64_t now, uint64_t cycle) {
+        const uint64_t tag = address >> FILTER_SHIFT, page = address >> PAGE_SHIFT;
+        const L0Filter::Entry line = side.lines.at(tag);
+        if (leaves | L0Filter::difference(line, tag, loads)) [[unlikely]]
             return false;
         if (TIMED && side.lines.arrives(line) > cycle) return false;
         uint64_t& newest = side.newest_pages[page & side.newest_pages_mask];
         if (newest != page || (TIMED && cycle < translated_by_)) [[unlikely]] {
-            const Shortcuts::Entry entry = side.pages.at(page);
-            if (Shortcuts::difference(entry, page)) return false;
+            const L0Filter::Entry entry = side.pages.at(page);
+            if (L0Filter::difference(entry, page)) return false;
             if (TIMED && side.pages.arrival(entry) > cycle) return false;
             side.pages.use(entry, now);
             newest = page;
@@ -218,25 +183,25 @@ class MemorySystem {
         return true;
     }
     template <bool TIMED>
-    bool touch_data(uint64_t cycle, bool stores, uint64_t address, uint64_t leaves) {
-        const bool touched = touch_on<TIMED>(data_side(), address, leaves, !stores, now_ + 1, cycle);
-        now_ += touched;
-        return touched;
+    bool filter_data(uint64_t cycle, uint64_t address, AccessShape shape) {
+        const auto [loads, leaves] = shape.at(address);
+        const bool hit = filter<TIMED>(data_side(), address, leaves, loads, now_ + 1, cycle);
+        now_ += hit;
+        return hit;
     }
     template <bool TIMED>
-    bool touch_fetch(uint64_t cycle, uint64_t address) {
-        const bool touched = touch_on<TIMED>(fetch_side(), address, 0, 1, now_ + 1, cycle);
-        now_ += touched;
-        return touched;
+    bool filter_fetch(uint64_t cycle, uint64_t address) {
+        const bool hit = filter<TIMED>(fetch_side(), address, 0, 1, now_ + 1, cycle);
+        now_ += hit;
+        return hit;
     }
     // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
     // are known to be there. Moves `cycle` on to when the data are there.
     bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, bool stores, Probe access, Probe lookup) {
-        const Shortcuts::Entry line = data_lines_.line(address >> SHORTCUT_SHIFT);
-        const Shortcuts::Entry page = data_pages_.at(address >> PAGE_SHIFT);
-        if (((address | ~SHORTCUT_MASK) & (size - 1)) |
-            Shortcuts::difference(line, address >> SHORTCUT_SHIFT, !stores) |
-            Shortcuts::difference(page, address >> PAGE_SHIFT))
+        const L0Filter::Entry line = data_lines_.line(address >> FILTER_SHIFT);
+        const L0Filter::Entry page = data_pages_.at(address >> PAGE_SHIFT);
+        if (((address | ~FILTER_MASK) & (size - 1)) | L0Filter::difference(line, address >> FILTER_SHIFT, !stores) |
+            L0Filter::difference(page, address >> PAGE_SHIFT))
             return false;
         ++totals_[static_cast<unsigned>(access)];
         totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
@@ -244,8 +209,8 @@ class MemorySystem {
         newest_page(address) = address >> PAGE_SHIFT;
         return true;
     }
-    uint64_t ready(uint64_t cycle, uint64_t latency, Shortcuts& lines, Shortcuts::Entry line, Shortcuts& pages,
-                   Shortcuts::Entry page) {
+    uint64_t ready(uint64_t cycle, uint64_t latency, L0Filter& lines, L0Filter::Entry line, L0Filter& pages,
+                   L0Filter::Entry page) {
         lines.use(line, ++now_);
         pages.use(page, now_);
         return std::max(std::max(cycle, pages.arrival(page)) + latency, lines.arrival(line));
@@ -263,7 +228,7 @@ class MemorySystem {
     uint64_t name(uint64_t page);
     // What TLBs call a page: the space's own.
     uint64_t in_tlbs(uint64_t page) const { return named_ ? page | space_number_ << PageNames::PAGE_BITS : page; }
-    void forget_shortcuts();
+    void forget_filters();
     void access_in_line(const CacheAccess& access, uint64_t cycle);
     uint64_t access_line(const CacheAccess& access, uint64_t cycle);
     template <bool TIMED>
@@ -272,7 +237,7 @@ class MemorySystem {
     uint64_t translate_data(const CacheAccess& access, uint64_t cycle);
     uint64_t translate_page(const CacheAccess& access, uint64_t cycle);
     uint64_t translate_fetch(const CacheAccess& access, uint64_t cycle);
-    uint64_t translate(Tlb& tlb, PageShortcuts& pages, const CacheAccess& access, Probe refill, uint64_t cycle);
+    uint64_t translate(Tlb& tlb, L0PageFilter& pages, const CacheAccess& access, Probe refill, uint64_t cycle);
     // A first-level TLB's miss. Returns when the translation is known.
     uint64_t look_further(const CacheAccess& access, uint64_t page, uint64_t cycle);
     uint64_t walk(Request request, uint64_t page, uint64_t cycle);
@@ -324,8 +289,8 @@ class MemorySystem {
     // What the inline path reads
     uint64_t* totals_;
     uint64_t now_ = 0;  // grows with each access
-    Shortcuts data_lines_, fetch_lines_;
-    PageShortcuts data_pages_, fetch_pages_;
+    L0Filter data_lines_, fetch_lines_;
+    L0PageFilter data_pages_, fetch_pages_;
     std::vector<uint64_t> newest_pages_;  // by the DTLB's set
     uint64_t newest_pages_mask_ = 0;
     uint64_t translated_by_ = 0;  // the cycle by which all pages of both TLBs are there
@@ -342,7 +307,7 @@ class MemorySystem {
     bool plain_ = false;
     bool evictions_take_time_ = false, places_pages_ = false;
     Channel evictions_{0};  // of written lines, out of L1D
-    bool touches_apart_ = false, timeless_ = false;
+    bool independent_sides_ = false, ignores_cycles_ = false;
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers
     std::unique_ptr<Cache> l1i_, l1d_;

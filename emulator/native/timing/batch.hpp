@@ -38,14 +38,14 @@ struct MemoryBatch {
 
     size_t sites = 0, lines = 0;
     // By site and by line
-    std::array<TouchShape, SITES + BLOCKS * BLOCK_SITES> shapes;
+    std::array<AccessShape, SITES + BLOCKS * BLOCK_SITES> shapes;
     std::array<uint64_t, LINES + BLOCKS * BLOCK_LINES> line_addresses;
 };
 
 template <typename Block, typename Hear>
 const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
     constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
-    TouchShape *shape = shapes.data(), *const last_shape = shape + SITES;
+    AccessShape *shape = shapes.data(), *const last_shape = shape + SITES;
     uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
     behind = run + std::min(behind - run, static_cast<ptrdiff_t>(BLOCKS));
     const RunBlock* const to_bring = behind - 1;
@@ -76,14 +76,14 @@ const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* behind,
 
 // What a batch takes from a block: one line of the host's cache.
 struct alignas(64) BatchBlock : PreparedBlock {
-    std::array<TouchShape, MemoryBatch::BLOCK_SITES> shapes{};  // of each access
-    uint64_t end = 0;                                           // the address behind the block
-    uint64_t touches = 0;                                       // loads, and stores << 32
+    std::array<AccessShape, MemoryBatch::BLOCK_SITES> shapes{};  // of each access
+    uint64_t end = 0;                                            // the address behind the block
+    uint64_t accesses = 0;                                       // loads, and stores << 32
     uint16_t lines = 0;
     uint8_t branch_bytes = 0;
     BranchKind branch = BranchKind::NONE;
     BatchFit fit = BatchFit::NOT;
-    std::vector<TouchShape> more_shapes;
+    std::vector<AccessShape> more_shapes;
 
     uint64_t branch_pc() const { return end - branch_bytes; }
     uint64_t end_from(uint64_t) const { return end; }
@@ -93,20 +93,20 @@ struct Batch : MemoryBatch {
     // Execution goes on at behind->address. `learn` is told of each block, and of where execution went on behind it.
     template <typename Learn>
     const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Learn learn) {
-        uint64_t all_touches = 0, all_cycles = 0;
+        uint64_t all_accesses = 0, all_cycles = 0;
         run = MemoryBatch::gather<BatchBlock>(
             run, behind, last_line, [&](const BatchBlock& block, const RunBlock* its, uint64_t, size_t, size_t) {
                 all_cycles += block.instructions;
-                all_touches += block.touches;
+                all_accesses += block.accesses;
                 learn(block, its[1].address);
             });
-        touches = all_touches;
+        accesses = all_accesses;
         cycles = all_cycles;
         return run;
     }
 
     // What all of them add up to
-    uint64_t touches = 0, cycles = 0;
+    uint64_t accesses = 0, cycles = 0;
 
     // Goes from block to block to say whose a site or line is.
     struct Cursor {

@@ -10,7 +10,7 @@ void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, s
                          const MemorySystem& memory) {
     const uint64_t line_bytes = memory.fetch_line_bytes();
     const std::vector<SiteRange> ranges = sites_by_op(ops, sites);
-    std::vector<Part> lines, touches;
+    std::vector<Part> lines, shapes;
     uint64_t last_line = 0;
     address = block_address;
     listed = !ops.empty();
@@ -20,15 +20,14 @@ void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, s
         for (uint64_t line = begin & ~(line_bytes - 1); line < end; line += line_bytes) {
             if (!lines.empty() && line == last_line) continue;
             listed &= lines.empty() || line == last_line + line_bytes;
-            lines.push_back({.fetch = {static_cast<uint16_t>(touches.size())}});
+            lines.push_back({.fetch = {static_cast<uint16_t>(shapes.size())}});
             last_line = line;
         }
         for (unsigned site = ranges[index].first; site < ranges[index].first + ranges[index].count(); ++site) {
-            listed &= site == touches.size();
+            listed &= site == shapes.size();
             const bool load = site < unsigned{ranges[index].first} + ranges[index].loads;
             listed &= sites[site].size <= LARGEST_LISTED_ACCESS;
-            const uint64_t beyond = memory.beyond_bits(sites[site].size, sites[site].elements);
-            touches.push_back({.touch = {static_cast<uint8_t>(beyond), !load}});
+            shapes.push_back({.shape = AccessShape::of(!load, sites[site].size, sites[site].elements)});
             accesses.push_back({sites[site].size, sites[site].elements, op.offset});
             ++(load ? loads : stores);
             ++lines.back().fetch.behind;
@@ -40,9 +39,9 @@ void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, s
         branch = op.branch;
         branch_offset = op.offset;
     }
-    listed &= touches.size() == sites.size();
+    listed &= shapes.size() == sites.size();
     fetches = static_cast<uint16_t>(lines.size());
-    lines.insert(lines.end(), touches.begin(), touches.end());
+    lines.insert(lines.end(), shapes.begin(), shapes.end());
     parts.assign(lines);
 }
 

@@ -17,13 +17,9 @@ struct BlockEvents {
     struct Fetch {
         uint16_t behind;  // the last access before the next line is fetched
     };
-    struct Touch {
-        uint8_t beyond;  // MemorySystem::beyond_bits
-        bool stores;
-    };
     union Part {
         Fetch fetch;
-        Touch touch;
+        AccessShape shape;
     };
     // What most blocks never need
     struct Access {

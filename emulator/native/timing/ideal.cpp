@@ -39,7 +39,7 @@ class Ideal final : public Pipeline {
   public:
     Ideal(const Config&, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
         : memory_(memory), branches_(branches), totals_(totals), line_bytes_(memory.fetch_line_bytes()),
-          line_mask_(~(line_bytes_ - 1)), batch_(memory.touches_apart() ? std::make_unique<Batch>() : nullptr) {}
+          line_mask_(~(line_bytes_ - 1)), batch_(memory.independent_sides() ? std::make_unique<Batch>() : nullptr) {}
 
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override {
@@ -101,8 +101,8 @@ class Ideal final : public Pipeline {
     }
 
     void settle() override {
-        memory_.count_touches(touched_data_ & (STORE - 1), touched_data_ / STORE, touched_lines_);
-        touched_data_ = touched_lines_ = 0;
+        memory_.count_filtered_hits(filtered_data_ & (STORE - 1), filtered_data_ / STORE, filtered_lines_);
+        filtered_data_ = filtered_lines_ = 0;
         for (Probe probe : {Probe::UOPS_DISPATCHED, Probe::UOPS_RETIRED, Probe::CYCLES_RETIRING})
             totals_[static_cast<unsigned>(probe)] += cycle_ - settled_;
         settled_ = cycle_;
@@ -155,7 +155,7 @@ class Ideal final : public Pipeline {
             retire(block, addresses, 0, block.instructions, next, NO_LIMIT);
             return;
         }
-        touched_data_ += parts.loads * LOAD + parts.stores * STORE;
+        filtered_data_ += parts.loads * LOAD + parts.stores * STORE;
         const BlockEvents::Part* fetch = parts.parts.data();
         const BlockEvents::Part* const accesses = fetch + parts.fetches;
         uint64_t line = parts.address & line_mask_;
@@ -163,14 +163,13 @@ class Ideal final : public Pipeline {
         for (; fetch != accesses; ++fetch, line -= line_mask_) {
             if (line != line_) {
                 line_ = line;
-                ++touched_lines_;
-                if (!memory_.touch_line(line)) [[unlikely]]
+                ++filtered_lines_;
+                if (!memory_.filtered_fetch(line)) [[unlikely]]
                     fetch_in_full(block, line, fetch, site);
             }
             for (; site != fetch->fetch.behind; ++site) {
-                const BlockEvents::Touch touch = accesses[site].touch;
-                if (!memory_.touch(touch.stores, addresses[site], touch.beyond)) [[unlikely]]
-                    access_further(block, fetch, site, addresses[site]);
+                if (!memory_.filtered_hit(addresses[site], accesses[site].shape)) [[unlikely]]
+                    access_in_full(block, fetch, site, addresses[site]);
             }
         }
         if (parts.branch != BranchKind::NONE)
@@ -185,15 +184,14 @@ class Ideal final : public Pipeline {
         block.fit = Batch::fit(sites.size(), parts.fetches);
         if (block.fit == BatchFit::NOT) return;
         for (size_t site = 0; site < sites.size(); ++site) {
-            const bool stores = parts.parts.data()[parts.fetches + site].touch.stores;
-            const TouchShape shape = memory_.touch_shape(stores, sites[site].size, sites[site].elements);
+            const AccessShape shape = parts.parts.data()[parts.fetches + site].shape;
             if (site < block.shapes.size())
                 block.shapes[site] = shape;
             else
                 block.more_shapes.push_back(shape);
         }
         block.end = parts.end();
-        block.touches = parts.loads * LOAD + parts.stores * STORE;
+        block.accesses = parts.loads * LOAD + parts.stores * STORE;
         block.lines = parts.fetches;
         block.branch_bytes = static_cast<uint8_t>(parts.end_offset - parts.branch_offset);
         block.branch = parts.branch;
@@ -213,22 +211,22 @@ class Ideal final : public Pipeline {
 
     void run_batch(const RunBlock* run, const uint64_t* addresses) {
         const Batch& batch = *batch_;
-        touched_data_ += batch.touches;
-        touched_lines_ += batch.lines;
+        filtered_data_ += batch.accesses;
+        filtered_lines_ += batch.lines;
         Batch::Cursor accesses{.run = run, .last_line = line_};
         Fetches fetches{accesses};
-        touch_lines(fetches);
+        filter_lines(fetches);
         size_t site = 0;
-        while (memory_.timeless()) {
+        while (memory_.ignores_cycles()) {
             const size_t until = std::min<size_t>(fetches.sites_before, batch.sites);
-            touched_data_ -= memory_.access_all(addresses, batch.shapes.data(), site, until, cycle_);
+            filtered_data_ -= memory_.access_batch(addresses, batch.shapes.data(), site, until, cycle_);
             site = until;
             if (fetches.sites_before == Fetches::ALL) break;
             fetch_in_batch(fetches);
         }
         for (;; ++site) {
-            site = memory_.touch_all(addresses, batch.shapes.data(), site, batch.sites);
-            // What is no touch is heard in the program's order.
+            site = memory_.filtered_hits(addresses, batch.shapes.data(), site, batch.sites);
+            // What is no filtered hit is asked for in the program's order.
             while (fetches.sites_before <= site) fetch_in_batch(fetches);
             if (site == batch.sites) break;
             access_in_batch(accesses, addresses[site], site);
@@ -236,7 +234,7 @@ class Ideal final : public Pipeline {
         if (batch.lines) line_ = batch.line_addresses[batch.lines - 1];
         cycle_ += batch.cycles;
     }
-    // The array of lines, up to one that is no touch.
+    // The array of lines, up to one that is no filtered hit.
     struct Fetches {
         static constexpr uint64_t ALL = ~uint64_t{0};
 
@@ -249,8 +247,8 @@ class Ideal final : public Pipeline {
         const Block& block() const { return static_cast<const Block&>(cursor.block()); }
         size_t next_site() const { return in_block() ? block().parts.parts.data()[in_block() - 1].fetch.behind : 0; }
     };
-    void touch_lines(Fetches& fetches) {
-        fetches.line = memory_.touch_all_lines(batch_->line_addresses.data(), fetches.line, batch_->lines);
+    void filter_lines(Fetches& fetches) {
+        fetches.line = memory_.filtered_fetches(batch_->line_addresses.data(), fetches.line, batch_->lines);
         fetches.sites_before = Fetches::ALL;
         if (fetches.line == batch_->lines) return;
         fetches.cursor.go_to_line(fetches.line);
@@ -259,17 +257,17 @@ class Ideal final : public Pipeline {
     [[gnu::noinline]] void fetch_in_batch(Fetches& fetches) {
         const Event& event =
             fetches.block().events[BlockEvents::event_of_fetch(fetches.in_block(), fetches.next_site())];
-        --touched_lines_;
+        --filtered_lines_;
         memory_.fetch(batch_->line_addresses[fetches.line], cycle_ + fetches.cursor.cycles + event.op);
         ++fetches.line;
-        touch_lines(fetches);
+        filter_lines(fetches);
     }
     [[gnu::noinline]] void access_in_batch(Batch::Cursor& cursor, uint64_t address, size_t site) {
         cursor.go_to_site(site);
         const Block& block = static_cast<const Block&>(cursor.block());
         const Event& event = block.events[event_of_access(block.parts, site - cursor.sites)];
         const bool stores = event.kind == Event::STORE;
-        touched_data_ -= stores ? STORE : LOAD;
+        filtered_data_ -= stores ? STORE : LOAD;
         memory_.access(stores, address, event.size, block.parts.address + event.offset,
                        cycle_ + cursor.cycles + event.op, event.elements);
     }
@@ -285,18 +283,17 @@ class Ideal final : public Pipeline {
 
     [[gnu::noinline]] void fetch_in_full(const Block& block, uint64_t line, const BlockEvents::Part* fetch,
                                          size_t site) {
-        --touched_lines_;
+        --filtered_lines_;
         const auto number = static_cast<size_t>(fetch - block.parts.parts.data());
         memory_.fetch(line, cycle_ + block.events[BlockEvents::event_of_fetch(number, site)].op);
     }
 
-    [[gnu::noinline]] void access_further(const Block& block, const BlockEvents::Part* fetch, size_t site,
+    [[gnu::noinline]] void access_in_full(const Block& block, const BlockEvents::Part* fetch, size_t site,
                                           uint64_t address) {
         const auto number = static_cast<size_t>(fetch - block.parts.parts.data());
         const Event& event = block.events[BlockEvents::event_of_access(number, site)];
         const bool stores = event.kind == Event::STORE;
-        if (memory_.touch_within(stores, address, event.size, event.elements)) return;
-        touched_data_ -= stores ? STORE : LOAD;
+        filtered_data_ -= stores ? STORE : LOAD;
         memory_.access(stores, address, event.size, block.parts.address + event.offset, cycle_ + event.op,
                        event.elements);
     }
@@ -321,11 +318,11 @@ class Ideal final : public Pipeline {
     BranchUnit& branches_;
     uint64_t* totals_;
     uint64_t line_bytes_;
-    uint64_t line_mask_;                             // less it is a line further
-    std::unique_ptr<Batch> batch_;                   // null where fetches and data accesses depend on each other
-    uint64_t settled_ = 0;                           // the cycle up to which the totals are told
-    uint64_t touched_data_ = 0, touched_lines_ = 0;  // not told; as LOAD and STORE say
-    uint64_t line_ = FrontEnd::NO_LINE;              // address of the line fetched last
+    uint64_t line_mask_;                               // less it is a line further
+    std::unique_ptr<Batch> batch_;                     // null where fetches and data accesses depend on each other
+    uint64_t settled_ = 0;                             // the cycle up to which the totals are told
+    uint64_t filtered_data_ = 0, filtered_lines_ = 0;  // not told; as LOAD and STORE say
+    uint64_t line_ = FrontEnd::NO_LINE;                // address of the line fetched last
 };
 
 const PipelineModel MODEL("ideal", make_pipeline<Ideal>);

@@ -37,7 +37,7 @@ struct PipelineCounts {
     void settle(uint64_t* totals, MemorySystem& memory) {
         for (unsigned index = 0; index < PipelineProbe::COUNT; ++index)
             totals[static_cast<unsigned>(PipelineProbe::FIRST) + index] += amounts[index];
-        memory.count_touches(hits()[LOADS], hits()[STORES], hits()[FETCHES]);
+        memory.count_filtered_hits(hits()[LOADS], hits()[STORES], hits()[FETCHES]);
         amounts = {};
     }
     bool operator==(const PipelineCounts&) const = default;

@@ -2,7 +2,7 @@
 
 namespace perfemu {
 
-void RecalledBlock::assign_batch(const MemorySystem& memory) {
+void RecalledBlock::assign_batch() {
     branch_offset = events.branch_offset;
     end_offset = events.end_offset;
     lines = events.fetches;
@@ -10,9 +10,7 @@ void RecalledBlock::assign_batch(const MemorySystem& memory) {
     const unsigned accesses = unsigned{events.loads} + events.stores;
     fit = events.listed ? RecalledBatch::fit(accesses, lines) : BatchFit::NOT;
     for (unsigned site = 0; fit != BatchFit::NOT && site < accesses; ++site) {
-        const bool stores = events.parts.data()[lines + site].touch.stores;
-        const auto [size, elements, offset] = events.accesses[site];
-        const TouchShape shape = memory.touch_shape(stores, size, elements);
+        const AccessShape shape = events.parts.data()[lines + site].shape;
         if (site < shapes.size())
             shapes[site] = shape;
         else

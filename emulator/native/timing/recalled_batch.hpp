@@ -20,13 +20,13 @@ struct alignas(64) RecalledBlock : PreparedBlock {
     uint16_t lines = 0;
     BranchKind branch = BranchKind::NONE;
     BatchFit fit = BatchFit::NOT;
-    std::array<TouchShape, MemoryBatch::BLOCK_SITES> shapes{};
+    std::array<AccessShape, MemoryBatch::BLOCK_SITES> shapes{};
     alignas(64) BlockEvents events;  // another line
-    std::vector<TouchShape> more_shapes;
+    std::vector<AccessShape> more_shapes;
 
     uint64_t end_from(uint64_t address) const { return address + end_offset; }
     // From `events`.
-    void assign_batch(const MemorySystem& memory);
+    void assign_batch();
 };
 
 struct RecalledBatch : MemoryBatch {

@@ -14,7 +14,7 @@ RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory,
     : memory_(memory), environment_(memory, branches), front_(config, environment_), totals_(totals),
       mode_(recall_mode(config.table("pipeline"))) {
     // Batches need to know that what is in the first caches has arrived, which prefetchers there do not tell.
-    bool foreseen = memory.touches_apart();
+    bool foreseen = memory.independent_sides();
     for (const char* cache : {"l1i", "l1d"})
         foreseen &= !(config.has_table(cache) && config.table(cache).has("prefetchers"));
     if (foreseen) batch_ = std::make_unique<RecalledBatch>();
@@ -34,7 +34,7 @@ void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, s
         block.events.listed = false;
     else
         next_case_ += cases;
-    block.assign_batch(memory_);
+    block.assign_batch();
 }
 
 unsigned RecallingPipeline::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
@@ -62,18 +62,13 @@ inline void RecallingPipeline::replay(const Walk& walk, Place place) {
     const BlockEvents::Part* const accesses = fetches + events.fetches;
     uint64_t line = (events.address & front_.line_mask) - place.fetch * front_.line_mask;
     while (true) {
-        if (place.fetch >= known_lines && !memory_.touch_line_by(now - front_.ahead, line)) [[unlikely]] {
+        if (place.fetch >= known_lines && !memory_.filtered_fetch_by(now - front_.ahead, line)) [[unlikely]] {
             at = ask_fetch(at, walk, place);
             if (at.state == BlockMemo::NO_STATE) return;
         }
         for (; place.site != fetches[place.fetch].fetch.behind; ++place.site) {
-            const BlockEvents::Touch touch = accesses[place.site].touch;
-            if (memory_.touch_by(now, touch.stores, addresses[place.site], touch.beyond)) [[likely]]
+            if (memory_.filtered_hit_by(now, addresses[place.site], accesses[place.site].shape)) [[likely]]
                 continue;
-            if (addresses[place.site] & touch.beyond) {
-                const auto [size, elements, offset] = events.accesses[place.site];
-                if (memory_.touch_within_by(now, touch.stores, addresses[place.site], size, elements)) continue;
-            }
             at = ask_access(at, walk, place);
             if (at.state == BlockMemo::NO_STATE) return;
         }
@@ -128,7 +123,7 @@ RecallingPipeline::Position RecallingPipeline::ask_fetch(Position at, const Walk
 RecallingPipeline::Position RecallingPipeline::ask_access(Position at, const Walk& walk, Place place) {
     const BlockEvents& events = walk.block.events;
     const auto [size, elements, offset] = events.accesses[place.site];
-    const bool stores = events.parts.data()[events.fetches + place.site].touch.stores;
+    const bool stores = events.parts.data()[events.fetches + place.site].shape.stores();
     return ask(at, walk, events.event_of_access(place.fetch, place.site), stores ? Request::STORE : Request::LOAD,
                {walk.addresses[place.site], size, events.address + offset, elements});
 }

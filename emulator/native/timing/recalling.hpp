@@ -136,17 +136,17 @@ class RecallingPipeline : public Pipeline {
     struct BatchProgress {
         const RunBlock* run;
         const uint64_t* addresses;
-        uint64_t last_line;        // fetched before
-        size_t block = 0;          // the blocks before have been replayed
-        size_t touched_lines = 0;  // at least those of these blocks
-        size_t unusual = 0;        // blocks that did more than touch memory
+        uint64_t last_line;         // fetched before
+        size_t block = 0;           // the blocks before have been replayed
+        size_t filtered_lines = 0;  // at least those of these blocks
+        size_t unusual = 0;         // blocks with more than filtered hits
     };
     void replay_batch(BatchProgress& progress);
     void resolve_branches(const BatchProgress& progress);
     void recall(BatchProgress& progress, size_t behind);
     [[gnu::noinline]] void recall_slowly(const Walk& walk, uint32_t what);
     void replay_further(BatchProgress& progress, Place from);
-    // So that every access that finds its line and page is a touch.
+    // So that every access that finds its line and page is a filtered hit.
     bool all_there(uint64_t cycle) const { return environment_.arrived_by <= cycle; }
     uint64_t line_before(const BatchProgress& progress, size_t block) const;
     Place place_of_line(const BatchProgress& progress, size_t block) const;
@@ -162,9 +162,9 @@ class RecallingPipeline : public Pipeline {
     Moment moment_;                                 // ... and when it is
     bool restored_ = true;  // the pipeline itself is in that state; always so if it is not known
     StateWriter bytes_;
-    std::unique_ptr<RecalledBatch> batch_;  // null where touches cannot be told from other accesses beforehand
+    std::unique_ptr<RecalledBatch> batch_;  // null where filtered hits cannot be told from other accesses beforehand
 
-    // Where more than one in so many blocks does more than touch memory, the next batches are replayed block by block.
+    // Where more than one in so many blocks has more than filtered hits, the next batches are replayed block by block.
     static constexpr unsigned FEW_TOUCHING = 4, REST_BATCHES = 16;
     unsigned batches_to_rest_ = 0;
 

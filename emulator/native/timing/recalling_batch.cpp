@@ -1,4 +1,4 @@
-// How recalling pipelines replay many blocks at once. Of a block that only touches memory, all that has to be found is
+// How recalling pipelines replay many blocks at once. Of a block with filtered hits alone, all that has to be found is
 // the step that it takes; where one does more, the others before it are recalled first, since it is asked when.
 #include <algorithm>
 
@@ -39,21 +39,21 @@ void RecallingPipeline::replay_batch(BatchProgress& progress) {
     resolve_branches(progress);
     size_t site = 0;
     while (progress.block != batch.blocks) {
-        if (progress.touched_lines != batch.lines && all_there(moment_.now - front_.ahead))
-            progress.touched_lines =
-                memory_.touch_all_lines(batch.line_addresses.data(), progress.touched_lines, batch.lines);
+        if (progress.filtered_lines != batch.lines && all_there(moment_.now - front_.ahead))
+            progress.filtered_lines =
+                memory_.filtered_fetches(batch.line_addresses.data(), progress.filtered_lines, batch.lines);
         size_t stop = progress.block;
         Place place;
         if (all_there(moment_.now)) {
-            // Up to the next line that is more than touched.
+            // Up to the next line that is no filtered hit.
             size_t sites = batch.sites;
-            const bool fetches = progress.touched_lines != batch.lines;
+            const bool fetches = progress.filtered_lines != batch.lines;
             if (fetches) {
-                while (batch.rows[stop].lines <= progress.touched_lines) ++stop;
+                while (batch.rows[stop].lines <= progress.filtered_lines) ++stop;
                 place = place_of_line(progress, stop);
                 sites = batch.sites_before(stop) + place.site;
             }
-            site = memory_.touch_all(progress.addresses, batch.shapes.data(), site, sites);
+            site = memory_.filtered_hits(progress.addresses, batch.shapes.data(), site, sites);
             if (site != sites) {
                 for (stop = progress.block; batch.rows[stop].sites <= site;) ++stop;
                 place = place_of_site(progress, stop, site);
@@ -73,10 +73,10 @@ uint64_t RecallingPipeline::line_before(const BatchProgress& progress, size_t bl
     return recalled(progress.run[block - 1]).events.last_byte() & front_.line_mask;
 }
 
-// Of the first line that has not been touched, which is the block's.
+// Of the first line that was no filtered hit, which is the block's.
 RecallingPipeline::Place RecallingPipeline::place_of_line(const BatchProgress& progress, size_t block) const {
     const BlockEvents& events = recalled(progress.run[block]).events;
-    const size_t fetch = events.fetches - (batch_->rows[block].lines - progress.touched_lines);
+    const size_t fetch = events.fetches - (batch_->rows[block].lines - progress.filtered_lines);
     return {fetch, fetch ? events.parts.data()[fetch - 1].fetch.behind : size_t{0}};
 }
 
@@ -90,12 +90,12 @@ RecallingPipeline::Place RecallingPipeline::place_of_site(const BatchProgress& p
 
 RecallingPipeline::Walk RecallingPipeline::walk_of(const BatchProgress& progress, size_t block) const {
     const RecalledBlock& its = recalled(progress.run[block]);
-    const size_t untouched =
-        std::max(size_t{batch_->rows[block].lines}, progress.touched_lines) - progress.touched_lines;
+    const size_t unknown =
+        std::max(size_t{batch_->rows[block].lines}, progress.filtered_lines) - progress.filtered_lines;
     return {.block = its,
             .addresses = progress.addresses + batch_->sites_before(block),
             .next = progress.run[block + 1].address,
-            .known_lines = static_cast<unsigned>(its.events.fetches - untouched),
+            .known_lines = static_cast<unsigned>(its.events.fetches - unknown),
             .prediction = static_cast<Prediction>((batch_->rows[block].what - its.first_case) % OUTCOMES / 2)};
 }
 
@@ -113,7 +113,7 @@ void RecallingPipeline::resolve_branches(const BatchProgress& progress) {
     }
 }
 
-// The blocks up to there, which have only touched memory.
+// The blocks up to there, which have filtered hits alone.
 void RecallingPipeline::recall(BatchProgress& progress, size_t behind) {
     const RecalledBatch::Row* const rows = batch_->rows.data();
     size_t block = progress.block;
@@ -157,7 +157,7 @@ void RecallingPipeline::recall_slowly(const Walk& walk, uint32_t what) {
     leave(*step, {moment_.now + step->cycles, walk.block.events.last_byte() & front_.line_mask});
 }
 
-// The next block, of which what came before this place has been touched.
+// The next block, of which what came before this place were filtered hits.
 void RecallingPipeline::replay_further(BatchProgress& progress, Place place) {
     const Walk walk = walk_of(progress, progress.block);
     if (state_ != BlockMemo::NO_STATE || enter_memo()) {
@@ -167,7 +167,7 @@ void RecallingPipeline::replay_further(BatchProgress& progress, Place place) {
         record(walk, place.fetch < walk.known_lines ? BlockEvents::event_of_access(place.fetch, place.site)
                                                     : BlockEvents::event_of_fetch(place.fetch, place.site));
     }
-    progress.touched_lines = std::max(progress.touched_lines, size_t{batch_->rows[progress.block].lines});
+    progress.filtered_lines = std::max(progress.filtered_lines, size_t{batch_->rows[progress.block].lines});
     ++progress.block;
     ++progress.unusual;
 }

@@ -8,7 +8,7 @@ uint64_t ReplayEnvironment::next(Request request, const Access& access, uint64_t
     const unsigned line = request == Request::FETCH ? line_++ : ~0U;
     const bool known = event < log.known || line < log.known_lines;
     const bool answered = answer_ < log.answers.size();
-    if (known ? answered && log.answers[answer_].event == event : !touch(request, access)) {
+    if (known ? answered && log.answers[answer_].event == event : !filtered_hit(request, access)) {
         if (!known) ask(event, request, access, cycle);
         const ReplayLog::Answer& answer = log.answers[answer_];
         if (answer.asked == cycle) ++answer_;  // else `end` finds it missing
@@ -19,9 +19,10 @@ uint64_t ReplayEnvironment::next(Request request, const Access& access, uint64_t
     return cycle + (request == Request::FETCH ? memory.fetch_latency() : memory.data_latency());
 }
 
-bool ReplayEnvironment::touch(Request request, const Access& access) {
-    if (request == Request::FETCH) return memory.touch_line_by(log.fetch_cycle, access.address);
-    return memory.touch_within_by(log.cycle, request == Request::STORE, access.address, access.size, access.elements);
+bool ReplayEnvironment::filtered_hit(Request request, const Access& access) {
+    if (request == Request::FETCH) return memory.filtered_fetch_by(log.fetch_cycle, access.address);
+    const AccessShape shape = AccessShape::of(request == Request::STORE, access.size, access.elements);
+    return memory.filtered_hit_by(log.cycle, access.address, shape);
 }
 
 uint64_t ReplayEnvironment::ask(unsigned event, Request request, const Access& access, uint64_t cycle) {

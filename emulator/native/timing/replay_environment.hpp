@@ -13,8 +13,8 @@
 namespace perfemu {
 
 // What happens to a block: its fetches of lines, loads and stores in program order, which are its events, and its
-// branch, which is the last. Most events change nothing but counts and take as long as a hit (MemorySystem::touch_by);
-// of the others the log has when the pipeline asked, and how long it then took.
+// branch, which is the last. Most events change nothing but counts and take as long as a hit
+// (MemorySystem::filtered_hit_by); of the others the log has when the pipeline asked, and how long it then took.
 struct ReplayLog {
     struct Answer {
         unsigned event;
@@ -112,7 +112,7 @@ class ReplayEnvironment {
         return there;
     }
     uint64_t next(Request request, const Access& access, uint64_t cycle);
-    bool touch(Request request, const Access& access);
+    bool filtered_hit(Request request, const Access& access);
     Prediction resolve_in_replay(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
 
     bool replaying_ = false;

@@ -1,5 +1,6 @@
-// Where the tags are whose next use changes nothing but TagArray::last_use: the inline path's way around the search.
-// The host's affair: the guest sees no trace of it, and what is not found here is found by TagArray::find.
+// The L0 filter before a first-level cache or TLB: where the tags are whose next use changes nothing but
+// TagArray::last_use. Hits that it answers take no search. The host's affair: the guest sees no trace of it, and what
+// is not found here is found by TagArray::find.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +12,24 @@
 
 namespace perfemu {
 
-class Shortcuts {
+class L0Filter {
   public:
     // A tag, VALID, STORES, and the tag's slot in one word, so that the table takes little of the host's first cache.
-    // Without STORES it is a shortcut for loads and fetches alone.
+    // Without STORES it is for loads and fetches alone.
     using Entry = uint64_t;
     static constexpr uint64_t VALID = 2, STORES = 1;
     static constexpr unsigned SLOT_BITS = 15, TAG_SHIFT = SLOT_BITS + 2;
     static constexpr uint64_t SLOT_MASK = (1 << SLOT_BITS) - 1;
 
-    Shortcuts() = default;  // of nothing
+    L0Filter() = default;  // of nothing
 
-    explicit Shortcuts(TagArray& array, bool of_pages = false)
+    explicit L0Filter(TagArray& array, bool of_pages = false)
         : array_(array.slots() <= SLOT_MASK && array.hears() != HitsHeard::EVERY ? &array : nullptr),
           entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * PLACES_OF_A_SLOT, 0),
           last_use_(array.last_use.data()), arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;
         spread_ = of_pages ? ~uint64_t{0} : 0;
-        // If uses have an order in the policy's eyes, only the set's last is a shortcut.
+        // If uses have an order in the policy's eyes, only the set's last has an entry.
         if (array_ && !array.only_last_use()) recent_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 
@@ -48,7 +49,7 @@ class Shortcuts {
         uint64_t arrives(Entry entry) const { return arrival[entry & SLOT_MASK]; }
     };
     Lines lines() const { return {entries_.data(), mask_, last_use_, arrival_}; }
-    // Zero if the entry is a shortcut for loads (1) or stores (0) of the tag.
+    // Zero if the entry is for loads (1) or stores (0) of the tag.
     static uint64_t difference(Entry entry, uint64_t tag, uint64_t loads = STORES) {
         return (entry >> SLOT_BITS | loads) ^ (tag << 2 | VALID | STORES);
     }
@@ -91,7 +92,7 @@ class Shortcuts {
         std::ranges::fill(recent_, TagArray::NO_TAG);
         if (array_) shown_.assign(array_->slots(), TagArray::NO_TAG);
     }
-    // A tag of the array is used or filled: its set's former shortcut is none any more.
+    // A tag of the array is used or filled: what its set had here goes.
     void age(uint64_t tag) {
         if (!recent_.empty()) clear(recent_[array_->set(tag)]);
     }
@@ -116,43 +117,43 @@ class Shortcuts {
     uint64_t mask_ = 0, spread_ = 0;
     uint64_t* last_use_ = nullptr;  // the array's
     const uint64_t* arrival_ = nullptr;
-    std::vector<uint64_t> recent_;  // by set; empty if every tag may be a shortcut
+    std::vector<uint64_t> recent_;  // by set; empty if every tag may be here
     std::vector<uint64_t> shown_;   // by slot: what led there last; empty if that is always the array's tag
 };
 
 // The same of pages, which are used again and again: the next use of the one that was used last in its set changes
 // nothing at all.
-class PageShortcuts : public Shortcuts {
+class L0PageFilter : public L0Filter {
   public:
-    PageShortcuts() = default;
-    explicit PageShortcuts(TagArray& array) : Shortcuts(array, true), newest_mask_(array.set_mask()) {
+    L0PageFilter() = default;
+    explicit L0PageFilter(TagArray& array) : L0Filter(array, true), newest_mask_(array.set_mask()) {
         newest_.assign(array.set_mask() + 1, TagArray::NO_TAG);
     }
 
-    // By the array's set: the tag that has a shortcut and was used last, or none.
+    // By the array's set: the tag that has an entry and was used last, or none.
     struct Newest {
         uint64_t* pages;
         uint64_t mask;
     };
     Newest newest() { return {newest_.data(), newest_mask_}; }
-    // The tag, which has a shortcut, has been used.
+    // The tag, which has an entry, has been used.
     void make_newest(uint64_t tag) { newest_[tag & newest_mask_] = tag; }
 
     void set(uint64_t tag, uint32_t slot) { set(tag, slot, tag); }
     void set(uint64_t tag, uint32_t slot, uint64_t in_array) {
         if (shown(slot) != tag) forget_newest(shown(slot));
         if (!knows_any()) return;
-        forget_newest(Shortcuts::set(tag, slot, in_array, true));
+        forget_newest(L0Filter::set(tag, slot, in_array, true));
         make_newest(tag);
     }
-    void clear_slot(uint32_t slot, uint64_t in_array) { forget_newest(Shortcuts::clear_slot(slot, in_array)); }
+    void clear_slot(uint32_t slot, uint64_t in_array) { forget_newest(L0Filter::clear_slot(slot, in_array)); }
     void forget_all() {
-        Shortcuts::forget_all();
+        L0Filter::forget_all();
         std::ranges::fill(newest_, TagArray::NO_TAG);
     }
     void age(uint64_t tag) {
         newest_[tag & newest_mask_] = TagArray::NO_TAG;
-        Shortcuts::age(tag);
+        L0Filter::age(tag);
     }
 
   private:

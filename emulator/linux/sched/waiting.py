@@ -24,42 +24,46 @@ class Wake(Enum):
     CONTINUE = 3  # it has not slept: what it does takes long
 
 
-class Sleeper(Protocol):
-    """Who waits (a ``Task``)."""
-
-    @property
-    def clock(self) -> Clock: ...
+class Waiter(Protocol):
+    """Who is told of a wake: a task that sleeps, or an epoll instance."""
 
     def wake(self, reason: Wake) -> bool:
         """Whether it slept until now."""
 
 
+class Sleeper(Waiter, Protocol):
+    """Who waits (a ``Task``)."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+
 class WaitQueue:
     """Who waits for one thing, in the order in which they began to."""
 
-    __slots__ = ("_sleepers", "wakes")
+    __slots__ = ("_waiters", "wakes")
 
     def __init__(self) -> None:
-        self._sleepers: dict[Sleeper, None] = {}
+        self._waiters: dict[Waiter, None] = {}
         self.wakes = 0  # how often anybody was to be woken: EPOLLET tells each time once
 
     def __len__(self) -> int:
-        return len(self._sleepers)
+        return len(self._waiters)
 
-    def add(self, sleeper: Sleeper) -> None:
-        self._sleepers[sleeper] = None
+    def add(self, waiter: Waiter) -> None:
+        self._waiters[waiter] = None
 
-    def remove(self, sleeper: Sleeper) -> None:
-        self._sleepers.pop(sleeper, None)
+    def remove(self, waiter: Waiter) -> None:
+        self._waiters.pop(waiter, None)
 
     def wake(self, most: int | None = None) -> int:
         """Wake the first `most` of them, or all; how many."""
         self.wakes += 1
         woken = 0
-        for sleeper in list(self._sleepers):
+        for waiter in list(self._waiters):
             if woken == most:
                 break
-            woken += sleeper.wake(Wake.READY)
+            woken += waiter.wake(Wake.READY)
         return woken
 
 

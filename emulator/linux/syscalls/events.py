@@ -8,7 +8,8 @@ from contextlib import suppress
 
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.fs.destination import UserBuffer, check_range
-from emulator.linux.fs.event_files import EventCounter, EventPoll
+from emulator.linux.fs.eventfd import EventCounter
+from emulator.linux.fs.eventpoll import EventPoll
 from emulator.linux.fs.file import (
     O_CLOEXEC,
     O_NONBLOCK,

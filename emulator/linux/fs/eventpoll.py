@@ -1,4 +1,4 @@
-"""Event files: what epoll_create1 and eventfd2 make: an interest list, and a counter."""
+"""epoll instances: which files a program watches, and in which order it is told of those that are ready."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 
-from emulator.linux.errors import EAGAIN, EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
+from emulator.linux.errors import EEXIST, EINVAL, ELOOP, ENOENT, EPERM, LinuxError
 from emulator.linux.fs.destination import Destination
-from emulator.linux.fs.file import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLOUT, Caller, File
+from emulator.linux.fs.file import O_RDWR, POLLERR, POLLHUP, POLLIN, POLLOUT, File
 from emulator.linux.fs.open_files import OpenDirectory, OpenFile
-from emulator.linux.sched.waiting import WaitQueue
+from emulator.linux.sched.waiting import WaitQueue, Wake
 
 EPOLLEXCLUSIVE = 1 << 28  # uapi/linux/eventpoll.h: of several instances, one or more are told; here all are
 EPOLLWAKEUP = 1 << 29
@@ -18,64 +18,51 @@ EPOLLONESHOT = 1 << 30
 EPOLLET = 1 << 31
 EPOLL_READINESS = 0x0FFF_FFFF  # the bits that say for what; those above say how
 EXCLUSIVE_OK = POLLIN | POLLOUT | POLLERR | POLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE  # fs/eventpoll.c
-EVENTFD_LIMIT = (1 << 64) - 2
-
-
-class EventCounter(File):
-    """eventfd(2)"""
-
-    writes_each_piece = True
-
-    writes_all = False  # of what is longer than a number the rest is ignored
-
-    def __init__(self, value: int, flags: int, semaphore: bool) -> None:
-        super().__init__(O_RDWR | flags, "anon_inode:[eventfd]")
-        self._value = value
-        self._semaphore = semaphore
-
-    def read(self, task: Caller, destination: Destination) -> int:
-        """What does not arrive is counted no more."""
-        if destination.left < 8:
-            raise LinuxError(EINVAL, f"an eventfd is read into 8 bytes, not {destination.left}")
-        if not self._value:
-            raise LinuxError(EAGAIN, "the eventfd's counter is 0")
-        taken = 1 if self._semaphore else self._value
-        self._value -= taken
-        self.changed.wake()
-        return destination.give_whole(taken.to_bytes(8, "little"))
-
-    def part_of_write(self, size: int, readable: int) -> int:
-        """What is too short is refused before it is looked at."""
-        return size if size < 8 else 0
-
-    def write(self, task: Caller, data: bytes) -> int:
-        added = int.from_bytes(data[:8], "little")
-        if len(data) < 8 or added > EVENTFD_LIMIT:
-            raise LinuxError(EINVAL, f"an eventfd takes 8 bytes with a number up to {EVENTFD_LIMIT:#x}")
-        if self._value + added > EVENTFD_LIMIT:
-            raise LinuxError(EAGAIN, "the eventfd's counter is full")
-        self._value += added
-        self.changed.wake()
-        return 8
-
-    def poll(self) -> int:
-        return (POLLIN if self._value else 0) | (POLLOUT if self._value < EVENTFD_LIMIT else 0)
-
 
 MOST_NESTED = 4  # fs/eventpoll.c, EP_MAX_NESTS
 MOST_WAYS = 1000  # from an instance to those that it watches, and they watch; and so upward
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Interest:
     """One file that an epoll instance watches."""
 
+    poll: EventPoll
     file: File
     events: int
     data: int
     seen: int = 0  # EPOLLET: the readiness that has been told,
     wakes: int = -1  # and how often the file had changed then
     disabled: bool = False  # EPOLLONESHOT, after it was told
+    queues: tuple[WaitQueue, ...] = ()  # where it waits for the file to become ready
+
+    def watch(self) -> None:
+        self.queues = self.file.wait_queues()
+        for queue in self.queues:
+            queue.add(self)
+
+    def leave(self) -> None:
+        for queue in self.queues:
+            queue.remove(self)
+
+    def wake(self, reason: Wake) -> bool:
+        """ep_poll_callback(): something has happened to the file. Nobody has slept here."""
+        self.poll.see(self)
+        return False
+
+    def readiness(self) -> int:
+        """EPOLL* bits to tell now."""
+        if self.disabled:
+            return 0
+        now = self.file.poll() & (self.events & EPOLL_READINESS | POLLERR | POLLHUP)
+        if self.events & EPOLLET:
+            self.seen &= now
+            return now if now & ~self.seen or (now and self.wakes != self.file.wakes()) else 0
+        return now
+
+    def told(self, events: int) -> None:
+        self.seen, self.wakes = events, self.file.wakes()
+        self.disabled = bool(self.events & EPOLLONESHOT)
 
 
 class EventPoll(File):
@@ -84,14 +71,22 @@ class EventPoll(File):
     def __init__(self) -> None:
         super().__init__(O_RDWR, "anon_inode:[eventpoll]")
         self._interests: dict[tuple[int, File], Interest] = {}
+        self._ready: dict[Interest, None] = {}  # rdllist: in the order in which they became so, as far as is known
         self._descriptors: dict[File, list[int]] = {}  # by which each of the files is watched
 
     def forget(self, file: File) -> None:
         """It is closed."""
         for descriptor in self._descriptors.pop(file):
-            del self._interests[descriptor, file]
+            self._drop(descriptor, file)
+
+    def _drop(self, descriptor: int, file: File) -> None:
+        interest = self._interests.pop((descriptor, file))
+        interest.leave()
+        self._ready.pop(interest, None)
 
     def close(self) -> None:
+        for interest in self._interests.values():
+            interest.leave()
         for file in self._descriptors:
             if file.watchers is not None:
                 file.watchers.pop(self, None)
@@ -123,7 +118,9 @@ class EventPoll(File):
             self._check_nesting(file)
         if (descriptor, file) in self._interests:
             raise LinuxError(EEXIST, f"descriptor {descriptor} is watched already")
-        self._interests[descriptor, file] = Interest(file, events, data)
+        interest = self._interests[descriptor, file] = Interest(self, file, events, data)
+        interest.watch()
+        self.see(interest)
         self._descriptors.setdefault(file, []).append(descriptor)
         if file.watchers is None:
             file.watchers = {}
@@ -134,14 +131,17 @@ class EventPoll(File):
         if events & EPOLLEXCLUSIVE:
             raise LinuxError(EINVAL, "EPOLLEXCLUSIVE is given when a file is added")
         self._check_watched(descriptor, file)
-        if self._interests[descriptor, file].events & EPOLLEXCLUSIVE:
+        interest = self._interests[descriptor, file]
+        if interest.events & EPOLLEXCLUSIVE:
             raise LinuxError(EINVAL, f"descriptor {descriptor} is watched with EPOLLEXCLUSIVE")
-        self._interests[descriptor, file] = Interest(file, events, data)
+        interest.events, interest.data = events, data
+        interest.seen, interest.wakes, interest.disabled = 0, -1, False
+        self.see(interest)
         self.changed.wake()
 
     def remove(self, descriptor: int, file: File) -> None:
         self._check_watched(descriptor, file)
-        del self._interests[descriptor, file]
+        self._drop(descriptor, file)
         self._descriptors[file].remove(descriptor)
         if not self._descriptors[file]:
             del self._descriptors[file]
@@ -153,34 +153,42 @@ class EventPoll(File):
         if (descriptor, file) not in self._interests:
             raise LinuxError(ENOENT, f"descriptor {descriptor} is not watched")
 
-    def _readiness(self, interest: Interest) -> int:
-        if interest.disabled:
-            return 0
-        now = interest.file.poll() & (interest.events & EPOLL_READINESS | POLLERR | POLLHUP)
-        if interest.events & EPOLLET:
-            interest.seen &= now
-            return now if now & ~interest.seen or (now and interest.wakes != interest.file.wakes()) else 0
-        return now
+    def see(self, interest: Interest) -> None:
+        """Behind those that are ready, if this one is and was not."""
+        if interest not in self._ready and interest.readiness():
+            self._ready[interest] = None
 
     def ready(self) -> bool:
-        return any(self._readiness(interest) for interest in self._interests.values())
+        """Whether anything is. What is not ready after all loses its place (__ep_eventpoll_poll())."""
+        for interest in list(self._ready):
+            if interest.readiness():
+                return True
+            del self._ready[interest]
+        return any(interest.readiness() for interest in self._interests.values())
 
     def take(self, layout: Struct, destination: Destination) -> int:
-        """Tell what is ready, as far as there is room: of how many. What does not arrive is told again."""
-        told = 0
+        """Tell what is ready, as far as there is room: of how many. What does not arrive is told again.
+
+        ep_send_events(): those for which there was no room come first in the next call, and those that stay ready, as
+        they are watched for a level, behind them.
+        """
         for interest in self._interests.values():
+            self.see(interest)  # of what becomes ready without waking anybody
+        told: list[Interest] = []
+        for interest in list(self._ready):
             if destination.left < layout.size:
                 break
-            events = self._readiness(interest)
+            events = interest.readiness()
+            if events and destination.put(layout.pack(events, interest.data)) < layout.size:
+                if not told:
+                    raise destination.fault()
+                break
+            del self._ready[interest]
             if events:
-                if destination.put(layout.pack(events, interest.data)) < layout.size:
-                    if not told:
-                        raise destination.fault()
-                    break
-                told += 1
-                interest.seen, interest.wakes = events, interest.file.wakes()
-                interest.disabled = bool(interest.events & EPOLLONESHOT)
-        return told
+                interest.told(events)
+                told.append(interest)
+        self._ready.update((interest, None) for interest in told if not interest.events & (EPOLLET | EPOLLONESHOT))
+        return len(told)
 
     def poll(self) -> int:
         return POLLIN if self.ready() else 0

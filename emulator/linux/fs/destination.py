@@ -117,6 +117,20 @@ class KernelBuffer(Destination):
         return f"{self.left} bytes of the kernel's"
 
 
+def read_pieces(mm: MemoryMap, pieces: list[Piece]) -> bytes:
+    """What of a process's memory comes before the first byte that cannot be read: often all of it."""
+    try:
+        return b"".join([mm.read(base, length) for base, length in pieces if length])
+    except LinuxError:
+        found = b""
+        for base, length in pieces:
+            part = mm.read_some(base, length)
+            found += part
+            if len(part) < length:
+                break
+        return found
+
+
 def in_memory(mm: MemoryMap, pieces: list[Piece]) -> Destination:
     """Pieces of a process's memory."""
     return UserBuffer(mm, *pieces[0]) if len(pieces) == 1 else UserVector(mm, pieces)

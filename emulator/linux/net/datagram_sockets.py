@@ -69,9 +69,15 @@ class DatagramSocket(Socket):
         self.raise_error()
         if self.write_shut:
             raise LinuxError(EPIPE, f"{self.path} is shut for writing")
+        if message.unreadable and is_local(self):
+            message.keep(0)
         if address is None and self._connected is None:
             raise LinuxError(ENOTCONN, f"{self.path} is not connected") if is_local(self) else self.no_destination()
         return self._send_local(message, address, target) if is_local(self) else self._send_udp(message, address)
+
+    def part_of_write(self, size: int, readable: int) -> int:
+        """What is too long is refused before it is looked at."""
+        return MOST_UDP_BYTES + 1 if size > MOST_UDP_BYTES and not is_local(self) else 0
 
     def _send_local(self, message: Message, address: Address | None, target: Socket | None) -> int:
         receiver = self.peer if address is None else target
@@ -96,10 +102,12 @@ class DatagramSocket(Socket):
         to = self._connected if address is None else address
         assert isinstance(to, InetAddress), "parsed for this family"
         to = destination(to)
-        if len(message.data) > MOST_UDP_BYTES:
-            raise LinuxError(EMSGSIZE, f"a message of {len(message.data)} bytes")
+        if message.size > MOST_UDP_BYTES:
+            raise LinuxError(EMSGSIZE, f"a message of {message.size} bytes")
         if not self.is_bound:
             self.bind(self.name)
+        if message.unreadable:
+            message.keep(0)
         name = self.name
         assert isinstance(name, InetAddress), "of this family"
         message.sender = InetAddress(to.host, name.port) if name.is_any else name

@@ -145,6 +145,8 @@ class NetlinkSocket(Socket):
         self._check_kernel(address)
         if not self.is_bound:
             self.bind(NetlinkAddress())
+        if message.unreadable:
+            message.keep(0)
         for kind, flags, sequence, contents in _requests(message.data):
             if flags & NLM_F_REQUEST:
                 for part in self._answers(kind, flags, sequence, contents):

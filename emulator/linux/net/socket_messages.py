@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from emulator.linux.errors import LinuxError
+from emulator.linux.errors import EFAULT, LinuxError
 from emulator.linux.fs.byte_queue import ByteQueue
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import File
@@ -15,6 +15,7 @@ from emulator.linux.net.socket_addresses import Address
 CAPACITY_BYTES = 212_992  # net.core.rmem_default: what may wait for one socket's reader
 MESSAGE_BYTES = 256  # that a message takes besides its data
 BUFFER_BYTES = 36_544  # of a stream, kept together: SKB_MAX_HEAD(0) + UNIX_SKB_FRAGS_SZ, net/unix/af_unix.c
+TCP_BUFFER_BYTES = 32_768  # SKB_FRAG_PAGE_ORDER, net/core/sock.c; there, what is left of the last call's comes first
 FILE_BYTES = 4096  # and, of the machine's memory alone, an open file in it
 
 
@@ -35,6 +36,18 @@ class Message:
     credentials: Credentials = field(default_factory=Credentials)
     files: tuple[File, ...] = ()  # SCM_RIGHTS; an inbox holds them open
     sender: Address | None = None
+    unreadable: int = 0  # bytes behind `data` that the sender has named and may not read
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + self.unreadable
+
+    def keep(self, count: int) -> None:
+        """Where not all can be read: the first `count` bytes are sent; EFAULT if none are."""
+        if not count:
+            raise LinuxError(EFAULT, f"{self.unreadable} of {self.size} bytes cannot be read")
+        self.data = self.data[:count]
+        self.unreadable = 0
 
 
 @dataclass(slots=True)

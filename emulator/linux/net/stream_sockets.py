@@ -27,7 +27,7 @@ from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.fs.nodes import Superblock
 from emulator.linux.net.socket_addresses import Address, InetAddress, destination, loopback_of
-from emulator.linux.net.socket_messages import BUFFER_BYTES, Credentials, Message, Received
+from emulator.linux.net.socket_messages import BUFFER_BYTES, TCP_BUFFER_BYTES, Credentials, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.net.sockets import SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_STREAM, Socket, is_local
 from emulator.linux.sched.waiting import WaitQueue
@@ -161,19 +161,21 @@ class StreamSocket(Socket):
         peer = self.peer
         if self.write_shut or self._answered:
             raise LinuxError(EPIPE, f"{self.path} is shut for writing")
-        if peer is None and not is_local(self):
+        if is_local(self) and (peer is None or peer.read_shut):
+            raise LinuxError(EPIPE, f"{self.path}: nobody reads any more")
+        if peer is not None and self.kind != SOCK_STREAM and message.size > peer.inbox.capacity:
+            raise LinuxError(EMSGSIZE, f"a message of {message.size} bytes")
+        if peer is not None and not message.size and self.kind == SOCK_STREAM:
+            return 0
+        if peer is not None and peer.inbox.room <= 0:
+            raise LinuxError(EAGAIN, f"{self.path}: the peer has {peer.inbox.size} bytes to read")
+        if message.unreadable:
+            message.keep(self.part_of_write(message.size, len(message.data)))
+        if peer is None:
             self._answered = True
             self.error = EPIPE
             self.changed.wake()
             return len(message.data)
-        if peer is None or (peer.read_shut and is_local(self)):
-            raise LinuxError(EPIPE, f"{self.path}: nobody reads any more")
-        if self.kind != SOCK_STREAM and len(message.data) > peer.inbox.capacity:
-            raise LinuxError(EMSGSIZE, f"a message of {len(message.data)} bytes")
-        if not message.data and self.kind == SOCK_STREAM:
-            return 0
-        if peer.inbox.room <= 0:
-            raise LinuxError(EAGAIN, f"{self.path}: the peer has {peer.inbox.size} bytes to read")
         if self.kind == SOCK_STREAM:
             message.data = message.data[: peer.inbox.room]
         peer.inbox.put(message)
@@ -197,7 +199,9 @@ class StreamSocket(Socket):
         raise self.no_message()
 
     def part_of_write(self, size: int, readable: int) -> int:
-        return readable // BUFFER_BYTES * BUFFER_BYTES if self.kind == SOCK_STREAM else 0
+        """Whole buffers, of a stream."""
+        buffer_bytes = BUFFER_BYTES if is_local(self) else TCP_BUFFER_BYTES
+        return readable // buffer_bytes * buffer_bytes if self.kind == SOCK_STREAM else 0
 
     def unread_by_peer(self) -> int:
         return self.peer.inbox.waiting_bytes() if self.peer is not None and is_local(self) else 0

@@ -10,8 +10,16 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EISDIR, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
-from emulator.linux.fs.destination import Destination, KernelBuffer, Piece, UserBuffer, check_range, in_memory
+from emulator.linux.errors import EAGAIN, EBADF, EFAULT, EINVAL, EISDIR, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
+from emulator.linux.fs.destination import (
+    Destination,
+    KernelBuffer,
+    Piece,
+    UserBuffer,
+    check_range,
+    in_memory,
+    read_pieces,
+)
 from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
 from emulator.linux.fs.open_files import SEEK_CUR, OpenDirectory, OpenFile
 from emulator.linux.process.task import Task
@@ -91,20 +99,14 @@ def _write_now(task: Task, file: File, data: bytes) -> int:
 
 def _gathered(task: Task, file: File, pieces: list[Piece]) -> bytes:
     """What of a process's memory is written: all of it, or as much as the file takes of what can be read."""
-    mm = task.mm
-    try:
-        return b"".join([mm.read(base, length) for base, length in pieces if length])
-    except LinuxError:
-        readable = b""
-        for base, length in pieces:
-            part = mm.read_some(base, length)
-            readable += part
-            if len(part) < length:
-                break
-        count = file.part_of_write(sum(length for _, length in pieces), len(readable))
-        if not count:
-            raise
-        return readable[:count].ljust(count, b"\0")
+    readable = read_pieces(task.mm, pieces)
+    size = sum(length for _, length in pieces)
+    if len(readable) == size:
+        return readable
+    count = file.part_of_write(size, len(readable))
+    if not count:
+        raise LinuxError(EFAULT, f"{size - len(readable)} of {size} bytes cannot be read")
+    return readable[:count].ljust(count, b"\0")
 
 
 def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]:
@@ -216,15 +218,15 @@ def any_vectors(task: Task, address: int, count: int) -> list[Piece]:
 
 
 def vectors(task: Task, address: int, count: int) -> list[Piece]:
-    """... of the caller's own memory."""
+    """... of the caller's own memory. None where there are no bytes: then, unlike by read(2), no file is asked."""
     found = any_vectors(task, address, count)
     for base, length in found:
         check_range(task.mm, base, length)
-    return found
+    return found if any(length for _, length in found) else []
 
 
 def _portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """The same memory in parts of PORTION_BYTES, the last one shorter; one, empty, of no memory."""
+    """The same memory in parts of PORTION_BYTES, the last one shorter."""
     portion: list[Piece] = []
     room = PORTION_BYTES
     for base, length in pieces:
@@ -234,7 +236,8 @@ def _portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
             portion, room = [], PORTION_BYTES
         portion.append((base, length))
         room -= length
-    yield portion
+    if portion:
+        yield portion
 
 
 def ends_early(task: Task, file: File | None = None, *, size: int = PORTION_BYTES) -> Sleeping[bool]:

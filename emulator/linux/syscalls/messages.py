@@ -15,7 +15,7 @@ from emulator.linux.errors import (
     EPIPE,
     LinuxError,
 )
-from emulator.linux.fs.destination import Destination, UserBuffer, check_range, in_memory
+from emulator.linux.fs.destination import Destination, Piece, UserBuffer, check_range, in_memory, read_pieces
 from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, File
 from emulator.linux.net.socket_addresses import AF_UNIX
 from emulator.linux.net.socket_addresses import Address as SocketAddress
@@ -109,7 +109,8 @@ def _each(
 
 
 def _send(task: Task, socket: Socket, message: Message, address: SocketAddress | None, flags: int) -> Sleeping[int]:
-    target = None if address is None else target_of(task, socket, address)
+    whole = not message.unreadable
+    target = target_of(task, socket, address) if address is not None and whole else None
     waits = _waits(socket, flags)
     until_ns = None if socket.write_timeout_ns is None else task.clock.elapsed_ns() + socket.write_timeout_ns
     data = message.data
@@ -130,7 +131,7 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
             message.data = data[done:]
             done += socket.send(message, address, target)
             message.files = ()
-            if done == len(data) or not waits:
+            if done == len(data) or not waits or not whole:
                 return done
         except LinuxError as error:
             if done and not (error.code == EAGAIN and waits):
@@ -162,8 +163,14 @@ def _control_messages(data: bytes) -> list[tuple[int, int, bytes]]:
     return found
 
 
-def _with_control(task: Task, socket: Socket, data: bytes, control: bytes) -> Message:
-    message = Message(data, socket.credentials_of(task))
+def _message(task: Task, socket: Socket, pieces: list[Piece]) -> Message:
+    """What of a process's memory is sent: all, or what comes before the first byte that cannot be read."""
+    size = sum(length for _, length in pieces)
+    data = read_pieces(task.mm, pieces)
+    return Message(data, socket.credentials_of(task), unreadable=size - len(data))
+
+
+def _add_control(task: Task, socket: Socket, message: Message, control: bytes) -> None:
     for level, kind, contents in _control_messages(control):
         if level != SOL_SOCKET or kind not in (SCM_RIGHTS, SCM_CREDENTIALS):
             task.kernel.name_once(f"control messages {level}:{kind} are not modelled (EINVAL)")
@@ -173,7 +180,6 @@ def _with_control(task: Task, socket: Socket, data: bytes, control: bytes) -> Me
             if len(descriptors) + len(message.files) > MOST_FILES:
                 raise LinuxError(EINVAL, f"{len(descriptors)} files in one message; at most {MOST_FILES}")
             message.files += tuple(task.files.get(descriptor) for descriptor in descriptors)
-    return message
 
 
 def _send_message(task: Task, socket: Socket, header: Header, flags: int) -> Sleeping[int]:
@@ -181,9 +187,10 @@ def _send_message(task: Task, socket: Socket, header: Header, flags: int) -> Sle
         raise LinuxError(EINVAL, f"{header.control_size} bytes of control messages")
     address = read_address(task, socket, header.name, header.name_size) if header.name and header.name_size else None
     pieces = vectors(task, header.vector, header.vector_count)
-    data = b"".join([task.mm.read(base, length) for base, length in pieces if length])
     control = task.mm.read(header.control, header.control_size) if header.control_size else b""
-    return (yield from _send(task, socket, _with_control(task, socket, data, control), address, flags))
+    message = _message(task, socket, pieces)
+    _add_control(task, socket, message, control)
+    return (yield from _send(task, socket, message, address, flags))
 
 
 @syscall(aarch64=206, x86_64=44, support=Support.PARTIAL, note=NO_URGENT_DATA)
@@ -194,9 +201,7 @@ def sendto(
     socket = socket_at(task, descriptor)
     _check_flags(task, flags, SEND_FLAGS)
     name = read_address(task, socket, address, address_size) if address else None
-    size = min(size, MAX_BYTES)
-    message = Message(task.mm.read(data, size) if size else b"", socket.credentials_of(task))
-    return _send(task, socket, message, name, flags)
+    return _send(task, socket, _message(task, socket, [(data, min(size, MAX_BYTES))]), name, flags)
 
 
 @syscall(aarch64=211, x86_64=46, support=Support.PARTIAL, note=NO_URGENT_DATA)

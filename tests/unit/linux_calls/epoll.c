@@ -1,11 +1,11 @@
 /* The order in which an epoll instance tells what is ready: who comes first, who waits, and who comes again. */
+#include "show.h"
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "show.h"
 
 enum { FILES = 5 };
 

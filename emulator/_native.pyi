@@ -155,6 +155,13 @@ class Core:
         """Whether the engine was found to be one whose exit checks after memory accesses can be left out."""
     def set_address_space(self, space: AddressSpace) -> None: ...
     def add_bank(self, counters: int) -> CounterBank: ...
+    def set_gear(self, gear: int) -> None:
+        """Between two runs: which of its models hear of what executes from now on, an emulator.cpu.Gear.
+
+        ValueError if it has no models. Time goes on. Leaving DETAILED completes what has begun.
+        """
+    @property
+    def gear(self) -> int: ...
     def run(self, until_cycle: int) -> int:
         """Run until an exit; returns an ExitReason value.
 

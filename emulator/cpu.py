@@ -51,6 +51,17 @@ class TrapKind(IntEnum):
     XGETBV = 6
 
 
+class Gear(IntEnum):
+    """How much of a core's models hears of what executes. Shared with ``native/core.hpp``.
+
+    What is decoded from instructions is counted in all of them; cycles and what models count, in DETAILED alone.
+    """
+
+    FUNCTIONAL = 0  # none: one cycle an instruction
+    WARMING = 1  # caches, TLBs and predictors: they learn, and count nothing; one instruction waits for the one before
+    DETAILED = 2  # all
+
+
 class InterruptSource(Protocol):
     """A device on the CPU's interrupt line (a PMU)."""
 
@@ -84,6 +95,14 @@ class Cpu:
         self.in_kernel = False  # an interrupt has come while the kernel worked
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
+
+    @property
+    def gear(self) -> Gear:
+        return Gear(self.core.gear)
+
+    def set_gear(self, gear: Gear) -> None:
+        """From the next instruction on. Not while it executes. ValueError if the core has no models."""
+        self.core.set_gear(gear)
 
     def set_address_space(self, space: AddressSpace) -> None:
         self.space = space

@@ -166,6 +166,9 @@ void bind_core(nb::module_& module) {
             nb::arg("shared") = nb::none())
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
+        .def(
+            "set_gear", [](Core& core, int gear) { core.set_gear(static_cast<Gear>(gear)); }, nb::arg("gear"))
+        .def_prop_ro("gear", [](const Core& core) { return static_cast<int>(core.gear()); })
         .def("run", &run, nb::arg("until_cycle"))
         .def("request_return", &Core::request_return)
         .def_prop_ro("owes_exit", &Core::owes_exit)

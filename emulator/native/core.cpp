@@ -66,17 +66,15 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
     auto hook = [this](int type, void* callback, int instruction, void* user) {
         uc_hook handle;
         check(uc_hook_add(engine_, &handle, type, callback, user, 1, 0, instruction), "uc_hook_add");
-        hooks_.push_back(handle);
     };
     if (counting) elides_exit_checks_ = elide_exit_checks(engine_);
     if (model) most_blocks_ >>= 2;  // each is some KB then
     if (counting && model) {
         VisitLog log(*this, previous_, EXHAUSTED, reinterpret_cast<const void*>(&Core::on_known_block));
-        model_ = std::make_unique<Model>(*model, isa, totals_.data(), std::move(shared), std::move(log));
+        models_ = std::make_unique<Model>(*model, isa, totals_.data(), std::move(shared), std::move(log));
+        model_ = models_.get();
     }
-    auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
-    void* const told = model_ ? static_cast<void*>(&model_->log) : this;
-    if (counting) hook(UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), 0, told);
+    if (counting) hook_blocks();
     hook(UC_HOOK_INTR, reinterpret_cast<void*>(&Core::on_interrupt), 0, this);
     hook(UC_HOOK_TLB_FILL, reinterpret_cast<void*>(&Core::on_tlb_fill), 0, this);
     if (isa_->engine_arch() == UC_ARCH_X86)
@@ -85,8 +83,16 @@ Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool co
     memory_->add_core();
     if (model_) {
         model_->addresses = Addresses::make(engine_, *isa_);
-        model_->calls.emplace(engine_, isa_->engine_arch(), reinterpret_cast<const void*>(on_block));
+        model_->calls.emplace(engine_, isa_->engine_arch(), reinterpret_cast<const void*>(&Core::on_block_modelled));
     }
+}
+
+// As the gear wants to be told of them.
+void Core::hook_blocks() {
+    auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
+    void* const told = model_ ? static_cast<void*>(&model_->log) : this;
+    check(uc_hook_add(engine_, &block_hook_, UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), told, 1, 0, 0),
+          "uc_hook_add");
 }
 
 Core::~Core() {
@@ -100,9 +106,9 @@ void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
     if (blocks_.use_slots_of(*space_)) unlink_successors();
     seen_space_generation_ = space_->generation();
     seen_watch_generation_ = memory_->watch_generation();
-    if (model_) {
-        model_->addresses->set_address_space(*space_);
-        model_->memory.set_address_space(space_);
+    if (models_) {
+        models_->addresses->set_address_space(*space_);
+        models_->memory.set_address_space(space_);
     }
     uc_ctl_flush_tlb(engine_);
 }

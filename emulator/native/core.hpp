@@ -47,6 +47,12 @@ enum class Exception : uint8_t {
 };
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
+// emulator.cpu.Gear: how much of a core with models hears of what executes. What no gear changes is counted in each.
+enum class Gear : uint8_t {
+    FUNCTIONAL,  // nothing; one cycle an instruction
+    WARMING,     // caches, TLBs and predictors, so that they know what they would; they count nothing
+    DETAILED,    // everything
+};
 
 class SharedMemory;
 struct RunBlock;
@@ -69,6 +75,10 @@ class Core final : public Totals {
 
     void set_address_space(std::shared_ptr<AddressSpace> space);
     CounterBank& add_bank(unsigned counters);
+
+    // Between two runs. Throws std::invalid_argument if this core has no models, and so but one gear.
+    void set_gear(Gear gear);
+    Gear gear() const { return gear_; }
 
     // Runs until an exit. `poll` is called every few million instructions; if it returns true, the run ends with
     // INTERRUPTED, between two blocks.
@@ -245,6 +255,12 @@ class Core final : public Totals {
     void plan_model();
     void check_addresses() const;
 
+    // Gears
+    void hook_blocks();
+    void stop_counting_models();
+    void settle_models();
+    void forget_uncounted();
+
     // Stepping
     void begin_stepping(Block& block);
     void begin_stepping(uint64_t address, uint64_t end);
@@ -309,7 +325,13 @@ class Core final : public Totals {
     uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled
     uint64_t skipped_ = 0;                        // cycles of which no pipeline has heard: those count up to 2**55
     std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED lives in retired_, CYCLES there or in the pipeline
-    std::unique_ptr<Model> model_;
+    std::unique_ptr<Model> models_;
+    Model* model_ = nullptr;  // they, or null while none of them hears of anything
+    Gear gear_ = Gear::DETAILED;
+    struct {
+        std::array<uint64_t, PROBE_COUNT> totals;
+        uint64_t cycles;  // in user mode
+    } uncounted_from_{};  // what the models had counted when the detailed gear was left
     bool lost_addresses_ = false;
     ProbeMask armed_events_ = 0;   // the probes of armed counters, but for those of retirement and models
     ProbeMask costed_probes_ = 0;  // what blocks' costs were made for: those, or what was armed before there was none
@@ -358,7 +380,7 @@ class Core final : public Totals {
     uint64_t flushes_ = 0;
     std::atomic<uint64_t> progress_ = 0;
     bool return_requested_ = false;
-    std::vector<uc_hook> hooks_;
+    uc_hook block_hook_ = 0;
 };
 
 }  // namespace perfemu

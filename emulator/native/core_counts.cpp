@@ -40,10 +40,10 @@ void Core::plan() {
     ProbeMask event_probes = 0;
     if (model_) plan_model();
     undue_until_ = NEVER;
-    ProbeMask retirement = model_ ? bit(Probe::INST_RETIRED) : RETIREMENT;
+    ProbeMask retirement = models_ ? bit(Probe::INST_RETIRED) : RETIREMENT;
     uint64_t events = MOST_EVENTS;
     auto due_after = [&](uint64_t remaining, ProbeMask probes) {
-        if (model_ && probes & (~DECODED | bit(Probe::CYCLES))) return;  // plan_model's
+        if (models_ && probes & (~DECODED | bit(Probe::CYCLES))) return;  // plan_model's
         const uint64_t undue = (std::max<uint64_t>(remaining, 1) - 1) / size(probes);
         undue_until_ = std::min(undue_until_, retired_ + std::min(undue, NEVER - retired_));
         if (probes & ~retirement) {
@@ -138,7 +138,7 @@ uint64_t Core::sum(ProbeMask probes) {
     if (probes & bit(Probe::CYCLES)) sum += user_cycles();
     probes &= ~RETIREMENT;
     if (probes & DECODED) fold();
-    if (model_ && probes & ~DECODED) model_->pipeline->settle();
+    if (model_ && probes & ~DECODED) settle_models();
     for (; probes; probes &= probes - 1) sum += totals_[lowest(probes)];
     return sum;
 }
@@ -157,7 +157,7 @@ void Core::add_at(uint64_t address, ProbeMask probes, int64_t times) {
 void Core::attribute(std::vector<Ledger::Column> columns) {
     fold();
     for (const Ledger::Column& column : columns) watch(column.probes | column.less);
-    ledger_ = std::make_unique<Ledger>(std::move(columns), model_ ? ~DECODED | bit(Probe::CYCLES) : 0);
+    ledger_ = std::make_unique<Ledger>(std::move(columns), models_ ? ~DECODED | bit(Probe::CYCLES) : 0);
 }
 
 void Core::attribute_to(Ledger::Account account) {
@@ -176,7 +176,8 @@ std::vector<uint64_t> Core::take_attribution(Ledger::Account account) {
 
 // Whether the models are asked behind each instruction.
 bool Core::attributes_models() {
-    return ledger_ && ledger_->account() != Ledger::NOBODY && !ledger_->modelled_columns().empty();
+    return gear_ == Gear::DETAILED && ledger_ && ledger_->account() != Ledger::NOBODY &&
+           !ledger_->modelled_columns().empty();
 }
 
 // What the models have counted since this was called last is the instruction's at `address`.

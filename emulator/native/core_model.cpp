@@ -53,7 +53,7 @@ uint64_t most_cycles(const Config& config) {
 Model::Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared,
              VisitLog log)
     : memory(config, shared ? std::move(shared) : std::make_shared<SharedMemory>(config), totals),
-      branches(config, totals), pipeline(Pipeline::make(config, memory, branches, totals)),
+      branches(config, totals), detailed(Pipeline::make(config, memory, branches, totals)), pipeline(detailed.get()),
       decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config) + 2 * memory.longest_handover()),
       log(std::move(log)) {}
 
@@ -443,6 +443,7 @@ void Core::plan_model() {
     model.due_cycle = until_ - skipped_;
     model.targets.clear();
     model.uneventful_until = 0;
+    if (gear_ != Gear::DETAILED) return;  // nothing that they would count is counted
     for (const Selection& selection : selections_)
         if (selection.probes & ~DECODED) model.targets.push_back({selection.probes, selection.due});
     for (auto& bank : banks_) {
@@ -457,7 +458,10 @@ void Core::plan_model() {
     }
 }
 
-uint64_t Core::user_cycles() const { return model_ ? model_->pipeline->cycle() - model_->kernel_cycles : retired(); }
+uint64_t Core::user_cycles() const {
+    if (!models_) return retired();
+    return gear_ == Gear::DETAILED ? model_->pipeline->cycle() - model_->kernel_cycles : uncounted_from_.cycles;
+}
 
 uint64_t Core::cycles() const { return skipped_ + (model_ ? model_->pipeline->cycle() : retired() + elapsed_); }
 
@@ -486,13 +490,13 @@ void Core::place_page(uint64_t address) {
 }
 
 void Core::start_trace() {
-    if (!model_) throw std::logic_error("a core without models sees no addresses");
-    model_->tracing = true;
+    if (!models_) throw std::logic_error("a core without models sees no addresses");
+    models_->tracing = true;
 }
 
 std::vector<TracedAccess> Core::take_trace() {
-    if (!model_) throw std::logic_error("a core without models sees no addresses");
-    return std::exchange(model_->trace, {});
+    if (!models_) throw std::logic_error("a core without models sees no addresses");
+    return std::exchange(models_->trace, {});
 }
 
 }  // namespace perfemu

@@ -87,7 +87,8 @@ struct Model {
 
     MemorySystem memory;
     BranchUnit branches;
-    std::unique_ptr<Pipeline> pipeline;
+    std::unique_ptr<Pipeline> detailed, warming;  // the second is made when it is wanted
+    Pipeline* pipeline;                           // the one that hears
     std::unique_ptr<TimedDecoder> decoder;
     uint64_t cycles_of_an_instruction;  // at most
     std::unique_ptr<Addresses> addresses;

@@ -67,6 +67,15 @@ def test_every_file_that_is_named_exists() -> None:
         assert (ROOT / file).is_file(), file
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_folder_of_tests_is_in_the_table(page: str) -> None:
+    """Of those with tests in them."""
+    folders = {file.relative_to(ROOT).parts[1] for file in (ROOT / "tests").glob("*/**/test_*.py")}
+    rows = re.findall(r"^\| `tests/(\w+)/` \|", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(folders) >= 10
+    assert folders <= set(rows) <= {path.name for path in (ROOT / "tests").iterdir()}
+
+
 @WALKS
 def test_the_native_half_has_these_functions(walk: Walk) -> None:
     assert len(walk.native()) >= 8

@@ -283,7 +283,8 @@ def count(
     by_hits = session.pmu_model.caches_counted_by_hits
 
     def counts(of: _Runs, shown: tuple[Part, ...] = ()) -> Counts:
-        return Counts(named, session.core.title, of.counts(), tuple(times), system_wide, shown, by_hits)
+        partly = session.partly_modelled
+        return Counts(named, session.title, of.counts(), tuple(times), system_wide, shown, by_hits, partly)
 
     shown = tuple(Part(label, counts(of)) for label, of in parts.items())
     total = counts(whole, shown)

@@ -21,6 +21,8 @@ class GuestOptions(TypedDict, total=False):
     core: str | os.PathLike[str] | None  # a name or a core file; None: the ISA's default
     core_changes: Iterable[str]  # as --set takes them: "l1d.size=64KiB"
     untimed: bool
+    fast_forward: int  # instructions, as --fast-forward and --warmup
+    warmup: int
     vdso: bool
     cpus: int
     quantum: int  # cycles
@@ -92,6 +94,12 @@ def guest_settings(argv: Sequence[str | os.PathLike[str]], guest: GuestOptions) 
     return settings
 
 
+def _instructions(text: str) -> int:
+    if int(text) < 0:
+        raise ValueError("a number of instructions")
+    return int(text)
+
+
 def _positive(text: str) -> int:
     if int(text) < 1:
         raise ValueError("at least one")
@@ -101,6 +109,8 @@ def _positive(text: str) -> int:
 _LINUX_FIELDS = {field.name for field in fields(LinuxConfig)}
 _QUANTITIES: dict[str, tuple[str, Callable[[str], object]]] = {  # to a field of GuestSettings or its `linux`, by what
     "timeout": ("most_ns", time_ns),
+    "fast_forward": ("fast_forward", _instructions),
+    "warmup": ("warmup", _instructions),
     "max_instructions": ("most_instructions", _positive),
     "memory": ("memory_bytes", memory_bytes),
     "max_output": ("most_output_bytes", size_bytes),

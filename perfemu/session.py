@@ -14,11 +14,12 @@ from emulator.core_file.layers import is_file
 from emulator.cpu import Cpu
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.fast_forward import Skipped
+from emulator.linux.instruction_alarm import executed
 from emulator.linux.kernel import Kernel
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.process.program import Program, ProgramError, identify
 from emulator.linux.process.task import Task
-from emulator.linux.run_limits import executed
 from emulator.linux.tty.console import Console
 from emulator.machine import MEMORY_BYTES, QUANTUM_CYCLES, MachineConfig
 from perfcore.abi.attr import PerfEventAttr
@@ -77,6 +78,8 @@ class GuestSettings:
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
+    fast_forward: int = 0  # instructions that come first and are not modelled, emulator.linux.fast_forward.Skipped
+    warmup: int = 0
     untimed: bool = False  # the core's identity, at one cycle an instruction
 
     @property
@@ -153,6 +156,10 @@ class Session:
         self._task: Task | None = None
         self.regions: Regions | None = None  # inside which alone events count
         self._region: RegionInFiles | None = None
+        self._skipped = Skipped(settings.fast_forward, settings.warmup)
+        if self._skipped.instructions and self.core.model is None:
+            option = "--fast-forward" if settings.fast_forward else "--warmup"
+            raise UsageError(f"{option}: core {self.core.title} models nothing that would begin later")
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
         """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
@@ -162,6 +169,17 @@ class Session:
     def program(self) -> Program:
         """What is to be run."""
         return self._program
+
+    @property
+    def title(self) -> str:
+        """The core, and from when on it is modelled."""
+        skipped = self._skipped.instructions
+        return self.core.title + (f", modelled after {skipped:,} instructions" if skipped else "")
+
+    @property
+    def partly_modelled(self) -> bool:
+        """Whether cycles, and what models count, are of the end of the run alone."""
+        return self._skipped.instructions > 0
 
     @property
     def pmu_types(self) -> tuple[tuple[int, str], ...]:
@@ -191,7 +209,7 @@ class Session:
             realtime_at_boot_ns=settings.realtime_at_boot_ns,
         )
         try:
-            machine = LinuxMachine(config, settings.linux)
+            machine = LinuxMachine(config, settings.linux, self._skipped)
         except LinuxError as problem:
             raise UsageError(f"--bind: {problem.why}") from None
         except ValueError as problem:  # what the models see, and the core file's schema does not
@@ -263,6 +281,17 @@ class Session:
         finally:
             used = task.process.usage() + task.process.waited_usage
             self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, used.user_ns, used.system_ns)
+            self._say_what_was_modelled()
+
+    def _say_what_was_modelled(self) -> None:
+        if not self.partly_modelled:
+            return
+        begun, asked = self.machine.fast_forward.modelled_from, f"{self._skipped.instructions:,} instructions"
+        self.machine.kernel.name_once(
+            f"the program ended before {asked}: nothing was modelled, and cycles are 0"
+            if begun is None
+            else f"cycles and what models count begin after {begun[0]:,} instructions, in cycle {begun[1]:,}"
+        )
 
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.linux.configuration import LinuxConfig
+from emulator.linux.fast_forward import FastForward, Skipped
 from emulator.linux.kernel import Kernel
 from emulator.linux.process.program import Program
 from emulator.linux.run_limits import RunLimits
@@ -12,7 +13,7 @@ from emulator.machine import Hardware, Machine, MachineConfig
 class LinuxMachine(Machine):
     """Make it, attach PMUs to its CPUs, `start` a program, `run` to its end."""
 
-    def __init__(self, config: MachineConfig, linux: LinuxConfig | None = None) -> None:
+    def __init__(self, config: MachineConfig, linux: LinuxConfig | None = None, skipped: Skipped | None = None) -> None:
         hardware = Hardware(config)
         self.kernel = Kernel(hardware, linux or LinuxConfig())
         super().__init__(hardware, self.kernel)
@@ -22,6 +23,7 @@ class LinuxMachine(Machine):
             config.most_ns,
             most_per_cycle=1 if config.core.model is None else None,
         )
+        self.fast_forward = FastForward(self.kernel, skipped or Skipped())
 
     def start(self, program: Program) -> None:
         """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""

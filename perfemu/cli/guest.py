@@ -38,6 +38,20 @@ def add_guest_options(
         action="store_true",
         help="each instruction takes one cycle: the core's CPUID, HWCAP and PMU, as fast as on ideal",
     )
+    group.add_argument(
+        "--fast-forward",
+        metavar="N",
+        type=_instructions,
+        default=0,
+        help="execute the first N instructions without models, many times faster: cycles and misses count from there",
+    )
+    group.add_argument(
+        "--warmup",
+        metavar="N",
+        type=_instructions,
+        default=0,
+        help="... and the next N to fill caches and predictors, before anything of theirs counts",
+    )
     group.add_argument("--sysroot", metavar="DIR", help="look paths up below DIR first, then as they are")
     group.add_argument(
         "--bind",
@@ -127,6 +141,10 @@ def add_machine_options(parser: argparse.ArgumentParser, bare_time_ns: int) -> N
         default=MEMORY_BYTES,
         help="of the machine: 512M, 8G [4G]",
     )
+
+
+def _instructions(text: str) -> int:
+    return positive_int(text, least=0)
 
 
 def _cpus(text: str) -> int:
@@ -266,6 +284,8 @@ def guest_settings(options: argparse.Namespace) -> GuestSettings:
         most_instructions=options.max_instructions,
         most_ns=options.timeout,
         realtime_at_boot_ns=options.date,
+        fast_forward=options.fast_forward,
+        warmup=options.warmup,
         untimed=options.untimed,
     )
     _name_the_hosts_program(settings)

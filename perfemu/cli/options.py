@@ -38,14 +38,14 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog.removeprefix('perfemu ')}: {message} (see '{self.prog} --help')")
 
 
-def positive_int(text: str) -> int:
+def positive_int(text: str, least: int = 1) -> int:
     """An argparse type: 1 and up; `k`, `M` and `G` are not understood by perf either."""
     try:
         value = int(text, 0)
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
-    if not 1 <= value < 1 << 63:
-        raise argparse.ArgumentTypeError(f"{text} is not within 1..{(1 << 63) - 1}")
+    if not least <= value < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text} is not within {least}..{(1 << 63) - 1}")
     return value
 
 

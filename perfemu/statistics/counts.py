@@ -150,6 +150,7 @@ class Counts:
     system_wide: bool = False
     parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
     counted_by_hits: frozenset[str] = frozenset()  # caches, as PmuModel has them
+    partly_modelled: bool = False  # cycles and what models count are of less than the other events
 
     def __iter__(self) -> Iterator[Count]:
         return iter(self.events)

@@ -44,10 +44,12 @@ def _cpus_utilized(counts: Counts, value: float) -> list[Metric]:
 
 def _gigahertz(counts: Counts, value: float) -> list[Metric]:
     cpu_ns = counts.cpu_ns
-    return [Metric("%8.3f", value / cpu_ns, "GHz")] if cpu_ns else []
+    return [Metric("%8.3f", value / cpu_ns, "GHz")] if cpu_ns and not counts.partly_modelled else []
 
 
 def _per_cycle(counts: Counts, value: float) -> list[Metric]:
+    if counts.partly_modelled:  # instructions are of the whole run
+        return []
     metrics = []
     cycles = counts.mean_of(PerfType.HARDWARE, HardwareId.CPU_CYCLES)
     if cycles:
@@ -65,7 +67,8 @@ def _share(type_: int, config: int, unit: str, format: str = "%7.2f%%") -> Rule:
     """A percentage of another event's count; a plain rate where that was not counted, or cannot contain this one."""
 
     def rule(counts: Counts, value: float) -> list[Metric]:
-        return _percentage(counts, value, counts.mean_of(type_, config), unit, format)
+        mixed = counts.partly_modelled and config == HardwareId.BRANCH_INSTRUCTIONS
+        return [] if mixed else _percentage(counts, value, counts.mean_of(type_, config), unit, format)
 
     return rule
 
@@ -78,7 +81,7 @@ def _percentage(counts: Counts, value: float, whole: float | None, unit: str, fo
 
 def _per_second(counts: Counts, value: float) -> list[Metric]:
     cpu_ns = counts.cpu_ns
-    return [_rate(1e9 * value / cpu_ns)] if cpu_ns else []
+    return [_rate(1e9 * value / cpu_ns)] if cpu_ns and not counts.partly_modelled else []
 
 
 def _idle(name: str) -> Rule:

@@ -20,7 +20,7 @@ CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/nat
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c \
   tests/instructions/runner/*.[ch])
 
-.PHONY: help demo test lint format guests golden bench corpus fuzz instructions silicon wheel venv clean
+.PHONY: help demo test lint format guests golden additions bench corpus fuzz instructions silicon wheel venv clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -95,6 +95,9 @@ bench: venv  ## speed, as ratios within one run
 
 corpus: venv  ## all of the real programs in tests/corpus, also those that are too slow for every test run
 	CORPUS=all $(BIN)/python -m pytest tests/corpus
+
+additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with the native half built anew
+	ADDITIONS=all $(BIN)/python -m pytest tests/unit/contributing/test_additions.py
 
 SECONDS := 600
 

@@ -15,6 +15,7 @@ from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
+from perfemu.cores import DEFAULT_CORES
 
 BENCH = Path(__file__).resolve().parents[1] / "bench" / "cores"
 PIPELINES = {"ideal": load_core(str(BENCH / "caches.toml")), "in_order": load_core(str(BENCH / "in_order.toml"))}
@@ -104,6 +105,26 @@ def test_columns_count_what_single_blocks_count(program: str, isa: str, pipeline
     by_columns = totals(program, isa, changed(pipeline, core), one_by_one=False)
     assert by_columns == totals(program, isa, changed(pipeline, core), one_by_one=True)
     assert by_columns["INST_RETIRED"] > 0
+
+
+OUT_OF_ORDER = {isa: load_core(core) for isa, core in DEFAULT_CORES.items()}
+OFF: dict[str, object] = {"l0_filter": {"enabled": False}}  # of no core file: what is counted does not depend on it
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize(("program", "isa"), [case for case in cases() if case[0] in ("recursion", "sort")])
+def test_without_the_l0_filter_the_same_is_counted(program: str, isa: str, pipeline: str, core: str) -> None:
+    filtered = changed(pipeline, core)
+    unfiltered = replace(filtered, tables={**filtered.tables, **OFF})
+    assert totals(program, isa, unfiltered, one_by_one=False) == totals(program, isa, filtered, one_by_one=False)
+
+
+@pytest.mark.parametrize(("program", "isa"), cases())
+def test_out_of_order_without_the_l0_filter_the_same_is_counted(program: str, isa: str) -> None:
+    filtered = OUT_OF_ORDER[isa]
+    unfiltered = replace(filtered, tables={**filtered.tables, **OFF})
+    assert totals(program, isa, unfiltered, one_by_one=False) == totals(program, isa, filtered, one_by_one=False)
 
 
 FORKS = 'for i in 1 2 3; do seq 60 | sort -r | md5sum & x=$(echo $i | sed "s/./<&>/g"); done; wait; echo $x'

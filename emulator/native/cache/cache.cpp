@@ -1,6 +1,7 @@
 #include "cache/cache.hpp"
 
 #include <bit>
+#include <map>
 
 namespace perfemu {
 
@@ -38,9 +39,35 @@ static unsigned miss_registers(const Config& table) {
     return static_cast<unsigned>(registers);
 }
 
+static const CacheProbes& probes_of(const std::string& name) {
+    using enum Probe;
+    static const std::map<std::string, CacheProbes> of = {
+        {"l1i", {{L1I_ACCESS, L1I_ACCESS, L1I_ACCESS}, {L1I_REFILL, L1I_REFILL, L1I_REFILL}, {}, L1I_PREFETCH, {}}},
+        {"l1d",
+         {{L1D_ACCESS_LOAD, L1D_ACCESS_LOAD, L1D_ACCESS_STORE},
+          {L1D_REFILL_LOAD, L1D_REFILL_LOAD, L1D_REFILL_STORE},
+          L1D_WRITE_BACK,
+          L1D_PREFETCH,
+          L1D_PREFETCH_USED}},
+        {"l2",
+         {{L2_ACCESS_FETCH, L2_ACCESS_LOAD, L2_ACCESS_STORE},
+          {L2_REFILL_FETCH, L2_REFILL_LOAD, L2_REFILL_STORE},
+          L2_WRITE_BACK,
+          L2_PREFETCH,
+          L2_PREFETCH_USED}},
+        {"llc",
+         {{LL_ACCESS_FETCH, LL_ACCESS_LOAD, LL_ACCESS_STORE},
+          {LL_REFILL_FETCH, LL_REFILL_LOAD, LL_REFILL_STORE},
+          LL_WRITE_BACK,
+          {},
+          {}}},
+    };
+    return of.at(name);
+}
+
 Cache::Cache(const Config& file, const std::string& name)
     : TagArray(file.table(name), lines(file.table(name)), "size", line_bytes(file.table(name))), name(name),
-      misses(miss_registers(file.table(name))) {
+      probes(probes_of(name)), misses(miss_registers(file.table(name))) {
     const Config& table = file.table(name);
     line_shift = static_cast<unsigned>(std::countr_zero(line_bytes(table)));
     latency = latency_of(table);
@@ -83,18 +110,7 @@ static std::vector<Channel> banks_of(const Config& table) {
 
 OuterCache::OuterCache(const Config& file, const std::string& name)
     : Cache(file, name), banks(banks_of(file.table(name))), inclusion(inclusion_of(file.table(name))) {
-    bool last = name == "llc";
     shared = is_shared(file, name);
-    counts_prefetches = !last;
-    static constexpr Probe L2[] = {Probe::L2_ACCESS_FETCH, Probe::L2_ACCESS_LOAD, Probe::L2_ACCESS_STORE,
-                                   Probe::L2_REFILL_FETCH, Probe::L2_REFILL_LOAD, Probe::L2_REFILL_STORE};
-    static constexpr Probe LL[] = {Probe::LL_ACCESS_FETCH, Probe::LL_ACCESS_LOAD, Probe::LL_ACCESS_STORE,
-                                   Probe::LL_REFILL_FETCH, Probe::LL_REFILL_LOAD, Probe::LL_REFILL_STORE};
-    for (unsigned request = 0; request < 3; ++request) {
-        access[request] = (last ? LL : L2)[request];
-        refill[request] = (last ? LL : L2)[request + 3];
-    }
-    write_back = last ? Probe::LL_WRITE_BACK : Probe::L2_WRITE_BACK;
 }
 
 }  // namespace perfemu

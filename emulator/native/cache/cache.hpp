@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,19 @@ static constexpr uint8_t DIRTY = 1;       // to be written back (M)
 static constexpr uint8_t SHARED = 2;      // another core may hold it (S): a store has to ask first
 static constexpr uint8_t PREFETCHED = 4;  // no demand access yet
 
+// What a cache counts: accesses and refills by Request, as far as it has such.
+struct CacheProbes {
+    Probe access[3], refill[3];  // FETCH, LOAD, STORE
+    std::optional<Probe> write_back, prefetch, prefetch_used;
+};
+
 // The part of a cache that all levels have: [l1i], [l1d], [l2], [llc].
 class Cache : public TagArray {
   public:
     Cache(const Config& file, const std::string& name);
 
     const std::string name;
+    const CacheProbes& probes;
     unsigned line_shift;
     uint64_t latency;
     MissQueue misses;
@@ -58,11 +66,6 @@ class OuterCache : public Cache {
     Inclusion inclusion;
     uint64_t clock = 0;  // for last_use: one core's would not do, if the cache is shared
     bool shared;         // by all cores
-    // By Request: FETCH, LOAD, STORE.
-    Probe access[3];
-    Probe refill[3];
-    Probe write_back;
-    bool counts_prefetches;  // L2 does
 };
 
 // Whether [name].scope says "shared"; missing, it is so for the last-level cache alone.

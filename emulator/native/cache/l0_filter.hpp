@@ -56,30 +56,22 @@ class L0Filter {
     void use(Entry entry, uint64_t now) { last_use_[entry & SLOT_MASK] = now; }
     uint64_t arrival(Entry entry) const { return arrival_[entry & SLOT_MASK]; }
 
-    // Where the array has another tag for it, one tag leads to a slot: the last that did. Returns the tag whose entry
-    // that was.
-    uint64_t set(uint64_t tag, uint32_t slot, uint64_t in_array, bool stores) {
-        if (!array_ || tag > MOST_TAG) return TagArray::NO_TAG;
+    // Where the array has another tag for it, one tag leads to a slot: the last that did.
+    void set(uint64_t tag, uint32_t slot, uint64_t in_array, bool stores) {
+        if (!array_ || tag > MOST_TAG) return;
         if (!shown_.empty()) {
             if (shown_[slot] != tag) clear(shown_[slot]);
             shown_[slot] = tag;
         }
         if (!recent_.empty()) recent_[array_->set(in_array)] = tag;
-        Entry& entry = entries_[place(tag)];
-        const uint64_t former = entry >> TAG_SHIFT;
-        entry = (tag << 2 | VALID | static_cast<uint64_t>(stores)) << SLOT_BITS | slot;
-        return former;
+        entries_[place(tag)] = (tag << 2 | VALID | static_cast<uint64_t>(stores)) << SLOT_BITS | slot;
     }
     void clear(uint64_t tag) {
         Entry& entry = entries_[place(tag)];
         if (difference(entry, tag) == 0) entry = 0;
     }
-    // What leads to a slot, whose tag in the array this is. Returns its tag.
-    uint64_t clear_slot(uint32_t slot, uint64_t in_array) {
-        const uint64_t tag = shown_.empty() ? in_array : shown_[slot];
-        clear(tag);
-        return tag;
-    }
+    // What leads to a slot, whose tag in the array this is.
+    void clear_slot(uint32_t slot, uint64_t in_array) { clear(shown_.empty() ? in_array : shown_[slot]); }
     // The same for stores alone.
     void clear_stores(uint32_t slot, uint64_t in_array) {
         const uint64_t tag = shown_.empty() ? in_array : shown_[slot];
@@ -96,11 +88,6 @@ class L0Filter {
     void age(uint64_t tag) {
         if (!recent_.empty()) clear(recent_[array_->set(tag)]);
     }
-
-  protected:
-    bool knows_any() const { return array_; }
-    // What led to a slot last, if that need not be the array's tag.
-    uint64_t shown(uint32_t slot) const { return shown_.empty() ? TagArray::NO_TAG : shown_[slot]; }
 
   private:
     static constexpr uint64_t MINIMUM = 32;
@@ -119,51 +106,6 @@ class L0Filter {
     const uint64_t* arrival_ = nullptr;
     std::vector<uint64_t> recent_;  // by set; empty if every tag may be here
     std::vector<uint64_t> shown_;   // by slot: what led there last; empty if that is always the array's tag
-};
-
-// The same of pages, which are used again and again: the next use of the one that was used last in its set changes
-// nothing at all.
-class L0PageFilter : public L0Filter {
-  public:
-    L0PageFilter() = default;
-    explicit L0PageFilter(TagArray& array) : L0Filter(array, true), newest_mask_(array.set_mask()) {
-        newest_.assign(array.set_mask() + 1, TagArray::NO_TAG);
-    }
-
-    // By the array's set: the tag that has an entry and was used last, or none.
-    struct Newest {
-        uint64_t* pages;
-        uint64_t mask;
-    };
-    Newest newest() { return {newest_.data(), newest_mask_}; }
-    // The tag, which has an entry, has been used.
-    void make_newest(uint64_t tag) { newest_[tag & newest_mask_] = tag; }
-
-    void set(uint64_t tag, uint32_t slot) { set(tag, slot, tag); }
-    void set(uint64_t tag, uint32_t slot, uint64_t in_array) {
-        if (shown(slot) != tag) forget_newest(shown(slot));
-        if (!knows_any()) return;
-        forget_newest(L0Filter::set(tag, slot, in_array, true));
-        make_newest(tag);
-    }
-    void clear_slot(uint32_t slot, uint64_t in_array) { forget_newest(L0Filter::clear_slot(slot, in_array)); }
-    void forget_all() {
-        L0Filter::forget_all();
-        std::ranges::fill(newest_, TagArray::NO_TAG);
-    }
-    void age(uint64_t tag) {
-        newest_[tag & newest_mask_] = TagArray::NO_TAG;
-        L0Filter::age(tag);
-    }
-
-  private:
-    void forget_newest(uint64_t tag) {
-        uint64_t& newest = newest_[tag & newest_mask_];
-        if (newest == tag) newest = TagArray::NO_TAG;
-    }
-
-    std::vector<uint64_t> newest_ = std::vector<uint64_t>(1, TagArray::NO_TAG);  // by set
-    uint64_t newest_mask_ = 0;
 };
 
 }  // namespace perfemu

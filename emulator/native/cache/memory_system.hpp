@@ -15,7 +15,7 @@
 
 #include "cache/cache.hpp"
 #include "cache/cache_access.hpp"
-#include "cache/l0_filter.hpp"
+#include "cache/first_level.hpp"
 #include "cache/shared_memory.hpp"
 #include "cache/tlb.hpp"
 #include "config.hpp"
@@ -35,54 +35,55 @@ class MemorySystem {
     ~MemorySystem();
     MemorySystem(const MemorySystem&) = delete;
 
+    // A load or store: for a store, when it can write its line, which is the end of its time in the store buffer.
     // `elements`: so many accesses of size / elements bytes, one behind the other; they are aligned or not each by
     // itself. The instruction as a whole accesses each line once.
-    uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
-        if (!repeat(address, size, cycle, false, Probe::L1D_ACCESS_LOAD, Probe::DTLB_ACCESS_LOAD)) [[unlikely]]
-            return access_data({pc, address, Request::LOAD}, size, cycle, elements);
+    uint64_t access(const CacheAccess& access, uint32_t size, uint64_t cycle, uint32_t elements = 1) {
+        // Not 0 if it is not aligned as a whole; then it may leave its line.
+        const uint64_t leaves = (access.address | ~AccessShape::LINE_MASK) & (size - 1);
+        if (!data_.filtered_access(access.address, {!access.stores(), leaves}, cycle)) [[unlikely]]
+            return access_lines(access, size, cycle, elements);
+        count(access.stores() ? Probe::L1D_ACCESS_STORE : Probe::L1D_ACCESS_LOAD);
+        if (has_dtlb_) count(access.stores() ? Probe::DTLB_ACCESS_STORE : Probe::DTLB_ACCESS_LOAD);
         return cycle;
     }
-    // When the store can write its line: the end of its time in the store buffer.
+    uint64_t load(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
+        return access({pc, address, Request::LOAD}, size, cycle, elements);
+    }
     uint64_t store(uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements = 1) {
-        if (!repeat(address, size, cycle, true, Probe::L1D_ACCESS_STORE, Probe::DTLB_ACCESS_STORE)) [[unlikely]]
-            return access_data({pc, address, Request::STORE}, size, cycle, elements);
-        return cycle;
+        return access({pc, address, Request::STORE}, size, cycle, elements);
     }
     // The line of instructions at `address`.
     uint64_t fetch(uint64_t address, uint64_t cycle) {
-        const L0Filter::Entry line = fetch_lines_.line(address >> FILTER_SHIFT);
-        const L0Filter::Entry page = fetch_pages_.at(address >> PAGE_SHIFT);
-        if (L0Filter::difference(line, address >> FILTER_SHIFT) | L0Filter::difference(page, address >> PAGE_SHIFT))
-            [[unlikely]]
-            return access_instructions(address, cycle);
-        ++totals_[static_cast<unsigned>(Probe::L1I_ACCESS)];
-        totals_[static_cast<unsigned>(Probe::ITLB_ACCESS)] += has_itlb_;
-        fetch_pages_.make_newest(address >> PAGE_SHIFT);
-        return ready(cycle, fetch_latency_, fetch_lines_, line, fetch_pages_, page);
-    }
-    // A load or store that the filter does not answer, without another look. Returns as `load` and `store`.
-    uint64_t access(bool stores, uint64_t address, uint32_t size, uint64_t pc, uint64_t cycle, uint32_t elements) {
-        return access_data({pc, address, stores ? Request::STORE : Request::LOAD}, size, cycle, elements);
+        if (!instructions_.filtered_access(address, WHOLE_LINE, cycle)) [[unlikely]]
+            return fetch_line(address, cycle);
+        count(Probe::L1I_ACCESS);
+        if (has_itlb_) count(Probe::ITLB_ACCESS);
+        return cycle;
     }
 
     // --- filtered hits ---
     // For callers who do not ask when the data are there. Whether a load or store hits in the L0 filter, and so changes
     // nothing but counts: then it is done, but for what count_filtered_hits counts for many at once. Otherwise nothing
     // is done.
-    bool filtered_hit(uint64_t address, AccessShape shape) { return filter_data<false>(0, address, shape); }
+    bool filtered_hit(uint64_t address, AccessShape shape) {
+        return data_.filtered_hit<false>(address, shape.at(address), 0);
+    }
     // For callers who do ask: everything must have been there before `cycle`, so that the access takes the latency of a
     // hit, from whatever later cycle on.
     bool filtered_hit_by(uint64_t cycle, uint64_t address, AccessShape shape) {
-        return filter_data<true>(cycle, address, shape);
+        return data_.filtered_hit<true>(address, shape.at(address), cycle);
     }
     // The same of the fetch of a line.
-    bool filtered_fetch(uint64_t line) { return filter_fetch<false>(0, line); }
-    bool filtered_fetch_by(uint64_t cycle, uint64_t line) { return filter_fetch<true>(cycle, line); }
+    bool filtered_fetch(uint64_t line) { return instructions_.filtered_hit<false>(line, WHOLE_LINE, 0); }
+    bool filtered_fetch_by(uint64_t cycle, uint64_t line) {
+        return instructions_.filtered_hit<true>(line, WHOLE_LINE, cycle);
+    }
     // Many, from `first` on; returns the first that is none, or `behind`.
     size_t filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind);
     size_t filtered_fetches(const uint64_t* lines, size_t first, size_t behind);
     void count_filtered_hits(uint64_t loads, uint64_t stores, uint64_t fetches) {
-        uint64_t has_l1d = l1d_ != nullptr;
+        uint64_t has_l1d = data_.cache != nullptr;
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)] += loads & (0 - has_l1d);
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_STORE)] += stores & (0 - has_l1d);
         totals_[static_cast<unsigned>(Probe::L1I_ACCESS)] += fetches;
@@ -115,8 +116,8 @@ class MemorySystem {
 
     uint32_t fetch_line_bytes() const { return 1u << line_shift_; }
     // Of hits; 0 where there is no such cache.
-    uint64_t data_latency() const { return data_latency_; }
-    uint64_t fetch_latency() const { return fetch_latency_; }
+    uint64_t data_latency() const { return data_.latency; }
+    uint64_t fetch_latency() const { return instructions_.latency; }
     // The longest that an access waits for a line that others take, too.
     uint64_t longest_handover() const { return coherent_ ? shared_->longest_handover() : 0; }
 
@@ -128,14 +129,28 @@ class MemorySystem {
     void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
 
   private:
-    static constexpr unsigned PAGE_SHIFT = 12;
-    static constexpr unsigned FILTER_SHIFT = 6;  // lines of another size than 64 bytes are not filtered
-    static constexpr uint64_t FILTER_MASK = 63;
+    static constexpr unsigned PAGE_SHIFT = FirstLevel::PAGE_SHIFT;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;
+    static constexpr AccessShape::At WHOLE_LINE{.loads = 1, .leaves = 0};
+
+    // How much of a first-level access there can be, which is known from the core file. SIMPLE: no limit of misses, no
+    // prefetcher anywhere, LRU, no write-through; the next level is not exclusive; there is no other core. UNTIMED: and
+    // nobody asks when, nor for accesses to be counted.
+    enum class Detail : uint8_t { FULL, SIMPLE, UNTIMED };
 
     struct Arrival {
         uint64_t cycle;
         uint8_t flags;
+    };
+    // An access to one line of a cache, and what came of it.
+    struct Lookup {
+        CacheAccess access;  // as caches name it
+        uint64_t line;
+        uint64_t cycle;  // when it starts
+        uint32_t slot = TagArray::NOWHERE;
+        Arrival arrival{};
+        bool is_news = false;       // for prefetchers
+        uint64_t victim = NO_LINE;  // the line that made room
     };
     // A line that a prefetcher wants, and for which cache: a first-level one or one of outer_.
     static constexpr int IN_L1I = -2, IN_L1D = -1;
@@ -144,83 +159,11 @@ class MemorySystem {
         uint64_t pc;  // of the instruction behind it
         int depth;
     };
-    struct Filled {
-        uint32_t slot;
-        uint64_t victim;  // or NO_LINE
-    };
 
-    // What filtered hits look at, of data or of fetches. A loop over many keeps it in the host's registers.
-    struct Side {
-        L0Filter::Lines lines;
-        L0PageFilter& pages;
-        uint64_t* newest_pages;  // by the TLB's set
-        uint64_t newest_pages_mask;
-    };
-    Side data_side() { return {data_lines_.lines(), data_pages_, newest_pages_.data(), newest_pages_mask_}; }
-    Side fetch_side() {
-        const L0PageFilter::Newest newest = fetch_pages_.newest();
-        return {fetch_lines_.lines(), fetch_pages_, newest.pages, newest.mask};
-    }
-    // `leaves`: not 0 if the access leaves its line or is not aligned. `loads`: 1, or 0 if it stores. `now`: what now_
-    // is behind it.
-    template <bool TIMED>
-    [[gnu::always_inline]] bool filter(const Side& side, uint64_t address, uint64_t leaves, uint64_t loads,
-                                       uint64_t now, uint64_t cycle) {
-        const uint64_t tag = address >> FILTER_SHIFT, page = address >> PAGE_SHIFT;
-        const L0Filter::Entry line = side.lines.at(tag);
-        if (leaves | L0Filter::difference(line, tag, loads)) [[unlikely]]
-            return false;
-        if (TIMED && side.lines.arrives(line) > cycle) return false;
-        uint64_t& newest = side.newest_pages[page & side.newest_pages_mask];
-        if (newest != page || (TIMED && cycle < translated_by_)) [[unlikely]] {
-            const L0Filter::Entry entry = side.pages.at(page);
-            if (L0Filter::difference(entry, page)) return false;
-            if (TIMED && side.pages.arrival(entry) > cycle) return false;
-            side.pages.use(entry, now);
-            newest = page;
-        }
-        side.lines.use(line, now);
-        return true;
-    }
-    template <bool TIMED>
-    bool filter_data(uint64_t cycle, uint64_t address, AccessShape shape) {
-        const auto [loads, leaves] = shape.at(address);
-        const bool hit = filter<TIMED>(data_side(), address, leaves, loads, now_ + 1, cycle);
-        now_ += hit;
-        return hit;
-    }
-    template <bool TIMED>
-    bool filter_fetch(uint64_t cycle, uint64_t address) {
-        const bool hit = filter<TIMED>(fetch_side(), address, 0, 1, now_ + 1, cycle);
-        now_ += hit;
-        return hit;
-    }
-    // An access that changes nothing but counts and times: aligned, so that it stays in one line and page, and these
-    // are known to be there. Moves `cycle` on to when the data are there.
-    bool repeat(uint64_t address, uint32_t size, uint64_t& cycle, bool stores, Probe access, Probe lookup) {
-        const L0Filter::Entry line = data_lines_.line(address >> FILTER_SHIFT);
-        const L0Filter::Entry page = data_pages_.at(address >> PAGE_SHIFT);
-        if (((address | ~FILTER_MASK) & (size - 1)) | L0Filter::difference(line, address >> FILTER_SHIFT, !stores) |
-            L0Filter::difference(page, address >> PAGE_SHIFT))
-            return false;
-        ++totals_[static_cast<unsigned>(access)];
-        totals_[static_cast<unsigned>(lookup)] += has_dtlb_;
-        cycle = ready(cycle, data_latency_, data_lines_, line, data_pages_, page);
-        newest_page(address) = address >> PAGE_SHIFT;
-        return true;
-    }
-    uint64_t ready(uint64_t cycle, uint64_t latency, L0Filter& lines, L0Filter::Entry line, L0Filter& pages,
-                   L0Filter::Entry page) {
-        lines.use(line, ++now_);
-        pages.use(page, now_);
-        return std::max(std::max(cycle, pages.arrival(page)) + latency, lines.arrival(line));
-    }
+    static unsigned index(Request kind) { return static_cast<unsigned>(kind); }  // FETCH, LOAD, STORE
 
-    // The page used last in its set of the DTLB: another use of it changes nothing at all.
-    uint64_t& newest_page(uint64_t address) { return newest_pages_[address >> PAGE_SHIFT & newest_pages_mask_]; }
-    bool is_newest_page(uint64_t address) { return newest_page(address) == address >> PAGE_SHIFT; }
+    // --- addresses ---
 
-    uint64_t access_data(const CacheAccess& access, uint32_t size, uint64_t cycle, uint32_t elements);
     // The address by which caches know what a virtual one leads to.
     uint64_t in_caches(uint64_t address) {
         return named_ ? name(address >> PAGE_SHIFT) << PAGE_SHIFT | (address & ((1 << PAGE_SHIFT) - 1)) : address;
@@ -229,92 +172,109 @@ class MemorySystem {
     // What TLBs call a page: the space's own.
     uint64_t in_tlbs(uint64_t page) const { return named_ ? page | space_number_ << PageNames::PAGE_BITS : page; }
     void forget_filters();
-    void access_in_line(const CacheAccess& access, uint64_t cycle);
-    uint64_t access_line(const CacheAccess& access, uint64_t cycle);
-    template <bool TIMED>
-    uint64_t miss_plainly(const CacheAccess& access, uint64_t line, uint64_t cycle);
-    uint64_t access_instructions(uint64_t address, uint64_t cycle);
-    uint64_t translate_data(const CacheAccess& access, uint64_t cycle);
-    uint64_t translate_page(const CacheAccess& access, uint64_t cycle);
-    uint64_t translate_fetch(const CacheAccess& access, uint64_t cycle);
-    uint64_t translate(Tlb& tlb, L0PageFilter& pages, const CacheAccess& access, Probe refill, uint64_t cycle);
-    // A first-level TLB's miss. Returns when the translation is known.
-    uint64_t look_further(const CacheAccess& access, uint64_t page, uint64_t cycle);
+    // Each returns when the translation is known.
+    template <Detail DETAIL>
+    uint64_t translate(FirstLevel& level, const CacheAccess& access, uint64_t cycle) {
+        static constexpr Probe ACCESS[] = {Probe::ITLB_ACCESS, Probe::DTLB_ACCESS_LOAD, Probe::DTLB_ACCESS_STORE};
+        if (DETAIL != Detail::UNTIMED && level.tlb && access.demanded()) count(ACCESS[index(access.kind)]);
+        const bool is_there = DETAIL == Detail::UNTIMED || cycle >= level.translated_by;
+        if (is_there && level.is_newest(access.address >> PAGE_SHIFT)) return cycle;
+        return translate_further(level, access, cycle);
+    }
+    uint64_t translate_further(FirstLevel& level, const CacheAccess& access, uint64_t cycle);
+    uint64_t look_in_l2tlb(const CacheAccess& access, uint64_t page, uint64_t cycle);
     uint64_t walk(Request request, uint64_t page, uint64_t cycle);
 
-    // Towards memory. Depth 0 is the first of outer_; depth outer_.size() is memory.
-    CacheAccess to_line(const CacheAccess& access, uint64_t line) const { return access.at(line << line_shift_); }
-    CacheAccess write_back_of(uint64_t line) const { return {0, line << line_shift_, Request::WRITE_BACK}; }
-    Arrival obtain(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle);
-    Arrival obtain_among_cores(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle);
-    // `keep`: an exclusive cache does not give its line away, because other cores hold it.
-    Arrival obtain_from(unsigned depth, uint64_t line, const CacheAccess& access, uint64_t cycle, bool keep);
+    // --- the path of an access: first level, outer caches, memory ---
+
+    uint64_t access_lines(const CacheAccess& access, uint32_t size, uint64_t cycle, uint32_t elements);
+    uint64_t fetch_line(uint64_t address, uint64_t cycle);
+    uint64_t access_line(FirstLevel& level, const CacheAccess& access, uint64_t cycle);
+    template <Detail DETAIL>
+    uint64_t access_line(FirstLevel& level, const CacheAccess& access, uint64_t cycle);
+    template <Detail DETAIL>
+    bool try_hit(FirstLevel& level, Lookup& lookup);
+    template <Detail DETAIL>
+    void handle_miss(FirstLevel& level, Lookup& lookup);
+    template <Detail DETAIL>
+    void handle_fill(FirstLevel& level, Lookup& lookup);
+    void handle_fill(FirstLevel& level, Lookup lookup);
+    // A store to a line that L1D holds: returns when it may be written. To one that L1D will not hold: when it is.
+    uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
+    uint64_t write_around(const Lookup& lookup);
+
+    // Depth 0 is the first of outer_; depth outer_.size() is memory. `keep`: an exclusive cache does not give its line
+    // away, because other cores hold it.
+    Arrival request(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle);
+    template <Detail DETAIL>
+    Arrival request_from(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle, bool keep = false);
+    template <Detail DETAIL>
+    bool try_hit(OuterCache& cache, Lookup& lookup, bool keep);
+    void handle_miss(unsigned depth, Lookup& lookup);
     // Returns the line that made room, or NO_LINE.
-    uint64_t insert(unsigned depth, uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t cycle,
-                    uint64_t arrival);
-    void write_back(unsigned depth, uint64_t line, uint64_t cycle);
+    uint64_t handle_fill(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle, Arrival arrival);
+    // The first level's access as the outer caches are asked for it.
+    CacheAccess outward(const CacheAccess& access, uint64_t line) const { return access.at(line << line_shift_); }
+    // A demand's first use of a line that was prefetched.
+    bool note_first_use(Cache& cache, const Lookup& lookup) {
+        uint8_t& flags = cache.flags[lookup.slot];
+        if (!(flags & PREFETCHED) || !lookup.access.demanded()) [[likely]]
+            return false;
+        flags &= static_cast<uint8_t>(~PREFETCHED);
+        if (cache.probes.prefetch_used) count(*cache.probes.prefetch_used);
+        return true;
+    }
+
+    // --- lines that leave ---
+
     void evict(unsigned depth, uint32_t slot, uint64_t cycle);
     // A line has left the cache before `depth`.
     void pass_on(unsigned depth, uint64_t line, uint8_t flags, uint64_t cycle);
-
-    // The first level
-    Filled fill_data(uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t arrival, uint64_t cycle);
-    void place(uint64_t line, uint64_t cycle);
-    Filled fill_instructions(uint64_t line, uint8_t flags, const CacheAccess& access, uint64_t arrival, uint64_t cycle);
+    void write_back(unsigned depth, uint64_t line, uint64_t cycle);
+    CacheAccess write_back_of(uint64_t line) const { return {0, line << line_shift_, Request::WRITE_BACK}; }
     // Whether another store to a line with these flags in L1D changes nothing.
     bool writes_silently(uint8_t flags) const {
         if (write_policy_ == WritePolicy::UNTRACKED) return !(flags & SHARED);
         return write_policy_ == WritePolicy::BACK && flags & DIRTY;
     }
-    // Whether a line of L1D was prefetched, and is used now for the first time.
-    bool note_first_use(uint32_t slot) {
-        uint8_t& flags = l1d_->flags[slot];
-        if (!(flags & PREFETCHED)) [[likely]]
-            return false;
-        flags &= static_cast<uint8_t>(~PREFETCHED);
-        count(Probe::L1D_PREFETCH_USED);
-        return true;
-    }
-    uint64_t write_hit(uint32_t slot, uint64_t line, uint64_t cycle);
-    uint64_t write_past(uint64_t line, const CacheAccess& access, uint64_t cycle);
-    // Out of the first level and the outer caches before `depth`; as surrender.
+    void place(uint64_t line, uint64_t cycle);
+
+    // --- other cores ---
+
+    Arrival request_among_cores(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle);
+    // Calls act(cache, slot, level) for each copy of the line in the first level and in private caches before `depth`;
+    // `level` is null behind the first.
+    template <typename Act>
+    void each_copy(uint64_t line, unsigned depth, Act act);
+    // Out of the first level and the private caches before `depth`; as surrender.
     bool take_from_inner(unsigned depth, uint64_t line, bool written_back);
     void forget_if_gone(uint64_t line);
     uint64_t claim(uint64_t line, uint64_t cycle);
 
-    void tell_prefetchers(int depth, const Cache& cache, const CacheAccess& access, const CacheResult& result);
+    // --- prefetchers ---
+
+    void tell_prefetchers(int depth, const Cache& cache, const Lookup& lookup, bool hit);
     void run_prefetches(uint64_t cycle);
     uint64_t prefetch_into(const Wanted& wanted, uint64_t cycle);
 
-    // What the inline path reads
+    // What filtered hits read
     uint64_t* totals_;
-    uint64_t now_ = 0;  // grows with each access
-    L0Filter data_lines_, fetch_lines_;
-    L0PageFilter data_pages_, fetch_pages_;
-    std::vector<uint64_t> newest_pages_;  // by the DTLB's set
-    uint64_t newest_pages_mask_ = 0;
-    uint64_t translated_by_ = 0;  // the cycle by which all pages of both TLBs are there
-    uint64_t outside_line_ = ~uint64_t{63};
-    uint64_t data_latency_ = 0, fetch_latency_ = 0;
-    unsigned line_shift_ = 6;
-    uint8_t has_dtlb_ = 0, has_itlb_ = 0;
+    FirstLevel data_, instructions_;
+    bool has_dtlb_ = false, has_itlb_ = false;
 
+    unsigned line_shift_ = 6;
+    uint64_t outside_line_ = ~uint64_t{63};
     WritePolicy write_policy_ = WritePolicy::BACK;
     bool write_allocate_ = true;
     bool coherent_ = false;
-    // L1D has no limit of misses, and keeps what it is given; no prefetcher anywhere; the next level is not exclusive;
-    // there is no other core.
-    bool plain_ = false;
-    bool evictions_take_time_ = false, places_pages_ = false;
-    Channel evictions_{0};  // of written lines, out of L1D
-    bool independent_sides_ = false, ignores_cycles_ = false;
+    bool places_pages_ = false, independent_sides_ = false, ignores_cycles_ = false;
+    Channel evictions_{0};       // of written lines, out of L1D
     unsigned first_shared_ = 0;  // depth
     unsigned core_ = 0;          // number among its peers
-    std::unique_ptr<Cache> l1i_, l1d_;
     std::vector<std::unique_ptr<OuterCache>> private_;
     std::vector<OuterCache*> outer_;  // private ones, then those of shared_
-    TagArray no_pages_;               // stands for a TLB that is missing: all pages are there
-    std::unique_ptr<Tlb> itlb_, dtlb_, l2tlb_;
+    std::unique_ptr<Tlb> l2tlb_;
+    uint64_t l2tlb_clock_ = 0;
     uint64_t walk_latency_ = 0;
     bool walk_reads_ = false;
     std::shared_ptr<SharedMemory> shared_;

@@ -31,6 +31,16 @@ class MissQueue {
         free_at_[place] = until;
     }
 
+    // A miss at `cycle` has a register as soon as one is free, until what fetch(start) returns has arrived.
+    template <typename Fetch>
+    auto hold_while(uint64_t cycle, Fetch fetch) {
+        if (!limited()) return fetch(cycle);
+        const unsigned index = choose(cycle);
+        auto arrival = fetch(start(index, cycle));
+        hold(index, arrival.cycle);
+        return arrival;
+    }
+
   private:
     std::vector<uint64_t> free_at_;  // ascending; `until` is never earlier than what it takes the place of
 };

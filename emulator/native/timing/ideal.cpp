@@ -268,8 +268,8 @@ class Ideal final : public Pipeline {
         const Event& event = block.events[event_of_access(block.parts, site - cursor.sites)];
         const bool stores = event.kind == Event::STORE;
         filtered_data_ -= stores ? STORE : LOAD;
-        memory_.access(stores, address, event.size, block.parts.address + event.offset,
-                       cycle_ + cursor.cycles + event.op, event.elements);
+        memory_.access({block.parts.address + event.offset, address, stores ? Request::STORE : Request::LOAD},
+                       event.size, cycle_ + cursor.cycles + event.op, event.elements);
     }
 
     static unsigned event_of_access(const BlockEvents& parts, size_t site) {
@@ -294,8 +294,8 @@ class Ideal final : public Pipeline {
         const Event& event = block.events[BlockEvents::event_of_access(number, site)];
         const bool stores = event.kind == Event::STORE;
         filtered_data_ -= stores ? STORE : LOAD;
-        memory_.access(stores, address, event.size, block.parts.address + event.offset, cycle_ + event.op,
-                       event.elements);
+        memory_.access({block.parts.address + event.offset, address, stores ? Request::STORE : Request::LOAD},
+                       event.size, cycle_ + event.op, event.elements);
     }
 
     void fetch(const Block& block, uint64_t number, uint64_t later) {

@@ -18,7 +18,7 @@ from pmu.model import model
 
 TEXT = (Path(__file__).resolve().parents[3] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 EXAMPLES: list[str] = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-EVENTS, SYSCALL, FORMAT = EXAMPLES
+EVENTS, SYSCALL, PROC_FILE, FORMAT = EXAMPLES  # PROC_FILE is in test_additions.py
 
 
 def test_the_events_are_rows_of_the_model() -> None:

@@ -87,6 +87,8 @@ class CounterBank:
         Bit 128 + n takes away how often probe n fires, which it does only together with one that is added.
         """
     def connected(self, counter: int) -> int: ...
+    def filter(self, counter: int, levels: int) -> None:
+        """Count only at these privilege levels from now on: bits 1 << emulator.cpu.Level. At first: at all."""
     def set_width(self, counter: int, bits: int) -> None: ...
     def arm(self, counters: int) -> None:
         """Mask of the counters whose overflow stops `Core.run`."""
@@ -264,11 +266,15 @@ class Core:
     @property
     def progress(self) -> int:
         """Instructions retired, a few million ago: the one member that another thread may read during `run`."""
-    def total(self, probe: int) -> int:
-        """How often the probe has fired, exact at the present instruction.
+    def total(self, probe: int, level: int | None = None) -> int:
+        """How often the probe has fired, exact at the present instruction; at that emulator.cpu.Level, or at all.
 
         BR_COND_TAKEN and BR_TAKEN: RuntimeError unless `follow_branches` was called before the first run.
         """
+    def set_level(self, level: int) -> None:
+        """Between two runs: what executes from now on is at that emulator.cpu.Level. It is USER at first."""
+    @property
+    def level(self) -> int: ...
     def listen(self, recorder: RetirementRecorder) -> None:
         """Tell it of every branch, from now on. No count or cycle becomes another by it."""
     def select(self, recorder: RetirementRecorder, probes: int, period: int) -> None:

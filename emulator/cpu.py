@@ -62,6 +62,13 @@ class Gear(IntEnum):
     DETAILED = 2  # all
 
 
+class Level(IntEnum):
+    """Which privilege what executes has. Shared with ``native/counters.hpp``."""
+
+    USER = 0  # EL0, CPL 3
+    KERNEL = 1  # EL1, CPL 0
+
+
 class InterruptSource(Protocol):
     """A device on the CPU's interrupt line (a PMU)."""
 
@@ -103,6 +110,16 @@ class Cpu:
     def set_gear(self, gear: Gear) -> None:
         """From the next instruction on. Not while it executes. ValueError if the core has no models."""
         self.core.set_gear(gear)
+
+    @property
+    def level(self) -> Level:
+        return Level(self.core.level)
+
+    def set_level(self, level: Level) -> None:
+        """An exception was taken, or returned from: whoever delivers it says so. The modelled Linux executes nothing
+        in the core: with it all guest code is at USER.
+        """
+        self.core.set_level(level)
 
     def set_address_space(self, space: AddressSpace) -> None:
         self.space = space

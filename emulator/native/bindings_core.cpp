@@ -7,6 +7,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "bindings.hpp"
 #include "core.hpp"
 #include "core_state.hpp"
@@ -103,6 +105,11 @@ static void attribute(Core& core, nb::sequence masks) {
     core.attribute(std::move(columns));
 }
 
+static Level level_of(unsigned number) {
+    if (number >= LEVELS) throw nb::index_error("no such privilege level");
+    return static_cast<Level>(number);
+}
+
 static void bind_counters(nb::module_& module) {
     nb::class_<CounterBank>(module, "CounterBank")
         .def_prop_ro("size", &CounterBank::size)
@@ -118,6 +125,12 @@ static void bind_counters(nb::module_& module) {
                 return mask_int(bank.connected(counter)) | (mask_int(bank.subtracted(counter)) << nb::int_(LESS_SHIFT));
             },
             nb::arg("counter"))
+        .def(
+            "filter",
+            [](CounterBank& bank, unsigned counter, unsigned levels) {
+                bank.filter(counter, static_cast<LevelMask>(std::min(levels, 255U)));
+            },
+            nb::arg("counter"), nb::arg("levels"))
         .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"))
         .def("arm", &CounterBank::arm, nb::arg("counters"))
         .def("read", &CounterBank::read, nb::arg("counter"))
@@ -232,11 +245,15 @@ void bind_core(nb::module_& module) {
         .def_prop_ro("progress", &Core::progress)
         .def(
             "total",
-            [](Core& core, unsigned probe) {
+            [](Core& core, unsigned probe, std::optional<unsigned> level) {
                 if (probe >= PROBE_COUNT) throw nb::index_error("no such probe");
-                return core.total(static_cast<Probe>(probe));
+                const Probe which = static_cast<Probe>(probe);
+                return level ? core.total(which, level_of(*level)) : core.total(which);
             },
-            nb::arg("probe"))
+            nb::arg("probe"), nb::arg("level") = nb::none())
+        .def(
+            "set_level", [](Core& core, unsigned level) { core.set_level(level_of(level)); }, nb::arg("level"))
+        .def_prop_ro("level", [](const Core& core) { return static_cast<unsigned>(core.level()); })
         .def(
             "fire",
             [](Core& core, unsigned probe, uint64_t amount) {

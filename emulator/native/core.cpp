@@ -115,6 +115,7 @@ void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
 
 CounterBank& Core::add_bank(unsigned counters) {
     banks_.push_back(std::make_unique<CounterBank>(*this, counters));
+    banks_.back()->enter_level(level_);
     return *banks_.back();
 }
 

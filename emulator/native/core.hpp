@@ -131,6 +131,12 @@ class Core final : public Totals {
     void watch(ProbeMask probes) override;
     // How often the probe has fired since the core was made.
     uint64_t total(Probe probe);
+    // ... while the core was at that level.
+    uint64_t total(Probe probe, Level level);
+    // What executes from now on is at this level: an exception was taken, or returned from. Between two runs. As long
+    // as it is never called all is at USER, and costs nothing.
+    void set_level(Level level);
+    Level level() const { return level_; }
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
@@ -279,6 +285,7 @@ class Core final : public Totals {
     void locate_misalignment(uint64_t now);
     void fire_exception_probes();
     void fold();
+    void book_level();
     void add(ProbeMask probes, uint64_t times = 1);
     void add_at(uint64_t address, ProbeMask probes, int64_t times = 1);
     bool attributes_models();
@@ -325,6 +332,13 @@ class Core final : public Totals {
     uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled
     uint64_t skipped_ = 0;                        // cycles of which no pipeline has heard: those count up to 2**55
     std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED lives in retired_, CYCLES there or in the pipeline
+    Level level_ = Level::USER;
+    // Null while there was but one level. `booked`: the totals up to which all is in `at`.
+    struct TotalsByLevel {
+        std::array<uint64_t, PROBE_COUNT> booked{};
+        std::array<std::array<uint64_t, PROBE_COUNT>, LEVELS> at{};
+    };
+    std::unique_ptr<TotalsByLevel> by_level_;
     std::unique_ptr<Model> models_;
     Model* model_ = nullptr;  // they, or null while none of them hears of anything
     Gear gear_ = Gear::DETAILED;

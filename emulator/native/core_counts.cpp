@@ -132,6 +132,32 @@ uint64_t Core::total(Probe probe) {
     return sum(bit(probe));
 }
 
+uint64_t Core::total(Probe probe, Level level) {
+    const uint64_t all = total(probe);
+    if (!by_level_) return level == level_ ? all : 0;
+    book_level();
+    return by_level_->at[static_cast<unsigned>(level)][static_cast<unsigned>(probe)];
+}
+
+// What has been counted since this was called last belongs to the present level.
+void Core::book_level() {
+    auto& at = by_level_->at[static_cast<unsigned>(level_)];
+    for (unsigned probe = 0; probe < PROBE_COUNT; probe++) {
+        const uint64_t now = sum(ProbeMask{1} << probe);
+        at[probe] += now - std::exchange(by_level_->booked[probe], now);
+    }
+}
+
+void Core::set_level(Level level) {
+    if (level == level_) return;
+    if (!by_level_) by_level_ = std::make_unique<TotalsByLevel>();
+    book_level();
+    for (auto& bank : banks_) bank->enter_level(level);
+    level_ = level;
+    drop_budget();
+    undue_until_ = 0;
+}
+
 uint64_t Core::sum(ProbeMask probes) {
     uint64_t sum = 0;
     if (probes & bit(Probe::INST_RETIRED)) sum += retired();

@@ -19,7 +19,7 @@ uint64_t CounterBank::sum(const Counter& counter) {
 // Brings `value` up to the present; notes a wrap.
 void CounterBank::sync(unsigned index) {
     Counter& counter = counters_[index];
-    if (!counter.probes) return;
+    if (!counts(counter)) return;
     uint64_t now = sum(counter);
     uint64_t fired = now - counter.seen;
     counter.seen = now;
@@ -37,8 +37,26 @@ void CounterBank::connect(unsigned index, ProbeMask probes, ProbeMask less) {
     totals_.watch(probes | less);
     counter.probes = probes;
     counter.less = less;
-    counter.seen = probes ? sum(counter) : 0;
+    resume(counter);
     update_armed_probes();
+}
+
+void CounterBank::filter(unsigned index, LevelMask levels) {
+    Counter& counter = counters_.at(index);
+    if (levels & ~EVERY_LEVEL) throw std::invalid_argument("there is no such privilege level");
+    sync(index);
+    counter.levels = levels;
+    resume(counter);
+}
+
+void CounterBank::enter_level(Level level) {
+    auto filtered = [this](auto&& visit) {
+        for (unsigned i = 0; i < counters_.size(); i++)
+            if (counters_[i].levels != EVERY_LEVEL) visit(i);
+    };
+    filtered([this](unsigned index) { sync(index); });
+    level_ = static_cast<unsigned>(level);
+    filtered([this](unsigned index) { resume(counters_[index]); });
 }
 
 void CounterBank::set_width(unsigned index, unsigned bits) {
@@ -102,7 +120,7 @@ std::vector<CounterBank::Armed> CounterBank::armed() {
     std::vector<Armed> result;
     for (unsigned i = 0; i < counters_.size(); i++) {
         ProbeMask probes = counters_[i].probes & ~bit(Probe::KERNEL_CYCLES);  // fires while the core does not run
-        if (!(armed_ >> i & 1) || !probes) continue;
+        if (!(armed_ >> i & 1) || !probes || !counts(counters_[i])) continue;
         sync(i);
         uint64_t to_the_limit = counters_[i].limit - counters_[i].value;
         result.push_back({probes, to_the_limit + (to_the_limit != ~uint64_t{0})});

@@ -8,6 +8,12 @@
 
 namespace perfemu {
 
+// emulator.cpu.Level: how much what executes may do. AArch64's EL0 and EL1, x86's CPL 3 and 0.
+enum class Level : uint8_t { USER, KERNEL };
+inline constexpr unsigned LEVELS = 2;
+using LevelMask = uint8_t;  // bit (1 << Level)
+inline constexpr LevelMask EVERY_LEVEL = (1 << LEVELS) - 1;
+
 // Where a bank gets its totals from.
 class Totals {
   public:
@@ -29,6 +35,8 @@ class CounterBank {
     void connect(unsigned counter, ProbeMask probes, ProbeMask less = 0);
     ProbeMask connected(unsigned counter) const { return counters_.at(counter).probes; }
     ProbeMask subtracted(unsigned counter) const { return counters_.at(counter).less; }
+    // Counts only what happens at these, from now on.
+    void filter(unsigned counter, LevelMask levels);
     void set_width(unsigned counter, unsigned bits);
     void arm(uint64_t counters);
     uint64_t read(unsigned counter);
@@ -48,6 +56,8 @@ class CounterBank {
     ProbeMask armed_probes() const { return armed_probes_; }
     // Has an armed counter wrapped since this was asked last?
     bool take_interrupt();
+    // What has happened was at the old level, what comes is at this one.
+    void enter_level(Level level);
 
   private:
     struct Counter {
@@ -56,7 +66,10 @@ class CounterBank {
         uint64_t limit = 0;  // 2**width - 1
         uint64_t value = 0;  // when `seen` was the sum of its probes
         uint64_t seen = 0;
+        LevelMask levels = EVERY_LEVEL;
     };
+    bool counts(const Counter& counter) const { return counter.probes && counter.levels >> level_ & 1; }
+    void resume(Counter& counter) { counter.seen = counts(counter) ? sum(counter) : 0; }
     uint64_t sum(const Counter& counter);
     void sync(unsigned counter);
     void sync_armed();
@@ -68,6 +81,7 @@ class CounterBank {
     uint64_t overflowed_ = 0;
     ProbeMask armed_probes_ = 0;
     bool interrupt_ = false;
+    unsigned level_ = static_cast<unsigned>(Level::USER);
 };
 
 }  // namespace perfemu

@@ -73,11 +73,29 @@ class Machine:
         self.cpus = hardware.cpus
         self.clock = hardware.clock
         self._software = software
+        self._pausing = False
+        self._held: Turn | None = None  # as long as it has paused: who was about to execute
 
     def run_to_the_end(self) -> None:
-        """After KeyboardInterrupt it can be called again."""
+        """Or to a pause. After that, and after KeyboardInterrupt, it can be called again."""
         answers = {int(reason): answer for reason, answer in self._software.answers.items()}
         next_turn = self._software.next_turn
-        while (turn := next_turn()) is not None:
+        turn = self._held or next_turn()
+        self._held = None
+        while turn is not None:
+            if self._pausing:
+                cpu = turn[0]
+                self._pausing, self._held = False, (cpu, cpu.core.cycles)  # so that what comes meanwhile is heeded
+                return
             cpu, until = turn
             answers[cpu.core.run(until)](cpu)
+            turn = next_turn()
+
+    @property
+    def paused(self) -> bool:
+        """Whether it has stopped before its end: nothing is under way then, and a run goes on from there."""
+        return self._held is not None
+
+    def pause(self) -> None:
+        """Stop before anything else executes. Called while it runs: by a timer, or by whoever answers an exit."""
+        self._pausing = True

@@ -48,11 +48,20 @@ class InstructionAlarm:
         self._rung = False
         self._sleeps = True  # as long as all CPUs idle
         kernel.tracepoints.sched_in.subscribe(self._sched_in)
+        busy = self._busy()
+        if busy is not None:
+            self._look_at(busy.core.cycles, busy)
 
     def _sched_in(self, task: Task, cpu: Cpu) -> None:
         if self._sleeps and not self._rung:
-            self._sleeps = False
-            self._kernel.add_timer(cpu.core.cycles, self._look, cpu)
+            self._look_at(cpu.core.cycles, cpu)
+
+    def _busy(self) -> Cpu | None:
+        return next((cpu for cpu in self._kernel.cpus if self._kernel.current(cpu) is not None), None)
+
+    def _look_at(self, cycle: int, cpu: Cpu) -> None:
+        self._sleeps = False
+        self._kernel.add_timer(cycle, self._look, cpu)
 
     def _look(self) -> None:
         """Again when it could be so far."""
@@ -62,9 +71,8 @@ class InstructionAlarm:
             self._rung = True
             self._ring()
             return
-        busy = next((cpu for cpu in cpus if self._kernel.current(cpu) is not None), None)
+        busy = self._busy()
         if busy is None:
             self._sleeps = True
             return
-        at = busy.core.cycles + max(left // (self._most_per_cycle * len(cpus)), 1)
-        self._kernel.add_timer(at, self._look, busy)
+        self._look_at(busy.core.cycles + max(left // (self._most_per_cycle * len(cpus)), 1), busy)

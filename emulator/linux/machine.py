@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.fast_forward import FastForward, Skipped
+from emulator.linux.instruction_alarm import MOST_PER_CYCLE, InstructionAlarm
 from emulator.linux.kernel import Kernel
 from emulator.linux.process.program import Program
 from emulator.linux.run_limits import RunLimits
@@ -17,17 +18,24 @@ class LinuxMachine(Machine):
         hardware = Hardware(config)
         self.kernel = Kernel(hardware, linux or LinuxConfig())
         super().__init__(hardware, self.kernel)
+        self._most_per_cycle = 1 if config.core.model is None else MOST_PER_CYCLE
         self.limits = RunLimits(
             self.kernel,
             config.most_instructions,
             config.most_ns,
-            most_per_cycle=1 if config.core.model is None else None,
+            self._most_per_cycle,
         )
         self.fast_forward = FastForward(self.kernel, skipped or Skipped())
 
     def start(self, program: Program) -> None:
         """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""
         self.kernel.lifecycle.start(program)
+
+    def run_to_instruction(self, instructions: int) -> bool:
+        """Until all CPUs together have executed so many, as exactly as InstructionAlarm; False if it ended before."""
+        InstructionAlarm(self.kernel, instructions, self.pause, self._most_per_cycle)
+        self.run_to_the_end()
+        return self.paused
 
     def run(self) -> int:
         """Run until the first process has ended; its wait status. After KeyboardInterrupt it can be called again."""

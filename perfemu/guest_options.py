@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, TypedDict, cast
 
 from emulator.linux.configuration import LinuxConfig
+from emulator.linux.fast_forward import Until
 from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
 from perfemu.environment import DEFAULT_ENVIRONMENT
 from perfemu.namespace import make_namespace
@@ -21,8 +22,8 @@ class GuestOptions(TypedDict, total=False):
     core: str | os.PathLike[str] | None  # a name or a core file; None: the ISA's default
     core_changes: Iterable[str]  # as --set takes them: "l1d.size=64KiB"
     untimed: bool
-    fast_forward: int  # instructions, as --fast-forward and --warmup
-    warmup: int
+    fast_forward: int | str  # instructions or "region", as --fast-forward and --warmup
+    warmup: int | str
     vdso: bool
     cpus: int
     quantum: int  # cycles
@@ -94,7 +95,9 @@ def guest_settings(argv: Sequence[str | os.PathLike[str]], guest: GuestOptions) 
     return settings
 
 
-def _instructions(text: str) -> int:
+def _instructions(text: str) -> int | Until:
+    if text == Until.REGION.value:
+        return Until.REGION
     if int(text) < 0:
         raise ValueError("a number of instructions")
     return int(text)

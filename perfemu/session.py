@@ -14,7 +14,7 @@ from emulator.core_file.layers import is_file
 from emulator.cpu import Cpu
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.fast_forward import Skipped
+from emulator.linux.fast_forward import Skipped, Until
 from emulator.linux.instruction_alarm import executed
 from emulator.linux.kernel import Kernel
 from emulator.linux.machine import LinuxMachine
@@ -78,8 +78,8 @@ class GuestSettings:
     most_instructions: int | None = None
     most_ns: int | None = None  # of simulated time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
-    fast_forward: int = 0  # instructions that come first and are not modelled, emulator.linux.fast_forward.Skipped
-    warmup: int = 0
+    fast_forward: int | Until = 0  # what comes first and is not modelled: emulator.linux.fast_forward.Skipped
+    warmup: int | Until = 0
     untimed: bool = False  # the core's identity, at one cycle an instruction
 
     @property
@@ -157,7 +157,7 @@ class Session:
         self.regions: Regions | None = None  # inside which alone events count
         self._region: RegionInFiles | None = None
         self._skipped = Skipped(settings.fast_forward, settings.warmup)
-        if self._skipped.instructions and self.core.model is None:
+        if self._skipped.anything and self.core.model is None:
             option = "--fast-forward" if settings.fast_forward else "--warmup"
             raise UsageError(f"{option}: core {self.core.title} models nothing that would begin later")
 
@@ -173,13 +173,12 @@ class Session:
     @property
     def title(self) -> str:
         """The core, and from when on it is modelled."""
-        skipped = self._skipped.instructions
-        return self.core.title + (f", modelled after {skipped:,} instructions" if skipped else "")
+        return self.core.title + (f", modelled {self._skipped.text}" if self._skipped.anything else "")
 
     @property
     def partly_modelled(self) -> bool:
-        """Whether cycles, and what models count, are of the end of the run alone."""
-        return self._skipped.instructions > 0
+        """Whether cycles, and what models count, are of less than other events. After the run."""
+        return self._skipped.anything and not self.machine.fast_forward.whole_region
 
     @property
     def pmu_types(self) -> tuple[tuple[int, str], ...]:
@@ -242,6 +241,7 @@ class Session:
         self._region = region.in_files(self.settings.space)
         self.regions = Regions(machine.kernel, self._region.entries, to_entry=region.ends_at_entry)
         self._events.count_within(self.regions)
+        self.regions.on_moved(lambda task: machine.fast_forward.region_began())
 
     def check_region(self) -> None:
         """After the run: say what the user should know of its region. Raises PerfemuError if it was never reached."""
@@ -268,6 +268,8 @@ class Session:
 
     def run(self, interruption: Interruption | None = None) -> Ending:
         """Run the program to its end. Leaves by Interrupted when the user wants it; `times` are good then, too."""
+        if self._skipped.waits_for_region and self.regions is None:
+            raise UsageError("--fast-forward region, --warmup region: which? name its function by --from-symbol")
         machine = self.machine
         task = self._task
         assert task is not None, "the machine has been built"
@@ -284,11 +286,11 @@ class Session:
             self._say_what_was_modelled()
 
     def _say_what_was_modelled(self) -> None:
-        if not self.partly_modelled:
+        if not self._skipped.anything:
             return
-        begun, asked = self.machine.fast_forward.modelled_from, f"{self._skipped.instructions:,} instructions"
+        begun = self.machine.fast_forward.modelled_from
         self.machine.kernel.name_once(
-            f"the program ended before {asked}: nothing was modelled, and cycles are 0"
+            f"the program ended before it was modelled {self._skipped.text}: cycles and what models count are 0"
             if begun is None
             else f"cycles and what models count begin after {begun[0]:,} instructions, in cycle {begun[1]:,}"
         )

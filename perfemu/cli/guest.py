@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.linux.configuration import MOST_OUTPUT_BYTES, MOST_TASKS, LinuxConfig
+from emulator.linux.fast_forward import Until
 from emulator.linux.process.program import ProgramError, identify
 from emulator.machine import MEMORY_BYTES, MOST_CPUS, QUANTUM_CYCLES
 from perfemu.cli.options import positive_int
@@ -40,17 +41,18 @@ def add_guest_options(
     )
     group.add_argument(
         "--fast-forward",
-        metavar="N",
+        metavar="N | region",
         type=_instructions,
         default=0,
-        help="execute the first N instructions without models, many times faster: cycles and misses count from there",
+        help="execute the first N instructions, or all before --from-symbol's region, without models and so faster: "
+        "cycles and misses count from there",
     )
     group.add_argument(
         "--warmup",
-        metavar="N",
+        metavar="N | region",
         type=_instructions,
         default=0,
-        help="... and the next N to fill caches and predictors, before anything of theirs counts",
+        help="... and the next N, or all before the region, to fill caches and predictors: they count from there",
     )
     group.add_argument("--sysroot", metavar="DIR", help="look paths up below DIR first, then as they are")
     group.add_argument(
@@ -143,8 +145,8 @@ def add_machine_options(parser: argparse.ArgumentParser, bare_time_ns: int) -> N
     )
 
 
-def _instructions(text: str) -> int:
-    return positive_int(text, least=0)
+def _instructions(text: str) -> int | Until:
+    return Until.REGION if text == Until.REGION.value else positive_int(text, least=0)
 
 
 def _cpus(text: str) -> int:

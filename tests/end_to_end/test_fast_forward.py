@@ -106,7 +106,9 @@ def test_several_cpus_change_together_and_run_the_same_twice(tmp_path: Path) -> 
 
 def test_a_program_that_ends_before(tmp_path: Path) -> None:
     printed = perfemu("stat", "-x,", "-e", EVENTS, "--core", "zen5", "--fast-forward", 10**9, sort("x86_64"))
-    assert "the program ended before 1,000,000,000 instructions: nothing was modelled, and cycles are 0" in printed
+    assert (
+        "ended before it was modelled after 1,000,000,000 instructions: cycles and what models count are 0" in printed
+    )
     assert counts(printed)["cycles"] == 0 < counts(printed)["instructions"]
 
 
@@ -115,3 +117,32 @@ def test_a_core_without_models_refuses(option: str) -> None:
     printed = perfemu("stat", option, 5, "--core", "ideal", sort("x86_64"), status=129)
     assert f"{option}: core ideal models nothing that would begin later" in printed
     assert "-1 is not within 0.." in perfemu("stat", option, -1, sort("x86_64"), status=129)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_until_a_region_begins_that_is_modelled_as_a_whole(isa: str) -> None:
+    stat = ("stat", "--core", CORES[isa], "--from-symbol", "quicksort", "-x,", "-e", EVENTS)
+    whole = counts(perfemu(*stat, sort(isa)))
+    functional = counts(perfemu(*stat, "--fast-forward", "region", sort(isa)))
+    warm = counts(perfemu(*stat, "--fast-forward", 1000, "--warmup", "region", sort(isa)))
+    for name in ("instructions", "branches"):
+        assert functional[name] == warm[name] == whole[name]
+    assert abs(warm["cycles"] - whole["cycles"]) < abs(functional["cycles"] - whole["cycles"])
+    assert warm["cycles"] == pytest.approx(whole["cycles"], rel=1e-2)
+
+
+def test_ratios_are_printed_of_a_region_that_is_modelled_as_a_whole() -> None:
+    stat = ("stat", "--core", "zen5", "--from-symbol", "quicksort", sort("x86_64"))
+    whole = perfemu(stat[0], "--warmup", "region", *stat[1:])
+    assert "(core zen5, modelled from the region on)" in whole
+    assert "insn per cycle" in whole
+    # The region has begun before the functional part is over.
+    late = perfemu(stat[0], "--fast-forward", 2_000_000, "--warmup", "region", *stat[1:])
+    part = perfemu(stat[0], "--fast-forward", "region", "--warmup", 20, *stat[1:])
+    assert "modelled after 20 instructions of the region" in part
+    assert "insn per cycle" not in late + part
+
+
+def test_a_region_that_is_not_named() -> None:
+    printed = perfemu("stat", "--warmup", "region", "--core", "zen5", sort("x86_64"), status=129)
+    assert "--fast-forward region, --warmup region: which? name its function by --from-symbol" in printed

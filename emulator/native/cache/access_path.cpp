@@ -36,7 +36,9 @@ uint64_t MemorySystem::fetch_line(uint64_t address, uint64_t cycle) {
     return instructions_.cache ? access_line(instructions_, access, cycle) : cycle;
 }
 
-size_t MemorySystem::filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind) {
+// Alone, so that the loop has the registers.
+[[gnu::noinline]] size_t MemorySystem::filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first,
+                                                     size_t behind) {
     return data_.filtered_hits(addresses, first, behind, [&](size_t n) { return shapes[n].at(addresses[n]); });
 }
 
@@ -89,7 +91,8 @@ template <MemorySystem::Detail DETAIL>
     if (DETAIL != Detail::UNTIMED) count(cache.probes.access[index(access.kind)]);
     const bool hit = try_hit<DETAIL>(level, lookup);
     if (!hit) handle_miss<DETAIL>(level, lookup);
-    if (lookup.slot != TagArray::NOWHERE && (hit || cache.fill_is_use()))
+    // LRU, and all is brought, if there is less detail.
+    if (DETAIL != Detail::FULL || (lookup.slot != TagArray::NOWHERE && (hit || cache.fill_is_use())))
         level.lines.set(access.address >> line_shift_, lookup.slot, lookup.line,
                         writes_silently(cache.flags[lookup.slot]));
     if constexpr (DETAIL == Detail::FULL) {
@@ -108,7 +111,7 @@ template <MemorySystem::Detail DETAIL>
     lookup.arrival.cycle = std::max(lookup.cycle + cache.latency, cache.arrival[slot]);
     lookup.is_news = note_first_use(cache, lookup);
     cache.use(slot, lookup.access, ++level.clock);
-    level.lines.age(lookup.line);
+    if constexpr (DETAIL == Detail::FULL) level.lines.age(lookup.line);
     if (lookup.access.stores()) {
         lookup.is_news |= !writes_silently(cache.flags[slot]);
         lookup.arrival.cycle = std::max(lookup.arrival.cycle, write_hit(slot, lookup.line, lookup.cycle));
@@ -161,7 +164,7 @@ template <MemorySystem::Detail DETAIL>
         cache.fill(slot, lookup.line, lookup.arrival.flags, lookup.access, ++level.clock);
     else
         cache.fill(slot, lookup.line, lookup.arrival.flags, lookup.access, ++level.clock, lookup.arrival.cycle);
-    level.lines.age(lookup.line);
+    if constexpr (DETAIL == Detail::FULL) level.lines.age(lookup.line);
 }
 
 void MemorySystem::handle_fill(FirstLevel& level, Lookup lookup) { handle_fill<Detail::FULL>(level, lookup); }
@@ -209,7 +212,7 @@ inline MemorySystem::Arrival MemorySystem::request_from(unsigned depth, const Ca
     if constexpr (DETAIL == Detail::FULL) cycle = cache.enter_bank(line, cycle);
     Lookup lookup{.access = access, .line = line, .cycle = cycle};
     const bool hit = try_hit<DETAIL>(cache, lookup, keep);
-    if (!hit) handle_miss(depth, lookup);
+    if (!hit) lookup = handle_miss(depth, lookup);
     if (DETAIL == Detail::FULL && lookup.is_news && !cache.prefetchers.empty())
         tell_prefetchers(static_cast<int>(depth), cache, lookup, hit);
     return lookup.arrival;
@@ -243,15 +246,16 @@ template <MemorySystem::Detail DETAIL>
     return true;
 }
 
-void MemorySystem::handle_miss(unsigned depth, Lookup& lookup) {
+MemorySystem::Lookup MemorySystem::handle_miss(unsigned depth, Lookup lookup) {
     OuterCache& cache = *outer_[depth];
     lookup.is_news = true;
     if (lookup.access.demanded()) count(cache.probes.refill[index(lookup.access.kind)]);
     lookup.arrival = cache.misses.hold_while(
         lookup.cycle, [&](uint64_t start) { return request(depth + 1, lookup.access, lookup.line, start); });
-    if (cache.inclusion == Inclusion::EXCLUSIVE) return;
+    if (cache.inclusion == Inclusion::EXCLUSIVE) return lookup;
     lookup.victim = handle_fill(depth, lookup.access, lookup.line, lookup.cycle, lookup.arrival);
     lookup.arrival.flags &= static_cast<uint8_t>(~DIRTY);
+    return lookup;
 }
 
 uint64_t MemorySystem::handle_fill(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle,

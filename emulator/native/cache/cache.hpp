@@ -34,7 +34,7 @@ class Cache : public TagArray {
     Cache(const Config& file, const std::string& name);
 
     const std::string name;
-    const CacheProbes& probes;
+    const CacheProbes probes;
     unsigned line_shift;
     uint64_t latency;
     MissQueue misses;

@@ -210,7 +210,7 @@ class MemorySystem {
     Arrival request_from(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle, bool keep = false);
     template <Detail DETAIL>
     bool try_hit(OuterCache& cache, Lookup& lookup, bool keep);
-    void handle_miss(unsigned depth, Lookup& lookup);
+    Lookup handle_miss(unsigned depth, Lookup lookup);
     // Returns the line that made room, or NO_LINE.
     uint64_t handle_fill(unsigned depth, const CacheAccess& access, uint64_t line, uint64_t cycle, Arrival arrival);
     // The first level's access as the outer caches are asked for it.

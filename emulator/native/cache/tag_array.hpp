@@ -50,9 +50,10 @@ class TagArray {
         return way < ways_ && tags_[slot] == tag ? slot : search(tag);
     }
 
+    // Policies are given copies of accesses, so that the compiler keeps those in registers where there is only LRU.
     void use(uint32_t slot, const CacheAccess& access, uint64_t now) {
         last_use[slot] = now;
-        if (!only_last_use_) replacement_->touch(slot, access);
+        if (!only_last_use_) replacement_->touch(slot, CacheAccess(access));
     }
 
     // The slot for a tag that is not there: an empty one, the lowest first, or the policy's victim, which goes when it
@@ -61,7 +62,8 @@ class TagArray {
         uint32_t in_set = set(tag);
         if (held_[in_set] < ways_) return empty_slot(in_set);
         const uint64_t* uses = &last_use[in_set * ways_];
-        return in_set * ways_ + (only_last_use_ ? oldest(uses, ways_) : replacement_->victim(in_set, uses, access));
+        return in_set * ways_ +
+               (only_last_use_ ? oldest(uses, ways_) : replacement_->victim(in_set, uses, CacheAccess(access)));
     }
 
     void fill(uint32_t slot, uint64_t tag, const CacheAccess& access, uint64_t now, uint64_t arrives) {
@@ -80,7 +82,7 @@ class TagArray {
         last_use[slot] = now;
         if (only_last_use_) return;
         if (!was_empty) replacement_->invalidate(slot, Removal::EVICTED);
-        replacement_->reset(slot, access);
+        replacement_->reset(slot, CacheAccess(access));
     }
 
     void take_out(uint32_t slot, Removal why) {

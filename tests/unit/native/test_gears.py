@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from emulator.probes import Probe
 from perfemu.session import GuestSettings, Session
 
 PROGRAMS = Path(__file__).parents[3] / "guest_programs"
-SORT = 3_420_000  # instructions that it has, at least
 MODELLED = [probe for probe in Probe if probe is Probe.CYCLES or Probe.SOFTWARE_PREFETCH < probe < Probe.KERNEL_CYCLES]
 DECODED = [probe for probe in Probe if probe not in (*MODELLED, Probe.KERNEL_CYCLES)]
 CORES = [("aarch64", "cortex-a55"), ("aarch64", "neoverse-n1"), ("x86_64", "zen5")]
@@ -70,25 +70,26 @@ class Run:
     totals: list[int]
     cycles: int
     changes: Changes
+    status: int
 
     def after(self, number: int) -> list[int]:
         """What was counted from that change on."""
         return [total - before for total, before in zip(self.totals, self.changes.seen[number], strict=True)]
 
 
-def run(isa: str, core: str, *plan: tuple[int, Gear], changes: tuple[str, ...] = ()) -> Run:
+def run(isa: str, core: str, *plan: tuple[int, Gear], changes: tuple[str, ...] = (), name: str = "sort") -> Run:
     null = os.open(os.devnull, os.O_WRONLY)
-    program = str(PROGRAMS / "sort" / f"{isa}.elf")
+    program = str(PROGRAMS / name / f"{isa}.elf")
     try:
         session = Session(GuestSettings((program,), core=core, core_changes=changes, stdout=null))
         (cpu,) = session.machine.cpus
         cpu.core.follow_branches()
         made = Changes(cpu, list(plan))
-        assert session.run().exit_status == 0
+        status = session.run().exit_status
         assert not made.plan
     finally:
         os.close(null)
-    return Run(totals(cpu), cpu.core.cycles, made)
+    return Run(totals(cpu), cpu.core.cycles, made, status)
 
 
 def of(probes: list[Probe], totals: list[int]) -> dict[str, int]:
@@ -111,6 +112,25 @@ def test_what_is_decoded_is_counted_in_every_gear_and_the_run_is_the_same_twice(
     assert of(DECODED, first.totals) == of(DECODED, detailed.totals)
     assert (first.totals, first.cycles, first.changes.seen) == (second.totals, second.cycles, second.changes.seen)
     assert [seen[Probe.INST_RETIRED] for seen in first.changes.seen] == [at for at, _ in plan]
+
+
+@pytest.mark.parametrize(
+    "name", ["self_modifying", "string_instructions", "page_crossing", "memory_access", "recursion"]
+)
+@pytest.mark.parametrize(("isa", "core"), CORES)
+def test_changes_anywhere_leave_what_is_decoded_alone(isa: str, core: str, name: str) -> None:
+    """Amid REPs, code that changes itself, accesses that cross pages, and calls."""
+    if not (PROGRAMS / name / f"{isa}.elf").exists():
+        pytest.skip(f"{name} is of the other ISA")
+    detailed = run(isa, core, name=name)
+    drawn = random.Random(name)
+    for _ in range(3):
+        instructions = detailed.totals[Probe.INST_RETIRED]
+        points = sorted(drawn.sample(range(1, instructions), min(8, instructions - 1)))
+        plan = [(at, drawn.choice(list(Gear))) for at in (0, *points)]
+        changed = run(isa, core, *plan, name=name)
+        assert of(DECODED, changed.totals) == of(DECODED, detailed.totals), plan
+        assert changed.status == detailed.status
 
 
 @pytest.mark.parametrize(("isa", "core"), CORES)

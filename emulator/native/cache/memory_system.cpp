@@ -33,10 +33,21 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     const bool filtered = !config.has_table("l0_filter") || config.table("l0_filter").boolean("enabled", true);
     data_ = FirstLevel(cache("l1d"), tlb("dtlb"), filtered);
     instructions_ = FirstLevel(cache("l1i"), tlb("itlb"), filtered);
-    const Cache *const l1i = instructions_.cache.get(), *const l1d = data_.cache.get();
+    add_outer_caches(config);
+    check_levels();
+    if (data_.cache) read_l1d(config);
+    read_translation(config);
+    coherent_ = shared_->coherent();
+    core_ = shared_->join(this);
+    choose_detail();
+}
+
+MemorySystem::~MemorySystem() = default;
+
+void MemorySystem::add_outer_caches(const Config& config) {
     for (const char* name : {"l2", "llc"}) {
         if (!config.has_table(name)) continue;
-        if (!l1d) throw std::invalid_argument(std::string(name) + ": needs an [l1d] before it");
+        if (!data_.cache) throw std::invalid_argument(std::string(name) + ": needs an [l1d] before it");
         if (is_shared(config, name)) continue;
         if (std::string_view(name) == "llc" && !shared_->caches().empty())
             throw std::invalid_argument("llc.scope: \"private\" behind an l2 that is shared: make both the same");
@@ -45,10 +56,14 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
     }
     first_shared_ = static_cast<unsigned>(outer_.size());
     for (auto& level : shared_->caches()) outer_.push_back(level.get());
+}
 
-    bool evictions_take_time = false;
-    const Cache* before = l1d ? l1d : l1i;
+// All lines are of one size, and what lies further out takes longer.
+void MemorySystem::check_levels() {
+    const Cache* const l1i = instructions_.cache.get();
+    const Cache* before = data_.cache ? data_.cache.get() : l1i;
     if (before) line_shift_ = before->line_shift;
+    outside_line_ = ~((uint64_t{1} << line_shift_) - 1);
     auto agree = [&](const Cache& level) {
         if (level.line_shift != before->line_shift)
             throw std::invalid_argument(level.name + ".line: " + std::to_string(1u << level.line_shift) +
@@ -64,25 +79,25 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
                                         before->name + ": latencies are totals from load to use");
         before = level;
     }
+}
 
-    outside_line_ = ~((uint64_t{1} << line_shift_) - 1);
-    if (l1d) {
-        const Config& table = config.table("l1d");
-        write_policy_ = write_policy_of(table);
-        write_allocate_ = table.boolean("write_allocate", true);
-        const int64_t cycles = table.integer("write_back_cycles", 0);
-        if (cycles < 0 || cycles > 1000)
-            throw std::invalid_argument(table.path("write_back_cycles") + ": " + std::to_string(cycles) +
-                                        " is not between 0 and 1000");
-        evictions_ = Channel(static_cast<double>(cycles));
-        evictions_take_time = cycles > 0;
-        places_pages_ = file_places_pages(config);
-        uncounted_.resize(places_pages_ ? PROBE_COUNT : 0);
-    }
+void MemorySystem::read_l1d(const Config& config) {
+    const Config& table = config.table("l1d");
+    write_policy_ = write_policy_of(table);
+    write_allocate_ = table.boolean("write_allocate", true);
+    const int64_t cycles = table.integer("write_back_cycles", 0);
+    if (cycles < 0 || cycles > 1000)
+        throw std::invalid_argument(table.path("write_back_cycles") + ": " + std::to_string(cycles) +
+                                    " is not between 0 and 1000");
+    evictions_ = Channel(static_cast<double>(cycles));
+    places_pages_ = file_places_pages(config);
+    uncounted_.resize(places_pages_ ? PROBE_COUNT : 0);
+}
 
+void MemorySystem::read_translation(const Config& config) {
     has_itlb_ = instructions_.tlb != nullptr;
     has_dtlb_ = data_.tlb != nullptr;
-    l2tlb_ = tlb("l2tlb");
+    if (config.has_table("l2tlb")) l2tlb_ = std::make_unique<Tlb>(config, "l2tlb");
     if (l2tlb_ && !has_itlb_ && !has_dtlb_) throw std::invalid_argument("l2tlb: needs an [itlb] or a [dtlb] before it");
     if (config.has_table("page_walk")) {
         const Config& table = config.table("page_walk");
@@ -91,11 +106,13 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
             throw std::invalid_argument("page_walk.reads_entries: needs an [l2] or [llc] to read through");
         if (!walk_reads_ || table.has("latency")) walk_latency_ = latency_of(table);
     }
-    coherent_ = shared_->coherent();
-    core_ = shared_->join(this);
+}
+
+// What cannot happen to an access, because the core has nothing for it.
+void MemorySystem::choose_detail() {
     auto holds_up = [](const Cache& level) { return level.misses.limited() || !level.prefetchers.empty(); };
     auto is_plain = [](const OuterCache* level) { return level->prefetchers.empty() && level->banks.empty(); };
-    const bool is_simple = write_allocate_ && !evictions_take_time && write_policy_ != WritePolicy::THROUGH &&
+    const bool is_simple = write_allocate_ && !evictions_.takes_time() && write_policy_ != WritePolicy::THROUGH &&
                            !coherent_ && !outer_.empty() && std::ranges::all_of(outer_, is_plain) &&
                            outer_[0]->inclusion != Inclusion::EXCLUSIVE;
     for (FirstLevel* level : {&data_, &instructions_})
@@ -108,8 +125,6 @@ MemorySystem::MemorySystem(const Config& config, std::shared_ptr<SharedMemory> s
         line_shift_ == FirstLevel::LINE_SHIFT && !coherent_ &&
         std::ranges::none_of(outer_, [](const OuterCache* level) { return level->inclusion == Inclusion::INCLUSIVE; });
 }
-
-MemorySystem::~MemorySystem() = default;
 
 // --- addresses ---
 

@@ -162,6 +162,14 @@ class MemorySystem {
 
     static unsigned index(Request kind) { return static_cast<unsigned>(kind); }  // FETCH, LOAD, STORE
 
+    // --- from the core file, in this order ---
+
+    void add_outer_caches(const Config& config);
+    void check_levels();
+    void read_l1d(const Config& config);
+    void read_translation(const Config& config);
+    void choose_detail();
+
     // --- addresses ---
 
     // The address by which caches know what a virtual one leads to.

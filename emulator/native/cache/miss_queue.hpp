@@ -55,6 +55,7 @@ class Channel {
         while (window_ < 8 * step_) window_ *= 2;
     }
 
+    bool takes_time() const { return step_; }
     // The cycle at which the channel takes up the request.
     uint64_t take(uint64_t cycle) {
         if (!step_) return cycle;

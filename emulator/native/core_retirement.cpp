@@ -59,6 +59,8 @@ void Core::tell_departure(uint64_t next, uint32_t size) {
     tell_branch(last, pc, next, cycles());
 }
 
+// Every retired branch passes here if somebody listens. Branch records (as Intel's LBR) would be a listener that keeps
+// the last taken ones.
 void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle) {
     const BranchKind kind = branch_kind(op.probes);
     if (kind == BranchKind::NONE) return;

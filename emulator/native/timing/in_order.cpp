@@ -314,6 +314,7 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
     return busy;
 }
 
+// When the loaded data are there: as OutOfOrder::load, where a load's latency enters the schedule.
 [[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
                                                      uint64_t pc, uint64_t issued) {
     if (row.parts & PREFETCH) [[unlikely]] {

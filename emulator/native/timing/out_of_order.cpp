@@ -275,7 +275,9 @@ template <bool AHEAD>
     return cycle;
 }
 
-// When the loaded data are there.
+// When the loaded data are there. Here a load's latency enters the schedule, as that of a hit in L2: ask_load asks
+// MemorySystem::load for it (cache/access_path.cpp), and `write` puts the cycle where the sources of later instructions
+// look. A block that the memo knows asks the same, in `replay` (out_of_order_memo.cpp).
 template <unsigned POSSIBLE>
 [[gnu::always_inline]] inline uint64_t OutOfOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
                                                         uint64_t pc, uint64_t issued) {

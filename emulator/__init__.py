@@ -1,7 +1,7 @@
 """The machine: cores, memory, and enough Linux to run real programs.
 
-The native core links the libraries that the unicorn and capstone wheels ship. They lie in those packages' folders,
-where no loader looks (and capstone's SONAME names a file that its wheel lacks), so they are loaded here by path, first.
+The native core links the library that the unicorn wheel ships. It lies in that package's folder, where no loader looks,
+so it is loaded here by path, first.
 """
 
 from __future__ import annotations
@@ -23,4 +23,3 @@ def _load_library(package: str, file_name: str) -> None:
 
 
 _load_library("unicorn", "libunicorn.so.2")
-_load_library("capstone", "libcapstone.so")

@@ -148,3 +148,4 @@ class OpClass(IntEnum):
     X87_CONTROL = 128  # fldcw, fnstcw, fnstsw; ldmxcsr, stmxcsr
     DIV_SIGNED64 = 129  # idiv of 64 bits
     EXTEND = 130  # A64 sxtw, uxtb ...: bitfield moves of the lowest 8, 16 or 32 bits
+    VECTOR_DOT = 131  # A64 sdot, udot

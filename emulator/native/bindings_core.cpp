@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -142,8 +143,9 @@ static void bind_counters(nb::module_& module) {
 }
 
 // What decoding finds in code, for tests: (offset, length, probes, iteration probes, trap) of each instruction.
-static nb::list decode(std::string_view isa, uint64_t address, nb::bytes code) {
-    std::unique_ptr<Isa> decoder = Isa::make(isa);
+static nb::list decode(std::string_view isa, uint64_t address, nb::bytes code,
+                       const std::vector<std::string>& features) {
+    std::unique_ptr<Isa> decoder = Isa::make(isa, features);
     nb::list rows;
     for (const Op& op : decoder->decode(address, {reinterpret_cast<const uint8_t*>(code.c_str()), code.size()}))
         rows.append(nb::make_tuple(op.offset, op.length, mask_int(op.probes), mask_int(op.iteration_probes),
@@ -153,7 +155,8 @@ static nb::list decode(std::string_view isa, uint64_t address, nb::bytes code) {
 
 void bind_core(nb::module_& module) {
     module.attr("PROBE_COUNT") = PROBE_COUNT;
-    module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"));
+    module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"),
+               nb::arg("features") = std::vector<std::string>());
     bind_counters(module);
 
     nb::class_<RegisterState>(module, "RegisterState");
@@ -171,12 +174,13 @@ void bind_core(nb::module_& module) {
     core.def(
             "__init__",
             [](Core* core, std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting,
-               std::optional<nb::dict> model, std::shared_ptr<SharedMemory> shared) {
+               std::optional<nb::dict> model, std::shared_ptr<SharedMemory> shared,
+               const std::vector<std::string>& features) {
                 Config config = model ? config_of(*model) : Config();
-                new (core) Core(isa, std::move(memory), counting, model ? &config : nullptr, std::move(shared));
+                new (core) Core(isa, features, std::move(memory), counting, model ? &config : nullptr, std::move(shared));
             },
             nb::arg("isa"), nb::arg("memory"), nb::arg("counting") = true, nb::arg("model") = nb::none(),
-            nb::arg("shared") = nb::none())
+            nb::arg("shared") = nb::none(), nb::arg("features") = std::vector<std::string>())
         .def("set_address_space", &Core::set_address_space, nb::arg("space"))
         .def("add_bank", &Core::add_bank, nb::arg("counters"), nb::rv_policy::reference_internal)
         .def(

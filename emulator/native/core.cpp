@@ -46,9 +46,9 @@ void check(uc_err error, const char* call) {
 
 }  // namespace
 
-Core::Core(std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting, const Config* model,
-           std::shared_ptr<SharedMemory> shared)
-    : isa_(Isa::make(isa)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
+Core::Core(std::string_view isa, std::span<const std::string> features, std::shared_ptr<PhysicalMemory> memory,
+           bool counting, const Config* model, std::shared_ptr<SharedMemory> shared)
+    : isa_(Isa::make(isa, features)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
     if (isa_->engine_arch() == UC_ARCH_X86) {
         guard_translator();
         install_instructions();

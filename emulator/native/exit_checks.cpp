@@ -1,11 +1,10 @@
 #include "exit_checks.hpp"
 
-#include <capstone/capstone.h>
-
 #include <cstdint>
 
 #include "engine_function.hpp"
-#include "isa.hpp"
+#include "x86_64/instruction.hpp"
+#include "x86_64/row.hpp"
 
 namespace perfemu {
 namespace {
@@ -19,16 +18,12 @@ int64_t flag_offset(const char* function) {
 #ifdef __x86_64__
     const auto* code = static_cast<const uint8_t*>(engine_function(function));
     if (!code) return 0;
-    Disassembler disassembler(CS_ARCH_X86, CS_MODE_64);
     for (size_t at = 0; at < FIRST_INSTRUCTIONS;) {
-        const cs_insn* insn = disassembler.decode(0, {code + at, FIRST_INSTRUCTIONS});
-        if (!insn || insn->id == X86_INS_CALL || insn->id == X86_INS_RET) return 0;
-        const cs_x86& detail = insn->detail->x86;
-        bool compares = insn->id == X86_INS_CMP && detail.operands[0].type == X86_OP_MEM &&
-                        detail.operands[0].size == 1 && detail.operands[1].type == X86_OP_IMM &&
-                        detail.operands[1].imm == 0;
-        if (compares) return detail.operands[0].mem.disp;
-        at += insn->size;
+        const x86_64::Instruction insn = x86_64::read_instruction({code + at, FIRST_INSTRUCTIONS});
+        if (!insn.row || insn.row->op_class == OpClass::CALL || insn.row->op_class == OpClass::RETURN) return 0;
+        const bool compares_byte = insn.map == x86_64::OpcodeMap::ONE_BYTE && insn.opcode == 0x80 && insn.extension() == 7;
+        if (compares_byte && insn.in_memory() && insn.immediate == 0) return insn.displacement;
+        at += insn.length;
     }
 #else
     (void)function;

@@ -1,12 +1,12 @@
 // What differs between the two instruction sets, for the core.
 #pragma once
 
-#include <capstone/capstone.h>
 #include <unicorn/unicorn.h>
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +22,9 @@ class Isa {
   public:
     virtual ~Isa() = default;
 
-    // By name, "aarch64" or "x86_64". Throws std::invalid_argument.
-    static std::unique_ptr<Isa> make(std::string_view name);
+    // By name, "aarch64" or "x86_64"; with these of the features that not every core has, by the names of
+    // /proc/cpuinfo. Throws std::invalid_argument.
+    static std::unique_ptr<Isa> make(std::string_view name, std::span<const std::string> features = {});
 
     virtual std::string_view name() const = 0;
     virtual uc_arch engine_arch() const = 0;
@@ -73,23 +74,6 @@ class Isa {
     virtual uint64_t untagged(uint64_t address) const { return address; }
 };
 
-// A capstone handle with details on.
-class Disassembler {
-  public:
-    Disassembler(cs_arch arch, cs_mode mode);
-    ~Disassembler();
-    Disassembler(const Disassembler&) = delete;
-    Disassembler& operator=(const Disassembler&) = delete;
-    // The instruction at the front of `bytes`, valid until the next call; nullptr if it is none.
-    const cs_insn* decode(uint64_t address, std::span<const uint8_t> bytes);
-    bool in_group(uint8_t group) const { return cs_insn_group(handle_, insn_, group); }
-
-  private:
-    cs_arch arch_;
-    csh handle_ = 0;
-    cs_insn* insn_ = nullptr;
-};
-
 inline uint64_t read_register(uc_engine* engine, int number) {
     uint64_t value = 0;
     uc_reg_read(engine, number, &value);
@@ -98,7 +82,7 @@ inline uint64_t read_register(uc_engine* engine, int number) {
 
 inline void write_register(uc_engine* engine, int number, uint64_t value) { uc_reg_write(engine, number, &value); }
 
-std::unique_ptr<Isa> make_aarch64();
+std::unique_ptr<Isa> make_aarch64(std::span<const std::string> features);
 std::unique_ptr<Isa> make_x86_64();
 
 }  // namespace perfemu

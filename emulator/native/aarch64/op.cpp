@@ -1,0 +1,93 @@
+#include "aarch64/op.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace perfemu::aarch64 {
+namespace {
+
+constexpr ProbeMask RETIRED = mask(Probe::INST_RETIRED, Probe::CYCLES);
+
+// System registers that user mode reaches in the engine itself; all others are for the machine to answer.
+constexpr uint16_t encode(uint32_t op0, uint32_t op1, uint32_t crn, uint32_t crm, uint32_t op2) {
+    return static_cast<uint16_t>(op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2);
+}
+constexpr std::array EXECUTED_REGISTERS = {
+    encode(3, 3, 13, 0, 2),  // TPIDR_EL0
+    encode(3, 3, 13, 0, 3),  // TPIDRRO_EL0
+    encode(3, 3, 4, 2, 0),   // NZCV
+    encode(3, 3, 4, 4, 0),   // FPCR
+    encode(3, 3, 4, 4, 1),   // FPSR
+    encode(3, 3, 0, 0, 1),   // CTR_EL0
+    encode(3, 3, 0, 0, 7),   // DCZID_EL0
+};
+
+ProbeMask branch_probes(BranchKind kind) {
+    constexpr ProbeMask TRANSFER = mask(Probe::BR_RETIRED, Probe::BR_TAKEN);
+    switch (kind) {
+        case BranchKind::NONE: return 0;
+        case BranchKind::CONDITIONAL: return mask(Probe::BR_RETIRED, Probe::BR_COND, Probe::BR_IMMED);
+        case BranchKind::DIRECT: return TRANSFER | bit(Probe::BR_IMMED);
+        case BranchKind::CALL: return TRANSFER | mask(Probe::BR_IMMED, Probe::BR_CALL);
+        case BranchKind::INDIRECT: return TRANSFER | bit(Probe::BR_INDIRECT);
+        case BranchKind::INDIRECT_CALL: return TRANSFER | mask(Probe::BR_INDIRECT, Probe::BR_CALL);
+        case BranchKind::RETURN: return TRANSFER | bit(Probe::BR_RETURN);
+    }
+    return 0;
+}
+
+// By the encoding's group: Arm ARM DDI 0487, "A64 Instruction Set Encoding".
+ProbeMask group_probes(uint32_t encoding) {
+    const bool scalar_floating_point = (encoding & 0x5e000000) == 0x1e000000;
+    const bool vector = (encoding & 0x0e000000) == 0x0e000000;
+    const bool immediate = (encoding & 0x1c000000) == 0x10000000, registers = (encoding & 0x0e000000) == 0x0a000000;
+    if (scalar_floating_point) return bit(Probe::FP_OP);
+    if (vector) return bit(Probe::SIMD_OP);
+    return immediate || registers ? bit(Probe::INT_OP) : ProbeMask{0};
+}
+
+// None for loads, stores, branches and system instructions.
+ProbeMask operation_probes(const Row& row) {
+    switch (row.op_class) {
+        case OpClass::AES:
+        case OpClass::AES_MIX:
+        case OpClass::SHA1:
+        case OpClass::SHA256:
+        case OpClass::SHA_SCHEDULE: return bit(Probe::CRYPTO_OP);
+        case OpClass::DIV64: return mask(Probe::INT_OP, Probe::DIV_OP);
+        case OpClass::MUL32:
+        case OpClass::MUL64:
+        case OpClass::MUL_HIGH: return mask(Probe::INT_OP, Probe::MUL_OP);
+        default: return group_probes(row.value);
+    }
+}
+
+void trap_system_register(Op& op, uint32_t word) {
+    constexpr uint32_t MASK = 0xffd00000, MOVE = 0xd5100000;  // 1101 0101 00 L 1 o0 ...
+    constexpr unsigned READS_BIT = 21;
+    if ((word & MASK) != MOVE) return;
+    const auto encoding = static_cast<uint16_t>(field(word, 5, 15) | 1 << 15);
+    if (std::ranges::find(EXECUTED_REGISTERS, encoding) != EXECUTED_REGISTERS.end()) return;
+    op.trap = bit_of(word, READS_BIT) ? Trap::MRS : Trap::MSR;
+    op.trap_encoding = encoding;
+    op.trap_register = static_cast<int8_t>(rd(word));
+}
+
+}  // namespace
+
+Op read_op(uint32_t word, Features features) {
+    Op op{.probes = RETIRED, .length = sizeof word};
+    const Row* row = row_of(word);
+    if (!row || !(features & bit(row->feature))) {
+        op.trap = Trap::UNDEFINED;
+        return op;
+    }
+    op.probes |= row->probes | branch_probes(row->branch) | operation_probes(*row);
+    if (row->has(effect::LOADS)) op.probes |= perfemu::bit(Probe::LOAD);
+    if (row->has(effect::STORES)) op.probes |= perfemu::bit(Probe::STORE);
+    op.conditional = row->branch == BranchKind::CONDITIONAL;
+    trap_system_register(op, word);
+    return op;
+}
+
+}  // namespace perfemu::aarch64

@@ -146,11 +146,13 @@ class Core:
         counting: bool = True,
         model: ModelTables | None = None,
         shared: SharedCaches | None = None,
+        features: Sequence[str] = (),
     ) -> None:
         """Without `counting` the engine runs bare, with no counts, traps or deadlines: the benchmarks' yardstick.
 
         `model`: a core file's tables, as emulator.core_file.core_file gives them; then time, caches, TLBs and branches
         are modelled for the whole run. Without, one instruction is one cycle. `shared`: with other cores of that model.
+        `features`: what it executes beyond Armv8.0-A, by emulator.aarch64_features.
         """
     @property
     def elides_exit_checks(self) -> bool:
@@ -304,7 +306,7 @@ class Core:
     def frame_chain(self, limit: int) -> list[int]:
         """Return addresses found by following frame pointers, innermost first, without PC."""
 
-def decode(isa: str, address: int, code: bytes) -> list[tuple[int, int, int, int, int]]:
+def decode(isa: str, address: int, code: bytes, features: Sequence[str] = ()) -> list[tuple[int, int, int, int, int]]:
     """What the core finds in code, for tests: (offset, length, probes, probes of a REP's iterations, trap) of each."""
 
 def timed_decode(isa: str, address: int, code: bytes) -> list[dict[str, Any]]:

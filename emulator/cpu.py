@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Protocol
 
@@ -88,14 +88,15 @@ class Cpu:
         memory: PhysicalMemory,
         model: Tables | None = None,
         shared: SharedCaches | None = None,
+        features: Sequence[str] = (),
     ) -> None:
         """`model`: a core file's tables, if there is more to time than one cycle an instruction.
 
-        `shared`: the caches that it has in common with other CPUs.
+        `shared`: the caches that it has in common with other CPUs. `features`: what it executes beyond Armv8.0-A.
         """
         self.number = number
         self.isa = isa
-        self.core = Core(isa, memory, model=model, shared=shared)
+        self.core = Core(isa, memory, model=model, shared=shared, features=features)
         self.space: AddressSpace | None = None  # in which the core executes
         self.idle_cycles = 0  # that have passed without being executed
         self.system_cycles = 0  # that the kernel has worked

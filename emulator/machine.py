@@ -47,7 +47,10 @@ class Hardware:
             raise ValueError(f"{config.cpus} CPUs in turns of {config.quantum} cycles: there must be at least one")
         model = config.core.model
         self.caches = SharedCaches(model, config.cpus) if model is not None and config.cpus > 1 else None
-        self.cpus = [Cpu(number, config.isa, self.memory, model, self.caches) for number in range(config.cpus)]
+        features = config.core.features if config.isa == "aarch64" else ()
+        self.cpus = [
+            Cpu(number, config.isa, self.memory, model, self.caches, features) for number in range(config.cpus)
+        ]
         core = self.cpus[0].core
         self.clock = Clock(lambda: core.cycles, config.core.frequency_hz, config.realtime_at_boot_ns)
 

@@ -215,7 +215,9 @@ class Session:
             name = settings.core if settings.core is not None and is_file(settings.core) else f"core {self.core.name}"
             raise UsageError(f"{', '.join((name, *self.core.changes))}: {problem}") from None
         kernel = machine.kernel
-        kernel.undefined_instruction = UndefinedInstructions(self.core.name, settings.space)
+        kernel.undefined_instruction = UndefinedInstructions(
+            self.core.name, kernel.architecture.offers(kernel.processor), settings.space
+        )
         guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
             pmu.grant_user_access(cpu.system_registers)

@@ -1,4 +1,4 @@
-"""AArch64 as Linux runs it: a Cortex-A72 with cryptography, 48-bit addresses, 4 KiB pages."""
+"""AArch64 as Linux runs it: Armv8-A with cryptography, 48-bit addresses, 4 KiB pages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from emulator._native import AddressSpace, Core
+from emulator.aarch64_features import ID_AA64PFR0_EL1, features_of
 from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
@@ -18,29 +19,16 @@ from emulator.sysregs import Access, SysReg
 LR, SP, PC, PSTATE, TPIDR_EL0, FPCR, FPSR = 30, 31, 32, 33, 34, 35, 36
 ZERO_REGISTER = 31  # Rt of MRS and MSR
 
-# AT_HWCAP, uapi/asm/hwcap.h. What a Cortex-A72 has and Unicorn's executes: no LSE, no fp16, no dot product.
-HWCAP_BITS = {
-    "fp": 0,
-    "asimd": 1,
-    "aes": 3,
-    "pmull": 4,
-    "sha1": 5,
-    "sha2": 6,
-    "crc32": 7,
-    "cpuid": 11,
-}
-
 COUNTER_HZ = 1_000_000_000  # CNTFRQ_EL0, as from Armv8.6 on: CNTVCT_EL0 tells what the clocks do, not a part of it
 
 # ID registers as Linux' trap handler shows them to EL0 (Documentation/arch/arm64/cpu-feature-registers.rst): visible
-# fields as the engine executes, whatever core is modelled: the Cortex-A72 TRM r0p3 has them; hidden fields at their
-# safe value. Others of the ID space read as zero. MIDR_EL1 is the modelled core's.
+# fields, to which those of the core's features come; hidden fields at their safe value. Others of the ID space read as
+# zero. MIDR_EL1 is the modelled core's.
 ID_REGISTERS: dict[SysReg, int] = {
     SysReg(3, 0, 0, 0, 5): 0x8000_0000,  # MPIDR_EL1
     SysReg(3, 0, 0, 0, 6): 0,  # REVIDR_EL1
-    SysReg(3, 0, 0, 4, 0): 0x11,  # ID_AA64PFR0_EL1: EL0 and EL1 AArch64, FP, AdvSIMD
+    ID_AA64PFR0_EL1: 0x11,  # EL0 and EL1 AArch64, FP, AdvSIMD
     SysReg(3, 0, 0, 5, 0): 0x6,  # ID_AA64DFR0_EL1: debug architecture v8
-    SysReg(3, 0, 0, 6, 0): 0x11120,  # ID_AA64ISAR0_EL1: AES and PMULL, SHA1, SHA2, CRC32
     SysReg(3, 0, 0, 7, 0): 0xFF00_0000,  # ID_AA64MMFR0_EL1
 }
 MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
@@ -79,7 +67,6 @@ class AArch64:
     elf_machine = 183  # EM_AARCH64
     uname_machine = "aarch64"
     platform = "aarch64"
-    offers = "Armv8.0-A with cryptography and CRC32"
     hwcap2 = 0
     minimum_signal_stack = FRAME_SIZE + 16
     minimum_alternate_stack = 5120
@@ -157,16 +144,22 @@ class AArch64:
         )
 
     def hwcap(self, processor: Processor) -> int:
-        return sum(1 << bit for bit in HWCAP_BITS.values())
+        return sum(1 << feature.bit for feature in features_of(processor.features))
 
     def cpu_features(self, processor: Processor) -> tuple[str, ...]:
-        return tuple(HWCAP_BITS)
+        return tuple(feature.name for feature in features_of(processor.features))
+
+    def offers(self, processor: Processor) -> str:
+        return ", ".join(("Armv8.0-A with cryptography and CRC32", *processor.features))
 
     def counter_hz(self, clock: Clock) -> int:
         return COUNTER_HZ
 
     def claim_registers(self, cpu: Cpu, clock: Clock, processor: Processor) -> None:
         registers = {**dict.fromkeys(ID_SPACE, 0), **ID_REGISTERS, MIDR_EL1: processor.midr_el1}
+        for feature in features_of(processor.features):
+            if feature.register is not None:
+                registers[feature.register] += feature.value << feature.shift
         for register, value in registers.items():
             _claim(cpu, register, partial(int, value))
         _claim(cpu, CNTFRQ_EL0, lambda: COUNTER_HZ)

@@ -87,7 +87,6 @@ class Architecture(Protocol):
     elf_machine: int  # e_machine
     uname_machine: str
     platform: str  # AT_PLATFORM
-    offers: str  # which of the ISA's extensions, for people
     hwcap2: int
     minimum_signal_stack: int  # AT_MINSIGSTKSZ, bytes
     minimum_alternate_stack: int  # MINSIGSTKSZ: what sigaltstack takes at least, bytes
@@ -137,6 +136,9 @@ class Architecture(Protocol):
 
     def cpu_features(self, processor: Processor) -> tuple[str, ...]:
         """As /proc/cpuinfo names them."""
+
+    def offers(self, processor: Processor) -> str:
+        """Which of the ISA's extensions, for people."""
 
     def counter_hz(self, clock: Clock) -> int:
         """Of the counter that user mode reads the time from, CNTVCT_EL0 or the TSC: CLOCK_MONOTONIC in its ticks."""

@@ -51,7 +51,7 @@ X86_64_CACHES = (
 )
 
 # Where a core file does not say whose core it is: [identity] in docs/cores.md
-MIDR_EL1 = 0x410F_D083  # Arm, Cortex-A72 r0p3: what the engine executes
+MIDR_EL1 = 0x410F_D083  # Arm, Cortex-A72 r0p3
 VENDOR = "GenuineIntel"
 FAMILY, MODEL, STEPPING = 6, 0x5E, 3  # Skylake: whose events the PMU has
 BRAND = "perfemu x86-64-v2 processor"
@@ -64,6 +64,7 @@ class Processor:
     cpus: int = 1
     frequency_hz: int = 1_000_000_000
     midr_el1: int = MIDR_EL1
+    features: tuple[str, ...] = ()  # AArch64: beyond Armv8.0-A
     vendor: str = VENDOR
     family: int = FAMILY
     model: int = MODEL
@@ -85,6 +86,7 @@ class Processor:
             cpus,
             core.frequency_hz,
             midr_el1=_number(identity, "midr_el1", MIDR_EL1),
+            features=core.features if isa == "aarch64" else (),
             vendor=_text(identity, "vendor", VENDOR),
             family=_number(identity, "family", FAMILY),
             model=_number(identity, "model", MODEL),

@@ -59,7 +59,6 @@ class X86_64:
     elf_machine = 62  # EM_X86_64
     uname_machine = "x86_64"
     platform = "x86_64"
-    offers = "x86-64-v2 with BMI"
     hwcap2 = 2  # HWCAP2_FSGSBASE
     minimum_signal_stack = FRAME_SIZE + FXSAVE_SIZE + 64
     minimum_alternate_stack = 2048
@@ -145,6 +144,9 @@ class X86_64:
 
     def hwcap(self, processor: Processor) -> int:
         return Cpuid(processor, 0)(1, 0)[3]  # EDX
+
+    def offers(self, processor: Processor) -> str:
+        return "x86-64-v2 with BMI"
 
     def cpu_features(self, processor: Processor) -> tuple[str, ...]:
         return feature_names(processor)

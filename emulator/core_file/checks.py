@@ -28,7 +28,7 @@ _BEHIND = ((("l1d",), "l2"), (("l1d",), "llc"), (("l1d", "l1i"), "memory"), (("i
 ONLY_AARCH64 = frozenset((
     "ALU_LSL", "ALU_SHIFTED", "BIT_REVERSE", "EXCLUSIVE", "EXTEND", "FP_MUL_ADD", "FP_REDUCE", "LOGIC_SHIFTED",
     "MUL_ADD32", "MUL_ADD64", "SHA1", "SHA256", "SHA_SCHEDULE", "VECTOR_ACCUMULATE", "VECTOR_CONSTANT",
-    "VECTOR_CONVERT_4", "VECTOR_COUNT", "VECTOR_MUL_ADD", "VECTOR_MUL_ADD_LONG", "VECTOR_MUL_POLYNOMIAL",
+    "VECTOR_CONVERT_4", "VECTOR_COUNT", "VECTOR_DOT", "VECTOR_MUL_ADD", "VECTOR_MUL_ADD_LONG", "VECTOR_MUL_POLYNOMIAL",
     "VECTOR_REDUCE_16", "VECTOR_REDUCE_8", "VECTOR_SHIFT_COMPLEX", "VECTOR_TABLE_LONG", "VECTOR_TABLE_PAIR",
 ))  # fmt: skip
 ONLY_X86_64 = frozenset((
@@ -39,6 +39,9 @@ ONLY_X86_64 = frozenset((
 ))  # fmt: skip
 WITHOUT_ROW = frozenset(("NONE", "NOP"))  # nothing to compute
 _ALSO = re.compile(r"([^*@|]+(?:\|[^*@|]+)*)(?:\*[1-9]\d{0,2})?(?:@[1-9]\d{0,5})?")  # PORT|PORT*times@cycles
+
+
+OF_FEATURES = {"VECTOR_DOT": "asimddp"}  # classes of instructions that not every core has
 
 
 def classes_of(isa: str) -> list[str]:
@@ -94,7 +97,15 @@ def _pmus(data: Data) -> Iterator[Problem]:
             yield Problem(("pmu", isa), f"the core executes only {', '.join(isas)}: drop it, or add {isa} to isas")
 
 
+HALF_PRECISION = {"fphp", "asimdhp"}
+
+
 def _identity(data: Data) -> Iterator[Problem]:
+    features = set(_texts(_table(data, "identity") or {}, "features"))
+    if features and "aarch64" not in _texts(data, "isas"):
+        yield Problem(("identity", "features"), "only an AArch64 core has such")
+    if len(features & HALF_PRECISION) == 1:
+        yield Problem(("identity", "features"), "want both of fphp and asimdhp, or none: they are one feature")
     brand = (_table(data, "identity") or {}).get("brand")
     if isinstance(brand, str) and not (brand.isascii() and len(brand) <= MOST_BRAND):
         yield Problem(("identity", "brand"), f"want up to {MOST_BRAND} ASCII characters")
@@ -219,8 +230,13 @@ def _operations(data: Data) -> Iterator[Problem]:
     if (_table(data, "pipeline") or {}).get("model") == "ideal":
         return
     operations = _table(data, "ops") or {}
+    features = _texts(_table(data, "identity") or {}, "features")
     for isa in _texts(data, "isas"):
-        missing = [name for name in classes_of(isa) if name not in operations]
+        missing = [
+            name
+            for name in classes_of(isa)
+            if name not in operations and (name not in OF_FEATURES or OF_FEATURES[name] in features)
+        ]
         if missing:
             more = f"; so are {', '.join(missing[1:4])} ..." if len(missing) > 1 else ""
             right = f"missing; want a row such as {{ latency = 1, ports = [...] }} for each class of {isa}{more}"

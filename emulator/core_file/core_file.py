@@ -57,6 +57,13 @@ class CoreFile:
         return ", ".join((self.name, *self.changes, *(() if self.timed else ("untimed",))))
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """What it executes on AArch64 beyond Armv8.0-A, timed or not."""
+        identity = self.tables.get("identity")
+        listed = identity.get("features") if isinstance(identity, dict) else None
+        return tuple(map(str, listed)) if isinstance(listed, list) else ()
+
+    @property
     def model(self) -> Tables | None:
         """The tables, if there is anything to model."""
         pipeline = self.tables["pipeline"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from emulator.aarch64_features import LATER_NAMES
 from emulator.core_file.keys import (
     IN_ORDER,
     ISAS,
@@ -232,6 +233,12 @@ TABLES = (
         "what it says of itself; without: a Cortex-A72 r0p3, and GenuineIntel's 6, 94, 3",
         (
             Key("midr_el1", Kind.INTEGER, "AArch64", 0, 0xFFFF_FFFF),
+            Key(
+                "features",
+                Kind.TEXTS,
+                "AArch64: what it has beyond Armv8.0-A, as /proc/cpuinfo names it",
+                choices=fixed(*LATER_NAMES),
+            ),
             one_of("vendor", "x86-64: CPUID leaf 0", fixed("GenuineIntel", "AuthenticAMD")),
             Key("family", Kind.INTEGER, "CPUID leaf 1, base and extended family added up", 6, 0x10E),
             Key("model", Kind.INTEGER, "CPUID leaf 1, with the extended model", 0, 0xFF),

@@ -177,7 +177,8 @@ void bind_core(nb::module_& module) {
                std::optional<nb::dict> model, std::shared_ptr<SharedMemory> shared,
                const std::vector<std::string>& features) {
                 Config config = model ? config_of(*model) : Config();
-                new (core) Core(isa, features, std::move(memory), counting, model ? &config : nullptr, std::move(shared));
+                new (core)
+                    Core(isa, features, std::move(memory), counting, model ? &config : nullptr, std::move(shared));
             },
             nb::arg("isa"), nb::arg("memory"), nb::arg("counting") = true, nb::arg("model") = nb::none(),
             nb::arg("shared") = nb::none(), nb::arg("features") = std::vector<std::string>())

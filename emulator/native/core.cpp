@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "aarch64/translator.hpp"
 #include "exit_checks.hpp"
 #include "instructions/families.hpp"
-#include "instructions/ordered_accesses.hpp"
 #include "last_exception.hpp"
 #include "model.hpp"
 #include "translation_guard.hpp"
@@ -48,12 +48,13 @@ void check(uc_err error, const char* call) {
 
 Core::Core(std::string_view isa, std::span<const std::string> features, std::shared_ptr<PhysicalMemory> memory,
            bool counting, const Config* model, std::shared_ptr<SharedMemory> shared)
-    : isa_(Isa::make(isa, features)), memory_(std::move(memory)), previous_(&none_), fills_until_flush_(FILLS_BEFORE_FLUSH) {
+    : isa_(Isa::make(isa, features)), memory_(std::move(memory)), previous_(&none_),
+      fills_until_flush_(FILLS_BEFORE_FLUSH) {
     if (isa_->engine_arch() == UC_ARCH_X86) {
         guard_translator();
         install_instructions();
     } else {
-        align_ordered_accesses();
+        aarch64::correct_translator();
     }
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
     uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);

@@ -68,8 +68,7 @@ class Core final : public Totals {
     // Without `counting` the engine runs bare: the yardstick for what counting costs. `model`: a core file's tables, or
     // null where nothing but instructions is to be counted. `shared`: what other cores of that model have, too.
     Core(std::string_view isa, std::span<const std::string> features, std::shared_ptr<PhysicalMemory> memory,
-         bool counting, const Config* model,
-         std::shared_ptr<SharedMemory> shared = nullptr);
+         bool counting, const Config* model, std::shared_ptr<SharedMemory> shared = nullptr);
     ~Core() override;
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;

@@ -97,7 +97,7 @@ const link_map* mapped_library() {
 
 }  // namespace
 
-const void* required_engine_function(const char* name) { return required(symbol(name, "x86_64")); }
+const void* required_engine_function(const char* name, const char* target) { return required(symbol(name, target)); }
 
 void replace_in_engine(std::span<const EngineReplacement> replacements, const char* target) {
 #ifdef __linux__

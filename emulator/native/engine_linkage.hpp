@@ -28,11 +28,11 @@ EngineReplacement in_place_of(const char* name, Function* function,
 void replace_in_engine(std::span<const EngineReplacement> replacements, const char* target = "x86_64");
 
 // The x86-64 engine's function of that name, without the suffix. Throws std::runtime_error if there is none.
-const void* required_engine_function(const char* name);
+const void* required_engine_function(const char* name, const char* target = "x86_64");
 
 template <typename Function>
-void find_in_engine(Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(const_cast<void*>(required_engine_function(name)));
+void find_in_engine(Function*& function, const char* name, const char* target = "x86_64") {
+    function = reinterpret_cast<Function*>(const_cast<void*>(required_engine_function(name, target)));
 }
 
 }  // namespace perfemu

@@ -21,7 +21,8 @@ int64_t flag_offset(const char* function) {
     for (size_t at = 0; at < FIRST_INSTRUCTIONS;) {
         const x86_64::Instruction insn = x86_64::read_instruction({code + at, FIRST_INSTRUCTIONS});
         if (!insn.row || insn.row->op_class == OpClass::CALL || insn.row->op_class == OpClass::RETURN) return 0;
-        const bool compares_byte = insn.map == x86_64::OpcodeMap::ONE_BYTE && insn.opcode == 0x80 && insn.extension() == 7;
+        const bool compares_byte =
+            insn.map == x86_64::OpcodeMap::ONE_BYTE && insn.opcode == 0x80 && insn.extension() == 7;
         if (compares_byte && insn.in_memory() && insn.immediate == 0) return insn.displacement;
         at += insn.length;
     }

@@ -44,8 +44,10 @@ _IDENTIFY: Mapping[str, Callable[[bytes], tuple[str, str]]] = {"aarch64": _a64, 
 class UndefinedInstructions:
     """Says it, for a machine whose cores are called `core`."""
 
-    def __init__(self, core: str, space: Namespace) -> None:
+    def __init__(self, core: str, offers: str, space: Namespace) -> None:
+        """`offers`: which of the ISA's extensions."""
         self._core = core
+        self._offers = offers
         self._space = space
         self._said: set[tuple[str, int]] = set()
 
@@ -58,10 +60,10 @@ class UndefinedInstructions:
         text, extension = _IDENTIFY[architecture.isa](_code(task, pc))
         said = f"{task.comm}: illegal instruction at {pc:#x}{self._place(task, pc)}: {text}"
         if extension:
-            return f"{said} needs {extension}; {self._core} offers {architecture.offers}"
+            return f"{said} needs {extension}; {self._core} offers {self._offers}"
         if text.startswith(UNDEFINED_FOR_EVER):
             return f"{said} is undefined on every machine"
-        return f"{said} is nothing that {self._core} offers: {architecture.offers}"
+        return f"{said} is nothing that {self._core} offers: {self._offers}"
 
     def _place(self, task: Task, pc: int) -> str:
         from perfemu.symbols.finder import SymbolFinder

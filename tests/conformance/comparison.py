@@ -17,6 +17,7 @@ from conformance.corpus import ENVIRONMENT, Case, differences, write_files
 from conformance.equal_start import make_machine, start, surroundings
 from conformance.functions import by_function
 from debian import ARCHITECTURES
+from emulator.core_file.core_file import CoreFile
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.mm.mapping import Mapping
 from emulator.linux.process.program import Program
@@ -44,12 +45,27 @@ class Mapped:
 
 
 @dataclass(frozen=True, slots=True)
+class Processor:
+    """The same CPU as qemu calls it, and as we have it; None: reference.CPU, `ideal`."""
+
+    qemu: str | None = None
+    core: CoreFile | None = None
+
+    def machine(self, isa: str) -> MachineConfig:
+        return MachineConfig(isa, core=self.core) if self.core is not None else MachineConfig(isa)
+
+
+LEAST = Processor()
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """What a case runs on."""
 
     executable: Path
     sysroot: Path
     directory: Path
+    processor: Processor
 
     def stdin(self, case: Case) -> Path:
         return self.directory / case.stdin if case.stdin else Path(os.devnull)
@@ -59,7 +75,7 @@ def run_here(
     case: Case, place: Place, run: reference.QemuRun, debug: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Outcome, Counter[str]]:
     """What the program did on our machine, and how many instructions it retired in each function."""
-    machine = make_machine(MachineConfig(case.isa), run, monkeypatch, LinuxConfig(sysroot=str(place.sysroot)))
+    machine = make_machine(place.processor.machine(case.isa), run, monkeypatch, LinuxConfig(sysroot=str(place.sysroot)))
     mapped = Mapped()
     machine.kernel.tracepoints.mmap.subscribe(mapped.note)
     core = machine.cpus[0].core
@@ -90,15 +106,23 @@ def run_under_qemu(case: Case, place: Place) -> reference.QemuRun:
         ENVIRONMENT,
         executable=str(place.executable),
         sysroot=place.sysroot,
+        cpu=place.processor.qemu,
         stdin=place.stdin(case),
         cwd=place.directory,
     )
 
 
-def compare(case: Case, executable: Path, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+def compare(
+    case: Case,
+    executable: Path,
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    processor: Processor = LEAST,
+) -> Outcome:
     """Run `executable` with the libraries in `tree` both ways: all must be equal but what the corpus names."""
     debug = require.debian_tree(ARCHITECTURES[case.isa], "libc6-dbg")
-    place = Place(executable, surroundings(tree, tmp_path / "root"), tmp_path / "work")
+    place = Place(executable, surroundings(tree, tmp_path / "root"), tmp_path / "work", processor)
     write_files(place.directory)
     expected = run_under_qemu(case, place)
     shutil.rmtree(place.directory)

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 import require
-from conformance.comparison import compare
+from conformance.comparison import Processor, compare
 from conformance.corpus import Case
 from debian import ARCHITECTURES
+from emulator.aarch64_features import LATER_NAMES
+from emulator.core_file.core_file import load_core
 
 SOURCE = Path(__file__).with_name("libc.c")
+ATOMICS = Path(__file__).with_name("atomics.c")
 COMPILERS = {
     "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
     "x86_64": ("x86_64-linux-gnu-gcc", "gcc"),
@@ -22,13 +25,13 @@ MUSL_LOADER = {"aarch64": "/lib/ld-musl-aarch64.so.1", "x86_64": "/lib/ld-musl-x
 OPTIONS = ["-O2", "-Wall", "-Werror"]
 
 
-def glibc(*options: str) -> Callable[[str, Path], Path]:
+def glibc(*options: str, source: Path = SOURCE) -> Callable[[str, Path], Path]:
     """Built with Debian's compiler; its libraries come from the unpacked libc6."""
 
     def build(isa: str, output: Path) -> Path:
         require.package("libc6-dev-arm64-cross" if isa == "aarch64" else "libc6-dev")
         compiler = require.command(COMPILERS[isa][0], package=COMPILERS[isa][1])
-        subprocess.run([compiler, *OPTIONS, *options, "-o", output, SOURCE, "-lm"], check=True)
+        subprocess.run([compiler, *OPTIONS, *options, "-o", output, source, "-lm"], check=True)
         return require.debian_tree(ARCHITECTURES[isa], "libc6")
 
     return build
@@ -71,3 +74,17 @@ def test_program_does_and_counts_as_under_qemu(
     case = Case(kind, isa, "libc", kind, ("one", "two"), None)
     outcome = compare(case, executable, tree, tmp_path, monkeypatch)
     assert outcome.exit_status == 23, outcome  # three arguments, and 20
+
+
+# QEMU's is r4p1. Its features are those of our core neoverse-n1, whose count gear `ideal` is.
+NEOVERSE_N1 = ("identity.midr_el1=0x414fd0c1", f"identity.features={','.join(LATER_NAMES)}")
+
+
+@pytest.mark.parametrize("source", [SOURCE, ATOMICS], ids=["libc", "atomics"])
+def test_cores_of_armv8_2_count_as_under_qemu(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executable = tmp_path / "program"
+    tree = glibc("-fPIE", "-pie", "-moutline-atomics", source=source)("aarch64", executable)
+    case = Case("armv8_2", "aarch64", "libc", "glibc_pie", ("one", "two"), None)
+    processor = Processor("neoverse-n1", load_core("ideal", NEOVERSE_N1))
+    outcome = compare(case, executable, tree, tmp_path, monkeypatch, processor)
+    assert outcome.exit_status == (23 if source == SOURCE else 0), outcome

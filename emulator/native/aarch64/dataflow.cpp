@@ -62,8 +62,8 @@ slice::Address InstructionDataflow::address_of(const MemoryOperand& operand) {
     switch (row_->addressing) {
         case Addressing::LITERAL: return {.base = constant(pc_ + static_cast<uint64_t>(operand.offset))};
         case Addressing::CACHE_LINE:
-            return {.base = builder_.compute(Operation::AND, general(operand.base),
-                                             constant(~uint64_t{ZVA_BYTES - 1}))};
+            return {.base =
+                        builder_.compute(Operation::AND, general(operand.base), constant(~uint64_t{ZVA_BYTES - 1}))};
         case Addressing::REGISTER:
             return builder_.indexed(general_or_stack(operand.base), general(operand.index), operand.shift,
                                     extension(operand.extend));
@@ -169,7 +169,8 @@ void InstructionDataflow::add_extended() {
 
 // ADR, ADRP
 void InstructionDataflow::label() {
-    const auto offset = static_cast<uint64_t>(signed_field(word_, 5, 19) * 4 + static_cast<int64_t>(field(word_, 29, 2)));
+    const auto offset =
+        static_cast<uint64_t>(signed_field(word_, 5, 19) * 4 + static_cast<int64_t>(field(word_, 29, 2)));
     const bool of_page = bit_of(word_, 31);
     set_destination(constant(of_page ? (pc_ & ~uint64_t{0xfff}) + (offset << 12) : pc_ + offset));
 }

@@ -153,8 +153,6 @@ uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressSpace&, uint6
 
 }  // namespace
 
-std::unique_ptr<Isa> make_aarch64(std::span<const std::string> features) {
-    return std::make_unique<Aarch64>(features);
-}
+std::unique_ptr<Isa> make_aarch64(std::span<const std::string> features) { return std::make_unique<Aarch64>(features); }
 
 }  // namespace perfemu

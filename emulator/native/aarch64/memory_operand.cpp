@@ -159,9 +159,7 @@ MemoryOperand memory_operand(const Row& row, uint32_t word) {
         case Addressing::REGISTER: single(row, operand, word); break;
         case Addressing::MULTIPLE_STRUCTURES: multiple_structures(row, operand, word); break;
         case Addressing::SINGLE_STRUCTURE: single_structure(row, operand, word); break;
-        case Addressing::CACHE_LINE:
-            operand.base = static_cast<uint8_t>(rd(word));
-            operand.bytes = ZVA_BYTES;
+        case Addressing::CACHE_LINE: operand.base = static_cast<uint8_t>(rd(word)); operand.bytes = ZVA_BYTES;
     }
     return operand;
 }

@@ -22,14 +22,14 @@ struct RegisterList {
 
 struct MemoryOperand {
     // --- where ---
-    uint8_t base = 0;       // 31 is SP; of a cache line the zero register
-    int64_t offset = 0;     // of the access; of a literal from the instruction
-    bool indexed = false;   // by a register: 31 is the zero register
+    uint8_t base = 0;      // 31 is SP; of a cache line the zero register
+    int64_t offset = 0;    // of the access; of a literal from the instruction
+    bool indexed = false;  // by a register: 31 is the zero register
     uint8_t index = 0;
-    uint8_t extend = 0;     // UXTB ... SXTX, as they are encoded
-    uint8_t shift = 0;      // of the index
+    uint8_t extend = 0;  // UXTB ... SXTX, as they are encoded
+    uint8_t shift = 0;   // of the index
     bool writes_back = false;
-    int64_t step = 0;              // what is added to the base then ...
+    int64_t step = 0;                // what is added to the base then ...
     bool steps_by_register = false;  // ... or this register, which is `index`
 
     // --- what ---

@@ -11,8 +11,9 @@ struct FeatureName {
     Feature feature;
 };
 constexpr FeatureName FEATURE_NAMES[] = {
-    {"atomics", Feature::ATOMICS}, {"fphp", Feature::FP16},   {"asimdhp", Feature::FP16},    {"asimdrdm", Feature::ASIMDRDM},
-    {"lrcpc", Feature::LRCPC},     {"dcpop", Feature::DCPOP}, {"asimddp", Feature::ASIMDDP},
+    {"atomics", Feature::ATOMICS},   {"fphp", Feature::FP16},   {"asimdhp", Feature::FP16},
+    {"asimdrdm", Feature::ASIMDRDM}, {"lrcpc", Feature::LRCPC}, {"dcpop", Feature::DCPOP},
+    {"asimddp", Feature::ASIMDDP},
 };
 
 // Rows by bits 28:21 of their encodings, in the table's order: the first that fits decides.
@@ -23,7 +24,8 @@ class Table {
             for (const Row& row : part()) rows_.push_back(row);
         for (const Row& row : rows_)
             for (uint32_t key = 0; key < KEYS; key++)
-                if ((key << LOWEST_BIT & row.mask) == (row.value & (KEYS - 1) << LOWEST_BIT)) by_key_[key].push_back(row);
+                if ((key << LOWEST_BIT & row.mask) == (row.value & (KEYS - 1) << LOWEST_BIT))
+                    by_key_[key].push_back(row);
     }
     const Row* find(uint32_t word) const {
         for (const Row& row : by_key_[word >> LOWEST_BIT & (KEYS - 1)])

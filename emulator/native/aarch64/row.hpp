@@ -54,15 +54,15 @@ static constexpr uint32_t MERGES = 1 << 30;     // loads into one lane, the othe
 // How a load or store tells where it does so; memory_operand.hpp reads it.
 enum class Addressing : uint8_t {
     NONE,
-    BASE,                  // exclusive, ordered and atomic accesses
-    LITERAL,               // PC + imm19
-    PAIR,                  // imm7: signed offset, pre- or post-indexed
-    IMMEDIATE,             // imm9: unscaled, unprivileged, pre- or post-indexed
-    UNSIGNED,              // imm12, scaled
-    REGISTER,              // an index
-    MULTIPLE_STRUCTURES,   // LD1 ... LD4 of whole registers
-    SINGLE_STRUCTURE,      // ... of one lane, or of one element for all lanes
-    CACHE_LINE,            // DC ZVA
+    BASE,                 // exclusive, ordered and atomic accesses
+    LITERAL,              // PC + imm19
+    PAIR,                 // imm7: signed offset, pre- or post-indexed
+    IMMEDIATE,            // imm9: unscaled, unprivileged, pre- or post-indexed
+    UNSIGNED,             // imm12, scaled
+    REGISTER,             // an index
+    MULTIPLE_STRUCTURES,  // LD1 ... LD4 of whole registers
+    SINGLE_STRUCTURE,     // ... of one lane, or of one element for all lanes
+    CACHE_LINE,           // Rt: DC ZVA, DC CVAP
 };
 
 // What not every core has, by the names of /proc/cpuinfo.

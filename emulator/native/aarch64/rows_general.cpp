@@ -73,7 +73,9 @@ void fuse_with_compare(TimedOp& op, uint32_t) { op.fuses_with_compare = true; }
 constexpr Row BRANCHES[] = {
     Row{0xfc000000, 0x14000000, "B", BRANCH}.branches(BranchKind::DIRECT),
     Row{0xfc000000, 0x94000000, "BL", CALL, LINK}.branches(BranchKind::CALL).follows(&Flow::link),
-    Row{0xff000010, 0x54000000, "B.cond", BRANCH, FLAGS_IN}.branches(BranchKind::CONDITIONAL).adjusted(fuse_with_compare),
+    Row{0xff000010, 0x54000000, "B.cond", BRANCH, FLAGS_IN}
+        .branches(BranchKind::CONDITIONAL)
+        .adjusted(fuse_with_compare),
     Row{0x7e000000, 0x34000000, "CBZ", BRANCH, RD_X | BY_SF}.branches(BranchKind::CONDITIONAL),  // CBNZ
     Row{0x7e000000, 0x36000000, "TBZ", BRANCH, RD_X | BY_SF}.branches(BranchKind::CONDITIONAL),  // TBNZ
     Row{0xfffffc1f, 0xd65f0000, "RET", RETURN, N_X}.branches(BranchKind::RETURN),
@@ -91,7 +93,7 @@ constexpr Row SYSTEM_INSTRUCTIONS[] = {
     Row{0xfffff0ff, 0xd50330df, "ISB", SERIALIZE, SERIALIZES}.fires(Probe::ISB),
     {0xffffffe0, 0xd53b4200, "MRS NZCV", SYSTEM, D_X | FLAGS_IN},
     {0xffffffe0, 0xd51b4200, "MSR NZCV", SYSTEM, RD_X | FLAGS_OUT},
-    {0xffffffc0, 0xd53b4400, "MRS FPCR", SYSTEM, D_X | FPCR_IN},   // FPSR
+    {0xffffffc0, 0xd53b4400, "MRS FPCR", SYSTEM, D_X | FPCR_IN},  // FPSR
     {0xffffffc0, 0xd51b4400, "MSR FPCR", SYSTEM, RD_X | FPCR_OUT},
     Row{0xffffffe0, 0xd53bd040, "MRS TPIDR_EL0", SYSTEM, D_X}.follows(&Flow::read_thread_pointer),
     Row{0xffffffe0, 0xd51bd040, "MSR TPIDR_EL0", SYSTEM, RD_X}.follows(&Flow::write_thread_pointer),
@@ -101,55 +103,61 @@ constexpr Row SYSTEM_INSTRUCTIONS[] = {
     {0xffffffe0, 0xd50b7520, "IC IVAU", SYSTEM, RD_X},
     {0xffffffe0, 0xd50b7a20, "DC CVAC", SYSTEM, RD_X},
     {0xffffffe0, 0xd50b7b20, "DC CVAU", SYSTEM, RD_X},
-    Row{0xffffffe0, 0xd50b7c20, "DC CVAP", SYSTEM, RD_X}.needs(Feature::DCPOP),
+    // this one may fault in the engine
+    Row{0xffffffe0, 0xd50b7c20, "DC CVAP", SYSTEM}.accesses(Addressing::CACHE_LINE).needs(Feature::DCPOP),
     {0xffffffe0, 0xd50b7e20, "DC CIVAC", SYSTEM, RD_X},
 };
 
 constexpr Row IMMEDIATES[] = {
-    Row{0x1f000000, 0x10000000, "ADR", CONSTANT, D_X}.follows(&Flow::label),                       // ADRP
-    Row{0x3f800000, 0x11000000, "ADD", ALU, N_SP | D_SP | BY_SF}.follows(&Flow::add_immediate),    // SUB
-    Row{0x3f800000, 0x31000000, "ADDS", ALU, N_SP | D_X | FLAGS_OUT | BY_SF}                       // SUBS
+    Row{0x1f000000, 0x10000000, "ADR", CONSTANT, D_X}.follows(&Flow::label),                     // ADRP
+    Row{0x3f800000, 0x11000000, "ADD", ALU, N_SP | D_SP | BY_SF}.follows(&Flow::add_immediate),  // SUB
+    Row{0x3f800000, 0x31000000, "ADDS", ALU, N_SP | D_X | FLAGS_OUT | BY_SF}                     // SUBS
         .adjusted(compare)
         .follows(&Flow::add_immediate),
-    Row{0x7f800000, 0x32000000, "ORR", ALU, N_X | D_SP | BY_SF}.adjusted(logic_immediate).follows(&Flow::logic_immediate),
+    Row{0x7f800000, 0x32000000, "ORR", ALU, N_X | D_SP | BY_SF}
+        .adjusted(logic_immediate)
+        .follows(&Flow::logic_immediate),
     Row{0x7f800000, 0x12000000, "AND", ALU, N_X | D_SP | BY_SF}.follows(&Flow::logic_immediate),
     Row{0x7f800000, 0x52000000, "EOR", ALU, N_X | D_SP | BY_SF}.follows(&Flow::logic_immediate),
-    Row{0x7f800000, 0x72000000, "ANDS", ALU, N_X | D_X | FLAGS_OUT | BY_SF}
-        .adjusted(compare)
-        .follows(&Flow::logic_immediate),
+    Row{0x7f800000, 0x72000000, "ANDS", ALU, N_X | D_X | FLAGS_OUT | BY_SF}.adjusted(compare).follows(
+        &Flow::logic_immediate),
     Row{0x7f800000, 0x72800000, "MOVK", ALU, D_X | RD_X | BY_SF}.follows(&Flow::keep_and_move),
     Row{0x7f800000, 0x12800000, "MOVN", CONSTANT, D_X | BY_SF}.follows(&Flow::move_wide),
     Row{0x7f800000, 0x52800000, "MOVZ", CONSTANT, D_X | BY_SF}.adjusted(move_wide).follows(&Flow::move_wide),
     Row{0x7f800000, 0x33000000, "BFM", BITFIELD, D_X | RD_X | N_X | BY_SF}.follows(&Flow::bit_field),
     Row{0x3f800000, 0x13000000, "SBFM", SHIFT, D_X | N_X | BY_SF}.adjusted(extend).follows(&Flow::bit_field),  // UBFM
-    Row{0x7fa00000, 0x13800000, "EXTR", SHIFT_DOUBLE, D_X | N_X | M_X | BY_SF}.adjusted(extract).follows(&Flow::extract),
+    Row{0x7fa00000, 0x13800000, "EXTR", SHIFT_DOUBLE, D_X | N_X | M_X | BY_SF}.adjusted(extract).follows(
+        &Flow::extract),
 };
 
 constexpr uint32_t BINARY = D_X | N_X | M_X | BY_SF, UNARY = D_X | N_X | BY_SF, TERNARY = BINARY | A_X;
 
 constexpr Row REGISTERS[] = {
     Row{0x7fe0ffe0, 0x2a0003e0, "MOV", MOVE, D_X | M_X | BY_SF}.adjusted(move).follows(&Flow::logic),
-    Row{0x7f000000, 0x6a000000, "ANDS", ALU_SHIFTED, BINARY | FLAGS_OUT}.adjusted(shifted_logic).follows(&Flow::logic),  // BICS
-    Row{0x1f000000, 0x0a000000, "AND", LOGIC_SHIFTED, BINARY}.adjusted(shifted_logic).follows(&Flow::logic),  // ORR, EOR ...
+    Row{0x7f000000, 0x6a000000, "ANDS", ALU_SHIFTED, BINARY | FLAGS_OUT}
+        .adjusted(shifted_logic)
+        .follows(&Flow::logic),  // BICS
+    Row{0x1f000000, 0x0a000000, "AND", LOGIC_SHIFTED, BINARY}
+        .adjusted(shifted_logic)
+        .follows(&Flow::logic),  // ORR, EOR ...
     Row{0x3f200000, 0x0b000000, "ADD", ALU_SHIFTED, BINARY}.adjusted(shifted_arithmetic).follows(&Flow::add_shifted),
     Row{0x3f200000, 0x2b000000, "ADDS", ALU_SHIFTED, BINARY | FLAGS_OUT}
         .adjusted(shifted_arithmetic)
         .follows(&Flow::add_shifted),
     Row{0x3fe00000, 0x0b200000, "ADD", ALU_SHIFTED, D_SP | N_SP | M_X | BY_SF}.follows(&Flow::add_extended),
-    Row{0x3fe00000, 0x2b200000, "ADDS", ALU_SHIFTED, D_X | N_SP | M_X | FLAGS_OUT | BY_SF}
-        .adjusted(compare)
-        .follows(&Flow::add_extended),
-    {0x3fe0fc00, 0x1a000000, "ADC", ALU_CARRY, BINARY | FLAGS_IN},               // SBC
-    {0x3fe0fc00, 0x3a000000, "ADCS", ALU_CARRY, BINARY | FLAGS_IN | FLAGS_OUT},  // SBCS
+    Row{0x3fe00000, 0x2b200000, "ADDS", ALU_SHIFTED, D_X | N_SP | M_X | FLAGS_OUT | BY_SF}.adjusted(compare).follows(
+        &Flow::add_extended),
+    {0x3fe0fc00, 0x1a000000, "ADC", ALU_CARRY, BINARY | FLAGS_IN},                      // SBC
+    {0x3fe0fc00, 0x3a000000, "ADCS", ALU_CARRY, BINARY | FLAGS_IN | FLAGS_OUT},         // SBCS
     {0x3fe00c10, 0x3a400000, "CCMP", FLAGS, N_X | M_X | FLAGS_IN | FLAGS_OUT | BY_SF},  // CCMN
     {0x3fe00c10, 0x3a400800, "CCMP", FLAGS, N_X | FLAGS_IN | FLAGS_OUT | BY_SF},        // of an immediate
     Row{0x3fe00800, 0x1a800000, "CSEL", SELECT, BINARY | FLAGS_IN}.follows(&Flow::conditional_select),  // CSINC ...
-    Row{0x7fe0f800, 0x1ac00800, "UDIV", DIV64, BINARY}.adjusted(divide).follows(&Flow::two_sources),       // SDIV
-    Row{0x7fe0f000, 0x1ac02000, "LSLV", SHIFT_VARIABLE, BINARY}.follows(&Flow::two_sources),            // LSRV, ASRV, RORV
-    {0x7fe0e000, 0x1ac04000, "CRC32B", CRC, BINARY},                                                    // CRC32X, CRC32CB ...
+    Row{0x7fe0f800, 0x1ac00800, "UDIV", DIV64, BINARY}.adjusted(divide).follows(&Flow::two_sources),    // SDIV
+    Row{0x7fe0f000, 0x1ac02000, "LSLV", SHIFT_VARIABLE, BINARY}.follows(&Flow::two_sources),  // LSRV, ASRV, RORV
+    {0x7fe0e000, 0x1ac04000, "CRC32B", CRC, BINARY},                                          // CRC32X, CRC32CB ...
     Row{0x7ffffc00, 0x5ac00000, "RBIT", BIT_REVERSE, UNARY}.follows(&Flow::one_source),
-    Row{0x7ffff000, 0x5ac00000, "REV", BYTE_REVERSE, UNARY}.follows(&Flow::one_source),   // REV16, REV32
-    Row{0x7ffff800, 0x5ac01000, "CLZ", BIT_COUNT, UNARY}.follows(&Flow::one_source),      // CLS
+    Row{0x7ffff000, 0x5ac00000, "REV", BYTE_REVERSE, UNARY}.follows(&Flow::one_source),  // REV16, REV32
+    Row{0x7ffff800, 0x5ac01000, "CLZ", BIT_COUNT, UNARY}.follows(&Flow::one_source),     // CLS
     Row{0xffe08000, 0x9b400000, "SMULH", MUL_HIGH, D_X | N_X | M_X}.follows(&Flow::multiply),
     Row{0xffe08000, 0x9bc00000, "UMULH", MUL_HIGH, D_X | N_X | M_X}.follows(&Flow::multiply),
     Row{0x7fe00000, 0x1b000000, "MADD", MUL64, TERNARY}.adjusted(multiply_add).follows(&Flow::multiply),  // MSUB

@@ -39,23 +39,23 @@ constexpr Row LITERALS[] = {
 
 // opc 101 V 0 mode L imm7 Rt2 Rn Rt
 constexpr Row PAIRS[] = {
-    {0x7e400000, 0x28000000, "STP", PLAIN, STORES},                         // STNP
-    {0x7e400000, 0x28400000, "LDP", PLAIN, LOADS},                          // LDNP
-    {0xfec00000, 0x68c00000, "LDPSW", PLAIN, LOADS | SIGNED | TO_64},       // pre- and post-indexed
+    {0x7e400000, 0x28000000, "STP", PLAIN, STORES},                    // STNP
+    {0x7e400000, 0x28400000, "LDP", PLAIN, LOADS},                     // LDNP
+    {0xfec00000, 0x68c00000, "LDPSW", PLAIN, LOADS | SIGNED | TO_64},  // pre- and post-indexed
     {0xffc00000, 0x69400000, "LDPSW", PLAIN, LOADS | SIGNED | TO_64},
-    {0x7e400000, 0x2c000000, "STP", PLAIN, STORES},                         // S, Q
+    {0x7e400000, 0x2c000000, "STP", PLAIN, STORES},  // S, Q
     {0x7e400000, 0x2c400000, "LDP", PLAIN, LOADS},
-    {0xfe400000, 0x6c000000, "STP", PLAIN, STORES},                         // D
+    {0xfe400000, 0x6c000000, "STP", PLAIN, STORES},  // D
     {0xfe400000, 0x6c400000, "LDP", PLAIN, LOADS},
 };
 
 // Of one register: size 111 V 0x opc ... Rn Rt. These are the sizes and opcs of all addressing modes.
 constexpr Row GENERAL[] = {
-    {0x00c00000, 0x00000000, "STR", PLAIN, STORES},                         // STRB, STRH, STUR, STTR ...
-    {0x00c00000, 0x00400000, "LDR", PLAIN, LOADS},                          // LDRB, LDRH, LDUR, LDTR ...
-    {0x80c00000, 0x00800000, "LDRSB", PLAIN, LOADS | SIGNED | TO_64},       // LDRSH
+    {0x00c00000, 0x00000000, "STR", PLAIN, STORES},                    // STRB, STRH, STUR, STTR ...
+    {0x00c00000, 0x00400000, "LDR", PLAIN, LOADS},                     // LDRB, LDRH, LDUR, LDTR ...
+    {0x80c00000, 0x00800000, "LDRSB", PLAIN, LOADS | SIGNED | TO_64},  // LDRSH
     {0xc0c00000, 0x80800000, "LDRSW", PLAIN, LOADS | SIGNED | TO_64},
-    {0x80c00000, 0x00c00000, "LDRSB", PLAIN, LOADS | SIGNED},               // LDRSH, into W registers
+    {0x80c00000, 0x00c00000, "LDRSB", PLAIN, LOADS | SIGNED},  // LDRSH, into W registers
 };
 constexpr Row PREFETCH{0xc0c00000, 0xc0800000, "PRFM", PLAIN, PREFETCHES};
 constexpr Row VECTORS[] = {
@@ -71,11 +71,10 @@ struct Mode {
     bool general, vector, prefetches;
 };
 constexpr Mode MODES[] = {
-    {0x3f200c00, 0x38000000, IMMEDIATE, true, true, true},     // unscaled
-    {0x3f200400, 0x38000400, IMMEDIATE, true, true, false},    // post- and pre-indexed
-    {0x3f200c00, 0x38000800, IMMEDIATE, true, false, false},   // unprivileged
-    {0x3f000000, 0x39000000, UNSIGNED, true, true, true},
-    {0x3f204c00, 0x38204800, REGISTER, true, true, true},
+    {0x3f200c00, 0x38000000, IMMEDIATE, true, true, true},    // unscaled
+    {0x3f200400, 0x38000400, IMMEDIATE, true, true, false},   // post- and pre-indexed
+    {0x3f200c00, 0x38000800, IMMEDIATE, true, false, false},  // unprivileged
+    {0x3f000000, 0x39000000, UNSIGNED, true, true, true},    {0x3f204c00, 0x38204800, REGISTER, true, true, true},
 };
 
 constexpr Row of(const Mode& mode, Row row, uint32_t kind) {
@@ -91,9 +90,8 @@ struct Structure {
     OpClass op_class;
 };
 constexpr Structure STRUCTURES[] = {
-    {0, "LD4", "ST4", PERMUTE}, {2, "LD1", "ST1", PLAIN}, {4, "LD3", "ST3", PERMUTE},
-    {6, "LD1", "ST1", PLAIN},          {7, "LD1", "ST1", PLAIN}, {8, "LD2", "ST2", PERMUTE},
-    {10, "LD1", "ST1", PLAIN},
+    {0, "LD4", "ST4", PERMUTE}, {2, "LD1", "ST1", PLAIN},   {4, "LD3", "ST3", PERMUTE}, {6, "LD1", "ST1", PLAIN},
+    {7, "LD1", "ST1", PLAIN},   {8, "LD2", "ST2", PERMUTE}, {10, "LD1", "ST1", PLAIN},
 };
 constexpr uint32_t LOAD = 1 << 22, POST_INDEXED = 1 << 23;
 

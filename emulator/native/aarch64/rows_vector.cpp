@@ -210,9 +210,9 @@ constexpr Row SCALAR[] = {
 constexpr Row VECTOR[] = {
     // cryptography
     Row{0xffffec00, 0x4e284800, "AESE", AES, D_V | RD_V | N_V | WIDE}.adjusted(aes_round),  // AESD
-    Row{0xffffec00, 0x4e286800, "AESMC", AES_MIX, D_V | N_V | WIDE}.adjusted(aes_mix),  // AESIMC
+    Row{0xffffec00, 0x4e286800, "AESMC", AES_MIX, D_V | N_V | WIDE}.adjusted(aes_mix),      // AESIMC
     {0xffe0fc00, 0x5e003000, "SHA1SU0", SHA_SCHEDULE, D_V | RD_V | N_V | M_V | WIDE},
-    {0xffe0cc00, 0x5e000000, "SHA1C", SHA1, D_V | RD_V | N_V | M_V | WIDE},  // SHA1P, SHA1M
+    {0xffe0cc00, 0x5e000000, "SHA1C", SHA1, D_V | RD_V | N_V | M_V | WIDE},      // SHA1P, SHA1M
     {0xffe0ec00, 0x5e004000, "SHA256H", SHA256, D_V | RD_V | N_V | M_V | WIDE},  // SHA256H2
     {0xffe0fc00, 0x5e006000, "SHA256SU1", SHA_SCHEDULE, D_V | RD_V | N_V | M_V | WIDE},
     {0xfffffc00, 0x5e280800, "SHA1H", SHA_SCHEDULE, D_V | N_V},
@@ -223,7 +223,7 @@ constexpr Row VECTOR[] = {
     same(ANY, 0x02, "SRHADD", VECTOR_SATURATE),
     Row{0xbfe0fc00, 0x0ea01c00, "ORR", VECTOR_LOGIC, BINARY}.adjusted(logic_or),
     {0xbfe0fc00, 0x2e201c00, "EOR", VECTOR_LOGIC, BINARY},
-    same(0, 0x03, "AND", VECTOR_LOGIC),  // BIC, ORN
+    same(0, 0x03, "AND", VECTOR_LOGIC),                 // BIC, ORN
     same(1, 0x03, "BSL", VECTOR_BLEND, BINARY | RD_V),  // BIT, BIF
     same(ANY, 0x04, "SHSUB", VECTOR_SATURATE),
     same(ANY, 0x05, "SQSUB", VECTOR_SATURATE),
@@ -237,8 +237,8 @@ constexpr Row VECTOR[] = {
     same(ANY, 0x0d, "SMIN", VECTOR_MINMAX),
     same(ANY, 0x0e, "SABD", VECTOR_ALU),
     same(ANY, 0x0f, "SABA", VECTOR_ACCUMULATE, ACCUMULATE),
-    same(ANY, 0x10, "ADD", VECTOR_ALU),  // SUB
-    same(ANY, 0x11, "CMTST", VECTOR_COMPARE),  // CMEQ
+    same(ANY, 0x10, "ADD", VECTOR_ALU),                  // SUB
+    same(ANY, 0x11, "CMTST", VECTOR_COMPARE),            // CMEQ
     same(ANY, 0x12, "MLA", VECTOR_MUL_ADD, ACCUMULATE),  // MLS
     same(0, 0x13, "MUL", VECTOR_MUL),
     same(1, 0x13, "PMUL", VECTOR_MUL_POLYNOMIAL),
@@ -246,17 +246,17 @@ constexpr Row VECTOR[] = {
     same(ANY, 0x15, "SMINP", VECTOR_MINMAX),
     same(ANY, 0x16, "SQDMULH", VECTOR_MUL),  // SQRDMULH
     same(0, 0x17, "ADDP", VECTOR_PAIRWISE),
-    same(0, 0x18, "FMAXNM", FP_MINMAX),  // FMINNM
-    same(1, 0x18, "FMAXNMP", FP_MINMAX),  // FMINNMP
+    same(0, 0x18, "FMAXNM", FP_MINMAX),             // FMINNM
+    same(1, 0x18, "FMAXNMP", FP_MINMAX),            // FMINNMP
     same(0, 0x19, "FMLA", FP_MUL_ADD, ACCUMULATE),  // FMLS
-    same(0, 0x1a, "FADD", FP_ADD),  // FSUB
+    same(0, 0x1a, "FADD", FP_ADD),                  // FSUB
     same_fp(1, 0, 0x1a, "FADDP", FP_HORIZONTAL),
     same_fp(1, 1, 0x1a, "FABD", FP_ADD),
-    same(ANY, 0x1b, "FMULX", FP_MUL),  // FMUL
+    same(ANY, 0x1b, "FMULX", FP_MUL),      // FMUL
     same(ANY, 0x1c, "FCMEQ", FP_COMPARE),  // FCMGE, FCMGT
-    same(1, 0x1d, "FACGE", FP_COMPARE),  // FACGT
-    same(ANY, 0x1e, "FMAX", FP_MINMAX),  // FMIN, FMAXP, FMINP
-    same(0, 0x1f, "FRECPS", FP_MUL_ADD),  // FRSQRTS: 2 - a*b
+    same(1, 0x1d, "FACGE", FP_COMPARE),    // FACGT
+    same(ANY, 0x1e, "FMAX", FP_MINMAX),    // FMIN, FMAXP, FMINP
+    same(0, 0x1f, "FRECPS", FP_MUL_ADD),   // FRSQRTS: 2 - a*b
     same(1, 0x1f, "FDIV", VECTOR_DIV64).adjusted(divide),
     // three registers of different sizes
     different(ANY, 0x0, "SADDL", VECTOR_ALU, LONG),
@@ -285,18 +285,18 @@ constexpr Row VECTOR[] = {
     misc(1, 0x05, "NOT", VECTOR_LOGIC),
     misc(ANY, 0x06, "SADALP", VECTOR_ACCUMULATE, ACCUMULATE1),
     misc(ANY, 0x07, "SQABS", VECTOR_SATURATE),  // SQNEG
-    misc(ANY, 0x08, "CMGT", VECTOR_COMPARE),  // CMGE zero
-    misc(ANY, 0x09, "CMEQ", VECTOR_COMPARE),  // CMLE zero
-    misc(0, 0x0a, "CMLT", VECTOR_COMPARE),  // zero
-    misc(ANY, 0x0b, "ABS", VECTOR_ALU),  // NEG
+    misc(ANY, 0x08, "CMGT", VECTOR_COMPARE),    // CMGE zero
+    misc(ANY, 0x09, "CMEQ", VECTOR_COMPARE),    // CMLE zero
+    misc(0, 0x0a, "CMLT", VECTOR_COMPARE),      // zero
+    misc(ANY, 0x0b, "ABS", VECTOR_ALU),         // NEG
     misc(0, 0x12, "XTN", VECTOR_PACK, UNARY | UPPER_HALF),
     misc(1, 0x12, "SQXTUN", VECTOR_SHIFT_COMPLEX, UNARY | UPPER_HALF),
     misc(1, 0x13, "SHLL", VECTOR_WIDEN),
     misc(ANY, 0x14, "SQXTN", VECTOR_SHIFT_COMPLEX, UNARY | UPPER_HALF),
-    misc_fp(ANY, 1, 0x0c, "FCMGT", FP_COMPARE),  // FCMGE zero
-    misc_fp(ANY, 1, 0x0d, "FCMEQ", FP_COMPARE),  // FCMLE zero
-    misc_fp(0, 1, 0x0e, "FCMLT", FP_COMPARE),  // zero
-    misc_fp(ANY, 1, 0x0f, "FABS", FP_LOGIC),  // FNEG
+    misc_fp(ANY, 1, 0x0c, "FCMGT", FP_COMPARE),                      // FCMGE zero
+    misc_fp(ANY, 1, 0x0d, "FCMEQ", FP_COMPARE),                      // FCMLE zero
+    misc_fp(0, 1, 0x0e, "FCMLT", FP_COMPARE),                        // zero
+    misc_fp(ANY, 1, 0x0f, "FABS", FP_LOGIC),                         // FNEG
     misc_fp(ANY, 0, 0x16, "FCVTN", FP_CONVERT, UNARY | UPPER_HALF),  // FCVTXN
     misc_fp(0, 0, 0x17, "FCVTL", FP_CONVERT),
     misc(ANY, 0x18, "FRINTN", FP_ROUND).adjusted(convert),
@@ -314,25 +314,25 @@ constexpr Row VECTOR[] = {
     across(0, 0x0a, "SMAXV", VECTOR_REDUCE).adjusted(reduce),
     across(0, 0x1a, "SMINV", VECTOR_REDUCE).adjusted(reduce),
     across(0, 0x1b, "ADDV", VECTOR_REDUCE).adjusted(reduce),
-    across_fp(0, 0x0c, "FMAXNMV", FP_REDUCE),  // FMINNMV
-    across_fp(0, 0x0f, "FMAXV", FP_REDUCE),  // FMINV
-    across(1, 0x1b, "ADDP", VECTOR_PAIRWISE),  // of a pair
+    across_fp(0, 0x0c, "FMAXNMV", FP_REDUCE),    // FMINNMV
+    across_fp(0, 0x0f, "FMAXV", FP_REDUCE),      // FMINV
+    across(1, 0x1b, "ADDP", VECTOR_PAIRWISE),    // of a pair
     across_fp(1, 0x0d, "FADDP", FP_HORIZONTAL),  // of a pair
-    across_fp(1, 0x0c, "FMAXNMP", FP_MINMAX),  // of a pair
-    across_fp(1, 0x0f, "FMAXP", FP_MINMAX),  // of a pair
+    across_fp(1, 0x0c, "FMAXNMP", FP_MINMAX),    // of a pair
+    across_fp(1, 0x0f, "FMAXP", FP_MINMAX),      // of a pair
     // lanes
-    {0xafe0fc00, 0x0e000400, "DUP", VECTOR_PERMUTE, UNARY},  // of a lane
-    {0xbfe0fc00, 0x0e000c00, "DUP", MOVE_TO_VECTOR, D_V | N_X | BY_Q},  // of a general register
-    {0xbfe0fc00, 0x0e001c00, "INS", VECTOR_INSERT, D_V | RD_V | N_X | BY_Q},  // from a general register
-    {0xbfe0ec00, 0x0e002c00, "SMOV", VECTOR_EXTRACT, D_X | N_V | BY_Q},  // UMOV
+    {0xafe0fc00, 0x0e000400, "DUP", VECTOR_PERMUTE, UNARY},                    // of a lane
+    {0xbfe0fc00, 0x0e000c00, "DUP", MOVE_TO_VECTOR, D_V | N_X | BY_Q},         // of a general register
+    {0xbfe0fc00, 0x0e001c00, "INS", VECTOR_INSERT, D_V | RD_V | N_X | BY_Q},   // from a general register
+    {0xbfe0ec00, 0x0e002c00, "SMOV", VECTOR_EXTRACT, D_X | N_V | BY_Q},        // UMOV
     {0xffe08400, 0x6e000400, "INS", VECTOR_PERMUTE, D_V | RD_V | N_V | BY_Q},  // of a lane
-    {0xbf208c00, 0x0e000800, "UZP", VECTOR_PERMUTE, BINARY},  // TRN, ZIP
+    {0xbf208c00, 0x0e000800, "UZP", VECTOR_PERMUTE, BINARY},                   // TRN, ZIP
     Row{0xbfe08c00, 0x0e000000, "TBL", VECTOR_TABLE, D_V | M_V | BY_Q}.adjusted(table),
     {0xbfe08400, 0x2e000000, "EXT", VECTOR_PERMUTE, BINARY},
     // immediates: the destination stays in part where cmode is odd and below 12
     {0x9ff89c00, 0x0f001400, "ORR", VECTOR_LOGIC, D_V | RD_V | BY_Q},  // BIC: cmode 0xx1
     {0x9ff8dc00, 0x0f009400, "ORR", VECTOR_LOGIC, D_V | RD_V | BY_Q},  // ... cmode 10x1
-    {0x9ff80c00, 0x0f000400, "MOVI", VECTOR_CONSTANT, D_V | BY_Q},  // MVNI, FMOV
+    {0x9ff80c00, 0x0f000400, "MOVI", VECTOR_CONSTANT, D_V | BY_Q},     // MVNI, FMOV
     // shifts by an immediate
     shift(ANY, 0x00, "SSHR", VECTOR_SHIFT),
     shift(ANY, 0x02, "SSRA", VECTOR_ACCUMULATE, ACCUMULATE1),
@@ -377,9 +377,9 @@ constexpr Row LATER[] = {
     same_half(1, 1, 2, "FABD", FP_ADD),
     same_half(ANY, 0, 3, "FMULX", FP_MUL),  // FMUL
     same_half(0, 0, 4, "FCMEQ", FP_COMPARE),
-    same_half(1, ANY, 4, "FCMGE", FP_COMPARE),  // FCMGT
-    same_half(1, ANY, 5, "FACGE", FP_COMPARE),  // FACGT
-    same_half(ANY, ANY, 6, "FMAX", FP_MINMAX),  // FMIN, FMAXP, FMINP
+    same_half(1, ANY, 4, "FCMGE", FP_COMPARE),   // FCMGT
+    same_half(1, ANY, 5, "FACGE", FP_COMPARE),   // FACGT
+    same_half(ANY, ANY, 6, "FMAX", FP_MINMAX),   // FMIN, FMAXP, FMINP
     same_half(0, ANY, 7, "FRECPS", FP_MUL_ADD),  // FRSQRTS
     same_half(1, 0, 7, "FDIV", VECTOR_DIV32),
     misc_half(ANY, 1, 0x0c, "FCMGT", FP_COMPARE),  // FCMGE zero
@@ -403,7 +403,9 @@ constexpr Row LATER[] = {
     element_half(0, 0x1, "FMLA", FP_MUL_ADD, ACCUMULATE1),
     element_half(0, 0x5, "FMLS", FP_MUL_ADD, ACCUMULATE1),
     element_half(ANY, 0x9, "FMUL", FP_MUL),  // FMULX
-    Row{0x8ff0fc00, 0x0f10e400, "SCVTF", INT_TO_FP, UNARY}.adjusted(convert_halves).needs(Feature::FP16),  // fixed point
+    Row{0x8ff0fc00, 0x0f10e400, "SCVTF", INT_TO_FP, UNARY}
+        .adjusted(convert_halves)
+        .needs(Feature::FP16),  // fixed point
     Row{0x8ff0fc00, 0x0f10fc00, "FCVTZS", FP_TO_INT, UNARY}.adjusted(convert_halves).needs(Feature::FP16),
     Row{0xbff8fc00, 0x0f00fc00, "FMOV", VECTOR_CONSTANT, D_V | BY_Q}.needs(Feature::FP16),
     Row{0xaf20fc00, 0x2e008400, "SQRDMLAH", VECTOR_MUL_ADD, ACCUMULATE}.needs(Feature::ASIMDRDM),

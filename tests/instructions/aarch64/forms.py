@@ -13,7 +13,17 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.instructions.aarch64.walk import OFFERED, OURS, FormRow, canonical, disassembled, form_name, read_forms
+from tests.instructions.aarch64.walk import (
+    LATER,
+    OFFERED,
+    OURS,
+    OURS_LATER,
+    FormRow,
+    canonical,
+    disassembled,
+    form_name,
+    read_forms,
+)
 from tests.instructions.form import Encoding, Form
 from tests.instructions.protocol import Layout
 
@@ -55,13 +65,25 @@ SCRATCH, SCRATCH_2 = 6, 7  # registers that are no part of the state
 
 
 def forms(encodings: int, wanted: str = "") -> list[Form]:
-    """All forms that the machine offers, or those with `wanted` in their names, with so many encodings each."""
+    """All forms that every core offers, or those with `wanted` in their names, with so many encodings each."""
     rows = [row for row in read_forms() if row.extension == OFFERED and row.name not in NOT_EXECUTED]
-    pools = {row.name: _Pool(row, encodings) for row in [*rows, *_system_registers()] if wanted in row.name}
+    return _drawn([*rows, *_system_registers(OURS)], encodings, wanted, OURS)
+
+
+def later_forms(encodings: int, wanted: str = "") -> list[Form]:
+    """The same of those that only cores with Armv8.2's features offer."""
+    rows = [row for row in read_forms() if row.extension == LATER]
+    known = {row.name for row in _system_registers(OURS)}
+    system = [row for row in _system_registers(OURS_LATER) if row.name not in known]
+    return _drawn([*rows, *system], encodings, wanted, OURS_LATER)
+
+
+def _drawn(rows: list[FormRow], encodings: int, wanted: str, features: str) -> list[Form]:
+    pools = {row.name: _Pool(row, encodings) for row in rows if wanted in row.name}
     for _ in range(ROUNDS):
         missing = [pool for pool in pools.values() if len(pool.found) < encodings]
         drawn = [(pool, word) for pool in missing for word in pool.draw()]
-        texts = canonical(disassembled((word for _, word in drawn), OURS))
+        texts = canonical(disassembled((word for _, word in drawn), features))
         for pool, word in drawn:
             if word in texts:
                 pool.offer(word, texts[word])
@@ -70,15 +92,20 @@ def forms(encodings: int, wanted: str = "") -> list[Form]:
     return [Form(name, tuple(pool.found.values())) for name, pool in pools.items()]
 
 
-def others(encodings: int) -> dict[str, list[Form]]:
-    """What the machine does not offer, by extension."""
-    found: dict[str, list[Form]] = defaultdict(list)
+def others(encodings: int, features: str = OURS) -> list[Form]:
+    """What a machine with these features does not offer."""
+    words: dict[str, set[int]] = defaultdict(set)
     for row in read_forms():
         if row.extension != OFFERED:
             draw = random.Random(row.name)
-            words = {draw.choice(row.words) | draw.getrandbits(32) & row.free for _ in range(encodings)}
-            found[row.extension].append(Form(row.name, tuple(Encoding(struct.pack("<I", w)) for w in sorted(words))))
-    return found
+            words[row.name] |= {draw.choice(row.words) | draw.getrandbits(32) & row.free for _ in range(encodings)}
+    known = disassembled({word for drawn in words.values() for word in drawn}, features)
+    unknown = {name: sorted(drawn - known.keys()) for name, drawn in words.items()}
+    return [
+        Form(name, tuple(Encoding(struct.pack("<I", word)) for word in drawn))
+        for name, drawn in unknown.items()
+        if drawn
+    ]
 
 
 @dataclass(slots=True)
@@ -117,20 +144,20 @@ class _Pool:
 
 def named(text: str) -> str:
     """As `form_name`, with the names of those system registers and cache operations that user mode may reach."""
-    if cache := re.match(r"(dc|ic)\s+(zva|cvau|cvac|civac|ivau), x", text):
+    if cache := re.match(r"(dc|ic)\s+(zva|cvau|cvac|cvap|civac|ivau), x", text):
         return f"{cache.group(1)} {cache.group(2)}"
     match = re.match(r"(mrs|msr)\s+(?:x\d+, |xzr, )?([a-z]\w*_el0|nzcv|fpcr|fpsr|\w*id\w*_el1)\b", text, re.IGNORECASE)
     return f"{match.group(1)} {match.group(2).lower()}" if match else form_name(text)
 
 
-def _system_registers() -> list[FormRow]:
+def _system_registers(features: str) -> list[FormRow]:
     """MRS and MSR of each register whose name ends in EL0, ID registers, the cache operations of user mode."""
     words = [0xD510_0000 | reads << 21 | 1 << 19 | 3 << 16 | low << 5 for reads in (0, 1) for low in range(1 << 11)]
     words += [0xD538_0000 | low << 5 for low in range(1 << 6)]
     words += [0xD50B_7000 | low << 5 for low in range(1 << 7)]
     return [
         FormRow(OFFERED, named(text), 31, (word,))
-        for word, text in disassembled(words, OURS).items()
+        for word, text in disassembled(words, features).items()
         if named(text) != form_name(text)
     ]
 

@@ -2,10 +2,11 @@
 
 Bits 31:10 are walked whole, bits 9:0 (two registers, mostly) in the few patterns without which something stays hidden.
 Where many words of equal bits 31:21 are one form, the rest are not looked at: those are immediates.
-llvm-mc says what each word is: with the extensions that the machine offers, and with all that it knows. A form is what
-llvm-mc writes without its registers and numbers. A line of the file is one form:
+llvm-mc says what each word is: with the extensions that every core offers, with those that cores with Armv8.2's
+features offer besides (`later`), and with all that it knows. A form is what llvm-mc writes without its registers and
+numbers. A line of the file is one form:
 
-    offered or the extension's name, tab, form, tab, bits that may be anything, tab, words (with those bits zero)
+    offered, later or the extension's name, tab, form, tab, bits that may be anything, tab, words (with those bits zero)
 
     python -m tests.instructions.aarch64.walk
 """
@@ -22,8 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FORMS = Path(__file__).with_name("forms.txt")
-OFFERED = "offered"
+OFFERED, LATER = "offered", "later"
 OURS = "+v8a,+fp-armv8,+neon,+crc,+aes,+sha2"
+OURS_LATER = f"{OURS},+lse,+lor,+rdm,+dotprod,+fullfp16,+rcpc,+ccpp"
 TRIPLE = ("llvm-mc-19", "-triple=aarch64", "-M", "no-aliases")
 CHUNK = 1 << 18
 
@@ -83,7 +85,7 @@ def canonical(texts: dict[int, str]) -> dict[int, str]:
     """
     words = list(texts)
     done = subprocess.run(
-        [*TRIPLE, f"-mattr={OURS}", "-show-encoding"],
+        [*TRIPLE, f"-mattr={OURS_LATER}", "-show-encoding"],
         input="".join(f"{text}\n" for text in texts.values()), capture_output=True, text=True, check=False,
     )  # fmt: skip
     refused = {int(line) for line in re.findall(r"^<stdin>:(\d+):\d+: error", done.stderr, re.MULTILINE)}
@@ -245,6 +247,11 @@ def main() -> None:
     ours, our_blocks = _names(OURS)
     for name, (free, words) in sorted(_forms(ours, our_blocks, OURS, form_name).items()):
         lines.append(_line(OFFERED, name, free, words))
+    later, later_blocks = _names(OURS_LATER)
+    later = {word: name for word, name in later.items() if word not in ours and word >> BLOCK_BITS not in our_blocks}
+    later_blocks = {block: name for block, name in later_blocks.items() if block not in our_blocks}
+    for name, (free, words) in sorted(_forms(later, later_blocks, OURS_LATER, form_name).items()):
+        lines.append(_line(LATER, name, free, words))
     everything, all_blocks = _names("+all")
     known = ours.keys()
     others = {

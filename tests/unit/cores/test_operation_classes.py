@@ -11,7 +11,7 @@ from emulator.op_classes import OpClass
 from guests import DIRECTORY, ISAS
 
 NATIVE = DIRECTORY.parent / "emulator" / "native"
-DECODERS = {"aarch64": "timing/timed_aarch64*", "x86_64": "x86_64/*"}
+DECODERS = {"aarch64": "aarch64/*", "x86_64": "x86_64/*"}
 # DIV64 and MUL64 are never named for x86-64: they are the 32-bit ones and an operand's width
 COMPUTED = {"aarch64": set(), "x86_64": {"DIV64", "MUL64"}}
 

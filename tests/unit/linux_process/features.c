@@ -97,7 +97,7 @@ static void absent(void) {
             "mov v2.16b, v0.16b\n" instruction                                                           \
             : "+r"(out)                                                                                  \
             : "r"(0x0f1e2d3c4b5a6978)                                                                    \
-            : "v0", "v1", "v2", "cc", "memory");                                                         \
+            : "x0", "v0", "v1", "v2", "cc", "memory");                                                      \
         SHOW(name, out);                                                                                 \
     } while (0)
 #define TO_GENERAL "\n fmov %0, d0"
@@ -111,6 +111,19 @@ static void features(void) {
     GENERAL("sha2", "sha256h q0, q1, v2.4s" TO_GENERAL);
     GENERAL("crc32", "crc32cx %w0, %w0, %1");
     GENERAL("cpuid", "mrs %0, id_aa64isar0_el1");
+}
+
+// What cores with Armv8.2's features have besides.
+#define LATER(name, instruction) GENERAL(name, ".arch armv8.2-a+fp16+dotprod+rcpc\n" instruction)
+
+static void later(void) {
+    LATER("atomics", "str %0, [sp, #-16]!\n mov x0, sp\n ldadd %1, %0, [x0]\n ldr x0, [sp], #16\n add %0, %0, x0");
+    LATER("fphp", "fadd h0, h0, h1" TO_GENERAL);
+    LATER("asimdhp", "fmul v0.8h, v0.8h, v1.8h" TO_GENERAL);
+    LATER("asimdrdm", "sqrdmlah v0.4s, v1.4s, v2.4s" TO_GENERAL);
+    LATER("lrcpc", "str %0, [sp, #-16]!\n ldapr x0, [sp]\n add sp, sp, #16\n neg %0, x0");
+    LATER("dcpop", "mov x0, sp\n dc cvap, x0\n mrs %0, id_aa64isar1_el1\n and %0, %0, #0xf");
+    LATER("asimddp", "sdot v0.4s, v1.16b, v2.16b" TO_GENERAL);
 }
 
 static void absent(void) {
@@ -127,6 +140,9 @@ static void absent(void) {
 
 int main(int argc, char** argv) {
     features();
+#ifdef __aarch64__
+    if (argc > 1 && strcmp(argv[1], "later") == 0) later();
+#endif
     if (argc > 1 && strcmp(argv[1], "absent") == 0) {
         signal(SIGILL, refused);
         absent();

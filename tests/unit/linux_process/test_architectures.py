@@ -6,14 +6,16 @@ import struct
 
 import pytest
 
+from emulator.aarch64_features import ID_AA64ISAR0_EL1, ID_AA64ISAR1_EL1, ID_AA64PFR0_EL1
 from emulator.arch import architecture
-from emulator.arch.aarch64 import ID_REGISTERS, ID_SPACE
+from emulator.arch.aarch64 import ID_SPACE
 from emulator.arch.architecture import Stat
 from emulator.arch.cpuid import Cpuid, feature_names
 from emulator.arch.processor import X86_64_CACHES, Processor
 from emulator.core_file.core_file import load_core
 from emulator.core_file.layers import names
-from emulator.sysregs import SysReg
+from emulator.linux.machine import LinuxMachine
+from emulator.machine import MachineConfig
 
 IDEAL = Processor(caches=X86_64_CACHES)
 cpuid = Cpuid(IDEAL, 0)
@@ -31,10 +33,24 @@ def test_hwcap_is_a_cortex_a72_with_cryptography() -> None:
     assert architecture("aarch64").hwcap2 == 0
 
 
-def test_hwcap_agrees_with_the_id_registers() -> None:
-    isar0 = ID_REGISTERS[SysReg(3, 0, 0, 6, 0)]
-    fields = [isar0 >> shift & 15 for shift in (4, 8, 12, 16, 20)]  # AES, SHA1, SHA2, CRC32, Atomic
-    assert fields == [2, 1, 1, 1, 0]
+@pytest.mark.parametrize(
+    ("core", "isar0", "isar1", "pfr0"),
+    [  # AES, SHA1, SHA2, CRC32, Atomic, RDM, DP; DPB, LRCPC; FP, AdvSIMD: Arm ARM, ID_AA64ISAR0_EL1 and the like
+        ("ideal", [2, 1, 1, 1, 0, 0, 0], [0, 0], [0, 0]),
+        ("neoverse-n1", [2, 1, 1, 1, 2, 1, 1], [1, 1], [1, 1]),
+    ],
+)
+def test_id_registers_say_what_hwcap_says(core: str, isar0: list[int], isar1: list[int], pfr0: list[int]) -> None:
+    machine = LinuxMachine(MachineConfig("aarch64", core=load_core(core)))
+    read = machine.cpus[0].system_registers.read
+    shown = [read(register) for register in (ID_AA64ISAR0_EL1, ID_AA64ISAR1_EL1, ID_AA64PFR0_EL1)]
+    assert [shown[0] >> shift & 15 for shift in (4, 8, 12, 16, 20, 28, 44)] == isar0
+    assert [shown[1] >> shift & 15 for shift in (0, 20)] == isar1
+    assert [shown[2] >> shift & 15 for shift in (16, 20)] == pfr0
+    hwcap = machine.kernel.architecture.hwcap(machine.kernel.processor)
+    assert bool(hwcap & 1 << 8) == bool(isar0[4])  # atomics
+    assert bool(hwcap & 1 << 20) == bool(isar0[6])  # asimddp
+    assert hwcap & 0xFF == 0xFB  # fp asimd aes pmull sha1 sha2 crc32; no evtstrm
     assert len(ID_SPACE) == 48  # CRm 2..7, op2 0..7
 
 

@@ -10,6 +10,7 @@ from elftools.elf.elffile import ELFFile
 
 import require
 from emulator._native import decode
+from emulator.aarch64_features import LATER_NAMES
 from emulator.probes import Probe
 from tests.unit.native.bare import assemble
 
@@ -64,7 +65,7 @@ def test_aarch64_instructions_are_what_their_mnemonics_say(library: str) -> None
         address, code = section["sh_addr"], section.data()
     disassembler = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_LITTLE_ENDIAN)
     disassembler.skipdata = True
-    ops = decode("aarch64", address, code)
+    ops = decode("aarch64", address, code, LATER_NAMES)
     wrong = set()
     compared = 0
     for at, size, mnemonic, operands in disassembler.disasm_lite(code, address):

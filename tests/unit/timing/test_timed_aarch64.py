@@ -104,6 +104,9 @@ CLASSES = """
     ldadd x0, x1, [x2]           | ATOMIC            |  8 | loads stores
     casp x0, x1, x2, x3, [x4]    | ATOMIC            |  8 | loads stores
     cas w0, w1, [x2]             | ATOMIC            |  4 | loads stores
+    swpab w0, w1, [x2]           | ATOMIC            |  4 | loads stores
+    ldapr x0, [x1]               | NONE              |  8 | loads
+    dc cvap, x0                  | SYSTEM            |  8 |
     ld1 {v0.4s, v1.4s}, [x0]     | NONE              | 16 | loads
     ld2 {v0.4s, v1.4s}, [x0]     | VECTOR_PERMUTE    | 16 | loads
     ld1r {v0.8b}, [x0]           | VECTOR_PERMUTE    |  8 | loads
@@ -130,10 +133,31 @@ CLASSES = """
     frecps d0, d1, d2            | FP_MUL_ADD        |  8 |
     fdiv s0, s1, s2              | FP_DIV32          |  4 |
     fdiv d0, d1, d2              | FP_DIV64          |  8 |
+    fdiv h0, h1, h2              | FP_DIV32          |  4 |
+    fsqrt h0, h1                 | FP_SQRT32         |  4 |
+    fadd h0, h1, h2              | FP_ADD            |  4 |
+    fmadd h0, h1, h2, h3         | FP_MUL_ADD        |  4 |
+    fcmp h0, h1                  | FP_COMPARE_FLAGS  |  4 |
+    fcvtzs x0, h1                | FP_TO_GPR         |  8 |
+    fmov w0, h1                  | MOVE_FROM_VECTOR  |  4 |
     fsqrt s0, s1                 | FP_SQRT32         |  4 |
     fsqrt d0, d1                 | FP_SQRT64         |  8 |
     fdiv v0.4s, v1.4s, v2.4s     | VECTOR_DIV32      | 16 |
     fdiv v0.2d, v1.2d, v2.2d     | VECTOR_DIV64      | 16 |
+    fdiv v0.8h, v1.8h, v2.8h     | VECTOR_DIV32      | 16 |
+    fsqrt v0.4h, v1.4h           | VECTOR_SQRT32     |  8 |
+    fadd v0.8h, v1.8h, v2.8h     | FP_ADD            | 16 |
+    faddp h0, v1.2h              | FP_HORIZONTAL     |  4 |
+    fmaxv h0, v1.8h              | FP_REDUCE         | 16 |
+    fmla v0.8h, v1.8h, v2.h[7]   | FP_MUL_ADD        | 16 |
+    fcvtzs v0.8h, v1.8h          | VECTOR_CONVERT_4  | 16 |
+    fcvtzs h0, h1                | FP_TO_INT         |  4 |
+    scvtf v0.4h, v1.4h, #3       | VECTOR_CONVERT_4  |  8 |
+    fmov v0.8h, #1.0             | VECTOR_CONSTANT   | 16 |
+    sqrdmlah v0.4s, v1.4s, v2.4s | VECTOR_MUL_ADD    | 16 |
+    sqrdmlsh s0, s1, v2.s[3]     | VECTOR_MUL_ADD    |  4 |
+    sdot v0.4s, v1.16b, v2.16b   | VECTOR_DOT        | 16 |
+    udot v0.2s, v1.8b, v2.4b[3]  | VECTOR_DOT        |  8 |
     fsqrt v0.2s, v1.2s           | VECTOR_SQRT32     |  8 |
     fsqrt v0.2d, v1.2d           | VECTOR_SQRT64     | 16 |
     fcmeq v0.4s, v1.4s, v2.4s    | FP_COMPARE        | 16 |
@@ -256,7 +280,8 @@ def rows() -> list[list[str]]:
 
 
 def decoded(source: str, folder: Path) -> list[dict[str, Any]]:
-    return timed_decode("aarch64", 0, assemble("aarch64", ".arch armv8.1-a+crypto\n" + source, folder))
+    architecture = ".arch armv8.2-a+crypto+fp16+dotprod+rcpc\n"
+    return timed_decode("aarch64", 0, assemble("aarch64", architecture + source, folder))
 
 
 def test_instructions_have_the_class_and_width_of_their_row(tmp_path: Path) -> None:
@@ -327,6 +352,8 @@ def test_every_arm_class_has_a_row() -> None:
         ("ld4 {v30.4s, v31.4s, v0.4s, v1.4s}, [x0], x1", [], [0, 1], [64, 65, 34, 35], 0, None),
         ("ld1 {v0.s}[1], [x0]", [VECTOR], [0], [VECTOR], None, None),
         ("fmadd d0, d1, d2, d3", [35, 36, 37], [], [34], None, 37),
+        ("fmla v0.8h, v1.8h, v15.h[7]", [35, 34, 49], [], [34], None, 34),
+        ("udot v0.2s, v1.8b, v31.4b[3]", [35, 34, 65], [], [34], None, 34),
         ("fmla v0.4s, v1.4s, v2.s[1]", [35, 36, 34], [], [34], None, 34),
         ("mla v0.4h, v1.4h, v15.h[7]", [35, 49, 34], [], [34], None, 34),
         ("bsl v0.16b, v1.16b, v2.16b", [35, 36, 34], [], [34], None, None),

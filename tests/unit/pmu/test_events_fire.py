@@ -17,8 +17,12 @@ FILES = {"armv8_pmuv3": OF_ANY_CORE, "intel_arch_perfmon": OF_ANY_CORE}
 
 
 def fired(patterns: tuple[str, ...]) -> set[str]:
-    files = sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
-    return set(re.findall(r"Probe::([A-Z0-9_]+)", "".join(path.read_text() for path in files)))
+    named: set[str] = set()
+    for path in sorted(path for pattern in patterns for path in NATIVE.glob(pattern)):
+        text = path.read_text()
+        bare = "" if "using enum Probe;" in text else "Probe::"
+        named.update(re.findall(rf"\b{bare}([A-Z0-9_]+)\b", text))
+    return named
 
 
 @pytest.mark.parametrize("name", models())

@@ -209,7 +209,8 @@ def add_probe(tree: Tree) -> None:
     shutil.copytree(ROOT / NATIVE, tree.root / NATIVE, ignore=shutil.ignore_patterns("__pycache__"))
     tree.insert("pmu/arm/event_rows.py", '    Event(0x0006, "LD_RETIRED"', ROW)
     tree.insert("pmu/models/armv8_pmuv3.py", "    SW_INCR ", "    MADD_SPEC\n")
-    tree.insert(str(NATIVE / "isa_aarch64.cpp"), "Probe::MUL_OP)},  // MADD", "Probe::MADD_OP, ")
+    madd = ".adjusted(multiply_add).follows(&Flow::multiply),  // MSUB"
+    tree.insert(str(NATIVE / "aarch64/rows_general.cpp"), madd, ".fires(Probe::MADD_OP)")
     # The last of those that are told by an instruction's bytes alone. The order is the number.
     tree.insert("emulator/probes.py", "    L1I_ACCESS = ", "    MADD_OP = 0  # AArch64: multiplications that add\n")
     path = tree.root / "emulator/probes.py"
@@ -219,23 +220,18 @@ def add_probe(tree: Tree) -> None:
     )
 
 
+TABLE = ("op", "row", "rows_general", "rows_memory", "rows_vector")
 # Whether the decoder says it of MADD, and of nothing else: what the rest of the extension knows is not needed.
 DECODES = """
 #include <cstdio>
-#include <utility>
 
-#include "isa.hpp"
-
-namespace perfemu {
-std::unique_ptr<Isa> make_aarch64();
-}
+#include "aarch64/op.hpp"
 
 int main() {
-    auto isa = perfemu::make_aarch64();
+    const auto features = perfemu::aarch64::bit(perfemu::aarch64::Feature::NONE);
     for (uint32_t word : {0x9b031041u, 0x8b030041u}) {  // MADD, ADD
-        const uint8_t* bytes = reinterpret_cast<const uint8_t*>(&word);
-        auto ops = isa->decode(0x1000, std::span(bytes, 4));
-        std::printf("%d", (ops[0].probes & perfemu::bit(perfemu::Probe::MADD_OP)) != 0);
+        const perfemu::Op op = perfemu::aarch64::read_op(word, features);
+        std::printf("%d", (op.probes & perfemu::bit(perfemu::Probe::MADD_OP)) != 0);
     }
 }
 """
@@ -247,7 +243,7 @@ def test_an_event_with_a_new_probe_is_its_rows(tree: Tree, tmp_path: Path) -> No
     listed = tree.python("-c", "from pmu.model import model; print(model('armv8_pmuv3').events.find('MADD_SPEC'))")
     assert "MADD_OP" in listed.stdout, listed.stderr
     folder = build_folder()
-    compiles = recorded_commands(folder)["CMakeFiles/_native.dir/isa_aarch64.cpp.o"]
+    compiles = recorded_commands(folder)["CMakeFiles/_native.dir/aarch64/op.cpp.o"]
     generated = tmp_path / "generated"
     generated.mkdir()
     for rows, enum in (("probes", "Probe"), ("op_classes", "OpClass")):
@@ -255,10 +251,11 @@ def test_an_event_with_a_new_probe_is_its_rows(tree: Tree, tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
     (tmp_path / "main.cpp").write_text(DECODES, encoding="utf-8")
     flags = " ".join(re.findall(r"-std=\S+|-isystem \S+", compiles))
+    sources = " ".join(str(tree.root / NATIVE / f"aarch64/{name}.cpp") for name in TABLE)
     run(
         [
             f"c++ {flags} -I{generated} -I{tree.root / NATIVE} {includes(compiles)} -O0"
-            f" {tmp_path}/main.cpp {tree.root / NATIVE}/isa_aarch64.cpp"
+            f" {tmp_path}/main.cpp {sources}"
             f" -static -Wl,--unresolved-symbols=ignore-all -o {tmp_path}/decodes"
         ],
         folder,

@@ -29,9 +29,9 @@ int main(int count, char** arguments) {
 NEWER = {"x86_64": "vpaddd %ymm0, %ymm1, %ymm2", "aarch64": ".inst 0xb8210041"}  # ldadd w1, w1, [x2]
 SAYS = {
     "x86_64": "vpaddd ymm2, ymm1, ymm0 needs AVX2; zen5 offers x86-64-v2 with BMI",
-    "aarch64": "ldadd w1, w1, [x2] needs LSE; cortex-a55 offers Armv8.0-A with cryptography and CRC32",
+    "aarch64": "ldadd w1, w1, [x2] needs LSE; cortex-a72 offers Armv8.0-A with cryptography and CRC32",
 }
-CORE = {"x86_64": "zen5", "aarch64": "cortex-a55"}
+CORE = {"x86_64": "zen5", "aarch64": "cortex-a72"}
 # Names of LLVM, where they are one extension of ours
 EXTENSIONS = {
     "bf16": "BF16", "complxnum fullfp16": "FCMA", "cssc": "CSSC", "dotprod": "DotProd", "flagm": "FlagM",

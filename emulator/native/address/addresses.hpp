@@ -289,7 +289,7 @@ class Addresses {
     bool announces_ = false;                                                  // the engine has announced a translation
 
     // Pages that were read last.
-    static constexpr size_t CACHED_PAGES = 64;
+    static constexpr size_t CACHED_PAGES = 512;
     struct CachedPage {
         uint64_t page = ~uint64_t{0};
         const uint8_t* host = nullptr;

@@ -112,6 +112,31 @@ void HostAssembler::with_one(unsigned extension, Register of) {
     byte(REGISTER_OPERAND | extension << 3 | (of & 7));
 }
 
+void HostAssembler::set_flags(FlagSetter how, Register left, Register right, bool low_half) {
+    if (!low_half)
+        prefix(right, left);
+    else if (left >> 3 || right >> 3)
+        byte(0x40 | (right >> 3) << 2 | left >> 3);
+    byte(how);
+    byte(REGISTER_OPERAND | (right & 7) << 3 | (left & 7));
+}
+
+void HostAssembler::set_if(Condition condition, Register into) {
+    byte(0x0F);
+    byte(0x90 | condition);
+    byte(REGISTER_OPERAND | into);
+    byte(0x0F);  // MOVZX
+    byte(0xB6);
+    byte(REGISTER_OPERAND | into << 3 | into);
+}
+
+void HostAssembler::move_if(Condition condition, Register into, Register from) {
+    prefix(into, from);
+    byte(0x0F);
+    byte(0x40 | condition);
+    byte(REGISTER_OPERAND | (into & 7) << 3 | (from & 7));
+}
+
 void HostAssembler::clear_high_half(Register of) {
     if (of >> 3) byte(0x45);
     byte(0x89);

@@ -16,7 +16,23 @@ class HostAssembler {
     enum Register : uint8_t { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7, R8 = 8, R9 = 9 };
     enum Arithmetic : uint8_t { ADD = 0x01, OR = 0x09, AND = 0x21, SUBTRACT = 0x29, XOR = 0x31 };
     enum Shift : uint8_t { ROTATE_RIGHT = 1, LEFT = 4, RIGHT = 5, RIGHT_SIGNED = 7 };
-    enum Condition : uint8_t { BELOW = 2, EQUAL = 4, NOT_EQUAL = 5, ABOVE = 7 };
+    enum Condition : uint8_t {
+        OVERFLOW_SET = 0,
+        OVERFLOW_CLEAR = 1,
+        BELOW = 2,  // the carry is set
+        ABOVE_OR_EQUAL = 3,
+        EQUAL = 4,
+        NOT_EQUAL = 5,
+        BELOW_OR_EQUAL = 6,
+        ABOVE = 7,
+        MINUS = 8,
+        PLUS = 9,
+        LESS = 12,
+        GREATER_OR_EQUAL = 13,
+        LESS_OR_EQUAL = 14,
+        GREATER = 15,
+    };
+    enum FlagSetter : uint8_t { OF_ADDITION = 0x01, OF_AND = 0x85, OF_SUBTRACTION = 0x39 };
 
     void load(Register into, Register base, int32_t displacement) { memory(into, 0x8B, base, displacement); }
     void store(Register base, int32_t displacement, Register from) { memory(from, 0x89, base, displacement); }
@@ -42,6 +58,11 @@ class HostAssembler {
     void compare_constant(Register left, int32_t value) { with_constant(7, left, value); }
     void negate(Register of) { with_one(3, of); }
     void invert(Register of) { with_one(2, of); }
+    // `left` may be changed; by the low halves alone, or by all 64 bits.
+    void set_flags(FlagSetter how, Register left, Register right, bool low_half);
+    // 1 if the condition holds, else 0. One of the first four registers.
+    void set_if(Condition condition, Register into);
+    void move_if(Condition condition, Register into, Register from);
     void clear_high_half(Register of);
     void extend_low_half(Register of);  // with its sign
     // To what `fail` will make.

@@ -1,5 +1,6 @@
 // A slice as a function of the host's own.
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "address/addresses.hpp"
@@ -21,6 +22,34 @@ bool is_near(uint64_t displacement) {
 
 // As slices without sites would be, whose number is large: the host foresees where one function is better than many.
 uint64_t* find_nothing(const uint64_t*, uint64_t* found, uint64_t*) { return found; }
+
+// What holds for the host's flags where `condition` holds for A64's; none where no single one does.
+std::optional<Host::Condition> on_host(slice::Condition condition, Operation flags_of) {
+    using slice::Condition;
+    const bool subtraction = flags_of == Operation::CONDITION_SUBTRACT;  // A64's carry says that nothing was borrowed
+    switch (condition) {
+        case Condition::EQUAL: return Host::EQUAL;
+        case Condition::NOT_EQUAL: return Host::NOT_EQUAL;
+        case Condition::CARRY_SET: return subtraction ? Host::ABOVE_OR_EQUAL : Host::BELOW;
+        case Condition::CARRY_CLEAR: return subtraction ? Host::BELOW : Host::ABOVE_OR_EQUAL;
+        case Condition::MINUS: return Host::MINUS;
+        case Condition::PLUS: return Host::PLUS;
+        case Condition::OVERFLOW_SET: return Host::OVERFLOW_SET;
+        case Condition::OVERFLOW_CLEAR: return Host::OVERFLOW_CLEAR;
+        case Condition::GREATER_OR_EQUAL: return Host::GREATER_OR_EQUAL;
+        case Condition::LESS: return Host::LESS;
+        case Condition::GREATER: return Host::GREATER;
+        case Condition::LESS_OR_EQUAL: return Host::LESS_OR_EQUAL;
+        case Condition::HIGHER:
+            if (subtraction) return Host::ABOVE;
+            break;
+        case Condition::LOWER_OR_SAME:
+            if (subtraction) return Host::BELOW_OR_EQUAL;
+            break;
+        case Condition::ALWAYS: break;  // needs no flags
+    }
+    return {};
+}
 
 int32_t word_offset(ptrdiff_t words) { return static_cast<int32_t>(words * ptrdiff_t{WORD_BYTES}); }
 
@@ -170,6 +199,14 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         (host_.*extend)(Host::RCX);
         host_.multiply(Host::RAX, Host::RCX);
     };
+    auto condition = [&](Host::FlagSetter flags) {
+        const std::optional<Host::Condition> wanted = on_host(step.condition, step.operation);
+        if (!wanted) return false;
+        load_operands();
+        host_.set_flags(flags, Host::RAX, Host::RCX, step.width == Width::BITS_32);
+        host_.set_if(*wanted, Host::RAX);
+        return true;
+    };
     auto multiply_high = [&](bool sign) {
         load_operands();
         host_.move(Host::R9, RESULTS);
@@ -209,6 +246,21 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         case Operation::MULTIPLY_LONG_SIGNED: multiply_low_halves(&Host::extend_low_half); break;
         case Operation::MULTIPLY_HIGH: multiply_high(false); break;
         case Operation::MULTIPLY_HIGH_SIGNED: multiply_high(true); break;
+        case Operation::SELECT:
+            value(Host::R9, step.c);
+            load_operands();
+            host_.set_flags(Host::OF_AND, Host::R9, Host::R9, false);
+            host_.move_if(Host::EQUAL, Host::RAX, Host::RCX);
+            break;
+        case Operation::CONDITION_SUBTRACT:
+            if (!condition(Host::OF_SUBTRACTION)) return false;
+            break;
+        case Operation::CONDITION_ADD:
+            if (!condition(Host::OF_ADDITION)) return false;
+            break;
+        case Operation::CONDITION_AND:
+            if (!condition(Host::OF_AND)) return false;
+            break;
         case Operation::LOAD: load(step, false); break;
         case Operation::LOAD_SIGNED: load(step, true); break;
         case Operation::CHECK_APART: check_apart(step, segment.stores[step.place]); return true;

@@ -176,9 +176,10 @@ def _guarded(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int
         return BROKEN_PIPE_STATUS  # quietly: whoever read our output has gone
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except (MemoryError, ImportError) as problem:
+    except (MemoryError, ImportError, SystemError) as problem:
+        # Without memory, Python's own code may also fail to load a library, or forget to say what has failed.
         limit = address_space_kib()
-        if limit is None and isinstance(problem, ImportError):
+        if limit is None and not isinstance(problem, MemoryError):
             return _internal_error(problem)
         _say(f"out of memory{'' if limit is None else f': ulimit -v {limit} is too little'}")
         return FAILURE_STATUS

@@ -35,27 +35,11 @@ class PhysicalMemory:
     def view(self, frame: int, count: int = 1) -> memoryview:
         """Writable bytes of `count` contiguous frames. For data only: code that may have run must not change so."""
 
-class AddressSpace:
-    """One process's page tables. A page holds a reference on its frame. `protection`: READ 1, WRITE 2, EXECUTE 4."""
+class AddressTranslation:
+    """Where a guest's addresses lie in RAM, for what executes now. Protection: READ 1, WRITE 2, EXECUTE 4."""
 
-    def __init__(self, memory: PhysicalMemory) -> None: ...
-    def map(self, address: int, frame: int, count: int, protection: int) -> None:
-        """Map `count` contiguous frames at page-aligned `address`, in place of what was there; retains each."""
-    def unmap(self, address: int, count: int) -> int:
-        """Unmap `count` pages (holes allowed), dropping their references. Returns how many were present."""
-    def protect(self, address: int, count: int, protection: int) -> None:
-        """Change the protection of the present pages among `count` pages."""
     def lookup(self, address: int) -> tuple[int, int] | None:
         """(frame, protection) of the page holding `address`, or None if not present."""
-    def present(self, address: int, count: int) -> list[int]:
-        """Addresses of the pages present among `count` pages."""
-    def present_pages(self) -> int:
-        """How many pages are present in all."""
-    def fork(self) -> AddressSpace:
-        """A copy that shares every frame, with WRITE removed in both: copy on write is the kernel's work.
-
-        Breakpoints are not copied.
-        """
     def set_breakpoint(self, address: int) -> None:
         """`Core.run` stops with BREAKPOINT before an instruction that starts there, each time; the next run passes it.
 
@@ -71,6 +55,26 @@ class AddressSpace:
     def read_string(self, address: int, limit: int) -> bytes | int:
         """Bytes before the first NUL, at most `limit`; or the address of the first missing byte."""
     def read_u64(self, address: int) -> int | None: ...
+
+class AddressSpace(AddressTranslation):
+    """One process's page tables, kept by a kernel that is modelled. A page holds a reference on its frame."""
+
+    def __init__(self, memory: PhysicalMemory) -> None: ...
+    def map(self, address: int, frame: int, count: int, protection: int) -> None:
+        """Map `count` contiguous frames at page-aligned `address`, in place of what was there; retains each."""
+    def unmap(self, address: int, count: int) -> int:
+        """Unmap `count` pages (holes allowed), dropping their references. Returns how many were present."""
+    def protect(self, address: int, count: int, protection: int) -> None:
+        """Change the protection of the present pages among `count` pages."""
+    def present(self, address: int, count: int) -> list[int]:
+        """Addresses of the pages present among `count` pages."""
+    def present_pages(self) -> int:
+        """How many pages are present in all."""
+    def fork(self) -> AddressSpace:
+        """A copy that shares every frame, with WRITE removed in both: copy on write is the kernel's work.
+
+        Breakpoints are not copied.
+        """
 
 class CounterBank:
     """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.

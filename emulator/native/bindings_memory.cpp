@@ -1,4 +1,4 @@
-// The Python faces of PhysicalMemory and AddressSpace, as emulator/_native.pyi declares them.
+// The Python faces of PhysicalMemory, AddressTranslation and AddressSpace, as emulator/_native.pyi declares them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -12,7 +12,7 @@ namespace nb = nanobind;
 
 namespace perfemu {
 
-static nb::object read(const AddressSpace& space, uint64_t address, uint64_t size) {
+static nb::object read(const AddressTranslation& space, uint64_t address, uint64_t size) {
     nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
     if (!bytes.is_valid()) throw nb::python_error();
     uint64_t done = space.read(address, {reinterpret_cast<uint8_t*>(PyBytes_AS_STRING(bytes.ptr())), size});
@@ -37,11 +37,11 @@ class BytesOf {
     Py_buffer buffer_;
 };
 
-static uint64_t write(AddressSpace& space, uint64_t address, nb::handle data) {
+static uint64_t write(AddressTranslation& space, uint64_t address, nb::handle data) {
     return space.write(address, BytesOf(data).span());
 }
 
-static uint64_t write_permitted(AddressSpace& space, uint64_t address, nb::handle data) {
+static uint64_t write_permitted(AddressTranslation& space, uint64_t address, nb::handle data) {
     return space.write_permitted(address, BytesOf(data).span());
 }
 
@@ -49,7 +49,7 @@ static void write_frame(PhysicalMemory& memory, Frame frame, uint64_t offset, nb
     memory.write(frame, offset, BytesOf(data).span());
 }
 
-static nb::object read_string(const AddressSpace& space, uint64_t address, uint64_t limit) {
+static nb::object read_string(const AddressTranslation& space, uint64_t address, uint64_t limit) {
     std::string text;
     while (text.size() < limit) {
         uint64_t at = address + text.size();
@@ -63,7 +63,7 @@ static nb::object read_string(const AddressSpace& space, uint64_t address, uint6
     return nb::bytes(text.data(), text.size());
 }
 
-static nb::object read_u64(const AddressSpace& space, uint64_t address) {
+static nb::object read_u64(const AddressTranslation& space, uint64_t address) {
     uint64_t value;
     if (space.read(address, {reinterpret_cast<uint8_t*>(&value), sizeof value}) < sizeof value) return nb::none();
     return nb::int_(value);
@@ -90,16 +90,9 @@ void bind_memory(nb::module_& module) {
         .def("write", &write_frame, nb::arg("frame"), nb::arg("offset"), nb::arg("data"))
         .def("view", &view, nb::arg("frame"), nb::arg("count") = 1, nb::keep_alive<0, 1>());
 
-    nb::class_<AddressSpace>(module, "AddressSpace")
-        .def(nb::init<std::shared_ptr<PhysicalMemory>>(), nb::arg("memory"))
-        .def("map", &AddressSpace::map, nb::arg("address"), nb::arg("frame"), nb::arg("count"), nb::arg("protection"))
-        .def("unmap", &AddressSpace::unmap, nb::arg("address"), nb::arg("count"))
-        .def("protect", &AddressSpace::protect, nb::arg("address"), nb::arg("count"), nb::arg("protection"))
-        .def("present", &AddressSpace::present, nb::arg("address"), nb::arg("count"))
-        .def("present_pages", &AddressSpace::present_pages)
-        .def("fork", &AddressSpace::fork)
-        .def("set_breakpoint", &AddressSpace::set_breakpoint, nb::arg("address"))
-        .def("clear_breakpoint", &AddressSpace::clear_breakpoint, nb::arg("address"))
+    nb::class_<AddressTranslation>(module, "AddressTranslation")
+        .def("set_breakpoint", &AddressTranslation::set_breakpoint, nb::arg("address"))
+        .def("clear_breakpoint", &AddressTranslation::clear_breakpoint, nb::arg("address"))
         .def("read", &read, nb::arg("address"), nb::arg("size"))
         .def("write", &write, nb::arg("address"), nb::arg("data"))
         .def("write_permitted", &write_permitted, nb::arg("address"), nb::arg("data"))
@@ -107,12 +100,21 @@ void bind_memory(nb::module_& module) {
         .def("read_u64", &read_u64, nb::arg("address"))
         .def(
             "lookup",
-            [](const AddressSpace& space, uint64_t address) -> nb::object {
-                const Page* page = space.lookup(address);
-                if (!page) return nb::none();
-                return nb::make_tuple(page->frame, page->protection);
+            [](const AddressTranslation& space, uint64_t address) -> nb::object {
+                const Page page = space.lookup(address);
+                if (!page.present) return nb::none();
+                return nb::make_tuple(page.frame, page.protection);
             },
             nb::arg("address"));
+
+    nb::class_<AddressSpace, AddressTranslation>(module, "AddressSpace")
+        .def(nb::init<std::shared_ptr<PhysicalMemory>>(), nb::arg("memory"))
+        .def("map", &AddressSpace::map, nb::arg("address"), nb::arg("frame"), nb::arg("count"), nb::arg("protection"))
+        .def("unmap", &AddressSpace::unmap, nb::arg("address"), nb::arg("count"))
+        .def("protect", &AddressSpace::protect, nb::arg("address"), nb::arg("count"), nb::arg("protection"))
+        .def("present", &AddressSpace::present, nb::arg("address"), nb::arg("count"))
+        .def("present_pages", &AddressSpace::present_pages)
+        .def("fork", &AddressSpace::fork);
 }
 
 }  // namespace perfemu

@@ -43,7 +43,7 @@ void BlockTable::clear() {
     executing_->slots->fill(&nothing_);
 }
 
-bool BlockTable::use_slots_of(const AddressSpace& space) {
+bool BlockTable::use_slots_of(const AddressTranslation& space) {
     if (executing_->space == space.id() && executing_->code_generation == space.code_generation()) return false;
     executing_ = &slots_of(space.id());
     slots_ = executing_->slots->data();

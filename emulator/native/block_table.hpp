@@ -38,7 +38,7 @@ class BlockTable {
     void clear();
     size_t size() const { return blocks_.size(); }
     // From now on `cached` is about this space, as it is now. False: it already was, and nothing has changed.
-    bool use_slots_of(const AddressSpace& space);
+    bool use_slots_of(const AddressTranslation& space);
 
     template <typename Visit>
     void each(Visit visit) {

@@ -101,7 +101,7 @@ Core::~Core() {
     memory_->remove_core();
 }
 
-void Core::set_address_space(std::shared_ptr<AddressSpace> space) {
+void Core::set_address_space(std::shared_ptr<AddressTranslation> space) {
     if (&space->memory() != memory_.get()) throw std::invalid_argument("the address space is over other memory");
     space_ = std::move(space);
     if (blocks_.use_slots_of(*space_)) unlink_successors();
@@ -154,24 +154,24 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
                                          : FaultAccess::READ;
     uint8_t needed = access == FaultAccess::FETCH ? EXECUTE : access == FaultAccess::WRITE ? WRITE : READ;
     address = core.isa_->untagged(address);
-    const Page* page = core.space_->lookup(address);
-    if (!page || !(page->protection & needed)) {
+    const Page page = core.space_->lookup(address);
+    if (!page.present || !(page.protection & needed)) {
         core.faulted_ = true;
         core.fault_address_ = address;
         core.fault_access_ = access;
         return false;
     }
-    if (access == FaultAccess::FETCH) core.memory_->mark_code(page->frame);
-    uint8_t protection = page->protection;
+    if (access == FaultAccess::FETCH) core.memory_->mark_code(page.frame);
+    uint8_t protection = page.protection;
     // The engine watches stores only where it may also execute.
-    if (protection & WRITE && core.memory_->executable(page->frame)) {
-        if (core.memory_->mark_changeable(page->frame)) {
+    if (protection & WRITE && core.memory_->executable(page.frame)) {
+        if (core.memory_->mark_changeable(page.frame)) {
             core.forget_blocks();
             if (core.memory_->has_several_cores()) core.memory_->code_changed();
         }
         protection |= EXECUTE;
     }
-    entry->paddr = uint64_t{page->frame} << PAGE_SHIFT;
+    entry->paddr = uint64_t{page.frame} << PAGE_SHIFT;
     entry->perms = static_cast<uc_prot>(protection);
     if (--core.fills_until_flush_ == 0) {
         core.fills_until_flush_ = core.flushes_++ < EARLY_FLUSHES ? FILLS_BEFORE_FLUSH : FILLS_BEFORE_LATE_FLUSH;

@@ -73,7 +73,7 @@ class Core final : public Totals {
     Core(const Core&) = delete;
     Core& operator=(const Core&) = delete;
 
-    void set_address_space(std::shared_ptr<AddressSpace> space);
+    void set_address_space(std::shared_ptr<AddressTranslation> space);
     CounterBank& add_bank(unsigned counters);
 
     // Between two runs. Throws std::invalid_argument if this core has no models, and so but one gear.
@@ -296,7 +296,7 @@ class Core final : public Totals {
 
     std::unique_ptr<Isa> isa_;
     std::shared_ptr<PhysicalMemory> memory_;
-    std::shared_ptr<AddressSpace> space_;
+    std::shared_ptr<AddressTranslation> space_;
     uc_engine* engine_ = nullptr;
     bool elides_exit_checks_ = false;
 

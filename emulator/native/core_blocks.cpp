@@ -172,7 +172,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
-        block->changeable |= changeable(*space_->lookup(page));
+        block->changeable |= changeable(space_->lookup(page));
     const Op& first = block->ops[0];
     bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
     if (model_ && whole) block->modelled = model_block(*block);
@@ -224,8 +224,8 @@ bool Core::breaks_inside(const Block& block) const {
 // Of the page where it starts, and of that where an instruction behind it may end: a compare looks so far.
 BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
     auto frame = [this](uint64_t at) {
-        const Page* page = space_->lookup(at);
-        return page ? page->frame : BlockFrames::NONE;
+        const Page page = space_->lookup(at);
+        return page.present ? page.frame : BlockFrames::NONE;
     };
     const uint64_t behind = address + size + LONGEST_INSTRUCTION - 1;
     const Frame first = frame(address);

@@ -304,8 +304,8 @@ bool Core::may_fault(const Block& block) const {
     for (size_t i = 0; i < sites.size(); i++) {
         uint64_t first = model_->found[i] & ~PAGE_MASK, last = (model_->found[i] + sites[i].size - 1) & ~PAGE_MASK;
         for (uint64_t page = first;; page += PAGE_SIZE) {
-            const Page* present = space_->lookup(isa_->untagged(page));
-            if (!present || !(present->protection & (sites[i].store ? WRITE : READ))) return true;
+            const Page found = space_->lookup(isa_->untagged(page));
+            if (!found.present || !(found.protection & (sites[i].store ? WRITE : READ))) return true;
             if (page == last) break;
         }
     }

@@ -14,7 +14,7 @@
 
 namespace perfemu {
 
-class AddressSpace;
+class AddressTranslation;
 
 inline constexpr size_t LONGEST_INSTRUCTION = 15;  // bytes
 
@@ -55,7 +55,7 @@ class Isa {
     virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) = 0;
     // The data address, within the page at `page` or before it, where the instruction has faulted; `page` if it cannot
     // be told.
-    virtual uint64_t faulting_operand(uc_engine* engine, const AddressSpace& space, uint64_t pc,
+    virtual uint64_t faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
                                       std::span<const uint8_t> bytes, uint64_t page) = 0;
     // Whether that address is none, and of the stack, so that the exception is another.
     virtual bool raises_stack_fault(uc_engine*, uint64_t pc, std::span<const uint8_t>, uint64_t address) {
@@ -66,7 +66,7 @@ class Isa {
     virtual uint64_t misaligned_operand(uc_engine*, uint64_t pc, std::span<const uint8_t>) { return pc; }
     // Whether the instruction at `pc` has branched to `target`, which is no address. If so, the stack pointer is again
     // what it was before: such a branch faults itself. Intel SDM vol. 2, CALL, JMP and RET, "64-Bit Mode Exceptions".
-    virtual bool undo_branch(uc_engine*, const AddressSpace&, uint64_t pc, uint64_t target) {
+    virtual bool undo_branch(uc_engine*, const AddressTranslation&, uint64_t pc, uint64_t target) {
         (void)pc, (void)target;
         return false;
     }

@@ -122,8 +122,51 @@ void PhysicalMemory::write(Frame frame, uint64_t offset, std::span<const uint8_t
     std::memcpy(host(frame) + offset, data.data(), data.size());
 }
 
+AddressTranslation::AddressTranslation(std::shared_ptr<PhysicalMemory> memory)
+    : memory_(std::move(memory)), id_(memory_->new_space_id()) {}
+
+AddressTranslation::~AddressTranslation() = default;
+
+// Splits [address, address + size) at page boundaries; `copy(host, offset, length)` gets each piece until one is
+// missing.
+template <typename Copy>
+static uint64_t each_piece(const AddressTranslation& space, uint64_t address, uint64_t size, Copy copy) {
+    uint64_t done = 0;
+    while (done < size) {
+        uint8_t* host = space.host(address + done);
+        if (!host) break;
+        uint64_t length = std::min(size - done, PAGE_SIZE - ((address + done) & PAGE_MASK));
+        copy(host, done, length);
+        done += length;
+    }
+    return done;
+}
+
+uint64_t AddressTranslation::read(uint64_t address, std::span<uint8_t> into) const {
+    return each_piece(*this, address, into.size(), [&](const uint8_t* host, uint64_t offset, uint64_t length) {
+        std::memcpy(into.data() + offset, host, length);
+    });
+}
+
+uint64_t AddressTranslation::write(uint64_t address, std::span<const uint8_t> data) {
+    return each_piece(*this, address, data.size(), [&](uint8_t* host, uint64_t offset, uint64_t length) {
+        if (memory_->holds_code(lookup(address + offset).frame)) memory_->code_changed();
+        std::memcpy(host, data.data() + offset, length);
+    });
+}
+
+uint64_t AddressTranslation::write_permitted(uint64_t address, std::span<const uint8_t> data) {
+    uint64_t size = data.size(), permitted = 0;
+    while (permitted < size) {
+        const Page page = lookup(address + permitted);
+        if (!page.present || !(page.protection & WRITE)) break;
+        permitted += PAGE_SIZE - ((address + permitted) & PAGE_MASK);
+    }
+    return write(address, data.first(std::min(permitted, size)));
+}
+
 AddressSpace::AddressSpace(std::shared_ptr<PhysicalMemory> memory)
-    : memory_(std::move(memory)), root_(std::make_unique<Root>()), id_(memory_->new_space_id()) {}
+    : AddressTranslation(std::move(memory)), root_(std::make_unique<Root>()) {}
 
 AddressSpace::~AddressSpace() {
     unmap(0, 1ull << (ADDRESS_BITS - PAGE_SHIFT));
@@ -156,11 +199,9 @@ AddressSpace::Leaf& AddressSpace::make_leaf(uint64_t address) {
     return *leaf;
 }
 
-const Page* AddressSpace::lookup(uint64_t address) const {
+Page AddressSpace::lookup(uint64_t address) const {
     const Leaf* leaf = find_leaf(address);
-    if (!leaf) return nullptr;
-    const Page& page = leaf->pages[index(address, 0)];
-    return page.present ? &page : nullptr;
+    return leaf ? leaf->pages[index(address, 0)] : Page{};
 }
 
 template <typename Visit>
@@ -276,44 +317,6 @@ std::shared_ptr<AddressSpace> AddressSpace::fork() {
     });
     child->present_pages_ = present_pages_;
     return child;
-}
-
-// Splits [address, address + size) at page boundaries; `copy(host, offset, length)` gets each piece until one is
-// missing.
-template <typename Copy>
-static uint64_t each_piece(const AddressSpace& space, uint64_t address, uint64_t size, Copy copy) {
-    uint64_t done = 0;
-    while (done < size) {
-        uint8_t* host = space.host(address + done);
-        if (!host) break;
-        uint64_t length = std::min(size - done, PAGE_SIZE - ((address + done) & PAGE_MASK));
-        copy(host, done, length);
-        done += length;
-    }
-    return done;
-}
-
-uint64_t AddressSpace::read(uint64_t address, std::span<uint8_t> into) const {
-    return each_piece(*this, address, into.size(), [&](const uint8_t* host, uint64_t offset, uint64_t length) {
-        std::memcpy(into.data() + offset, host, length);
-    });
-}
-
-uint64_t AddressSpace::write(uint64_t address, std::span<const uint8_t> data) {
-    return each_piece(*this, address, data.size(), [&](uint8_t* host, uint64_t offset, uint64_t length) {
-        if (memory_->holds_code(lookup(address + offset)->frame)) memory_->code_changed();
-        std::memcpy(host, data.data() + offset, length);
-    });
-}
-
-uint64_t AddressSpace::write_permitted(uint64_t address, std::span<const uint8_t> data) {
-    uint64_t size = data.size(), permitted = 0;
-    while (permitted < size) {
-        const Page* page = lookup(address + permitted);
-        if (!page || !(page->protection & WRITE)) break;
-        permitted += PAGE_SIZE - ((address + permitted) & PAGE_MASK);
-    }
-    return write(address, data.first(std::min(permitted, size)));
 }
 
 }  // namespace perfemu

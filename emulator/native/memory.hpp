@@ -126,27 +126,21 @@ struct Page {
     bool present = false;
 };
 
-// Page tables of one process: 48-bit addresses, four levels of 512 entries.
-class AddressSpace {
+// Where a guest's addresses lie in RAM, for what executes now: by the page tables of one of the modelled kernel's
+// processes (AddressSpace), or by those that a guest's own kernel keeps in its RAM (GuestPageTables).
+class AddressTranslation {
   public:
-    explicit AddressSpace(std::shared_ptr<PhysicalMemory> memory);
-    ~AddressSpace();
-    AddressSpace(const AddressSpace&) = delete;
-    AddressSpace& operator=(const AddressSpace&) = delete;
+    virtual ~AddressTranslation();
+    AddressTranslation(const AddressTranslation&) = delete;
+    AddressTranslation& operator=(const AddressTranslation&) = delete;
 
-    void map(uint64_t address, Frame frame, uint64_t count, uint8_t protection);
-    uint64_t unmap(uint64_t address, uint64_t count);
-    void protect(uint64_t address, uint64_t count, uint8_t protection);
-    std::vector<uint64_t> present(uint64_t address, uint64_t count) const;
-    uint64_t present_pages() const { return present_pages_; }
-    std::shared_ptr<AddressSpace> fork();
+    // The page that holds `address`, and what may be done to it now. It may not be present.
+    virtual Page lookup(uint64_t address) const = 0;
 
-    // The page that holds `address`, or nullptr where none is present.
-    const Page* lookup(uint64_t address) const;
     // The byte at `address` in host memory, or nullptr.
     uint8_t* host(uint64_t address) const {
-        const Page* page = lookup(address);
-        return page ? memory_->host(page->frame) + (address & PAGE_MASK) : nullptr;
+        const Page page = lookup(address);
+        return page.present ? memory_->host(page.frame) + (address & PAGE_MASK) : nullptr;
     }
     // Copies up to the first page that is not present; returns the number of bytes copied.
     uint64_t read(uint64_t address, std::span<uint8_t> into) const;
@@ -163,12 +157,39 @@ class AddressSpace {
     bool breaks_at(uint64_t address) const { return breakpoints_.contains(address); }
 
     PhysicalMemory& memory() const { return *memory_; }
-    // No other space over this memory has it, nor ever will.
+    // Which tables these are: no others over this memory have it, nor ever will.
     uint64_t id() const { return id_; }
     // Grows whenever a cached translation may have become wrong (not when a page merely became present).
     uint64_t generation() const { return generation_; }
     // Grows whenever other code, or none, may be at an address that has been fetched from.
     uint64_t code_generation() const { return code_generation_; }
+
+  protected:
+    explicit AddressTranslation(std::shared_ptr<PhysicalMemory> memory);
+
+    std::shared_ptr<PhysicalMemory> memory_;
+    uint64_t id_;
+    uint64_t generation_ = 0;
+    uint64_t code_generation_ = 0;
+
+  private:
+    std::unordered_set<uint64_t> breakpoints_;
+};
+
+// Page tables of one process: 48-bit addresses, four levels of 512 entries.
+class AddressSpace final : public AddressTranslation {
+  public:
+    explicit AddressSpace(std::shared_ptr<PhysicalMemory> memory);
+    ~AddressSpace() override;
+
+    void map(uint64_t address, Frame frame, uint64_t count, uint8_t protection);
+    uint64_t unmap(uint64_t address, uint64_t count);
+    void protect(uint64_t address, uint64_t count, uint8_t protection);
+    std::vector<uint64_t> present(uint64_t address, uint64_t count) const;
+    uint64_t present_pages() const { return present_pages_; }
+    std::shared_ptr<AddressSpace> fork();
+
+    Page lookup(uint64_t address) const override;
 
   private:
     static constexpr unsigned LEVEL_BITS = 9;
@@ -197,14 +218,9 @@ class AddressSpace {
     template <typename Visit>
     void each_present(uint64_t address, uint64_t count, Visit visit) const;
 
-    std::shared_ptr<PhysicalMemory> memory_;
     std::unique_ptr<Root> root_;
-    uint64_t id_;
     uint64_t tables_ = 0;  // taken of the memory's frames
     uint64_t present_pages_ = 0;
-    uint64_t generation_ = 0;
-    uint64_t code_generation_ = 0;
-    std::unordered_set<uint64_t> breakpoints_;
 };
 
 }  // namespace perfemu

@@ -15,7 +15,7 @@ constexpr int MOST_INSTRUCTIONS = 128;
 constexpr uint8_t UNDEFINED_OPCODE = 0x06;  // PUSH ES: one byte, no instruction in 64-bit mode
 constexpr uint8_t LOCK = 0xf0;
 
-thread_local const AddressSpace* translated = nullptr;
+thread_local const AddressTranslation* translated = nullptr;
 
 // The head of QEMU's TranslationBlock.
 struct TranslationBlock {
@@ -85,9 +85,9 @@ void guard_translator() {
     (void)guarded;
 }
 
-const AddressSpace* translated_space() { return translated; }
+const AddressTranslation* translated_space() { return translated; }
 
-GuardedTranslation::GuardedTranslation(const AddressSpace& space) { translated = &space; }
+GuardedTranslation::GuardedTranslation(const AddressTranslation& space) { translated = &space; }
 GuardedTranslation::~GuardedTranslation() { translated = nullptr; }
 
 }  // namespace perfemu

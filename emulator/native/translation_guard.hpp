@@ -18,12 +18,12 @@ namespace perfemu {
 void guard_translator();
 
 // Whose code this thread's engine translates; null outside of `GuardedTranslation`.
-const AddressSpace* translated_space();
+const AddressTranslation* translated_space();
 
 // While one exists, what this thread's engine translates is code of `space`.
 class GuardedTranslation {
   public:
-    explicit GuardedTranslation(const AddressSpace& space);
+    explicit GuardedTranslation(const AddressTranslation& space);
     ~GuardedTranslation();
     GuardedTranslation(const GuardedTranslation&) = delete;
     GuardedTranslation& operator=(const GuardedTranslation&) = delete;

@@ -119,7 +119,7 @@ class Aarch64 final : public Isa {
         return ops;
     }
 
-    uint64_t faulting_operand(uc_engine* engine, const AddressSpace&, uint64_t pc, std::span<const uint8_t> bytes,
+    uint64_t faulting_operand(uc_engine* engine, const AddressTranslation&, uint64_t pc, std::span<const uint8_t> bytes,
                               uint64_t page) override;
 
     // Of exclusives and ordered accesses: all have a base register and nothing else.
@@ -139,8 +139,8 @@ class Aarch64 final : public Isa {
     Features features_;
 };
 
-uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressSpace&, uint64_t pc, std::span<const uint8_t> bytes,
-                                   uint64_t page) {
+uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressTranslation&, uint64_t pc,
+                                   std::span<const uint8_t> bytes, uint64_t page) {
     if (bytes.size() < INSTRUCTION_BYTES) return page;
     uint32_t word;
     std::memcpy(&word, bytes.data(), sizeof word);

@@ -51,8 +51,8 @@ void AccessWitness::note(uint64_t pc, uint64_t physical, uint64_t size, bool sto
 }
 
 uint64_t AccessWitness::physical(uint64_t address) const {
-    const Page* page = space_->lookup(address);
-    return page ? (uint64_t{page->frame} << PAGE_SHIFT) + (address & PAGE_MASK) : NOWHERE;
+    const Page page = space_->lookup(address);
+    return page.present ? (uint64_t{page.frame} << PAGE_SHIFT) + (address & PAGE_MASK) : NOWHERE;
 }
 
 // The engine stores DC ZVA's line, or FXSAVE's area, piece by piece: how many pieces, from events_[at] on.

@@ -59,7 +59,7 @@ const char* Addresses::way() const {
     return file_ ? "slices" : "slices, registers by API";
 }
 
-void Addresses::set_address_space(const AddressSpace& space) {
+void Addresses::set_address_space(const AddressTranslation& space) {
     if (&space == space_) return;
     space_ = &space;
     pages_.fill({});
@@ -70,8 +70,8 @@ void Addresses::set_address_space(const AddressSpace& space) {
 }
 
 Addresses::TranslatedAt Addresses::translated_at(uint64_t address) const {
-    const Page* page = space_->lookup(address);
-    return {address, page ? page->frame : BlockFrames::NONE};
+    const Page page = space_->lookup(address);
+    return {address, page.present ? page.frame : BlockFrames::NONE};
 }
 
 // --- making slices ---
@@ -332,9 +332,9 @@ const uint8_t* Addresses::readable(uint64_t address) {
     uint64_t number = address >> PAGE_SHIFT;
     CachedPage& cached = pages_[number % CACHED_PAGES];
     if (cached.page != number) {
-        const Page* page = space_->lookup(address);
-        if (!page || !(page->protection & READ)) return nullptr;
-        cached = {number, space_->memory().host(page->frame)};
+        const Page page = space_->lookup(address);
+        if (!page.present || !(page.protection & READ)) return nullptr;
+        cached = {number, space_->memory().host(page.frame)};
     }
     return cached.host + (address & PAGE_MASK);
 }

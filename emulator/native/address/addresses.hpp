@@ -161,7 +161,7 @@ class Addresses {
     Addresses(const Addresses&) = delete;
     Addresses& operator=(const Addresses&) = delete;
 
-    void set_address_space(const AddressSpace& space);
+    void set_address_space(const AddressTranslation& space);
     void compile(AddressSlice& slice, uint64_t address, std::span<const uint8_t> bytes);
 
     // The engine is about to run the block. Writes into `found` the address of each site; those that the entry's
@@ -253,7 +253,7 @@ class Addresses {
     HostCode code_;
     CallRange call_range_;
     bool every_instruction_calls_ = false;
-    const AddressSpace* space_ = nullptr;
+    const AddressTranslation* space_ = nullptr;
 
     // What slices compute with.
     const uint64_t* registers_ = nullptr;                         // those of the entry, in the engine or copied

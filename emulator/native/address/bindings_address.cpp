@@ -235,14 +235,14 @@ class AddressTracer {
     static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* user) {
         AddressTracer& self = *static_cast<AddressTracer*>(user);
         uint8_t needed = type == UC_MEM_FETCH ? EXECUTE : type == UC_MEM_WRITE ? WRITE : READ;
-        const Page* page = self.space_->lookup(address);
-        if (!page || !(page->protection & needed)) {
+        const Page page = self.space_->lookup(address);
+        if (!page.present || !(page.protection & needed)) {
             self.faulted_ = true;
             return false;
         }
-        if (page->protection & WRITE && page->protection & EXECUTE) self.changeable_ = true;
-        entry->paddr = uint64_t{page->frame} << PAGE_SHIFT;
-        entry->perms = static_cast<uc_prot>(page->protection);
+        if (page.protection & WRITE && page.protection & EXECUTE) self.changeable_ = true;
+        entry->paddr = uint64_t{page.frame} << PAGE_SHIFT;
+        entry->perms = static_cast<uc_prot>(page.protection);
         return true;
     }
 

@@ -128,7 +128,7 @@ void MemorySystem::choose_detail() {
 
 // --- addresses ---
 
-void MemorySystem::set_address_space(const std::shared_ptr<AddressSpace>& space) {
+void MemorySystem::set_address_space(const std::shared_ptr<AddressTranslation>& space) {
     space_ = space;
     space_number_ = shared_->names().enter(space);
     if (named_) forget_filters();

@@ -110,7 +110,7 @@ class MemorySystem {
     void place_page(uint64_t address, uint64_t cycle);
 
     // The space in which the core executes from now on. Until it is told, there is one without pages.
-    void set_address_space(const std::shared_ptr<AddressSpace>& space);
+    void set_address_space(const std::shared_ptr<AddressTranslation>& space);
     // Before the core executes: pages may have been mapped otherwise.
     void notice_mappings();
 
@@ -291,7 +291,7 @@ class MemorySystem {
         uint64_t page = NO_LINE;
         uint64_t name = 0;
     };
-    std::shared_ptr<AddressSpace> space_;
+    std::shared_ptr<AddressTranslation> space_;
     uint64_t space_number_ = 0;
     bool named_ = false;  // lines are called by PageNames
     uint64_t seen_mappings_ = 0, seen_names_ = 0;

@@ -2,8 +2,8 @@
 
 namespace perfemu {
 
-uint64_t PageNames::enter(const std::shared_ptr<AddressSpace>& space) {
-    if (numbers_.empty()) first_ = space;
+uint64_t PageNames::enter(const std::shared_ptr<AddressTranslation>& space) {
+    if (numbers_.empty()) first_ = std::dynamic_pointer_cast<AddressSpace>(space);
     uint64_t number = numbers_.try_emplace(space->id(), numbers_.size() % NUMBERS).first->second;
     if (several_ || numbers_.size() == 1) return number;
     several_ = true;
@@ -13,14 +13,14 @@ uint64_t PageNames::enter(const std::shared_ptr<AddressSpace>& space) {
     return number;
 }
 
-uint64_t PageNames::name(const AddressSpace& space, uint64_t number, uint64_t page) {
+uint64_t PageNames::name(const AddressTranslation& space, uint64_t number, uint64_t page) {
     const uint64_t own = own_name(number, page);
-    const Page* mapped = space.lookup(page << PAGE_SHIFT);
-    if (!mapped) return own;
-    const uint64_t allocation = space.memory().allocation(mapped->frame);
-    auto known = names_.find(mapped->frame);
+    const Page mapped = space.lookup(page << PAGE_SHIFT);
+    if (!mapped.present) return own;
+    const uint64_t allocation = space.memory().allocation(mapped.frame);
+    auto known = names_.find(mapped.frame);
     if (known != names_.end() && known->second.allocation == allocation) return known->second.name;
-    call(mapped->frame, {own, allocation});
+    call(mapped.frame, {own, allocation});
     return own;
 }
 

@@ -20,13 +20,13 @@ class PageNames {
     static constexpr uint64_t PAGES = (uint64_t{1} << PAGE_BITS) - 1;
 
     // Some core turns to this space. Returns its number, by which translations are told apart: 0 for the first.
-    uint64_t enter(const std::shared_ptr<AddressSpace>& space);
+    uint64_t enter(const std::shared_ptr<AddressTranslation>& space);
     // Whether there has ever been more than one. As long as there is not, every page is called by its own number.
     bool several() const { return several_; }
     // Grows when a page may be called otherwise than before, though its mapping has not changed.
     uint64_t generation() const { return generation_; }
     // Of a page of the space with that number.
-    uint64_t name(const AddressSpace& space, uint64_t number, uint64_t page);
+    uint64_t name(const AddressTranslation& space, uint64_t number, uint64_t page);
 
   private:
     static constexpr uint64_t NUMBERS = 1 << 15;
@@ -41,7 +41,7 @@ class PageNames {
     std::weak_ptr<AddressSpace> first_;
     bool several_ = false;
     uint64_t generation_ = 0;
-    std::unordered_map<uint64_t, uint64_t> numbers_;  // by AddressSpace::id
+    std::unordered_map<uint64_t, uint64_t> numbers_;  // by AddressTranslation::id
     std::unordered_map<Frame, Named> names_;
     std::unordered_map<uint64_t, Frame> called_;  // by name
 };

@@ -75,10 +75,10 @@ class X8664 final : public Isa {
         return ops;
     }
 
-    uint64_t faulting_operand(uc_engine* engine, const AddressSpace& space, uint64_t pc, std::span<const uint8_t> bytes,
-                              uint64_t page) override;
+    uint64_t faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
+                              std::span<const uint8_t> bytes, uint64_t page) override;
     bool raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) override;
-    bool undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t pc, uint64_t target) override;
+    bool undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) override;
 };
 
 constexpr int BY_NUMBER[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_X86_REG_RBX,
@@ -128,7 +128,7 @@ uint64_t address_of(uc_engine* engine, const Instruction& insn, const Operand& o
     return address + read_register(engine, insn.segment == Segment::FS ? UC_X86_REG_FS_BASE : UC_X86_REG_GS_BASE);
 }
 
-bool X8664::undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t pc, uint64_t target) {
+bool X8664::undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) {
     constexpr uint64_t SLOT = 8;  // of the stack
     if (is_canonical(target)) return false;
     auto load = [&](uint64_t address) {
@@ -164,7 +164,7 @@ bool X8664::undo_branch(uc_engine* engine, const AddressSpace& space, uint64_t p
 
 // The engine's own is right, but where its last byte's is none at all, and for 16 bytes: the second half of them is
 // stored first.
-uint64_t X8664::faulting_operand(uc_engine* engine, const AddressSpace& space, uint64_t pc,
+uint64_t X8664::faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
                                  std::span<const uint8_t> bytes, uint64_t page) {
     constexpr uint64_t HALVES = 16;
     const uint64_t address = faulting_address();
@@ -180,9 +180,9 @@ uint64_t X8664::faulting_operand(uc_engine* engine, const AddressSpace& space, u
         if (operand.size != HALVES || !insn.row->has(effect::ON_VECTORS)) continue;
         if (address - start >= HALVES) continue;
         if ((start & ~PAGE_MASK) == page) return start;
-        const Page* first = space.lookup(start);
+        const Page first = space.lookup(start);
         const bool stores = directions(*insn.row, operands).stores;
-        return first && first->protection & (stores ? WRITE : READ) ? page : start;
+        return first.present && first.protection & (stores ? WRITE : READ) ? page : start;
     }
     return address;
 }

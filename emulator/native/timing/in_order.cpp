@@ -41,14 +41,15 @@ class InOrder final : public RecallingPipeline {
                                               std::span<const AccessSite> sites) override;
 
   private:
-    unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                  uint64_t limit) override;
-    void work_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
-    void work_to_end() override;
-    void work_kernel(uint64_t cycles) override;
-    Moment moment() const override { return {hot_.cycle, hot_.front.line}; }
-    void save(StateWriter& state) const override;
-    void restore(StateReader& state, const Moment& moment) override;
+    unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                 uint64_t limit) override;
+    void run_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
+    void run_to_end() override;
+    void run_kernel(uint64_t cycles) override;
+    uint64_t now() const override { return hot_.cycle; }
+    uint64_t fetched_line() const override { return hot_.front.line; }
+    bool save(StateWriter& state) override;
+    void restore(StateReader& state) override;
 
     // The stages, in this order
     void supply(Hot& hot, const Row& row, uint64_t pc, bool leaves);
@@ -129,8 +130,8 @@ std::unique_ptr<PreparedBlock> InOrder::make_block(uint64_t address, std::span<c
     return block;
 }
 
-unsigned InOrder::work(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
-                       uint64_t next, uint64_t limit) {
+unsigned InOrder::run(const PreparedBlock& prepared, const uint64_t* addresses, unsigned first, unsigned last,
+                      uint64_t next, uint64_t limit) {
     const Block& block = static_cast<const Block&>(prepared);
     if (first >= last) return first;
     Hot hot = hot_;
@@ -397,7 +398,7 @@ void InOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied
     if (supplied > cycle) slots_.lose_to_frontend(cycle, used, supplied);
 }
 
-void InOrder::work_iteration(const PreparedBlock& prepared, const uint64_t* addresses) {
+void InOrder::run_iteration(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const Row& row = block.iteration;
     Hot hot = hot_;
@@ -431,14 +432,14 @@ void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
         environment_.store(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
 }
 
-void InOrder::work_to_end() {
+void InOrder::run_to_end() {
     next_slot(hot_);
     wait_to(hot_, last_result(), false);
     cycle_ = hot_.retirement = hot_.cycle;
 }
 
-void InOrder::work_kernel(uint64_t cycles) {
-    work_to_end();
+void InOrder::run_kernel(uint64_t cycles) {
+    run_to_end();
     begin_cycle(hot_, hot_.cycle + cycles);
     cycle_ = hot_.retirement = hot_.cycle;
     elapsed_ += cycles;
@@ -468,8 +469,8 @@ uint64_t InOrder::last_result() const {
 
 // Times that are over make no difference, however long they are: they are saved as 0, or not at all, and are then the
 // distant past.
-void InOrder::save(StateWriter& state) const {
-    const uint64_t now = hot_.cycle;
+bool InOrder::save(StateWriter& state) {
+    const uint64_t now = base_;
     auto put_later = [&](uint64_t cycle, uint64_t than) { state.put(cycle > than ? cycle - than : 0); };
     const bool full = hot_.used >= slots_.width();  // so that ports are free again before the next issue
     state.put(hot_.used);
@@ -505,10 +506,11 @@ void InOrder::save(StateWriter& state) const {
     if (write_cycle_ > now) state.put(written_);
     put_later(right_way_from_, now);
     if (right_way_from_ > now) put_later(resolved_, now);
+    return true;
 }
 
-void InOrder::restore(StateReader& state, const Moment& moment) {
-    const uint64_t now = moment.now;
+void InOrder::restore(StateReader& state) {
+    const uint64_t now = base_;
     hot_ = {.cycle = now};
     hot_.used = static_cast<unsigned>(state.get());
     hot_.taken = static_cast<uint32_t>(state.get());
@@ -518,7 +520,7 @@ void InOrder::restore(StateReader& state, const Moment& moment) {
     hot_.front.cycle = now - front_.ahead - 1 + state.get();
     hot_.front.bytes = static_cast<unsigned>(state.get());
     hot_.front.taken = static_cast<unsigned>(state.get());
-    hot_.front.line = moment.line;
+    hot_.front.line = line_;
     hot_.retirement = now + 1 - state.get();
     hot_.pair = static_cast<Pair>(state.get());
     if (hot_.pair != Pair::NONE) {

@@ -13,20 +13,8 @@
 
 namespace perfemu::out_of_order {
 
-unsigned OutOfOrder::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
-                            uint64_t next, uint64_t limit) {
-    if (first >= last) return first;
-    const Block& rows = static_cast<const Block&>(block);
-    if (first == 0 && last == rows.rows.size() && limit == NO_LIMIT) {
-        retire_whole(block, addresses, next);
-        return last;
-    }
-    execute_parts();
-    return run(rows, addresses, first, last, next, limit);
-}
-
-unsigned OutOfOrder::run(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                         uint64_t limit) {
+unsigned OutOfOrder::run_block(const Block& block, const uint64_t* addresses, unsigned first, unsigned last,
+                              uint64_t next, uint64_t limit) {
     Hot hot = hot_;
     const Row* row = block.rows.data() + first;
     const Row* const end = block.rows.data() + last;
@@ -485,10 +473,9 @@ bool OutOfOrder::too_many_moves(uint64_t cycle) {
     return ++moves_ > moves_per_cycle_;
 }
 
-void OutOfOrder::iterate(const PreparedBlock& prepared, const uint64_t* addresses) {
+void OutOfOrder::run_iteration(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const Row& row = block.iteration;
-    leave_memo();
     Hot hot = hot_;
     next_slot(hot);
     if (!repeating_) {
@@ -520,8 +507,7 @@ void OutOfOrder::feed_caches(const Block& block, const uint64_t* addresses) {
         memory_.store(addresses[site], block.accesses[site].size, block.address, cycle_of(hot_.retirement));
 }
 
-void OutOfOrder::elapse(uint64_t cycles) {
-    leave_memo();
+void OutOfOrder::run_kernel(uint64_t cycles) {
     next_slot(hot_);
     uint64_t retired = cycle_of(hot_.retirement);
     wait_to(hot_, retired + (used_of(hot_.dispatch) > 0 && retired == hot_.cycle()));

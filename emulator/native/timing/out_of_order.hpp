@@ -11,13 +11,11 @@
 #include "timing/forward_predictor.hpp"
 #include "timing/front_end.hpp"
 #include "timing/memo_trace.hpp"
+#include "timing/memoizing_pipeline.hpp"
 #include "timing/out_of_order_rows.hpp"
-#include "timing/pipeline_counts.hpp"
 #include "timing/port_calendar.hpp"
-#include "timing/recall_mode.hpp"
 #include "timing/schedulers.hpp"
 #include "timing/slots.hpp"
-#include "timing/state_bytes.hpp"
 #include "timing/store_queue.hpp"
 
 namespace perfemu::out_of_order {
@@ -69,22 +67,21 @@ template <unsigned POSSIBLE>
     return POSSIBLE == ANY ? row.parts : POSSIBLE;
 }
 
-class OutOfOrder final : public Pipeline {
+class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
   public:
     OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
 
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override;
-    unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                    uint64_t limit) override;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) override;
-    void settle() override;
-    void iterate(const PreparedBlock& block, const uint64_t* addresses) override;
-    void elapse(uint64_t cycles) override;
 
   private:
-    unsigned run(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                 uint64_t limit);
+    unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                 uint64_t limit) override;
+    unsigned run_block(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
+                      uint64_t limit);
+    void run_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
+    void run_kernel(uint64_t cycles) override;
     // The stages, in this order
     uint64_t fetch_and_decode(Hot& hot, const Block& block, const Row& row, bool leaves, uint64_t pc);
     void wait_for_supply(Hot& hot, uint64_t supplied);
@@ -181,32 +178,25 @@ class OutOfOrder final : public Pipeline {
     // The memo: what has been done before is not done again.
     uint32_t name_of(const Block& block) const;
     void review();
-    bool enter_memo();  // from the pipeline's own state to the memo's; false: it has none there
-    void leave_memo();  // and back
-    void execute_parts();
+    uint64_t now() const override { return hot_.cycle(); }
+    bool enter_memo();
     bool replay(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
     void record(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
-    void execute_recorded(const Block& block, const uint64_t* addresses, uint64_t next);
+    void run_recorded(const Block& block, const uint64_t* addresses, uint64_t next);
     void advance(uint32_t transition);
-    void check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint32_t transition);
-    bool save();  // to saved_; false: it has something too far ahead
+    void check_block(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint32_t transition);
+    bool save(StateWriter& state) override;
     bool holds_up(uint64_t later, uint64_t places) const;
-    void save_rob();
-    void save_load_queue();
-    void save_registers();
-    template <typename At>
-    void save_runs(uint64_t most, At at);
-    void restore();
+    void save_rob(StateWriter& state) const;
+    void save_load_queue(StateWriter& state) const;
+    void save_registers(StateWriter& state) const;
+    void restore(StateReader& state) override;
     int32_t relative(uint64_t cycle) const { return static_cast<int32_t>(cycle - base_); }
 
-    // Of the block at hand, and so of its transition; or of an answer, which is counted whenever it is given.
-    void count(PipelineProbe probe, uint64_t amount = 1) { counts_.add(probe, amount); }
+    // Of an answer, which is counted whenever it is given: no transition counts it.
     void count_answer(Probe probe) { ++totals_[static_cast<unsigned>(probe)]; }
 
-    MemorySystem& memory_;
     BranchUnit& branches_;
-    uint64_t* totals_;
-    PipelineCounts counts_;
     Execution execution_;
     Placement placement_;
     RowMaker rows_;
@@ -253,22 +243,14 @@ class OutOfOrder final : public Pipeline {
     unsigned repeat_left_ = 0;  // bytes of the last micro-op that further iterations use
     uint64_t counted_slots_ = 0, counted_retiring_ = 0;
 
-    // While state_ is one of memo_: the cycle of dispatch that it is relative to; whether the members above say the
-    // same (cycle_, hot_.rob_count and hot_.front.line always do).
-    TraceMemo memo_;
-    TraceMemo::State state_ = TraceMemo::NO_STATE;
-    uint32_t last_ = TraceMemo::NONE;  // the transition that led there, if it is known
-    uint64_t base_ = 0;
-    bool current_ = true;
+    // In the memo, too, cycle_, hot_.rob_count and hot_.front.line are those of now.
     bool has_room_ = false;  // of the block at hand: its stores wait for no entry
     // While a trace is made: its first answers, which have been given already.
     bool recording_ = false;
     size_t asked_ = 0, known_ = 0;
     std::vector<uint64_t> answers_;
-    uint32_t fork_ = TraceMemo::NONE;  // the step that got another answer; NONE: there is no trace
-    StateWriter saved_;
-    uint64_t earliest_ = 0;  // so far behind dispatch, it does not matter when fetch and decode were
-    RecallMode mode_;
+    uint32_t fork_ = TraceMemo::NONE;           // the step that got another answer; NONE: there is no trace
+    uint64_t earliest_ = 0;                     // so far behind dispatch, it does not matter when fetch and decode were
     uint32_t until_review_ = 1, recorded_ = 0;  // blocks
     // A block that has to be executed costs about DEAR followed ones' gain. What is gained is credit, up to
     // MOST_CREDIT, and so is TRUST at the beginning, when everything is new; it is added up every REVIEWED blocks. When

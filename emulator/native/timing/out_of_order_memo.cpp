@@ -17,14 +17,28 @@ namespace {
 constexpr uint64_t HORIZON = 1000;
 constexpr uint32_t AFTER_PARTS = 64;  // blocks
 
+// Up to the first 0; of equal ones behind each other, one and how many.
+template <typename At>
+void save_runs(StateWriter& state, uint64_t most, At at) {
+    for (uint64_t index = 0; index < most;) {
+        const uint64_t run = at(index), first = index;
+        if (run == 0) break;
+        while (++index < most && at(index) == run) {
+        }
+        state.put(run);
+        state.put(index - first);
+    }
+    state.put(0);
+}
+
 }  // namespace
 
 void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const Block& block = static_cast<const Block&>(prepared);
     repeating_ = false;
-    if (state_ != TraceMemo::NO_STATE && --until_review_ == 0) review();
-    if (state_ == TraceMemo::NO_STATE && !enter_memo()) {
-        run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
+    if (in_memo() && --until_review_ == 0) review();
+    if (!in_memo() && !enter_memo()) {
+        run_block(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
         return;
     }
     has_room_ = block.stores == 0 || stores_.free_at(block.stores) <= base_;
@@ -53,28 +67,16 @@ void OutOfOrder::review() {
 }
 
 bool OutOfOrder::enter_memo() {
-    if (rest_ > 0) {
-        --rest_;
-        return false;
-    }
-    if (mode_ == RecallMode::NEVER) return false;
-    base_ = hot_.cycle();
-    if (!save()) return false;
-    state_ = memo_.state(saved_.bytes());
-    last_ = TraceMemo::NONE;
-    return true;
+    if (rest_ == 0) return MemoizingPipeline::enter_memo();
+    --rest_;
+    return false;
 }
 
-// Blocks come in parts: more of them may follow.
-void OutOfOrder::execute_parts() {
-    leave_memo();
+// Of a block that is cut into parts, more may follow.
+unsigned OutOfOrder::run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
+                         uint64_t next, uint64_t limit) {
     rest_ = std::max<uint64_t>(rest_, AFTER_PARTS);
-}
-
-void OutOfOrder::leave_memo() {
-    if (state_ == TraceMemo::NO_STATE) return;
-    if (!current_) restore();
-    state_ = TraceMemo::NO_STATE;
+    return run_block(static_cast<const Block&>(block), addresses, first, last, next, limit);
 }
 
 bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
@@ -114,7 +116,7 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
             }
             case Question::END:
                 if (mode_ == RecallMode::CHECK) [[unlikely]]
-                    check(block, addresses, next, line, static_cast<uint32_t>(step->answer));
+                    check_block(block, addresses, next, line, static_cast<uint32_t>(step->answer));
                 advance(static_cast<uint32_t>(step->answer));
                 return true;
         }
@@ -132,27 +134,20 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
     }
 }
 
-// Executes the block that has been replayed, too: it must count the same and come to the same state.
-void OutOfOrder::check(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line, uint32_t number) {
+// Executes the block that has been replayed, too, which must come to the same.
+void OutOfOrder::check_block(const Block& block, const uint64_t* addresses, uint64_t next, uint64_t line,
+                             uint32_t number) {
     const TraceTransition transition = memo_[number];
-    const uint64_t began = base_, slots = hot_.rob_count, retired = cycle_;
-    const uint64_t last_line = std::exchange(hot_.front.line, line);
-    if (!current_) restore();
-    memo_.begin(state_, name_of(block));
+    const uint64_t slots = hot_.rob_count, retired = cycle_, replayed_line = std::exchange(hot_.front.line, line);
     const PipelineCounts before = counts_;
-    execute_recorded(block, addresses, next);
-    const PipelineCounts executed = std::exchange(counts_, before);
-    PipelineCounts remembered = before;
-    memo_.count(number, 1, remembered.amounts);
-    base_ = hot_.cycle();
-    bool same =
-        save() && memo_.state(saved_.bytes()) == transition.to && executed == remembered && asked_ == known_ &&
-        hot_.rob_count == slots + transition.slots && base_ == began + transition.cycles &&
-        (transition.retired < 0 ? cycle_ == retired : cycle_ == began + static_cast<uint64_t>(transition.retired)) &&
-        hot_.front.line == last_line;
-    if (!same) throw std::logic_error("a block was replayed otherwise than it executes");
+    restore_members();
+    memo_.begin(state_, name_of(block));
+    run_recorded(block, addresses, next);
     memo_.abandon();
-    base_ = began;
+    const uint64_t cycle = transition.retired < 0 ? retired : base_ + static_cast<uint64_t>(transition.retired);
+    const bool same = asked_ == known_ && hot_.rob_count == slots + transition.slots && cycle_ == cycle &&
+                      hot_.front.line == replayed_line;
+    check(number, before, same);
     hot_.rob_count = slots;
     cycle_ = retired;
 }
@@ -167,35 +162,28 @@ void OutOfOrder::advance(uint32_t number) {
     hot_.rob_count += transition.slots;
     state_ = transition.to;
     last_ = number;
-    current_ = false;
+    restored_ = false;
 }
 
-void OutOfOrder::execute_recorded(const Block& block, const uint64_t* addresses, uint64_t next) {
+void OutOfOrder::run_recorded(const Block& block, const uint64_t* addresses, uint64_t next) {
     asked_ = 0;
     recording_ = true;
-    run(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
+    run_block(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
     recording_ = false;
 }
 
 void OutOfOrder::record(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
-    if (!current_) restore();
+    restore_members();
     if (fork_ != TraceMemo::NONE)
         memo_.fork(fork_, answers_[known_ - 1]);
     else
         memo_.begin(state_, name);
     const PipelineCounts before = counts_;
     const uint64_t slots = hot_.rob_count, began = base_;
-    execute_recorded(block, addresses, next);
-
-    state_ = TraceMemo::NO_STATE;
-    base_ = hot_.cycle();
-    if (!save()) return memo_.abandon();
-    if (memo_.full()) {
-        settle();
-        return memo_.clear();
-    }
+    run_recorded(block, addresses, next);
+    if (!number_state()) return memo_.abandon();
+    if (!memo_has_room()) return;
     ++recorded_;
-    state_ = memo_.state(saved_.bytes());
     last_ = memo_.finish({.to = state_,
                           .cycles = static_cast<uint32_t>(base_ - began),
                           .retired = cycle_ < began ? -1 : static_cast<int32_t>(cycle_ - began),
@@ -205,42 +193,36 @@ void OutOfOrder::record(const Block& block, const uint64_t* addresses, uint64_t 
     if (answers_.size() < memo_.longest()) answers_.resize(memo_.longest());
 }
 
-void OutOfOrder::settle() {
-    memo_.settle(counts_.amounts);
-    counts_.settle(totals_, memory_);
-}
-
 // What is over by base_ is left out: it makes no difference any more.
-bool OutOfOrder::save() {
+bool OutOfOrder::save(StateWriter& state) {
     const uint64_t ahead = std::max(cycle_of(hot_.retirement), calendar_.last());
     const uint64_t horizon = std::max(ahead, base_) - base_;
     if (horizon >= HORIZON) return false;
-    saved_.clear();
     auto later = [this](uint64_t cycle) { return cycle > base_ ? cycle - base_ : 0; };
 
-    saved_.put(used_of(hot_.dispatch));
+    state.put(used_of(hot_.dispatch));
     const uint64_t earliest = base_ - earliest_;  // which may be before the beginning of time
     auto since = [&](uint64_t cycle) { return cycle + earliest_ > base_ ? cycle - earliest : 0; };
-    saved_.put(since(hot_.front.cycle));
-    saved_.put(hot_.front.bytes);
-    saved_.put(hot_.front.taken);
+    state.put(since(hot_.front.cycle));
+    state.put(hot_.front.bytes);
+    state.put(hot_.front.taken);
     const bool decodes = decode_limits_ && hot_.decode_cycle >= hot_.front.cycle;  // else it waits for fetch
-    saved_.put(decodes ? since(hot_.decode_cycle) + 1 : 0);
-    saved_.put(decodes ? hot_.decodes : 0);
+    state.put(decodes ? since(hot_.decode_cycle) + 1 : 0);
+    state.put(decodes ? hot_.decodes : 0);
     const bool retires = cycle_of(hot_.retirement) >= base_;
-    saved_.put(retires ? cycle_of(hot_.retirement) - base_ + 1 : 0);
-    saved_.put(retires ? used_of(hot_.retirement) : 0);
-    saved_.put(static_cast<uint64_t>(last_pair_));
-    saved_.put(last_pair_ == Pair::AES ? last_destination_ : NOWHERE);
-    saved_.put(last_pair_ != Pair::NONE ? hot_.done + HORIZON - base_ : 0);
-    saved_.put(moves_cycle_ == base_ ? moves_ : 0);
-    saved_.put(later(right_way_from_));
-    saved_.put(right_way_from_ > base_ ? later(resolved_) : 0);
-    save_rob();
-    save_load_queue();
-    save_registers();
-    calendar_.save(base_, base_ + horizon, saved_);
-    schedulers_.save(base_, base_ + horizon, saved_);
+    state.put(retires ? cycle_of(hot_.retirement) - base_ + 1 : 0);
+    state.put(retires ? used_of(hot_.retirement) : 0);
+    state.put(static_cast<uint64_t>(last_pair_));
+    state.put(last_pair_ == Pair::AES ? last_destination_ : NOWHERE);
+    state.put(last_pair_ != Pair::NONE ? hot_.done + HORIZON - base_ : 0);
+    state.put(moves_cycle_ == base_ ? moves_ : 0);
+    state.put(later(right_way_from_));
+    state.put(right_way_from_ > base_ ? later(resolved_) : 0);
+    save_rob(state);
+    save_load_queue(state);
+    save_registers(state);
+    calendar_.save(base_, base_ + horizon, state);
+    schedulers_.save(base_, base_ + horizon, state);
     return true;
 }
 
@@ -254,70 +236,62 @@ bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
 
 // From the youngest. If dispatch will wait for none of its entries, it matters only who will be the oldest when, loads
 // or others: for each change the cycle until which. Else all of them, equal ones behind each other as one.
-void OutOfOrder::save_rob() {
+void OutOfOrder::save_rob(StateWriter& state) const {
     const uint64_t entries = std::min<uint64_t>(rob_size_, hot_.rob_count);
-    auto entry = [&](uint64_t index) { return rob_[(hot_.rob_count - 1 - index) & rob_mask_]; };
-    auto number = [&](uint64_t index) -> uint64_t {
-        if (cycle_of(entry(index)) <= base_) return 0;
-        return (cycle_of(entry(index)) - base_) << 1 | ((entry(index) & WAITED_FOR_MEMORY) != 0);
+    // Copies, since no byte that is written can be one of them.
+    const uint64_t base = base_, youngest = hot_.rob_count - 1, mask = rob_mask_;
+    const Place* const rob = rob_.get();
+    auto entry = [=](uint64_t index) { return rob[(youngest - index) & mask]; };
+    auto number = [=](uint64_t index) -> uint64_t {
+        const Place its = entry(index);
+        return cycle_of(its) <= base ? 0 : (cycle_of(its) - base) << 1 | ((its & WAITED_FOR_MEMORY) != 0);
     };
-    const size_t first = saved_.size();
-    saved_.put(false);
+    const size_t first = state.size();
+    state.put(false);
     uint64_t last = 0;
     for (uint64_t index = 0; index < entries; ++index) {
         const uint64_t now = number(index);
         if (now == 0) break;
         if (holds_up(now >> 1, rob_size_ - 1 - index)) {
-            saved_.truncate(first);
-            saved_.put(true);
-            return save_runs(entries, number);
+            state.truncate(first);
+            state.put(true);
+            return save_runs(state, entries, number);
         }
         // Of those that retire in one cycle, the oldest.
         if (index + 1 < entries && cycle_of(entry(index + 1)) == cycle_of(entry(index))) continue;
-        if (last == 0 || (last ^ now) & 1) saved_.put(last = now);
+        if (last == 0 || (last ^ now) & 1) state.put(last = now);
     }
-    saved_.put(0);
+    state.put(0);
 }
 
 // From the youngest, if dispatch may wait for one.
-void OutOfOrder::save_load_queue() {
-    auto later = [&](uint64_t index) -> uint64_t {
-        uint64_t place = load_next_ > index ? load_next_ - 1 - index : load_next_ + load_queue_size_ - 1 - index;
-        return load_queue_[place] > base_ ? load_queue_[place] - base_ : 0;
+void OutOfOrder::save_load_queue(StateWriter& state) const {
+    const uint64_t base = base_, next = load_next_, size = load_queue_size_;
+    const uint64_t* const queue = load_queue_.get();
+    auto later = [=](uint64_t index) -> uint64_t {
+        const uint64_t retires = queue[(next > index ? next : next + size) - 1 - index];
+        return retires > base ? retires - base : 0;
     };
     for (uint64_t index = 0; index < load_queue_size_ && later(index); ++index)
-        if (holds_up(later(index), load_queue_size_ - 1 - index)) return save_runs(load_queue_size_, later);
-    saved_.put(0);
-}
-
-// Up to the first 0; of equal ones behind each other, one and how many.
-template <typename At>
-void OutOfOrder::save_runs(uint64_t most, At at) {
-    for (uint64_t index = 0; index < most;) {
-        const uint64_t run = at(index), first = index;
-        if (run == 0) break;
-        while (++index < most && at(index) == run) {
-        }
-        saved_.put(run);
-        saved_.put(index - first);
-    }
-    saved_.put(0);
+        if (holds_up(later(index), load_queue_size_ - 1 - index)) return save_runs(state, load_queue_size_, later);
+    state.put(0);
 }
 
 // How far each is from the one before, and when it is ready.
-void OutOfOrder::save_registers() {
+void OutOfOrder::save_registers(StateWriter& state) const {
+    const uint64_t base = base_;
+    const unsigned registers = registers_;
     unsigned before = 0;
-    for (unsigned number = 0; number < registers_; ++number) {
-        if (ready_[number] <= base_ + 1) continue;
-        saved_.put((number + 1 - before) << 1 | chained_[number]);
-        saved_.put(ready_[number] - base_);
+    for (unsigned number = 0; number < registers; ++number) {
+        if (ready_[number] <= base + 1) continue;
+        state.put((number + 1 - before) << 1 | chained_[number]);
+        state.put(ready_[number] - base);
         before = number + 1;
     }
-    saved_.put(0);
+    state.put(0);
 }
 
-void OutOfOrder::restore() {
-    StateReader saved(memo_.bytes(state_));
+void OutOfOrder::restore(StateReader& saved) {
     hot_.dispatch = base_ << CYCLE | saved.get();
     const uint64_t earliest = base_ - earliest_;
     hot_.front.cycle = earliest + saved.get();
@@ -367,7 +341,6 @@ void OutOfOrder::restore() {
     }
     calendar_.restore(base_, saved);
     schedulers_.restore(base_, saved);
-    current_ = true;
 }
 
 }  // namespace perfemu::out_of_order

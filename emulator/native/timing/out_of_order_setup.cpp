@@ -7,14 +7,13 @@
 namespace perfemu::out_of_order {
 
 OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-    : memory_(memory), branches_(branches), totals_(totals), execution_(config), placement_(config, execution_),
-      rows_(config, execution_, placement_), environment_(memory, branches), front_(config, environment_),
-      calendar_(execution_.groups()), schedulers_(placement_.sizes()),
+    : MemoizingPipeline(config, memory, totals), branches_(branches), execution_(config),
+      placement_(config, execution_), rows_(config, execution_, placement_), environment_(memory, branches),
+      front_(config, environment_), calendar_(execution_.groups()), schedulers_(placement_.sizes()),
       stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
       first_targets_(branch_table(config), "first_"),
       slots_(counts_, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
     const Config& keys = config.table("pipeline");
-    mode_ = recall_mode(keys);
     retire_width_ = checked(keys, "retire_width", 1, 64, slots_.width());
     hot_.decodes = decode_width_ = checked(keys, "decode_width", 1, 64, slots_.width());
     // Instructions are more than slots only where pairs fuse.

@@ -11,13 +11,12 @@
 namespace perfemu {
 
 RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-    : memory_(memory), environment_(memory, branches), front_(config, environment_), totals_(totals),
-      mode_(recall_mode(config.table("pipeline"))) {
-    // Batches need to know that what is in the first caches has arrived, which prefetchers there do not tell.
-    bool foreseen = memory.independent_sides();
+    : MemoizingPipeline(config, memory, totals), environment_(memory, branches), front_(config, environment_) {
+    // Batches need to know that what is in the first caches has arrived: not so where prefetchers bring it.
+    bool arrived = memory.independent_sides();
     for (const char* cache : {"l1i", "l1d"})
-        foreseen &= !(config.has_table(cache) && config.table(cache).has("prefetchers"));
-    if (foreseen) batch_ = std::make_unique<RecalledBatch>();
+        arrived &= !(config.has_table(cache) && config.table(cache).has("prefetchers"));
+    if (arrived) batch_ = std::make_unique<RecalledBatch>();
 }
 
 void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
@@ -37,23 +36,13 @@ void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, s
     block.assign_batch();
 }
 
-unsigned RecallingPipeline::retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
-                                   uint64_t next, uint64_t limit) {
-    if (limit == NO_LIMIT && first == 0 && last == block.instructions) {
-        retire_whole(block, addresses, next);
-        return last;
-    }
-    leave_memo();
-    return work(block, addresses, first, last, next, limit);
-}
-
 // From there on. `RESUMED`: what came before has been asked already, and the predictor of the branch.
 template <bool RESUMED>
 inline void RecallingPipeline::replay(const Walk& walk, Place place) {
     const RecalledBlock& block = walk.block;
     const BlockEvents& events = block.events;
     const uint64_t *const addresses = walk.addresses, end = events.end(), next = walk.next;
-    const uint64_t now = moment_.now;
+    const uint64_t now = base_;
     const unsigned known_lines = walk.known_lines;
     const uint32_t first_what = first_outcome(block, fetches_first(block));
     Position at{state_, last_};
@@ -87,18 +76,18 @@ inline void RecallingPipeline::replay(const Walk& walk, Place place) {
         if (!step) return;
     }
     memo_.take(*step);
-    leave(*step, {now + step->cycles, line});
+    advance(*step, now + step->cycles, line);
 }
 
 void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const RecalledBlock& block = static_cast<const RecalledBlock&>(prepared);
     const BlockEvents& events = block.events;
-    if (!events.listed || (state_ == BlockMemo::NO_STATE && !enter_memo())) [[unlikely]] {
+    if (!events.listed || (!in_memo() && !enter_memo())) [[unlikely]] {
         leave_memo();
-        work(block, addresses, 0, block.instructions, next, NO_LIMIT);
+        run(block, addresses, 0, block.instructions, next, NO_LIMIT);
         return;
     }
-    replay<false>({block, addresses, next, (events.address & front_.line_mask) == moment_.line}, {});
+    replay<false>({block, addresses, next, (events.address & front_.line_mask) == line_}, {});
 }
 
 void RecallingPipeline::replay_rest(const Walk& walk, Place from) { replay<true>(walk, from); }
@@ -106,12 +95,12 @@ void RecallingPipeline::replay_rest(const Walk& walk, Place from) { replay<true>
 // Of how the block ends, nothing is known, or it is to be checked.
 void RecallingPipeline::end_unknown(Position at, const Walk& walk, Prediction prediction, BlockMemo::Transition* step) {
     if (at.state == state_) environment_.log.begin();
-    Walk told = walk;
-    told.prediction = prediction;
+    Walk whole = walk;
+    whole.prediction = prediction;
     if (step)
-        check(told, *step);
+        check_walk(whole, *step);
     else
-        record(told, walk.block.events.count());
+        record(whole, walk.block.events.count());
 }
 
 RecallingPipeline::Position RecallingPipeline::ask_fetch(Position at, const Walk& walk, Place place) {
@@ -138,7 +127,7 @@ RecallingPipeline::Position RecallingPipeline::ask(Position at, const Walk& walk
         record(walk, event);
         return {};
     }
-    const uint64_t asked = moment_.now + question->cycles;  // of a fetch: before now
+    const uint64_t asked = base_ + question->cycles;  // of a fetch: before now
     memo_.prefetch(*question, EVENT);
     const uint64_t delay = environment_.ask(event, request, access, asked) - asked;
     BlockMemo::Transition* const answer =
@@ -151,37 +140,30 @@ RecallingPipeline::Position RecallingPipeline::ask(Position at, const Walk& walk
     return {answer->to, memo_.number(*answer)};
 }
 
-// Executes the block in detail. `told`: the events before this one have happened.
-void RecallingPipeline::record(const Walk& walk, unsigned told) {
-    restore_state();
-    if (memo_.full()) {
-        memo_.settle(counts_.amounts);
-        memo_.clear();
-        state_ = BlockMemo::NO_STATE;
-        last_ = BlockMemo::NONE;
-    }
+// Executes the block in detail. `known`: the events before this one have happened.
+void RecallingPipeline::record(const Walk& walk, unsigned known) {
+    if (in_memo()) restore_members();
     const PipelineCounts before = counts_;
-    execute(walk, told);
-    if (state_ != BlockMemo::NO_STATE) add_to_memo(walk, before);
+    run_walk(walk, known);
+    if (in_memo() && memo_has_room()) add_to_memo(walk, before);
     if (++recorded_ < MANY_RECORDS) return;
     recorded_ = 0;
-    const uint64_t now = moment().now;
-    if (now - recorded_from_ < MANY_RECORDS * TOO_FEW_CYCLES) {
-        rests_until_ = now + REST_CYCLES;
+    if (now() - recorded_from_ < MANY_RECORDS * TOO_FEW_CYCLES) {
+        rests_until_ = now() + REST_CYCLES;
         state_ = BlockMemo::NO_STATE;
     }
-    recorded_from_ = now;
+    recorded_from_ = now();
 }
 
-void RecallingPipeline::execute(const Walk& walk, unsigned told) {
+void RecallingPipeline::run_walk(const Walk& walk, unsigned known) {
     ReplayLog& log = environment_.log;
-    log.cycle = moment_.now;
-    log.fetch_cycle = moment_.now - front_.ahead;
-    log.known = told;
+    log.cycle = base_;
+    log.fetch_cycle = base_ - front_.ahead;
+    log.known = known;
     log.known_lines = walk.known_lines;
     if (walk.prediction) log.set_branch(*walk.prediction);
     environment_.begin(fetches_first(walk.block) ? 0 : 1, counts_.hits());
-    work(walk.block, walk.addresses, 0, walk.block.instructions, walk.next, NO_LIMIT);
+    run(walk.block, walk.addresses, 0, walk.block.instructions, walk.next, NO_LIMIT);
     environment_.end();
 }
 
@@ -196,20 +178,19 @@ void RecallingPipeline::add_to_memo(const Walk& walk, const PipelineCounts& befo
     BlockMemo::State at = std::exchange(state_, BlockMemo::NO_STATE);
     last_ = BlockMemo::NONE;
     for (const ReplayLog::Answer& answer : log.answers) {
-        const auto cycles = static_cast<int64_t>(answer.asked - moment_.now);
+        const auto cycles = static_cast<int64_t>(answer.asked - base_);
         if (answer.delay >> 32 || !fits(cycles)) return;
         BlockMemo::Transition& question = get(at, case_of(block, answer.event));
         question.cycles = static_cast<int32_t>(cycles);
         at = get(question.to, static_cast<uint32_t>(answer.delay)).to;
     }
-    const Moment after = moment();
-    const auto cycles = static_cast<int64_t>(after.now - moment_.now);
-    const auto retired = static_cast<int64_t>(cycle_ - moment_.now);
+    const auto cycles = static_cast<int64_t>(now() - base_);
+    const auto retired = static_cast<int64_t>(cycle_ - base_);
     if (!fits(cycles) || !fits(retired)) return;
     const uint32_t what =
         first_outcome(block, fetches_first(block)) + outcome(log.prediction, walk.next != block.events.end());
-    moment_ = after;
-    state_ = save_state();
+    line_ = fetched_line();
+    number_state();
     BlockMemo::Transition& step = memo_.add(at, what, state_);
     step.cycles = static_cast<int32_t>(cycles);
     last_ = memo_.number(step);
@@ -218,74 +199,18 @@ void RecallingPipeline::add_to_memo(const Walk& walk, const PipelineCounts& befo
 }
 
 // What is about to be recalled is executed, too, and not counted.
-void RecallingPipeline::check(const Walk& walk, const BlockMemo::Transition& step) {
+void RecallingPipeline::check_walk(const Walk& walk, const BlockMemo::Transition& step) {
     const PipelineCounts before = counts_;
-    restore_state();
-    execute(walk, walk.block.events.count());
-    const PipelineCounts executed = std::exchange(counts_, before);
-    PipelineCounts remembered = before;
-    memo_.count(memo_.number(step), 1, remembered.amounts);
-    auto differ = [&](const char* what) {
-        throw std::logic_error(std::string("recalled otherwise than executed out: ") + what);
-    };
-    if (environment_.log.contradicted) differ("cycles of accesses");
-    if (moment().now != moment_.now + step.cycles || cycle_ != moment_.now + memo_.retired(step)) differ("cycles");
-    if (save_state() != step.to) differ("the state");
-    if (remembered != executed) differ("counts");
+    restore_members();
+    run_walk(walk, walk.block.events.count());
+    const bool same = !environment_.log.contradicted && cycle_ == base_ + memo_.retired(step);
+    check(memo_.number(step), before, same);
 }
 
-// Makes the pipeline's own state what it is known to be.
-void RecallingPipeline::restore_state() {
-    if (std::exchange(restored_, true)) return;
-    StateReader reader(memo_.bytes(state_));
-    restore(reader, moment_);
-}
-
-// From now on the pipeline works by itself.
-void RecallingPipeline::leave_memo() {
-    if (state_ != BlockMemo::NO_STATE) restore_state();
-    state_ = BlockMemo::NO_STATE;
-}
-
-// Whether the pipeline's state can be given a number, so that it is known from now on.
 bool RecallingPipeline::enter_memo() {
-    moment_ = moment();
-    if (mode_ == RecallMode::NEVER || moment_.now < std::max(EARLIEST, rests_until_) ||
-        moment_.line == FrontEnd::NO_LINE)
-        return false;
-    if (memo_.full()) {
-        memo_.settle(counts_.amounts);
-        memo_.clear();
-    }
-    state_ = save_state();
-    last_ = BlockMemo::NONE;
-    return true;
-}
-
-BlockMemo::State RecallingPipeline::save_state() {
-    bytes_.clear();
-    save(bytes_);
-    return memo_.state(bytes_.bytes());
-}
-
-void RecallingPipeline::iterate(const PreparedBlock& block, const uint64_t* addresses) {
-    leave_memo();
-    work_iteration(block, addresses);
-}
-
-void RecallingPipeline::complete() {
-    leave_memo();
-    work_to_end();
-}
-
-void RecallingPipeline::elapse(uint64_t cycles) {
-    leave_memo();
-    work_kernel(cycles);
-}
-
-void RecallingPipeline::settle() {
-    memo_.settle(counts_.amounts);
-    counts_.settle(totals_, memory_);
+    base_ = now();
+    line_ = fetched_line();
+    return line_ != FrontEnd::NO_LINE && base_ >= std::max(EARLIEST, rests_until_) && MemoizingPipeline::enter_memo();
 }
 
 }  // namespace perfemu

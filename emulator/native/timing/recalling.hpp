@@ -4,12 +4,11 @@
 // from then on memory and predictor are asked as ever, and the rest is replayed. No count or cycle shows which
 // it was.
 //
-// How a pipeline plugs in: it derives from RecallingPipeline, and its blocks from RecalledBlock. It
+// How a pipeline plugs in, besides what MemoizingPipeline wants: its blocks derive from RecalledBlock. It
 // - calls `prepare_recall` for each block;
 // - reaches memory and predictor through `environment_` alone, in program order;
-// - counts into `counts_`, not into the totals;
-// - saves all that can influence its future, with times relative to `now`, and nothing else: the less noise there is in
-//   its states, the more is recalled. It may assume that at least EARLIEST cycles have passed.
+// - saves no fetched line (`fetched_line`), and may assume that at least EARLIEST cycles have passed. From now() on it
+//   asks for data, and from `fetch_ahead_cycles` before it for lines.
 #pragma once
 
 #include <algorithm>
@@ -21,25 +20,16 @@
 #include "timing/block_events.hpp"
 #include "timing/block_memo.hpp"
 #include "timing/front_end.hpp"
-#include "timing/pipeline.hpp"
-#include "timing/pipeline_counts.hpp"
-#include "timing/recall_mode.hpp"
+#include "timing/memoizing_pipeline.hpp"
 #include "timing/recalled_batch.hpp"
 #include "timing/replay_environment.hpp"
-#include "timing/state_bytes.hpp"
 
 namespace perfemu {
 
-class RecallingPipeline : public Pipeline {
+class RecallingPipeline : public MemoizingPipeline<BlockMemo> {
   public:
-    unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                    uint64_t limit) final;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) final;
     void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) final;
-    void iterate(const PreparedBlock& block, const uint64_t* addresses) final;
-    void complete() final;
-    void elapse(uint64_t cycles) final;
-    void settle() final;
 
   protected:
     static constexpr uint64_t EARLIEST = 1 << 12;
@@ -47,32 +37,15 @@ class RecallingPipeline : public Pipeline {
     RecallingPipeline(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
     void prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                         std::span<const AccessSite> sites);
-    void count(PipelineProbe probe, uint64_t amount = 1) { counts_.add(probe, amount); }
+    // The line that it has fetched last.
+    virtual uint64_t fetched_line() const = 0;
 
-    // As the functions of Pipeline, in detail.
-    virtual unsigned work(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
-                          uint64_t next, uint64_t limit) = 0;
-    virtual void work_iteration(const PreparedBlock& block, const uint64_t* addresses) = 0;
-    virtual void work_to_end() {}
-    virtual void work_kernel(uint64_t cycles) = 0;
-
-    // Between blocks. `now` is a cycle before which nothing will ask for data, nor fetch more than
-    // `fetch_ahead_cycles` before it. The last fetched line, which is an address, is no part of the saved state.
-    struct Moment {
-        uint64_t now = 0;
-        uint64_t line = 0;
-    };
-    virtual Moment moment() const = 0;
-    virtual void save(StateWriter& state) const = 0;
-    virtual void restore(StateReader& state, const Moment& moment) = 0;
-
-    MemorySystem& memory_;
     ReplayEnvironment environment_;
     FrontEnd front_;
-    PipelineCounts counts_;
+    uint64_t line_ = 0;  // fetched last before `state_`
 
   private:
-    // A block on its way from `state_` at `moment_`.
+    // A block on its way from `state_`.
     struct Walk {
         const RecalledBlock& block;
         const uint64_t* addresses;
@@ -101,14 +74,9 @@ class RecallingPipeline : public Pipeline {
     uint32_t case_of(const RecalledBlock& block, unsigned event) const {
         return block.first_case + 2 * OUTCOMES + 2 * event + fetches_first(block);
     }
-    bool fetches_first(const RecalledBlock& block) const {
-        return (block.events.address & front_.line_mask) != moment_.line;
-    }
+    bool fetches_first(const RecalledBlock& block) const { return (block.events.address & front_.line_mask) != line_; }
 
     bool enter_memo();
-    void leave_memo();
-    void restore_state();
-    BlockMemo::State save_state();
     template <bool RESUMED>
     [[gnu::always_inline]] void replay(const Walk& walk, Place from);
     void replay_rest(const Walk& walk, Place from);
@@ -118,17 +86,18 @@ class RecallingPipeline : public Pipeline {
                  const ReplayEnvironment::Access& access);
     [[gnu::noinline]] void end_unknown(Position at, const Walk& walk, Prediction prediction,
                                        BlockMemo::Transition* step);
-    [[gnu::noinline]] void record(const Walk& walk, unsigned told);
-    void execute(const Walk& walk, unsigned told);
+    [[gnu::noinline]] void record(const Walk& walk, unsigned known);
+    void run_walk(const Walk& walk, unsigned known);
     void add_to_memo(const Walk& walk, const PipelineCounts& before);
-    [[gnu::noinline]] void check(const Walk& walk, const BlockMemo::Transition& step);
+    [[gnu::noinline]] void check_walk(const Walk& walk, const BlockMemo::Transition& step);
 
-    // By this step, to this moment.
-    void leave(const BlockMemo::Transition& step, Moment moment) {
+    // By this step, to this cycle and line.
+    void advance(const BlockMemo::Transition& step, uint64_t now, uint64_t line) {
         state_ = step.to;
         last_ = memo_.number(step);
-        moment_ = moment;
-        cycle_ = moment.now - step.cycles + memo_.retired(step);
+        base_ = now;
+        line_ = line;
+        cycle_ = now - step.cycles + memo_.retired(step);
         restored_ = false;
     }
 
@@ -153,15 +122,7 @@ class RecallingPipeline : public Pipeline {
     Place place_of_site(const BatchProgress& progress, size_t block, size_t site) const;
     Walk walk_of(const BatchProgress& progress, size_t block) const;
 
-    uint64_t* totals_;
-    RecallMode mode_;
     uint32_t next_case_ = 0;
-    BlockMemo memo_;
-    BlockMemo::State state_ = BlockMemo::NO_STATE;  // if it is known
-    uint32_t last_ = BlockMemo::NONE;               // ... and the step that has led there, if any
-    Moment moment_;                                 // ... and when it is
-    bool restored_ = true;  // the pipeline itself is in that state; always so if it is not known
-    StateWriter bytes_;
     std::unique_ptr<RecalledBatch> batch_;  // null where filtered hits cannot be told from other accesses beforehand
 
     // Where more than one in so many blocks has more than filtered hits, the next batches are replayed block by block.

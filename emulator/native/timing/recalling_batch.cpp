@@ -17,10 +17,10 @@ void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint6
         return;
     }
     while (run != behind) {
-        if (batch_ && (state_ != BlockMemo::NO_STATE || enter_memo())) {
-            const RunBlock* const last = batch_->gather(run, behind, moment_.line);
+        if (batch_ && (in_memo() || enter_memo())) {
+            const RunBlock* const last = batch_->gather(run, behind, line_);
             if (last != run) {
-                BatchProgress progress{run, addresses, moment_.line};
+                BatchProgress progress{run, addresses, line_};
                 replay_batch(progress);
                 if (progress.unusual * FEW_TOUCHING > batch_->blocks) batches_to_rest_ = REST_BATCHES;
                 addresses += batch_->sites;
@@ -39,12 +39,12 @@ void RecallingPipeline::replay_batch(BatchProgress& progress) {
     resolve_branches(progress);
     size_t site = 0;
     while (progress.block != batch.blocks) {
-        if (progress.filtered_lines != batch.lines && all_there(moment_.now - front_.ahead))
+        if (progress.filtered_lines != batch.lines && all_there(base_ - front_.ahead))
             progress.filtered_lines =
                 memory_.filtered_fetches(batch.line_addresses.data(), progress.filtered_lines, batch.lines);
         size_t stop = progress.block;
         Place place;
-        if (all_there(moment_.now)) {
+        if (all_there(base_)) {
             // Up to the next line that is no filtered hit.
             size_t sites = batch.sites;
             const bool fetches = progress.filtered_lines != batch.lines;
@@ -121,17 +121,17 @@ void RecallingPipeline::recall(BatchProgress& progress, size_t behind) {
     const bool checks = mode_ == RecallMode::CHECK;
     BlockMemo::State state = state_;
     BlockMemo::Transition* last = &memo_[last_];
-    uint64_t now = moment_.now;
+    uint64_t now = base_;
     for (; block != behind; ++block) {
         const uint32_t what = rows[block].what;
         BlockMemo::Transition* const step = memo_.find(*last, way(what), state, what);
         if (!step || checks) [[unlikely]] {
-            if (block != progress.block) leave(*last, {now, line_before(progress, block)});
+            if (block != progress.block) advance(*last, now, line_before(progress, block));
             progress.block = block + 1;
             recall_slowly(walk_of(progress, block), what);
             state = state_;
             last = &memo_[last_];
-            now = moment_.now;
+            now = base_;
             continue;
         }
         memo_.take(*step);
@@ -139,28 +139,27 @@ void RecallingPipeline::recall(BatchProgress& progress, size_t behind) {
         state = step->to;
         last = step;
     }
-    if (block != progress.block) leave(*last, {now, line_before(progress, behind)});
+    if (block != progress.block) advance(*last, now, line_before(progress, behind));
     progress.block = behind;
 }
 
 // One more, if it may not be known.
 void RecallingPipeline::recall_slowly(const Walk& walk, uint32_t what) {
-    BlockMemo::Transition* const step =
-        state_ != BlockMemo::NO_STATE || enter_memo() ? memo_.find(state_, what) : nullptr;
+    BlockMemo::Transition* const step = in_memo() || enter_memo() ? memo_.find(state_, what) : nullptr;
     environment_.log.begin();
     if (!step) {
         record(walk, walk.block.events.count());
         return;
     }
-    if (mode_ == RecallMode::CHECK) check(walk, *step);
+    if (mode_ == RecallMode::CHECK) check_walk(walk, *step);
     memo_.take(*step);
-    leave(*step, {moment_.now + step->cycles, walk.block.events.last_byte() & front_.line_mask});
+    advance(*step, base_ + step->cycles, walk.block.events.last_byte() & front_.line_mask);
 }
 
 // The next block, of which what came before this place were filtered hits.
 void RecallingPipeline::replay_further(BatchProgress& progress, Place place) {
     const Walk walk = walk_of(progress, progress.block);
-    if (state_ != BlockMemo::NO_STATE || enter_memo()) {
+    if (in_memo() || enter_memo()) {
         replay_rest(walk, place);
     } else {
         environment_.log.begin();

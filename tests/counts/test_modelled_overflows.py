@@ -139,7 +139,7 @@ def test_an_overflow_is_at_the_first_instruction_that_reaches_the_period(
     period = WATCHED[watched]
     every = run(program, isa, core, watched, 1).overflows
     seen = run(program, isa, core, watched, period).overflows
-    # With period 1 every instruction that fires stops the core. Of these, the first at or behind each multiple:
+    # With period 1 every instruction that fires stops the core. Of these, the first at or after each multiple:
     expected, next_multiple = [], period
     for instructions, _, total, address in every:
         if total >= next_multiple:
@@ -148,7 +148,7 @@ def test_an_overflow_is_at_the_first_instruction_that_reaches_the_period(
     assert [(instructions, total, address) for instructions, _, total, address in seen] == expected
 
 
-# While the next overflow is far away, many blocks are told to the models at once. Nearer than the first period it never
+# While the next overflow is far away, many blocks retire at once. Nearer than the first period it never
 # is; the second one is a multiple of it.
 PERIODS_NEAR_AND_FAR = {Probe.CYCLES: (997, 400 * 997), Probe.L1D_ACCESS_LOAD: (997, 15 * 997)}
 
@@ -166,7 +166,7 @@ def test_an_overflow_that_is_far_away_is_found_as_exactly(isa: str, core: str, w
 
 
 @pytest.mark.parametrize(("program", "isa", "core"), CASES)
-def test_a_deadline_in_cycles_is_met_at_the_first_instruction_behind_it(program: str, isa: str, core: str) -> None:
+def test_a_deadline_in_cycles_is_met_at_the_first_instruction_after_it(program: str, isa: str, core: str) -> None:
     seen = run(program, isa, core, until=1000)
     plain = unwatched(program, isa, core)
     assert (seen.status, seen.totals, seen.cycles) == (plain.status, plain.totals, plain.cycles)
@@ -174,7 +174,7 @@ def test_a_deadline_in_cycles_is_met_at_the_first_instruction_behind_it(program:
 
 @pytest.mark.parametrize(("program", "isa", "core"), CASES)
 def test_breakpoints_change_nothing(program: str, isa: str, core: str) -> None:
-    """At the start of a block, within it, at a REP, behind a fault, in code that changes: every third instruction."""
+    """At the start of a block, within it, at a REP, after a fault, in code that changes: every third instruction."""
     seen = run(program, isa, core, breaks=12 if isa == "aarch64" else 3)
     plain = unwatched(program, isa, core)
     assert seen.breaks

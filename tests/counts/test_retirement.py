@@ -1,4 +1,4 @@
-"""Who hears of branches and of selected instructions: they are those that were counted, and hearing changes nothing."""
+"""Listeners get the branches and the selected instructions that were counted, and change nothing."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def listen_to_all(core: Core, recorder: RetirementRecorder) -> None:
 
 
 @pytest.mark.parametrize(("program", "isa", "core"), cases())
-def test_all_branches_are_told_and_telling_changes_nothing(program: str, isa: str, core: str) -> None:
+def test_listeners_get_all_branches_and_change_nothing(program: str, isa: str, core: str) -> None:
     core_file = load_core(core)
     plain = run(program, isa, core_file)
-    told = run(program, isa, core_file, listen_to_all)
-    assert (told.totals, told.cycles) == (plain.totals, plain.cycles)
-    branches = told.recorder.take_branches()
+    listened = run(program, isa, core_file, listen_to_all)
+    assert (listened.totals, listened.cycles) == (plain.totals, plain.cycles)
+    branches = listened.recorder.take_branches()
     of_the_kernel = plain.totals[Probe.EXC_SVC] if isa == "x86_64" else 0  # SYSCALL counts as a branch, and goes there
     assert len(branches) == plain.totals[Probe.BR_RETIRED] - of_the_kernel
     assert sum(branch[4] for branch in branches) == plain.totals[Probe.BR_TAKEN] - of_the_kernel
@@ -87,11 +87,11 @@ def test_all_branches_are_told_and_telling_changes_nothing(program: str, isa: st
 
 
 @pytest.mark.parametrize("isa", CORES)
-def test_branches_are_told_the_same_however_blocks_are_heard_of(isa: str) -> None:
+def test_branches_are_the_same_executed_and_recalled(isa: str) -> None:
     core_file = load_core(CORES[isa][2])
     pipeline = core_file.tables["pipeline"]
     assert isinstance(pipeline, dict)
-    told = [
+    branches = [
         run(
             "embedded_mix",
             isa,
@@ -100,8 +100,8 @@ def test_branches_are_told_the_same_however_blocks_are_heard_of(isa: str) -> Non
         ).recorder.take_branches()
         for mode in ("never", "check")
     ]
-    assert len(told[0]) > 1000
-    assert told[0] == told[1]
+    assert len(branches[0]) > 1000
+    assert branches[0] == branches[1]
 
 
 def select(probe: Probe, period: int) -> Callable[[Core, RetirementRecorder], None]:
@@ -112,13 +112,13 @@ def select(probe: Probe, period: int) -> Callable[[Core, RetirementRecorder], No
 @pytest.mark.parametrize(
     ("program", "isa", "core"), [case for case in cases() if case[0] in ("embedded_mix", "recursion")]
 )
-def test_the_instruction_is_told_that_made_the_event(program: str, isa: str, core: str, probe: Probe) -> None:
+def test_the_instruction_that_made_the_event_is_selected(program: str, isa: str, core: str, probe: Probe) -> None:
     core_file = load_core(core)
     period = 97
     plain = run(program, isa, core_file)
-    told = run(program, isa, core_file, select(probe, period))
-    assert (told.totals, told.cycles) == (plain.totals, plain.cycles)
-    selected = told.recorder.take_selected()
+    listened = run(program, isa, core_file, select(probe, period))
+    assert (listened.totals, listened.cycles) == (plain.totals, plain.cycles)
+    selected = listened.recorder.take_selected()
     assert len(selected) == plain.totals[probe] // period
     for _, next_pc, op_class, kind, address, size, level, cycle, cycles, fired in selected:
         assert probe is Probe.INST_RETIRED or fired >> probe & 1
@@ -137,9 +137,9 @@ def test_the_instruction_is_told_that_made_the_event(program: str, isa: str, cor
 
 
 def test_a_known_loop() -> None:
-    """loop_1k: 2 instructions, 1,000 times; before that one, and behind it what ends the program: 2,004 in all."""
-    told = run("loop_1k", "aarch64", load_core("ideal"), listen_to_all).recorder.take_branches()
-    backwards = [branch for branch in told if branch[3] == CONDITIONAL]
+    """loop_1k: 2 instructions, 1,000 times; before that one, and after it what ends the program: 2,004 in all."""
+    branches = run("loop_1k", "aarch64", load_core("ideal"), listen_to_all).recorder.take_branches()
+    backwards = [branch for branch in branches if branch[3] == CONDITIONAL]
     assert len(backwards) == 1000
     assert [branch[4] for branch in backwards] == [True] * 999 + [False]
     assert {after[2] - before[2] for before, after in pairwise(backwards)} == {2}
@@ -154,8 +154,8 @@ def test_a_listener_may_stop() -> None:
         core.select(recorder, 1 << Probe.INST_RETIRED, 1)
         core.stop_listening(recorder)
 
-    told = run("loop_1k", "aarch64", load_core("ideal"), briefly)
-    assert (told.recorder.branches, told.recorder.selections) == (0, 0)
+    listened = run("loop_1k", "aarch64", load_core("ideal"), briefly)
+    assert (listened.recorder.branches, listened.recorder.selections) == (0, 0)
 
 
 @pytest.mark.parametrize(("probes", "period"), [(0, 1), (1 << Probe.INST_RETIRED, 0), (1 << Probe.CYCLES, 5)])

@@ -1,6 +1,6 @@
 // A batch of blocks, as a structure of arrays: the data accesses of all of them, and all the lines that they fetch.
 // Where the parts of a core that use them do not depend on each other, each is given its whole array, in a loop
-// that the host foresees whatever the blocks are like.
+// that the host predicts whatever the blocks are like.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +30,11 @@ struct MemoryBatch {
         return sites > BLOCK_SITES || lines > BLOCK_LINES ? BatchFit::MORE : BatchFit::WHOLE;
     }
     // From `run` on, up to the first block that does not fit or for which there is no room. `last_line` has been
-    // fetched last. A `Block` has shapes, more_shapes, lines, fit and end_from(address). `hear(block, run, again,
-    // sites, lines)` is told of each: `again` is 1 if its first line is not fetched, because it was the last one; sites
-    // and lines are those up to its end. Returns behind the last one.
-    template <typename Block, typename Hear>
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear);
+    // fetched last. A `Block` has shapes, more_shapes, lines, fit and end_from(address). `visit(block, run, again,
+    // sites, lines)` is called for each: `again` is 1 if its first line is not fetched, because it was the last one;
+    // sites and lines are those up to its end. Returns what follows the last one.
+    template <typename Block, typename Visit>
+    const RunBlock* gather(const RunBlock* run, const RunBlock* end, uint64_t last_line, Visit visit);
 
     size_t sites = 0, lines = 0;
     // By site and by line
@@ -42,14 +42,14 @@ struct MemoryBatch {
     std::array<uint64_t, LINES + BLOCKS * BLOCK_LINES> line_addresses;
 };
 
-template <typename Block, typename Hear>
-const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Hear hear) {
-    constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is told to bring
+template <typename Block, typename Visit>
+const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* end, uint64_t last_line, Visit visit) {
+    constexpr ptrdiff_t AHEAD = 4;  // blocks that the host is to bring
     AccessShape *shape = shapes.data(), *const last_shape = shape + SITES;
     uint64_t *line = line_addresses.data(), *const last_address = line + LINES;
-    behind = run + std::min(behind - run, static_cast<ptrdiff_t>(BLOCKS));
-    const RunBlock* const to_bring = behind - 1;
-    for (; run != behind; ++run) {
+    end = run + std::min(end - run, static_cast<ptrdiff_t>(BLOCKS));
+    const RunBlock* const to_bring = end - 1;
+    for (; run != end; ++run) {
         __builtin_prefetch(std::min(run + AHEAD, to_bring)->block);
         const Block& block = static_cast<const Block&>(*run->block);
         std::memcpy(shape, block.shapes.data(), sizeof block.shapes);
@@ -66,8 +66,8 @@ const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* behind,
         shape += block.sites;
         line += block.lines - again;
         last_line = (block.end_from(run->address) - 1) & ~(LINE_BYTES - 1);
-        hear(block, run, again, static_cast<size_t>(shape - shapes.data()),
-             static_cast<size_t>(line - line_addresses.data()));
+        visit(block, run, again, static_cast<size_t>(shape - shapes.data()),
+              static_cast<size_t>(line - line_addresses.data()));
     }
     sites = static_cast<size_t>(shape - shapes.data());
     lines = static_cast<size_t>(line - line_addresses.data());
@@ -77,7 +77,7 @@ const RunBlock* MemoryBatch::gather(const RunBlock* run, const RunBlock* behind,
 // What a batch takes from a block: one line of the host's cache.
 struct alignas(64) BatchBlock : PreparedBlock {
     std::array<AccessShape, MemoryBatch::BLOCK_SITES> shapes{};  // of each access
-    uint64_t end = 0;                                            // the address behind the block
+    uint64_t end = 0;                                            // the address after the block
     uint64_t accesses = 0;                                       // loads, and stores << 32
     uint16_t lines = 0;
     uint8_t branch_bytes = 0;
@@ -90,12 +90,12 @@ struct alignas(64) BatchBlock : PreparedBlock {
 };
 
 struct Batch : MemoryBatch {
-    // Execution goes on at behind->address. `learn` is told of each block, and of where execution went on behind it.
+    // Execution goes on at end->address. `learn` is called with each block, and where execution went on after it.
     template <typename Learn>
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line, Learn learn) {
+    const RunBlock* gather(const RunBlock* run, const RunBlock* end, uint64_t last_line, Learn learn) {
         uint64_t all_accesses = 0, all_cycles = 0;
         run = MemoryBatch::gather<BatchBlock>(
-            run, behind, last_line, [&](const BatchBlock& block, const RunBlock* its, uint64_t, size_t, size_t) {
+            run, end, last_line, [&](const BatchBlock& block, const RunBlock* its, uint64_t, size_t, size_t) {
                 all_cycles += block.instructions;
                 all_accesses += block.accesses;
                 learn(block, its[1].address);

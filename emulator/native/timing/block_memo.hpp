@@ -1,6 +1,6 @@
-// The memo of a pipeline that says only of a block's unusual events what memory answered (recalling.hpp). A transition
-// leads from a state to the next by `what`: how the block ends; or an event, or the answer to it, and then the state
-// lies between two blocks' and has no bytes.
+// The memo of a pipeline that says only of a block's unusual requests what memory answered (recalling.hpp). A
+// transition leads from a state to the next by `what`: how the block ends; or a request, or the answer to it, and then
+// the state lies between two blocks' and has no bytes.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct alignas(32) BlockTransition {
     uint64_t key = ~uint64_t{0};  // where it comes from, and what happened
     StateTable::State to = StateTable::NONE;
     uint32_t runs = 0;
-    int32_t cycles = 0;              // by which `now` moves on; of an event: when memory is asked
+    int32_t cycles = 0;              // by which `now` moves on; of a request: when memory is asked
     std::array<uint32_t, 3> next{};  // numbers of the transitions that followed it last, in so many ways
 };
 

@@ -69,7 +69,7 @@ class Execution {
     PortUse load, store_address, store_data, vector_store_data, write_back;
     bool has_store_data = false, has_write_back = false;
     unsigned load_bytes = 16, store_bytes = 16;
-    // Of a load of so many bytes, one behind the other on each load port.
+    // Of a load of so many bytes, one after the other on each load port.
     unsigned load_micro_ops(const TimedOp& op, unsigned bytes) const;
 
   private:
@@ -98,7 +98,7 @@ inline unsigned pieces(unsigned bytes, unsigned each) { return bytes > each ? (b
 Pairing pairing_of(const Config& table, const char* key, const std::string& path);
 
 // A site, as far as its own access needs it.
-struct Access {
+struct AccessSize {
     uint16_t size = 0;
     uint16_t elements = 1;
 };

@@ -1,4 +1,4 @@
-// Which load is answered by which store: the one at that place in the queue that it was the last so many times.
+// Which load is answered by which store: the one at that distance in the queue that it was the last so many times.
 #pragma once
 
 #include <array>
@@ -10,23 +10,23 @@ namespace perfemu {
 
 class ForwardPredictor {
   public:
-    // Whether this was foreseen. `place`: as StoreQueue::Found's.
-    bool learn(uint64_t pc, uint32_t place) {
-        Row& row = rows_[spread(pc) % rows_.size()];
-        if (row.pc != pc || row.place != place) row = {pc, place, 0};
-        if (row.times == SURE) return true;
-        ++row.times;
+    // Whether this was predicted. `distance`: as StoreQueue::Found's.
+    bool learn(uint64_t pc, uint32_t distance) {
+        Entry& entry = entries_[spread(pc) % entries_.size()];
+        if (entry.pc != pc || entry.distance != distance) entry = {pc, distance, 0};
+        if (entry.times == SURE) return true;
+        ++entry.times;
         return false;
     }
 
   private:
     static constexpr unsigned SURE = 8;
-    struct Row {
+    struct Entry {
         uint64_t pc = ~uint64_t{0};
-        uint32_t place = 0;
+        uint32_t distance = 0;
         uint32_t times = 0;
     };
-    std::array<Row, 1024> rows_;
+    std::array<Entry, 1024> entries_;
 };
 
 }  // namespace perfemu

@@ -22,7 +22,7 @@ struct FrontEnd {
     uint64_t line_mask = ~uint64_t{63};
 
     // How far fetch is. A pipeline keeps it in its own registers while it works.
-    struct Place {
+    struct Progress {
         uint64_t cycle = 0;
         uint64_t line = NO_LINE;
         unsigned bytes = 0;  // of this cycle
@@ -36,68 +36,69 @@ struct FrontEnd {
         return ((pc ^ line) | ((pc + length - 1) ^ line)) & line_mask;
     }
 
-    // `leaves`: what that says of place.line. `fetch(line, cycle)` says when the line is there.
+    // `leaves`: what that says of progress.line. `fetch(line, cycle)` says when the line is there.
     template <typename Fetch>
-    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch,
-                                           Fetch fetch) {
+    [[gnu::always_inline]] uint64_t supply(Progress& progress, uint64_t pc, unsigned length, bool leaves,
+                                           uint64_t dispatch, Fetch fetch) {
         if (leaves) [[unlikely]]
-            place = fetch_lines(place, pc, length, dispatch, fetch);
-        place.bytes += length;
-        if (place.bytes > fetch_bytes) {
-            place.bytes = aligned ? place.bytes - fetch_bytes : length;
-            place.taken = 0;
-            place.cycle = std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead));
+            progress = fetch_lines(progress, pc, length, dispatch, fetch);
+        progress.bytes += length;
+        if (progress.bytes > fetch_bytes) {
+            progress.bytes = aligned ? progress.bytes - fetch_bytes : length;
+            progress.taken = 0;
+            progress.cycle = std::max(progress.cycle + 1, dispatch - std::min(dispatch, ahead));
         }
-        return place.cycle;
+        return progress.cycle;
     }
 
-    [[gnu::always_inline]] uint64_t supply(Place& place, uint64_t pc, unsigned length, bool leaves, uint64_t dispatch) {
+    [[gnu::always_inline]] uint64_t supply(Progress& progress, uint64_t pc, unsigned length, bool leaves,
+                                           uint64_t dispatch) {
         auto fetch = [this](uint64_t line, uint64_t cycle) { return environment.fetch(line, cycle); };
-        return supply(place, pc, length, leaves, dispatch, fetch);
+        return supply(progress, pc, length, leaves, dispatch, fetch);
     }
 
-    // A taken branch, and the bubble behind it. However short the loop, fetch is no further ahead of `dispatch` than it
+    // A taken branch, and the bubble after it. However short the loop, fetch is no further ahead of `dispatch` than it
     // may be. `loops`: to the start of the block that it ends.
-    [[gnu::always_inline]] void go_to(Place& place, uint64_t target, unsigned bubble, uint64_t dispatch,
+    [[gnu::always_inline]] void go_to(Progress& progress, uint64_t target, unsigned bubble, uint64_t dispatch,
                                       bool loops = false) const {
         if (loops && streams_loops && bubble == 0) {
-            place.bytes = 0;
+            progress.bytes = 0;
             return;
         }
-        place.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
-        if (bubble == 0 && ++place.taken < taken_per_cycle) return;
-        place.taken = 0;
-        place.cycle = std::max(place.cycle + 1, dispatch - std::min(dispatch, ahead)) + bubble;
+        progress.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
+        if (bubble == 0 && ++progress.taken < taken_per_cycle) return;
+        progress.taken = 0;
+        progress.cycle = std::max(progress.cycle + 1, dispatch - std::min(dispatch, ahead)) + bubble;
     }
 
-    void restart(Place& place, uint64_t at, uint64_t target) const {
-        place.cycle = at;
-        place.taken = 0;
-        place.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
+    void restart(Progress& progress, uint64_t at, uint64_t target) const {
+        progress.cycle = at;
+        progress.taken = 0;
+        progress.bytes = aligned ? static_cast<unsigned>(target & (fetch_bytes - 1)) : 0;
     }
 
   private:
     template <typename Fetch>
-    [[gnu::noinline]] Place fetch_lines(Place place, uint64_t pc, unsigned length, uint64_t dispatch,
-                                        Fetch fetch) const {
-        if (place.cycle + ahead < dispatch) {
-            place.cycle = dispatch - ahead;
-            place.taken = 0;
-            if (!aligned) place.bytes = 0;
+    [[gnu::noinline]] Progress fetch_lines(Progress progress, uint64_t pc, unsigned length, uint64_t dispatch,
+                                           Fetch fetch) const {
+        if (progress.cycle + ahead < dispatch) {
+            progress.cycle = dispatch - ahead;
+            progress.taken = 0;
+            if (!aligned) progress.bytes = 0;
         }
         uint64_t last = (pc + length - 1) & line_mask;
-        if (place.line == NO_LINE && aligned) place.bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
+        if (progress.line == NO_LINE && aligned) progress.bytes = static_cast<unsigned>(pc & (fetch_bytes - 1));
         for (uint64_t next = pc & line_mask;; next += ~line_mask + 1) {
-            if (next != place.line) {
-                uint64_t there = fetch(next, place.cycle);
-                if (there > place.cycle + hit_latency) {
-                    place.cycle = there - hit_latency;
-                    place.taken = 0;
-                    if (!aligned) place.bytes = 0;
+            if (next != progress.line) {
+                uint64_t there = fetch(next, progress.cycle);
+                if (there > progress.cycle + hit_latency) {
+                    progress.cycle = there - hit_latency;
+                    progress.taken = 0;
+                    if (!aligned) progress.bytes = 0;
                 }
-                place.line = next;
+                progress.line = next;
             }
-            if (next == last) return place;
+            if (next == last) return progress;
         }
     }
 };

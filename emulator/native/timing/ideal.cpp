@@ -1,38 +1,24 @@
-// One instruction is one cycle. Caches, TLBs and predictor hear everything, and do not change that.
+// One instruction is one cycle. Caches, TLBs and predictor are asked everything, and do not change that.
 #include <algorithm>
 #include <bit>
 #include <memory>
 
 #include "probes.hpp"
 #include "timing/batch.hpp"
-#include "timing/block_events.hpp"
-#include "timing/execution.hpp"
+#include "timing/block_requests.hpp"
 #include "timing/front_end.hpp"
 #include "timing/pipeline_model.hpp"
+#include "timing/request_list.hpp"
 
 namespace perfemu {
 namespace {
-
-// What the other parts of the core hear of a block, in program order. The rest is one cycle each.
-struct Event {
-    enum Kind : uint8_t { FETCH, LOAD, STORE, PREFETCH, BRANCH };
-    Kind kind;
-    BranchKind branch;
-    uint16_t op, site, offset;
-    uint16_t size, elements;
-    uint16_t next;  // of a branch: the offset behind it; of a fetch: the line's number, from the block's first line on
-};
 
 // Loads and stores are counted in two halves of one number, which `settle` comes to empty often enough.
 constexpr uint64_t LOAD = 1, STORE = uint64_t{1} << 32;
 
 struct alignas(64) Block final : BatchBlock {
-    BlockEvents parts;  // if they are listed, they tell everything
-    bool repeated = false;
-
-    std::vector<Event> events;          // numbered as BlockEvents does
-    std::vector<uint32_t> first_event;  // by op, and behind the last
-    std::vector<uint16_t> first_line;   // by op: of its bytes, as FETCH's
+    BlockRequests parts;  // if they are listed, that is all
+    RequestList requests;
 };
 
 class Ideal final : public Pipeline {
@@ -45,56 +31,26 @@ class Ideal final : public Pipeline {
                                               std::span<const AccessSite> sites) override {
         auto block = std::make_unique<Block>();
         block->parts.assign(address, ops, sites, memory_);
-        std::vector<SiteRange> ranges = sites_by_op(ops, sites);
-        const uint64_t first_line = address / line_bytes_;
-        uint64_t line = FrontEnd::NO_LINE;
-        for (size_t index = 0; index < ops.size(); ++index) {
-            const TimedOp& op = ops[index];
-            Event event{.op = static_cast<uint16_t>(index), .offset = op.offset};
-            uint64_t begin = address + op.offset;
-            block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
-            block->first_line.push_back(static_cast<uint16_t>(begin / line_bytes_ - first_line));
-            for (uint64_t next = begin / line_bytes_; next <= (begin + op.length - 1) / line_bytes_; ++next) {
-                if (next == line) continue;
-                line = next;
-                event.kind = Event::FETCH;
-                event.next = static_cast<uint16_t>(next - first_line);
-                block->events.push_back(event);
-            }
-            for (unsigned site = ranges[index].first; site < ranges[index].first + ranges[index].count(); ++site) {
-                bool load = site < unsigned{ranges[index].first} + ranges[index].loads;
-                event.kind = op.prefetches ? Event::PREFETCH : load ? Event::LOAD : Event::STORE;
-                event.site = static_cast<uint16_t>(site);
-                event.size = sites[site].size;
-                event.elements = sites[site].elements;
-                block->events.push_back(event);
-            }
-            event.kind = Event::BRANCH;
-            event.branch = op.branch;
-            event.next = static_cast<uint16_t>(op.offset + op.length);
-            if (op.branch != BranchKind::NONE) block->events.push_back(event);
-            block->repeated |= op.repeated;
-        }
-        block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
+        block->requests.assign(address, ops, sites, line_bytes_);
         if (batch_ && block->parts.listed) put_in_batch(*block, sites);
         return block;
     }
 
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) override {
-        hear(static_cast<const Block&>(block), addresses, next);
+        access_whole(static_cast<const Block&>(block), addresses, next);
     }
 
     void retire_all(std::span<const RunBlock> blocks, const uint64_t* addresses) override {
-        const RunBlock *run = blocks.data(), *const behind = run + blocks.size() - 1;
-        while (run != behind) {
+        const RunBlock *run = blocks.data(), *const end = run + blocks.size() - 1;
+        while (run != end) {
             if (batch_) {
-                const RunBlock* const last = gather(run, behind);
+                const RunBlock* const last = gather(run, end);
                 if (last != run) run_batch(run, addresses);
                 addresses += batch_->sites;
                 run = last;
-                if (run == behind) return;
+                if (run == end) return;
             }
-            hear(static_cast<const Block&>(*run->block), addresses, run[1].address);
+            access_whole(static_cast<const Block&>(*run->block), addresses, run[1].address);
             addresses += run->block->sites;
             ++run;
         }
@@ -115,20 +71,19 @@ class Ideal final : public Pipeline {
         uint64_t end = last;
         if (limit - cycle_ < end - first) end = first + std::max<uint64_t>(limit > cycle_ ? limit - cycle_ : 0, 1);
         if (first >= end) return first;
-        const Event* event = block.events.data() + block.first_event[first];
-        const Event* const behind = block.events.data() + block.first_event[end];
-        fetch(block, block.first_line[first], 0);  // where a block is entered in the middle, no event says so
-        for (; event < behind; ++event) {
-            const uint64_t cycle = cycle_ + event->op - first, pc = block.parts.address + event->offset;
-            switch (event->kind) {
-                case Event::FETCH: fetch(block, event->next, event->op - first); break;
-                case Event::BRANCH: {
-                    uint64_t fallthrough = block.parts.address + event->next;
-                    branches_.resolve(pc, event->branch, event->op + 1U == last ? next : fallthrough, fallthrough);
+        fetch(block, block.requests.first_line[first],
+              0);  // where a block is entered in the middle, no request says so
+        for (const ModelRequest& request : block.requests.of(first, end)) {
+            const uint64_t cycle = cycle_ + request.op - first, pc = block.parts.address + request.offset;
+            switch (request.kind) {
+                case ModelRequest::FETCH: fetch(block, request.next, request.op - first); break;
+                case ModelRequest::BRANCH: {
+                    uint64_t fallthrough = block.parts.address + request.next;
+                    branches_.resolve(pc, request.branch, request.op + 1U == last ? next : fallthrough, fallthrough);
                     break;
                 }
                 default:
-                    if (!block.repeated) access(*event, addresses, pc, cycle);
+                    if (!block.requests.repeated) access(request, addresses, pc, cycle);
             }
         }
         cycle_ += end - first;
@@ -137,9 +92,9 @@ class Ideal final : public Pipeline {
 
     void iterate(const PreparedBlock& prepared, const uint64_t* addresses) override {
         const Block& block = static_cast<const Block&>(prepared);
-        for (const Event& event : block.events)
-            if (event.kind == Event::LOAD || event.kind == Event::STORE)
-                access(event, addresses, block.parts.address, cycle_);
+        for (const ModelRequest& request : block.requests.all)
+            if (request.kind == ModelRequest::LOAD || request.kind == ModelRequest::STORE)
+                access(request, addresses, block.parts.address, cycle_);
     }
 
     void elapse(uint64_t cycles) override {
@@ -149,15 +104,15 @@ class Ideal final : public Pipeline {
     }
 
   private:
-    [[gnu::always_inline]] void hear(const Block& block, const uint64_t* addresses, uint64_t next) {
-        const BlockEvents& parts = block.parts;
+    [[gnu::always_inline]] void access_whole(const Block& block, const uint64_t* addresses, uint64_t next) {
+        const BlockRequests& parts = block.parts;
         if (!parts.listed) [[unlikely]] {
             retire(block, addresses, 0, block.instructions, next, NO_LIMIT);
             return;
         }
         filtered_data_ += parts.loads * LOAD + parts.stores * STORE;
-        const BlockEvents::Part* fetch = parts.parts.data();
-        const BlockEvents::Part* const accesses = fetch + parts.fetches;
+        const BlockRequests::Part* fetch = parts.parts.data();
+        const BlockRequests::Part* const accesses = fetch + parts.fetches;
         uint64_t line = parts.address & line_mask_;
         size_t site = 0;
         for (; fetch != accesses; ++fetch, line -= line_mask_) {
@@ -167,7 +122,7 @@ class Ideal final : public Pipeline {
                 if (!memory_.filtered_fetch(line)) [[unlikely]]
                     fetch_in_full(block, line, fetch, site);
             }
-            for (; site != fetch->fetch.behind; ++site) {
+            for (; site != fetch->fetch.sites_end; ++site) {
                 if (!memory_.filtered_hit(addresses[site], accesses[site].shape)) [[unlikely]]
                     access_in_full(block, fetch, site, addresses[site]);
             }
@@ -180,7 +135,7 @@ class Ideal final : public Pipeline {
     // --- batches ---
 
     void put_in_batch(Block& block, std::span<const AccessSite> sites) {
-        const BlockEvents& parts = block.parts;
+        const BlockRequests& parts = block.parts;
         block.fit = Batch::fit(sites.size(), parts.fetches);
         if (block.fit == BatchFit::NOT) return;
         for (size_t site = 0; site < sites.size(); ++site) {
@@ -198,12 +153,12 @@ class Ideal final : public Pipeline {
     }
 
     // Branches learn as their blocks are gathered.
-    const RunBlock* gather(const RunBlock* run, const RunBlock* behind) {
+    const RunBlock* gather(const RunBlock* run, const RunBlock* end) {
         if (!branches_.updates_by_batch())
-            return batch_->gather(run, behind, line_,
+            return batch_->gather(run, end, line_,
                                   [this](const BatchBlock& block, uint64_t went) { branches_.learn(block, went); });
         BranchUnit::BatchUpdate update = branches_.begin_update();
-        run = batch_->gather(run, behind, line_,
+        run = batch_->gather(run, end, line_,
                              [&update](const BatchBlock& block, uint64_t went) { update.learn(block, went); });
         update.end();
         return run;
@@ -245,7 +200,7 @@ class Ideal final : public Pipeline {
         // Of its block.
         size_t in_block() const { return line - cursor.lines + cursor.again(); }
         const Block& block() const { return static_cast<const Block&>(cursor.block()); }
-        size_t next_site() const { return in_block() ? block().parts.parts.data()[in_block() - 1].fetch.behind : 0; }
+        size_t next_site() const { return in_block() ? block().parts.parts.data()[in_block() - 1].fetch.sites_end : 0; }
     };
     void filter_lines(Fetches& fetches) {
         fetches.line = memory_.filtered_fetches(batch_->line_addresses.data(), fetches.line, batch_->lines);
@@ -255,47 +210,47 @@ class Ideal final : public Pipeline {
         fetches.sites_before = fetches.cursor.sites + fetches.next_site();
     }
     [[gnu::noinline]] void fetch_in_batch(Fetches& fetches) {
-        const Event& event =
-            fetches.block().events[BlockEvents::event_of_fetch(fetches.in_block(), fetches.next_site())];
+        const ModelRequest& request =
+            fetches.block().requests.all[BlockRequests::number_of_fetch(fetches.in_block(), fetches.next_site())];
         --filtered_lines_;
-        memory_.fetch(batch_->line_addresses[fetches.line], cycle_ + fetches.cursor.cycles + event.op);
+        memory_.fetch(batch_->line_addresses[fetches.line], cycle_ + fetches.cursor.cycles + request.op);
         ++fetches.line;
         filter_lines(fetches);
     }
     [[gnu::noinline]] void access_in_batch(Batch::Cursor& cursor, uint64_t address, size_t site) {
         cursor.go_to_site(site);
         const Block& block = static_cast<const Block&>(cursor.block());
-        const Event& event = block.events[event_of_access(block.parts, site - cursor.sites)];
-        const bool stores = event.kind == Event::STORE;
+        const ModelRequest& request = block.requests.all[number_of_access(block.parts, site - cursor.sites)];
+        const bool stores = request.kind == ModelRequest::STORE;
         filtered_data_ -= stores ? STORE : LOAD;
-        memory_.access({block.parts.address + event.offset, address, stores ? Request::STORE : Request::LOAD},
-                       event.size, cycle_ + cursor.cycles + event.op, event.elements);
+        memory_.access({block.parts.address + request.offset, address, stores ? Request::STORE : Request::LOAD},
+                       request.size, cycle_ + cursor.cycles + request.op, request.elements);
     }
 
-    static unsigned event_of_access(const BlockEvents& parts, size_t site) {
-        const BlockEvents::Part* const first = parts.parts.data();
-        const BlockEvents::Part* fetch = first;
-        while (fetch->fetch.behind <= site) ++fetch;
-        return BlockEvents::event_of_access(static_cast<size_t>(fetch - first), site);
+    static unsigned number_of_access(const BlockRequests& parts, size_t site) {
+        const BlockRequests::Part* const first = parts.parts.data();
+        const BlockRequests::Part* fetch = first;
+        while (fetch->fetch.sites_end <= site) ++fetch;
+        return BlockRequests::number_of_access(static_cast<size_t>(fetch - first), site);
     }
 
     // --- block by block ---
 
-    [[gnu::noinline]] void fetch_in_full(const Block& block, uint64_t line, const BlockEvents::Part* fetch,
+    [[gnu::noinline]] void fetch_in_full(const Block& block, uint64_t line, const BlockRequests::Part* fetch,
                                          size_t site) {
         --filtered_lines_;
         const auto number = static_cast<size_t>(fetch - block.parts.parts.data());
-        memory_.fetch(line, cycle_ + block.events[BlockEvents::event_of_fetch(number, site)].op);
+        memory_.fetch(line, cycle_ + block.requests.all[BlockRequests::number_of_fetch(number, site)].op);
     }
 
-    [[gnu::noinline]] void access_in_full(const Block& block, const BlockEvents::Part* fetch, size_t site,
+    [[gnu::noinline]] void access_in_full(const Block& block, const BlockRequests::Part* fetch, size_t site,
                                           uint64_t address) {
         const auto number = static_cast<size_t>(fetch - block.parts.parts.data());
-        const Event& event = block.events[BlockEvents::event_of_access(number, site)];
-        const bool stores = event.kind == Event::STORE;
+        const ModelRequest& request = block.requests.all[BlockRequests::number_of_access(number, site)];
+        const bool stores = request.kind == ModelRequest::STORE;
         filtered_data_ -= stores ? STORE : LOAD;
-        memory_.access({block.parts.address + event.offset, address, stores ? Request::STORE : Request::LOAD},
-                       event.size, cycle_ + event.op, event.elements);
+        memory_.access({block.parts.address + request.offset, address, stores ? Request::STORE : Request::LOAD},
+                       request.size, cycle_ + request.op, request.elements);
     }
 
     void fetch(const Block& block, uint64_t number, uint64_t later) {
@@ -304,12 +259,12 @@ class Ideal final : public Pipeline {
         line_ = line;
     }
 
-    void access(const Event& event, const uint64_t* addresses, uint64_t pc, uint64_t cycle) {
-        uint64_t address = addresses[event.site];
-        if (event.kind == Event::LOAD)
-            memory_.load(address, event.size, pc, cycle, event.elements);
-        else if (event.kind == Event::STORE)
-            memory_.store(address, event.size, pc, cycle, event.elements);
+    void access(const ModelRequest& request, const uint64_t* addresses, uint64_t pc, uint64_t cycle) {
+        uint64_t address = addresses[request.site];
+        if (request.kind == ModelRequest::LOAD)
+            memory_.load(address, request.size, pc, cycle, request.elements);
+        else if (request.kind == ModelRequest::STORE)
+            memory_.store(address, request.size, pc, cycle, request.elements);
         else
             memory_.prefetch(address, pc, cycle);
     }
@@ -320,8 +275,8 @@ class Ideal final : public Pipeline {
     uint64_t line_bytes_;
     uint64_t line_mask_;                               // less it is a line further
     std::unique_ptr<Batch> batch_;                     // null where fetches and data accesses depend on each other
-    uint64_t settled_ = 0;                             // the cycle up to which the totals are told
-    uint64_t filtered_data_ = 0, filtered_lines_ = 0;  // not told; as LOAD and STORE say
+    uint64_t settled_ = 0;                             // the cycle up to which the totals are counted
+    uint64_t filtered_data_ = 0, filtered_lines_ = 0;  // not counted; as LOAD and STORE say
     uint64_t line_ = FrontEnd::NO_LINE;                // address of the line fetched last
 };
 

@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "timing/execution.hpp"
-#include "timing/in_order_rows.hpp"
+#include "timing/in_order_ops.hpp"
 #include "timing/pipeline_model.hpp"
 #include "timing/recalling.hpp"
 #include "timing/slots.hpp"
@@ -22,7 +22,7 @@ constexpr uint64_t FROM_LOAD = 1;  // in a register's entry, below the cycle
 struct Hot {
     uint64_t cycle = 0;  // of the next issue
     unsigned used = 0;   // slots of it
-    FrontEnd::Place front;
+    FrontEnd::Progress front;
     uint32_t taken = 0;  // ports, in this cycle
     uint64_t retirement = 0;
     uint64_t micro_ops = 0;
@@ -52,28 +52,28 @@ class InOrder final : public RecallingPipeline {
     void restore(StateReader& state) override;
 
     // The stages, in this order
-    void supply(Hot& hot, const Row& row, uint64_t pc, bool leaves);
-    bool supply_any(Hot& hot, const Row& row, uint64_t pc, bool leaves);
+    void supply(Hot& hot, const PreparedOp& op, uint64_t pc, bool leaves);
+    bool supply_any(Hot& hot, const PreparedOp& op, uint64_t pc, bool leaves);
     void wait_for_supply(Hot& hot, uint64_t supplied);
     // `POSSIBLE`: the parts that it may have. What it cannot have costs nothing.
     template <unsigned POSSIBLE>
-    void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
+    void execute(Hot& hot, const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc);
     template <unsigned POSSIBLE>
-    uint64_t operands(const Row& row) const;
+    uint64_t operands(const PreparedOp& op) const;
     template <unsigned POSSIBLE>
-    void take_ports(Hot& hot, const Block& block, const Row& row);
-    uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t issued);
-    void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t issued);
-    void branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next);
+    void take_ports(Hot& hot, const Block& block, const PreparedOp& op);
+    uint64_t load(const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc, uint64_t issued);
+    void store(const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc, uint64_t issued);
+    void branch(Hot& hot, const PreparedOp& op, uint64_t pc, uint64_t next);
 
-    bool fuse(Hot& hot, const Row& row);
+    bool fuse(Hot& hot, const PreparedOp& op);
     void next_slot(Hot& hot);
     void begin_cycle(Hot& hot, uint64_t cycle);
     void wait_to(Hot& hot, uint64_t to, bool memory);
 
     // Rare
     void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
-    uint32_t take_several(const Block& block, const Row& row, uint64_t cycle, uint32_t taken, bool first);
+    uint32_t take_several(const Block& block, const PreparedOp& op, uint64_t cycle, uint32_t taken, bool first);
     uint32_t busy_ports(uint64_t cycle) const;
     void feed_caches(const Block& block, const uint64_t* addresses);
     void count_issued();
@@ -81,7 +81,7 @@ class InOrder final : public RecallingPipeline {
     uint64_t last_result() const;
 
     Execution execution_;
-    RowMaker rows_;
+    OpPreparer preparer_;
 
     unsigned mispredict_cycles_, stores_per_cycle_;
     unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_, flags_late_;
@@ -104,7 +104,7 @@ class InOrder final : public RecallingPipeline {
 };
 
 InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
-    : RecallingPipeline(config, memory, branches, totals), execution_(config), rows_(config, execution_),
+    : RecallingPipeline(config, memory, branches, totals), execution_(config), preparer_(config, execution_),
       slots_(counts_, checked(config.table("pipeline"), "issue_width", 1, 16)) {
     const Config& keys = config.table("pipeline");
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
@@ -123,9 +123,10 @@ InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branche
 
 std::unique_ptr<PreparedBlock> InOrder::make_block(uint64_t address, std::span<const TimedOp> ops,
                                                    std::span<const AccessSite> sites) {
-    auto block = prepare_rows<Block>(
-        address, ops, sites, front_,
-        [this](const TimedOp& op, const SiteRange& range, Block& block) { return rows_.row(op, range, block); });
+    auto block = prepare_ops<Block>(address, ops, sites, front_,
+                                    [this](const TimedOp& op, const SiteRange& range, Block& block) {
+                                        return preparer_.prepare(op, range, block);
+                                    });
     prepare_recall(*block, address, ops, sites);
     return block;
 }
@@ -135,40 +136,40 @@ unsigned InOrder::run(const PreparedBlock& prepared, const uint64_t* addresses, 
     const Block& block = static_cast<const Block&>(prepared);
     if (first >= last) return first;
     Hot hot = hot_;
-    const Row* row = block.rows.data() + first;
-    const Row* const end = block.rows.data() + last;
-    bool leaves = front_.leaves(hot.front.line, block.address + row->offset, row->length);
+    const PreparedOp* op = block.ops.data() + first;
+    const PreparedOp* const end = block.ops.data() + last;
+    bool leaves = front_.leaves(hot.front.line, block.address + op->offset, op->length);
     while (true) {
-        const uint64_t pc = block.address + row->offset;
-        if (row->shape == Shape::COMPUTES) {
-            supply(hot, *row, pc, leaves);
-            execute<FAST_COMPUTATION>(hot, block, *row, addresses, pc);
-        } else if (row->shape == Shape::LOADS) {
-            supply(hot, *row, pc, leaves);
-            execute<FAST_LOAD>(hot, block, *row, addresses, pc);
-        } else if (row->shape == Shape::STORES) {
-            supply(hot, *row, pc, leaves);
-            execute<FAST_STORE>(hot, block, *row, addresses, pc);
-        } else if (supply_any(hot, *row, pc, leaves)) {
-            execute<~0U>(hot, block, *row, addresses, pc);
+        const uint64_t pc = block.address + op->offset;
+        if (op->shape == Shape::COMPUTES) {
+            supply(hot, *op, pc, leaves);
+            execute<FAST_COMPUTATION>(hot, block, *op, addresses, pc);
+        } else if (op->shape == Shape::LOADS) {
+            supply(hot, *op, pc, leaves);
+            execute<FAST_LOAD>(hot, block, *op, addresses, pc);
+        } else if (op->shape == Shape::STORES) {
+            supply(hot, *op, pc, leaves);
+            execute<FAST_STORE>(hot, block, *op, addresses, pc);
+        } else if (supply_any(hot, *op, pc, leaves)) {
+            execute<~0U>(hot, block, *op, addresses, pc);
         }
-        hot.pair = row->pair;
-        hot.destination = row->destinations[0];
-        if (row->parts & BRANCH) branch(hot, *row, pc, row + 1 == end ? next : pc + row->length);
-        ++row;
-        if (row == end || hot.retirement >= limit) break;
-        leaves = row->leaves_line;
+        hot.pair = op->pair;
+        hot.destination = op->destinations[0];
+        if (op->parts & BRANCH) branch(hot, *op, pc, op + 1 == end ? next : pc + op->length);
+        ++op;
+        if (op == end || hot.retirement >= limit) break;
+        leaves = op->leaves_line;
     }
     hot_ = hot;
     cycle_ = hot.retirement;
     repeating_ = false;
     count_issued();
-    return static_cast<unsigned>(row - block.rows.data());
+    return static_cast<unsigned>(op - block.ops.data());
 }
 
 // Fetch.
-[[gnu::always_inline]] inline void InOrder::supply(Hot& hot, const Row& row, uint64_t pc, bool leaves) {
-    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle);
+[[gnu::always_inline]] inline void InOrder::supply(Hot& hot, const PreparedOp& op, uint64_t pc, bool leaves) {
+    uint64_t supplied = front_.supply(hot.front, pc, op.length, leaves, hot.cycle);
     next_slot(hot);
     wait_for_supply(hot, supplied);
 }
@@ -180,9 +181,9 @@ unsigned InOrder::run(const PreparedBlock& prepared, const uint64_t* addresses, 
 }
 
 // False: the instruction is the second of a pair, and through.
-[[gnu::always_inline]] inline bool InOrder::supply_any(Hot& hot, const Row& row, uint64_t pc, bool leaves) {
-    uint64_t supplied = front_.supply(hot.front, pc, row.length, leaves, hot.cycle);
-    if (row.parts & SECOND_OF_PAIR && fuse(hot, row)) return false;
+[[gnu::always_inline]] inline bool InOrder::supply_any(Hot& hot, const PreparedOp& op, uint64_t pc, bool leaves) {
+    uint64_t supplied = front_.supply(hot.front, pc, op.length, leaves, hot.cycle);
+    if (op.parts & SECOND_OF_PAIR && fuse(hot, op)) return false;
     next_slot(hot);
     wait_for_supply(hot, supplied);
     return true;
@@ -190,14 +191,14 @@ unsigned InOrder::run(const PreparedBlock& prepared, const uint64_t* addresses, 
 
 // When they are there: cycle << 1, and whether the last of them comes from a load.
 template <unsigned POSSIBLE>
-[[gnu::always_inline]] inline uint64_t InOrder::operands(const Row& row) const {
-    const unsigned parts = row.parts & POSSIBLE;
+[[gnu::always_inline]] inline uint64_t InOrder::operands(const PreparedOp& op) const {
+    const unsigned parts = op.parts & POSSIBLE;
     uint64_t all = 0;
-    if (parts != LOAD) all = std::max(ready_[row.sources[2]], std::max(ready_[row.sources[0]], ready_[row.sources[1]]));
+    if (parts != LOAD) all = std::max(ready_[op.sources[2]], std::max(ready_[op.sources[0]], ready_[op.sources[1]]));
     if (parts & MANY_OPERANDS)
-        all = std::max(std::max(all, ready_[row.sources[3]]), std::max(ready_[row.sources[4]], ready_[row.sources[5]]));
+        all = std::max(std::max(all, ready_[op.sources[3]]), std::max(ready_[op.sources[4]], ready_[op.sources[5]]));
     if (parts & ACCUMULATES) {
-        uint64_t addend = ready_[row.accumulator], saved = uint64_t{row.accumulate_saving} << 1;
+        uint64_t addend = ready_[op.accumulator], saved = uint64_t{op.accumulate_saving} << 1;
         all = std::max(all, addend > saved ? addend - saved : 0);
     }
     if (parts & FLAGS_LATE) {
@@ -209,8 +210,8 @@ template <unsigned POSSIBLE>
             uint64_t late = uint64_t{store_data_late_} << 1;
             all = all > late ? all - late : 0;
         }
-        uint64_t address = std::max(ready_[row.address_sources[0]], ready_[row.address_sources[1]]);
-        if (parts & MANY_OPERANDS) address = std::max(address, ready_[row.address_sources[2]]);
+        uint64_t address = std::max(ready_[op.address_sources[0]], ready_[op.address_sources[1]]);
+        if (parts & MANY_OPERANDS) address = std::max(address, ready_[op.address_sources[2]]);
         all = std::max(all, address + (address ? uint64_t{address_extra_} << 1 : 0));
     }
     return all;
@@ -218,10 +219,10 @@ template <unsigned POSSIBLE>
 
 // From issue to the result.
 template <unsigned POSSIBLE>
-[[gnu::always_inline]] inline void InOrder::execute(Hot& hot, const Block& block, const Row& row,
+[[gnu::always_inline]] inline void InOrder::execute(Hot& hot, const Block& block, const PreparedOp& op,
                                                     const uint64_t* addresses, uint64_t pc) {
-    const unsigned parts = row.parts & POSSIBLE;
-    const uint64_t operands_at = operands<POSSIBLE>(row);
+    const unsigned parts = op.parts & POSSIBLE;
+    const uint64_t operands_at = operands<POSSIBLE>(op);
     wait_to(hot, operands_at >> 1, operands_at & FROM_LOAD);
     if (parts & STORE) {
         uint64_t free = store_buffer_[store_next_];
@@ -229,15 +230,15 @@ template <unsigned POSSIBLE>
         wait_to(hot, free, true);
     }
     if (parts & HOLDS) [[unlikely]] {
-        if (row.serializes) wait_to(hot, last_result(), false);
-        if (row.microcoded) wait_to(hot, hot.cycle + microcode_cycles_, false);
+        if (op.serializes) wait_to(hot, last_result(), false);
+        if (op.microcoded) wait_to(hot, hot.cycle + microcode_cycles_, false);
     }
-    if (parts & PAIRING && hot.used > 0 && row.pairing != Pairing::SECOND) wait_to(hot, hot.cycle + 1, false);
-    take_ports<POSSIBLE>(hot, block, row);
+    if (parts & PAIRING && hot.used > 0 && op.pairing != Pairing::SECOND) wait_to(hot, hot.cycle + 1, false);
+    take_ports<POSSIBLE>(hot, block, op);
     ++hot.used;
     ++hot.micro_ops;
-    if (parts & PAIRING && (row.pairing == Pairing::NONE || row.pairing == Pairing::SECOND)) {
-        // Nothing pairs behind it.
+    if (parts & PAIRING && (op.pairing == Pairing::NONE || op.pairing == Pairing::SECOND)) {
+        // Nothing pairs with it.
         count(Probe::SLOTS_BACKEND, slots_.width() - hot.used);
         hot.used = slots_.width();
     }
@@ -246,29 +247,29 @@ template <unsigned POSSIBLE>
     uint64_t result = issued;
     uint64_t from_load = 0;
     if (parts & LOAD) {
-        result = load(block, row, addresses, pc, issued);
+        result = load(block, op, addresses, pc, issued);
         from_load = FROM_LOAD;
-        if (blocking_misses_ && result > issued + load_latency_ + row.load_extra) {
+        if (blocking_misses_ && result > issued + load_latency_ + op.load_extra) {
             next_slot(hot);
             wait_to(hot, result, true);
         }
     }
     if (parts & COMPUTE) {
-        result += row.latency;
+        result += op.latency;
         from_load = 0;
-        if (parts & DIVIDES) count(Probe::DIVIDER_ACTIVE, row.divider_cycles);
+        if (parts & DIVIDES) count(Probe::DIVIDER_ACTIVE, op.divider_cycles);
     }
     result = std::max(result, issued + 1);
     const uint64_t entry = result << 1 | from_load;
-    ready_[row.destinations[0]] = entry;
-    ready_[row.destinations[1]] = entry;
-    if (parts & MANY_OPERANDS) ready_[row.destinations[2]] = ready_[row.destinations[3]] = entry;
-    if (parts & WRITE_BACK) ready_[row.write_back] = (issued + 1) << 1;
-    if (parts & STORE) store(block, row, addresses, pc, issued);
+    ready_[op.destinations[0]] = entry;
+    ready_[op.destinations[1]] = entry;
+    if (parts & MANY_OPERANDS) ready_[op.destinations[2]] = ready_[op.destinations[3]] = entry;
+    if (parts & WRITE_BACK) ready_[op.write_back] = (issued + 1) << 1;
+    if (parts & STORE) store(block, op, addresses, pc, issued);
 
     hot.retirement = issued + 1;
     hot.done = result;
-    if (parts & HOLDS && row.serializes) {
+    if (parts & HOLDS && op.serializes) {
         next_slot(hot);
         wait_to(hot, result, false);
     }
@@ -276,29 +277,29 @@ template <unsigned POSSIBLE>
 
 // What it needs in this cycle, or in the first in which all of that is free.
 template <unsigned POSSIBLE>
-[[gnu::always_inline]] inline void InOrder::take_ports(Hot& hot, const Block& block, const Row& row) {
+[[gnu::always_inline]] inline void InOrder::take_ports(Hot& hot, const Block& block, const PreparedOp& op) {
     while (true) {
-        uint32_t taken = row.ports & ~hot.taken;
+        uint32_t taken = op.ports & ~hot.taken;
         taken &= ~taken + 1;
-        if (row.parts & POSSIBLE & MANY_PORTS) taken = take_several(block, row, hot.cycle, hot.taken, hot.used == 0);
+        if (op.parts & POSSIBLE & MANY_PORTS) taken = take_several(block, op, hot.cycle, hot.taken, hot.used == 0);
         hot.taken |= taken;
-        if (taken || (POSSIBLE & MANY_PORTS && !(row.ports || row.uses))) return;
+        if (taken || (POSSIBLE & MANY_PORTS && !(op.ports || op.uses))) return;
         wait_to(hot, hot.cycle + 1, false);
     }
 }
 
 // The ports that it takes, each of its micro-ops another; none if not all can be had in this cycle. The first one of a
 // cycle may have more micro-ops than there are ports: some then stay taken for longer.
-uint32_t InOrder::take_several(const Block& block, const Row& row, uint64_t cycle, uint32_t taken, bool first) {
-    const Use* uses = block.uses.data() + row.first_use;
+uint32_t InOrder::take_several(const Block& block, const PreparedOp& op, uint64_t cycle, uint32_t taken, bool first) {
+    const Use* uses = block.uses.data() + op.first_use;
     uint32_t mine[MOST_USES], all = 0;
-    for (unsigned index = 0; index < row.uses; ++index) {
+    for (unsigned index = 0; index < op.uses; ++index) {
         uint32_t free = uses[index].ports & ~taken & ~all;
         if (free == 0 && first) free = uses[index].ports & ~taken;
         if (free == 0) return 0;
         all |= mine[index] = free & (~free + 1);
     }
-    for (unsigned index = 0; index < row.uses; ++index) {
+    for (unsigned index = 0; index < op.uses; ++index) {
         uint64_t& port_free = port_free_[std::countr_zero(mine[index])];
         port_free = std::max(port_free, cycle) + uses[index].busy_cycles;
         if (port_free > cycle + 1) long_ports_ |= mine[index];
@@ -316,27 +317,27 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 }
 
 // When the loaded data are there: as OutOfOrder::load, where a load's latency enters the schedule.
-[[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const Row& row, const uint64_t* addresses,
-                                                     uint64_t pc, uint64_t issued) {
-    if (row.parts & PREFETCH) [[unlikely]] {
-        if (row.load_sites) environment_.prefetch(addresses[row.first_site], pc, issued);
+[[gnu::always_inline]] inline uint64_t InOrder::load(const Block& block, const PreparedOp& op,
+                                                     const uint64_t* addresses, uint64_t pc, uint64_t issued) {
+    if (op.parts & PREFETCH) [[unlikely]] {
+        if (op.load_sites) environment_.prefetch(addresses[op.first_site], pc, issued);
         return issued + 1;
     }
-    if (row.load_sites == 0) return issued + load_latency_ + row.load_extra;
+    if (op.load_sites == 0) return issued + load_latency_ + op.load_extra;
     uint64_t all = issued + 1;
-    for (unsigned site = row.first_site; site < unsigned{row.first_site} + row.load_sites; ++site) {
+    for (unsigned site = op.first_site; site < unsigned{op.first_site} + op.load_sites; ++site) {
         uint64_t address = addresses[site];
         const auto [size, elements] = block.accesses[site];
         uint64_t loaded = environment_.load(address, size, pc, issued, elements);
         all = std::max(all, loaded);
     }
-    return all + row.load_extra;
+    return all + op.load_extra;
 }
 
-[[gnu::always_inline]] inline void InOrder::store(const Block& block, const Row& row, const uint64_t* addresses,
+[[gnu::always_inline]] inline void InOrder::store(const Block& block, const PreparedOp& op, const uint64_t* addresses,
                                                   uint64_t pc, uint64_t issued) {
-    unsigned first = row.first_site + row.load_sites;
-    for (unsigned site = first; site < first + row.store_sites; ++site) {
+    unsigned first = op.first_site + op.load_sites;
+    for (unsigned site = first; site < first + op.store_sites; ++site) {
         if (issued + 1 > write_cycle_) write_cycle_ = issued + 1, written_ = 0;
         if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
         ++written_;
@@ -348,9 +349,9 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
     }
 }
 
-[[gnu::always_inline]] inline void InOrder::branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next) {
-    uint64_t fallthrough = pc + row.length;
-    Prediction prediction = environment_.resolve(pc, row.branch, next, fallthrough);
+[[gnu::always_inline]] inline void InOrder::branch(Hot& hot, const PreparedOp& op, uint64_t pc, uint64_t next) {
+    uint64_t fallthrough = pc + op.length;
+    Prediction prediction = environment_.resolve(pc, op.branch, next, fallthrough);
     if (prediction == Prediction::WRONG) {
         resolved_ = hot.done;
         right_way_from_ = resolved_ + mispredict_cycles_;
@@ -362,11 +363,11 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
 }
 
 // The second of a pair: no slot of its own, and done with the first.
-[[gnu::always_inline]] inline bool InOrder::fuse(Hot& hot, const Row& row) {
-    const bool aes = row.parts & AES_PAIR;
-    if (hot.pair != (aes ? Pair::AES : Pair::BRANCH) || (aes && row.sources[0] != hot.destination)) return false;
+[[gnu::always_inline]] inline bool InOrder::fuse(Hot& hot, const PreparedOp& op) {
+    const bool aes = op.parts & AES_PAIR;
+    if (hot.pair != (aes ? Pair::AES : Pair::BRANCH) || (aes && op.sources[0] != hot.destination)) return false;
     count(Probe::FUSED);
-    if (aes) ready_[row.destinations[0]] = hot.done << 1;
+    if (aes) ready_[op.destinations[0]] = hot.done << 1;
     hot.pair = Pair::NONE;
     return true;
 }
@@ -400,21 +401,21 @@ void InOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied
 
 void InOrder::run_iteration(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
-    const Row& row = block.iteration;
+    const PreparedOp& op = block.iteration;
     Hot hot = hot_;
     next_slot(hot);
     if (!repeating_) {
         repeating_ = true;
         repeat_left_ = 0;
-        supply(hot, row, block.address, front_.leaves(hot.front.line, block.address, row.length));
+        supply(hot, op, block.address, front_.leaves(hot.front.line, block.address, op.length));
         wait_to(hot, hot.cycle + repeat_start_cycles_, false);
     }
-    unsigned bytes = row.load_sites + row.store_sites ? block.accesses[row.first_site].size : 0;
+    unsigned bytes = op.load_sites + op.store_sites ? block.accesses[op.first_site].size : 0;
     if (bytes && repeat_left_ >= bytes) {
         feed_caches(block, addresses);
         repeat_left_ -= bytes;
     } else {
-        execute<~0U>(hot, block, row, addresses, block.address);
+        execute<~0U>(hot, block, op, addresses, block.address);
         repeat_left_ = repeat_bytes_ > bytes ? repeat_bytes_ - bytes : 0;
     }
     hot_ = hot;
@@ -422,10 +423,10 @@ void InOrder::run_iteration(const PreparedBlock& prepared, const uint64_t* addre
     count_issued();
 }
 
-// A part of what REP's last micro-ops have moved: no time, but the caches hear of it.
+// A part of what REP's last micro-ops have moved: no time, but the caches are accessed.
 void InOrder::feed_caches(const Block& block, const uint64_t* addresses) {
-    const Row& row = block.iteration;
-    unsigned site = row.first_site, stores = site + row.load_sites, end = stores + row.store_sites;
+    const PreparedOp& op = block.iteration;
+    unsigned site = op.first_site, stores = site + op.load_sites, end = stores + op.store_sites;
     for (; site < stores; ++site)
         environment_.load(addresses[site], block.accesses[site].size, block.address, hot_.cycle, 1);
     for (; site < end; ++site)

@@ -4,9 +4,9 @@ namespace perfemu {
 
 void MemoIndex::put(const Entry& entry) {
     const size_t mask = entries_.size() - 1;
-    size_t place = spread(entry.key) & mask;
-    while (entries_[place].number != NONE) place = (place + 1) & mask;
-    entries_[place] = entry;
+    size_t slot = spread(entry.key) & mask;
+    while (entries_[slot].number != NONE) slot = (slot + 1) & mask;
+    entries_[slot] = entry;
 }
 
 void MemoIndex::enter(uint64_t key, uint32_t number) {

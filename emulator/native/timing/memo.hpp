@@ -25,9 +25,9 @@ class MemoIndex {
 
     uint32_t find(uint64_t key) const {
         const size_t mask = entries_.size() - 1;
-        size_t place = spread(key) & mask;
-        while (entries_[place].number != NONE && entries_[place].key != key) place = (place + 1) & mask;
-        return entries_[place].number;
+        size_t slot = spread(key) & mask;
+        while (entries_[slot].number != NONE && entries_[slot].key != key) slot = (slot + 1) & mask;
+        return entries_[slot].number;
     }
     // A key that `find` has not found.
     void enter(uint64_t key, uint32_t number);

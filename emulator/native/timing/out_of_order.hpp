@@ -12,7 +12,7 @@
 #include "timing/front_end.hpp"
 #include "timing/memo_trace.hpp"
 #include "timing/memoizing_pipeline.hpp"
-#include "timing/out_of_order_rows.hpp"
+#include "timing/out_of_order_ops.hpp"
 #include "timing/port_calendar.hpp"
 #include "timing/schedulers.hpp"
 #include "timing/slots.hpp"
@@ -21,28 +21,28 @@
 namespace perfemu::out_of_order {
 
 // A cycle and how much of it is used, in one number: later ones are greater.
-using Place = uint64_t;
+using CycleSlot = uint64_t;
 constexpr unsigned CYCLE = 9;
-constexpr Place USED = (1 << CYCLE) - 1;
-constexpr Place WAITED_FOR_MEMORY = 1 << 8;  // in a ROB entry, above what is used of the cycle: at most 64
+constexpr CycleSlot USED = (1 << CYCLE) - 1;
+constexpr CycleSlot WAITED_FOR_MEMORY = 1 << 8;  // in a ROB entry, above what is used of the cycle: at most 64
 
-constexpr uint64_t cycle_of(Place place) { return place >> CYCLE; }
-constexpr unsigned used_of(Place place) { return static_cast<unsigned>(place & USED); }
+constexpr uint64_t cycle_of(CycleSlot slot) { return slot >> CYCLE; }
+constexpr unsigned used_of(CycleSlot slot) { return static_cast<unsigned>(slot & USED); }
 // In units of `width` from the cycle's start, which may be too many.
-[[gnu::always_inline]] inline bool carry(Place& place, unsigned width) {
-    if (used_of(place) <= width) [[likely]]
+[[gnu::always_inline]] inline bool carry(CycleSlot& slot, unsigned width) {
+    if (used_of(slot) <= width) [[likely]]
         return false;
-    place += (1 << CYCLE) - width;
+    slot += (1 << CYCLE) - width;
     return true;
 }
 
 // What every instruction changes. `retire` works on a copy, which the compiler can keep in registers: nothing that is
 // not inlined may see it.
 struct Hot {
-    Place dispatch = 0;  // slots of the cycle
-    FrontEnd::Place front;
-    Place retirement = 0;    // of the last one
-    uint64_t rob_count = 0;  // slots ever taken
+    CycleSlot dispatch = 0;  // slots of the cycle
+    FrontEnd::Progress front;
+    CycleSlot retirement = 0;  // of the last one
+    uint64_t rob_count = 0;    // slots ever taken
     uint64_t retiring_cycles = 0;
     uint64_t done = 0;  // of the last instruction: when its results were there
     uint64_t decode_cycle = 0;
@@ -61,10 +61,10 @@ constexpr uint64_t PREDICTION = 3;
 constexpr uint64_t mixed(uint64_t pc) { return pc ^ pc >> 5; }
 constexpr uint64_t FAR = uint64_t{1} << 62;  // known, but not to the first target buffer
 
-// Of a row that may have these: a shape of its own has all of its shape's.
+// Of an op that may have these: a shape of its own has all of its shape's.
 template <unsigned POSSIBLE>
-[[gnu::always_inline]] inline unsigned parts_of(const Row& row) {
-    return POSSIBLE == ANY ? row.parts : POSSIBLE;
+[[gnu::always_inline]] inline unsigned parts_of(const PreparedOp& op) {
+    return POSSIBLE == ANY ? op.parts : POSSIBLE;
 }
 
 class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
@@ -79,33 +79,33 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
                  uint64_t limit) override;
     unsigned run_block(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                      uint64_t limit);
+                       uint64_t limit);
     void run_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
     void run_kernel(uint64_t cycles) override;
     // The stages, in this order
-    uint64_t fetch_and_decode(Hot& hot, const Block& block, const Row& row, bool leaves, uint64_t pc);
+    uint64_t fetch_and_decode(Hot& hot, const Block& block, const PreparedOp& op, bool leaves, uint64_t pc);
     void wait_for_supply(Hot& hot, uint64_t supplied);
     // `POSSIBLE`: the parts that it may have; `ONE`: it takes one slot. What it cannot have costs nothing.
     template <unsigned POSSIBLE, bool ONE, bool CHOICE = !ONE>
-    [[gnu::always_inline]] void execute(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses,
+    [[gnu::always_inline]] void execute(Hot& hot, const Block& block, const PreparedOp& op, const uint64_t* addresses,
                                         uint64_t pc);
-    void execute_any(Hot& hot, const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc);
+    void execute_any(Hot& hot, const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc);
     template <unsigned POSSIBLE>
-    [[gnu::always_inline]] void wait_for_room(Hot& hot, const Row& row, unsigned slots);
+    [[gnu::always_inline]] void wait_for_room(Hot& hot, const PreparedOp& op, unsigned slots);
     template <bool CHOICE>
     [[gnu::always_inline]] Entry enter(Hot& hot, Entry entry);
     template <bool AHEAD>
     [[gnu::always_inline]] uint64_t issue(Entry entry, uint32_t simple_ports, uint64_t ready);
     template <unsigned POSSIBLE>
-    [[gnu::always_inline]] uint64_t load(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc,
-                                         uint64_t issued);
+    [[gnu::always_inline]] uint64_t load(const Block& block, const PreparedOp& op, const uint64_t* addresses,
+                                         uint64_t pc, uint64_t issued);
     template <unsigned POSSIBLE, bool ONE, bool CHOICE>
-    [[gnu::always_inline]] uint64_t compute(Hot& hot, const Row& row, Entry entry, uint64_t start);
+    [[gnu::always_inline]] uint64_t compute(Hot& hot, const PreparedOp& op, Entry entry, uint64_t start);
     template <unsigned POSSIBLE, bool ONE>
-    [[gnu::always_inline]] void leave(Hot& hot, const Row& row, unsigned slots, uint64_t done);
-    void store(const Block& block, const Row& row, const uint64_t* addresses, uint64_t pc, uint64_t data,
+    [[gnu::always_inline]] void leave(Hot& hot, const PreparedOp& op, unsigned slots, uint64_t done);
+    void store(const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc, uint64_t data,
                uint64_t retirement);
-    void branch(Hot& hot, const Row& row, uint64_t pc, uint64_t next, bool last);
+    void branch(Hot& hot, const PreparedOp& op, uint64_t pc, uint64_t next, bool last);
     unsigned bubble_of(BranchKind kind, Prediction prediction, uint64_t answer) const;
 
     [[gnu::always_inline]] void write(uint8_t destination, uint64_t ready) {
@@ -113,17 +113,17 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
         chained_[destination] = false;
     }
     template <unsigned POSSIBLE>
-    uint64_t sources_ready(const Row& row, uint64_t start) const;
+    uint64_t sources_ready(const PreparedOp& op, uint64_t start) const;
     template <unsigned POSSIBLE>
-    uint64_t address_sources_ready(const Row& row, uint64_t start) const;
-    uint64_t chain_start(const Row& row, uint64_t start) const;
-    bool fuse(const Hot& hot, const Row& row, Pair pair, uint8_t destination);
+    uint64_t address_sources_ready(const PreparedOp& op, uint64_t start) const;
+    uint64_t chain_start(const PreparedOp& op, uint64_t start) const;
+    bool fuse(const Hot& hot, const PreparedOp& op, Pair pair, uint8_t destination);
     void next_slot(Hot& hot);
     void wait(Hot& hot, uint64_t to, PipelineProbe reason);
     void wait_to(Hot& hot, uint64_t to);
 
     // Rare. The next slot is (cycle, used).
-    void stand_still(Place from, uint64_t to, uint64_t rob_count, PipelineProbe reason);
+    void stand_still(CycleSlot from, uint64_t to, uint64_t rob_count, PipelineProbe reason);
     void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
     void lose_in_segments(uint64_t cycle, unsigned used, uint64_t to, uint64_t rob_count, bool memory);
     Entry choose(Entry entry);
@@ -132,11 +132,11 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     void feed_caches(const Block& block, const uint64_t* addresses);
     void count_slots();
 
-    static AccessKind access_kind(const Row& row) {
-        return {(row.parts & BY_STACK) != 0, row.general, row.renames, row.load_extra};
+    static ForwardTraits forward_traits(const PreparedOp& op) {
+        return {(op.parts & BY_STACK) != 0, op.general, op.renames, op.load_extra};
     }
 
-    // The environment. Each answer is all that the pipeline needs to know; what is only told answers 0.
+    // The environment. Each answer is all that the pipeline needs to know; what is no question answers 0.
     template <typename Describe, typename Answer>
     [[gnu::always_inline]] uint64_t ask(Describe describe, Answer answer_now) {
         if (!recording_) return answer_now();
@@ -145,18 +145,18 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
         memo_.add(describe(), answer);
         return answer;
     }
-    uint64_t ask_load(uint64_t address, Access access, uint64_t pc, uint64_t issued, AccessKind kind) {
+    uint64_t ask_load(uint64_t address, AccessSize access, uint64_t pc, uint64_t issued, ForwardTraits traits) {
         uint64_t answer = memory_.load(address, access.size, pc, issued, access.elements) - issued;
         if ((address ^ (address + access.size - 1)) & front_.line_mask && split_load_cycles_) [[unlikely]]
             answer |= SPLIT;
         StoreQueue::Found found = stores_.find(address, address + access.size, issued, alias_4k_cycles_ != 0);
         if (found.answer == StoreQueue::Answer::NONE) return answer;
-        return answer | ask_store(found, address, access, pc, issued, kind);
+        return answer | ask_store(found, address, access, pc, issued, traits);
     }
-    uint64_t ask_store(const StoreQueue::Found& found, uint64_t address, Access access, uint64_t pc, uint64_t issued,
-                       AccessKind kind);
-    uint64_t write_store(uint64_t address, Access access, uint64_t pc, uint64_t retirement, uint64_t data,
-                         AccessKind kind) {
+    uint64_t ask_store(const StoreQueue::Found& found, uint64_t address, AccessSize access, uint64_t pc,
+                       uint64_t issued, ForwardTraits traits);
+    uint64_t write_store(uint64_t address, AccessSize access, uint64_t pc, uint64_t retirement, uint64_t data,
+                         ForwardTraits traits) {
         if (retirement > write_cycle_) write_cycle_ = retirement, written_ = 0;
         const uint64_t line = address & front_.line_mask;
         if (written_ >= (line == written_line_ ? line_stores_per_cycle_ : stores_per_cycle_))
@@ -165,7 +165,7 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
         written_line_ = line;
         uint64_t there = memory_.store(address, access.size, pc, write_cycle_, access.elements);
         last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
-        stores_.add({address, address + access.size, data, last_written_, kind.by_stack, kind.general});
+        stores_.add({address, address + access.size, data, last_written_, traits.by_stack, traits.general});
         return 0;
     }
     uint64_t ask_branch(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
@@ -199,7 +199,7 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     BranchUnit& branches_;
     Execution execution_;
     Placement placement_;
-    RowMaker rows_;
+    OpPreparer preparer_;
     ReplayEnvironment environment_;
     FrontEnd front_;
     PortCalendar calendar_;
@@ -221,10 +221,10 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
 
     Slots slots_;
     Hot hot_;
-    uint64_t ready_[256] = {};      // by register: the cycle from which it may be used
-    bool chained_[256] = {};        // its writer's results are there for others of its class before (chain_latency)
-    std::unique_ptr<Place[]> rob_;  // by slot: its retirement, WAITED_FOR_MEMORY
-    uint64_t rob_oldest_ = 0;       // slots that had retired when dispatch last stood still
+    uint64_t ready_[256] = {};          // by register: the cycle from which it may be used
+    bool chained_[256] = {};            // its writer's results are there for others of its class before (chain_latency)
+    std::unique_ptr<CycleSlot[]> rob_;  // by slot: its retirement, WAITED_FOR_MEMORY
+    uint64_t rob_oldest_ = 0;           // slots that had retired when dispatch last stood still
     unsigned rob_size_ = 0, rob_mask_ = 0;
     // The last instruction, which may be the first of a pair.
     Pair last_pair_ = Pair::NONE;
@@ -249,8 +249,8 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     bool recording_ = false;
     size_t asked_ = 0, known_ = 0;
     std::vector<uint64_t> answers_;
-    uint32_t fork_ = TraceMemo::NONE;           // the step that got another answer; NONE: there is no trace
-    uint64_t earliest_ = 0;                     // so far behind dispatch, it does not matter when fetch and decode were
+    uint32_t fork_ = TraceMemo::NONE;  // the exchange that got another answer; NONE: there is no trace
+    uint64_t earliest_ = 0;            // so long before dispatch, it does not matter when fetch and decode were
     uint32_t until_review_ = 1, recorded_ = 0;  // blocks
     // A block that has to be executed costs about DEAR followed ones' gain. What is gained is credit, up to
     // MOST_CREDIT, and so is TRUST at the beginning, when everything is new; it is added up every REVIEWED blocks. When

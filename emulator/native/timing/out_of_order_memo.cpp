@@ -2,7 +2,7 @@
 // as long as what it asks is answered as it was. When it is not, or there is no trace, the pipeline's own state is made
 // from the memo's and the block is executed, and recorded; what was asked and answered already is not asked again.
 //
-// Caches, predictors, the store queue and where fetch is stay outside the states, and are told of everything, in the
+// Caches, predictors, the store queue and where fetch is stay outside the states, and are asked everything, in the
 // same order and at the same cycles.
 #include <stdexcept>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t HORIZON = 1000;
 constexpr uint32_t AFTER_PARTS = 64;  // blocks
 
-// Up to the first 0; of equal ones behind each other, one and how many.
+// Up to the first 0; of equal ones in a row, one and how many.
 template <typename At>
 void save_runs(StateWriter& state, uint64_t most, At at) {
     for (uint64_t index = 0; index < most;) {
@@ -38,7 +38,7 @@ void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* add
     repeating_ = false;
     if (in_memo() && --until_review_ == 0) review();
     if (!in_memo() && !enter_memo()) {
-        run_block(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
+        run_block(block, addresses, 0, static_cast<unsigned>(block.ops.size()), next, NO_LIMIT);
         return;
     }
     has_room_ = block.stores == 0 || stores_.free_at(block.stores) <= base_;
@@ -82,17 +82,17 @@ unsigned OutOfOrder::run(const PreparedBlock& block, const uint64_t* addresses, 
 bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name) {
     uint32_t number = TraceMemo::NONE;
     if (TraceTransition& last = memo_[last_]; last.next_block == name) {
-        number = last.next_step;
+        number = last.next_exchange;
     } else {
         number = memo_.find(state_, name);
-        if (number != TraceMemo::NONE && last_ != TraceMemo::NONE) last.next_block = name, last.next_step = number;
+        if (number != TraceMemo::NONE && last_ != TraceMemo::NONE) last.next_block = name, last.next_exchange = number;
     }
     known_ = fork_ = 0;
     if (number == TraceMemo::NONE) return false;
     const uint64_t line = hot_.front.line;
     while (true) {
-        const TraceMemo::Step* step = &memo_.step(number);
-        const Question& question = step->question;
+        const TraceMemo::Exchange* exchange = &memo_.exchange(number);
+        const Question& question = exchange->question;
         const uint64_t at = base_ + question.at, pc = block.address + question.offset;
         uint64_t answer = 0;
         switch (question.kind) {
@@ -102,12 +102,12 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
                 break;
             case Question::ROOM: answer = std::max(stores_.free_at(), at) - at; break;
             case Question::LOAD:
-                answer = ask_load(addresses[question.site], question.access, pc, at, question.access_kind);
+                answer = ask_load(addresses[question.site], question.access, pc, at, question.forward_traits);
                 break;
             case Question::PREFETCH: memory_.prefetch(addresses[question.site], pc, at); break;
             case Question::STORE:
                 write_store(addresses[question.site], question.access, pc, at, base_ + question.also,
-                            question.access_kind);
+                            question.forward_traits);
                 break;
             case Question::BRANCH: {
                 const uint64_t fallthrough = pc + question.length;
@@ -116,19 +116,19 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
             }
             case Question::END:
                 if (mode_ == RecallMode::CHECK) [[unlikely]]
-                    check_block(block, addresses, next, line, static_cast<uint32_t>(step->answer));
-                advance(static_cast<uint32_t>(step->answer));
+                    check_block(block, addresses, next, line, static_cast<uint32_t>(exchange->answer));
+                advance(static_cast<uint32_t>(exchange->answer));
                 return true;
         }
         answers_[known_++] = answer;
-        while (step->answer != answer) [[unlikely]] {
-            if (step->other == TraceMemo::NONE) {
+        while (exchange->answer != answer) [[unlikely]] {
+            if (exchange->other == TraceMemo::NONE) {
                 fork_ = number;
                 hot_.front.line = line;
                 return false;
             }
-            number = step->other;
-            step = &memo_.step(number);
+            number = exchange->other;
+            exchange = &memo_.exchange(number);
         }
         ++number;
     }
@@ -168,7 +168,7 @@ void OutOfOrder::advance(uint32_t number) {
 void OutOfOrder::run_recorded(const Block& block, const uint64_t* addresses, uint64_t next) {
     asked_ = 0;
     recording_ = true;
-    run_block(block, addresses, 0, static_cast<unsigned>(block.rows.size()), next, NO_LIMIT);
+    run_block(block, addresses, 0, static_cast<unsigned>(block.ops.size()), next, NO_LIMIT);
     recording_ = false;
 }
 
@@ -226,7 +226,7 @@ bool OutOfOrder::save(StateWriter& state) {
     return true;
 }
 
-// Whether dispatch may wait for an entry to retire `later`, with so many places free behind it until it is wanted
+// Whether dispatch may wait for an entry to retire `later`, with so many entries free after it until it is wanted
 // again.
 // A check compares states byte by byte: there they all count.
 bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
@@ -235,15 +235,15 @@ bool OutOfOrder::holds_up(uint64_t later, uint64_t places) const {
 }
 
 // From the youngest. If dispatch will wait for none of its entries, it matters only who will be the oldest when, loads
-// or others: for each change the cycle until which. Else all of them, equal ones behind each other as one.
+// or others: for each change the cycle until which. Else all of them, equal ones in a row as one.
 void OutOfOrder::save_rob(StateWriter& state) const {
     const uint64_t entries = std::min<uint64_t>(rob_size_, hot_.rob_count);
     // Copies, since no byte that is written can be one of them.
     const uint64_t base = base_, youngest = hot_.rob_count - 1, mask = rob_mask_;
-    const Place* const rob = rob_.get();
+    const CycleSlot* const rob = rob_.get();
     auto entry = [=](uint64_t index) { return rob[(youngest - index) & mask]; };
     auto number = [=](uint64_t index) -> uint64_t {
-        const Place its = entry(index);
+        const CycleSlot its = entry(index);
         return cycle_of(its) <= base ? 0 : (cycle_of(its) - base) << 1 | ((its & WAITED_FOR_MEMORY) != 0);
     };
     const size_t first = state.size();
@@ -334,10 +334,10 @@ void OutOfOrder::restore(StateReader& saved) {
     get_runs([&](uint64_t index, uint64_t later) { load_queue_[load_queue_size_ - 1 - index] = base_ + later; });
     std::fill_n(ready_, registers_, 0);
     std::fill_n(chained_, registers_, false);
-    for (uint64_t behind = 0; uint64_t next = saved.get();) {
-        behind += next >> 1;
-        ready_[behind - 1] = base_ + saved.get();
-        chained_[behind - 1] = next & 1;
+    for (uint64_t end = 0; uint64_t next = saved.get();) {
+        end += next >> 1;
+        ready_[end - 1] = base_ + saved.get();
+        chained_[end - 1] = next & 1;
     }
     calendar_.restore(base_, saved);
     schedulers_.restore(base_, saved);

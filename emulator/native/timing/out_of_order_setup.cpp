@@ -8,7 +8,7 @@ namespace perfemu::out_of_order {
 
 OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : MemoizingPipeline(config, memory, totals), branches_(branches), execution_(config),
-      placement_(config, execution_), rows_(config, execution_, placement_), environment_(memory, branches),
+      placement_(config, execution_), preparer_(config, execution_, placement_), environment_(memory, branches),
       front_(config, environment_), calendar_(execution_.groups()), schedulers_(placement_.sizes()),
       stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
       first_targets_(branch_table(config), "first_"),
@@ -17,12 +17,12 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     retire_width_ = checked(keys, "retire_width", 1, 64, slots_.width());
     hot_.decodes = decode_width_ = checked(keys, "decode_width", 1, 64, slots_.width());
     // Instructions are more than slots only where pairs fuse.
-    const Fusion& fusion = rows_.fusion();
+    const Fusion& fusion = preparer_.fusion();
     decode_limits_ = decode_width_ < slots_.width() || fusion.compare_branch || fusion.arithmetic_branch ||
                      fusion.aes || fusion.move_computation;
     rob_size_ = checked(keys, "rob_entries", 8, 65536);
     rob_mask_ = std::bit_ceil(rob_size_) - 1;
-    rob_ = std::make_unique<Place[]>(rob_mask_ + 1);
+    rob_ = std::make_unique<CycleSlot[]>(rob_mask_ + 1);
     if (keys.has("load_queue")) load_queue_size_ = checked(keys, "load_queue", 1, 65536);
     load_queue_ = std::make_unique<uint64_t[]>(load_queue_size_);
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
@@ -55,24 +55,24 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
 
 std::unique_ptr<PreparedBlock> OutOfOrder::make_block(uint64_t address, std::span<const TimedOp> ops,
                                                       std::span<const AccessSite> sites) {
-    auto prepared =
-        prepare_rows<Block>(address, ops, sites, front_,
-                            [this](const TimedOp& op, const SiteRange& range, Block&) { return rows_.row(op, range); });
+    auto prepared = prepare_ops<Block>(
+        address, ops, sites, front_,
+        [this](const TimedOp& op, const SiteRange& range, Block&) { return preparer_.prepare(op, range); });
     Block& block = static_cast<Block&>(*prepared);
     block.number = blocks_++;
     block.first_line = address & front_.line_mask;
-    block.second_line = (address + block.rows[0].length - 1) & front_.line_mask;
-    for (const Row& row : block.rows) {
-        if (row.slots > most_slots_) {  // there may be entries for which this one will wait
+    block.second_line = (address + block.ops[0].length - 1) & front_.line_mask;
+    for (const PreparedOp& op : block.ops) {
+        if (op.slots > most_slots_) {  // there may be entries for which this one will wait
             settle();
             leave_memo();
             memo_.clear();
-            most_slots_ = row.slots;
+            most_slots_ = op.slots;
         }
-        block.stores += row.store_sites;
-        for (uint8_t written : row.destinations)
+        block.stores += op.store_sites;
+        for (uint8_t written : op.destinations)
             if (written != NOWHERE) registers_ = std::max(registers_, written + 1u);
-        if (row.parts & WRITE_BACK) registers_ = std::max(registers_, row.write_back + 1u);
+        if (op.parts & WRITE_BACK) registers_ = std::max(registers_, op.write_back + 1u);
     }
     return prepared;
 }

@@ -1,7 +1,7 @@
-// A timing model: hears every instruction as it retires, in order, and says when.
+// A timing model: is given every instruction as it retires, in order, and says when.
 //
-// What it is told must give the same time however the instructions are cut into blocks: a block that is entered in the
-// middle, stepped, or cut short by a fault is heard as the same instructions. So whatever goes from one instruction to
+// The same instructions must give the same time however they are cut into blocks: also where a block is entered in the
+// middle, stepped, or cut short by a fault. So whatever goes from one instruction to
 // the next (fusion, the fetch line, dependencies) is the pipeline's state, not the block's.
 #pragma once
 
@@ -51,7 +51,7 @@ class Pipeline {
 
     // The instructions [first, last) of a block retire. `addresses` holds those of all the block's sites (only those of
     // the given instructions are read). Execution goes on at `next`, which tells where a branch at `last - 1` went.
-    // Stops behind the first instruction that retires at or after cycle `limit`; returns the index behind the last one
+    // Stops after the first instruction that retires at or after cycle `limit`; returns the index after the last one
     // that retired.
     virtual unsigned retire(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
                             uint64_t next, uint64_t limit = NO_LIMIT) = 0;
@@ -74,8 +74,8 @@ class Pipeline {
     // Brings the totals up to date. Comes every few million instructions at the latest: counts of 32 bits will do.
     virtual void settle() {}
 
-    // One iteration of a REP instruction, which is the only one of its block. `retire` is told of it later, when it is
-    // through: that makes no access.
+    // One iteration of a REP instruction, which is the only one of its block. `retire` comes later, when it is through:
+    // that makes no access.
     virtual void iterate(const PreparedBlock& block, const uint64_t* addresses) = 0;
 
     // The kernel is entered: user mode ends when everything that has begun has completed.

@@ -28,7 +28,7 @@ class PortCalendar {
         while (start_ < cycle);
     }
 
-    // What `take` may be told to look at first: the ports of a use that takes one of them for a cycle.
+    // What `take` may look at first: the ports of a use that takes one of them for a cycle.
     uint32_t simple_ports(PortUse use) const {
         return groups_[use.group].busy_cycles == 1 ? groups_[use.group].ports : 0;
     }
@@ -52,7 +52,7 @@ class PortCalendar {
     // Nothing is taken in it or later by a micro-op that did not issue as soon as it was ready.
     uint64_t last() const { return last_; }
 
-    // What is taken from behind `base` up to `last`; and that again, as if `base` was the cycle of dispatch.
+    // What is taken after `base`, up to `last`; and that again, as if `base` was the cycle of dispatch.
     void save(uint64_t base, uint64_t last, StateWriter& state) const {
         uint64_t before = base;
         for (uint64_t cycle = base + 1; cycle <= last; ++cycle) {
@@ -77,7 +77,7 @@ class PortCalendar {
 
   private:
     static constexpr uint64_t WINDOW = 2048;
-    static constexpr uint64_t NEAR = 1024;  // behind it is room for the longest busy_cycles
+    static constexpr uint64_t NEAR = 1024;  // the rest is room for the longest busy_cycles
     static constexpr uint64_t FEW = 8;
 
     struct Group {
@@ -88,9 +88,9 @@ class PortCalendar {
 
     [[gnu::noinline]] void forget(uint64_t cycle) {
         uint64_t count = std::min(cycle - start_, WINDOW), first = start_ % WINDOW;
-        uint64_t behind = std::min(count, WINDOW - first);
-        std::memset(busy_ + first, 0, behind * sizeof busy_[0]);
-        std::memset(busy_, 0, (count - behind) * sizeof busy_[0]);
+        uint64_t to_end = std::min(count, WINDOW - first);
+        std::memset(busy_ + first, 0, to_end * sizeof busy_[0]);
+        std::memset(busy_, 0, (count - to_end) * sizeof busy_[0]);
         start_ = cycle;
     }
 

@@ -3,14 +3,14 @@
 namespace perfemu {
 
 void RecalledBlock::assign_batch() {
-    branch_offset = events.branch_offset;
-    end_offset = events.end_offset;
-    lines = events.fetches;
-    branch = events.branch;
-    const unsigned accesses = unsigned{events.loads} + events.stores;
-    fit = events.listed ? RecalledBatch::fit(accesses, lines) : BatchFit::NOT;
+    branch_offset = requests.branch_offset;
+    end_offset = requests.end_offset;
+    lines = requests.fetches;
+    branch = requests.branch;
+    const unsigned accesses = unsigned{requests.loads} + requests.stores;
+    fit = requests.listed ? RecalledBatch::fit(accesses, lines) : BatchFit::NOT;
     for (unsigned site = 0; fit != BatchFit::NOT && site < accesses; ++site) {
-        const AccessShape shape = events.parts.data()[lines + site].shape;
+        const AccessShape shape = requests.parts.data()[lines + site].shape;
         if (site < shapes.size())
             shapes[site] = shape;
         else
@@ -18,16 +18,16 @@ void RecalledBlock::assign_batch() {
     }
 }
 
-const RunBlock* RecalledBatch::gather(const RunBlock* run, const RunBlock* behind, uint64_t last_line) {
-    Row* row = rows.data();
+const RunBlock* RecalledBatch::gather(const RunBlock* run, const RunBlock* end, uint64_t last_line) {
+    Member* member = members.data();
     run = MemoryBatch::gather<RecalledBlock>(
-        run, behind, last_line,
-        [&row](const RecalledBlock& block, const RunBlock*, uint64_t again, size_t sites, size_t lines) {
-            *row++ = {.what = block.first_case + (again ? 0 : OUTCOMES),
-                      .sites = static_cast<uint32_t>(sites),
-                      .lines = static_cast<uint32_t>(lines)};
+        run, end, last_line,
+        [&member](const RecalledBlock& block, const RunBlock*, uint64_t again, size_t sites, size_t lines) {
+            *member++ = {.what = block.first_case + (again ? 0 : OUTCOMES),
+                         .sites = static_cast<uint32_t>(sites),
+                         .lines = static_cast<uint32_t>(lines)};
         });
-    blocks = static_cast<size_t>(row - rows.data());
+    blocks = static_cast<size_t>(member - members.data());
     return run;
 }
 

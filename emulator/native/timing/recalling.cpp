@@ -21,16 +21,16 @@ RecallingPipeline::RecallingPipeline(const Config& config, MemorySystem& memory,
 
 void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, std::span<const TimedOp> ops,
                                        std::span<const AccessSite> sites) {
-    block.events.assign(address, ops, sites, memory_);
+    block.requests.assign(address, ops, sites, memory_);
     block.first_case = next_case_;
-    const uint32_t cases = (2 * OUTCOMES + 2 * block.events.count() + OUTCOMES - 1) & ~(OUTCOMES - 1);  // for `way`
+    const uint32_t cases = (2 * OUTCOMES + 2 * block.requests.count() + OUTCOMES - 1) & ~(OUTCOMES - 1);  // for `way`
     // Where such a branch goes, which is no case, says how much of an aligned piece is fetched.
-    const BranchKind branch = block.events.branch;
+    const BranchKind branch = block.requests.branch;
     const bool indirect =
         branch == BranchKind::INDIRECT || branch == BranchKind::INDIRECT_CALL || branch == BranchKind::RETURN;
-    if (front_.aligned && indirect) block.events.listed = false;
+    if (front_.aligned && indirect) block.requests.listed = false;
     if (next_case_ > std::numeric_limits<uint32_t>::max() - cases)
-        block.events.listed = false;
+        block.requests.listed = false;
     else
         next_case_ += cases;
     block.assign_batch();
@@ -38,109 +38,110 @@ void RecallingPipeline::prepare_recall(RecalledBlock& block, uint64_t address, s
 
 // From there on. `RESUMED`: what came before has been asked already, and the predictor of the branch.
 template <bool RESUMED>
-inline void RecallingPipeline::replay(const Walk& walk, Place place) {
+inline void RecallingPipeline::replay(const Walk& walk, ResumePoint point) {
     const RecalledBlock& block = walk.block;
-    const BlockEvents& events = block.events;
-    const uint64_t *const addresses = walk.addresses, end = events.end(), next = walk.next;
+    const BlockRequests& requests = block.requests;
+    const uint64_t *const addresses = walk.addresses, end = requests.end(), next = walk.next;
     const uint64_t now = base_;
     const unsigned known_lines = walk.known_lines;
     const uint32_t first_what = first_outcome(block, fetches_first(block));
     Position at{state_, last_};
     memo_.prefetch(memo_[last_], next != end);
-    const BlockEvents::Part* const fetches = events.parts.data();
-    const BlockEvents::Part* const accesses = fetches + events.fetches;
-    uint64_t line = (events.address & front_.line_mask) - place.fetch * front_.line_mask;
+    const BlockRequests::Part* const fetches = requests.parts.data();
+    const BlockRequests::Part* const accesses = fetches + requests.fetches;
+    uint64_t line = (requests.address & front_.line_mask) - point.fetch * front_.line_mask;
     while (true) {
-        if (place.fetch >= known_lines && !memory_.filtered_fetch_by(now - front_.ahead, line)) [[unlikely]] {
-            at = ask_fetch(at, walk, place);
+        if (point.fetch >= known_lines && !memory_.filtered_fetch_by(now - front_.ahead, line)) [[unlikely]] {
+            at = ask_fetch(at, walk, point);
             if (at.state == BlockMemo::NO_STATE) return;
         }
-        for (; place.site != fetches[place.fetch].fetch.behind; ++place.site) {
-            if (memory_.filtered_hit_by(now, addresses[place.site], accesses[place.site].shape)) [[likely]]
+        for (; point.site != fetches[point.fetch].fetch.sites_end; ++point.site) {
+            if (memory_.filtered_hit_by(now, addresses[point.site], accesses[point.site].shape)) [[likely]]
                 continue;
-            at = ask_access(at, walk, place);
+            at = ask_access(at, walk, point);
             if (at.state == BlockMemo::NO_STATE) return;
         }
-        if (++place.fetch == events.fetches) break;
+        if (++point.fetch == requests.fetches) break;
         line -= front_.line_mask;
     }
     Prediction prediction = Prediction::RIGHT;
     if constexpr (RESUMED)
         prediction = *walk.prediction;
-    else if (events.branch != BranchKind::NONE)
-        prediction = environment_.branches.learn(events.address + events.branch_offset, events.branch, next, end);
+    else if (requests.branch != BranchKind::NONE)
+        prediction = environment_.branches.learn(requests.address + requests.branch_offset, requests.branch, next, end);
     const uint32_t which = outcome(prediction, next != end);
-    BlockMemo::Transition* const step = memo_.find(memo_[at.last], way(which), at.state, first_what + which);
-    if (!step || mode_ == RecallMode::CHECK) [[unlikely]] {
-        end_unknown(at, walk, prediction, step);
-        if (!step) return;
+    BlockMemo::Transition* const transition = memo_.find(memo_[at.last], way(which), at.state, first_what + which);
+    if (!transition || mode_ == RecallMode::CHECK) [[unlikely]] {
+        end_unknown(at, walk, prediction, transition);
+        if (!transition) return;
     }
-    memo_.take(*step);
-    advance(*step, now + step->cycles, line);
+    memo_.take(*transition);
+    advance(*transition, now + transition->cycles, line);
 }
 
 void RecallingPipeline::retire_whole(const PreparedBlock& prepared, const uint64_t* addresses, uint64_t next) {
     const RecalledBlock& block = static_cast<const RecalledBlock&>(prepared);
-    const BlockEvents& events = block.events;
-    if (!events.listed || (!in_memo() && !enter_memo())) [[unlikely]] {
+    const BlockRequests& requests = block.requests;
+    if (!requests.listed || (!in_memo() && !enter_memo())) [[unlikely]] {
         leave_memo();
         run(block, addresses, 0, block.instructions, next, NO_LIMIT);
         return;
     }
-    replay<false>({block, addresses, next, (events.address & front_.line_mask) == line_}, {});
+    replay<false>({block, addresses, next, (requests.address & front_.line_mask) == line_}, {});
 }
 
-void RecallingPipeline::replay_rest(const Walk& walk, Place from) { replay<true>(walk, from); }
+void RecallingPipeline::replay_rest(const Walk& walk, ResumePoint point) { replay<true>(walk, point); }
 
 // Of how the block ends, nothing is known, or it is to be checked.
-void RecallingPipeline::end_unknown(Position at, const Walk& walk, Prediction prediction, BlockMemo::Transition* step) {
+void RecallingPipeline::end_unknown(Position at, const Walk& walk, Prediction prediction,
+                                    BlockMemo::Transition* transition) {
     if (at.state == state_) environment_.log.begin();
     Walk whole = walk;
     whole.prediction = prediction;
-    if (step)
-        check_walk(whole, *step);
+    if (transition)
+        check_walk(whole, *transition);
     else
-        record(whole, walk.block.events.count());
+        record(whole, walk.block.requests.count());
 }
 
-RecallingPipeline::Position RecallingPipeline::ask_fetch(Position at, const Walk& walk, Place place) {
-    const BlockEvents& events = walk.block.events;
-    return ask(at, walk, events.event_of_fetch(place.fetch, place.site), Request::FETCH,
-               {.address = (events.address & front_.line_mask) - place.fetch * front_.line_mask});
+RecallingPipeline::Position RecallingPipeline::ask_fetch(Position at, const Walk& walk, ResumePoint point) {
+    const BlockRequests& requests = walk.block.requests;
+    return ask(at, walk, requests.number_of_fetch(point.fetch, point.site), Request::FETCH,
+               {.address = (requests.address & front_.line_mask) - point.fetch * front_.line_mask});
 }
 
-RecallingPipeline::Position RecallingPipeline::ask_access(Position at, const Walk& walk, Place place) {
-    const BlockEvents& events = walk.block.events;
-    const auto [size, elements, offset] = events.accesses[place.site];
-    const bool stores = events.parts.data()[events.fetches + place.site].shape.stores();
-    return ask(at, walk, events.event_of_access(place.fetch, place.site), stores ? Request::STORE : Request::LOAD,
-               {walk.addresses[place.site], size, events.address + offset, elements});
+RecallingPipeline::Position RecallingPipeline::ask_access(Position at, const Walk& walk, ResumePoint point) {
+    const BlockRequests& requests = walk.block.requests;
+    const auto [size, elements, offset] = requests.accesses[point.site];
+    const bool stores = requests.parts.data()[requests.fetches + point.site].shape.stores();
+    return ask(at, walk, requests.number_of_access(point.fetch, point.site), stores ? Request::STORE : Request::LOAD,
+               {walk.addresses[point.site], size, requests.address + offset, elements});
 }
 
-// An event is no mere hit: memory is asked at the cycle at which it was asked when this happened before. Goes on to
+// A request is no mere hit: memory is asked at the cycle at which it was asked when this happened before. Goes on to
 // what this leads to. None: it never happened, and the block has been executed.
-RecallingPipeline::Position RecallingPipeline::ask(Position at, const Walk& walk, unsigned event, Request request,
-                                                   const ReplayEnvironment::Access& access) {
+RecallingPipeline::Position RecallingPipeline::ask(Position at, const Walk& walk, unsigned number, Request kind,
+                                                   const ReplayEnvironment::Packet& access) {
     if (at.state == state_) environment_.log.begin();
-    BlockMemo::Transition* const question = memo_.find(memo_[at.last], EVENT, at.state, case_of(walk.block, event));
+    BlockMemo::Transition* const question = memo_.find(memo_[at.last], ANSWER, at.state, case_of(walk.block, number));
     if (!question) {
-        record(walk, event);
+        record(walk, number);
         return {};
     }
     const uint64_t asked = base_ + question->cycles;  // of a fetch: before now
-    memo_.prefetch(*question, EVENT);
-    const uint64_t delay = environment_.ask(event, request, access, asked) - asked;
+    memo_.prefetch(*question, ANSWER);
+    const uint64_t delay = environment_.ask(number, kind, access, asked) - asked;
     BlockMemo::Transition* const answer =
-        delay >> 32 ? nullptr : memo_.find(*question, EVENT, question->to, static_cast<uint32_t>(delay));
+        delay >> 32 ? nullptr : memo_.find(*question, ANSWER, question->to, static_cast<uint32_t>(delay));
     if (!answer) {
-        record(walk, event + 1);
+        record(walk, number + 1);
         return {};
     }
-    memo_.prefetch(*answer, walk.next != walk.block.events.end());
+    memo_.prefetch(*answer, walk.next != walk.block.requests.end());
     return {answer->to, memo_.number(*answer)};
 }
 
-// Executes the block in detail. `known`: the events before this one have happened.
+// Executes the block in detail. `known`: the requests before this one have been made.
 void RecallingPipeline::record(const Walk& walk, unsigned known) {
     if (in_memo()) restore_members();
     const PipelineCounts before = counts_;
@@ -180,7 +181,7 @@ void RecallingPipeline::add_to_memo(const Walk& walk, const PipelineCounts& befo
     for (const ReplayLog::Answer& answer : log.answers) {
         const auto cycles = static_cast<int64_t>(answer.asked - base_);
         if (answer.delay >> 32 || !fits(cycles)) return;
-        BlockMemo::Transition& question = get(at, case_of(block, answer.event));
+        BlockMemo::Transition& question = get(at, case_of(block, answer.number));
         question.cycles = static_cast<int32_t>(cycles);
         at = get(question.to, static_cast<uint32_t>(answer.delay)).to;
     }
@@ -188,23 +189,23 @@ void RecallingPipeline::add_to_memo(const Walk& walk, const PipelineCounts& befo
     const auto retired = static_cast<int64_t>(cycle_ - base_);
     if (!fits(cycles) || !fits(retired)) return;
     const uint32_t what =
-        first_outcome(block, fetches_first(block)) + outcome(log.prediction, walk.next != block.events.end());
+        first_outcome(block, fetches_first(block)) + outcome(log.prediction, walk.next != block.requests.end());
     line_ = fetched_line();
     number_state();
-    BlockMemo::Transition& step = memo_.add(at, what, state_);
-    step.cycles = static_cast<int32_t>(cycles);
-    last_ = memo_.number(step);
-    memo_.set_retired(step, static_cast<int32_t>(retired));
+    BlockMemo::Transition& transition = memo_.add(at, what, state_);
+    transition.cycles = static_cast<int32_t>(cycles);
+    last_ = memo_.number(transition);
+    memo_.set_retired(transition, static_cast<int32_t>(retired));
     memo_.set_counts(last_, counts_.amounts, before.amounts);
 }
 
 // What is about to be recalled is executed, too, and not counted.
-void RecallingPipeline::check_walk(const Walk& walk, const BlockMemo::Transition& step) {
+void RecallingPipeline::check_walk(const Walk& walk, const BlockMemo::Transition& transition) {
     const PipelineCounts before = counts_;
     restore_members();
-    run_walk(walk, walk.block.events.count());
-    const bool same = !environment_.log.contradicted && cycle_ == base_ + memo_.retired(step);
-    check(memo_.number(step), before, same);
+    run_walk(walk, walk.block.requests.count());
+    const bool same = !environment_.log.contradicted && cycle_ == base_ + memo_.retired(transition);
+    check(memo_.number(transition), before, same);
 }
 
 bool RecallingPipeline::enter_memo() {

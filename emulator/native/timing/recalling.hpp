@@ -17,8 +17,8 @@
 #include <optional>
 #include <span>
 
-#include "timing/block_events.hpp"
 #include "timing/block_memo.hpp"
+#include "timing/block_requests.hpp"
 #include "timing/front_end.hpp"
 #include "timing/memoizing_pipeline.hpp"
 #include "timing/recalled_batch.hpp"
@@ -53,51 +53,52 @@ class RecallingPipeline : public MemoizingPipeline<BlockMemo> {
         unsigned known_lines = 0;                   // so many of its lines have been fetched, maybe for others
         std::optional<Prediction> prediction = {};  // of its branch, if the predictor has been asked
     };
-    // A state, and the step that has led there.
+    // A state, and the transition that has led there.
     struct Position {
         BlockMemo::State state = BlockMemo::NO_STATE;
         uint32_t last = BlockMemo::NONE;
     };
     static constexpr uint32_t OUTCOMES = RecalledBatch::OUTCOMES;
-    // Ways to go on from a step, see BlockMemo::find: by a branch that is predicted right and is not taken or is, or by
-    // another event.
-    static constexpr uint32_t EVENT = 2;
-    static uint32_t way(uint32_t outcome) { return std::min(outcome % OUTCOMES, EVENT); }
+    // Ways to go on from a transition, see BlockMemo::find: by a branch that is predicted right and is not taken or is,
+    // or by another request.
+    static constexpr uint32_t ANSWER = 2;
+    static uint32_t way(uint32_t outcome) { return std::min(outcome % OUTCOMES, ANSWER); }
     // How far a block has been replayed.
-    struct Place {
+    struct ResumePoint {
         size_t fetch = 0, site = 0;
     };
     static uint32_t outcome(Prediction prediction, bool taken) { return 2 * static_cast<uint32_t>(prediction) + taken; }
     uint32_t first_outcome(const RecalledBlock& block, bool fetches_first) const {
         return block.first_case + OUTCOMES * fetches_first;
     }
-    uint32_t case_of(const RecalledBlock& block, unsigned event) const {
-        return block.first_case + 2 * OUTCOMES + 2 * event + fetches_first(block);
+    uint32_t case_of(const RecalledBlock& block, unsigned number) const {
+        return block.first_case + 2 * OUTCOMES + 2 * number + fetches_first(block);
     }
-    bool fetches_first(const RecalledBlock& block) const { return (block.events.address & front_.line_mask) != line_; }
+    bool fetches_first(const RecalledBlock& block) const {
+        return (block.requests.address & front_.line_mask) != line_;
+    }
 
     bool enter_memo();
     template <bool RESUMED>
-    [[gnu::always_inline]] void replay(const Walk& walk, Place from);
-    void replay_rest(const Walk& walk, Place from);
-    [[gnu::noinline]] Position ask_fetch(Position at, const Walk& walk, Place place);
-    [[gnu::noinline]] Position ask_access(Position at, const Walk& walk, Place place);
-    Position ask(Position at, const Walk& walk, unsigned event, Request request,
-                 const ReplayEnvironment::Access& access);
+    [[gnu::always_inline]] void replay(const Walk& walk, ResumePoint point);
+    void replay_rest(const Walk& walk, ResumePoint point);
+    [[gnu::noinline]] Position ask_fetch(Position at, const Walk& walk, ResumePoint point);
+    [[gnu::noinline]] Position ask_access(Position at, const Walk& walk, ResumePoint point);
+    Position ask(Position at, const Walk& walk, unsigned number, Request kind, const ReplayEnvironment::Packet& access);
     [[gnu::noinline]] void end_unknown(Position at, const Walk& walk, Prediction prediction,
-                                       BlockMemo::Transition* step);
+                                       BlockMemo::Transition* transition);
     [[gnu::noinline]] void record(const Walk& walk, unsigned known);
     void run_walk(const Walk& walk, unsigned known);
     void add_to_memo(const Walk& walk, const PipelineCounts& before);
-    [[gnu::noinline]] void check_walk(const Walk& walk, const BlockMemo::Transition& step);
+    [[gnu::noinline]] void check_walk(const Walk& walk, const BlockMemo::Transition& transition);
 
-    // By this step, to this cycle and line.
-    void advance(const BlockMemo::Transition& step, uint64_t now, uint64_t line) {
-        state_ = step.to;
-        last_ = memo_.number(step);
+    // By this transition, to this cycle and line.
+    void advance(const BlockMemo::Transition& transition, uint64_t now, uint64_t line) {
+        state_ = transition.to;
+        last_ = memo_.number(transition);
         base_ = now;
         line_ = line;
-        cycle_ = now - step.cycles + memo_.retired(step);
+        cycle_ = now - transition.cycles + memo_.retired(transition);
         restored_ = false;
     }
 
@@ -112,18 +113,18 @@ class RecallingPipeline : public MemoizingPipeline<BlockMemo> {
     };
     void replay_batch(BatchProgress& progress);
     void resolve_branches(const BatchProgress& progress);
-    void recall(BatchProgress& progress, size_t behind);
+    void recall(BatchProgress& progress, size_t end);
     [[gnu::noinline]] void recall_slowly(const Walk& walk, uint32_t what);
-    void replay_further(BatchProgress& progress, Place from);
+    void replay_further(BatchProgress& progress, ResumePoint point);
     // So that every access that finds its line and page is a filtered hit.
     bool all_there(uint64_t cycle) const { return environment_.arrived_by <= cycle; }
     uint64_t line_before(const BatchProgress& progress, size_t block) const;
-    Place place_of_line(const BatchProgress& progress, size_t block) const;
-    Place place_of_site(const BatchProgress& progress, size_t block, size_t site) const;
+    ResumePoint point_of_line(const BatchProgress& progress, size_t block) const;
+    ResumePoint point_of_site(const BatchProgress& progress, size_t block, size_t site) const;
     Walk walk_of(const BatchProgress& progress, size_t block) const;
 
     uint32_t next_case_ = 0;
-    std::unique_ptr<RecalledBatch> batch_;  // null where filtered hits cannot be told from other accesses beforehand
+    std::unique_ptr<RecalledBatch> batch_;  // null where filtered hits cannot be known before other accesses
 
     // Where more than one in so many blocks has more than filtered hits, the next batches are replayed block by block.
     static constexpr unsigned FEW_TOUCHING = 4, REST_BATCHES = 16;

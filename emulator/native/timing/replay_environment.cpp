@@ -2,38 +2,38 @@
 
 namespace perfemu {
 
-// The log's next event, as it was or as it is now.
-uint64_t ReplayEnvironment::next(Request request, const Access& access, uint64_t cycle) {
-    const unsigned event = event_++;
-    const unsigned line = request == Request::FETCH ? line_++ : ~0U;
-    const bool known = event < log.known || line < log.known_lines;
+// The log's next request, answered as it was or as it is now.
+uint64_t ReplayEnvironment::next(Request kind, const Packet& access, uint64_t cycle) {
+    const unsigned number = number_++;
+    const unsigned line = kind == Request::FETCH ? line_++ : ~0U;
+    const bool known = number < log.known || line < log.known_lines;
     const bool answered = answer_ < log.answers.size();
-    if (known ? answered && log.answers[answer_].event == event : !filtered_hit(request, access)) {
-        if (!known) ask(event, request, access, cycle);
+    if (known ? answered && log.answers[answer_].number == number : !filtered_hit(kind, access)) {
+        if (!known) ask(number, kind, access, cycle);
         const ReplayLog::Answer& answer = log.answers[answer_];
         if (answer.asked == cycle) ++answer_;  // else `end` finds it missing
         return cycle + answer.delay;
     }
     using Counts = PipelineCounts;
-    ++hits_[request == Request::FETCH ? Counts::FETCHES : request == Request::LOAD ? Counts::LOADS : Counts::STORES];
-    return cycle + (request == Request::FETCH ? memory.fetch_latency() : memory.data_latency());
+    ++hits_[kind == Request::FETCH ? Counts::FETCHES : kind == Request::LOAD ? Counts::LOADS : Counts::STORES];
+    return cycle + (kind == Request::FETCH ? memory.fetch_latency() : memory.data_latency());
 }
 
-bool ReplayEnvironment::filtered_hit(Request request, const Access& access) {
-    if (request == Request::FETCH) return memory.filtered_fetch_by(log.fetch_cycle, access.address);
-    const AccessShape shape = AccessShape::of(request == Request::STORE, access.size, access.elements);
+bool ReplayEnvironment::filtered_hit(Request kind, const Packet& access) {
+    if (kind == Request::FETCH) return memory.filtered_fetch_by(log.fetch_cycle, access.address);
+    const AccessShape shape = AccessShape::of(kind == Request::STORE, access.size, access.elements);
     return memory.filtered_hit_by(log.cycle, access.address, shape);
 }
 
-uint64_t ReplayEnvironment::ask(unsigned event, Request request, const Access& access, uint64_t cycle) {
+uint64_t ReplayEnvironment::ask(unsigned number, Request kind, const Packet& access, uint64_t cycle) {
     const auto [address, size, pc, elements] = access;
     uint64_t there;
-    switch (request) {
+    switch (kind) {
         case Request::LOAD: there = load_now(access, cycle); break;
         case Request::STORE: there = memory.store(address, size, pc, cycle, elements); break;
         default: there = memory.fetch(address, cycle);
     }
-    log.answers.push_back({event, cycle, there - cycle});
+    log.answers.push_back({number, cycle, there - cycle});
     return arrives(there);
 }
 

@@ -12,19 +12,19 @@
 
 namespace perfemu {
 
-// What happens to a block: its fetches of lines, loads and stores in program order, which are its events, and its
-// branch, which is the last. Most events change nothing but counts and take as long as a hit
+// What a block asks: its fetches of lines, loads and stores in program order, which are its requests, and its branch,
+// which is the last. Most requests change nothing but counts and take as long as a hit
 // (MemorySystem::filtered_hit_by); of the others the log has when the pipeline asked, and how long it then took.
 struct ReplayLog {
     struct Answer {
-        unsigned event;
+        unsigned number;
         uint64_t asked;  // cycle
         uint64_t delay;
     };
 
     uint64_t cycle = 0;         // whatever was there before it takes as long as a hit
     uint64_t fetch_cycle = 0;   // the same for fetches
-    unsigned known = 0;         // the events before this one have happened
+    unsigned known = 0;         // the requests before this one have been made
     unsigned known_lines = 0;   // ... and so have the fetches of so many lines, however late they come
     bool branch_known = false;  // ... and the branch
     Prediction prediction = Prediction::RIGHT;
@@ -47,7 +47,7 @@ class ReplayEnvironment {
   public:
     ReplayEnvironment(MemorySystem& memory, BranchUnit& branches) : memory(memory), branches(branches) {}
 
-    struct Access {
+    struct Packet {
         uint64_t address = 0;
         uint32_t size = 0;
         uint64_t pc = 0;
@@ -76,12 +76,12 @@ class ReplayEnvironment {
         return branches.resolve(pc, kind, next, fallthrough);
     }
 
-    // From now on answers are those of `log`, as far as it goes. `first`: the number of its first event, and of its
+    // From now on answers are those of `log`, as far as it goes. `first`: the number of its first request, and of its
     // first line. Until `end`, mere hits are counted in `hits` instead of by MemorySystem.
     void begin(unsigned first, uint64_t* hits) {
         replaying_ = true;
         hits_ = hits;
-        event_ = line_ = first;
+        number_ = line_ = first;
         answer_ = 0;
     }
     void end() {
@@ -89,8 +89,8 @@ class ReplayEnvironment {
         log.contradicted = answer_ != log.answers.size();
     }
 
-    // An event of the log that is no mere hit. Returns when it is there.
-    uint64_t ask(unsigned event, Request request, const Access& access, uint64_t cycle);
+    // A request of the log that is no mere hit. Returns when it is there.
+    uint64_t ask(unsigned number, Request kind, const Packet& access, uint64_t cycle);
 
     MemorySystem& memory;
     BranchUnit& branches;
@@ -104,20 +104,20 @@ class ReplayEnvironment {
         arrived_by = std::max(arrived_by, cycle);
         return cycle;
     }
-    uint64_t load_now(const Access& access, uint64_t cycle) {
+    uint64_t load_now(const Packet& access, uint64_t cycle) {
         uint64_t there = memory.load(access.address, access.size, access.pc, cycle, access.elements);
         if ((access.address ^ (access.address + access.size - 1)) & ~uint64_t{memory.fetch_line_bytes() - 1})
             [[unlikely]]
             there += split_load_cycles;
         return there;
     }
-    uint64_t next(Request request, const Access& access, uint64_t cycle);
-    bool filtered_hit(Request request, const Access& access);
+    uint64_t next(Request kind, const Packet& access, uint64_t cycle);
+    bool filtered_hit(Request kind, const Packet& access);
     Prediction resolve_in_replay(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough);
 
     bool replaying_ = false;
     uint64_t* hits_ = nullptr;
-    unsigned event_ = 0;
+    unsigned number_ = 0;
     unsigned line_ = 0;
     size_t answer_ = 0;  // the next of the log's
 };

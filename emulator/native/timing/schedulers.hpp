@@ -10,7 +10,7 @@
 
 namespace perfemu {
 
-// All of them at once: each is a lane of 16 bits, so that a cycle's frees are one addition. Behind the last is one more
+// All of them at once: each is a lane of 16 bits, so that a cycle's frees are one addition. After the last is one more
 // lane, the scheduler of those that take no entry: it is never full.
 class Schedulers {
   public:
@@ -105,7 +105,7 @@ class Schedulers {
             freed[group] = Group{};
         }
     }
-    // `step` leaves the bits of its cycles behind: there nothing is freed any more.
+    // `step` does not clear the bits of its cycles: there nothing is freed any more.
     void go_to(uint64_t freed) {
         now_ = freed - 1;
         step();

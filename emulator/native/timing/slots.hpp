@@ -7,7 +7,7 @@
 
 namespace perfemu {
 
-// Counts what is lost. A pipeline keeps the place of the next slot, (cycle, used of its slots), in its own registers;
+// Counts what is lost. A pipeline keeps the next slot, (cycle, used of its slots), in its own registers;
 // after each of these it is (to, 0).
 class Slots {
   public:

@@ -21,8 +21,8 @@ StateTable::State StateTable::number(std::span<const uint8_t> bytes) {
     if (2 * states_.size() > numbers_.size()) grow();
     const uint64_t hash = hash_of(bytes);
     const size_t mask = numbers_.size() - 1;
-    for (size_t place = hash & mask;; place = (place + 1) & mask) {
-        State& number = numbers_[place];
+    for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+        State& number = numbers_[slot];
         if (number == NONE) {
             number = static_cast<State>(states_.size());
             states_.push_back({hash, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(bytes.size())});
@@ -44,16 +44,16 @@ void StateTable::grow() {
     const size_t mask = numbers_.size() - 1;
     for (State number = 0; number < states_.size(); ++number) {
         if (states_[number].size == 0) continue;
-        size_t place = states_[number].hash & mask;
-        while (numbers_[place] != NONE) place = (place + 1) & mask;
-        numbers_[place] = number;
+        size_t slot = states_[number].hash & mask;
+        while (numbers_[slot] != NONE) slot = (slot + 1) & mask;
+        numbers_[slot] = number;
     }
 }
 
 void StateTable::clear() {
     states_.clear();
     bytes_.clear();
-    numbers_.assign(FEWEST_PLACES, NONE);
+    numbers_.assign(FEWEST_SLOTS, NONE);
 }
 
 }  // namespace perfemu

@@ -26,7 +26,7 @@ class StateTable {
     void clear();
 
   private:
-    static constexpr size_t FEWEST_PLACES = 1 << 12;
+    static constexpr size_t FEWEST_SLOTS = 1 << 12;
 
     struct Bytes {
         uint64_t hash;

@@ -21,7 +21,7 @@ class StoreQueue {
     struct Found {
         Answer answer = Answer::NONE;
         const Store* store = nullptr;
-        uint32_t place = 0;  // 1: the last store
+        uint32_t distance = 0;  // in stores; 1: the last one
     };
 
     explicit StoreQueue(unsigned entries)
@@ -63,7 +63,7 @@ class StoreQueue {
         return found;
     }
 
-    // By their place in a page: what lies 4 KiB apart meets in one row, as in the machines' own first comparison.
+    // By their offset in a page: what lies 4 KiB apart meets in one entry, as in the machines' own first comparison.
     static constexpr uint64_t GRANULES = 512;
     struct Granule {
         uint64_t granule = ~uint64_t{0};  // address / 8

@@ -49,7 +49,7 @@ struct TimedOp {
     bool compares = false;              // CMP/TEST or a flag-setting ALU op that may fuse with a conditional branch
     bool compare_only = false;          // ... CMP, TEST, CMN, TST: nothing but the flags is written
     bool fuses_with_compare = false;    // a conditional branch on the flags
-    bool before_branch = false;         // what stands directly behind it is one
+    bool before_branch = false;         // what stands directly after it is one
     uint8_t conditions = 0xff;          // ... groups of conditions: a pair fuses if its two have one in common
     bool memory_or_immediate = false;   // x86: the compare has a memory operand and an immediate, which never fuse
     bool aes_round = false;             // AESE/AESD ...
@@ -58,7 +58,7 @@ struct TimedOp {
     bool fuses_with_move = false;     // computes on what a move from a register has just written
     bool fuses_with_load = false;     // ... or one from memory
     bool loads_whole = false;         // a move from memory, without an index, that does nothing else
-    bool before_computation = false;  // a move: what stands directly behind it fuses with it
+    bool before_computation = false;  // a move: what stands directly after it fuses with it
 
     bool eliminable_move = false;  // MOVE or FP_MOVE that a renamer may do
     bool adds_little = false;      // a small constant to a register of 64 bits, which a renamer may do
@@ -67,7 +67,7 @@ struct TimedOp {
     bool microcoded = false;
     uint8_t lanes_loaded = 1;  // registers that the load writes; A64 LDP of two 32-bit ones: 1
     bool prefetches = false;   // PRFM, PREFETCHT0: has address sources, but no data
-    bool serializes = false;   // waits for everything before it, and everything behind waits for it
+    bool serializes = false;   // waits for everything before it, and everything after it waits for it
 
     template <size_t N>
     static constexpr std::array<uint8_t, N> none() {
@@ -77,7 +77,7 @@ struct TimedOp {
     }
 };
 
-// Sets what each says of the one behind it. Of the last one nothing is said.
+// Sets what each says of the one after it. Of the last one nothing is said.
 void tell_what_follows(std::span<TimedOp> ops);
 
 // Bytes to TimedOps. Bytes that are no instruction become one op of class SYSTEM.

@@ -4,29 +4,15 @@
 #include <utility>
 #include <vector>
 
-#include "timing/execution.hpp"
 #include "timing/front_end.hpp"
+#include "timing/request_list.hpp"
 
 namespace perfemu {
 namespace {
 
-struct Event {
-    enum Kind : uint8_t { FETCH, LOAD, STORE, PREFETCH, BRANCH };
-
-    uint16_t op = 0;      // its instruction
-    uint16_t offset = 0;  // of that, in the block
-    uint16_t site = 0, size = 0, elements = 1;
-    uint16_t next = 0;  // FETCH: how many lines behind the block's first; BRANCH: the offset behind it
-    Kind kind = FETCH;
-    BranchKind branch = BranchKind::NONE;
-};
-
 struct Block final : PreparedBlock {
     uint64_t address = 0;
-    bool repeated = false;              // a REP, whose iterations make its accesses
-    std::vector<Event> events;          // in program order
-    std::vector<uint32_t> first_event;  // by op, and behind the last
-    std::vector<uint16_t> first_line;   // by op: of its bytes, as FETCH's
+    RequestList requests;
 };
 
 class Warming final : public Pipeline {
@@ -38,11 +24,11 @@ class Warming final : public Pipeline {
                     uint64_t next, uint64_t limit) override {
         const Block& block = static_cast<const Block&>(prepared);
         if (limit == NO_LIMIT) {
-            hear(block, addresses, first, last, next);
+            warm(block, addresses, first, last, next);
             return last;
         }
         while (first < last) {
-            hear(block, addresses, first, first + 1, first + 1 == last ? next : NOT_TAKEN);
+            warm(block, addresses, first, first + 1, first + 1 == last ? next : NOT_TAKEN);
             ++first;
             if (cycle_ >= limit) break;
         }
@@ -52,9 +38,9 @@ class Warming final : public Pipeline {
     void iterate(const PreparedBlock& prepared, const uint64_t* addresses) override {
         const Block& block = static_cast<const Block&>(prepared);
         uint64_t ready = cycle_;
-        for (const Event& event : block.events)
-            if (event.kind == Event::LOAD || event.kind == Event::STORE)
-                ready = std::max(ready, access(event, addresses, block.address, cycle_));
+        for (const ModelRequest& request : block.requests.all)
+            if (request.kind == ModelRequest::LOAD || request.kind == ModelRequest::STORE)
+                ready = std::max(ready, access(request, addresses, block.address, cycle_));
         cycle_ = ready;
     }
 
@@ -68,68 +54,32 @@ class Warming final : public Pipeline {
                                               std::span<const AccessSite> sites) override {
         auto block = std::make_unique<Block>();
         block->address = address;
-        const std::vector<SiteRange> ranges = sites_by_op(ops, sites);
-        uint64_t line = FrontEnd::NO_LINE;
-        for (size_t index = 0; index < ops.size(); ++index) {
-            block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
-            line = add_events(*block, ops[index], index, line, sites, ranges[index]);
-            block->repeated |= ops[index].repeated;
-        }
-        block->first_event.push_back(static_cast<uint32_t>(block->events.size()));
+        block->requests.assign(address, ops, sites, line_bytes_);
         return block;
     }
 
   private:
     static constexpr uint64_t NOT_TAKEN = ~uint64_t{0};
 
-    // Of one instruction. `line`: fetched before; returns the last that is fetched.
-    uint64_t add_events(Block& block, const TimedOp& op, size_t index, uint64_t line, std::span<const AccessSite> sites,
-                        SiteRange range) const {
-        Event event{.op = static_cast<uint16_t>(index), .offset = op.offset};
-        const uint64_t begin = block.address + op.offset, first_line = block.address / line_bytes_;
-        block.first_line.push_back(static_cast<uint16_t>(begin / line_bytes_ - first_line));
-        for (uint64_t next = begin / line_bytes_; next <= (begin + op.length - 1) / line_bytes_; ++next) {
-            if (next == line) continue;
-            line = next;
-            event.next = static_cast<uint16_t>(next - first_line);
-            block.events.push_back(event);
-        }
-        for (unsigned site = range.first; site < range.first + range.count(); ++site) {
-            const bool load = site < unsigned{range.first} + range.loads;
-            event.kind = op.prefetches ? Event::PREFETCH : load ? Event::LOAD : Event::STORE;
-            event.site = static_cast<uint16_t>(site);
-            event.size = sites[site].size;
-            event.elements = sites[site].elements;
-            block.events.push_back(event);
-        }
-        if (op.branch != BranchKind::NONE) {
-            event.kind = Event::BRANCH;
-            event.branch = op.branch;
-            event.next = static_cast<uint16_t>(op.offset + op.length);
-            block.events.push_back(event);
-        }
-        return line;
-    }
-
-    void hear(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next) {
+    void warm(const Block& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next) {
         if (first >= last) return;
-        uint64_t ready = fetch(block, block.first_line[first], cycle_);  // where it is entered in the middle
+        // Where it is entered in the middle
+        uint64_t ready = fetch(block, block.requests.first_line[first], cycle_);
         unsigned op = first;
-        const Event* const behind = block.events.data() + block.first_event[last];
-        for (const Event* event = block.events.data() + block.first_event[first]; event < behind; ++event) {
-            if (event->op != op) {  // what is between them takes a cycle each
-                cycle_ = std::max(cycle_ + 1, ready) + (event->op - op - 1);
-                op = event->op;
+        for (const ModelRequest& request : block.requests.of(first, last)) {
+            if (request.op != op) {  // what is between them takes a cycle each
+                cycle_ = std::max(cycle_ + 1, ready) + (request.op - op - 1);
+                op = request.op;
             }
-            if (event->kind == Event::FETCH) {
-                ready = std::max(ready, fetch(block, event->next, cycle_));
-            } else if (event->kind == Event::BRANCH) {
-                const uint64_t fallthrough = block.address + event->next;
+            if (request.kind == ModelRequest::FETCH) {
+                ready = std::max(ready, fetch(block, request.next, cycle_));
+            } else if (request.kind == ModelRequest::BRANCH) {
+                const uint64_t fallthrough = block.address + request.next;
                 const bool leaves = op + 1U == last && next != NOT_TAKEN;
-                branches_.resolve(block.address + event->offset, event->branch, leaves ? next : fallthrough,
+                branches_.resolve(block.address + request.offset, request.branch, leaves ? next : fallthrough,
                                   fallthrough);
-            } else if (!block.repeated) {
-                ready = std::max(ready, access(*event, addresses, block.address + event->offset, cycle_));
+            } else if (!block.requests.repeated) {
+                ready = std::max(ready, access(request, addresses, block.address + request.offset, cycle_));
             }
         }
         cycle_ = std::max(cycle_ + 1, ready) + (last - op - 1);
@@ -142,10 +92,11 @@ class Warming final : public Pipeline {
         return memory_.fetch(line, cycle);
     }
 
-    uint64_t access(const Event& event, const uint64_t* addresses, uint64_t pc, uint64_t cycle) {
-        const uint64_t address = addresses[event.site];
-        if (event.kind == Event::LOAD) return memory_.load(address, event.size, pc, cycle, event.elements);
-        if (event.kind == Event::STORE) return memory_.store(address, event.size, pc, cycle, event.elements);
+    uint64_t access(const ModelRequest& request, const uint64_t* addresses, uint64_t pc, uint64_t cycle) {
+        const uint64_t address = addresses[request.site];
+        if (request.kind == ModelRequest::LOAD) return memory_.load(address, request.size, pc, cycle, request.elements);
+        if (request.kind == ModelRequest::STORE)
+            return memory_.store(address, request.size, pc, cycle, request.elements);
         memory_.prefetch(address, pc, cycle);
         return cycle;
     }

@@ -1,4 +1,4 @@
-// Not a model of time that a core can have: what hears of instructions while caches and predictors are only warmed.
+// Not a model of time that a core can have: what is given instructions while caches and predictors are only warmed.
 #pragma once
 
 #include <memory>

@@ -43,7 +43,7 @@ def test_pairs_share_no_port() -> None:
 @pytest.mark.parametrize(
     ("rule", "cycles"),
     # Six instructions, of which the second, fourth and sixth have a rule. Either: three pairs. First: it begins a new
-    # cycle, with the next one behind it: 1, 2, 2, 1. Second: three pairs. None: each alone.
+    # cycle, with the next one after it: 1, 2, 2, 1. Second: three pairs. None: each alone.
     [("both", 3), ("first", 4), ("second", 3), ("none", 6)],
 )
 def test_pairing_rules(rule: str, cycles: int) -> None:

@@ -24,13 +24,13 @@ from tests.unit.timing.loops import (
 )
 
 MODEL = "out_of_order"
-# 100 cycles for every line that is touched for the first time.
+# 100 cycles for every line that is accessed for the first time.
 MISSES = {"l1d": {"size": 65536, "ways": 16, "latency": 4}, "memory": {"latency": 100}}
 NEW_LINES = (0x100000, 64, 0)  # an address pattern: each iteration another line
 
 
 def test_a_chain_takes_its_latencies() -> None:
-    # Issue in cycle 1, then one behind the other.
+    # Issue in cycle 1, then one after the other.
     assert run(machine(MODEL), [alu(0, 0)], 100).cycles == 1 + 100
     assert run(machine(MODEL), [op("MUL64", [0], [0])], 100).cycles == 1 + 300
 
@@ -127,7 +127,7 @@ def test_a_move_and_the_computation_on_it_are_one() -> None:
     # Not with what computes on another register, nor with something in between.
     for other in ([move, op("ALU", [4], [1, 3], "fuses_with_move")], [move, alu(5), pair[1]]):
         assert run(config, other, 80)[Probe.UOPS_RETIRED] == 80 * len(other)
-    # The same of a load, whose store is not foreseen then.
+    # The same of a load, whose store is not predicted then.
     load_pair = [load(1) | {"flags": ["loads", "loads_whole"]}, op("ALU", [1], [1], "fuses_with_load")]
     assert run(config, load_pair, 80)[Probe.UOPS_RETIRED] == 80
     config["pipeline"] |= {"predicted_forward_cycles": 0, "predicted_forwards": "unindexed"}
@@ -210,7 +210,7 @@ def test_stack_accesses_may_be_answered_faster() -> None:
     assert by_stack.cycles < by_other.cycles / 2
 
 
-def test_foreseen_answers_take_no_time() -> None:
+def test_predicted_answers_take_no_time() -> None:
     # Eight times as ever, then the data of the one store are those of the next.
     config = machine(MODEL, predicted_forward_cycles=0)
     same = [(0x1000, 0, 0)] * 2
@@ -226,7 +226,7 @@ def test_foreseen_answers_take_no_time() -> None:
         assert run(config, ops, 50, addresses=places).cycles > 50 * 5
 
 
-def test_foreseen_answers_by_a_base_register_alone() -> None:
+def test_predicted_answers_by_a_base_register_alone() -> None:
     # Of any size, and to a computation; not with an index and not without a register.
     config = machine(MODEL, predicted_forward_cycles=0, predicted_forwards="unindexed")
     same = [(0x1000, 0, 0)] * 2
@@ -246,7 +246,7 @@ def test_foreseen_answers_by_a_base_register_alone() -> None:
         assert run(config, ops, 50, addresses=same).cycles > 50 * 5
 
 
-def test_an_answer_from_another_place_was_not_foreseen() -> None:
+def test_an_answer_from_another_distance_was_not_predicted() -> None:
     # The load finds the last store but one in every sixth round.
     config = machine(MODEL, predicted_forward_cycles=0)
     line = [0x1000] * 5 + [0x1008]
@@ -262,7 +262,7 @@ def test_a_store_that_covers_a_load_in_part_must_be_written_first() -> None:
     assert result[Probe.STORE_FORWARD_BLOCKED] == 1
 
 
-def test_a_load_behind_a_store_in_another_page_at_the_same_offset() -> None:
+def test_a_load_after_a_store_in_another_page_at_the_same_offset() -> None:
     ops = [store(0), load(1)]
     addresses = [(0x1000, 0, 0), (0x5000, 0, 0)]
     without = run(machine(MODEL), ops, addresses=addresses)
@@ -348,7 +348,7 @@ def test_retirement_takes_so_many_slots() -> None:
 
 
 def test_fetch_waits_for_lines() -> None:
-    # One line of code fits: each of the loop's two comes anew, 100 cycles later, 99 behind a hit's.
+    # One line of code fits: each of the loop's two comes anew, 100 cycles later, 99 after a hit's.
     tables = {"l1i": {"size": 64, "ways": 1, "latency": 1}, "memory": {"latency": 100}}
     result = run(machine(MODEL, tables), [alu(0)] * 32, 10)
     # 16 instructions need two cycles of 32 bytes, the second of which asks for the next line: one every 100 cycles. The
@@ -454,7 +454,7 @@ def test_repeated_instructions_take_time_by_iterations() -> None:
     stos = [op("STRING", [7], [0, 7], "stores", "repeated", address_sources=[7])]
     single = run(machine(MODEL), stos, 1, repeats=64)
     assert 64 <= single.cycles <= 64 + 3
-    # 32 bytes at once: 16 micro-ops; the caches hear of all 64 accesses.
+    # 32 bytes at once: 16 micro-ops; the caches get all 64 accesses.
     fast = run(machine(MODEL, repeat_bytes=32), stos, 1, repeats=64)
     assert 16 <= fast.cycles <= 16 + 3
     assert single[Probe.L1D_ACCESS_STORE] == fast[Probe.L1D_ACCESS_STORE] == 64

@@ -1,4 +1,4 @@
-"""What a pipeline recalls is what it would work out: cycles, every count, and its state behind each block."""
+"""What a pipeline recalls is what it would work out: cycles, every count, and its state after each block."""
 
 from __future__ import annotations
 

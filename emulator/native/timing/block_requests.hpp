@@ -12,17 +12,17 @@
 
 namespace perfemu {
 
-struct BlockEvents {
+struct BlockRequests {
     // One line's fetch; the lines follow each other.
     struct Fetch {
-        uint16_t behind;  // the last access before the next line is fetched
+        uint16_t sites_end;  // after the last access before the next line is fetched
     };
     union Part {
         Fetch fetch;
         AccessShape shape;
     };
     // What most blocks never need
-    struct Access {
+    struct AccessDetails {
         uint16_t size, elements;
         uint16_t offset;  // of its instruction
     };
@@ -37,18 +37,18 @@ struct BlockEvents {
     uint16_t fetches = 0;  // of the parts; the others are accesses, by site
     uint64_t address = 0;
     ShortList<Part, 8> parts;
-    std::vector<Access> accesses;
+    std::vector<AccessDetails> accesses;
 
-    BlockEvents() = default;
+    BlockRequests() = default;
     void assign(uint64_t block_address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
                 const MemorySystem& memory);
 
     uint64_t end() const { return address + end_offset; }
     uint64_t last_byte() const { return end() - 1; }
-    // Events have numbers: each line's fetch comes before the accesses behind it.
+    // They have numbers: each line's fetch comes before the accesses after it.
     unsigned count() const { return unsigned{fetches} + loads + stores; }
-    static unsigned event_of_fetch(size_t fetch, size_t next_site) { return static_cast<unsigned>(fetch + next_site); }
-    static unsigned event_of_access(size_t fetch, size_t site) { return static_cast<unsigned>(fetch + site + 1); }
+    static unsigned number_of_fetch(size_t fetch, size_t next_site) { return static_cast<unsigned>(fetch + next_site); }
+    static unsigned number_of_access(size_t fetch, size_t site) { return static_cast<unsigned>(fetch + site + 1); }
 };
 
 }  // namespace perfemu

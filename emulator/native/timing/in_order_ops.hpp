@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "timing/execution.hpp"
-#include "timing/prepared_rows.hpp"
+#include "timing/prepared_ops.hpp"
 #include "timing/recalling.hpp"
 
 namespace perfemu::in_order {
@@ -42,7 +42,7 @@ struct Use {
     uint32_t busy_cycles;
 };
 
-struct alignas(64) Row {
+struct alignas(64) PreparedOp {
     std::array<uint8_t, 6> sources;
     std::array<uint8_t, 4> destinations;
     std::array<uint8_t, 3> address_sources;
@@ -59,25 +59,25 @@ struct alignas(64) Row {
     uint16_t divider_cycles;
     uint32_t ports;  // if one of them for one cycle is all
 };
-static_assert(sizeof(Row) == 64);
+static_assert(sizeof(PreparedOp) == 64);
 
 struct Block final : RecalledBlock {
     uint64_t address;
-    std::vector<Row> rows;
-    std::vector<Access> accesses;  // by site
+    std::vector<PreparedOp> ops;
+    std::vector<AccessSize> accesses;  // by site
     std::vector<Use> uses;
-    Row iteration{};  // of a REP instruction; its row is what is left of it when they are through
+    PreparedOp iteration{};  // of a REP instruction; its op is what is left of it when they are through
 };
 
-class RowMaker {
+class OpPreparer {
   public:
-    RowMaker(const Config& config, const Execution& execution);
+    OpPreparer(const Config& config, const Execution& execution);
 
     // Adds to the block's uses.
-    Row row(const TimedOp& op, const SiteRange& sites, Block& block) const;
+    PreparedOp prepare(const TimedOp& op, const SiteRange& sites, Block& block) const;
 
   private:
-    void add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const;
+    void add_computation(PreparedOp& prepared, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const;
 
     const Execution& execution_;
     Fusion fusion_;

@@ -7,7 +7,7 @@
 
 #include "timing/execution.hpp"
 #include "timing/pipeline.hpp"
-#include "timing/prepared_rows.hpp"
+#include "timing/prepared_ops.hpp"
 
 namespace perfemu::out_of_order {
 
@@ -71,7 +71,7 @@ enum class Shape : uint8_t {
     OTHER,
 };
 
-struct alignas(64) Row {
+struct alignas(64) PreparedOp {
     std::array<uint8_t, 6> sources;
     std::array<uint8_t, 4> destinations;
     std::array<uint8_t, 3> address_sources;
@@ -85,37 +85,37 @@ struct alignas(64) Row {
     uint16_t parts, offset, first_site;
     uint16_t latency, accumulate_saving, load_extra;
     bool serializes, microcoded, leaves_line;
-    bool general;     // a store of a general register's data, which a load may foresee
-    uint8_t renames;  // bytes of a load that a foreseen store may answer at once; ANY_SIZE; 0: never
+    bool general;     // a store of a general register's data, which a load may predict
+    uint8_t renames;  // bytes of a load that a predicted store may answer at once; ANY_SIZE; 0: never
     Pair pair;
     Shape shape;
     uint32_t simple_ports;  // of the computation's first micro-op, for PortCalendar::take
     const ClassTiming* timing;
 };
-static_assert(sizeof(Row) == 64);
+static_assert(sizeof(PreparedOp) == 64);
 
 struct Block final : PreparedBlock {
     uint64_t address;
-    std::vector<Row> rows;
-    std::vector<Access> accesses;      // by site
+    std::vector<PreparedOp> ops;
+    std::vector<AccessSize> accesses;  // by site
     uint32_t number = 0;               // no other has it
     uint64_t first_line, second_line;  // of the first instruction's bytes
     unsigned stores = 0;
-    Row iteration;  // of a REP instruction; its row is what is left of it when they are through
+    PreparedOp iteration;  // of a REP instruction; its op is what is left of it when they are through
 };
 
-class RowMaker {
+class OpPreparer {
   public:
-    RowMaker(const Config& config, const Execution& execution, const Placement& placement);
+    OpPreparer(const Config& config, const Execution& execution, const Placement& placement);
 
-    Row row(const TimedOp& op, const SiteRange& sites) const;
+    PreparedOp prepare(const TimedOp& op, const SiteRange& sites) const;
     const Fusion& fusion() const { return fusion_; }
 
   private:
     bool eliminates(const TimedOp& op) const;
-    unsigned add_computation(Row& row, const TimedOp& op, unsigned& parts) const;
-    unsigned add_load(Row& row, const TimedOp& op, const SiteRange& sites, unsigned& parts) const;
-    unsigned add_store(Row& row, const SiteRange& sites, unsigned& parts) const;
+    unsigned add_computation(PreparedOp& prepared, const TimedOp& op, unsigned& parts) const;
+    unsigned add_load(PreparedOp& prepared, const TimedOp& op, const SiteRange& sites, unsigned& parts) const;
+    unsigned add_store(PreparedOp& prepared, const SiteRange& sites, unsigned& parts) const;
     uint8_t renames(const TimedOp& op, unsigned parts) const;
 
     const Execution& execution_;

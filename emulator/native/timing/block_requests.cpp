@@ -1,4 +1,4 @@
-#include "timing/block_events.hpp"
+#include "timing/block_requests.hpp"
 
 #include "timing/execution.hpp"
 
@@ -6,8 +6,8 @@ namespace perfemu {
 
 static constexpr uint32_t LARGEST_LISTED_ACCESS = 64;  // bytes
 
-void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
-                         const MemorySystem& memory) {
+void BlockRequests::assign(uint64_t block_address, std::span<const TimedOp> ops, std::span<const AccessSite> sites,
+                           const MemorySystem& memory) {
     const uint64_t line_bytes = memory.fetch_line_bytes();
     const std::vector<SiteRange> ranges = sites_by_op(ops, sites);
     std::vector<Part> lines, shapes;
@@ -30,7 +30,7 @@ void BlockEvents::assign(uint64_t block_address, std::span<const TimedOp> ops, s
             shapes.push_back({.shape = AccessShape::of(!load, sites[site].size, sites[site].elements)});
             accesses.push_back({sites[site].size, sites[site].elements, op.offset});
             ++(load ? loads : stores);
-            ++lines.back().fetch.behind;
+            ++lines.back().fetch.sites_end;
         }
         listed &= !op.repeated && !op.prefetches;
         end_offset = static_cast<uint16_t>(end - address);

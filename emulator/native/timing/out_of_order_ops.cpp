@@ -1,4 +1,4 @@
-#include "timing/out_of_order_rows.hpp"
+#include "timing/out_of_order_ops.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -26,7 +26,7 @@ Placement::Placement(const Config& config, Execution& execution) {
     size_t groups = execution.groups().size();
     for (size_t index = 0; index < groups; ++index) {
         PortGroup ports = execution.groups()[index];
-        // Where its ports are in no scheduler: the one behind the last, which is never full.
+        // Where its ports are in no scheduler: the one after the last, which is never full.
         Group group{.entry = {static_cast<uint8_t>(ports_of.size()), {static_cast<uint8_t>(index)}}, .choices = {}};
         for (size_t number = 0; number < ports_of.size(); ++number)
             if (uint32_t common = ports.ports & ports_of[number])
@@ -37,7 +37,7 @@ Placement::Placement(const Config& config, Execution& execution) {
     }
 }
 
-RowMaker::RowMaker(const Config& config, const Execution& execution, const Placement& placement)
+OpPreparer::OpPreparer(const Config& config, const Execution& execution, const Placement& placement)
     : execution_(execution), placement_(placement), fusion_(config.table("pipeline")) {
     const Config& keys = config.table("pipeline");
     rob_entries_ = checked(keys, "rob_entries", 8, 65536);
@@ -65,7 +65,7 @@ RowMaker::RowMaker(const Config& config, const Execution& execution, const Place
     if (keys.has("predicted_forwards")) forwards_unindexed_ = keys.text("predicted_forwards") == "unindexed";
 }
 
-bool RowMaker::eliminates(const TimedOp& op) const {
+bool OpPreparer::eliminates(const TimedOp& op) const {
     switch (op.op_class) {
         case OpClass::MOVE: return move_ && op.eliminable_move;
         case OpClass::FP_MOVE: return fp_move_ && op.eliminable_move;
@@ -85,7 +85,7 @@ static bool by_stack(const TimedOp& op) {
 }
 
 // These return the slots that they take.
-unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts) const {
+unsigned OpPreparer::add_computation(PreparedOp& prepared, const TimedOp& op, unsigned& parts) const {
     if (op.op_class == OpClass::NONE) return 0;
     if (eliminates(op)) {
         parts |= ELIMINATED;
@@ -94,99 +94,99 @@ unsigned RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts)
         parts |= LIMITED_MOVE;
     }
     const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
-    row.timing = &timing;
-    row.latency = timing.latency;
+    prepared.timing = &timing;
+    prepared.latency = timing.latency;
     // A pair goes where branches go; if it has a result, where its first goes, too.
     PortUse use = timing.first;
-    if (row.pair == Pair::BRANCH && op.before_branch)
+    if (prepared.pair == Pair::BRANCH && op.before_branch)
         use = op.compare_only ? execution_.timing(OpClass::BRANCH, 8).first : timing.with_branch;
-    row.entry = placement_.entry(use);
-    if (row.latency > 0 || execution_.groups()[use.group].ports) parts |= COMPUTE;
+    prepared.entry = placement_.entry(use);
+    if (prepared.latency > 0 || execution_.groups()[use.group].ports) parts |= COMPUTE;
     if (!timing.others.empty()) parts |= MANY_PORTS;
     if (divides(op.op_class)) parts |= DIVIDES;
     if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
         parts |= ACCUMULATES;
-        row.accumulate_saving = timing.latency - timing.accumulate_latency;
+        prepared.accumulate_saving = timing.latency - timing.accumulate_latency;
         // The addend is waited for by itself.
-        auto addend = std::find(row.sources.begin(), row.sources.end(), op.accumulator);
-        if (addend != row.sources.end()) *addend = timed_register::NONE;
+        auto addend = std::find(prepared.sources.begin(), prepared.sources.end(), op.accumulator);
+        if (addend != prepared.sources.end()) *addend = timed_register::NONE;
     } else if (timing.chain_latency < timing.latency) {
         parts |= ACCUMULATES;
-        row.accumulate_saving = timing.latency - timing.chain_latency;
+        prepared.accumulate_saving = timing.latency - timing.chain_latency;
     }
     return timing.micro_ops;
 }
 
-unsigned RowMaker::add_load(Row& row, const TimedOp& op, const SiteRange& sites, unsigned& parts) const {
+unsigned OpPreparer::add_load(PreparedOp& prepared, const TimedOp& op, const SiteRange& sites, unsigned& parts) const {
     parts |= LOAD;
     if (op.prefetches) parts |= PREFETCH;
-    row.load_micro_ops = static_cast<uint8_t>(execution_.load_micro_ops(op, sites.load_bytes));
-    row.load_extra = static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
-                                           (op.complex_address ? complex_address_extra_ : 0));
-    return row.load_micro_ops - (micro_fusion_ && parts & COMPUTE);
+    prepared.load_micro_ops = static_cast<uint8_t>(execution_.load_micro_ops(op, sites.load_bytes));
+    prepared.load_extra = static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
+                                                (op.complex_address ? complex_address_extra_ : 0));
+    return prepared.load_micro_ops - (micro_fusion_ && parts & COMPUTE);
 }
 
-unsigned RowMaker::add_store(Row& row, const SiteRange& sites, unsigned& parts) const {
+unsigned OpPreparer::add_store(PreparedOp& prepared, const SiteRange& sites, unsigned& parts) const {
     parts |= STORE;
-    row.store_micro_ops = static_cast<uint8_t>(pieces(sites.store_bytes, execution_.store_bytes));
-    return row.store_micro_ops * (execution_.has_store_data && !micro_fusion_ ? 2 : 1);
+    prepared.store_micro_ops = static_cast<uint8_t>(pieces(sites.store_bytes, execution_.store_bytes));
+    return prepared.store_micro_ops * (execution_.has_store_data && !micro_fusion_ ? 2 : 1);
 }
 
 static bool by_base_alone(const TimedOp& op) {
     return op.address_sources[0] != timed_register::NONE && !op.complex_address;
 }
 
-// The bytes of a load that the renamer may do, if it foresees the store.
-uint8_t RowMaker::renames(const TimedOp& op, unsigned parts) const {
+// The bytes of a load that the renamer may do, if it predicts the store.
+uint8_t OpPreparer::renames(const TimedOp& op, unsigned parts) const {
     const bool fuses = fusion_.move_computation && op.before_computation;
     if (forwards_unindexed_) return by_base_alone(op) && !fuses ? ANY_SIZE : 0;
     return parts & STORE || !(parts & COMPUTE) ? op.width_bytes : 0;
 }
 
-Row RowMaker::row(const TimedOp& op, const SiteRange& sites) const {
-    Row row{};
+PreparedOp OpPreparer::prepare(const TimedOp& op, const SiteRange& sites) const {
+    PreparedOp prepared{};
     unsigned parts = 0;
-    take_over(row, op, sites);
-    row.op_class = op.op_class;
-    row.microcoded = op.microcoded && microcode_waits_;
+    copy_operands(prepared, op, sites);
+    prepared.op_class = op.op_class;
+    prepared.microcoded = op.microcoded && microcode_waits_;
     if (many_operands(op)) parts |= MANY_OPERANDS;
-    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
-    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
+    if (fusion_.first_of_branch(op)) prepared.pair = Pair::BRANCH;
+    if (fusion_.aes && op.aes_round) prepared.pair = Pair::AES;
 
-    unsigned slots = add_computation(row, op, parts);
-    if (op.loads || op.prefetches || sites.loads) slots += add_load(row, op, sites, parts);
-    if (op.stores || sites.stores) slots += add_store(row, sites, parts);
+    unsigned slots = add_computation(prepared, op, parts);
+    if (op.loads || op.prefetches || sites.loads) slots += add_load(prepared, op, sites, parts);
+    if (op.stores || sites.stores) slots += add_store(prepared, sites, parts);
     if (op.write_back != timed_register::NONE && execution_.has_write_back) {
         parts |= WRITE_BACK;
         slots += 1;
     }
     if (stack_forward_ && parts & (LOAD | STORE) && by_stack(op)) parts |= BY_STACK;
     if (op.branch != BranchKind::NONE) parts |= BRANCH;
-    row.general = parts & STORE && !is_vector(op.sources[0]) && (!forwards_unindexed_ || by_base_alone(op));
-    if (parts & LOAD && !loads_vector(op)) row.renames = renames(op, parts);
-    if (row.serializes || row.microcoded) parts |= HOLDS;
+    prepared.general = parts & STORE && !is_vector(op.sources[0]) && (!forwards_unindexed_ || by_base_alone(op));
+    if (parts & LOAD && !loads_vector(op)) prepared.renames = renames(op, parts);
+    if (prepared.serializes || prepared.microcoded) parts |= HOLDS;
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
     if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
 
     // one with more slots than the ROB has entries takes all of it
-    row.slots = static_cast<uint8_t>(std::clamp<unsigned>(slots, 1, std::min(rob_entries_, 250u)));
-    if (fusion_.move_computation && op.before_computation) row.slots = 0;  // the other one's
-    row.parts = static_cast<uint16_t>(parts);
-    row.shape = Shape::OTHER;
-    const PortGroup& ports = execution_.groups()[row.entry.use.group];
-    if (ports.busy_cycles == 1) row.simple_ports = ports.ports;
-    // What else they may have plays no part in these ways, or only where it is looked up in the row.
+    prepared.slots = static_cast<uint8_t>(std::clamp<unsigned>(slots, 1, std::min(rob_entries_, 250u)));
+    if (fusion_.move_computation && op.before_computation) prepared.slots = 0;  // the other one's
+    prepared.parts = static_cast<uint16_t>(parts);
+    prepared.shape = Shape::OTHER;
+    const PortGroup& ports = execution_.groups()[prepared.entry.use.group];
+    if (ports.busy_cycles == 1) prepared.simple_ports = ports.ports;
+    // What else they may have plays no part in these ways, or only where it is looked up in the op.
     const unsigned shape = parts & ~(BRANCH | BY_STACK);
-    const bool simple_load = row.load_micro_ops == 1 && row.load_sites == 1;
-    const bool simple_computation = row.slots == 1 && row.entry.scheduler != Entry::SEVERAL;
-    if (shape == COMPUTE && row.slots == 1)
-        row.shape = simple_computation ? Shape::COMPUTES : Shape::COMPUTES_SOMEWHERE;
-    if (shape == ELIMINATED && row.slots == 1) row.shape = Shape::IS_ELIMINATED;
-    if (shape == (COMPUTE | SECOND_OF_PAIR) && simple_computation) row.shape = Shape::SECOND_BRANCH;
-    if (shape == LOAD && simple_load && row.slots == 1) row.shape = Shape::LOADS;
-    if (shape == STORE) row.shape = Shape::STORES;
-    if (shape == (LOAD | COMPUTE) && simple_load) row.shape = Shape::LOADS_AND_COMPUTES;
-    return row;
+    const bool simple_load = prepared.load_micro_ops == 1 && prepared.load_sites == 1;
+    const bool simple_computation = prepared.slots == 1 && prepared.entry.scheduler != Entry::SEVERAL;
+    if (shape == COMPUTE && prepared.slots == 1)
+        prepared.shape = simple_computation ? Shape::COMPUTES : Shape::COMPUTES_SOMEWHERE;
+    if (shape == ELIMINATED && prepared.slots == 1) prepared.shape = Shape::IS_ELIMINATED;
+    if (shape == (COMPUTE | SECOND_OF_PAIR) && simple_computation) prepared.shape = Shape::SECOND_BRANCH;
+    if (shape == LOAD && simple_load && prepared.slots == 1) prepared.shape = Shape::LOADS;
+    if (shape == STORE) prepared.shape = Shape::STORES;
+    if (shape == (LOAD | COMPUTE) && simple_load) prepared.shape = Shape::LOADS_AND_COMPUTES;
+    return prepared;
 }
 
 }  // namespace perfemu::out_of_order

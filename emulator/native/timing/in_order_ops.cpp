@@ -1,11 +1,11 @@
-#include "timing/in_order_rows.hpp"
+#include "timing/in_order_ops.hpp"
 
 #include <algorithm>
 #include <bit>
 
 namespace perfemu::in_order {
 
-RowMaker::RowMaker(const Config& config, const Execution& execution)
+OpPreparer::OpPreparer(const Config& config, const Execution& execution)
     : execution_(execution), fusion_(config.table("pipeline")) {
     const Config& keys = config.table("pipeline");
     vector_load_extra_ = checked(keys, "vector_load_extra_cycles", 0, 1000, 0);
@@ -23,7 +23,8 @@ static Pairing stricter(Pairing left, Pairing right) {
     return right == Pairing::BOTH ? left : Pairing::NONE;
 }
 
-void RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts, std::vector<Use>& uses) const {
+void OpPreparer::add_computation(PreparedOp& prepared, const TimedOp& op, unsigned& parts,
+                                 std::vector<Use>& uses) const {
     if (op.op_class == OpClass::NONE) return;
     const ClassTiming& timing = execution_.timing(op.op_class, op.width_bytes);
     auto need = [&](PortUse use) {
@@ -32,32 +33,32 @@ void RowMaker::add_computation(Row& row, const TimedOp& op, unsigned& parts, std
     };
     need(timing.first);
     for (PortUse other : timing.others) need(other);
-    row.latency = timing.latency;
-    row.pairing = timing.pairing;
-    if (row.latency > 0) parts |= COMPUTE;
-    if (divides(op.op_class)) parts |= DIVIDES, row.divider_cycles = timing.busiest_cycles;
+    prepared.latency = timing.latency;
+    prepared.pairing = timing.pairing;
+    if (prepared.latency > 0) parts |= COMPUTE;
+    if (divides(op.op_class)) parts |= DIVIDES, prepared.divider_cycles = timing.busiest_cycles;
     if (op.accumulator != timed_register::NONE && timing.accumulate_latency < timing.latency) {
         parts |= ACCUMULATES;
-        row.accumulate_saving = timing.latency - timing.accumulate_latency;
+        prepared.accumulate_saving = timing.latency - timing.accumulate_latency;
         // The addend is waited for by itself.
-        auto addend = std::find(row.sources.begin(), row.sources.end(), op.accumulator);
-        if (addend != row.sources.end()) *addend = timed_register::NONE;
+        auto addend = std::find(prepared.sources.begin(), prepared.sources.end(), op.accumulator);
+        if (addend != prepared.sources.end()) *addend = timed_register::NONE;
     }
 }
 
-Row RowMaker::row(const TimedOp& op, const SiteRange& sites, Block& block) const {
-    Row row{};
+PreparedOp OpPreparer::prepare(const TimedOp& op, const SiteRange& sites, Block& block) const {
+    PreparedOp prepared{};
     unsigned parts = 0;
-    take_over(row, op, sites);
-    row.microcoded = op.microcoded && microcode_waits_;
-    row.pairing = Pairing::BOTH;
+    copy_operands(prepared, op, sites);
+    prepared.microcoded = op.microcoded && microcode_waits_;
+    prepared.pairing = Pairing::BOTH;
     if (many_operands(op)) parts |= MANY_OPERANDS;
     if (flags_late_ && op.op_class != OpClass::ALU_CARRY) {
-        auto flags = std::find(row.sources.begin(), row.sources.end(), timed_register::FLAGS);
-        if (flags != row.sources.end()) *flags = timed_register::NONE, parts |= FLAGS_LATE;
+        auto flags = std::find(prepared.sources.begin(), prepared.sources.end(), timed_register::FLAGS);
+        if (flags != prepared.sources.end()) *flags = timed_register::NONE, parts |= FLAGS_LATE;
     }
     std::vector<Use> uses;
-    add_computation(row, op, parts, uses);
+    add_computation(prepared, op, parts, uses);
     // Several micro-ops on one port: it is busy for all of them.
     auto access = [&](PortUse use, unsigned times) {
         if (uint32_t ports = execution_.groups()[use.group].ports) uses.push_back({ports, times});
@@ -65,16 +66,16 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites, Block& block) const
     if (op.loads || op.prefetches || sites.loads) {
         parts |= LOAD;
         if (op.prefetches) parts |= PREFETCH;
-        row.pairing = stricter(row.pairing, load_pairing_);
+        prepared.pairing = stricter(prepared.pairing, load_pairing_);
         unsigned micro_ops = execution_.load_micro_ops(op, sites.load_bytes);
         access(execution_.load, micro_ops);
-        row.load_extra =
+        prepared.load_extra =
             static_cast<uint16_t>((loads_vector(op) ? vector_load_extra_ : 0) +
                                   (op.complex_address ? complex_address_extra_ : 0) + (micro_ops - 1) / load_ports_);
     }
     if (op.stores || sites.stores) {
         parts |= STORE;
-        row.pairing = stricter(row.pairing, store_pairing_);
+        prepared.pairing = stricter(prepared.pairing, store_pairing_);
         access(execution_.store_address, pieces(sites.store_bytes, execution_.store_bytes));
         access(execution_.store_data, pieces(sites.store_bytes, execution_.store_bytes));
     }
@@ -83,27 +84,27 @@ Row RowMaker::row(const TimedOp& op, const SiteRange& sites, Block& block) const
         access(execution_.write_back, 1);
     }
     if (op.branch != BranchKind::NONE) parts |= BRANCH;
-    if (row.serializes || row.microcoded) parts |= HOLDS;
-    if (fusion_.first_of_branch(op)) row.pair = Pair::BRANCH;
-    if (fusion_.aes && op.aes_round) row.pair = Pair::AES;
+    if (prepared.serializes || prepared.microcoded) parts |= HOLDS;
+    if (fusion_.first_of_branch(op)) prepared.pair = Pair::BRANCH;
+    if (fusion_.aes && op.aes_round) prepared.pair = Pair::AES;
     if (op.fuses_with_compare && (fusion_.compare_branch || fusion_.arithmetic_branch)) parts |= SECOND_OF_PAIR;
     if (fusion_.aes && op.fuses_with_aes_round) parts |= SECOND_OF_PAIR | AES_PAIR;
-    if (row.pairing != Pairing::BOTH) parts |= PAIRING;
+    if (prepared.pairing != Pairing::BOTH) parts |= PAIRING;
     if (uses.size() == 1 && uses[0].busy_cycles == 1) {
-        row.ports = uses[0].ports;
+        prepared.ports = uses[0].ports;
     } else if (!uses.empty()) {
         parts |= MANY_PORTS;
-        row.first_use = static_cast<uint16_t>(block.uses.size());
+        prepared.first_use = static_cast<uint16_t>(block.uses.size());
         uses.resize(std::min<size_t>(uses.size(), MOST_USES));
-        row.uses = static_cast<uint16_t>(uses.size());
+        prepared.uses = static_cast<uint16_t>(uses.size());
         block.uses.insert(block.uses.end(), uses.begin(), uses.end());
     }
-    row.parts = static_cast<uint16_t>(parts);
-    row.shape = Shape::OTHER;
-    if (row.ports && parts & COMPUTE && (parts & ~FAST_COMPUTATION) == 0) row.shape = Shape::COMPUTES;
-    if (row.ports && parts & LOAD && (parts & ~FAST_LOAD) == 0) row.shape = Shape::LOADS;
-    if (row.ports && parts & STORE && (parts & ~FAST_STORE) == 0) row.shape = Shape::STORES;
-    return row;
+    prepared.parts = static_cast<uint16_t>(parts);
+    prepared.shape = Shape::OTHER;
+    if (prepared.ports && parts & COMPUTE && (parts & ~FAST_COMPUTATION) == 0) prepared.shape = Shape::COMPUTES;
+    if (prepared.ports && parts & LOAD && (parts & ~FAST_LOAD) == 0) prepared.shape = Shape::LOADS;
+    if (prepared.ports && parts & STORE && (parts & ~FAST_STORE) == 0) prepared.shape = Shape::STORES;
+    return prepared;
 }
 
 }  // namespace perfemu::in_order

@@ -1,4 +1,4 @@
-"""Blocks that the models hear of by columns, many at once, count what they count when they are heard one by one."""
+"""Blocks that retire by batches, many at once, count what they count when they retire one by one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SMALL: dict[str, object] = {
     "branch": {"direction": "gshare", "indirect": "last_target", "btb_entries": 16, "btb_ways": 2},
 }
 # Everything, one part less, and such as few lines, pages and branches find their places in: there the order in which
-# fetches and data accesses miss is seen in the caches behind.
+# fetches and data accesses miss is seen in the outer caches.
 CORES: dict[str, dict[str, object]] = {
     "whole": {},
     "without_tlbs": {"itlb": None, "dtlb": None, "l2tlb": None},
@@ -58,13 +58,13 @@ CORES: dict[str, dict[str, object]] = {
         "l1d": {"size": 4096, "ways": 4, "latency": 4, "replacement": "plru"},
         "dtlb": {"entries": 16, "ways": 4, "replacement": "plru"},
     },
-    # Which ask for every access and its PC, in the first level and behind it.
+    # Which ask for every access and its PC, in the first level and in the next.
     "signatures": {
         **SMALL,
         "l1d": {"size": 2048, "ways": 2, "latency": 4, "replacement": "ship"},
         "dtlb": {"entries": 4, "ways": 2, "replacement": "ship"},
     },
-    "signatures_behind": {**SMALL, "l2": {"size": 8192, "ways": 4, "latency": 12, "replacement": "ship"}},
+    "signatures_of_l2": {**SMALL, "l2": {"size": 8192, "ways": 4, "latency": 12, "replacement": "ship"}},
 }
 
 
@@ -73,7 +73,7 @@ def totals(program: str, isa: str, core: CoreFile, *, one_by_one: bool) -> dict[
     native = machine.cpus[0].core
     native.follow_branches()
     if one_by_one:
-        native.start_trace()  # what is traced is heard block by block
+        native.start_trace()  # what is traced retires block by block
     path = str(guest(program, isa).path)
     machine.start(Program(path, (path, PROGRAMS[program]) if PROGRAMS[program] else (path,), stdout=-1))
     status = machine.run()
@@ -101,10 +101,10 @@ def changed(pipeline: str, core: str) -> CoreFile:
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize(("program", "isa"), cases())
-def test_columns_count_what_single_blocks_count(program: str, isa: str, pipeline: str, core: str) -> None:
-    by_columns = totals(program, isa, changed(pipeline, core), one_by_one=False)
-    assert by_columns == totals(program, isa, changed(pipeline, core), one_by_one=True)
-    assert by_columns["INST_RETIRED"] > 0
+def test_batches_count_what_single_blocks_count(program: str, isa: str, pipeline: str, core: str) -> None:
+    by_batches = totals(program, isa, changed(pipeline, core), one_by_one=False)
+    assert by_batches == totals(program, isa, changed(pipeline, core), one_by_one=True)
+    assert by_batches["INST_RETIRED"] > 0
 
 
 OUT_OF_ORDER = {isa: load_core(core) for isa, core in DEFAULT_CORES.items()}
@@ -134,7 +134,7 @@ FORKS = 'for i in 1 2 3; do seq 60 | sort -r | md5sum & x=$(echo $i | sed "s/./<
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
 def test_processes_in_turn_count_so_too(isa: str, pipeline: str, core: str) -> None:
-    """What a block accessed is heard before another address space comes."""
+    """What a block accessed is counted before another address space comes."""
     path = str(require.debian_tree(ARCHITECTURES[isa], "busybox-static") / "bin/busybox")
 
     def run(one_by_one: bool) -> dict[str, int]:

@@ -236,7 +236,7 @@ class Core final : public Totals {
     void make_unknown(Block& block);
     bool log_found(Block& block);
     bool log_called(Block& block);
-    void log(Block& block, uint64_t* found_behind);
+    void log(Block& block, uint64_t* found_end);
     void check_log(const RunBlock* running);
     void open_log(uint64_t most_instructions);
     void end_log();

@@ -227,9 +227,9 @@ BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
         const Page page = space_->lookup(at);
         return page.present ? page.frame : BlockFrames::NONE;
     };
-    const uint64_t behind = address + size + LONGEST_INSTRUCTION - 1;
+    const uint64_t last = address + size + LONGEST_INSTRUCTION - 1;
     const Frame first = frame(address);
-    return {first, (address ^ behind) & ~PAGE_MASK ? frame(behind) : first};
+    return {first, (address ^ last) & ~PAGE_MASK ? frame(last) : first};
 }
 
 // The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.

@@ -34,8 +34,8 @@ const void* Core::make_entry(const Block& block) {
     auto offset = [](const auto& whole, const auto& part) {
         return static_cast<int32_t>(reinterpret_cast<const uint8_t*>(&part) - reinterpret_cast<const uint8_t*>(&whole));
     };
-    const int32_t room = offset(log, log.room), behind = offset(log, log.behind);
-    const int32_t found_behind = offset(log, log.found_behind), runs = offset(block, block.runs);
+    const int32_t room = offset(log, log.room), end = offset(log, log.end);
+    const int32_t found_end = offset(log, log.found_end), runs = offset(block, block.runs);
     Host host;
     host.load_constant(BLOCK, reinterpret_cast<uint64_t>(&block));
     host.load(Host::RAX, LOG, room);
@@ -48,16 +48,16 @@ const void* Core::make_entry(const Block& block) {
     host.store(LOG, room, Host::RAX);
     host.load(Host::RDX, LOG, offset(log, log.previous));
     host.store(Host::RDX, 0, BLOCK);
-    host.load(Host::RAX, LOG, behind);
+    host.load(Host::RAX, LOG, end);
     host.load(BLOCK, BLOCK, offset(block, block.prepared));
     host.store(Host::RAX, offsetof(RunBlock, block), BLOCK);
     host.store(Host::RAX, offsetof(RunBlock, address), ADDRESS);
     host.load_address(Host::RAX, Host::RAX, sizeof(RunBlock));
-    host.store(LOG, behind, Host::RAX);
+    host.store(LOG, end, Host::RAX);
     if (block.sites) {
-        host.load(FOUND, LOG, found_behind);
+        host.load(FOUND, LOG, found_end);
         host.load_address(Host::RAX, FOUND, static_cast<int32_t>(block.sites * sizeof(uint64_t)));
-        host.store(LOG, found_behind, Host::RAX);
+        host.store(LOG, found_end, Host::RAX);
     }
     return model_->addresses->assemble_behind(std::move(host), block.modelled->slice, LOG, offset(log, log.otherwise));
 }

@@ -77,9 +77,9 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     // What will be wanted next, while the engine runs this one.
     __builtin_prefetch(block->successors[0]);
     __builtin_prefetch(block->successors[1]);
-    uint64_t* const found = log.found_behind;
-    *log.behind++ = {block->prepared, address};
-    log.found_behind = found + block->sites;
+    uint64_t* const found = log.found_end;
+    *log.end++ = {block->prepared, address};
+    log.found_end = found + block->sites;
     log.room = room;
     *log.previous = block;
     ++block->runs;
@@ -98,8 +98,8 @@ void Core::log_otherwise(uint64_t address, uint32_t size, const void* return_add
 bool Core::log_found(Block& block) {
     Model& model = *model_;
     uint64_t* found = nullptr;
-    if (block.enter) found = model.addresses->enter_by(block.enter, model.log.found_behind);
-    if (!found) found = model.addresses->enter_at_once(block.modelled->slice, model.log.found_behind);
+    if (block.enter) found = model.addresses->enter_by(block.enter, model.log.found_end);
+    if (!found) found = model.addresses->enter_at_once(block.modelled->slice, model.log.found_end);
     if (!found) return false;
     log(block, found);
     return true;
@@ -108,19 +108,19 @@ bool Core::log_found(Block& block) {
 // Logs a block that fits, if its addresses come while it runs.
 bool Core::log_called(Block& block) {
     Model& model = *model_;
-    check_log(model.log.behind);
-    uint64_t* found = model.addresses->enter_in_place(block.modelled->slice, model.log.found_behind);
+    check_log(model.log.end);
+    uint64_t* found = model.addresses->enter_in_place(block.modelled->slice, model.log.found_end);
     if (!found) return false;
-    model.log.called = model.log.behind;
+    model.log.called = model.log.end;
     log(block, found);
     return true;
 }
 
 // A block that fits, whose addresses have been found, or are to come, up to there.
-void Core::log(Block& block, uint64_t* found_behind) {
+void Core::log(Block& block, uint64_t* found_end) {
     VisitLog& log = model_->log;
-    *log.behind++ = {block.prepared, block.address};
-    log.found_behind = found_behind;
+    *log.end++ = {block.prepared, block.address};
+    log.found_end = found_end;
     log.room -= block.cost;
     if (!path_listeners_.empty()) [[unlikely]]
         logged_.push_back(&block);
@@ -144,8 +144,8 @@ void Core::visit(uint64_t address, uint32_t size) {
     Model& model = *model_;
     VisitLog& log = model.log;
     if (!log.empty()) {
-        check_log(log.behind);
-        *log.behind = {nullptr, address};
+        check_log(log.end);
+        *log.end = {nullptr, address};
         retire_log(log.size());
         end_log();
     } else if (model.visit.block && !model.visit.block->special && !stepping_) {
@@ -186,11 +186,11 @@ void Core::close_log() {
     Model& model = *model_;
     VisitLog& log = model.log;
     if (log.empty()) return;
-    const RunBlock& last = log.behind[-1];
+    const RunBlock& last = log.end[-1];
     check_log(&last);
     const size_t before = log.size() - 1;
     if (before > 0) retire_log(before);
-    std::copy_n(log.found_behind - last.block->sites, last.block->sites, model.found.data());
+    std::copy_n(log.found_end - last.block->sites, last.block->sites, model.found.data());
     model.visit = {.block = previous_};
     end_log();
 }

@@ -25,15 +25,15 @@ uint64_t value_at(const uc_context* context, size_t offset) {
 
 // Where a saved context has the address of the open monitor, which follows what is executed.
 size_t find_offset() {
-    struct Step {
+    struct Trial {
         uint32_t instruction;
         uint64_t address, leaves;
     };
-    constexpr Step STEPS[] = {{LOAD_EXCLUSIVE, DATA + 0x40, DATA + 0x40},
-                              {CLEAR, 0, CLOSED},
-                              {LOAD_EXCLUSIVE, DATA + 0x80, DATA + 0x80},
-                              {LOAD_EXCLUSIVE, DATA + 0xC8, DATA + 0xC8},
-                              {CLEAR, DATA + 0xC8, CLOSED}};
+    constexpr Trial TRIALS[] = {{LOAD_EXCLUSIVE, DATA + 0x40, DATA + 0x40},
+                                {CLEAR, 0, CLOSED},
+                                {LOAD_EXCLUSIVE, DATA + 0x80, DATA + 0x80},
+                                {LOAD_EXCLUSIVE, DATA + 0xC8, DATA + 0xC8},
+                                {CLEAR, DATA + 0xC8, CLOSED}};
     uc_engine* engine = nullptr;
     if (uc_open(UC_ARCH_ARM64, UC_MODE_ARM, &engine) != UC_ERR_OK) throw std::runtime_error("uc_open");
     std::unique_ptr<uc_engine, uc_err (*)(uc_engine*)> closes(engine, uc_close);
@@ -45,15 +45,15 @@ size_t find_offset() {
     std::vector<size_t> candidates;
     for (size_t at = 0; at + sizeof CLOSED <= uc_context_size(engine); at += sizeof CLOSED) candidates.push_back(at);
     uint64_t pc = CODE;
-    for (const Step& step : STEPS) {
-        uc_mem_write(engine, pc, &step.instruction, sizeof step.instruction);
-        uc_reg_write(engine, UC_ARM64_REG_X1, &step.address);
-        if (uc_emu_start(engine, pc, pc + sizeof step.instruction, 0, 1) != UC_ERR_OK)
+    for (const Trial& trial : TRIALS) {
+        uc_mem_write(engine, pc, &trial.instruction, sizeof trial.instruction);
+        uc_reg_write(engine, UC_ARM64_REG_X1, &trial.address);
+        if (uc_emu_start(engine, pc, pc + sizeof trial.instruction, 0, 1) != UC_ERR_OK)
             throw std::runtime_error("the engine does not run exclusive loads");
         uc_context_save(engine, saved);
         // X1 says the same where the monitor is open, and goes on saying it where it is closed again.
-        std::erase_if(candidates, [&](size_t at) { return value_at(saved, at) != step.leaves; });
-        pc += sizeof step.instruction;
+        std::erase_if(candidates, [&](size_t at) { return value_at(saved, at) != trial.leaves; });
+        pc += sizeof trial.instruction;
     }
     if (candidates.size() != 1)
         throw std::runtime_error("this Unicorn keeps its exclusive monitor where 2.1.4 does not");

@@ -49,9 +49,9 @@ struct alignas(64) VisitLog {
     }
 
     // What every block touches, on one cache line.
-    RunBlock* behind;        // the last
-    uint64_t* found_behind;  // its addresses
-    uint64_t room = 0;       // as Core's budget: it is taken from there while there is a log
+    RunBlock* end;        // behind the last
+    uint64_t* found_end;  // its addresses
+    uint64_t room = 0;    // as Core's budget: it is taken from there while there is a log
     const uint64_t exhausted;
     Block** const previous;
     const void* const otherwise;
@@ -63,11 +63,11 @@ struct alignas(64) VisitLog {
     std::unique_ptr<uint64_t[]> found =
         std::make_unique_for_overwrite<uint64_t[]>(INSTRUCTIONS * SITES_OF_AN_INSTRUCTION);
 
-    bool empty() const { return behind == blocks.get(); }
-    size_t size() const { return static_cast<size_t>(behind - blocks.get()); }
+    bool empty() const { return end == blocks.get(); }
+    size_t size() const { return static_cast<size_t>(end - blocks.get()); }
     void clear() {
-        behind = blocks.get();
-        found_behind = found.get();
+        end = blocks.get();
+        found_end = found.get();
         called = nullptr;
     }
 };

@@ -122,12 +122,12 @@ TranslatedCalls::TranslatedCalls(uc_engine* engine, uc_arch arch, const void* ho
 
 // Null if no translation's calls are there.
 std::optional<TranslatedCalls::Callees> TranslatedCalls::callees(const void* return_address) {
-    const auto* behind = static_cast<const uint8_t*>(return_address);
-    Code code(call_before(behind));
+    const auto* after = static_cast<const uint8_t*>(return_address);
+    Code code(call_before(after));
     const std::optional<Callee> hook = Callee::read(code);
     if (!hook || !hook->calls || code.engine() != engine_ || !code.has(NO_DELAY_SLOT)) return {};
     const std::optional<Callee> check = Callee::read(code);
-    if (!check || !writable(behind, *hook) || !writable(behind, *check)) return {};
+    if (!check || !writable(after, *hook) || !writable(after, *check)) return {};
     return Callees{*hook, *check};
 }
 

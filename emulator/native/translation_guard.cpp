@@ -28,7 +28,7 @@ bool is_prefix(uint8_t byte) {
     return (byte && std::strchr("\x66\x67\xf2\xf3\xf0\x2e\x36\x3e\x26\x64\x65", byte)) || byte >> 4 == 4;
 }
 
-// BT, BTS, BTR, BTC of a register, behind their prefixes.
+// BT, BTS, BTR, BTC of a register, opcode their prefixes.
 bool tests_bit_of_register(std::span<const uint8_t> bytes) {
     constexpr uint8_t REGISTER_OPERAND = 0xc0;
     return bytes.size() >= 3 && bytes[0] == 0x0f && std::memchr("\xa3\xab\xb3\xbb\xba", bytes[1], 5) &&
@@ -42,9 +42,9 @@ size_t find_locked_bit_test(std::span<const uint8_t> bytes) {
         const void* lock = std::memchr(&bytes[at], LOCK, bytes.size() - at);
         if (!lock) break;
         at = static_cast<size_t>(static_cast<const uint8_t*>(lock) - bytes.data());
-        size_t behind = at;
-        while (behind < bytes.size() && is_prefix(bytes[behind])) behind++;
-        if (!tests_bit_of_register(bytes.subspan(behind))) continue;
+        size_t opcode = at;
+        while (opcode < bytes.size() && is_prefix(bytes[opcode])) opcode++;
+        if (!tests_bit_of_register(bytes.subspan(opcode))) continue;
         while (at > 0 && is_prefix(bytes[at - 1])) at--;
         return at;
     }

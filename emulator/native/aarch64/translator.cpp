@@ -29,9 +29,9 @@ uint32_t fetch(void* environment, uint64_t address) {
     return word;
 }
 
-using Access = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
-Access* engine_load = nullptr;
-Access* engine_store = nullptr;
+using EmitAccess = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
+EmitAccess* engine_load = nullptr;
+EmitAccess* engine_store = nullptr;
 void emit_load(void* context, void* value, void* address, uintptr_t index, uint32_t operation) {
     engine_load(context, value, address, index, operation | added);
 }

@@ -47,7 +47,7 @@ void AccessWitness::note(uint64_t pc, uint64_t physical, uint64_t size, bool sto
     if (core_.isa().engine_arch() == UC_ARCH_ARM64) space_->read(pc, {reinterpret_cast<uint8_t*>(&word), sizeof word});
     bool exclusive_store = (word & 0x3fc00000) == 0x08000000;
     if (exclusive_store && !store) return;
-    events_.push_back({pc, physical, size, store});
+    seen_.push_back({pc, physical, size, store});
 }
 
 uint64_t AccessWitness::physical(uint64_t address) const {
@@ -55,13 +55,13 @@ uint64_t AccessWitness::physical(uint64_t address) const {
     return page.present ? (uint64_t{page.frame} << PAGE_SHIFT) + (address & PAGE_MASK) : NOWHERE;
 }
 
-// The engine stores DC ZVA's line, or FXSAVE's area, piece by piece: how many pieces, from events_[at] on.
-size_t AccessWitness::pieces(const Event& whole, uint64_t address, size_t at) const {
+// The engine stores DC ZVA's line, or FXSAVE's area, piece by piece: how many pieces, from seen_[at] on.
+size_t AccessWitness::pieces(const SeenAccess& whole, uint64_t address, size_t at) const {
     uint64_t in_first_page = std::min(whole.size, PAGE_SIZE - (address & PAGE_MASK));
     uint64_t second_page = physical(address + in_first_page);
     size_t count = 0;
-    for (; at + count < events_.size(); count++) {
-        const Event& piece = events_[at + count];
+    for (; at + count < seen_.size(); count++) {
+        const SeenAccess& piece = seen_[at + count];
         bool within = piece.physical - whole.physical < in_first_page ||
                       piece.physical - second_page < whole.size - in_first_page;
         if (piece.pc != whole.pc || piece.store != whole.store || !within) break;
@@ -71,18 +71,18 @@ size_t AccessWitness::pieces(const Event& whole, uint64_t address, size_t at) co
 
 // The second half of an unaligned vector is stored first.
 void AccessWitness::order_halves(uint64_t first, size_t at) {
-    const bool swapped = at + 1 < events_.size() && events_[at].pc == events_[at + 1].pc &&
-                         events_[at].physical != first && events_[at + 1].physical == first;
-    if (swapped) std::swap(events_[at], events_[at + 1]);
+    const bool swapped = at + 1 < seen_.size() && seen_[at].pc == seen_[at + 1].pc && seen_[at].physical != first &&
+                         seen_[at + 1].physical == first;
+    if (swapped) std::swap(seen_[at], seen_[at + 1]);
 }
 
 uint64_t AccessWitness::compare() {
     uint64_t compared = 0;
     size_t at = 0;
-    auto expect = [&](const Event& traced, uint64_t address) {
+    auto expect = [&](const SeenAccess& traced, uint64_t address) {
         std::string mine = text("traced", traced.pc, traced.physical, traced.size, traced.store);
-        if (at == events_.size()) throw std::logic_error(mine + "; the engine saw none");
-        const Event& seen = events_[at];
+        if (at == seen_.size()) throw std::logic_error(mine + "; the engine saw none");
+        const SeenAccess& seen = seen_[at];
         bool large = traced.size > LARGEST_ELEMENT;
         size_t count = large ? pieces(traced, address, at) : seen == traced;
         if (count == 0)
@@ -100,12 +100,12 @@ uint64_t AccessWitness::compare() {
     }
     // An instruction that faulted has told what it tried.
     size_t tried = 0;
-    while (at + tried < events_.size() && tried < MOST_OF_A_FAULT && events_[at + tried].pc == core_.pc()) tried++;
-    if (at + tried != events_.size()) {
-        const Event& seen = events_[at];
+    while (at + tried < seen_.size() && tried < MOST_OF_A_FAULT && seen_[at + tried].pc == core_.pc()) tried++;
+    if (at + tried != seen_.size()) {
+        const SeenAccess& seen = seen_[at];
         throw std::logic_error("not traced: " + text("seen", seen.pc, seen.physical, seen.size, seen.store));
     }
-    events_.clear();
+    seen_.clear();
     return compared;
 }
 

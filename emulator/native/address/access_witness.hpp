@@ -24,21 +24,21 @@ class AccessWitness {
 
   private:
     // The engine tells physical addresses.
-    struct Event {
+    struct SeenAccess {
         uint64_t pc, physical, size;
         bool store;
 
-        bool operator==(const Event&) const = default;
+        bool operator==(const SeenAccess&) const = default;
     };
     static void on_access(uc_engine*, uc_mem_type type, uint64_t address, int size, int64_t value, void* user);
     void note(uint64_t pc, uint64_t physical, uint64_t size, bool store);
     uint64_t physical(uint64_t address) const;
     void order_halves(uint64_t first, size_t at);
-    size_t pieces(const Event& whole, uint64_t address, size_t at) const;
+    size_t pieces(const SeenAccess& whole, uint64_t address, size_t at) const;
 
     Core& core_;
     std::shared_ptr<AddressSpace> space_;
-    std::vector<Event> events_;
+    std::vector<SeenAccess> seen_;
 };
 
 }  // namespace perfemu

@@ -11,8 +11,8 @@ namespace perfemu {
 
 using slice::FlagBits;
 using slice::Operation;
-using slice::Place;
 using slice::Value;
+using slice::ValueNumber;
 using slice::Width;
 
 namespace {
@@ -144,25 +144,25 @@ void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
         for (const slice::MicroOp& op : from.micro_ops) {
             for (Value value : {op.a, op.b, op.c}) note(read, value);
             bool checks = op.operation == Operation::CHECK_APART;
-            Step step{.operation = op.operation,
-                      .width = op.width,
-                      .left = op.left,
-                      .right = op.size ? static_cast<uint8_t>(64 - 8 * op.size) : op.right,
-                      .size = op.size,
-                      .condition = op.condition,
-                      .place = 0,
-                      .a = operand(op.a),
-                      .b = operand(op.b),
-                      .c = operand(op.c)};
+            BoundMicroOp bound{.operation = op.operation,
+                               .width = op.width,
+                               .left = op.left,
+                               .right = op.size ? static_cast<uint8_t>(64 - 8 * op.size) : op.right,
+                               .size = op.size,
+                               .condition = op.condition,
+                               .place = 0,
+                               .a = operand(op.a),
+                               .b = operand(op.b),
+                               .c = operand(op.c)};
             if (checks) {
                 guesses = true;
-                step.place = static_cast<uint16_t>(segment.stores.size());
+                bound.place = static_cast<uint16_t>(segment.stores.size());
                 segment.stores.push_back(
                     {indexed(from.addresses[op.store], 0), more.sites[first_site + op.store].size});
             } else {
-                step.place = static_cast<uint16_t>(op.result - slice::ZERO);
+                bound.place = static_cast<uint16_t>(op.result - slice::ZERO);
             }
-            segment.steps.push_back(step);
+            segment.micro_ops.push_back(bound);
         }
         std::vector<AddressSlice::Direct> directs;
         std::vector<AddressSlice::Indexed> others;
@@ -184,9 +184,9 @@ void Addresses::fill(AddressSlice& slice, slice::Caution caution) {
             if (read[number]) segment.registers.push_back(static_cast<uint8_t>(number));
     }
     const Segment& first = more.segments.front();
-    more.steps = first.steps;
+    more.micro_ops = first.micro_ops;
     slice.one_segment_ = more.segments.size() == 1;
-    slice.plain_ = slice.one_segment_ && first.steps.empty() && first.registers.empty();
+    slice.plain_ = slice.one_segment_ && first.micro_ops.empty() && first.registers.empty();
     more.called = slice.one_segment_ ? nullptr : &called_[translated_at(more.address)];
     if (!guesses) more.bytes = {};
 }
@@ -215,41 +215,40 @@ inline uint64_t Addresses::load(uint64_t address, unsigned size) {
 }
 
 // False if a load would have to see what a store of the same segment has yet to write.
-inline bool Addresses::run(std::span<const Step> steps, const Segment& segment) {
-    for (const Step& step : steps) {
-        uint64_t a = step.a.value(), b = step.b.value(), result;
-        switch (step.operation) {
+inline bool Addresses::run(std::span<const BoundMicroOp> micro_ops, const Segment& segment) {
+    for (const BoundMicroOp& op : micro_ops) {
+        uint64_t a = op.a.value(), b = op.b.value(), result;
+        switch (op.operation) {
             case Operation::ADD: result = a + b; break;
             case Operation::AND: result = a & b; break;
-            case Operation::EXTRACT: result = a << step.left >> step.right; break;
+            case Operation::EXTRACT: result = a << op.left >> op.right; break;
             case Operation::EXTRACT_SIGNED:
-                result = static_cast<uint64_t>(static_cast<int64_t>(a << step.left) >> step.right);
+                result = static_cast<uint64_t>(static_cast<int64_t>(a << op.left) >> op.right);
                 break;
-            case Operation::LOAD: result = load(a + (b << step.left), step.size); break;
+            case Operation::LOAD: result = load(a + (b << op.left), op.size); break;
             case Operation::LOAD_SIGNED: {
-                uint64_t value = load(a + (b << step.left), step.size);
-                result = static_cast<uint64_t>(static_cast<int64_t>(value << step.right) >> step.right);
+                uint64_t value = load(a + (b << op.left), op.size);
+                result = static_cast<uint64_t>(static_cast<int64_t>(value << op.right) >> op.right);
                 break;
             }
             case Operation::CHECK_APART: {
-                uint64_t loaded = a + (b << step.left);
-                const AddressSlice::Store& store = segment.stores[step.place];
+                uint64_t loaded = a + (b << op.left);
+                const AddressSlice::Store& store = segment.stores[op.place];
                 uint64_t stored = store.where.address();
-                if (loaded - stored < store.size || stored - loaded < step.size) return false;
+                if (loaded - stored < store.size || stored - loaded < op.size) return false;
                 continue;
             }
-            case Operation::CONDITION_ENTRY: result = slice::holds(step.condition, flags()); break;
+            case Operation::CONDITION_ENTRY: result = slice::holds(op.condition, flags()); break;
             default:
-                result = slice::evaluate(step.operation, step.width, step.left, step.right, step.condition, a, b,
-                                         step.c.value());
+                result = slice::evaluate(op.operation, op.width, op.left, op.right, op.condition, a, b, op.c.value());
         }
-        results_[step.place] = step.width == Width::BITS_64 ? result : static_cast<uint32_t>(result);
+        results_[op.place] = op.width == Width::BITS_64 ? result : static_cast<uint32_t>(result);
     }
     return true;
 }
 
 uint64_t* Addresses::enter_at_once(const AddressSlice& slice, uint64_t* found) {
-    if (!slice.one_segment_ || !file_ || !run(slice.more_->steps, slice.more_->segments.front())) return nullptr;
+    if (!slice.one_segment_ || !file_ || !run(slice.more_->micro_ops, slice.more_->segments.front())) return nullptr;
     slice.accesses_.find(registers_, found);
     return found + slice.more_->sites.size();
 }
@@ -323,7 +322,7 @@ uint64_t Addresses::load_slowly(uint64_t address, unsigned size) {
 
 bool Addresses::compute(const Segment& segment, uint64_t* found) {
     if (!segment.registers.empty()) copy_registers(segment);
-    if (!run(segment.steps, segment)) return false;
+    if (!run(segment.micro_ops, segment)) return false;
     segment.accesses.find(registers_, found);
     return true;
 }

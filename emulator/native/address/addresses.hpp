@@ -90,13 +90,13 @@ class AddressSlice {
             indexed = static_cast<uint16_t>(others.size());
         }
         void find(const uint64_t* registers, uint64_t* found) const {
-            const Word *word = words.data(), *behind = word + direct;
-            for (; word != behind; ++word) {
+            const Word *word = words.data(), *end = word + direct;
+            for (; word != end; ++word) {
                 Direct access = std::bit_cast<Direct>(*word);
                 found[access.site] = registers[access.base] + static_cast<uint64_t>(access.displacement);
             }
             if (!indexed) return;
-            for (behind += INDEXED_WORDS * indexed; word != behind; word += INDEXED_WORDS) {
+            for (end += INDEXED_WORDS * indexed; word != end; word += INDEXED_WORDS) {
                 Indexed access;
                 std::memcpy(&access, word, sizeof access);
                 found[access.site()] = access.address();
@@ -110,7 +110,7 @@ class AddressSlice {
         uint64_t value() const { return *place + displacement; }
     };
     // A micro-operation with its operands' places in host memory.
-    struct Step {
+    struct BoundMicroOp {
         slice::Operation operation;
         slice::Width width;
         uint8_t left, right, size;
@@ -126,13 +126,13 @@ class AddressSlice {
     struct Segment {
         uint64_t pc;  // of its first instruction
         unsigned first_op;
-        std::vector<Step> steps;
-        std::vector<Store> stores;  // by Step::place
+        std::vector<BoundMicroOp> micro_ops;
+        std::vector<Store> stores;  // by BoundMicroOp::place
         Accesses accesses;
         std::vector<uint8_t> registers;  // whose copies it reads; none if they are read in place
     };
     struct More {
-        std::span<const Step> steps;  // of the first segment
+        std::span<const BoundMicroOp> micro_ops;  // of the first segment
         std::deque<Segment> segments;
         std::vector<AccessSite> sites;
         uint64_t address = 0;
@@ -219,7 +219,7 @@ class Addresses {
 
   private:
     using Segment = AddressSlice::Segment;
-    using Step = AddressSlice::Step;
+    using BoundMicroOp = AddressSlice::BoundMicroOp;
     static void on_instruction(uc_engine*, uint64_t pc, uint32_t size, void* user);
     static void on_translation(uc_engine*, uc_tb* block, uc_tb* previous, void* user);
 
@@ -235,7 +235,7 @@ class Addresses {
     AddressSlice::Indexed indexed(const slice::Address& at, size_t site) const;
     void copy_registers(const Segment& segment);
     bool compute(const Segment& segment, uint64_t* found);
-    bool run(std::span<const Step> steps, const Segment& segment);
+    bool run(std::span<const BoundMicroOp> micro_ops, const Segment& segment);
     uint64_t load(uint64_t address, unsigned size);
     [[gnu::noinline]] uint64_t load_slowly(uint64_t address, unsigned size);
     const uint8_t* readable(uint64_t address);

@@ -84,9 +84,9 @@ class AddressTracer {
     void flush_translations() { uc_ctl_flush_tb(engine_); }
     void drop_slices() { blocks_.clear(); }
 
-    nb::bytes events() {
-        nb::bytes all(reinterpret_cast<const char*>(events_.data()), events_.size() * sizeof(Event));
-        events_.clear();
+    nb::bytes seen() {
+        nb::bytes all(reinterpret_cast<const char*>(seen_.data()), seen_.size() * sizeof(SeenAccess));
+        seen_.clear();
         return all;
     }
     uint64_t accesses() const { return accesses_; }
@@ -95,7 +95,7 @@ class AddressTracer {
     const Addresses& addresses() const { return *addresses_; }
 
   private:
-    struct Event {
+    struct SeenAccess {
         uint64_t pc, address, size, store;
     };
     struct TracedBlock {
@@ -156,10 +156,10 @@ class AddressTracer {
     // What the slice's code finds against what `enter` has found.
     void compare_code(TracedBlock& block) {
         block.found_by_code.resize(block.found.size());
-        const uint64_t* behind = addresses_->enter_by(block.code, block.found_by_code.data());
-        if (!behind) return;
+        const uint64_t* end = addresses_->enter_by(block.code, block.found_by_code.data());
+        if (!end) return;
         blocks_by_code_++;
-        if (behind == block.found_by_code.data() + block.found.size() && block.found_by_code == block.found) return;
+        if (end == block.found_by_code.data() + block.found.size() && block.found_by_code == block.found) return;
         failure_ = "the code of a slice finds other addresses";
         stop("failure");
     }
@@ -209,8 +209,8 @@ class AddressTracer {
             if (!recording_) continue;
             uint64_t size = sites[i].size / sites[i].elements;
             for (unsigned element = 0; element < sites[i].elements; element++)
-                events_.push_back({block.address + block.ops[sites[i].op].offset, block.found[i] + element * size, size,
-                                   sites[i].store});
+                seen_.push_back({block.address + block.ops[sites[i].op].offset, block.found[i] + element * size, size,
+                                 sites[i].store});
         }
     }
 
@@ -255,7 +255,7 @@ class AddressTracer {
     const TracedBlock* stepped_through_ = nullptr;
     bool iterates_ = true;  // of `previous_`: not a REP that finds its count at zero
     std::vector<uint8_t> scratch_;
-    std::vector<Event> events_;
+    std::vector<SeenAccess> seen_;
     uint64_t accesses_ = 0, checksum_ = 0, blocks_by_code_ = 0;
     uint64_t blocks_left_ = 0;
     uint64_t seen_generation_ = 0;
@@ -276,7 +276,7 @@ void bind_address(nb::module_& module) {
         .def("write_register", &AddressTracer::write, nb::arg("number"), nb::arg("value"))
         .def("flush_translations", &AddressTracer::flush_translations)
         .def("drop_slices", &AddressTracer::drop_slices)
-        .def("events", &AddressTracer::events)
+        .def("seen", &AddressTracer::seen)
         .def_prop_ro("accesses", &AddressTracer::accesses)
         .def_prop_ro("checksum", &AddressTracer::checksum)
         .def_prop_ro("blocks_by_code", &AddressTracer::blocks_by_code)

@@ -13,7 +13,7 @@
 
 namespace perfemu::slice {
 
-using Place = int16_t;
+using ValueNumber = int16_t;
 
 // Entry registers have the numbers below ENTRY_REGISTERS.
 static constexpr unsigned ENTRY_REGISTERS = 40;
@@ -21,14 +21,14 @@ static constexpr unsigned GENERAL = 0;          // A64 X0..X30, SP; x86 RAX RCX 
 static constexpr unsigned A64_STACK = 31;       // SP
 static constexpr unsigned THREAD_POINTER = 32;  // A64 TPIDR_EL0; x86 FS base
 static constexpr unsigned GS_BASE = 33;         // x86
-static constexpr Place UNKNOWN = -1;
-static constexpr Place ZERO = ENTRY_REGISTERS;
-static constexpr Place FIRST_RESULT = ENTRY_REGISTERS + 1;
+static constexpr ValueNumber UNKNOWN = -1;
+static constexpr ValueNumber ZERO = ENTRY_REGISTERS;
+static constexpr ValueNumber FIRST_RESULT = ENTRY_REGISTERS + 1;
 static constexpr unsigned MOST_RESULTS = 512;  // of one segment; what is computed beyond them is unknown
 
 // place + displacement, modulo 2**64.
 struct Value {
-    Place place = UNKNOWN;
+    ValueNumber place = UNKNOWN;
     int64_t displacement = 0;
 
     bool known() const { return place != UNKNOWN; }
@@ -122,8 +122,8 @@ struct MicroOp {
     uint8_t size = 0;   // bytes of a load
     Condition condition = Condition::ALWAYS;
     Value a{ZERO, 0}, b{ZERO, 0}, c{ZERO, 0};
-    Place result = UNKNOWN;  // CHECK_APART: of the load that it is for
-    uint32_t store = 0;      // CHECK_APART: the store, by its number among the segment's accesses
+    ValueNumber result = UNKNOWN;  // CHECK_APART: of the load that it is for
+    uint32_t store = 0;            // CHECK_APART: the store, by its number among the segment's accesses
 };
 
 // A stretch of a block whose addresses follow from the registers at its first instruction. Almost always it is the

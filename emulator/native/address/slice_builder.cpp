@@ -40,7 +40,7 @@ void SliceBuilder::begin_segment() {
     stores_.clear();
     state_ = {.sites = slice_.sites.size()};
     for (unsigned number = 0; number < ENTRY_REGISTERS; number++)
-        state_.registers[number] = {static_cast<Place>(number), 0};
+        state_.registers[number] = {static_cast<ValueNumber>(number), 0};
 }
 
 Slice SliceBuilder::finish() {
@@ -99,7 +99,7 @@ void SliceBuilder::end_segment() {
 Value SliceBuilder::emit(MicroOp micro_op) {
     if (!micro_op.a.known() || !micro_op.b.known() || !micro_op.c.known() || state_.results == MOST_RESULTS)
         return NOTHING_KNOWN;
-    micro_op.result = static_cast<Place>(FIRST_RESULT + static_cast<int>(state_.results++));
+    micro_op.result = static_cast<ValueNumber>(FIRST_RESULT + static_cast<int>(state_.results++));
     segment_.micro_ops.push_back(micro_op);
     state_.micro_ops = segment_.micro_ops.size();
     return {micro_op.result, 0};
@@ -208,9 +208,9 @@ Value SliceBuilder::load(const Address& at, unsigned size_bytes, bool sign, Widt
             others.push_back(&*store);
             continue;
         }
-        int64_t behind = displacement(at) - displacement(store->at);
-        if (behind >= static_cast<int64_t>(store->size) || -behind >= static_cast<int64_t>(size_bytes)) continue;
-        if (behind == 0 && store->size == size_bytes && others.empty())
+        int64_t offset = displacement(at) - displacement(store->at);
+        if (offset >= static_cast<int64_t>(store->size) || -offset >= static_cast<int64_t>(size_bytes)) continue;
+        if (offset == 0 && store->size == size_bytes && others.empty())
             return store->value.known() ? extend(store->value, size_bytes, sign, width) : NOTHING_KNOWN;
         return NOTHING_KNOWN;
     }
@@ -220,7 +220,7 @@ Value SliceBuilder::load(const Address& at, unsigned size_bytes, bool sign, Widt
     Value index = extended_index({.index = {at.index.place, 0}, .extension = at.extension});
     if (!index.known()) return NOTHING_KNOWN;
     // The load itself comes behind its checks: its result's number is the next.
-    auto result = static_cast<Place>(FIRST_RESULT + static_cast<int>(state_.results));
+    auto result = static_cast<ValueNumber>(FIRST_RESULT + static_cast<int>(state_.results));
     if (state_.results == MOST_RESULTS) return NOTHING_KNOWN;
     Value base{at.base.place, displacement(at)};
     for (const Store* store : others) {

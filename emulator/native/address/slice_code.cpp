@@ -66,7 +66,7 @@ class Addresses::Assembly {
     bool find_alone(const AddressSlice& slice) {
         if (slice.more_->sites.empty()) return true;
         host_.load_constant(REGISTERS, reinterpret_cast<uint64_t>(addresses_.registers_));
-        if (!slice.more_->steps.empty())
+        if (!slice.more_->micro_ops.empty())
             host_.load_constant(RESULTS, reinterpret_cast<uint64_t>(addresses_.results_.data()));
         return find(slice);
     }
@@ -84,7 +84,7 @@ class Addresses::Assembly {
     }
 
   private:
-    bool step(const Step& step, const Segment& segment);
+    bool micro_op(const BoundMicroOp& op, const Segment& segment);
     void direct(const AddressSlice::Direct& access);
     void indexed(const AddressSlice::Indexed& access);
     // *place + displacement
@@ -122,26 +122,26 @@ class Addresses::Assembly {
         host_.apply(Host::ADD, into, other);
     }
     // a + (b << left) to RAX
-    void loaded_address(const Step& step) {
-        value(Host::RAX, step.a);
-        if (step.b.place == addresses_.results_.data() && step.b.displacement == 0) return;
-        value(Host::RCX, step.b);
-        host_.shift(Host::LEFT, Host::RCX, step.left);
+    void loaded_address(const BoundMicroOp& op) {
+        value(Host::RAX, op.a);
+        if (op.b.place == addresses_.results_.data() && op.b.displacement == 0) return;
+        value(Host::RCX, op.b);
+        host_.shift(Host::LEFT, Host::RCX, op.left);
         host_.apply(Host::ADD, Host::RAX, Host::RCX);
     }
-    void load(const Step& step, bool sign);
-    void check_apart(const Step& step, const AddressSlice::Store& store);
+    void load(const BoundMicroOp& op, bool sign);
+    void check_apart(const BoundMicroOp& op, const AddressSlice::Store& store);
 
     const Addresses& addresses_;
     HostAssembler host_;
 };
 
 // From a page that was read lately, as Addresses::load; else it fails.
-void Addresses::Assembly::load(const Step& step, bool sign) {
+void Addresses::Assembly::load(const BoundMicroOp& op, bool sign) {
     static_assert(sizeof(CachedPage) == 16 && offsetof(CachedPage, page) == 0);
     const auto pages = static_cast<int32_t>(reinterpret_cast<const uint8_t*>(addresses_.pages_.data()) -
                                             reinterpret_cast<const uint8_t*>(addresses_.results_.data()));
-    loaded_address(step);
+    loaded_address(op);
     host_.move(Host::R8, Host::RAX);
     host_.shift(Host::RIGHT, Host::R8, PAGE_SHIFT);
     host_.move(Host::RCX, Host::R8);
@@ -154,11 +154,11 @@ void Addresses::Assembly::load(const Step& step, bool sign) {
     host_.and_constant(Host::RAX, PAGE_MASK);
     host_.compare_constant(Host::RAX, PAGE_SIZE - WORD_BYTES);
     host_.fail_if(Host::ABOVE);
-    host_.load_bytes(Host::RAX, Host::RCX, Host::RAX, step.size, sign);
+    host_.load_bytes(Host::RAX, Host::RCX, Host::RAX, op.size, sign);
 }
 
-void Addresses::Assembly::check_apart(const Step& step, const AddressSlice::Store& store) {
-    loaded_address(step);
+void Addresses::Assembly::check_apart(const BoundMicroOp& op, const AddressSlice::Store& store) {
+    loaded_address(op);
     constexpr Host::Register distance = Host::R9;
     host_.move(distance, Host::RAX);
     address(Host::RAX, store.where, Host::RCX);
@@ -166,23 +166,23 @@ void Addresses::Assembly::check_apart(const Step& step, const AddressSlice::Stor
     host_.compare_constant(distance, static_cast<int32_t>(store.size));
     host_.fail_if(Host::BELOW);
     host_.negate(distance);
-    host_.compare_constant(distance, step.size);
+    host_.compare_constant(distance, op.size);
     host_.fail_if(Host::BELOW);
 }
 
-bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
+bool Addresses::Assembly::micro_op(const BoundMicroOp& op, const Segment& segment) {
     auto load_operands = [&] {
-        value(Host::RAX, step.a);
-        value(Host::RCX, step.b);
+        value(Host::RAX, op.a);
+        value(Host::RCX, op.b);
     };
     auto arithmetic = [&](Host::Arithmetic what) {
         load_operands();
         host_.apply(what, Host::RAX, Host::RCX);
     };
     auto extract = [&](Host::Shift right) {
-        value(Host::RAX, step.a);
-        host_.shift(Host::LEFT, Host::RAX, step.left);
-        host_.shift(right, Host::RAX, step.right);
+        value(Host::RAX, op.a);
+        host_.shift(Host::LEFT, Host::RAX, op.left);
+        host_.shift(right, Host::RAX, op.right);
     };
     auto with_inverse = [&](Host::Arithmetic what) {
         load_operands();
@@ -191,7 +191,7 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
     };
     auto shift = [&](Host::Shift how) {
         load_operands();
-        host_.shift_by_count(how, Host::RAX, step.width == Width::BITS_32);
+        host_.shift_by_count(how, Host::RAX, op.width == Width::BITS_32);
     };
     auto multiply_low_halves = [&](void (Host::*extend)(Host::Register)) {
         load_operands();
@@ -200,10 +200,10 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         host_.multiply(Host::RAX, Host::RCX);
     };
     auto condition = [&](Host::FlagSetter flags) {
-        const std::optional<Host::Condition> wanted = on_host(step.condition, step.operation);
+        const std::optional<Host::Condition> wanted = on_host(op.condition, op.operation);
         if (!wanted) return false;
         load_operands();
-        host_.set_flags(flags, Host::RAX, Host::RCX, step.width == Width::BITS_32);
+        host_.set_flags(flags, Host::RAX, Host::RCX, op.width == Width::BITS_32);
         host_.set_if(*wanted, Host::RAX);
         return true;
     };
@@ -215,7 +215,7 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         host_.move(Host::RAX, Host::RDX);
         host_.move(RESULTS, Host::R9);
     };
-    switch (step.operation) {
+    switch (op.operation) {
         case Operation::ADD: arithmetic(Host::ADD); break;
         case Operation::SUBTRACT: arithmetic(Host::SUBTRACT); break;
         case Operation::AND: arithmetic(Host::AND); break;
@@ -233,13 +233,13 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         case Operation::MULTIPLY_ADD:
             load_operands();
             host_.multiply(Host::RAX, Host::RCX);
-            value(Host::RCX, step.c);
+            value(Host::RCX, op.c);
             host_.apply(Host::ADD, Host::RAX, Host::RCX);
             break;
         case Operation::MULTIPLY_SUBTRACT:
             load_operands();
             host_.multiply(Host::RCX, Host::RAX);
-            value(Host::RAX, step.c);
+            value(Host::RAX, op.c);
             host_.apply(Host::SUBTRACT, Host::RAX, Host::RCX);
             break;
         case Operation::MULTIPLY_LONG: multiply_low_halves(&Host::clear_high_half); break;
@@ -247,7 +247,7 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         case Operation::MULTIPLY_HIGH: multiply_high(false); break;
         case Operation::MULTIPLY_HIGH_SIGNED: multiply_high(true); break;
         case Operation::SELECT:
-            value(Host::R9, step.c);
+            value(Host::R9, op.c);
             load_operands();
             host_.set_flags(Host::OF_AND, Host::R9, Host::R9, false);
             host_.move_if(Host::EQUAL, Host::RAX, Host::RCX);
@@ -261,13 +261,13 @@ bool Addresses::Assembly::step(const Step& step, const Segment& segment) {
         case Operation::CONDITION_AND:
             if (!condition(Host::OF_AND)) return false;
             break;
-        case Operation::LOAD: load(step, false); break;
-        case Operation::LOAD_SIGNED: load(step, true); break;
-        case Operation::CHECK_APART: check_apart(step, segment.stores[step.place]); return true;
+        case Operation::LOAD: load(op, false); break;
+        case Operation::LOAD_SIGNED: load(op, true); break;
+        case Operation::CHECK_APART: check_apart(op, segment.stores[op.place]); return true;
         default: return false;
     }
-    if (step.width == Width::BITS_32) host_.clear_high_half(Host::RAX);
-    host_.store(RESULTS, word_offset(step.place), Host::RAX);
+    if (op.width == Width::BITS_32) host_.clear_high_half(Host::RAX);
+    host_.store(RESULTS, word_offset(op.place), Host::RAX);
     return true;
 }
 
@@ -284,8 +284,8 @@ void Addresses::Assembly::indexed(const AddressSlice::Indexed& access) {
 
 bool Addresses::Assembly::find(const AddressSlice& slice) {
     const Segment& segment = slice.more_->segments.front();
-    for (const Step& each : segment.steps)
-        if (!step(each, segment)) return false;
+    for (const BoundMicroOp& each : segment.micro_ops)
+        if (!micro_op(each, segment)) return false;
     const AddressSlice::Word* word = segment.accesses.words.data();
     for (unsigned access = 0; access < segment.accesses.direct; ++access)
         direct(std::bit_cast<AddressSlice::Direct>(*word++));

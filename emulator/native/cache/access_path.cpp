@@ -38,22 +38,22 @@ uint64_t MemorySystem::fetch_line(uint64_t address, uint64_t cycle) {
 
 // Alone, so that the loop has the registers.
 [[gnu::noinline]] size_t MemorySystem::filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first,
-                                                     size_t behind) {
-    return data_.filtered_hits(addresses, first, behind, [&](size_t n) { return shapes[n].at(addresses[n]); });
+                                                     size_t end) {
+    return data_.filtered_hits(addresses, first, end, [&](size_t n) { return shapes[n].at(addresses[n]); });
 }
 
-size_t MemorySystem::filtered_fetches(const uint64_t* lines, size_t first, size_t behind) {
-    return instructions_.filtered_hits(lines, first, behind, [](size_t) { return WHOLE_LINE; });
+size_t MemorySystem::filtered_fetches(const uint64_t* lines, size_t first, size_t end) {
+    return instructions_.filtered_hits(lines, first, end, [](size_t) { return WHOLE_LINE; });
 }
 
-uint64_t MemorySystem::access_batch(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind,
+uint64_t MemorySystem::access_batch(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t end,
                                     uint64_t cycle) {
     constexpr size_t AHEAD = 32;  // accesses
     uint64_t others = 0;
     size_t last = first, expected = first;
     for (;; ++first) {
-        first = filtered_hits(addresses, shapes, first, behind);
-        if (first == behind) return others;
+        first = filtered_hits(addresses, shapes, first, end);
+        if (first == end) return others;
         const uint64_t address = addresses[first];
         const AccessShape shape = shapes[first];
         const CacheAccess access{0, address, shape.stores() ? Request::STORE : Request::LOAD};
@@ -64,8 +64,8 @@ uint64_t MemorySystem::access_batch(const uint64_t* addresses, const AccessShape
         }
         // Misses come in company: the next ones' sets are brought while this one is looked for.
         if (first - std::exchange(last, first) < AHEAD) {
-            const size_t end = std::min(first + AHEAD, behind);
-            for (expected = std::max(expected, first + 1); expected < end; ++expected) {
+            const size_t horizon = std::min(first + AHEAD, end);
+            for (expected = std::max(expected, first + 1); expected < horizon; ++expected) {
                 const uint64_t tag = addresses[expected] >> FirstLevel::LINE_SHIFT;
                 if (L0Filter::difference(data_.lines.line(tag), tag)) outer_[0]->expect(tag);
             }

@@ -28,7 +28,7 @@ struct FirstLevel {
         TagArray& translations = tlb ? *tlb : *all_pages_;
         newest_mask_ = translations.set_mask();
         newest_.assign(newest_mask_ + 1, NO_PAGE);
-        remembers_newest_ = filtered && translations.hears() != HitsHeard::EVERY;
+        remembers_newest_ = filtered && translations.hits_needed() != HitsNeeded::EVERY;
         if (!filtered) return;
         pages = L0Filter(translations, true);
         if (cache && cache->line_shift == LINE_SHIFT) lines = L0Filter(*cache);
@@ -44,10 +44,10 @@ struct FirstLevel {
     }
     // Many, from `first` on: returns the first that is none, or `behind`. shape_of(n): AccessShape::At.
     template <typename ShapeOf>
-    size_t filtered_hits(const uint64_t* addresses, size_t first, size_t behind, ShapeOf shape_of) {
+    size_t filtered_hits(const uint64_t* addresses, size_t first, size_t end, ShapeOf shape_of) {
         const View its = view();
         const uint64_t before = clock - first;
-        while (first != behind && filter<false>(its, addresses[first], shape_of(first), before + first + 1, 0)) ++first;
+        while (first != end && filter<false>(its, addresses[first], shape_of(first), before + first + 1, 0)) ++first;
         clock = before + first;
         return first;
     }

@@ -24,7 +24,7 @@ class L0Filter {
     L0Filter() = default;  // of nothing
 
     explicit L0Filter(TagArray& array, bool of_pages = false)
-        : array_(array.slots() <= SLOT_MASK && array.hears() != HitsHeard::EVERY ? &array : nullptr),
+        : array_(array.slots() <= SLOT_MASK && array.hits_needed() != HitsNeeded::EVERY ? &array : nullptr),
           entries_(std::bit_ceil(std::max<uint64_t>(array.slots(), MINIMUM)) * PLACES_OF_A_SLOT, 0),
           last_use_(array.last_use.data()), arrival_(array.arrival.data()) {
         mask_ = entries_.size() - 1;

@@ -117,7 +117,7 @@ void MemorySystem::choose_detail() {
                            outer_[0]->inclusion != Inclusion::EXCLUSIVE;
     for (FirstLevel* level : {&data_, &instructions_})
         level->is_simple = is_simple && level->cache && level->cache->only_last_use() && !holds_up(*level->cache);
-    auto wants_pc = [](const TagArray* array) { return array && array->hears() == HitsHeard::EVERY; };
+    auto wants_pc = [](const TagArray* array) { return array && array->hits_needed() == HitsNeeded::EVERY; };
     ignores_cycles_ = data_.is_simple && !walk_reads_ && !wants_pc(data_.tlb.get()) && !wants_pc(l2tlb_.get()) &&
                       std::ranges::none_of(outer_, wants_pc);
     // Where an outer cache is inclusive, or other cores are heard, one side's miss takes the other's lines out.

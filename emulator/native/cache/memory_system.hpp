@@ -80,8 +80,8 @@ class MemorySystem {
         return instructions_.filtered_hit<true>(line, WHOLE_LINE, cycle);
     }
     // Many, from `first` on; returns the first that is none, or `behind`.
-    size_t filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind);
-    size_t filtered_fetches(const uint64_t* lines, size_t first, size_t behind);
+    size_t filtered_hits(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t end);
+    size_t filtered_fetches(const uint64_t* lines, size_t first, size_t end);
     void count_filtered_hits(uint64_t loads, uint64_t stores, uint64_t fetches) {
         uint64_t has_l1d = data_.cache != nullptr;
         totals_[static_cast<unsigned>(Probe::L1D_ACCESS_LOAD)] += loads & (0 - has_l1d);
@@ -99,7 +99,7 @@ class MemorySystem {
     bool ignores_cycles() const { return ignores_cycles_; }
     // All of them then: those that the filter answers, and the others as `access`. Returns how many were others: loads,
     // and stores << 32.
-    uint64_t access_batch(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t behind,
+    uint64_t access_batch(const uint64_t* addresses, const AccessShape* shapes, size_t first, size_t end,
                           uint64_t cycle);
 
     // By an instruction: brings the line, counts as no access. Returns when what it brings is there.

@@ -28,7 +28,7 @@ inline uint32_t oldest(const uint64_t* last_use, uint32_t ways) {
 }
 
 // Which hits a policy is told of. The fewer they are, the more the first level can answer without a search.
-enum class HitsHeard : uint8_t {
+enum class HitsNeeded : uint8_t {
     NONE,        // TagArray::last_use is all that it asks for: it is never called
     CHANGES,     // a hit may go unheard if its line is the one of its set that was used or filled last
     AFTER_FILL,  // ... that was used last: the first hit behind a fill is heard
@@ -60,7 +60,7 @@ class Replacement {
     // The way to be replaced in a set all of whose ways are full, by what `access` brings; `last_use` is theirs.
     virtual uint32_t victim(uint32_t set, const uint64_t* last_use, const CacheAccess& access) = 0;
 
-    virtual HitsHeard hears() const { return HitsHeard::EVERY; }
+    virtual HitsNeeded hits_needed() const { return HitsNeeded::EVERY; }
 
   protected:
     uint32_t sets_;

@@ -7,7 +7,7 @@ class LeastRecentlyUsed final : public Replacement {
   public:
     using Replacement::Replacement;
 
-    HitsHeard hears() const override { return HitsHeard::NONE; }
+    HitsNeeded hits_needed() const override { return HitsNeeded::NONE; }
     void touch(uint32_t, const CacheAccess&) override {}
     void reset(uint32_t, const CacheAccess&) override {}
 

@@ -10,7 +10,7 @@ class TreePseudoLru final : public Replacement {
     TreePseudoLru(uint32_t sets, uint32_t ways)
         : Replacement(sets, ways), leaves_(std::bit_ceil(ways)), points_right_(sets * leaves_) {}
 
-    HitsHeard hears() const override { return HitsHeard::CHANGES; }
+    HitsNeeded hits_needed() const override { return HitsNeeded::CHANGES; }
     void reset(uint32_t slot, const CacheAccess& access) override { touch(slot, access); }
 
     // Where the number of ways is not a power of two, the rightmost leaves do not exist: a half without ways is never

@@ -7,7 +7,7 @@ class Random final : public Replacement {
   public:
     using Replacement::Replacement;
 
-    HitsHeard hears() const override { return HitsHeard::CHANGES; }
+    HitsNeeded hits_needed() const override { return HitsNeeded::CHANGES; }
     void touch(uint32_t, const CacheAccess&) override {}
     void reset(uint32_t, const CacheAccess&) override {}
 

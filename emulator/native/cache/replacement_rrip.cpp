@@ -12,7 +12,7 @@ class Rrip final : public Replacement {
     Rrip(uint32_t sets, uint32_t ways, Insertion insertion)
         : Replacement(sets, ways), insertion_(insertion), interval_(sets, ways) {}
 
-    HitsHeard hears() const override { return HitsHeard::AFTER_FILL; }
+    HitsNeeded hits_needed() const override { return HitsNeeded::AFTER_FILL; }
 
     void touch(uint32_t slot, const CacheAccess&) override { interval_[slot] = interval_.NEAR; }
 

@@ -33,8 +33,8 @@ TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint6
     replacement_ = maker(static_cast<uint32_t>(sets), ways_);
     last_use.assign(entries, 0);
     arrival.assign(entries, 0);
-    hears_ = replacement_->hears();
-    only_last_use_ = hears_ == HitsHeard::NONE;
+    hits_needed_ = replacement_->hits_needed();
+    only_last_use_ = hits_needed_ == HitsNeeded::NONE;
 }
 
 uint32_t TagArray::find_among_many(uint64_t tag) const {

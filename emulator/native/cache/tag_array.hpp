@@ -31,8 +31,8 @@ class TagArray {
     uint64_t tag(uint32_t slot) const { return tags_[slot]; }
     uint32_t set(uint64_t tag) const { return static_cast<uint32_t>(tag & set_mask_); }
     uint64_t set_mask() const { return set_mask_; }
-    HitsHeard hears() const { return hears_; }
-    bool fill_is_use() const { return hears_ <= HitsHeard::CHANGES; }
+    HitsNeeded hits_needed() const { return hits_needed_; }
+    bool fill_is_use() const { return hits_needed_ <= HitsNeeded::CHANGES; }
     bool only_last_use() const { return only_last_use_; }
 
     uint32_t find(uint64_t tag) const {
@@ -140,7 +140,7 @@ class TagArray {
     uint64_t set_mask_ = 0;
     unsigned set_bits_ = 0;
     bool has_wide_tags_ = false;  // or had
-    HitsHeard hears_ = HitsHeard::NONE;
+    HitsNeeded hits_needed_ = HitsNeeded::NONE;
     bool only_last_use_ = true;
     std::vector<uint64_t> tags_;
     std::vector<Lanes> lows_;     // of the tags, so many groups for each set

@@ -22,13 +22,13 @@ struct GuestMemory {
 inline GuestMemory guest_memory;
 
 // QEMU's MMUAccessType.
-enum class Access : int { LOAD, STORE };
+enum class AccessType : int { LOAD, STORE };
 
 // Where the engine's TLB has a guest's page in this process; null if accesses of it have to go the long way. Fills it.
-inline void* (*guest_page_in_host)(Environment*, uint64_t address, Access access, int index) = nullptr;
+inline void* (*guest_page_in_host)(Environment*, uint64_t address, AccessType access, int index) = nullptr;
 
 // An access of that page, of no bytes: it faults as any other would.
-inline void* (*probe_guest_page)(Environment*, uint64_t address, int bytes, Access access, int index,
+inline void* (*probe_guest_page)(Environment*, uint64_t address, int bytes, AccessType access, int index,
                                  uintptr_t return_address) = nullptr;
 
 // Somebody wants to be told of every access, which the engine does on the long way alone.
@@ -51,7 +51,7 @@ constexpr uint64_t GUEST_PAGE_BYTES = 0x1000;
 constexpr int USER_MODE = 1;  // the engine has a TLB for each mode
 
 // So many bytes of the guest's, in this process; null where they have to be accessed the long way, which may fault.
-inline uint8_t* in_host(Environment* environment, uint64_t address, uint64_t bytes, Access access) {
+inline uint8_t* in_host(Environment* environment, uint64_t address, uint64_t bytes, AccessType access) {
     const bool in_a_page = address % GUEST_PAGE_BYTES <= GUEST_PAGE_BYTES - bytes;
     if (!in_a_page || accesses_are_told.load(std::memory_order_relaxed)) [[unlikely]]
         return nullptr;
@@ -60,7 +60,7 @@ inline uint8_t* in_host(Environment* environment, uint64_t address, uint64_t byt
 
 // Faults where a store of the byte would.
 inline void check_writable(Environment* environment, uint64_t address, uintptr_t return_address) {
-    probe_guest_page(environment, address, 0, Access::STORE, USER_MODE, return_address);
+    probe_guest_page(environment, address, 0, AccessType::STORE, USER_MODE, return_address);
 }
 
 // Where a store of that many bytes faults, it does so here, before any of them is written.

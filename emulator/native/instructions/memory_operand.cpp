@@ -93,9 +93,9 @@ thread_local void* narrow_address = nullptr;  // of the first load
 thread_local void* other_half = nullptr;
 thread_local void* first_address = nullptr;
 
-using Access = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
-Access* engine_load = nullptr;
-Access* engine_store = nullptr;
+using EmitAccess = void(void* context, void* value, void* address, uintptr_t index, uint32_t operation);
+EmitAccess* engine_load = nullptr;
+EmitAccess* engine_store = nullptr;
 
 // QEMU's TCGv, which is its TCGTemp by the offset from the context.
 void* (*new_temporary)(void* context, int type, bool local) = nullptr;

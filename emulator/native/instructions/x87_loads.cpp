@@ -59,7 +59,7 @@ void push_integer(Environment* environment, Integer integer) {
 void push_extended(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
     Extended value;
-    if (const uint8_t* host = in_host(environment, address, EXTENDED_BYTES, Access::LOAD)) [[likely]] {
+    if (const uint8_t* host = in_host(environment, address, EXTENDED_BYTES, AccessType::LOAD)) [[likely]] {
         std::memcpy(&value.significand, host, 8);
         std::memcpy(&value.sign_exponent, host + 8, 2);
     } else {

@@ -67,7 +67,7 @@ Word store_integer(Environment* environment) {
 
 void store_extended(Environment* environment, uint64_t address) {
     const X87 x87 = WAITING_X87(environment);
-    uint8_t* const host = in_host(environment, address, EXTENDED_BYTES, Access::STORE);
+    uint8_t* const host = in_host(environment, address, EXTENDED_BYTES, AccessType::STORE);
     if (host && !x87.empty(0)) [[likely]] {
         x87.begin();
         std::memcpy(host, &x87.physical(x87.top()).significand, 8);

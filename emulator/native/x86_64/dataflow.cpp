@@ -57,10 +57,10 @@ Address InstructionDataflow::effective(bool with_segment) {
 }
 
 Address InstructionDataflow::address_of(const Operand& operand) {
-    switch (operand.place) {
-        case Place::OFFSET: return within_segment({.base = constant(insn_.immediate)}, insn_.segment);
-        case Place::SOURCE: return within_segment(at_register(RSI), insn_.segment);
-        case Place::DESTINATION: return within_segment(at_register(RDI), Segment::NONE);
+    switch (operand.method) {
+        case AddressingMethod::OFFSET: return within_segment({.base = constant(insn_.immediate)}, insn_.segment);
+        case AddressingMethod::SOURCE: return within_segment(at_register(RSI), insn_.segment);
+        case AddressingMethod::DESTINATION: return within_segment(at_register(RDI), Segment::NONE);
         default: return effective();
     }
 }
@@ -96,11 +96,11 @@ Value InstructionDataflow::pop(unsigned size) {
 }
 
 unsigned InstructionDataflow::register_of(unsigned index) const {
-    switch (operands_[index].place) {
-        case Place::RM: return insn_.rm();
-        case Place::REG: return insn_.reg();
-        case Place::IN_OPCODE: return insn_.opcode_register();
-        case Place::VEX: return insn_.vex_register;
+    switch (operands_[index].method) {
+        case AddressingMethod::RM: return insn_.rm();
+        case AddressingMethod::REG: return insn_.reg();
+        case AddressingMethod::IN_OPCODE: return insn_.opcode_register();
+        case AddressingMethod::VEX: return insn_.vex_register;
         default: return operands_[index].reg;
     }
 }

@@ -22,7 +22,7 @@ void InstructionDataflow::arithmetic() {
         write(0, constant(0));
         return;
     }
-    const bool source_first = operands_[1].place == Place::RM;  // which may be in memory
+    const bool source_first = operands_[1].method == AddressingMethod::RM;  // which may be in memory
     Value source = source_first ? read(1) : NOTHING_KNOWN;
     const Value before = read(0);
     const bool borrows = what == ArithmeticKind::SBB && same && !source_first;
@@ -68,7 +68,7 @@ void InstructionDataflow::pop_operand() {
     const Value value = pop(size);
     if (!operands_.count())
         builder_.forget_flags();
-    else if (operands_[0].place == Place::OTHER)
+    else if (operands_[0].method == AddressingMethod::OTHER)
         builder_.forget(insn_.opcode == POP_FS ? THREAD_POINTER : GS_BASE);
     else
         write(0, size, value);
@@ -121,7 +121,7 @@ void InstructionDataflow::loop() {
 
 void InstructionDataflow::move_segment() {
     constexpr unsigned FS = 4, GS = 5;
-    if (operands_[0].place == Place::OTHER) {
+    if (operands_[0].method == AddressingMethod::OTHER) {
         read(1, 2);
         if (insn_.extension() == FS) builder_.forget(THREAD_POINTER);
         if (insn_.extension() == GS) builder_.forget(GS_BASE);

@@ -107,10 +107,10 @@ uint64_t bit_test_offset(uc_engine* engine, const Instruction& insn, const Opera
 
 // Without the segment's base.
 uint64_t offset_of(uc_engine* engine, const Instruction& insn, const Operand& operand, uint64_t next) {
-    switch (operand.place) {
-        case Place::OFFSET: return insn.immediate;
-        case Place::SOURCE: return general_register(engine, RSI);
-        case Place::DESTINATION: return general_register(engine, RDI);
+    switch (operand.method) {
+        case AddressingMethod::OFFSET: return insn.immediate;
+        case AddressingMethod::SOURCE: return general_register(engine, RSI);
+        case AddressingMethod::DESTINATION: return general_register(engine, RDI);
         default: break;
     }
     uint64_t offset = static_cast<uint64_t>(insn.displacement);
@@ -124,7 +124,7 @@ uint64_t offset_of(uc_engine* engine, const Instruction& insn, const Operand& op
 uint64_t address_of(uc_engine* engine, const Instruction& insn, const Operand& operand, uint64_t pc) {
     const uint64_t offset = offset_of(engine, insn, operand, pc + insn.length);
     const uint64_t address = insn.address_32 ? static_cast<uint32_t>(offset) : offset;
-    if (operand.place == Place::DESTINATION || insn.segment == Segment::NONE) return address;
+    if (operand.method == AddressingMethod::DESTINATION || insn.segment == Segment::NONE) return address;
     return address + read_register(engine, insn.segment == Segment::FS ? UC_X86_REG_FS_BASE : UC_X86_REG_GS_BASE);
 }
 
@@ -198,7 +198,7 @@ bool X8664::raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const u
         if (!operand.is_memory()) continue;
         const uint64_t start = address_of(engine, insn, operand, pc) + bit_test_offset(engine, insn, operands);
         if (address - start >= LARGEST_ACCESS) continue;
-        const bool by_modrm = operand.place != Place::OFFSET && !operand.is_string();
+        const bool by_modrm = operand.method != AddressingMethod::OFFSET && !operand.is_string();
         return by_modrm && insn.segment == Segment::NONE && (insn.base() == RSP || insn.base() == RBP);
     }
     return insn.row->has(effect::STACK) || insn.row->dataflow == &InstructionDataflow::leave;

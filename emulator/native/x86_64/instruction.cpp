@@ -114,10 +114,10 @@ void read_modrm(Instruction& insn, Reader& reader) {
 
 // Bytes of an operand within the instruction.
 unsigned immediate_bytes(const Instruction& insn, OperandCode code) {
-    switch (code.place) {
-        case Place::OFFSET: return insn.address_32 ? 4 : 8;
-        case Place::TARGET: return code.size == Size::BYTE ? 1 : insn.operand_size() == 2 ? 2 : 4;
-        case Place::IMMEDIATE: {
+    switch (code.method) {
+        case AddressingMethod::OFFSET: return insn.address_32 ? 4 : 8;
+        case AddressingMethod::TARGET: return code.size == Size::BYTE ? 1 : insn.operand_size() == 2 ? 2 : 4;
+        case AddressingMethod::IMMEDIATE: {
             const unsigned size = size_of(code.size, insn);
             return size == 8 && code.size != Size::FULL ? 4 : size;
         }
@@ -129,7 +129,7 @@ void read_immediates(Instruction& insn, Reader& reader) {
     for (const OperandCode code : insn.row->operands) {
         if (const unsigned bytes = immediate_bytes(insn, code))
             insn.immediate = static_cast<uint64_t>(reader.number(bytes));
-        if (code.place == Place::SECOND_IMMEDIATE) insn.second_immediate = reader.byte();
+        if (code.method == AddressingMethod::SECOND_IMMEDIATE) insn.second_immediate = reader.byte();
     }
 }
 

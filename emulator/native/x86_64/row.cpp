@@ -9,15 +9,15 @@ namespace {
 
 bool needs_modrm(const Row& row) {
     if (row.pattern.extension >= 0 || row.pattern.number >= 0) return true;
-    for (const OperandCode code : row.operands) switch (code.place) {
-            case Place::RM:
-            case Place::REG:
-            case Place::VECTOR_RM:
-            case Place::VECTOR_REG:
-            case Place::MMX_RM:
-            case Place::MMX_REG:
-            case Place::LANES_RM:
-            case Place::LANES_REG: return true;
+    for (const OperandCode code : row.operands) switch (code.method) {
+            case AddressingMethod::RM:
+            case AddressingMethod::REG:
+            case AddressingMethod::VECTOR_RM:
+            case AddressingMethod::VECTOR_REG:
+            case AddressingMethod::MMX_RM:
+            case AddressingMethod::MMX_REG:
+            case AddressingMethod::LANES_RM:
+            case AddressingMethod::LANES_REG: return true;
             default: break;
         }
     return false;
@@ -61,20 +61,22 @@ Operand vector(uint8_t reg) {
 
 Operand memory(unsigned size) { return {.kind = Operand::Kind::MEMORY, .size = static_cast<uint16_t>(size)}; }
 
-Operand register_operand(Place place, unsigned size, const Instruction& insn) {
-    switch (place) {
-        case Place::RM: return general(insn.rm(), size, insn);
-        case Place::REG: return general(insn.reg(), size, insn);
-        case Place::IN_OPCODE: return general(insn.opcode_register(), size, insn);
-        case Place::VEX: return general(insn.vex_register, size, insn);
-        case Place::FIXED_RAX: return general(RAX, size, insn);
-        case Place::FIXED_RCX: return general(RCX, size, insn);
-        case Place::VECTOR_RM: return vector(vector_register(insn.rm()));
-        case Place::VECTOR_REG: return vector(vector_register(insn.reg()));
-        case Place::MMX_RM: return vector(mmx_register(insn.rm()));
-        case Place::MMX_REG: return vector(mmx_register(insn.reg()));
-        case Place::LANES_RM: return vector(insn.operand_16 ? vector_register(insn.rm()) : mmx_register(insn.rm()));
-        case Place::LANES_REG: return vector(insn.operand_16 ? vector_register(insn.reg()) : mmx_register(insn.reg()));
+Operand register_operand(AddressingMethod method, unsigned size, const Instruction& insn) {
+    switch (method) {
+        case AddressingMethod::RM: return general(insn.rm(), size, insn);
+        case AddressingMethod::REG: return general(insn.reg(), size, insn);
+        case AddressingMethod::IN_OPCODE: return general(insn.opcode_register(), size, insn);
+        case AddressingMethod::VEX: return general(insn.vex_register, size, insn);
+        case AddressingMethod::FIXED_RAX: return general(RAX, size, insn);
+        case AddressingMethod::FIXED_RCX: return general(RCX, size, insn);
+        case AddressingMethod::VECTOR_RM: return vector(vector_register(insn.rm()));
+        case AddressingMethod::VECTOR_REG: return vector(vector_register(insn.reg()));
+        case AddressingMethod::MMX_RM: return vector(mmx_register(insn.rm()));
+        case AddressingMethod::MMX_REG: return vector(mmx_register(insn.reg()));
+        case AddressingMethod::LANES_RM:
+            return vector(insn.operand_16 ? vector_register(insn.rm()) : mmx_register(insn.rm()));
+        case AddressingMethod::LANES_REG:
+            return vector(insn.operand_16 ? vector_register(insn.reg()) : mmx_register(insn.reg()));
         default:
             return {.kind = Operand::Kind::REGISTER, .reg = timed_register::NONE, .size = static_cast<uint16_t>(size)};
     }
@@ -82,23 +84,24 @@ Operand register_operand(Place place, unsigned size, const Instruction& insn) {
 
 Operand operand(OperandCode code, const Instruction& insn) {
     const unsigned size = size_of(code.size, insn);
-    switch (code.place) {
-        case Place::RM:
-        case Place::VECTOR_RM:
-        case Place::MMX_RM:
-        case Place::LANES_RM: return insn.in_memory() ? memory(size) : register_operand(code.place, size, insn);
-        case Place::OFFSET:
-        case Place::SOURCE:
-        case Place::DESTINATION: return memory(size);
-        case Place::IMMEDIATE:
-        case Place::TARGET:
+    switch (code.method) {
+        case AddressingMethod::RM:
+        case AddressingMethod::VECTOR_RM:
+        case AddressingMethod::MMX_RM:
+        case AddressingMethod::LANES_RM:
+            return insn.in_memory() ? memory(size) : register_operand(code.method, size, insn);
+        case AddressingMethod::OFFSET:
+        case AddressingMethod::SOURCE:
+        case AddressingMethod::DESTINATION: return memory(size);
+        case AddressingMethod::IMMEDIATE:
+        case AddressingMethod::TARGET:
             return {.kind = Operand::Kind::IMMEDIATE,
                     .size = static_cast<uint16_t>(size),
                     .immediate = static_cast<int64_t>(insn.immediate)};
-        case Place::SECOND_IMMEDIATE:
+        case AddressingMethod::SECOND_IMMEDIATE:
             return {
                 .kind = Operand::Kind::IMMEDIATE, .size = 1, .immediate = static_cast<int64_t>(insn.second_immediate)};
-        default: return register_operand(code.place, size, insn);
+        default: return register_operand(code.method, size, insn);
     }
 }
 
@@ -162,9 +165,9 @@ unsigned size_of(Size size, const Instruction& insn) {
 
 Operands::Operands(const Instruction& insn) {
     for (const OperandCode code : insn.row->operands) {
-        if (code.place == Place::NONE) break;
+        if (code.method == AddressingMethod::NONE) break;
         all_[count_] = operand(code, insn);
-        all_[count_].place = code.place;
+        all_[count_].method = code.method;
         in_memory_ |= all_[count_++].is_memory();
     }
 }

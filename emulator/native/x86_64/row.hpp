@@ -85,7 +85,7 @@ constexpr OpcodePattern vex_3a(int opcode) { return in_map(OpcodeMap::VEX_3A, op
 
 // --- operands, named as in Intel SDM vol. 2, appendix A.2 ---
 
-enum class Place : uint8_t {
+enum class AddressingMethod : uint8_t {
     NONE,
     RM,          // general register or memory, by ModRM.rm
     REG,         // general register, by ModRM.reg
@@ -136,7 +136,7 @@ enum class Size : uint8_t {
 };
 
 struct OperandCode {
-    Place place = Place::NONE;
+    AddressingMethod method = AddressingMethod::NONE;
     Size size = Size::NONE;
 };
 
@@ -226,7 +226,7 @@ struct Operand {
     enum class Kind : uint8_t { NONE, REGISTER, MEMORY, IMMEDIATE };
 
     Kind kind = Kind::NONE;
-    Place place = Place::NONE;
+    AddressingMethod method = AddressingMethod::NONE;
     uint8_t reg = 0;  // as timed_register numbers them, NONE for those that are not followed
     uint16_t size = 0;
     int64_t immediate = 0;
@@ -235,7 +235,7 @@ struct Operand {
     bool is_memory() const { return kind == Kind::MEMORY; }
     bool is_immediate() const { return kind == Kind::IMMEDIATE; }
     bool is_general() const { return is_register() && reg < 16; }
-    bool is_string() const { return place == Place::SOURCE || place == Place::DESTINATION; }
+    bool is_string() const { return method == AddressingMethod::SOURCE || method == AddressingMethod::DESTINATION; }
 };
 
 class Operands {

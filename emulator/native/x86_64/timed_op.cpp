@@ -101,10 +101,10 @@ void Timed::set_width() {
 }
 
 void Timed::add_address(const Operand& operand) {
-    switch (operand.place) {
-        case Place::OFFSET: return;
-        case Place::SOURCE: add(op_.address_sources, RSI); return;
-        case Place::DESTINATION: add(op_.address_sources, RDI); return;
+    switch (operand.method) {
+        case AddressingMethod::OFFSET: return;
+        case AddressingMethod::SOURCE: add(op_.address_sources, RSI); return;
+        case AddressingMethod::DESTINATION: add(op_.address_sources, RDI); return;
         default: break;
     }
     for (const unsigned number : {insn_.base(), insn_.index()})
@@ -147,7 +147,7 @@ void Timed::set_implied() {
     };
     // MUL, DIV: AX is the whole of the product or dividend
     const bool byte = has(effect::RDX_OUT) && has(effect::STATUS) && operands_.count() == 1 && operands_[0].size == 1;
-    const unsigned width = row_.operands[0].place == Place::NONE ? insn_.operand_size() : operands_[0].size;
+    const unsigned width = row_.operands[0].method == AddressingMethod::NONE ? insn_.operand_size() : operands_[0].size;
     uint64_t effects = row_.effects | flags_read();
     if (has(effect::RAX_MERGES) && width < 4) effects |= effect::RAX_IN;
     if (has(effect::RDX_MERGES) && width < 4) effects |= effect::RDX_IN;
@@ -268,8 +268,8 @@ void Timed::set_renaming() {
     if (!operands_.count() || !operands_[0].is_register()) return;
     const Operand& first = operands_[0];
     if (row_.op_class == OpClass::MOVE)
-        op_.loads_whole =
-            op_.op_class == OpClass::NONE && op_.loads && operands_[1].place == Place::RM && !op_.complex_address;
+        op_.loads_whole = op_.op_class == OpClass::NONE && op_.loads && operands_[1].method == AddressingMethod::RM &&
+                          !op_.complex_address;
     if (first.is_general() && first.size == 8) op_.adds_little = adds_little();
     if (operands_.in_memory() || row_.form != Form::UPDATE) return;
     if (is_vector(first.reg)) op_.fuses_with_move = op_.op_class != OpClass::VECTOR_TABLE;

@@ -93,7 +93,7 @@ class Tracer:
         self.tracer.write_register(18, value)
 
     def events(self) -> list[access_hook.Event]:
-        return self.traced.events()
+        return self.traced.seen()
 
 
 class Reference:

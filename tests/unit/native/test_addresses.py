@@ -87,7 +87,7 @@ def test_a_programs_accesses_are_those_of_mem_hooks(
 ) -> None:
     run = traced.program(isa, path, arguments[1:], way)
     run.finish()
-    assert run.events() == expected
+    assert run.seen() == expected
 
 
 def test_flushed_translations_lose_nothing(
@@ -95,7 +95,7 @@ def test_flushed_translations_lose_nothing(
 ) -> None:
     run = traced.program(isa, path, arguments[1:])
     run.finish(most_blocks=97, between=run.tracer.flush_translations)
-    assert run.events() == expected
+    assert run.seen() == expected
 
 
 def test_slices_made_again_lose_nothing(
@@ -103,14 +103,14 @@ def test_slices_made_again_lose_nothing(
 ) -> None:
     run = traced.program(isa, path, arguments[1:])
     run.finish(most_blocks=997, between=run.tracer.drop_slices)
-    assert run.events() == expected
+    assert run.seen() == expected
 
 
 def test_stepping_finds_the_same(isa: str) -> None:
     path = GUESTS / "memory_access" / f"{isa}.elf"
     run = traced.program(isa, path)
     run.finish(stepping=True)
-    assert run.events() == access_hook.of_program(isa, path)
+    assert run.seen() == access_hook.of_program(isa, path)
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +122,9 @@ def chain(isa: str, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_addresses_that_registers_do_not_tell_are_found_in_the_block(isa: str, chain: bytes, way: str) -> None:
     run = traced.bare(isa, chain, way)
     run.finish()
-    events = run.events()
-    assert events == traced.reference(isa, chain)
-    assert len(events) == 1 + 20 * 5  # a store; load, load, store and two words of a pair or a vector, 20 times
+    seen = run.seen()
+    assert seen == traced.reference(isa, chain)
+    assert len(seen) == 1 + 20 * 5  # a store; load, load, store and two words of a pair or a vector, 20 times
     # The loop is in two blocks: entered from above, and from its end. Each is translated anew once.
     assert run.tracer.retranslations == (2 if way.startswith("slices") else 0)
 
@@ -132,7 +132,7 @@ def test_addresses_that_registers_do_not_tell_are_found_in_the_block(isa: str, c
 def test_each_translation_gets_its_calls_again(isa: str, chain: bytes) -> None:
     run = traced.bare(isa, chain)
     run.finish(most_blocks=3, between=run.tracer.flush_translations)
-    assert run.events() == traced.reference(isa, chain)
+    assert run.seen() == traced.reference(isa, chain)
     assert run.tracer.retranslations > 2
 
 
@@ -141,7 +141,7 @@ def test_stepping_and_running_may_alternate_in_such_a_block(isa: str, chain: byt
     stepping = False
     while run.tracer.run(4, stepping) != "syscall":
         stepping = not stepping
-    assert run.events() == traced.reference(isa, chain)
+    assert run.seen() == traced.reference(isa, chain)
 
 
 @pytest.mark.parametrize("stepping", [False, True])
@@ -156,9 +156,9 @@ def test_long_code_is_cut_anywhere(isa: str, stepping: bool, tmp_path: Path) -> 
     code = assemble(isa, first + one * 1500 + last, tmp_path)
     run = traced.bare(isa, code)
     run.finish(stepping=stepping)
-    events = run.events()
-    assert events == traced.reference(isa, code)
-    assert [address for _, address, _, _ in events] == [DATA] * 1501
+    seen = run.seen()
+    assert seen == traced.reference(isa, code)
+    assert [address for _, address, _, _ in seen] == [DATA] * 1501
 
 
 def test_blocks_that_overlap_keep_their_calls(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_blocks_that_overlap_keep_their_calls(tmp_path: Path) -> None:
     )
     run = traced.bare("aarch64", code)
     run.finish()
-    assert run.events() == traced.reference("aarch64", code)
+    assert run.seen() == traced.reference("aarch64", code)
     assert run.tracer.retranslations < 20
 
 
@@ -214,7 +214,7 @@ def test_a_load_that_meets_a_store_of_its_block_is_found_out(tmp_path: Path) -> 
     run = traced.bare("aarch64", code)
     run.finish()
     assert run.tracer.remade_slices == 1
-    assert run.events() == traced.reference("aarch64", code)
+    assert run.seen() == traced.reference("aarch64", code)
     assert [address for _, address, _, _ in traced.reference("aarch64", code)][2::3] == [
         DATA + 0x100,
         DATA + 0x108,
@@ -241,11 +241,11 @@ def test_a_load_that_faults_ends_the_block_and_the_rest_is_found_later(tmp_path:
     run = traced.bare("aarch64", code, way)
     assert run.tracer.run() == "fault"
     assert run.tracer.pc == CODE + 16
-    assert run.events() == [(CODE + 12, DATA, 8, 1)]
+    assert run.seen() == [(CODE + 12, DATA, 8, 1)]
     run.space.map(hole, run.memory.allocate(), 1, READ | WRITE)
     run.space.write(hole, (DATA + 64).to_bytes(8, "little"))
     run.finish()
-    assert run.events() == [(CODE + 16, hole, 8, 0), (CODE + 20, DATA + 64, 8, 0)]
+    assert run.seen() == [(CODE + 16, hole, 8, 0), (CODE + 20, DATA + 64, 8, 0)]
 
 
 def test_remapped_pages_are_read_anew(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_remapped_pages_are_read_anew(tmp_path: Path) -> None:
     run.space.map(DATA, run.memory.allocate(), 1, READ | WRITE)
     run.space.write(DATA, (DATA + 16).to_bytes(8, "little"))
     assert run.tracer.run() == "syscall"
-    assert [address for _, address, _, _ in run.events()] == [DATA, DATA + 8, DATA, DATA + 16]
+    assert [address for _, address, _, _ in run.seen()] == [DATA, DATA + 8, DATA, DATA + 16]
 
 
 @pytest.mark.parametrize("way", traced.WAYS)
@@ -268,7 +268,7 @@ def test_random_code_accesses_what_mem_hooks_say(seed: int, way: str) -> None:
     assert len(expected) > 20
     run = traced.bare("aarch64", code, way)
     run.finish()
-    assert run.events() == expected
+    assert run.seen() == expected
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -276,7 +276,7 @@ def test_random_code_accesses_the_same_when_it_is_stepped(seed: int) -> None:
     code = RandomCode(seed, DATA).code
     run = traced.bare("aarch64", code)
     run.finish(stepping=True)
-    assert run.events() == traced.reference("aarch64", code)
+    assert run.seen() == traced.reference("aarch64", code)
 
 
 # One operation of every kind that slices have in host code. What they make of the numbers in x1/rcx and x2/rdx chooses
@@ -341,5 +341,5 @@ def test_host_code_finds_what_the_engine_accesses(isa: str, tmp_path: Path) -> N
         code = assemble(isa, source + end, tmp_path)
         run = traced.bare(isa, code)
         run.finish()
-        assert run.events() == traced.reference(isa, code), together
+        assert run.seen() == traced.reference(isa, code), together
         assert run.tracer.blocks_by_code >= len(together) * len(NUMBERS), together

@@ -234,7 +234,7 @@ class Both:
         self.accesses.events.clear()
         with suppress(unicorn.UcError):
             self.engine.emu_start(pc, 0)
-        return why, pc, self.run.events(), self.accesses.events
+        return why, pc, self.run.seen(), self.accesses.events
 
 
 def merged(events: list[access_hook.Event]) -> list[list[int]]:
@@ -315,7 +315,7 @@ def test_what_depends_on_values_is_told_as_a_whole(name: str) -> None:
     run = traced.bare(ISA, bytes.fromhex(code) + SYSCALL)
     run.tracer.write_register(5, DATA)
     assert run.tracer.run() == "syscall"
-    assert merged(run.events()) == [[CODE, DATA + offset, size, store] for offset, size, store in expected]
+    assert merged(run.seen()) == [[CODE, DATA + offset, size, store] for offset, size, store in expected]
 
 
 if __name__ == "__main__":

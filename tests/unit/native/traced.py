@@ -49,8 +49,8 @@ class Traced:
                 assert why == "syscall", f"{why} at {self.tracer.pc:#x}"
                 self.tracer.write_register(result, self.tracer.read_register(size))
 
-    def events(self) -> list[access_hook.Event]:
-        return list(struct.iter_unpack("<4Q", self.tracer.events()))
+    def seen(self) -> list[access_hook.Event]:
+        return list(struct.iter_unpack("<4Q", self.tracer.seen()))
 
 
 def on(isa: str, memory: PhysicalMemory, space: AddressSpace, entry: int, stack_pointer: int, way: str) -> Traced:

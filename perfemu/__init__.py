@@ -4,6 +4,7 @@
 
     result = perfemu.stat(["./prog", "argument"], ["instructions", "branches"])
     assert result["instructions"] == 2004
+    result = perfemu.stat(perfemu.Guest(["./prog", "argument"], core="zen5", cpus=2))
 
 The names of `perfemu.api` are here too, and the machine is imported only when one of them is used: the command line is
 started often. `__init__.pyi` tells type checkers the same.

@@ -4,6 +4,7 @@ from perfemu.api import AnnotatedFunction as AnnotatedFunction
 from perfemu.api import AnnotatedInstruction as AnnotatedInstruction
 from perfemu.api import EventReport as EventReport
 from perfemu.api import EventSyntaxError as EventSyntaxError
+from perfemu.api import Guest as Guest
 from perfemu.api import NamedCounts as NamedCounts
 from perfemu.api import PerfemuError as PerfemuError
 from perfemu.api import Recording as Recording

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, Unpack
+from typing import IO
 
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.sample import Sample
@@ -21,7 +21,7 @@ from perfemu.ending import Ending
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
 from perfemu.events.attributes import Sampling
 from perfemu.functions import FunctionCounter
-from perfemu.guest_options import GuestOptions, guest_settings
+from perfemu.guest import Guest
 from perfemu.interruption import Interrupted
 from perfemu.profile.keys import DEFAULT_KEYS, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
@@ -39,7 +39,7 @@ from perfemu.reporting import (
 )
 from perfemu.sample_table import SampleTable, sample_table
 from perfemu.scope import scope_of_cpus, scope_of_stat
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.table import compared_rows, comparison, table
 from perfemu.statistics.text import text_report
@@ -50,6 +50,7 @@ __all__ = [
     "AnnotatedInstruction",
     "EventReport",
     "EventSyntaxError",
+    "Guest",
     "NamedCounts",
     "PerfemuError",
     "Recording",
@@ -188,25 +189,23 @@ class Recording:
 
 
 def run(
-    argv: Sequence[str | os.PathLike[str]],
+    guest: Guest | Sequence[str | os.PathLike[str]],
     *,
     input: bytes | None = None,
     capture: bool = False,
-    **guest: Unpack[GuestOptions],
 ) -> RunResult:
-    """Run a program to its end.
+    """Run a program, a Guest or its arguments alone, to its end.
 
     `input` is its standard input (yours, if not given). With `capture` its output is in the result, not on your
-    terminal. `guest`: see GuestOptions. Raises PerfemuError if the program cannot be started, UsageError for what
-    cannot be.
+    terminal. Raises PerfemuError if the program cannot be started, UsageError for what cannot be.
     """
-    settings = guest_settings(argv, guest)
+    guest = Guest.of(guest)
     with _Streams(input, capture) as streams:
-        session = Session(streams.connect(settings))
+        session = Session(streams.connect(guest))
         ending = session.run()
         stdout, stderr = streams.output()
     return RunResult(
-        settings.argv,
+        guest.command,
         ending.exit_status,
         ending.signal,
         stdout,
@@ -217,7 +216,7 @@ def run(
 
 
 def stat(
-    argv: Sequence[str | os.PathLike[str]],
+    guest: Guest | Sequence[str | os.PathLike[str]],
     events: Iterable[str] | None = None,
     *,
     repeat: int = 1,
@@ -228,26 +227,23 @@ def stat(
     functions: bool = False,
     from_symbol: str | None = None,
     to_symbol: str | None = None,
-    counters: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
-    **guest: Unpack[GuestOptions],
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
-    `repeat`, `counters` and `functions` are -r, --counters and --functions, `all_cpus`, `cpu_list`, `per_cpu` and
+    `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu` and
     `per_thread` -a, -C, -A and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol. Raises
     EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
-    settings = guest_settings(argv, guest)
-    settings = replace(settings, counters=counters)
-    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, settings.cpus)
+    guest = Guest.of(guest)
+    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus)
     scope = within(scope, from_symbol, to_symbol)
     with _Streams(input, capture) as streams:
         counted = count(
-            streams.connect(settings),
+            streams.connect(guest),
             partial(default_events, scope=scope) if events is None else events,
             runs=repeat,
             scope=scope,
@@ -260,7 +256,7 @@ def stat(
 
 
 def record(
-    argv: Sequence[str | os.PathLike[str]],
+    guest: Guest | Sequence[str | os.PathLike[str]],
     events: Sequence[str] = DEFAULT_RECORDED,
     *,
     output: str | os.PathLike[str] = "perf.data",
@@ -272,10 +268,8 @@ def record(
     cpu_list: str | None = None,
     from_symbol: str | None = None,
     to_symbol: str | None = None,
-    counters: int | None = None,
     input: bytes | None = None,
     capture: bool = False,
-    **guest: Unpack[GuestOptions],
 ) -> Recording:
     """Run a program and write its profile to `output`, a perf.data file.
 
@@ -283,19 +277,18 @@ def record(
     whose period is how many events it made: the sum is the count. `all_cpus` and `cpu_list` are -a and
     -C, `from_symbol` and `to_symbol` as for `stat`. For the rest see `run` and `stat`.
     """
-    settings = guest_settings(argv, guest)
-    settings = replace(settings, counters=counters)
+    guest = Guest.of(guest)
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains)
     path = os.fspath(output)
     with _Streams(input, capture) as streams:
         recorded = record_to_file(
-            streams.connect(settings),
+            streams.connect(guest),
             events,
             sampling,
             path,
-            command_line=("perfemu", "record", *settings.argv),
+            command_line=("perfemu", "record", *guest.command),
             build_id_of=build_id_of,
-            scope=within(scope_of_cpus(all_cpus, cpu_list, settings.cpus), from_symbol, to_symbol),
+            scope=within(scope_of_cpus(all_cpus, cpu_list, guest.cpus), from_symbol, to_symbol),
             make_exact=ExactSamples if exact else None,
         )
         stdout, stderr = streams.output()
@@ -388,12 +381,12 @@ class _Streams:
             if file is not None:
                 file.close()
 
-    def connect(self, settings: GuestSettings) -> GuestSettings:
+    def connect(self, guest: Guest) -> Guest:
         if self._input is not None:
-            settings = replace(settings, stdin=self._input.fileno())
+            guest = replace(guest, stdin=self._input.fileno())
         if self._output is not None:
-            settings = replace(settings, stdout=self._output[0].fileno(), stderr=self._output[1].fileno())
-        return settings
+            guest = replace(guest, stdout=self._output[0].fileno(), stderr=self._output[1].fileno())
+        return guest
 
     def rewind(self) -> None:
         """Another run reads the same input."""

@@ -15,11 +15,12 @@ from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
+from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.progress import Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import PROGRAM, Scope, Split
-from perfemu.session import GuestSettings, Session, cannot_know
+from perfemu.session import Session, cannot_know
 from perfemu.statistics.counts import (
     Absence,
     Count,
@@ -232,7 +233,7 @@ class _Runs:
 
 
 def count(
-    settings: GuestSettings,
+    guest: Guest,
     events: Iterable[str] | ChooseEvents = default_events,
     *,
     runs: int = 1,
@@ -246,14 +247,14 @@ def count(
 
     `attach` makes what watches each run besides, perfemu.functions.FunctionCounter.
     """
-    session = Session(settings)
+    session = Session(guest)
     specs = session.parse(events(session) if callable(events) else events)
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
     for number in range(runs):
         if number:
-            session = Session(settings)
+            session = Session(guest)
         if scope.region is not None:
             session.count_within(scope.region)
         counters = _Counters(session, specs, scope, inherit)
@@ -277,7 +278,7 @@ def count(
         if after_run is not None and ending is not None:
             after_run(ending)
         session.check_region()
-    named = scope.name or " ".join(settings.argv)
+    named = scope.name or " ".join(guest.command)
     system_wide = scope.cpus is not None
 
     by_hits = session.pmu_model.caches_counted_by_hits

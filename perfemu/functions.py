@@ -53,7 +53,7 @@ class FunctionCounter:
             self._writer.close()
             self._stream.seek(0)
             with PerfDataFile(self._stream, counts.command) as file:
-                known = measured_of(read_profile(file, self._session.settings.linux.sysroot or "", self._complain))
+                known = measured_of(read_profile(file, self._session.space.sysroot or "", self._complain))
         known.name, known.region = counts.command, self._region
         events = {}
         for row in counts:

@@ -1,122 +1,157 @@
-"""GuestOptions: the machine, what a guest sees of the host, and its limits, as Python and benchmark files say them."""
+"""OPTIONS: what a user may say of a guest and its machine: how the command line says it, and what becomes of it.
+
+Each stands here once. The command line, the Python API, benchmark files and the machine's configurations follow;
+docs/commands.md and docs/api.md explain them.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, TypedDict, cast
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from emulator.linux.configuration import LinuxConfig
-from emulator.linux.fast_forward import Until
-from emulator.machine import MOST_CPUS, QUANTUM_CYCLES
-from perfemu.environment import DEFAULT_ENVIRONMENT
-from perfemu.namespace import make_namespace
-from perfemu.quantities import memory_bytes, size_bytes, time_ns, user_ids
-from perfemu.session import GuestSettings
+from emulator.linux.configuration import MOST_OUTPUT_BYTES, MOST_TASKS, LinuxConfig
+from emulator.linux.fast_forward import Skipped, Until
+from emulator.machine import MOST_CPUS, QUANTUM_CYCLES, MachineConfig
+from perfemu.cores import default_cores
+from perfemu.quantities import date_ns, memory_bytes, size_bytes, time_ns, user_ids
+
+MACHINE, LIMITS, MEASURING = "machine and guest", "CPUs and limits", "measuring"  # groups of options
 
 
-class GuestOptions(TypedDict, total=False):
-    """The machine, what the guest sees of the host, and what the run may use at most: as the command line's options."""
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Reads a whole number from `least` to `most`."""
 
-    core: str | os.PathLike[str] | None  # a name or a core file; None: the ISA's default
-    core_changes: Iterable[str]  # as --set takes them: "l1d.size=64KiB"
-    untimed: bool
-    fast_forward: int | str  # instructions or "region", as --fast-forward and --warmup
-    warmup: int | str
-    vdso: bool
-    cpus: int
-    quantum: int  # cycles
-    seed: int | None
-    sysroot: str | os.PathLike[str] | None
-    binds: Iterable[str]  # as --bind takes them: "data:/data:rw"
-    isolate: bool
-    writable_paths: Iterable[str | os.PathLike[str]]
-    environment: Mapping[str, str] | None  # instead of the guest's small default
-    cwd: str | os.PathLike[str] | None  # of the host; where the guest does not find it, it begins in /
-    user: int | str  # whose the program is: 1000, "1000:100"
-    # Limits; numbers are seconds or bytes.
-    timeout: float | str  # of simulated time: 2.5, "100ms"
-    max_instructions: int
-    memory: int | str  # of the machine: 512 << 20, "512M"
-    max_output: int | str  # to files and streams of the host
-    max_tasks: int  # processes and threads at once
+    least: int = 1
+    most: int = (1 << 63) - 1
 
-
-def guest_settings(argv: Sequence[str | os.PathLike[str]], guest: GuestOptions) -> GuestSettings:
-    """TypeError names an option that there is not, ValueError a wrong value, UsageError what cannot be bound."""
-    if isinstance(argv, str) or not argv:
-        raise ValueError(f"argv={argv!r}: a sequence of the program and its arguments")
-    unknown = guest.keys() - GuestOptions.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"{', '.join(sorted(unknown))}: there is no such argument")
-    binds, sysroot, cwd = guest.get("binds", ()), guest.get("sysroot"), guest.get("cwd")
-    if isinstance(binds, str):
-        raise ValueError(f"binds={binds!r}: a sequence of them")
-    cpus, quantum = guest.get("cpus", 1), guest.get("quantum", QUANTUM_CYCLES)
-    if not 1 <= cpus <= MOST_CPUS:
-        raise ValueError(f"cpus={cpus}: 1 to {MOST_CPUS}")
-    if quantum < 1:
-        raise ValueError(f"quantum={quantum}: at least one cycle")
-    writable = tuple(os.path.abspath(path) for path in guest.get("writable_paths", ()))
-    space = make_namespace(
-        None if sysroot is None else os.path.abspath(sysroot), binds, guest.get("isolate", False), writable
-    )
-    core, environment = guest.get("core"), guest.get("environment")
-    settings = GuestSettings(
-        argv=tuple(os.fspath(argument) for argument in argv),
-        core=None if core is None else os.fspath(core),
-        core_changes=tuple(guest.get("core_changes", ())),
-        untimed=guest.get("untimed", False),
-        linux=LinuxConfig(
-            sysroot=space.sysroot,
-            binds=space.binds,
-            isolated=space.isolated,
-            writable_paths=writable,
-            vdso=guest.get("vdso", True),
-        ),
-        environment=DEFAULT_ENVIRONMENT if environment is None else tuple(environment.items()),
-        cwd=space.guest_directory(os.path.abspath(cwd) if cwd is not None else os.getcwd()),
-        cpus=cpus,
-        quantum=quantum,
-        schedule_seed=guest.get("seed"),
-    )
-    for name, (field, parse) in _QUANTITIES.items():
-        if name not in guest:
-            continue
-        value = cast(Mapping[str, object], guest)[name]
+    def __call__(self, text: str) -> int:
         try:
-            changes: dict[str, Any] = {field: parse(str(value))}
+            value = int(text, 0)
+        except ValueError:
+            raise ValueError(f"'{text}' is not a number") from None
+        if not self.least <= value <= self.most:
+            raise ValueError(f"{text} is not within {self.least}..{self.most}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class GuestOption:
+    """A field of ``Guest``. Where None is the field's default, it stands for the configuration's own."""
+
+    flag: str
+    metavar: str | None  # None: a switch, for the opposite of the default
+    group: str  # in help texts
+    help: str
+    read: Callable[[str], object] | None = None  # text -> the configuration's value; ValueError: what would be right
+    becomes: tuple[type, str] | None = None  # the configuration and its field; None: Guest says what it means
+
+    def value(self, name: str, given: object) -> object:
+        """Of the configuration. ValueError names the option as Python does."""
+        if self.read is None:
+            return given
+        try:
+            return self.read(str(given))
         except ValueError as problem:
-            raise ValueError(f"{name}={value!r}: {problem}") from None
-        if field in _LINUX_FIELDS:
-            changes = {"linux": replace(settings.linux, **changes)}
-        settings = replace(settings, **changes)
-    return settings
+            raise ValueError(f"{name}={given!r}: {problem}") from None
 
 
 def _instructions(text: str) -> int | Until:
-    if text == Until.REGION.value:
-        return Until.REGION
-    if int(text) < 0:
-        raise ValueError("a number of instructions")
-    return int(text)
+    return Until.REGION if text == Until.REGION.value else Number(0)(text)
 
 
-def _positive(text: str) -> int:
-    if int(text) < 1:
-        raise ValueError("at least one")
-    return int(text)
-
-
-_LINUX_FIELDS = {field.name for field in fields(LinuxConfig)}
-_QUANTITIES: dict[str, tuple[str, Callable[[str], object]]] = {  # to a field of GuestSettings or its `linux`, by what
-    "timeout": ("most_ns", time_ns),
-    "fast_forward": ("fast_forward", _instructions),
-    "warmup": ("warmup", _instructions),
-    "max_instructions": ("most_instructions", _positive),
-    "memory": ("memory_bytes", memory_bytes),
-    "max_output": ("most_output_bytes", size_bytes),
-    "max_tasks": ("most_tasks", _positive),
-    "user": ("user", user_ids),
-}
+OPTIONS = {  # in the order of help texts
+    "core": GuestOption(
+        "--core", "NAME | FILE", MACHINE,
+        f"core to run on: one of 'perfemu list cores', or a core file, see docs/cores.md [{default_cores()}]",
+    ),
+    "core_changes": GuestOption(
+        "--set", "KEY=VALUE", MACHINE,
+        "change the core: l1d.size=64KiB, pipeline.dispatch_width=6, l2.prefetchers= (none), without=llc",
+    ),
+    "untimed": GuestOption(
+        "--untimed", None, MACHINE,
+        "each instruction takes one cycle: the core's CPUID, HWCAP and PMU, as fast as on ideal",
+    ),
+    "fast_forward": GuestOption(
+        "--fast-forward", "N | region", MACHINE,
+        "execute the first N instructions, or all before --from-symbol's region, without models and so faster: "
+        "cycles and misses count from there",
+        _instructions, (Skipped, "functional"),
+    ),
+    "warmup": GuestOption(
+        "--warmup", "N | region", MACHINE,
+        "... and the next N, or all before the region, to fill caches and predictors: they count from there",
+        _instructions, (Skipped, "warming"),
+    ),
+    "sysroot": GuestOption("--sysroot", "DIR", MACHINE, "look paths up below DIR first, then as they are"),
+    "binds": GuestOption(
+        "--bind", "HOST[:GUEST][:rw]", MACHINE,
+        "show a file or directory of the host at the guest's path, to read; with :rw to write, too",
+    ),
+    "isolate": GuestOption(
+        "--isolate", None, MACHINE,
+        "show nothing of the host but what is bound; so does a bind at /",
+    ),
+    "writable_paths": GuestOption("--rw", "PATH", MACHINE, "let the guest write below PATH, too"),
+    "cpus": GuestOption(
+        "--cpus", "N", LIMITS,
+        f"simulated CPUs, each with its core and PMU: 1 to {MOST_CPUS} [1]",
+        Number(1, MOST_CPUS), (MachineConfig, "cpus"),
+    ),
+    "quantum": GuestOption(
+        "--quantum", "CYCLES", LIMITS,
+        f"by which busy CPUs may be apart: less is finer, and slower [{QUANTUM_CYCLES}]",
+        Number(), (MachineConfig, "quantum"),
+    ),
+    "seed": GuestOption(
+        "--seed", "N", LIMITS,
+        "schedule otherwise: another N, another interleaving, the same each time",
+        Number(-1 << 63), (MachineConfig, "schedule_seed"),
+    ),
+    "date": GuestOption(
+        "--date", "WHEN", LIMITS,
+        "of the guest's clock at its start, UTC: 2026-11-20T09:30, @SECONDS, now [2023-11-14T22:13:20]",
+        date_ns, (MachineConfig, "realtime_at_boot_ns"),
+    ),
+    "vdso": GuestOption(
+        "--no-vdso", None, LIMITS,
+        "each question for the time is a system call, as where Linux has no vDSO",
+        None, (LinuxConfig, "vdso"),
+    ),
+    "timeout": GuestOption(
+        "--timeout", "TIME", LIMITS,
+        "stop after so much simulated time: 2s, 100ms, or a number of {unit}",
+        time_ns, (MachineConfig, "most_ns"),
+    ),
+    "max_instructions": GuestOption(
+        "--max-instructions", "N", LIMITS,
+        "stop after N instructions",
+        Number(), (MachineConfig, "most_instructions"),
+    ),
+    "max_tasks": GuestOption(
+        "--max-tasks", "N", LIMITS,
+        f"processes and threads at once [{MOST_TASKS}]",
+        Number(), (LinuxConfig, "most_tasks"),
+    ),
+    "max_output": GuestOption(
+        "--max-output", "SIZE", LIMITS,
+        f"that the guest may write to files and streams of the host [{MOST_OUTPUT_BYTES >> 30}G]",
+        size_bytes, (LinuxConfig, "most_output_bytes"),
+    ),
+    "user": GuestOption(
+        "--user", "UID[:GID]", LIMITS,
+        "whose the program is, and your files where it may write [0:0, root]",
+        user_ids, (LinuxConfig, "user"),
+    ),
+    "memory": GuestOption(
+        "--memory", "SIZE", LIMITS,
+        "of the machine: 512M, 8G [4G]",
+        memory_bytes, (MachineConfig, "memory_bytes"),
+    ),
+    "counters": GuestOption(
+        "--counters", "N", MEASURING,
+        "measure with N event counters, as a real PMU has; what does not fit is <not counted>",
+        Number(),
+    ),
+}  # fmt: skip

@@ -1,8 +1,10 @@
-"""Quantities as users write them: times, sizes, ids. What is none raises ValueError, which says what would be right."""
+"""Quantities as users write them: times, dates, sizes, ids. Of others ValueError says what is right."""
 
 from __future__ import annotations
 
 import re
+import time
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 from emulator.linux.process.credentials import NO_ID
@@ -54,3 +56,20 @@ def user_ids(text: str) -> tuple[int, int]:
     if max(uid, gid) >= NO_ID:
         raise ValueError(f"{text}: ids are below {NO_ID}")
     return uid, gid
+
+
+def date_ns(text: str) -> int:
+    """Nanoseconds since 1970, UTC."""
+    if text == "now":
+        return time.time_ns()
+    try:
+        if text.startswith("@"):
+            since_1970 = int(text[1:])
+        else:
+            when = datetime.fromisoformat(text)
+            since_1970 = int((when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise ValueError(f"'{text}' is no date: 2026-11-20, 2026-11-20T09:30, @SECONDS, now") from None
+    if not 0 <= since_1970 < 1 << 33:
+        raise ValueError(f"{text} is not within 1970..2242")
+    return since_1970 * SECOND_NS

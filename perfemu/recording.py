@@ -23,6 +23,7 @@ from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import Sampling, counting_attr, record_attrs, user_mode_only
 from perfemu.events.spec import EventSpec
+from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.jit_files import jit_files
 from perfemu.machine_features import machine_features
@@ -30,7 +31,7 @@ from perfemu.namespace import Namespace
 from perfemu.output_file import open_output
 from perfemu.progress import Progress
 from perfemu.scope import PROGRAM, Scope
-from perfemu.session import GuestSettings, Session, cannot_know
+from perfemu.session import Session, cannot_know
 
 DEFAULT_EVENTS = ("cycles",)
 RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
@@ -168,10 +169,9 @@ class Recorder:
         """`make_exact`: ExactSamples, for no samples but how often each instruction made each event."""
         sampling = replace(sampling, exact=make_exact is not None)
         system_wide = scope.cpus is not None
-        settings = session.settings
-        cpu_wanted = sampling.cpu or system_wide or settings.cpus > 1
+        cpu_wanted = sampling.cpu or system_wide or session.guest.cpus > 1
         attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide))
-        cpus = range(settings.cpus) if scope.cpus is None else scope.cpus
+        cpus = range(session.guest.cpus) if scope.cpus is None else scope.cpus
         to_open = [counting_attr(attr) for attr in attrs] if sampling.exact else attrs
         self._specs = specs
         self._opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
@@ -231,7 +231,7 @@ class Recorder:
 
 
 def record(
-    settings: GuestSettings,
+    guest: Guest,
     events: Sequence[str],
     sampling: Sampling,
     output: str | BinaryIO,
@@ -247,7 +247,7 @@ def record(
     With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there,
     and there in the end. A program that cannot be started leaves what is there as it is.
     """
-    session = Session(settings)
+    session = Session(guest)
     if scope.region is not None:
         session.count_within(scope.region)
     specs = [user_mode_only(spec) for spec in session.parse(events)]
@@ -271,7 +271,7 @@ def record(
             session.check_region()
         features.jit_files = made_at_run_time(session, writer)
         if build_id_of is not None:
-            features.build_ids = _build_ids(writer.mapped_files, settings.space, build_id_of)
+            features.build_ids = _build_ids(writer.mapped_files, session.space, build_id_of)
         path, size_bytes = destination.publish()
         return Recorded(
             ending,

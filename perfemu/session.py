@@ -7,21 +7,17 @@ can have. On each stands a perf_event subsystem of its own; they share nothing b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from emulator.clock import REALTIME_AT_BOOT_NS
 from emulator.core_file.layers import is_file
 from emulator.cpu import Cpu
-from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from emulator.linux.fast_forward import Skipped, Until
 from emulator.linux.instruction_alarm import executed
 from emulator.linux.kernel import Kernel
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.process.program import Program, ProgramError, identify
 from emulator.linux.process.task import Task
 from emulator.linux.tty.console import Console
-from emulator.machine import MEMORY_BYTES, QUANTUM_CYCLES, MachineConfig
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
@@ -38,14 +34,14 @@ from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import Ending
-from perfemu.environment import DEFAULT_ENVIRONMENT, search_path
+from perfemu.environment import search_path
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
+from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space, raise_descriptor_limit
 from perfemu.interruption import Interruption
 from perfemu.locate import locate
-from perfemu.namespace import Namespace
 from perfemu.progress import Limit
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
@@ -54,38 +50,6 @@ from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
 from pmu.intel.perfmon import Perfmon, cpuid_leaf_0a
 from pmu.model import PmuModel
-
-
-@dataclass(frozen=True, slots=True)
-class GuestSettings:
-    """What a command's user says about the machine and the guest."""
-
-    argv: tuple[str, ...]
-    core: str | None = None  # a name or a file; None: the default for the program's ISA
-    core_changes: tuple[str, ...] = ()  # KEY=VALUE, as --set takes them
-    linux: LinuxConfig = field(default_factory=LinuxConfig)  # paths are absolute
-    environment: tuple[tuple[str, str], ...] = DEFAULT_ENVIRONMENT
-    counters: int | None = None  # event counters of the measuring PMU; None: all that the architecture can have
-    cwd: str = "/"
-    stdin: int = 0  # host descriptors; -1 is a closed one
-    stdout: int = 1
-    stderr: int = 2
-    interactive: bool = False  # emulator.linux.process.program.Program.interactive
-    cpus: int = 1
-    quantum: int = QUANTUM_CYCLES  # cycles, emulator.machine.MachineConfig.quantum
-    schedule_seed: int | None = None
-    memory_bytes: int = MEMORY_BYTES
-    most_instructions: int | None = None
-    most_ns: int | None = None  # of simulated time
-    realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
-    fast_forward: int | Until = 0  # what comes first and is not modelled: emulator.linux.fast_forward.Skipped
-    warmup: int | Until = 0
-    untimed: bool = False  # the core's identity, at one cycle an instruction
-
-    @property
-    def space(self) -> Namespace:
-        """What of the host is where."""
-        return Namespace(self.linux.sysroot, self.linux.binds, self.linux.isolated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,37 +92,32 @@ _PMU_KINDS = {
 class Session:
     """One run. Make it, `open` events, `run`; then read what was counted."""
 
-    def __init__(self, settings: GuestSettings) -> None:
+    def __init__(self, guest: Guest) -> None:
         """Find the program. Nothing is built yet, so that a wrong event is reported at once."""
-        self.settings = settings
-        located = locate(settings.argv[0], search_path(settings.environment), settings.space, settings.cwd)
+        self.guest = guest
+        self.space = guest.space()
+        directory = guest.directory(self.space)
+        located = locate(guest.command[0], search_path(guest.variables), self.space, directory)
         try:
-            self.isa = identify(located.host_path, lambda path: settings.space.on_host(path) or path)
+            self.isa = identify(located.host_path, lambda path: self.space.on_host(path) or path)
         except ProgramError as problem:
             raise PerfemuError(problem.message, problem.exit_status) from None
-        self.core = core_for(settings.core, self.isa, settings.core_changes, untimed=settings.untimed)
+        self.core = core_for(guest.core_name, self.isa, guest.core_changes, untimed=guest.untimed)
         self.pmu_model = pmu_of(self.core, self.isa)
         self._kind = _PMU_KINDS[self.pmu_model.driver]
-        self._counters = _measuring_counters(self.pmu_model, settings.counters)
-        self._program = Program(
-            path=located.guest_path,
-            argv=settings.argv,
-            environment=settings.environment,
-            cwd=settings.cwd,
-            stdin=settings.stdin,
-            stdout=settings.stdout,
-            stderr=settings.stderr,
-            interactive=settings.interactive,
-        )
+        self._counters = _measuring_counters(self.pmu_model, guest.counters)
+        self._config = guest.machine(self.isa, self.core)
+        self._linux = guest.linux(self.space)
+        self._skipped = guest.skipped()
+        self._program = guest.program(located.guest_path, directory)
         self.times = RunTimes(0, 0)
         self._machine: LinuxMachine | None = None
         self._events: PerfEvents | None = None
         self._task: Task | None = None
         self.regions: Regions | None = None  # inside which alone events count
         self._region: RegionInFiles | None = None
-        self._skipped = Skipped(settings.fast_forward, settings.warmup)
         if self._skipped.anything and self.core.model is None:
-            option = "--fast-forward" if settings.fast_forward else "--warmup"
+            option = "--fast-forward" if self._skipped.functional else "--warmup"
             raise UsageError(f"{option}: core {self.core.title} models nothing that would begin later")
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
@@ -193,30 +152,19 @@ class Session:
         return self._machine
 
     def _build(self) -> LinuxMachine:
-        settings = self.settings
         raise_descriptor_limit()
-        check_address_space(settings.memory_bytes, settings.cpus)
-        config = MachineConfig(
-            isa=self.isa,
-            core=self.core,
-            cpus=settings.cpus,
-            quantum=settings.quantum,
-            schedule_seed=settings.schedule_seed,
-            memory_bytes=settings.memory_bytes,
-            most_instructions=settings.most_instructions,
-            most_ns=settings.most_ns,
-            realtime_at_boot_ns=settings.realtime_at_boot_ns,
-        )
+        check_address_space(self._config.memory_bytes, self._config.cpus)
         try:
-            machine = LinuxMachine(config, settings.linux, self._skipped)
+            machine = LinuxMachine(self._config, self._linux, self._skipped)
         except LinuxError as problem:
             raise UsageError(f"--bind: {problem.why}") from None
         except ValueError as problem:  # what the models see, and the core file's schema does not
-            name = settings.core if settings.core is not None and is_file(settings.core) else f"core {self.core.name}"
+            name = self.guest.core_name or ""
+            name = name if is_file(name) else f"core {self.core.name}"
             raise UsageError(f"{', '.join((name, *self.core.changes))}: {problem}") from None
         kernel = machine.kernel
         kernel.undefined_instruction = UndefinedInstructions(
-            self.core.name, kernel.architecture.offers(kernel.processor), settings.space
+            self.core.name, kernel.architecture.offers(kernel.processor), self.space
         )
         guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
@@ -240,7 +188,7 @@ class Session:
         """Events that will be opened count only there. Before any is."""
         machine = self.machine
         assert self._events is not None, "the machine has been built"
-        self._region = region.in_files(self.settings.space)
+        self._region = region.in_files(self.space)
         self.regions = Regions(machine.kernel, self._region.entries, to_entry=region.ends_at_entry)
         self._events.count_within(self.regions)
         self.regions.on_moved(lambda task: machine.fast_forward.region_began())
@@ -308,8 +256,8 @@ class Session:
 
     def limits(self) -> list[Limit]:
         """Where the run ends, if the program does not before."""
-        clock, settings = self.machine.clock, self.settings
-        asked = ((self.progress, settings.most_instructions), (clock.elapsed_ns, settings.most_ns))
+        clock, config = self.machine.clock, self._config
+        asked = ((self.progress, config.most_instructions), (clock.elapsed_ns, config.most_ns))
         return [Limit(reached, most) for reached, most in asked if most is not None]
 
     def progress(self) -> int:

@@ -21,7 +21,7 @@ def sampled(directory: Path, isa: str, events: Sequence[str] = EVENTS) -> Path:
     """Call chains of a quicksort, which is recursive."""
     output = directory / "sampled.data"
     argv = [guest("sort", isa).path, "5000"]
-    perfemu.record(argv, events, period=1009, callchains=True, output=output, core="ideal", capture=True)
+    perfemu.record(perfemu.Guest(argv, core="ideal"), events, period=1009, callchains=True, output=output, capture=True)
     return output
 
 
@@ -29,7 +29,7 @@ def exact(directory: Path, isa: str, program: str = "sort", *arguments: str) -> 
     """How often each instruction made each event."""
     output = directory / "exact.data"
     argv = [guest(program, isa).path, *arguments]
-    perfemu.record(argv, EVENTS, exact=True, output=output, core="ideal", capture=True)
+    perfemu.record(perfemu.Guest(argv, core="ideal"), EVENTS, exact=True, output=output, capture=True)
     return output
 
 

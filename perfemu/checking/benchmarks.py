@@ -7,17 +7,18 @@ import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from perfemu.checking.tolerance import Tolerance
 from perfemu.errors import UsageError
-from perfemu.guest_options import GuestOptions, guest_settings
+from perfemu.guest import Guest
+from perfemu.guest_options import OPTIONS
 from perfemu.regions import within
 from perfemu.scope import PROGRAM, Scope
-from perfemu.session import GuestSettings
 
 DEFAULT_EVENTS = ("instructions",)
 DEFAULT_TOLERANCE = "0.1%"
+_GUEST_KEYS = (*OPTIONS, "environment", "cwd")
 _PATHS = ("sysroot", "cwd")  # relative to the file, as are programs
 _OWN_KEYS = ("command", "events", "tolerance", "exit_status", "input", "from_symbol", "to_symbol")
 
@@ -27,10 +28,9 @@ class Benchmark:
     """One table of the file."""
 
     name: str
-    argv: tuple[str, ...]
     events: tuple[str, ...]
     tolerances: Mapping[str, Tolerance]  # by event's name without modifiers; "" is for the others
-    guest: GuestOptions
+    guest: Guest
     exit_status: int = 0
     input: str | None = None  # a file
     from_symbol: str | None = None  # of the region that is counted, if not all of it is
@@ -38,9 +38,6 @@ class Benchmark:
 
     def tolerance(self, event: str) -> Tolerance:
         return self.tolerances.get(event, self.tolerances[""])
-
-    def settings(self) -> GuestSettings:
-        return guest_settings(self.argv, self.guest)
 
     def scope(self) -> Scope:
         return within(PROGRAM, self.from_symbol, self.to_symbol)
@@ -71,7 +68,7 @@ def _benchmark(where: str, name: str, defaults: dict[str, Any], table: Any, dire
     if not isinstance(table, dict):
         raise UsageError(f"{where}: is no table")
     merged = {**defaults, **table}
-    known = {*GuestOptions.__annotations__, *_OWN_KEYS}
+    known = {*_GUEST_KEYS, *_OWN_KEYS}
     for key in merged:
         if key not in known:
             raise UsageError(f"{where}: {key}: there is no such key, but {', '.join(sorted(known))}")
@@ -83,16 +80,15 @@ def _benchmark(where: str, name: str, defaults: dict[str, Any], table: Any, dire
     try:
         made = Benchmark(
             name=name,
-            argv=_argv(merged.get("command")),
             events=_events(merged.get("events", DEFAULT_EVENTS)),
             tolerances=_tolerances(merged.get("tolerance", DEFAULT_TOLERANCE)),
-            guest=cast(GuestOptions, guest),
+            guest=Guest(_argv(merged.get("command")), **guest),
             exit_status=_status(merged.get("exit_status", 0)),
             input=os.path.join(directory, merged["input"]) if "input" in merged else None,
             from_symbol=_symbol("from_symbol", merged),
             to_symbol=_symbol("to_symbol", merged),
         )
-        made.settings()
+        made.guest.space()
         made.scope()
     except (TypeError, ValueError, UsageError) as problem:
         raise UsageError(f"{where}: {problem}") from None

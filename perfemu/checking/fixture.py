@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Unpack
 
 from perfemu import api
 from perfemu.checking.baseline import Baseline, Entry
@@ -14,7 +13,6 @@ from perfemu.checking.printing import changed_functions
 from perfemu.checking.tolerance import Tolerance
 from perfemu.checking.verdict import EventVerdict, judge
 from perfemu.comparing.measured import Measured
-from perfemu.guest_options import GuestOptions
 
 
 class CountsGrew(AssertionError):
@@ -24,6 +22,7 @@ class CountsGrew(AssertionError):
 class PerfemuFixture:
     """Of one test, whose name its baselines have."""
 
+    Guest = api.Guest
     run = staticmethod(api.run)
     record = staticmethod(api.record)
     report = staticmethod(api.report)
@@ -37,25 +36,23 @@ class PerfemuFixture:
 
     def stat(
         self,
-        argv: Sequence[str | os.PathLike[str]],
+        guest: api.Guest | Sequence[str | os.PathLike[str]],
         events: Iterable[str] = DEFAULT_EVENTS,
         *,
         from_symbol: str | None = None,
         to_symbol: str | None = None,
         input: bytes | None = None,
         capture: bool = False,
-        **guest: Unpack[GuestOptions],
     ) -> api.StatResult:
         """As perfemu.stat, with functions: a check that fails names those that changed."""
         return api.stat(
-            argv,
+            guest,
             events,
             functions=True,
             from_symbol=from_symbol,
             to_symbol=to_symbol,
             input=input,
             capture=capture,
-            **guest,
         )
 
     def check(self, result: api.StatResult, name: str = "", **tolerances: str | int) -> None:

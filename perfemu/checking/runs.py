@@ -32,12 +32,11 @@ def measure(benchmark: Benchmark) -> Outcome:
     """Run it. What it writes is shown to nobody, unless it fails."""
     complaints: list[str] = []
     try:
-        settings = benchmark.settings()
         with ExitStack() as files:
             stdin = files.enter_context(_input(benchmark))
             output = files.enter_context(tempfile.TemporaryFile())
-            settings = replace(settings, stdin=stdin.fileno(), stdout=output.fileno(), stderr=output.fileno())
-            done = measured_run(settings, benchmark.events, complaints.append, scope=benchmark.scope())
+            guest = replace(benchmark.guest, stdin=stdin.fileno(), stdout=output.fileno(), stderr=output.fileno())
+            done = measured_run(guest, benchmark.events, complaints.append, scope=benchmark.scope())
             if done.ending.exit_status == benchmark.exit_status:
                 for event in done.measured.events.values():
                     event.places.clear()  # the other process has no use for them

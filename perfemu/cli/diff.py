@@ -13,7 +13,7 @@ from perfemu.cli.guest import (
     add_guest_options,
     add_region_options,
     announce_death,
-    guest_settings,
+    guest_of,
     within_region,
 )
 from perfemu.cli.options import add_refused_options, positive_int
@@ -129,9 +129,9 @@ def _run(options: argparse.Namespace, command: str) -> Measured:
     if not options.program:
         raise UsageError("diff: --old and --new want a program each")
     stdin, _, stderr = options.descriptors
-    settings = replace(guest_settings(options), stdin=stdin, stdout=stderr)
-    done = measured_run(settings, options.event or _EVENTS, _complain, sys.stderr, within_region(PROGRAM, options))
-    announce_death(settings.argv[0], done.ending)
+    guest = replace(guest_of(options), stdin=stdin, stdout=stderr)
+    done = measured_run(guest, options.event or _EVENTS, _complain, sys.stderr, within_region(PROGRAM, options))
+    announce_death(guest.command[0], done.ending)
     return done.measured
 
 

@@ -61,9 +61,9 @@ def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, CoreFile]]:
     """(ISA, core) whose events are asked for."""
     if options.core is None:
         for isa in [options.isa] if options.isa else DEFAULT_CORES:
-            yield isa, core_for(None, isa, options.set)
+            yield isa, core_for(None, isa, options.core_changes)
     else:
-        chosen = core(options.core, options.set)
+        chosen = core(options.core, options.core_changes)
         for isa in [options.isa] if options.isa else chosen.isas:
             yield isa, chosen
 
@@ -72,12 +72,12 @@ def _list_cores(options: argparse.Namespace, patterns: list[str]) -> int:
     """All, or those that are named: they with all their tables. A file of the user's can be named, too."""
     named = [options.core] if options.core is not None else []
     named += [name for name in patterns if is_file(name)]
-    chosen = [core(name, options.set) for name in named]
+    chosen = [core(name, options.core_changes) for name in named]
     wanted = [pattern for pattern in patterns if not is_file(pattern)]
     for pattern in wanted:
         matching = [name for name in names() if fnmatchcase(name, pattern) or pattern in name]
-        chosen += [core(name, options.set) for name in matching or [pattern]]  # of one that is not, it says which are
-    if options.set and not chosen:
+        chosen += [core(name, options.core_changes) for name in matching or [pattern]]  # else it says which there are
+    if options.core_changes and not chosen:
         raise UsageError("list cores --set: wants the name of the core that it changes")
     lines = detailed if chosen or options.details else brief
     for each in chosen or cores():

@@ -15,7 +15,7 @@ from perfemu.cli.guest import (
     add_guest_options,
     add_region_options,
     announce_death,
-    guest_settings,
+    guest_of,
     within_region,
 )
 from perfemu.cli.options import add_refused_options, positive_int
@@ -134,33 +134,33 @@ def run(options: argparse.Namespace) -> int:
         per_thread_counts=options.stat,
         clock=options.clockid,
     )
-    settings = guest_settings(options)
+    guest = guest_of(options)
     output: str | BinaryIO = options.output
     if options.output == "-":
         if os.isatty(1):
             raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
-        if settings.stdout == CLOSED:
+        if guest.stdout == CLOSED:
             raise UsageError("record -o -: stdout is closed")
         output = sys.stdout.buffer
-        settings = replace(settings, stdout=settings.stderr)  # as perf does: the pipe is for records alone
+        guest = replace(guest, stdout=guest.stderr)  # as perf does: the pipe is for records alone
 
     # only record needs a reader of ELF files, and only at its end
     from perfemu.symbols.finder import build_id_of
 
     make_exact = _exact() if options.exact else None
     recorded = record(
-        settings,
+        guest,
         options.event or DEFAULT_EVENTS,
         sampling,
         output,
         command_line=("perfemu", *options.command_line),
         build_id_of=build_id_of,
-        scope=within_region(scope_of_cpus(options.all_cpus, options.cpu, settings.cpus), options),
+        scope=within_region(scope_of_cpus(options.all_cpus, options.cpu, guest.cpus), options),
         progress=sys.stderr,
         make_exact=make_exact,
     )
     if recorded.ending is not None:
-        announce_death(settings.argv[0], recorded.ending)
+        announce_death(guest.command[0], recorded.ending)
     for name, count in recorded.unattributed:
         tell(f"perfemu: record: {count} of {name} were of no instruction, and are not in the file")
     for name in recorded.never_counted:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from dataclasses import replace
 
-from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
+from perfemu.cli.guest import add_guest_options, announce_death, guest_of
 from perfemu.interruption import SignalKeys, die_of
 from perfemu.progress import Progress
 from perfemu.session import Session
@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = replace(guest_settings(options), interactive=True)
-    session = Session(settings)
+    guest = replace(guest_of(options), interactive=True)
+    session = Session(guest)
     keys = SignalKeys(session.console)
     with Progress(sys.stderr, session.progress, session.console, session.limits()):
         ending = session.run(keys)
-    announce_death(settings.argv[0], ending)
+    announce_death(guest.command[0], ending)
     if keys.last is not None and keys.last == ending.signal:
         die_of(keys.last)  # so that the user's shell sees it, too
     return ending.exit_status

@@ -18,7 +18,7 @@ from perfemu.cli.guest import (
     add_guest_options,
     add_region_options,
     announce_death,
-    guest_settings,
+    guest_of,
     within_region,
 )
 from perfemu.cli.options import add_refused_options, positive_int
@@ -28,7 +28,6 @@ from perfemu.errors import UsageError
 from perfemu.interruption import die_of
 from perfemu.output_file import OutputText
 from perfemu.progress import PATIENCE_S
-from perfemu.quantities import MILLISECOND_NS
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.session import Session
 from perfemu.statistics.counts import Counts
@@ -114,29 +113,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="group thousands by commas, whatever the locale",
     )
     add_counters_option(parser)
-    add_guest_options(parser, MILLISECOND_NS)  # as perf's
+    add_guest_options(parser, "ms")  # as perf's
     add_refused_options(parser, _NOT_YET)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = guest_settings(options)
+    guest = guest_of(options)
     if options.append and options.output is None:
         raise UsageError("stat --append: wants -o FILE to append to")
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
     scope = within_region(
-        scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, settings.cpus), options
+        scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, guest.cpus), options
     )
     hint = _Hint(_events(options, scope))
     with _output(options) as stream:
         counted = count(
-            settings,
+            guest,
             hint.events,
             runs=options.repeat,
             inherit=not options.no_inherit,
             scope=scope,
             progress=sys.stderr,
-            after_run=lambda ending: announce_death(settings.argv[0], ending),
+            after_run=lambda ending: announce_death(guest.command[0], ending),
             attach=_functions(options),
         )
         hint.say()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from perfemu.cli.guest import add_guest_options, announce_death, guest_settings
+from perfemu.cli.guest import add_guest_options, announce_death, guest_of
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import say_if_elsewhere
 from perfemu.errors import UsageError
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.successful_only and options.failed_only:
         raise UsageError("trace: -z and -Z exclude each other")
-    settings = replace(guest_settings(options), interactive=True)
+    guest = replace(guest_of(options), interactive=True)
     style = Style(
         stamp=_stamp(options),
         durations=options.syscall_times,
@@ -105,8 +105,8 @@ def run(options: argparse.Namespace) -> int:
         summary_by=options.summary_sort_by if options.summary_only or options.summary else None,
     )
     with _output(options.output) as write:
-        traced = trace(settings, wanted, write)
-    announce_death(settings.argv[0], traced.ending)
+        traced = trace(guest, wanted, write)
+    announce_death(guest.command[0], traced.ending)
     if traced.last_key is not None and traced.last_key == traced.ending.signal:
         die_of(traced.last_key)
     return traced.ending.exit_status

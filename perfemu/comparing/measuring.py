@@ -14,10 +14,10 @@ from perfemu.counting import count
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.functions import FunctionCounter
+from perfemu.guest import Guest
 from perfemu.interruption import Interrupted
 from perfemu.reporting import open_profile, read_profile
 from perfemu.scope import PROGRAM, Scope
-from perfemu.session import GuestSettings
 
 _PERF_DATA = (b"PERFILE2", b"2ELIFREP")
 _MOST_JSON_BYTES = 64 << 20
@@ -49,16 +49,14 @@ def measured_file(path: str, symfs: str, complain: Complain) -> Measured:
 
 
 def measured_run(
-    settings: GuestSettings,
+    guest: Guest,
     events: Sequence[str],
     complain: Complain,
     progress: TextIO | None = None,
     scope: Scope = PROGRAM,
 ) -> Run:
     """Run a program and count `events` exactly, as stat does, and by function. UsageError: which cannot be counted."""
-    counted = count(
-        settings, events, scope=scope, progress=progress, attach=partial(FunctionCounter, complain=complain)
-    )
+    counted = count(guest, events, scope=scope, progress=progress, attach=partial(FunctionCounter, complain=complain))
     if counted.ending is None:
         raise Interrupted(counted.interrupted_by or 0)
     assert counted.measured is not None, "it was attached"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from perfemu.ending import Ending
+from perfemu.guest import Guest
 from perfemu.interruption import SignalKeys
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 from perfemu.tracing.selection import parse
 from perfemu.tracing.summary import Summary
 from perfemu.tracing.tracer import Style, Tracer
@@ -33,9 +34,9 @@ class Traced:
     last_key: int | None = None
 
 
-def trace(settings: GuestSettings, wanted: Wanted, write: Callable[[str], object]) -> Traced:
-    """Run the program of `settings`; text goes to `write`, whole lines at a time."""
-    session = Session(settings)
+def trace(guest: Guest, wanted: Wanted, write: Callable[[str], object]) -> Traced:
+    """Run the program; text goes to `write`, whole lines at a time."""
+    session = Session(guest)
     selection = parse(wanted.expressions, failed=wanted.only_failed, successful=wanted.only_successful)
     summary = Summary() if wanted.summary_by is not None else None
     program = session.program

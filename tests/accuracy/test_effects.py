@@ -30,7 +30,9 @@ ALIASING = ("aliased", "apart")
 
 @cache
 def cycles(effect: str, core: str) -> int:
-    counted = perfemu.stat([guest("textbook", CORES[core]).path, effect], ["cycles:u"], core=core, capture=True)
+    counted = perfemu.stat(
+        perfemu.Guest([guest("textbook", CORES[core]).path, effect], core=core), ["cycles:u"], capture=True
+    )
     assert counted.exit_status == 0
     return counted["cycles:u"]
 

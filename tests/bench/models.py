@@ -24,12 +24,11 @@ from typing import BinaryIO
 
 from workloads import ISAS, Workload, child_seconds, cpu_seconds, raw, real_programs
 
-from emulator.linux.configuration import LinuxConfig
 from perfemu.cores import DEFAULT_CORES
 from perfemu.counting import ChooseEvents, count, default_events
 from perfemu.events.attributes import Sampling
+from perfemu.guest import Guest
 from perfemu.recording import DEFAULT_EVENTS, record
-from perfemu.session import GuestSettings
 
 CORES = Path(__file__).resolve().parent / "cores"
 CACHEGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes", "--cachegrind-out-file=/dev/null"]
@@ -38,10 +37,8 @@ goals, of raw, AArch64 and x86-64: count 0.80 and 0.75; caches 0.36 and 0.33 (an
 0.18; out of order 0.06, aiming at 0.12"""
 
 
-def settings_for(workload: Workload, core: str, stdout: BinaryIO) -> GuestSettings:
-    return GuestSettings(
-        workload.argv, core=core, linux=LinuxConfig(sysroot=workload.sysroot), stdout=stdout.fileno(), stdin=-1
-    )
+def settings_for(workload: Workload, core: str, stdout: BinaryIO) -> Guest:
+    return Guest(workload.argv, core=core, sysroot=workload.sysroot, stdout=stdout.fileno(), stdin=-1)
 
 
 def modelled(core: str, events: Iterable[str] | ChooseEvents = ("instructions",)) -> Callable[[Workload], None]:

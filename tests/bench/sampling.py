@@ -22,8 +22,8 @@ from workloads import ISAS, Workload, cpu_seconds, guest_program, raw
 from perfemu.attributing import ExactSamples
 from perfemu.counting import count
 from perfemu.events.attributes import Sampling
+from perfemu.guest import Guest
 from perfemu.recording import record
-from perfemu.session import GuestSettings
 
 _RATIOS = "{:12.3f}{:13.3f}{:15.3f}{:14.3f}"
 ARGUMENTS = {  # about a thousand million instructions each
@@ -38,13 +38,13 @@ GOALS = "goals: count/raw speed at least 0.75; 1/1M and exact at most 1.05, 1/10
 
 def counting(workload: Workload, directory: Path) -> None:
     with open(os.devnull, "wb") as nowhere:
-        count(GuestSettings(workload.argv, core="ideal", stdout=nowhere.fileno()), ["instructions"])
+        count(Guest(workload.argv, core="ideal", stdout=nowhere.fileno()), ["instructions"])
 
 
 def sampling(period: int) -> Callable[[Workload, Path], None]:
     def run(workload: Workload, directory: Path) -> None:
         with open(os.devnull, "wb") as nowhere:
-            settings = GuestSettings(workload.argv, core="ideal", stdout=nowhere.fileno())
+            settings = Guest(workload.argv, core="ideal", stdout=nowhere.fileno())
             record(settings, ["instructions"], Sampling(None, period, True), str(directory / "perf.data"))
 
     return run
@@ -52,7 +52,7 @@ def sampling(period: int) -> Callable[[Workload, Path], None]:
 
 def exact(workload: Workload, directory: Path) -> None:
     with open(os.devnull, "wb") as nowhere:
-        settings = GuestSettings(workload.argv, core="ideal", stdout=nowhere.fileno())
+        settings = Guest(workload.argv, core="ideal", stdout=nowhere.fileno())
         events = ["instructions", "branches"]
         record(settings, events, Sampling(), str(directory / "perf.data"), make_exact=ExactSamples)
 

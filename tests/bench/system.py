@@ -15,7 +15,8 @@ from statistics import median
 from workloads import ISAS, cpu_seconds
 
 import c_programs
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def build(isa: str, directory: Path) -> Path:
 def execute(program: Path, name: str, times: int) -> None:
     with open(os.devnull, "r+b") as nowhere:
         number = nowhere.fileno()
-        settings = GuestSettings((str(program), name, str(times)), core="ideal", stdin=number, stdout=number)
+        settings = Guest((str(program), name, str(times)), core="ideal", stdin=number, stdout=number)
         ending = Session(settings).run()
     if ending.exit_status != 0:
         raise SystemExit(f"{program} {name} ended with status {ending.exit_status}")

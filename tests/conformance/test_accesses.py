@@ -68,13 +68,15 @@ def test_models_hear_of_each_access_of_a_real_program(case: corpus.Case, tmp_pat
     directory = tmp_path / "files"
     corpus.write_files(directory)
     api.run(
-        [f"/{case.file}", *case.arguments],
-        core="ideal",
-        core_changes=CACHE,
-        sysroot=tree,
-        environment=corpus.ENVIRONMENT,
-        writable_paths=[directory],
-        cwd=directory,
+        api.Guest(
+            [f"/{case.file}", *case.arguments],
+            core="ideal",
+            core_changes=CACHE,
+            sysroot=tree,
+            environment=corpus.ENVIRONMENT,
+            writable_paths=[directory],
+            cwd=directory,
+        ),
         input=(directory / case.stdin).read_bytes() if case.stdin else b"",
         capture=True,
     )
@@ -92,12 +94,14 @@ def run_workload(workload: workloads.Workload, tmp_path: Path) -> None:
     words = [f"{i * 2654435761 % 4093:x} of {i % 977} and the" for i in range(1500)]
     (tmp_path / "text").write_text(" ".join(words), encoding="ascii")
     result = api.run(
-        list(workload.argv),
-        core="ideal",
-        core_changes=CACHE,
-        sysroot=workload.sysroot,
-        environment=corpus.ENVIRONMENT,
-        cwd=tmp_path,
+        api.Guest(
+            list(workload.argv),
+            core="ideal",
+            core_changes=CACHE,
+            sysroot=workload.sysroot,
+            environment=corpus.ENVIRONMENT,
+            cwd=tmp_path,
+        ),
         capture=True,
     )
     assert result.exit_status == 0

@@ -12,7 +12,7 @@ import pytest
 import perfemu
 from emulator.probes import Probe
 from guests import Guest, guests
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 
 # The events that fire with a probe, by their names at the vendor's.
 EVENTS = {
@@ -36,7 +36,7 @@ EVENTS = {
 def test_the_core_counts_as_derived(guest: Guest, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with out.open("wb") as stdout:
-        session = Session(GuestSettings((str(guest.path),), stdout=stdout.fileno(), core="ideal"))
+        session = Session(perfemu.Guest((str(guest.path),), stdout=stdout.fileno(), core="ideal"))
         core = session.machine.cpus[0].core
         core.follow_branches()
         ending = session.run()
@@ -47,7 +47,9 @@ def test_the_core_counts_as_derived(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.parametrize("guest", guests(), ids=str)
 def test_events_count_as_derived(guest: Guest) -> None:
     events = EVENTS[guest.isa]
-    result = perfemu.stat([guest.path], ["instructions", "branches", *events.values()], capture=True, core="ideal")
+    result = perfemu.stat(
+        perfemu.Guest([guest.path], core="ideal"), ["instructions", "branches", *events.values()], capture=True
+    )
     assert (result.exit_status, result.stdout) == (guest.exit_status, guest.stdout.encode())
     assert result["instructions"] == guest.counts["INST_RETIRED"]
     assert result["branches"] == guest.counts["BR_RETIRED"]

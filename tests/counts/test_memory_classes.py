@@ -61,5 +61,5 @@ def test_software_prefetches_are_load_instructions_to_intels_counters(tmp_path: 
     leave = "b83c000000 31ff 0f05"  # mov $60, %eax; xor %edi, %edi; syscall
     write_program(tmp_path / "prefetches", "x86_64", bytes.fromhex(code + leave))
     events = [f"mem_inst_retired.{name}" for name in ("all_loads", "all_stores", "any")]
-    result = perfemu.stat([tmp_path / "prefetches"], events, core="ideal")
+    result = perfemu.stat(perfemu.Guest([tmp_path / "prefetches"], core="ideal"), events)
     assert [result[name] for name in events] == [3, 0, 3]

@@ -9,7 +9,8 @@ import pytest
 from emulator.probes import Probe
 from end_to_end.assembled import exits, program
 from end_to_end.random_guests import BASE, CODE_OFFSET
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 ROUNDS = 40
 CODE = BASE + CODE_OFFSET
@@ -22,7 +23,7 @@ INSTRUCTIONS = 5 + 1 + 4 * ROUNDS + 3
 @pytest.mark.parametrize("core", ["ideal", "skylake"])
 def test_what_an_instruction_that_rewrites_itself_counts(core: str, tmp_path: Path) -> None:
     path = program(tmp_path / "rewrites", "x86_64", WRITABLE + REWRITES + exits("x86_64", 0))
-    session = Session(GuestSettings((str(path),), core=core, stdin=-1, stdout=-1, stderr=-1))
+    session = Session(Guest((str(path),), core=core, stdin=-1, stdout=-1, stderr=-1))
     assert session.run().exit_status == 0
     totals = {probe: session.machine.cpus[0].core.total(probe) for probe in (Probe.LOAD, Probe.STORE, Probe.BR_COND)}
     assert totals == dict.fromkeys(totals, ROUNDS)

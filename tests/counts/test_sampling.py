@@ -23,7 +23,9 @@ def reference(path: Path, isa: str) -> list[int]:
 
 
 def sampled(program: Guest, event: str, period: int, output: Path) -> list[int]:
-    recording = perfemu.record([program.path], [event], period=period, output=output, capture=True, core="ideal")
+    recording = perfemu.record(
+        perfemu.Guest([program.path], core="ideal"), [event], period=period, output=output, capture=True
+    )
     assert recording.exit_status == program.exit_status
     return [sample.ip for _, sample in recording.samples()]
 

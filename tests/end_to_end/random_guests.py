@@ -28,7 +28,8 @@ from emulator.linux.signals.signal import SIGKILL
 from emulator.linux.syscalls import table
 from end_to_end.watching import MANY, MODELLED, Watch, observe
 from perfemu.ending import Ending
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 ISAS = ("aarch64", "x86_64")
 MACHINES = {"aarch64": 183, "x86_64": 62}
@@ -191,7 +192,7 @@ def run_pieces(isa: str, seed: int, directory: Path) -> dict[ExitReason, int]:
     """Run pieces of random code, each from its own start, and go on elsewhere after whatever stops one."""
     rng = random.Random(f"pieces {isa} {seed}")
     argv = write_program(directory / "pieces", isa, random_code(isa, rng))
-    session = Session(GuestSettings(argv, core="ideal", cwd=str(directory)))
+    session = Session(Guest(argv, core="ideal", cwd=str(directory)))
     machine = session.machine
     if rng.randrange(2):
         Watch("random", sample="instructions", period=rng.choice((1, 3, 50))).open(session)
@@ -303,9 +304,7 @@ def run_syscalls(isa: str, seed: int, directory: Path, log: list[str]) -> int:
     nowhere = os.open(os.devnull, os.O_RDWR)
     try:
         program = Program(argv[0], argv, cwd=str(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere)
-        session = Session(
-            GuestSettings(argv, core="ideal", cwd=str(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere)
-        )
+        session = Session(Guest(argv, core="ideal", cwd=str(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere))
         machine = session.machine
         kernel, cpu = machine.kernel, machine.cpus[0]
         kernel.messages = lambda message: None

@@ -15,8 +15,9 @@ from end_to_end.test_fast_forward import THREADS, sort
 from guests import ISAS
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
+from perfemu.guest import Guest
 from perfemu.recording import RING_BUFFER_PAGES, open_sampling
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 
 CORES = {"x86_64": "zen5", "aarch64": "cortex-a55"}
 
@@ -26,7 +27,7 @@ class Sampled:
 
     def __init__(self, path: Path, core: str, cpus: int = 1) -> None:
         self.null = os.open(os.devnull, os.O_WRONLY)
-        self.session = Session(GuestSettings((str(path),), core=core, cpus=cpus, stdout=self.null))
+        self.session = Session(Guest((str(path),), core=core, cpus=cpus, stdout=self.null))
         self.machine = self.session.machine
         specs = [user_mode_only(spec) for spec in self.session.parse(["cycles", "branches"])]
         attrs = record_attrs(specs, Sampling(period=20_000, callchains=True, cpu=True))

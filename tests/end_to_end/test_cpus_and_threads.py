@@ -14,7 +14,7 @@ from end_to_end.command import complaint, perfemu
 from end_to_end.test_following_tasks import CHILD
 from end_to_end.test_many_tasks import FORKS, INSTRUCTIONS
 from guests import ISAS
-from perfemu.api import report, stat
+from perfemu.api import Guest, report, stat
 from perfemu.errors import UsageError
 from real_perf import RealPerf
 
@@ -69,7 +69,7 @@ def test_python_gets_what_the_command_prints(
     path = str(forks[1])
     done = perfemu("stat", *options, "--cpus", "4", path)
     try:
-        printed = str(stat([path], core="ideal", cpus=4, cwd="/", **keywords))
+        printed = str(stat(Guest([path], core="ideal", cpus=4, cwd="/"), **keywords))
     except UsageError as error:
         printed = f"perfemu: {error.message}\n"
     assert done.stderr.decode() == printed
@@ -77,15 +77,15 @@ def test_python_gets_what_the_command_prints(
 
 def test_python_finds_the_counts_of_each_cpu_and_thread(forks: tuple[str, Path]) -> None:
     isa, path = forks
-    by_thread = stat([path], ["instructions"], core="ideal", cpus=4, per_thread=True)
+    by_thread = stat(Guest([path], core="ideal", cpus=4), ["instructions"], per_thread=True)
     own = INSTRUCTIONS[isa] - 4 * CHILD[isa]
     expected = {"forks-1000": own, **{f"forks-{task}": CHILD[isa] for task in TASKS[1:]}}
     assert {name: part["instructions"] for name, part in by_thread.parts.items()} == expected
-    by_cpu = stat([path], ["instructions"], core="ideal", cpus=4, all_cpus=True, per_cpu=True)
+    by_cpu = stat(Guest([path], core="ideal", cpus=4), ["instructions"], all_cpus=True, per_cpu=True)
     assert list(by_cpu.parts) == ["CPU0", "CPU1", "CPU2", "CPU3"]
     assert by_thread["instructions"] == by_cpu["instructions"] == INSTRUCTIONS[isa]
     assert sum(part["instructions"] for part in by_cpu.parts.values()) == INSTRUCTIONS[isa]
-    assert stat([path], ["instructions"], core="ideal").parts == {}
+    assert stat(Guest([path], core="ideal"), ["instructions"]).parts == {}
 
 
 @pytest.mark.parametrize("cpus", ["1", "4"])

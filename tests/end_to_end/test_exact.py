@@ -39,7 +39,7 @@ MODELLED_EVENTS = ("instructions", "cycles", "branch-misses", "L1-dcache-load-mi
 
 def exact(path: Path, events: tuple[str, ...], output: Path, *argv: str, **options: Any) -> dict[str, int]:
     """Record `path` exactly: event -> the sum of its samples' periods."""
-    api.record([path, *argv], events, output=output, exact=True, capture=True, **options)
+    api.record(api.Guest([path, *argv], **options), events, output=output, exact=True, capture=True)
     return sums(output)
 
 
@@ -56,7 +56,7 @@ def sums(data: Path) -> dict[str, int]:
 
 
 def counted(path: Path, events: tuple[str, ...], *argv: str, **options: Any) -> dict[str, int]:
-    result = api.stat([path, *argv], [f"{event}:u" for event in events], capture=True, **options)
+    result = api.stat(api.Guest([path, *argv], **options), [f"{event}:u" for event in events], capture=True)
     return {event: result[event] for event in events if result[event]}
 
 
@@ -127,8 +127,8 @@ def test_stat_counts_functions_beside_its_own_counts(isa: str) -> None:
     """What is of no instruction is in the total alone; functions add up to what is."""
     path = guest("compression", isa).path
     events = ["instructions", "branches", "page-faults"]
-    with_functions = api.stat([path], events, functions=True, core="ideal", capture=True)
-    alone = api.stat([path], events, core="ideal", capture=True)
+    with_functions = api.stat(api.Guest([path], core="ideal"), events, functions=True, capture=True)
+    alone = api.stat(api.Guest([path], core="ideal"), events, capture=True)
     assert dict(with_functions.items()) == dict(alone.items())
     for event in events[:2]:
         functions = with_functions.functions(event)

@@ -17,8 +17,8 @@ from guests import ISAS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
 from perfcore.events.event import PerfEvent
-from perfemu.api import record, report, stat
-from perfemu.session import GuestSettings, Session
+from perfemu.api import Guest, record, report, stat
+from perfemu.session import Session
 from real_perf import RealPerf
 
 SET_AFFINITY = "31ffbe080000004889e2b8cb0000000f05"  # edi = 0, esi = 8, rdx = rsp, eax = 203; syscall
@@ -50,7 +50,7 @@ def test_stat_counts_children_unless_it_shall_not(forks: tuple[str, Path], sched
 
 def counts_of(path: Path, exit_status: int, slice_cycles: int, cpus: int) -> dict[int, int]:
     """Instructions of each task."""
-    session = Session(GuestSettings((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
+    session = Session(Guest((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
     session.machine.kernel.dispatcher.slice_cycles = slice_cycles
     return counts_by_task(session, exit_status)
 
@@ -131,8 +131,8 @@ def test_perf_reads_counts_of_tasks(forks: tuple[str, Path], tmp_path: Path) -> 
 
 def test_python_counts_children_too(forks: tuple[str, Path], tmp_path: Path) -> None:
     isa, path = forks
-    assert stat([path], ["instructions"], core="ideal")["instructions"] == INSTRUCTIONS[isa]
-    recording = record([path], ["instructions"], core="ideal", period=1000, output=tmp_path / "data")
+    assert stat(Guest([path], core="ideal"), ["instructions"])["instructions"] == INSTRUCTIONS[isa]
+    recording = record(Guest([path], core="ideal"), ["instructions"], period=1000, output=tmp_path / "data")
     assert len({sample.tid for _, sample in recording.samples()}) == 4
 
 
@@ -164,7 +164,7 @@ def test_equal_contexts_that_change_places_come_to_the_same_sums(forks: tuple[st
     """perf stat's events, with contexts that are exchanged at a switch and (inherit_stat) with such as are not."""
     readings = []
     for inherit_stat in (0, 1):
-        session = Session(GuestSettings((str(forks[1]),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
+        session = Session(Guest((str(forks[1]),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=cpus))
         session.machine.kernel.dispatcher.slice_cycles = 1234
         attrs = [
             PerfEventAttr(type=kind, config=config, inherit=1, inherit_stat=inherit_stat, disabled=1, enable_on_exec=1)

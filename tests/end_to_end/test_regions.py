@@ -34,11 +34,11 @@ def isa_of(program: Path) -> str:
 
 
 def counted(
-    program: Path, *arguments: object, from_symbol: str | None = "work", event: str = "instructions", **options: Any
-) -> int:
-    options = {"core": "ideal"} | options
-    argv = [program, *map(str, arguments)]
-    return api.stat(argv, [f"{event}:u"], from_symbol=from_symbol, capture=True, **options)[event]
+    program: Path, *arguments: object, from_symbol: str | None = "work", event: str = "instructions",
+    core: str = "ideal", **options: Any,
+) -> int:  # fmt: skip
+    run = api.Guest([program, *map(str, arguments)], core=core)
+    return api.stat(run, [f"{event}:u"], from_symbol=from_symbol, capture=True, **options)[event]
 
 
 def test_several_entries_add_up(program: Path) -> None:
@@ -71,13 +71,10 @@ def test_functions_of_a_guest_program(isa: str) -> None:
 def test_regions_are_of_each_thread(program: Path, cpus: int) -> None:
     """5 calls by the first thread, 400 and 800 by the others."""
     result = api.stat(
-        [program, "threads", "400"],
+        api.Guest([program, "threads", "400"], core="ideal", cpus=cpus, quantum=100),
         ["instructions:u"],
         from_symbol="work",
         per_thread=True,
-        core="ideal",
-        cpus=cpus,
-        quantum=100,
     )
     assert sorted(part["instructions"] for part in result.parts.values()) == [5 * WORK, 400 * WORK, 800 * WORK]
 
@@ -114,9 +111,10 @@ def test_a_longjmp_ends_a_region_where_it_lands(program: Path, rounds: int) -> N
     assert 10 < int(line.split(",")[0]) < 100
 
 
-def exact(program: Path, output: Path, *arguments: str, event: str, **options: Any) -> Counter[str]:
+def exact(program: Path, output: Path, *arguments: str, event: str, core: str, **options: Any) -> Counter[str]:
     """Function -> how many events are attributed to it."""
-    api.record([program, *arguments], [event], output=output, exact=True, capture=True, **options)
+    run = api.Guest([program, *arguments], core=core)
+    api.record(run, [event], output=output, exact=True, capture=True, **options)
     counts = Counter[str]()
     with ElfFile(str(program)) as elf, open_perf_data(str(output)) as file:
         table = elf.symbol_table()
@@ -146,16 +144,19 @@ def test_a_region_is_what_is_attributed_to_its_functions(isa: str, core: str, ev
 
 def test_samples_are_of_the_region(program: Path, tmp_path: Path) -> None:
     recording = api.record(
-        [program, "calls", "1000"], ["instructions:u"], period=100, output=tmp_path / "data", core="ideal",
+        api.Guest([program, "calls", "1000"], core="ideal"),
+        ["instructions:u"],
+        period=100,
+        output=tmp_path / "data",
         from_symbol="work",
-    )  # fmt: skip
+    )
     assert recording.sample_count == 1000 * WORK // 100
 
 
 def test_regions_change_nothing(program: Path) -> None:
     core = MODELLED[isa_of(program)]
-    plain = api.stat([program, "threads", "50"], ["instructions:u"], core=core, cpus=2)
-    within = api.stat([program, "threads", "50"], ["instructions:u"], core=core, cpus=2, from_symbol="work")
+    plain = api.stat(api.Guest([program, "threads", "50"], core=core, cpus=2), ["instructions:u"])
+    within = api.stat(api.Guest([program, "threads", "50"], core=core, cpus=2), ["instructions:u"], from_symbol="work")
     assert within["instructions"] == (5 + 50 + 100) * WORK
     assert within.elapsed_ns == plain.elapsed_ns
 

@@ -11,7 +11,8 @@ from end_to_end.assembled import program
 from end_to_end.random_guests import BASE, CODE_OFFSET
 from guests import ISAS
 from perfemu.events.attributes import stat_attr
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 # A hundred times getppid, then exit(77). The handler, at the end, exits with the signal's number.
 CALLS = {
@@ -26,7 +27,7 @@ HANDLER = {"aarch64": BASE + CODE_OFFSET + 32, "x86_64": BASE + CODE_OFFSET + 28
 def test_the_handler_runs_with_registers_of_its_own(isa: str, period: int, tmp_path: Path) -> None:
     """The period chooses the instruction on which the overflow falls: with 3 it is the first system call."""
     path = str(program(tmp_path / "calls", isa, CALLS[isa]))
-    session = Session(GuestSettings((path,), core="ideal", stdin=-1, stdout=-1, stderr=-1))
+    session = Session(Guest((path,), core="ideal", stdin=-1, stdout=-1, stderr=-1))
     attr = stat_attr(session.parse(["instructions:u"])[0], inherit=False)
     attr.sample_period = period
     attr.wakeup_events = 1

@@ -11,7 +11,8 @@ from c_programs import build
 from end_to_end.hosts import everywhere, hosts_of, idle_and_busy
 from end_to_end.watching import counts_by_task
 from guests import ISAS
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 SOURCE = Path(__file__).with_name("tasks.c")
 WORKERS = {"thread1": 4, "thread2": 5, "thread3": 6, "grand1": 4, "grand2": 5}  # thousands of rounds
@@ -30,9 +31,9 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def counts_by_name(path: Path, cpus: int, quantum: int, slice_cycles: int, seed: int | None) -> dict[str, int]:
     """What each task has executed, by the name that it had in the end; they add up to what the CPUs have executed."""
     session = Session(
-        GuestSettings(
+        Guest(
             (str(path), "quiet"), core="ideal", stdin=-1, stdout=-1, stderr=-1,
-            cpus=cpus, quantum=quantum, schedule_seed=seed,
+            cpus=cpus, quantum=quantum, seed=seed,
         )
     )  # fmt: skip
     session.machine.kernel.dispatcher.slice_cycles = slice_cycles

@@ -14,7 +14,8 @@ import require
 from debian import ARCHITECTURES
 from end_to_end.assembled import exits, program
 from end_to_end.command import complaint, perfemu
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 from perfemu.tracing.selection import Selection
 from perfemu.tracing.tracer import Style, Tracer
 
@@ -138,7 +139,7 @@ def test_being_watched_changes_nothing(tmp_path: Path) -> None:
 
     def run(*, watched: bool) -> tuple[int, int, int, int]:
         session = Session(
-            GuestSettings((busybox("x86_64"), "sh", "-c", "ls -la . > /dev/null; :"), core="ideal", cwd=str(tmp_path))
+            Guest((busybox("x86_64"), "sh", "-c", "ls -la . > /dev/null; :"), core="ideal", cwd=str(tmp_path))
         )
         kernel = session.machine.kernel
         lines: list[str] = []

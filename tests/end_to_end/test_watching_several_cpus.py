@@ -14,15 +14,16 @@ from guests import ISAS
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.counting import enable_groups, open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
+from perfemu.guest import Guest
 from perfemu.recording import RING_BUFFER_PAGES, open_sampling
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 from unit.linux_process.test_sharing import SOURCE
 
 CPUS = 3
 Schedule = list[tuple[str, int, int, int]]  # what happened: to which task, on which CPU, at which cycle
 
 
-def schedule(settings: GuestSettings, event: str = "", sampling: Sampling | None = None) -> Schedule:
+def schedule(settings: Guest, event: str = "", sampling: Sampling | None = None) -> Schedule:
     """Of a run that counts or samples `event`."""
     session = Session(settings)
     found: Schedule = []
@@ -49,9 +50,7 @@ def schedule(settings: GuestSettings, event: str = "", sampling: Sampling | None
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_tasks_take_the_same_turns_whatever_is_measured(isa: str, seed: int | None, tmp_path: Path) -> None:
     path = program(tmp_path / "forks", isa, FORKS[isa])
-    settings = GuestSettings(
-        (str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=CPUS, quantum=500, schedule_seed=seed
-    )
+    settings = Guest((str(path),), core="ideal", stdin=-1, stdout=-1, stderr=-1, cpus=CPUS, quantum=500, seed=seed)
     alone = schedule(settings)
     assert len({cpu for _, _, cpu, _ in alone}) == CPUS
     watched = [
@@ -71,13 +70,13 @@ def test_tasks_take_the_same_turns_whatever_is_measured(isa: str, seed: int | No
         )
     ]
     assert [run == alone for run in watched] == [True] * len(watched)
-    assert schedule(replace(settings, most_instructions=10**7, most_ns=10**9)) == alone
+    assert schedule(replace(settings, max_instructions=10**7, timeout=1)) == alone
 
 
 def test_turns_that_coherence_shortens_do_so_whatever_is_measured(tmp_path: Path) -> None:
     """Two threads that write to one line, on a core with caches."""
     path = build(SOURCE, "aarch64", tmp_path / "sharing")
-    settings = GuestSettings((str(path), "32"), core="cortex-a55", stdin=-1, stdout=-1, stderr=-1, cpus=CPUS)
+    settings = Guest((str(path), "32"), core="cortex-a55", stdin=-1, stdout=-1, stderr=-1, cpus=CPUS)
     alone = schedule(settings)
     for event, sampling in (
         ("instructions", Sampling(None, 777)),

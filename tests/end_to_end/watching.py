@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from emulator.linux.configuration import LinuxConfig
 from emulator.linux.process.task import Task
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
@@ -16,8 +15,9 @@ from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.counting import open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
+from perfemu.guest import Guest
 from perfemu.recording import open_sampling
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 
 MANY = (
     "cycles,instructions,branches,ref-cycles,L1-dcache-loads,cpu-clock,task-clock,page-faults,minor-faults,"
@@ -121,12 +121,12 @@ def observe(
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(stdin)
         source.seek(0)
-        settings = GuestSettings(
-            argv, core=core, linux=LinuxConfig(sysroot=sysroot), cwd=cwd, counters=watch.counters,
+        settings = Guest(
+            argv, core=core, sysroot=sysroot, cwd=cwd, counters=watch.counters,
             stdin=source.fileno(), stdout=out.fileno(), stderr=err.fileno(),
         )  # fmt: skip
         if environment is not None:
-            settings = replace(settings, environment=environment)
+            settings = replace(settings, environment=dict(environment))
         session = Session(settings)
         cpu = session.machine.cpus[0].core
         read = watch.open(session)

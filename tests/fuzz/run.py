@@ -16,11 +16,11 @@ import traceback
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from emulator.linux.configuration import LinuxConfig
 from emulator.linux.process.task import Task
 from fuzz.host_watch import HostWatch, tree
 from fuzz.program import RandomProgram
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 CALLS = 120  # of a program, besides those that prepare it
 MEMORY_BYTES = 64 << 20  # of the machine
@@ -28,7 +28,7 @@ FILE_BYTES = 32 << 20  # of files that it keeps
 MOST_HOST_BYTES = 400 << 20  # of the emulator beyond what it has at its start: both, the engines', Python's
 MOST_FILE_BYTES = 64 << 20  # on the host, of one file
 MOST_TASKS = 12
-MOST_NS = 3_000_000
+TIMEOUT = "3ms"
 MOST_INSTRUCTIONS = 40_000
 HOST_SECONDS = 60  # beyond which a program hangs; of CPU time
 CORES = {
@@ -89,17 +89,16 @@ def make_directory(root: Path) -> Path:
     return inside
 
 
-def make_program(isa: str, seed: int, inside: Path, null: int) -> GuestSettings:
+def make_program(isa: str, seed: int, inside: Path, null: int) -> Guest:
     """Write it into the directory; how it is to be run there, on `null`, a descriptor of /dev/null."""
     path = inside / "program"
     path.write_bytes(RandomProgram(isa, seed, CALLS, str(inside), str(path)).elf())
     path.chmod(0o755)
     machine = Machine.of(isa, seed)
-    return GuestSettings(
+    return Guest(
         (str(path),), core=machine.core, cwd=str(inside), stdin=null, stdout=null, stderr=null,
-        cpus=machine.cpus, quantum=machine.quantum, schedule_seed=machine.schedule_seed,
-        memory_bytes=MEMORY_BYTES, linux=LinuxConfig(most_tasks=MOST_TASKS),
-        most_instructions=MOST_INSTRUCTIONS, most_ns=MOST_NS,
+        cpus=machine.cpus, quantum=machine.quantum, seed=machine.schedule_seed,
+        memory=MEMORY_BYTES, max_tasks=MOST_TASKS, max_instructions=MOST_INSTRUCTIONS, timeout=TIMEOUT,
     )  # fmt: skip
 
 

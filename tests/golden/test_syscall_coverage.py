@@ -9,7 +9,8 @@ from emulator.linux.syscalls.names import syscall_names
 from emulator.linux.syscalls.table import Support, Syscall
 from golden.pages import check_page
 from guests import DIRECTORY, ISAS, guest
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 PAGE = DIRECTORY.parent / "docs" / "syscalls.md"
 MARK = "<!-- made from the rows in emulator/linux/syscalls by `make golden` -->\n"
@@ -18,9 +19,7 @@ NONE = "none"
 
 def kernels() -> dict[str, Kernel]:
     """One for each ISA, with what other rooms have put into it."""
-    return {
-        isa: Session(GuestSettings((str(guest("loop_1k", isa).path),), core="ideal")).machine.kernel for isa in ISAS
-    }
+    return {isa: Session(Guest((str(guest("loop_1k", isa).path),), core="ideal")).machine.kernel for isa in ISAS}
 
 
 def numbers() -> dict[str, dict[str, int]]:

@@ -92,7 +92,7 @@ def test_inlined_code_is_of_its_own_source(isa: str, tmp_path: Path, monkeypatch
     source.write_text('#include "spin.h"\nint main() {\n  spin(1000);\n  return 0;\n}\n', encoding="utf-8")
     program = build(source, isa, tmp_path / "prog", "-g")
     data = tmp_path / "exact.data"
-    perfemu.record([program], ["instructions"], exact=True, output=data, core="ideal", capture=True)
+    perfemu.record(perfemu.Guest([program], core="ideal"), ["instructions"], exact=True, output=data, capture=True)
     file = tmp_path / "callgrind.out"
     file.write_bytes(exported(monkeypatch, data, "callgrind"))
     rows = [row for line in annotated(file, "--auto=no") if (row := re.search(r"(\S+):main\b", line))]

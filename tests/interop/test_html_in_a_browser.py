@@ -246,7 +246,7 @@ def test_exact_counts_and_source(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "work.c").write_text(WORK)
     program = build(tmp_path / "work.c", "x86_64", tmp_path / "work", "-g", "-O0")
     data = tmp_path / "perf.data"
-    api.record([program], ["instructions", "cycles"], output=data, exact=True, core="ideal", capture=True)
+    api.record(api.Guest([program], core="ideal"), ["instructions", "cycles"], output=data, exact=True, capture=True)
     assert main(["html", str(data), "-o", str(tmp_path / "page.html")]) == 0
     opened(browser, tmp_path / "page.html", "search=^main$").run("document.getElementById('flame').focus()")
     for expected in ("work: ", "work: "):  # the command, the file

@@ -78,7 +78,7 @@ def test_tasks_are_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_times_are_in_nanoseconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "perf.data"
     program = guest("sort", "x86_64").path
-    perfemu.record([program], ["task-clock"], period=1000, output=data, core="ideal", capture=True)
+    perfemu.record(perfemu.Guest([program], core="ideal"), ["task-clock"], period=1000, output=data, capture=True)
     top = pprof(written(data, monkeypatch), "-top")
     assert "Type: task-clock:u" in top
     assert re.search(r"Total samples = [\d.]+us", "\n".join(top))

@@ -133,7 +133,7 @@ def model_cycles(workload: Workload, core: str) -> tuple[int, int]:
     found = []
     for argv in (workload.much, workload.little):
         counted = perfemu.stat(
-            argv, ["cycles:u", "instructions:u"], core=core, capture=True, environment=runs.ENVIRONMENT
+            perfemu.Guest(argv, core=core, environment=runs.ENVIRONMENT), ["cycles:u", "instructions:u"], capture=True
         )
         assert counted.exit_status == 0, f"{argv} ended with {counted.exit_status}"
         found.append((counted["cycles:u"], counted["instructions:u"]))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.linux.configuration import LinuxConfig
 from perfemu.environment import DEFAULT_ENVIRONMENT, guest_environment, search_path
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.guest import Guest
 from perfemu.locate import locate
 from perfemu.namespace import Namespace
-from perfemu.session import GuestSettings, Session
+from perfemu.session import Session
 from unit.linux_process.elf_builder import EM_AARCH64, elf
 
 HOST = {"HOME": "/home/me", "SECRET": "1"}
@@ -74,7 +74,7 @@ def test_a_scripts_interpreter_below_the_sysroot_tells_the_isa(tmp_path: Path) -
     interpreter.write_bytes(elf(machine=EM_AARCH64))
     script = executable(tmp_path / "script")
     script.write_text("#!/bin/sh\n")
-    assert Session(GuestSettings((str(script),), linux=LinuxConfig(sysroot=str(tmp_path / "root")))).isa == "aarch64"
+    assert Session(Guest((str(script),), sysroot=tmp_path / "root")).isa == "aarch64"
     assert Namespace(str(tmp_path / "root")).on_host("/bin/sh") == str(interpreter)
     assert Namespace(str(tmp_path)).on_host("/bin/sh") == Namespace().on_host("/bin/sh") == "/bin/sh"
 

@@ -28,7 +28,7 @@ def test_every_listed_name_is_an_event(isa: str) -> None:
 def test_every_supported_event_is_counted_and_no_other(isa: str) -> None:
     """One by one: AArch64 has more events than counters, and x86's reference cycles have one counter for two names."""
     for event in (*software_events(), *events_of(model(MODELS[isa]))):
-        result = perfemu.stat([DIRECTORY / "loop_1k" / f"{isa}.elf"], [event.names[0]], core="ideal")
+        result = perfemu.stat(perfemu.Guest([DIRECTORY / "loop_1k" / f"{isa}.elf"], core="ideal"), [event.names[0]])
         (count,) = result.counts
         assert count.absence is (Absence.NOT_SUPPORTED if event.support is None else None), event.names
 

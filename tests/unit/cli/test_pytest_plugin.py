@@ -21,7 +21,7 @@ FAILING = f"""
 import perfemu
 
 def stat(*events):
-    return perfemu.stat([{LOOP!r}], events, core="ideal")
+    return perfemu.stat(perfemu.Guest([{LOOP!r}], core="ideal"), events)
 
 def test_count():
     result = stat("instructions", "cycles", "branch-misses")
@@ -68,22 +68,22 @@ def test_a_test_without_perfemu_does_not_import_it(tmp_path: Path) -> None:
 
 
 def test_differences_are_of_what_is_not_the_same() -> None:
-    one = perfemu.stat([LOOP], ["instructions", "cycles"], core="ideal")
+    one = perfemu.stat(perfemu.Guest([LOOP], core="ideal"), ["instructions", "cycles"])
     assert one.differences(one) == ["the same in both: 8 more"]
     assert one.table() == f"{LOOP} (core ideal)\n  2,004  instructions:u\n  2,004  cycles:u"
 
 
 GUARDED = """
 def test_parser(perfemu):
-    run = perfemu.stat(["./prog"], ["instructions", "branches"], core="ideal")
+    run = perfemu.stat(perfemu.Guest(["./prog"], core="ideal"), ["instructions", "branches"])
     perfemu.check(run, instructions="0.1%")
 
 def test_twice(perfemu):
     for rounds in (1, 2):
-        perfemu.check(perfemu.stat(["./prog"], core="ideal"))
+        perfemu.check(perfemu.stat(perfemu.Guest(["./prog"], core="ideal")))
 
 def test_misspelt(perfemu):
-    perfemu.check(perfemu.stat(["./prog"], core="ideal"), cycles=1)
+    perfemu.check(perfemu.stat(perfemu.Guest(["./prog"], core="ideal")), cycles=1)
 """
 PROGRAMS = {name: guest(name, "x86_64").path for name in ("loop_1k", "sort")}
 

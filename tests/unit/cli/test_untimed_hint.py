@@ -10,7 +10,8 @@ import pytest
 from guests import guest
 from perfemu.cli import stat as command
 from perfemu.cli.main import main
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 from perfemu.untimed import needs_no_timing
 
 LOOP = {isa: str(guest("loop_1k", isa).path) for isa in ("aarch64", "x86_64")}
@@ -32,7 +33,7 @@ HINT = "none of these events depends on time"
     ],
 )
 def test_events_that_any_model_of_time_counts_alike(isa: str, core: str, events: str, in_vain: bool) -> None:
-    session = Session(GuestSettings((LOOP[isa],), core=core))
+    session = Session(Guest((LOOP[isa],), core=core))
     assert needs_no_timing(session, session.parse([events])) is in_vain
 
 

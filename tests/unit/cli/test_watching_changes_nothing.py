@@ -24,21 +24,23 @@ SAMPLINGS: tuple[dict[str, int | bool], ...] = (
 @pytest.mark.parametrize("isa", ISAS)
 def test_guest_programs(name: str, isa: str, tmp_path: Path) -> None:
     program = DIRECTORY / name / f"{isa}.elf"
-    alone = perfemu.run([program], capture=True, core="ideal")
+    alone = perfemu.run(perfemu.Guest([program], core="ideal"), capture=True)
     for events in EVENT_SETS:
-        watched = perfemu.stat([program], events, capture=True, core="ideal")
+        watched = perfemu.stat(perfemu.Guest([program], core="ideal"), events, capture=True)
         assert (watched.stdout, watched.exit_status) == (alone.stdout, alone.exit_status)
         assert watched.elapsed_ns == alone.elapsed_ns
-    assert perfemu.stat([program], ["instructions"], capture=True, core="ideal")["instructions"] == alone.instructions
+    assert (
+        perfemu.stat(perfemu.Guest([program], core="ideal"), ["instructions"], capture=True)["instructions"]
+        == alone.instructions
+    )
     period = max(alone.instructions // 50, 7)
     recorded = perfemu.record(
-        [program],
+        perfemu.Guest([program], core="ideal"),
         ["instructions"],
         period=period,
         callchains=True,
         output=tmp_path / "data",
         capture=True,
-        core="ideal",
     )
     assert (recorded.stdout, recorded.exit_status) == (alone.stdout, alone.exit_status)
     assert recorded.sample_count == alone.instructions // period
@@ -53,19 +55,18 @@ def test_a_program_that_looks_at_clocks_and_itself(tmp_path: Path) -> None:
         ["cat", "/proc/self/stat", "/proc/self/maps", "/proc/uptime"],
     )
     for line in ([busybox, *command] for command in commands):
-        alone = perfemu.run(line, capture=True, core="ideal")
+        alone = perfemu.run(perfemu.Guest(line, core="ideal"), capture=True)
         assert alone.stdout
         for events in EVENT_SETS:
-            assert perfemu.stat(line, events, capture=True, core="ideal").stdout == alone.stdout
+            assert perfemu.stat(perfemu.Guest(line, core="ideal"), events, capture=True).stdout == alone.stdout
         for sampling in SAMPLINGS:
             recorded = perfemu.record(
-                line,
+                perfemu.Guest(line, core="ideal"),
                 ["instructions", "cpu-clock"],
                 period=int(sampling["period"]) if "period" in sampling else None,
                 frequency_hz=int(sampling.get("frequency_hz", 4000)),
                 callchains=bool(sampling.get("callchains", False)),
                 output=tmp_path / "data",
                 capture=True,
-                core="ideal",
             )
             assert recorded.stdout == alone.stdout

@@ -114,11 +114,10 @@ def test_a_sample_takes_the_way_that_is_told(walk: Walk, tmp_path: Path) -> None
     sys.setprofile(note)
     try:
         perfemu.record(
-            [guest(walk.program, "aarch64").path],
+            perfemu.Guest([guest(walk.program, "aarch64").path], core=walk.core),
             [walk.event],
             period=1000,
             output=tmp_path / "perf.data",
-            core=walk.core,
         )
     finally:
         sys.setprofile(None)

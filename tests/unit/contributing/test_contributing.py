@@ -39,6 +39,8 @@ def test_a_new_format_is_one_file(
     (tmp_path / "totals.py").write_text(FORMAT, encoding="utf-8")
     monkeypatch.setattr(perfemu.formats, "__path__", [*perfemu.formats.__path__, str(tmp_path)])
     data = str(tmp_path / "perf.data")
-    perfemu.record([guest("loop_1k", "x86_64").path], ["instructions"], period=100, output=data, core="ideal")
+    perfemu.record(
+        perfemu.Guest([guest("loop_1k", "x86_64").path], core="ideal"), ["instructions"], period=100, output=data
+    )
     assert main(["report", "-i", data, "--format", "totals"]) == 0
     assert capsys.readouterr().out == "2000 instructions:u\n"  # floor(2004 / 100) samples of 100

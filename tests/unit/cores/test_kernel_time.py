@@ -27,17 +27,13 @@ def test_a_system_call_costs_its_cycles_and_only_cycles_of_the_kernel_see_them(i
     program = guest("loop_1k", isa)
     instructions = program.counts["INST_RETIRED"]
     result = perfemu.stat(
-        [program.path],
+        perfemu.Guest([program.path], core="ideal", core_changes=["kernel.syscall_cycles=1000"]),
         ["cycles", "task-clock", "instructions"],
-        core="ideal",
-        core_changes=["kernel.syscall_cycles=1000"],
     )
     assert result["cycles"] == result["instructions"] == instructions
     kernel = perfemu.stat(
-        [program.path],
+        perfemu.Guest([program.path], core="ideal", core_changes=["kernel.syscall_cycles=1000"]),
         ["cycles:k", "cycles:uk", "cycles:u"],
-        core="ideal",
-        core_changes=["kernel.syscall_cycles=1000"],
     )
     assert [kernel[name] for name in ("cycles:k", "cycles:uk", "cycles:u")] == [1000, instructions + 1000, instructions]
     assert result["task-clock"] == instructions + 1000
@@ -49,8 +45,10 @@ def test_a_system_call_costs_its_cycles_and_only_cycles_of_the_kernel_see_them(i
 def test_faults_cost_theirs_the_kernels_own_too() -> None:
     program = guest("compression", "aarch64")
     changes = ["kernel.fault_cycles=500"]
-    plain = perfemu.stat([program.path], ["page-faults"], core="ideal", capture=True)
-    result = perfemu.stat([program.path], ["page-faults"], core="ideal", core_changes=changes, capture=True)
+    plain = perfemu.stat(perfemu.Guest([program.path], core="ideal"), ["page-faults"], capture=True)
+    result = perfemu.stat(
+        perfemu.Guest([program.path], core="ideal", core_changes=changes), ["page-faults"], capture=True
+    )
     assert result["page-faults"] == plain["page-faults"] > 10
     assert seconds(plain, "sys") == "0.000000000"
     assert seconds(result, "sys") == f"{500 * result['page-faults'] / 1e9:.9f}"
@@ -60,10 +58,12 @@ def test_faults_cost_theirs_the_kernels_own_too() -> None:
 def test_frequency_turns_cycles_into_time() -> None:
     """2600 cycles a microsecond: the program's 2004 are 770 ns and a bit, rounded down, the kernel's 5200 are 2000."""
     result = perfemu.stat(
-        [guest("loop_1k", "aarch64").path],
+        perfemu.Guest(
+            [guest("loop_1k", "aarch64").path],
+            core="ideal",
+            core_changes=["frequency_hz=2_600_000_000", "kernel.syscall_cycles=5200"],
+        ),
         ["cycles", "task-clock"],
-        core="ideal",
-        core_changes=["frequency_hz=2_600_000_000", "kernel.syscall_cycles=5200"],
     )
     assert result["cycles"] == 2004
     assert result["task-clock"] == 2770  # 7204 / 2.6 = 2770.8
@@ -76,7 +76,9 @@ def test_an_exception_costs_its_cycles(tmp_path: Path) -> None:
     program = tmp_path / "undefined"
     write_program(program, "aarch64", bytes.fromhex("00000000"))
     result = perfemu.stat(
-        [program], ["instructions"], core="ideal", core_changes=["kernel.exception_cycles=700"], capture=True
+        perfemu.Guest([program], core="ideal", core_changes=["kernel.exception_cycles=700"]),
+        ["instructions"],
+        capture=True,
     )
     assert result["instructions"] == 0
     assert seconds(result, "sys") == "0.000000700"
@@ -85,7 +87,9 @@ def test_an_exception_costs_its_cycles(tmp_path: Path) -> None:
 def test_sleeping_costs_a_switch_and_is_no_cpu_time() -> None:
     sleep = require.command("busybox", package="busybox-static")
     changes = ["kernel.switch_cycles=3000"]
-    result = perfemu.stat([sleep, "sleep", "1"], ["context-switches"], core="ideal", core_changes=changes)
+    result = perfemu.stat(
+        perfemu.Guest([sleep, "sleep", "1"], core="ideal", core_changes=changes), ["context-switches"]
+    )
     assert result["context-switches"] == 1
     assert seconds(result, "sys") == "0.000003000"
     assert result.elapsed_ns > 1_000_000_000
@@ -95,13 +99,13 @@ def test_a_program_sees_its_system_time() -> None:
     """At 1 MHz a million cycles are a second, 100 ticks. A static busybox makes calls before it reads the file."""
     cat = require.command("busybox", package="busybox-static")
     changes = ["frequency_hz=1_000_000", "kernel.syscall_cycles=1_000_000"]
-    run = perfemu.run([cat, "cat", "/proc/self/stat"], core="ideal", core_changes=changes, capture=True)
+    run = perfemu.run(perfemu.Guest([cat, "cat", "/proc/self/stat"], core="ideal", core_changes=changes), capture=True)
     assert run.stdout is not None
     system_ticks = int(run.stdout.split()[14])
     assert system_ticks >= 300
     assert system_ticks % 100 == 0
     assert int(run.stdout.split()[13]) == run.instructions * 100 // 1_000_000 or int(run.stdout.split()[13]) < 100
-    times = perfemu.run([cat, "cat", "/proc/stat"], core="ideal", core_changes=changes, capture=True)
+    times = perfemu.run(perfemu.Guest([cat, "cat", "/proc/stat"], core="ideal", core_changes=changes), capture=True)
     assert times.stdout is not None
     assert int(times.stdout.split()[3]) == system_ticks  # cpu user nice system
 
@@ -110,12 +114,17 @@ def test_a_program_sees_its_system_time() -> None:
 def test_watching_changes_nothing_where_the_kernel_takes_time(isa: str, tmp_path: Path) -> None:
     changes = [f"kernel.{name}_cycles=1234" for name in ("syscall", "fault", "exception", "switch")]
     program = guest("compression", isa).path
-    alone = perfemu.run([program], core="ideal", core_changes=changes, capture=True)
-    watched = perfemu.stat([program], ["cycles", "cpu-clock"], core="ideal", core_changes=changes, capture=True)
+    alone = perfemu.run(perfemu.Guest([program], core="ideal", core_changes=changes), capture=True)
+    watched = perfemu.stat(
+        perfemu.Guest([program], core="ideal", core_changes=changes), ["cycles", "cpu-clock"], capture=True
+    )
     recorded = perfemu.record(
-        [program], ["cpu-clock", "cycles"], period=10007, core="ideal", core_changes=changes, capture=True,
+        perfemu.Guest([program], core="ideal", core_changes=changes),
+        ["cpu-clock", "cycles"],
+        period=10007,
+        capture=True,
         output=tmp_path / "perf.data",
-    )  # fmt: skip
+    )
     assert watched.stdout == recorded.stdout == alone.stdout
     assert watched.elapsed_ns == alone.elapsed_ns
     assert watched["cycles"] == alone.instructions
@@ -126,12 +135,12 @@ def test_cycles_of_the_kernel_are_the_system_time(core: str) -> None:
     """Every switch, fault and call of the program, whatever the pipeline had begun when it entered the kernel."""
     isa = "aarch64" if core == "neoverse-n1" else "x86_64"
     program = [guest("compression", isa).path]
-    result = perfemu.stat(program, ["cycles:k", "cycles:u", "cycles:uk"], core=core, capture=True)
+    result = perfemu.stat(perfemu.Guest(program, core=core), ["cycles:k", "cycles:u", "cycles:uk"], capture=True)
     assert result["cycles:uk"] == result["cycles:k"] + result["cycles:u"]
     frequency = load_core(core).frequency_hz
     assert seconds(result, "sys") == f"{result['cycles:k'] * 10**9 // frequency / 1e9:.9f}"
-    assert "<not supported>" in str(perfemu.stat(program, ["instructions:k"], core=core, capture=True))
-    assert "<not supported>" in str(perfemu.stat(program, ["cycles:k"], core="ideal", capture=True))
+    assert "<not supported>" in str(perfemu.stat(perfemu.Guest(program, core=core), ["instructions:k"], capture=True))
+    assert "<not supported>" in str(perfemu.stat(perfemu.Guest(program, core="ideal"), ["cycles:k"], capture=True))
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -142,7 +151,9 @@ def test_samples_of_the_kernels_cycles_and_those_that_are_lost_are_all_periods(i
     instructions = program.counts["INST_RETIRED"]
     profile = tmp_path / "perf.data"
     changes = ["kernel.syscall_cycles=1000"]
-    perfemu.record([program.path], ["cycles:uk"], period=300, core="ideal", core_changes=changes, output=profile)
+    perfemu.record(
+        perfemu.Guest([program.path], core="ideal", core_changes=changes), ["cycles:uk"], period=300, output=profile
+    )
     report = perfemu.report(profile)
     in_user = instructions // 300
     lost = (instructions + 1000) // 300 - in_user - 1

@@ -12,7 +12,8 @@ import pytest
 from emulator._native import CounterBank
 from emulator.cpu import Cpu, Gear
 from emulator.probes import Probe
-from perfemu.session import GuestSettings, Session
+from perfemu.guest import Guest
+from perfemu.session import Session
 
 PROGRAMS = Path(__file__).parents[3] / "guest_programs"
 MODELLED = [probe for probe in Probe if probe is Probe.CYCLES or Probe.SOFTWARE_PREFETCH < probe < Probe.KERNEL_CYCLES]
@@ -81,7 +82,7 @@ def run(isa: str, core: str, *plan: tuple[int, Gear], changes: tuple[str, ...] =
     null = os.open(os.devnull, os.O_WRONLY)
     program = str(PROGRAMS / name / f"{isa}.elf")
     try:
-        session = Session(GuestSettings((program,), core=core, core_changes=changes, stdout=null))
+        session = Session(Guest((program,), core=core, core_changes=changes, stdout=null))
         (cpu,) = session.machine.cpus
         cpu.core.follow_branches()
         made = Changes(cpu, list(plan))

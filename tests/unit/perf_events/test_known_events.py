@@ -30,7 +30,7 @@ def described(type: int, config: int, mode: tuple[int, int] = USER, config1: int
 
 def opened(program: Path, *events: str, core: str, **settings: object) -> list[tuple[int, int]]:
     """(minus errno, count) of each."""
-    result = perfemu.run([program, *events], core=core, capture=True, **settings)  # type: ignore[arg-type]
+    result = perfemu.run(perfemu.Guest([program, *events], core=core, **settings), capture=True)  # type: ignore[arg-type]
     assert result.stdout is not None
     rows = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
     assert len(rows) == len(events)

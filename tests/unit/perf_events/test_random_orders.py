@@ -21,7 +21,7 @@ def test_orders_are_answered_as_linux_answers_them(isa: str, tmp_path: Path) -> 
     if theirs == ["denied"]:
         pytest.skip("this host's Linux gives nobody here perf events (perf_event_paranoid)")
     program = build(SOURCE, isa, tmp_path / "program")
-    ours = perfemu.run([program], core="ideal", capture=True)
+    ours = perfemu.run(perfemu.Guest([program], core="ideal"), capture=True)
     assert ours.stdout is not None
     assert ours.stdout.decode().splitlines() == theirs
     assert len(theirs) > 1000

@@ -30,7 +30,7 @@ def test_exact_counts_of_all_functions_and_the_rest_are_stats(isa: str, tmp_path
     """To the last event: over instructions, over lines, and in the sums that the command prints."""
     program, data = guest("sort", isa).path, tmp_path / "data"
     perfemu("record", "-q", "--exact", "-e", ",".join(EVENTS), "-o", data, program)
-    counted = api.stat([program], EVENTS, core="ideal", capture=True)
+    counted = api.stat(api.Guest([program], core="ideal"), EVENTS, capture=True)
     done = perfemu("annotate", "-i", data, "--json")
     functions = json.loads(done.stdout)
     for number, (name, count) in enumerate(counted.items()):
@@ -54,7 +54,7 @@ def test_what_has_no_symbol_is_told(tmp_path: Path) -> None:
 def test_the_loop_is_counted_by_instruction(tmp_path: Path) -> None:
     """guest_programs/loop_1k/aarch64.S: mov once, subs and b.ne 1000 times each, then mov, mov, svc once."""
     data = tmp_path / "data"
-    api.record([guest("loop_1k", "aarch64").path], EVENTS[:2], core="ideal", exact=True, output=data)
+    api.record(api.Guest([guest("loop_1k", "aarch64").path], core="ideal"), EVENTS[:2], exact=True, output=data)
     function = api.annotate(data, "_start")
     assert function.events == ("instructions:u", "branches:u")
     assert function.counts == {"instructions:u": 2004, "branches:u": 1000}

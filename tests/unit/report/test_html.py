@@ -110,7 +110,7 @@ def test_exact_counts_are_the_programs_to_the_last_event(tmp_path: Path) -> None
     """loop_1k retires 2004 instructions on AArch64, 1000 of them branches."""
     data = tmp_path / "perf.data"
     program = guest("loop_1k", "aarch64").path
-    api.record([program], ["instructions", "branches"], output=data, exact=True, core="ideal", capture=True)
+    api.record(api.Guest([program], core="ideal"), ["instructions", "branches"], output=data, exact=True, capture=True)
     found = document(page(tmp_path, data))
     assert [shown["total"][1] for shown in found["events"]] == [2004, 1000]
     assert [sum(shown["new"]) for shown in found["events"]] == [2004, 1000]
@@ -301,7 +301,9 @@ def test_cores_that_differ_are_named(tmp_path: Path, capsys: pytest.CaptureFixtu
     files = []
     for core in ("skylake", "zen5"):
         files.append(tmp_path / f"{core}.data")
-        api.record([guest("loop_1k", "x86_64").path], ["instructions"], exact=True, core=core, output=files[-1])
+        api.record(
+            api.Guest([guest("loop_1k", "x86_64").path], core=core), ["instructions"], exact=True, output=files[-1]
+        )
     page(tmp_path, *files)
     said = f"perfemu: {files[0]} is of perfemu core skylake and {files[1]} of perfemu core zen5"
     assert capsys.readouterr().err.splitlines() == [said]

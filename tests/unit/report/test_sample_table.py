@@ -44,14 +44,14 @@ def told(table: perfemu.SampleTable) -> list[tuple[object, ...]]:
         {"period": 500, "callchains": True},
         {"period": 100},
         {"exact": True},
-        {"frequency_hz": 1_000_000, "callchains": True, "cpus": 2, "all_cpus": True},
+        {"frequency_hz": 1_000_000, "callchains": True, "all_cpus": True},
     ],
     ids=["callchains", "plain", "exact", "all CPUs"],
 )
 def test_of_ours(tmp_path: Path, options: dict[str, object]) -> None:
     path = tmp_path / "perf.data"
-    argv = [guest("recursion", "x86_64").path]
-    recording = perfemu.record(argv, ["instructions", "branches"], output=path, core="ideal", **options)  # type: ignore[arg-type]
+    program = perfemu.Guest([guest("recursion", "x86_64").path], core="ideal", cpus=2 if "all_cpus" in options else 1)
+    recording = perfemu.record(program, ["instructions", "branches"], output=path, **options)  # type: ignore[arg-type]
     table = recording.table()
     assert told(table) == decoded(path)
     assert len(table) == recording.sample_count > 0

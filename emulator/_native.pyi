@@ -254,7 +254,7 @@ class Core:
     def elapse(self, cycles: int) -> None:
         """Time goes by, and no counter counts."""
     def work(self, cycles: int) -> bool:
-        """The kernel works for so long. Time goes by, and KERNEL_CYCLES fires; True: an armed counter has wrapped."""
+        """The kernel works for so long. Those are CYCLES at KERNEL; True: an armed counter has wrapped."""
     def skip(self, cycles: int) -> None:
         """So long passes while nothing in the machine does anything: no model hears of it. For all cores at once."""
     def place_page(self, address: int) -> None:

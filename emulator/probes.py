@@ -127,6 +127,3 @@ class Probe(IntEnum):
     DIVIDER_ACTIVE = 105  # cycles
     FUSED = 106  # pairs of instructions that went through as one micro-op
     MOVE_ELIMINATED = 107
-
-    # Of the kernel, which no engine executes
-    KERNEL_CYCLES = 108  # that the core file gives its work

@@ -7,7 +7,7 @@ from functools import partial
 
 from emulator.core_file.core_file import CoreFile, load_core
 from emulator.core_file.layers import CoreFileError, names
-from emulator.core_file.probes import fires
+from emulator.core_file.probes import fires, kernel_takes_time
 from perfemu.errors import UsageError
 from pmu.model import PmuModel, model
 
@@ -45,7 +45,9 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     """The model of the core's PMU, with the events that the core can fire."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
-    return model(loaded.pmu_models[isa]).limited_to(partial(fires, loaded.fired_by))
+    return model(loaded.pmu_models[isa]).limited_to(
+        partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by)
+    )
 
 
 def cores() -> Iterator[CoreFile]:

@@ -13,8 +13,6 @@ from perfemu.session import Session
 from pmu.event import Event
 from pmu.model import GENERIC_HARDWARE_EVENTS, PmuModel
 
-_OF_TIME = (Probe.CYCLES, Probe.KERNEL_CYCLES)  # which every core fires
-
 
 def needs_no_timing(session: Session, specs: Iterable[EventSpec]) -> bool:
     """Whether the run models time, and none of the events can tell.
@@ -31,7 +29,9 @@ def _is_timeless(spec: EventSpec, model: PmuModel, fired: Callable[[Probe], bool
     if not spec.is_hardware:
         return not spec.unit  # a clock
     event = _event(spec, model)
-    return event is not None and all(probe not in _OF_TIME and fired(probe) for probe in (*event.probes, *event.less))
+    if event is None:
+        return False
+    return all(probe is not Probe.CYCLES and fired(probe) for probe in (*event.probes, *event.less))
 
 
 def _event(spec: EventSpec, model: PmuModel) -> Event | None:

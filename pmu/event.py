@@ -38,7 +38,6 @@ class Event:
     support: Support = Support.EXACT
     note: str = ""
     less: tuple[Probe, ...] = ()  # ... less these, each of which fires only together with one of `probes`
-    kernel: tuple[Probe, ...] = ()  # what it is at the kernel's privilege; `probes` are of user mode
     listed: bool = True  # False: of no use by itself, so neither listed nor in sysfs
 
     def __post_init__(self) -> None:
@@ -53,11 +52,6 @@ class Event:
     def probe_mask(self) -> int:
         """The probes as the mask that a counter is connected to (``CounterBank.connect``)."""
         return sum(1 << probe for probe in self.probes) | sum(1 << LESS_SHIFT + probe for probe in self.less)
-
-    @property
-    def kernel_mask(self) -> int:
-        """... for the kernel's privilege. 0: nothing here knows how often it happens there."""
-        return sum(1 << probe for probe in self.kernel)
 
 
 class EventList:

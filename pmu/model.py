@@ -96,6 +96,7 @@ class PmuModel:
     """(L1D, OP_READ, RESULT_ACCESS), as after PERF_COUNT_HW_CACHE_ -> event name"""
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
+    kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
 
     def __post_init__(self) -> None:
         for generic in self.generic_events:
@@ -106,11 +107,14 @@ class PmuModel:
             if self.events.by_name(name) is None:
                 raise ValueError(f"{self.name}: {name} is not in its event list")
 
-    def limited_to(self, fires: Callable[[Probe], bool]) -> PmuModel:
+    def known_in_kernel(self, event: Event) -> bool:
+        """Whether the core tells how often it happens in the kernel: of the modelled Linux it knows the time."""
+        return self.kernel_takes_time and event.probes == (Probe.CYCLES,) and not event.less
+
+    def limited_to(self, fires: Callable[[Probe], bool], *, kernel_takes_time: bool = True) -> PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""
-        known = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
-        rows = [row if all(map(fires, row.kernel)) else replace(row, kernel=()) for row in known]
-        if rows == list(self.events):
+        rows = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
+        if (len(rows), kernel_takes_time) == (len(self.events), self.kernel_takes_time):
             return self
         left = {row.name for row in rows}
         lost = {row.code: row.name for row in self.events if row.name not in left}
@@ -121,6 +125,7 @@ class PmuModel:
             generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
             not_modelled={**self.not_modelled, **lost},
+            kernel_takes_time=kernel_takes_time,
         )
 
     def bank_size(self, counters: int) -> int:

@@ -34,9 +34,6 @@ def fires(tables: Mapping[str, object], probe: Probe) -> bool:
     """Whether a core of these tables (those of a core file) can fire the probe. Those of the engine always do."""
     if probe < Probe.L1I_ACCESS:
         return True
-    if probe == Probe.KERNEL_CYCLES:
-        costs = tables.get("kernel")
-        return isinstance(costs, dict) and any(costs.get(f"{work}_cycles") for work in KERNEL_WORK)
     if probe >= Probe.UOPS_DISPATCHED:
         pipeline = tables.get("pipeline")
         model = pipeline.get("model", "ideal") if isinstance(pipeline, dict) else "ideal"
@@ -49,3 +46,9 @@ def fires(tables: Mapping[str, object], probe: Probe) -> bool:
         return any(key in branch for key in _BRANCH_PARTS.values()) if part is None else part in branch
     table = next(table for start, table in _TABLES.items() if probe.name.startswith(start))
     return table in tables
+
+
+def kernel_takes_time(tables: Mapping[str, object]) -> bool:
+    """Whether there are cycles of the kernel's."""
+    costs = tables.get("kernel")
+    return isinstance(costs, dict) and any(costs.get(f"{work}_cycles") for work in KERNEL_WORK)

@@ -116,7 +116,6 @@ void Core::set_address_space(std::shared_ptr<AddressTranslation> space) {
 
 CounterBank& Core::add_bank(unsigned counters) {
     banks_.push_back(std::make_unique<CounterBank>(*this, counters));
-    banks_.back()->enter_level(level_);
     return *banks_.back();
 }
 

@@ -118,7 +118,7 @@ class Core final : public Totals {
     uint64_t cycles() const;
     // The kernel works for so long.
     void elapse(uint64_t cycles);
-    // The kernel works for so long: as `elapse`, and fires KERNEL_CYCLES. Has that made an armed counter wrap?
+    // The kernel works for so long: cycles at KERNEL, where nothing else happens. Has that made an armed counter wrap?
     bool work(uint64_t cycles);
     // So long passes while nothing in the machine does anything: no part of it hears of that. All cores that share
     // something must skip the same time.
@@ -127,7 +127,9 @@ class Core final : public Totals {
     void place_page(uint64_t address);
     // How many instructions had retired at the last poll. The one call that other threads may make during `run`.
     uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
-    uint64_t sum(ProbeMask probes) override;
+    // Of what has executed, whatever its level.
+    uint64_t sum(ProbeMask probes);
+    uint64_t sum(ProbeMask probes, LevelMask levels) override;
     void watch(ProbeMask probes) override;
     // How often the probe has fired since the core was made.
     uint64_t total(Probe probe);
@@ -136,7 +138,7 @@ class Core final : public Totals {
     // What executes from now on is at this level: an exception was taken, or returned from. Between two runs. As long
     // as it is never called all is at USER, and costs nothing.
     void set_level(Level level);
-    Level level() const { return level_; }
+    Level level() const override { return level_; }
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
@@ -339,6 +341,7 @@ class Core final : public Totals {
         std::array<std::array<uint64_t, PROBE_COUNT>, LEVELS> at{};
     };
     std::unique_ptr<TotalsByLevel> by_level_;
+    uint64_t worked_ = 0;  // cycles of a kernel that works without executing
     std::unique_ptr<Model> models_;
     Model* model_ = nullptr;  // they, or null while none of them hears of anything
     Gear gear_ = Gear::DETAILED;

@@ -129,14 +129,27 @@ uint64_t Core::total(Probe probe) {
     if (bit(probe) & DYNAMIC_BRANCHES && !followed_from_start_)
         throw std::logic_error(
             "where conditional branches went is only known if follow_branches is called before the first run");
-    return sum(bit(probe));
+    return sum(bit(probe), EVERY_LEVEL);
 }
 
 uint64_t Core::total(Probe probe, Level level) {
-    const uint64_t all = total(probe);
-    if (!by_level_) return level == level_ ? all : 0;
-    book_level();
-    return by_level_->at[static_cast<unsigned>(level)][static_cast<unsigned>(probe)];
+    total(probe);  // or say why not
+    return sum(bit(probe), static_cast<LevelMask>(1U << static_cast<unsigned>(level)));
+}
+
+uint64_t Core::sum(ProbeMask probes, LevelMask levels) {
+    uint64_t fired = probes & bit(Probe::CYCLES) && contains(levels, Level::KERNEL) ? worked_ : 0;
+    if (levels == EVERY_LEVEL) return fired + sum(probes);
+    if (contains(levels, level_)) fired += sum(probes);
+    if (!by_level_) return fired;
+    // Of the present level, what has not been booked; of the others all is.
+    for (; probes; probes &= probes - 1) {
+        const unsigned probe = lowest(probes);
+        if (contains(levels, level_)) fired -= by_level_->booked[probe];
+        for (unsigned level = 0; level < LEVELS; level++)
+            if (levels >> level & 1) fired += by_level_->at[level][probe];
+    }
+    return fired;
 }
 
 // What has been counted since this was called last belongs to the present level.
@@ -152,7 +165,6 @@ void Core::set_level(Level level) {
     if (level == level_) return;
     if (!by_level_) by_level_ = std::make_unique<TotalsByLevel>();
     book_level();
-    for (auto& bank : banks_) bank->enter_level(level);
     level_ = level;
     drop_budget();
     undue_until_ = 0;

@@ -51,9 +51,8 @@ void Core::settle_models() {
 }
 
 void Core::forget_uncounted() {
-    constexpr auto FIRST = DECODED_PROBES, BEHIND = static_cast<unsigned>(Probe::KERNEL_CYCLES);
-    static_assert(BEHIND + 1 == PROBE_COUNT, "models fire all that no block tells, but for what the kernel does");
-    std::copy(&uncounted_from_.totals[FIRST], &uncounted_from_.totals[BEHIND], &totals_[FIRST]);
+    constexpr auto FIRST = DECODED_PROBES;  // models fire all that no block tells
+    std::copy(uncounted_from_.totals.begin() + FIRST, uncounted_from_.totals.end(), totals_.begin() + FIRST);
 }
 
 }  // namespace perfemu

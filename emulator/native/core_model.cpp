@@ -478,10 +478,10 @@ void Core::elapse(uint64_t cycles) {
 
 bool Core::work(uint64_t cycles) {
     elapse(cycles);
-    fire(Probe::KERNEL_CYCLES, cycles);
+    worked_ += cycles;
     bool wrapped = false;
     for (auto& bank : banks_)
-        if (bank->armed_probes() & bit(Probe::KERNEL_CYCLES)) wrapped |= bank->take_interrupt();
+        if (bank->armed_for(Probe::CYCLES, Level::KERNEL)) wrapped |= bank->take_interrupt();
     return wrapped;
 }
 

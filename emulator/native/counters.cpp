@@ -12,14 +12,15 @@ CounterBank::CounterBank(Totals& totals, unsigned counters) : totals_(totals) {
 }
 
 uint64_t CounterBank::sum(const Counter& counter) {
-    uint64_t fired = totals_.sum(counter.probes);
-    return counter.less ? fired - totals_.sum(counter.less) : fired;
+    if (!counter.probes) return 0;
+    uint64_t fired = totals_.sum(counter.probes, counter.levels);
+    return counter.less ? fired - totals_.sum(counter.less, counter.levels) : fired;
 }
 
 // Brings `value` up to the present; notes a wrap.
 void CounterBank::sync(unsigned index) {
     Counter& counter = counters_[index];
-    if (!counts(counter)) return;
+    if (!counter.probes) return;
     uint64_t now = sum(counter);
     uint64_t fired = now - counter.seen;
     counter.seen = now;
@@ -37,8 +38,7 @@ void CounterBank::connect(unsigned index, ProbeMask probes, ProbeMask less) {
     totals_.watch(probes | less);
     counter.probes = probes;
     counter.less = less;
-    resume(counter);
-    update_armed_probes();
+    counter.seen = sum(counter);
 }
 
 void CounterBank::filter(unsigned index, LevelMask levels) {
@@ -46,17 +46,7 @@ void CounterBank::filter(unsigned index, LevelMask levels) {
     if (levels & ~EVERY_LEVEL) throw std::invalid_argument("there is no such privilege level");
     sync(index);
     counter.levels = levels;
-    resume(counter);
-}
-
-void CounterBank::enter_level(Level level) {
-    auto filtered = [this](auto&& visit) {
-        for (unsigned i = 0; i < counters_.size(); i++)
-            if (counters_[i].levels != EVERY_LEVEL) visit(i);
-    };
-    filtered([this](unsigned index) { sync(index); });
-    level_ = static_cast<unsigned>(level);
-    filtered([this](unsigned index) { resume(counters_[index]); });
+    counter.seen = sum(counter);
 }
 
 void CounterBank::set_width(unsigned index, unsigned bits) {
@@ -73,7 +63,6 @@ void CounterBank::arm(uint64_t counters) {
     armed_ = counters;
     sync_armed();
     if (overflowed_ & armed_) interrupt_ = true;
-    update_armed_probes();
 }
 
 uint64_t CounterBank::read(unsigned index) {
@@ -119,8 +108,8 @@ void CounterBank::sync_armed() {
 std::vector<CounterBank::Armed> CounterBank::armed() {
     std::vector<Armed> result;
     for (unsigned i = 0; i < counters_.size(); i++) {
-        ProbeMask probes = counters_[i].probes & ~bit(Probe::KERNEL_CYCLES);  // fires while the core does not run
-        if (!(armed_ >> i & 1) || !probes || !counts(counters_[i])) continue;
+        const ProbeMask probes = counters_[i].probes;
+        if (!(armed_ >> i & 1) || !probes || !contains(counters_[i].levels, totals_.level())) continue;
         sync(i);
         uint64_t to_the_limit = counters_[i].limit - counters_[i].value;
         result.push_back({probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
@@ -128,10 +117,10 @@ std::vector<CounterBank::Armed> CounterBank::armed() {
     return result;
 }
 
-void CounterBank::update_armed_probes() {
-    armed_probes_ = 0;
+bool CounterBank::armed_for(Probe probe, Level level) const {
     for (unsigned i = 0; i < counters_.size(); i++)
-        if (armed_ >> i & 1) armed_probes_ |= counters_[i].probes;
+        if (armed_ >> i & 1 && counters_[i].probes & bit(probe) && contains(counters_[i].levels, level)) return true;
+    return false;
 }
 
 bool CounterBank::take_interrupt() {

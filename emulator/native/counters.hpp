@@ -13,13 +13,16 @@ enum class Level : uint8_t { USER, KERNEL };
 inline constexpr unsigned LEVELS = 2;
 using LevelMask = uint8_t;  // bit (1 << Level)
 inline constexpr LevelMask EVERY_LEVEL = (1 << LEVELS) - 1;
+constexpr bool contains(LevelMask levels, Level level) { return levels >> static_cast<unsigned>(level) & 1; }
 
 // Where a bank gets its totals from.
 class Totals {
   public:
     virtual ~Totals() = default;
-    // How often the probes of the mask have fired, together, exact at the present instruction.
-    virtual uint64_t sum(ProbeMask probes) = 0;
+    // How often the probes of the mask have fired at these levels, together, exact at the present instruction.
+    virtual uint64_t sum(ProbeMask probes, LevelMask levels) = 0;
+    // At which what executes is.
+    virtual Level level() const = 0;
     // A counter begins to count these.
     virtual void watch(ProbeMask probes) = 0;
 };
@@ -52,12 +55,10 @@ class CounterBank {
         uint64_t remaining;
     };
     std::vector<Armed> armed();
-    // Probes that armed counters listen to.
-    ProbeMask armed_probes() const { return armed_probes_; }
+    // Is there an armed counter of this probe at that level?
+    bool armed_for(Probe probe, Level level) const;
     // Has an armed counter wrapped since this was asked last?
     bool take_interrupt();
-    // What has happened was at the old level, what comes is at this one.
-    void enter_level(Level level);
 
   private:
     struct Counter {
@@ -68,20 +69,16 @@ class CounterBank {
         uint64_t seen = 0;
         LevelMask levels = EVERY_LEVEL;
     };
-    bool counts(const Counter& counter) const { return counter.probes && counter.levels >> level_ & 1; }
-    void resume(Counter& counter) { counter.seen = counts(counter) ? sum(counter) : 0; }
+    // Of its probes, at its levels.
     uint64_t sum(const Counter& counter);
     void sync(unsigned counter);
     void sync_armed();
-    void update_armed_probes();
 
     Totals& totals_;
     std::vector<Counter> counters_;
     uint64_t armed_ = 0;
     uint64_t overflowed_ = 0;
-    ProbeMask armed_probes_ = 0;
     bool interrupt_ = false;
-    unsigned level_ = static_cast<unsigned>(Level::USER);
 };
 
 }  // namespace perfemu

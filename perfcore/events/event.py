@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from enum import IntEnum
 from typing import Protocol
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
@@ -171,6 +171,10 @@ class PerfEvent:
 
     def __repr__(self) -> str:
         return f"PerfEvent(id={self.id}, {self.state.name}, {self.attr!r})"
+
+    def counts_at(self, level: Level) -> bool:
+        """Whether what happens at this privilege counts: exclude_user and exclude_kernel, for every driver."""
+        return not (self.attr.exclude_kernel if level == Level.KERNEL else self.attr.exclude_user)
 
     @property
     def clock_id(self) -> int | None:

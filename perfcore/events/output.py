@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from emulator.arch.architecture import Architecture
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
 from perfcore.abi.read_format import ReadValues
@@ -32,6 +32,7 @@ class SampledEvent(Protocol):
     @property
     def cpu(self) -> int: ...
 
+    def counts_at(self, level: Level) -> bool: ...
     def read_group(self) -> list[ReadValues]: ...
 
 
@@ -233,7 +234,7 @@ class EventOutput:
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
         if wanted & SampleType.IP:
             prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
-        if hardware and not attr.exclude_kernel:
+        if hardware and event.counts_at(Level.KERNEL):
             prepares.append(_prepare_kernel(event, kernel, sample.misc))
         if not hardware and event.cpu != -1:
             prepares.append(_prepare_idle(event, kernel))

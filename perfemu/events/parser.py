@@ -91,7 +91,7 @@ class _Parser:
             event = None
         else:
             event = self._pmu.counted_by(spec.config)
-        return event is not None and event.kernel_mask != 0
+        return event is not None and self._pmu.known_in_kernel(event)
 
     def _tracepoint(self, name: str) -> int:
         known = tracepoints_of(self._pmu.isa)

@@ -22,7 +22,6 @@ STORE_WRITES = "the line that a store needs counts as written"
 LINES = "lines, where hardware counts the beats of its bus"
 BY_MODEL = "cycles and slots are the core model's"
 _APPROXIMATE = Support.APPROXIMATE
-_IN_KERNEL = (Probe.KERNEL_CYCLES,)
 
 _L1D_ACCESS = (Probe.L1D_ACCESS_LOAD, Probe.L1D_ACCESS_STORE)
 _L1D_REFILL = (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE)
@@ -44,8 +43,7 @@ _RETIRED = [
     Event(0x000D, "BR_IMMED_RETIRED", (Probe.BR_IMMED,)),
     Event(0x000E, "BR_RETURN_RETIRED", (Probe.BR_RETURN,)),
     Event(0x000F, "UNALIGNED_LDST_RETIRED", (Probe.UNALIGNED_LOAD, Probe.UNALIGNED_STORE)),
-    Event(0x0011, "CPU_CYCLES", (Probe.CYCLES,), note="the core's own: on the ideal core one cycle an instruction",
-          kernel=_IN_KERNEL),
+    Event(0x0011, "CPU_CYCLES", (Probe.CYCLES,), note="the core's own: on the ideal core one cycle an instruction"),
     Event(0x0013, "MEM_ACCESS", (Probe.LOAD, Probe.STORE), _APPROXIMATE, ONE_ACCESS),
     Event(0x001B, "INST_SPEC", (Probe.INST_RETIRED,), _APPROXIMATE, NO_SPECULATION),
     Event(0x001E, "CHAIN", (), note="counts overflows of the even counter before an odd one", listed=False),
@@ -68,8 +66,7 @@ _CACHES = [
     Event(0x0017, "L2D_CACHE_REFILL", _L2_REFILL, _APPROXIMATE, DEMAND),
     Event(0x0018, "L2D_CACHE_WB", (Probe.L2_WRITE_BACK,), _APPROXIMATE, MODELLED),
     Event(0x0019, "BUS_ACCESS", (*_L2_REFILL, Probe.L2_WRITE_BACK), _APPROXIMATE, LINES),
-    Event(0x001D, "BUS_CYCLES", (Probe.CYCLES,), _APPROXIMATE, "the bus runs at the core's frequency",
-          kernel=_IN_KERNEL),
+    Event(0x001D, "BUS_CYCLES", (Probe.CYCLES,), _APPROXIMATE, "the bus runs at the core's frequency"),
     Event(0x002A, "L3D_CACHE_REFILL", (*_LL_READ_MISS, Probe.LL_REFILL_STORE), _APPROXIMATE, DEMAND),
     Event(0x002B, "L3D_CACHE", (*_LL_READ, Probe.LL_ACCESS_STORE, Probe.L2_WRITE_BACK), _APPROXIMATE, DEMAND),
     Event(0x0036, "LL_CACHE_RD", _LL_READ, _APPROXIMATE, STORE_WRITES),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from emulator.cpu import Level
 from emulator.sysregs import Access, SystemRegisters, UndefinedRegister
 from pmu.arm.registers import (
     ALWAYS,
@@ -67,9 +68,9 @@ def counts_kernel(filters: int) -> bool:
     return bool(filters & _NOT_EL1) == bool(filters & _NSK)
 
 
-def _let_through(filters: int, user: int, kernel: int) -> int:
-    """The probes that are counted with these filters, of an event's in user mode and in the kernel."""
-    return (user if counts_user(filters) else 0) | (kernel if counts_kernel(filters) else 0)
+def levels_of(filters: int) -> int:
+    """Where a PMEVTYPER or PMCCFILTR value lets its counter count, as ``CounterBank.filter`` takes it."""
+    return counts_user(filters) << Level.USER | counts_kernel(filters) << Level.KERNEL
 
 
 class PmuV3(RegisterDevice):
@@ -95,10 +96,10 @@ class PmuV3(RegisterDevice):
         self._index = [CYCLE_COUNTER if bit >= n else bit for bit in range(32)]
         self._index[CYCLE_COUNTER] = n
         cycles = model.events.by_code(0x0011)
-        self._cycles = (0, 0) if cycles is None else (cycles.probe_mask, cycles.kernel_mask)
         self._probes = [0] * 32  # what a counter is connected to while it is active
-        self._probes[CYCLE_COUNTER] = _let_through(0, *self._cycles)
-        self._events = {event.code: (event.probe_mask, event.kernel_mask) for event in model.events}
+        self._probes[CYCLE_COUNTER] = 0 if cycles is None else cycles.probe_mask
+        self._events = {event.code: event.probe_mask for event in model.events}
+        self._levels = [levels_of(0)] * (n + 1)  # by which the counters of the bank are filtered
         for counter in range(n):
             self._connect_type(counter, 0)
             bank.set_width(counter, 32)
@@ -191,6 +192,7 @@ class PmuV3(RegisterDevice):
         bank = self._bank
         both = 0b11 << (odd - 1)
         probes = self._probes[odd - 1] if self._active & both == both and counts_user(self._types[odd]) else 0
+        self._filter(odd, self._levels[odd - 1])
         if probes and not bank.connected(odd):
             bank.write(odd, bank.read(odd) & ~LOW_HALF | bank.read(odd - 1))
         bank.connect(odd, probes)
@@ -218,8 +220,12 @@ class PmuV3(RegisterDevice):
         self._bank.write(self.counters, value & PMCCNTR_EL0.declared)
 
     def _filter_cycles(self) -> None:
-        self._probes[CYCLE_COUNTER] = _let_through(self.storage["PMCCFILTR_EL0"], *self._cycles)
-        self._connect(CYCLE_BIT)
+        self._filter(self.counters, levels_of(self.storage["PMCCFILTR_EL0"]))
+
+    def _filter(self, counter: int, levels: int) -> None:
+        if levels != self._levels[counter]:
+            self._levels[counter] = levels
+            self._bank.filter(counter, levels)
 
     # the event counters
 
@@ -238,8 +244,10 @@ class PmuV3(RegisterDevice):
     def _connect_type(self, counter: int, value: int) -> None:
         """Set what a counter counts, and where."""
         self._types[counter] = value
-        self._probes[counter] = _let_through(value, *self._events.get(value & _EVENT, (0, 0)))
+        self._probes[counter] = self._events.get(value & _EVENT, 0)
         self._set_chained(counter, bool(counter & 1) and value & _EVENT == CHAIN)
+        if not self._chained >> counter & 1:
+            self._filter(counter, levels_of(value))
         self._connect((1 << counter) | (1 << counter + 1) & self._chained)
 
     def _set_chained(self, counter: int, chained: bool) -> None:

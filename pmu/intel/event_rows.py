@@ -31,20 +31,19 @@ _LL_ACCESS = (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE
 _LL_REFILL = (Probe.LL_REFILL_FETCH, Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE)
 _L1D_REFILL = (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE)
 
-IN_KERNEL = (Probe.KERNEL_CYCLES,)
 _LOADS = (Probe.LOAD, Probe.SOFTWARE_PREFETCH)
 
 FIXED = [  # the list gives them event 0x00
     Event(0x0100, "INST_RETIRED.ANY", (Probe.INST_RETIRED,)),
-    Event(0x0200, "CPU_CLK_UNHALTED.THREAD", (Probe.CYCLES,), note=OWN_CYCLES, kernel=IN_KERNEL),
+    Event(0x0200, "CPU_CLK_UNHALTED.THREAD", (Probe.CYCLES,), note=OWN_CYCLES),
     Event(0x0300, "CPU_CLK_UNHALTED.REF_TSC", (Probe.CYCLES,), _APPROXIMATE,
-          "the time stamp counter runs at the core's frequency, so the same as cycles", kernel=IN_KERNEL),
+          "the time stamp counter runs at the core's frequency, so the same as cycles"),
 ]  # fmt: skip
 
 RETIRED = [
     Event(0x013C, "CPU_CLK_UNHALTED.REF_XCLK", (Probe.CYCLES,), _APPROXIMATE,
-          "the crystal clock runs at the core's frequency, so the same as cycles", kernel=IN_KERNEL),
-    Event(0x003C, "CPU_CLK_UNHALTED.THREAD_P", (Probe.CYCLES,), note=OWN_CYCLES, kernel=IN_KERNEL),
+          "the crystal clock runs at the core's frequency, so the same as cycles"),
+    Event(0x003C, "CPU_CLK_UNHALTED.THREAD_P", (Probe.CYCLES,), note=OWN_CYCLES),
     Event(0x00C0, "INST_RETIRED.ANY_P", (Probe.INST_RETIRED,), note="REP string instructions retire once"),
     Event(0x00C4, "BR_INST_RETIRED.ALL_BRANCHES", (Probe.BR_RETIRED,)),
     Event(0x01C4, "BR_INST_RETIRED.CONDITIONAL", (Probe.BR_COND,)),

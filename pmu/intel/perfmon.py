@@ -9,6 +9,7 @@ with them in its code, and else nothing. The tool refuses the latter by name (`P
 
 from __future__ import annotations
 
+from emulator.cpu import Level
 from emulator.sysregs import SystemRegisters, UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
@@ -47,6 +48,11 @@ _FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
 
 
+def _levels(*, user: bool, kernel: bool) -> int:
+    """As ``CounterBank.filter`` takes it."""
+    return user << Level.USER | kernel << Level.KERNEL
+
+
 class Perfmon(RegisterDevice):
     """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
 
@@ -71,13 +77,12 @@ class Perfmon(RegisterDevice):
         for counter, width in enumerate(self._widths):
             bank.set_width(counter, width)
         fixed_events = [model.events.find(fixed.event) for fixed in model.fixed_counters]
-        self._fixed_probes = [(event.probe_mask, event.kernel_mask) for event in fixed_events]
+        self._fixed_probes = [event.probe_mask for event in fixed_events]
         only_fixed = {event.code for event in fixed_events}
-        self._events = {
-            event.code: (event.probe_mask, event.kernel_mask) for event in model.events if event.code not in only_fixed
-        }
+        self._events = {event.code: event.probe_mask for event in model.events if event.code not in only_fixed}
         self._selects = [0] * n  # IA32_PERFEVTSELx
         self._probes = [0] * len(self._widths)  # what a counter is connected to, once the global control lets it
+        self._levels = [_levels(user=True, kernel=True)] * len(self._widths)  # by which it is filtered
         self._interrupting = 0  # bank mask of the counters that interrupt on overflow
         self._active = 0  # bank mask of the counters that are connected
         self._frozen = False
@@ -145,9 +150,12 @@ class Perfmon(RegisterDevice):
             if probes[number]:
                 connect(number, probes[number] if active & bit else 0)
 
-    def _set_probes(self, number: int, probes: int, interrupts: bool) -> None:
-        """Set what a counter of the bank counts while the global control lets it, and whether it interrupts."""
+    def _select(self, number: int, probes: int, levels: int, interrupts: bool) -> None:
+        """Set what a counter of the bank counts while the global control lets it, where, and whether it interrupts."""
         bit = 1 << number
+        if levels != self._levels[number]:
+            self._levels[number] = levels
+            self._bank.filter(number, levels)
         if probes != self._probes[number]:
             self._probes[number] = probes
             if self._active & bit:
@@ -182,9 +190,9 @@ class Perfmon(RegisterDevice):
     def _write_select(self, value: int, counter: int) -> None:
         self._check(IA32_PERFEVTSELx, counter)
         self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
-        user, kernel = self._events.get(value & _CODE, (0, 0))
-        probes = (user if value & _USR else 0) | (kernel if value & _OS else 0)
-        self._set_probes(counter, probes if value & _EN else 0, interrupts=value & (_INT | _EN) == _INT | _EN)
+        probes = self._events.get(value & _CODE, 0) if value & _EN else 0
+        levels = _levels(user=bool(value & _USR), kernel=bool(value & _OS))
+        self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
 
     def _read_counter(self, counter: int) -> int:
         if not 0 <= counter < self.counters:
@@ -226,11 +234,12 @@ class Perfmon(RegisterDevice):
 
     def _control_fixed(self) -> None:
         control = self.storage["IA32_FIXED_CTR_CTRL"]
-        for index, (user, kernel) in enumerate(self._fixed_probes):
+        for index, probes in enumerate(self._fixed_probes):
             bits = control >> 4 * index
             enabled = bits & (_FIXED_OS | _FIXED_USER)
-            probes = (user if bits & _FIXED_USER else 0) | (kernel if bits & _FIXED_OS else 0)
-            self._set_probes(self.counters + index, probes, bool(enabled and bits & _FIXED_PMI))
+            levels = _levels(user=bool(bits & _FIXED_USER), kernel=bool(bits & _FIXED_OS))
+            interrupts = bool(enabled and bits & _FIXED_PMI)
+            self._select(self.counters + index, probes if enabled else 0, levels, interrupts)
 
     # status
 

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from emulator.core_file.core_file import load_core
-from emulator.cpu import ExitReason
+from emulator.cpu import ExitReason, Level
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.mm.mapping import PROT_EXEC
 from emulator.linux.process.program import Program
@@ -70,6 +70,7 @@ def run(
     if watched is not None:
         bank.set_width(0, 48)
         bank.connect(0, 1 << watched)
+        bank.filter(0, 1 << Level.USER)
         bank.write(0, 2**48 - period)
         bank.arm(1)
     broken = 0
@@ -86,7 +87,7 @@ def run(
             assert watched is not None
             assert bank.overflowed() == 1
             bank.clear_overflowed(1)
-            fired = core.total(watched)
+            fired = core.total(watched, Level.USER)
             overflows.append((core.total(Probe.INST_RETIRED), core.cycles, fired, core.last_retired_pc))
             bank.write(0, 2**48 - (period - fired % period))
         elif reason is ExitReason.BREAKPOINT:
@@ -96,7 +97,7 @@ def run(
             overflows.append((core.total(Probe.INST_RETIRED), core.cycles, 0, core.pc))
         else:
             answers[reason](cpu)
-    totals = {probe.name: core.total(probe) for probe in Probe}
+    totals = {probe.name: core.total(probe, Level.USER) for probe in Probe}
     assert kernel.exit_status is not None
     return Run(kernel.exit_status, totals, core.cycles, overflows, broken)
 

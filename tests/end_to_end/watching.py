@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from emulator.cpu import Level
 from emulator.linux.process.task import Task
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
@@ -80,7 +81,7 @@ class Observation:
     stdout: bytes
     stderr: bytes
     calls: list[tuple[int, ...]]  # (cycle, number, arguments) at the entry, (cycle, number, result) at the exit
-    totals: dict[str, int]
+    totals: dict[str, int]  # in user mode
     registers: list[int]
     elapsed_ns: int
     watched: int = 0  # something of the watching itself, for a test that it took place
@@ -147,7 +148,7 @@ def observe(
             _contents(out.fileno()),
             _contents(err.fileno()),
             calls,
-            {probe.name: cpu.total(probe) for probe in Probe},
+            {probe.name: cpu.total(probe, Level.USER) for probe in Probe},
             cpu.registers(),
             session.times.elapsed_ns,
             read(),

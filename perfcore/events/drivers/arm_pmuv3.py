@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
@@ -70,9 +70,10 @@ class ArmPmuV3(HardwareDriver):
         if attr.exclude_idle:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: exclude_idle is not possible")
         filters = 0
-        if attr.exclude_kernel or attr.exclude_host:
+        levels = self.selected_levels(event, code)
+        if Level.KERNEL not in levels:
             filters |= _NOT_KERNEL
-        if attr.exclude_user or attr.exclude_host:
+        if Level.USER not in levels:
             filters |= _NOT_USER
         if not attr.exclude_hv and not attr.exclude_host:
             filters |= _HYPERVISOR_TOO

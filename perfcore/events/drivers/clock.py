@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import PerfType, SampleType, SoftwareId
 from perfcore.events.event import PerfEvent
@@ -114,8 +114,8 @@ class ClockDriver:
         attr = event.attr
         restart = True
         idle = self._kernel.current(cpu) is None
-        excluded = attr.exclude_kernel or attr.exclude_idle if idle else attr.exclude_user
-        if not excluded and event.overflow(cpu, hw.last_period):
+        counts = event.counts_at(Level.KERNEL) and not attr.exclude_idle if idle else event.counts_at(Level.USER)
+        if counts and event.overflow(cpu, hw.last_period):
             restart = False
         if event.hw.stopped:  # the overflow may have disabled it
             return

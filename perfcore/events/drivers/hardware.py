@@ -10,9 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
-from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SampleType
 from perfcore.events.event import PerfEvent
 from perfcore.events.user_page import set_counter_access
@@ -121,7 +120,7 @@ class HardwareDriver(ABC):
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: branch records are not modelled")
         code = self._code(attr.type, attr.config)
-        self._refuse_unknown(attr, code)
+        self._refuse_unknown(event, code)
         event.hw.config = self.configuration(event, code)
         if not event.is_sampling:
             hw = event.hw
@@ -140,10 +139,10 @@ class HardwareDriver(ABC):
     def user_probes(self, event: PerfEvent) -> int:
         """The probes that `event` counts in user mode, as a counter is connected to them; 0: none."""
         attr = event.attr
-        counted = None if attr.exclude_user else self.model.counted_by(self._code(attr.type, attr.config))
+        counted = self.model.counted_by(self._code(attr.type, attr.config)) if event.counts_at(Level.USER) else None
         return 0 if counted is None else counted.probe_mask
 
-    def _refuse_unknown(self, attr: PerfEventAttr, code: int) -> None:
+    def _refuse_unknown(self, event: PerfEvent, code: int) -> None:
         """Where Linux would count what the hardware has, and we should count 0 because nothing here knows better.
 
         Codes that are in no list count 0 on hardware, too.
@@ -151,12 +150,22 @@ class HardwareDriver(ABC):
         name = self.model.cannot_know(code)
         if name is not None:
             raise LinuxError(ENOENT, f"{self.name}: this core cannot know {name}")
-        if not attr.exclude_user or attr.exclude_kernel or attr.exclude_host:
-            return
-        event = self.model.counted_by(code)
-        if event is None or not event.kernel_mask:
-            named = f"config {attr.config:#x}" if event is None else event.name
+        if self._levels(event) == {Level.KERNEL} and not self._known_in_kernel(code):
+            counted = self.model.counted_by(code)
+            named = f"config {event.attr.config:#x}" if counted is None else counted.name
             raise LinuxError(EOPNOTSUPP, f"{self.name}: nobody here knows {named} of the kernel alone")
+
+    def _known_in_kernel(self, code: int) -> bool:
+        counted = self.model.counted_by(code)
+        return counted is not None and self.model.known_in_kernel(counted)
+
+    def _levels(self, event: PerfEvent) -> set[Level]:
+        return set() if event.attr.exclude_host else set(filter(event.counts_at, Level))
+
+    def selected_levels(self, event: PerfEvent, code: int) -> set[Level]:
+        """At which the PMU is to count for `event`; not in the kernel what nobody knows there."""
+        levels = self._levels(event)
+        return levels if self._known_in_kernel(code) else levels - {Level.KERNEL}
 
     def _own_config(self, config: int) -> int:
         """Without the PMU that it may name. One that nobody has is as none: perf_init_event then asks all drivers."""

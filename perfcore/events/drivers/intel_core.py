@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
@@ -76,9 +76,10 @@ class IntelCore(HardwareDriver):
         if attr.precise_ip > MAX_PRECISE_IP:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: precise_ip {attr.precise_ip} is above {MAX_PRECISE_IP}")
         config = code | _INTERRUPT
-        if not attr.exclude_user and not attr.exclude_host:
+        levels = self.selected_levels(event, code)
+        if Level.USER in levels:
             config |= _USER
-        if not attr.exclude_kernel and not attr.exclude_host:
+        if Level.KERNEL in levels:
             config |= _KERNEL
         return config
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import ParamSpec
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
@@ -106,22 +106,21 @@ class SoftwareDriver(CountedAsTold):
 
     def _page_fault(self, task: Task, address: int, major: bool | None, user: bool) -> None:
         """One that ends in a signal or EFAULT is neither minor nor major."""
-        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, not user, address)
+        level = Level.USER if user else Level.KERNEL
+        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, level, address)
         if major is not None:
             kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
-            self._occurred(kind, task.cpu, not user, address)
+            self._occurred(kind, task.cpu, level, address)
 
     def _switched(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
-        self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, in_kernel=True)
+        self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, Level.KERNEL)
 
     def _migrated(self, task: Task, old: Cpu, new: Cpu) -> None:
-        self._occurred(SoftwareId.CPU_MIGRATIONS, new, in_kernel=True)
+        self._occurred(SoftwareId.CPU_MIGRATIONS, new, Level.KERNEL)
 
-    def _occurred(self, config: SoftwareId, cpu: Cpu, in_kernel: bool, addr: int = 0) -> None:
+    def _occurred(self, config: SoftwareId, cpu: Cpu, level: Level, addr: int = 0) -> None:
         for event in tuple(self._active.get(config, ())):
-            attr = event.attr
-            excluded = attr.exclude_kernel if in_kernel else attr.exclude_user
-            if event.on_cpu is cpu and not excluded and not event.hw.stopped:
+            if event.on_cpu is cpu and event.counts_at(level) and not event.hw.stopped:
                 count_occurrence(event, cpu, addr)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.policies import REAL_TIME
@@ -209,7 +209,7 @@ class TracepointDriver(CountedAsTold):
                 return
             raw = None
             for event in tuple(events):
-                if event.on_cpu is cpu and not event.attr.exclude_kernel and not event.hw.stopped:
+                if event.on_cpu is cpu and event.counts_at(Level.KERNEL) and not event.hw.stopped:
                     if raw is None and event.attr.sample_type & SampleType.RAW:
                         task = self._kernel.current(cpu)
                         described = tracepoints_by_id(self._isa)[number]

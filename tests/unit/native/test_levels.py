@@ -120,3 +120,25 @@ def test_what_is_modelled_belongs_to_a_level_and_no_time_passes_between_them(
         assert sum(by_level(switched, probe)) == switched.total(probe) == plain.total(probe), probe.name
     assert 295 < switched.total(Probe.CYCLES, Level.KERNEL) < 320
     assert 0 < switched.total(Probe.UOPS_RETIRED, Level.KERNEL) < plain.total(Probe.UOPS_RETIRED)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_kernel_that_works_takes_cycles_at_its_level_and_makes_counters_there_wrap(isa: str, tmp_path: Path) -> None:
+    """As the modelled Linux: it executes nothing. On a core without models an instruction is a cycle."""
+    bare = loop(isa, tmp_path)
+    core = bare.core
+    bank = core.add_bank(3)
+    for counter, levels in enumerate((EITHER, 1 << Level.USER, 1 << Level.KERNEL)):
+        bank.connect(counter, 1 << Probe.CYCLES)
+        bank.filter(counter, levels)
+    bank.set_width(2, 32)
+    bank.write(2, (1 << 32) - 80)
+    bank.arm(1 << 2)
+    bare.run(101)
+    assert not core.work(70)
+    assert bare.run(core.cycles + 50) is ExitReason.DEADLINE
+    assert core.work(12)
+    assert [bank.read(counter) for counter in range(3)] == [101 + 70 + 50 + 12, 151, 70 + 12 - 80]
+    assert by_level(core, Probe.CYCLES) == (151, 82)
+    assert core.total(Probe.CYCLES) == core.cycles == 233
+    assert by_level(core, Probe.INST_RETIRED) == (151, 0)

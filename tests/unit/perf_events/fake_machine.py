@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from emulator.clock import Clock
+from emulator.cpu import Level
 from emulator.linux.sched.timers import Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
@@ -27,13 +28,14 @@ PMUS = {"aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3), "x86_64": ("intel_arch_perf
 
 
 class FakeBank:
-    """emulator._native.CounterBank for a core that only retires."""
+    """emulator._native.CounterBank for a core that only retires, in user mode."""
 
     def __init__(self, size):
         self.size = size
         self.masks = [0] * size
         self.values = [0] * size
         self.widths = [64] * size
+        self.levels = [1 << Level.USER | 1 << Level.KERNEL] * size
         self.wrapped = 0
         self.armed = 0
 
@@ -42,6 +44,12 @@ class FakeBank:
 
     def connected(self, counter):
         return self.masks[counter]
+
+    def filter(self, counter, levels):
+        self.levels[counter] = levels
+
+    def counts(self, counter, probes):
+        return self.levels[counter] >> Level.USER & 1 and self.masks[counter] & probes
 
     def set_width(self, counter, bits):
         self.widths[counter] = bits
@@ -78,18 +86,18 @@ class FakeBank:
         left = [
             -(-((1 << self.widths[n]) - self.values[n]) // (self.masks[n] & RETIREMENT).bit_count())
             for n in range(self.size)
-            if self.armed >> n & 1 and self.masks[n] & RETIREMENT
+            if self.armed >> n & 1 and self.counts(n, RETIREMENT)
         ]
         return min(left, default=None)
 
     def retire(self, instructions):
         for n, mask in enumerate(self.masks):
-            if mask & RETIREMENT:
+            if self.counts(n, RETIREMENT):
                 self.add(n, instructions * (mask & RETIREMENT).bit_count())
 
     def fire(self, probe, amount=1):
-        for n, mask in enumerate(self.masks):
-            if mask >> probe & 1:
+        for n in range(self.size):
+            if self.counts(n, 1 << probe):
                 self.add(n, amount)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import emulator._native as native
 import require
-from emulator.cpu import ExitReason
+from emulator.cpu import ExitReason, Level
 from emulator.probes import Probe
 from pmu.counter_bank import CounterBank
 from unit.pmu.fake_bank import RETIREMENT, FakeBank
@@ -50,13 +50,19 @@ def new_core(isa: str) -> native.Core:
 def new_native_bank(size: int) -> tuple[CounterBank, Callable[..., None]]:
     core = new_core("aarch64")
 
-    def fire(probe: Probe, amount: int = 1) -> None:
+    def fire(probe: Probe, amount: int = 1, level: Level = Level.USER) -> None:
+        if level is Level.KERNEL and probe is Probe.CYCLES:
+            core.work(amount)
+            return
+        core.set_level(level)
         if not 1 << probe & RETIREMENT:
             core.fire(probe, amount)
+            core.set_level(Level.USER)
             return
         until = core.cycles + amount
         while core.cycles < until:
             assert core.run(until) in (ExitReason.DEADLINE, ExitReason.OVERFLOW)
+        core.set_level(Level.USER)
 
     return core.add_bank(size), fire
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from emulator.cpu import Level
 from emulator.probes import Probe
 from pmu.event import LESS_SHIFT
 
 RETIREMENT = 1 << Probe.INST_RETIRED | 1 << Probe.CYCLES
+
+
+EVERY_LEVEL = 1 << Level.USER | 1 << Level.KERNEL
 
 
 class FakeBank:
@@ -15,6 +19,7 @@ class FakeBank:
         self._masks = [0] * size
         self._values = [0] * size
         self._widths = [64] * size
+        self._levels = [EVERY_LEVEL] * size
         self._overflowed = 0
         self._armed = 0
         self.stops = 0
@@ -28,6 +33,9 @@ class FakeBank:
 
     def connected(self, counter: int) -> int:
         return self._masks[counter]
+
+    def filter(self, counter: int, levels: int) -> None:
+        self._levels[counter] = levels
 
     def set_width(self, counter: int, bits: int) -> None:
         self._widths[counter] = bits
@@ -58,8 +66,9 @@ class FakeBank:
     def clear_overflowed(self, counters: int) -> None:
         self._overflowed &= ~counters
 
-    def fire(self, probe: Probe, amount: int = 1) -> None:
+    def fire(self, probe: Probe, amount: int = 1, level: Level = Level.USER) -> None:
         """The probe fires; on the ideal core, which this is, an instruction is a cycle and a cycle an instruction."""
-        fired = RETIREMENT if 1 << probe & RETIREMENT else 1 << probe
+        fired = RETIREMENT if 1 << probe & RETIREMENT and (level, probe) != (Level.KERNEL, Probe.CYCLES) else 1 << probe
         for counter, mask in enumerate(self._masks):
-            self.add(counter, amount * ((mask & fired).bit_count() - (mask >> LESS_SHIFT & fired).bit_count()))
+            if self._levels[counter] >> level & 1:
+                self.add(counter, amount * ((mask & fired).bit_count() - (mask >> LESS_SHIFT & fired).bit_count()))

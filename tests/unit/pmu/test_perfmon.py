@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from emulator.cpu import Level
 from emulator.probes import Probe
 from emulator.sysregs import SystemRegisters, UndefinedRegister
 from pmu.intel.perfmon import RDPMC_FIXED, Perfmon
@@ -77,7 +78,7 @@ def test_general_purpose_counters_are_globally_enabled_at_power_up(device: tuple
     [
         (0x00C0 | USR | EN, 5),
         (0x00C0 | USR | OS | EN, 5),
-        (0x00C0 | OS | EN, 0),  # only user mode is executed
+        (0x00C0 | OS | EN, 0),  # it executes in user mode
         (0x00C0 | USR, 0),
         (0x00C0 | USR | EN | IA32_PERFEVTSELx.ANY.mask | IA32_PERFEVTSELx.PC.mask, 5),
         (0x00C0 | USR | EN | IA32_PERFEVTSELx.make(CMASK=1), 0),  # thresholds, inversion and edges are not modelled
@@ -115,6 +116,8 @@ def test_fixed_counters(device: tuple[Perfmon, Fire]) -> None:
     pmu.write(IA32_PERF_GLOBAL_CTRL, 0b111 * FIXED)
     fire(Probe.INST_RETIRED, 50)  # and as many cycles
     assert [pmu.read(IA32_FIXED_CTRx, n) for n in range(3)] == [50, 0, 50]  # 1 counts at privilege 0 only
+    fire(Probe.CYCLES, 7, Level.KERNEL)
+    assert [pmu.read(IA32_FIXED_CTRx, n) for n in range(3)] == [50, 7, 57]
     pmu.write(IA32_FIXED_CTR_CTRL, 0)
     fire(Probe.INST_RETIRED, 1)
     assert pmu.read(IA32_FIXED_CTRx, 0) == 50

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from emulator.cpu import Level
 from emulator.probes import Probe
 from pmu.arm import registers as arm
 from pmu.arm.pmuv3 import PmuV3
@@ -155,9 +156,11 @@ def test_filters(device: tuple[PmuV3, Fire], filters: int, user: bool, kernel: b
     count_with(pmu, 0, filters | INST_RETIRED)
     count_with(pmu, 1, filters | CPU_CYCLES)
     fire(Probe.INST_RETIRED, 5)  # and a cycle with each
-    fire(Probe.KERNEL_CYCLES, 3)
+    fire(Probe.CYCLES, 3, Level.KERNEL)  # the modelled Linux works
     assert pmu.read(PMEVCNTRn_EL0, 0) == (5 if user else 0)
     assert pmu.read(PMEVCNTRn_EL0, 1) == (5 if user else 0) + (3 if kernel else 0)
+    fire(Probe.INST_RETIRED, 2, Level.KERNEL)  # another kernel executes
+    assert pmu.read(PMEVCNTRn_EL0, 0) == (5 if user else 0) + (2 if kernel else 0)
     assert pmu.read(PMEVTYPERn_EL0, 0) == filters | INST_RETIRED
 
 

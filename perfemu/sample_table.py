@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.sample_arrays import lead_dtype
-from perfcore.perfdata.reader import PerfDataFile, RawRecord
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.record_stream import RawRecord
 from perfcore.perfdata.records import UserRecord
 from perfcore.perfdata.sample_runs import SampleBatch, batches_in_time_order
 from perfemu.collection import uncollected

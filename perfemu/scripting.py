@@ -10,7 +10,8 @@ from perfcore.abi.constants import PerfType, RecordType, SampleType
 from perfcore.abi.sample import Sample, decode_sample_id
 from perfcore.perfdata.errors import Malformed, PerfDataError
 from perfcore.perfdata.ordering import in_time_order
-from perfcore.perfdata.reader import PerfDataFile, RawRecord
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.record_stream import RawRecord
 from perfcore.perfdata.records import UserRecord
 from perfcore.perfdata.trace_formats import TraceFormat, trace_formats
 from perfemu.errors import UsageError

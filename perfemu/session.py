@@ -27,7 +27,8 @@ from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.drivers.tracepoint import TracepointDriver
-from perfcore.events.event import PerfEvent, PmuDriver
+from perfcore.events.event import PerfEvent
+from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
@@ -265,7 +266,7 @@ class Session:
         return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 
-def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver]:
+def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     return [hardware, *software_clocks(kernel), SoftwareDriver(kernel), TracepointDriver(kernel)]
 

@@ -201,7 +201,7 @@ class CpuContext:
         event.driver.add(event, self.cpu)
         self._counters_in_use += not event.driver.is_software
         self.note_leader(event)
-        if event.wants_tick:
+        if event.rate.wants_tick:
             self._want_tick(event)
         event.update_page()
         return True

@@ -1,8 +1,8 @@
-"""PerfEvent: one open event, and PmuDriver, the kind of thing that counts it. As struct perf_event and struct pmu."""
+"""PerfEvent: one open event. As struct perf_event."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import Protocol
 
@@ -15,11 +15,12 @@ from perfcore.abi.read_format import ReadValues, encode_read
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput
-from perfcore.events.period import calculate_period, filtered_period
+from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.ring_buffer import RingBuffer, Written
-from perfcore.events.settings import TICK_NS, Settings
+from perfcore.events.sample_rate import SampleRate
+from perfcore.events.settings import Settings
 from perfcore.events.siblings import Siblings
-from perfcore.events.user_page import UserClock, prepare_user_page, update_user_page
+from perfcore.events.user_page import UserClock, UserPage
 
 POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
 POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone
@@ -34,45 +35,6 @@ class EventState(IntEnum):
     OFF = -1
     INACTIVE = 0
     ACTIVE = 1
-
-
-class PmuDriver(Protocol):
-    """Linux's struct pmu. A driver keeps its part of an event in `event.hw`; it programs hardware by registers only."""
-
-    name: str  # below /sys/bus/event_source/devices, "" for those without
-    type: int  # attr.type
-    is_software: bool  # its events always fit, and may join any group
-    is_hardware: bool  # its overflows come as interrupts, with the instruction known
-
-    def event_init(self, event: PerfEvent) -> None:
-        """Accept `event`, or raise LinuxError: ENOENT if it is not this driver's, else why it cannot be."""
-
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        """Whether `cpu` has a counter for `event`."""
-
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
-        """Give `event` a counter on `cpu`, which has room for it, and start it."""
-
-    def del_(self, event: PerfEvent) -> None:
-        """Stop `event`, update its count and take its counter away."""
-
-    def start(self, event: PerfEvent, reload: bool = False) -> None:
-        """Count. With `reload`, from the period that is left (PERF_EF_RELOAD)."""
-
-    def stop(self, event: PerfEvent, update: bool = True) -> None:
-        """Do not count. With `update`, take over what was counted (PERF_EF_UPDATE)."""
-
-    def read(self, event: PerfEvent) -> None:
-        """Add what was counted since the last time to `event.counted`."""
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        """A guest has mapped the event's page, and may read the counter by itself if the driver lets it."""
-
-    def event_unmapped(self, event: PerfEvent) -> None:
-        """No guest has it mapped any more."""
-
-    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
-        """On `cpu` a task runs of whose events guests have mapped these: what may user space read there?"""
 
 
 class EventContext(Protocol):
@@ -147,27 +109,23 @@ class PerfEvent:
         self.lost_samples = 0
         self.event_limit = 0  # overflows until it disables itself; 0: never
         self.ring_buffer: RingBuffer | None = None
-        self.user_page: memoryview | None = None  # where a guest may look
-        self._user_clock_hz = 0  # of the counter that it reads the time from
+        self.user_page: UserPage | None = None  # where a guest may look
         self.on_signal: Callable[[int], None] | None = None  # SIGIO with this si_code (fcntl O_ASYNC)
         self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
-        self.wants_tick = bool(attr.freq and attr.sample_period)
-        self._accounts = settings.throttle or self.wants_tick
+        self.rate = SampleRate(self)
         self._enabled_ns = 0
         self._running_ns = 0
         self._stamp = 0
-        self.driver: PmuDriver
+        self.driver: PmuDriver[PerfEvent]
         self.context: EventContext
         self.output: EventOutput
-        self.on_throttled: Callable[[PerfEvent], None] | None = None
         self.pending_disable = False  # to be disabled when the interrupt has been handled
 
     def set_fixed_period(self, period: int) -> None:
         """For a driver that turns a frequency into a period once and for all."""
         hw = self.hw
         hw.sample_period = hw.last_period = hw.period_left = period
-        self.wants_tick = False
-        self._accounts = self.settings.throttle
+        self.rate.fix()
 
     def __repr__(self) -> str:
         return f"PerfEvent(id={self.id}, {self.state.name}, {self.attr!r})"
@@ -335,7 +293,7 @@ class PerfEvent:
                 event.hw.sample_period = value
             active = event.state == EventState.ACTIVE
             if active:
-                event.unthrottle(restart=False)
+                event.rate.unthrottle(restart=False)
                 event.driver.stop(event)
             event.hw.period_left = 0
             if active:
@@ -364,9 +322,7 @@ class PerfEvent:
         """A guest has mapped the event's buffer, and may look into its first page from now on."""
         kernel = self.kernel
         clock = UserClock(kernel.architecture.counter_hz(kernel.clock), kernel.architecture.counter_bits)
-        prepare_user_page(page, clock)
-        self._user_clock_hz = clock.hz
-        self.user_page = page
+        self.user_page = UserPage(page, clock)
         self.driver.event_mapped(self)
         self.context.mapped(self)
         self.update_page()
@@ -385,14 +341,12 @@ class PerfEvent:
             active = self.state == EventState.ACTIVE
             index = self.hw.user_index if active else 0
             now = self.context.running_since_boot()
-            update_user_page(
-                self.user_page,
+            self.user_page.update(
                 index=index,
                 offset=self.counted + self.child_count - (self.hw.signed_prev_count() if index else 0),
                 enabled_ns=self._enabled_ns + self.child_enabled,
                 running_ns=self._running_ns + self.child_running,
                 now_ns=self.kernel.clock.monotonic_ns() if now is None else now,
-                hz=self._user_clock_hz,
                 passes=now is not None and self._effective_state() >= EventState.INACTIVE and active == (index > 0),
             )
 
@@ -420,7 +374,7 @@ class PerfEvent:
         Only called for sampling events. `period` is the one that ended; `addr` is PERF_SAMPLE_ADDR, `raw`
         PERF_SAMPLE_RAW.
         """
-        stop = self._account_interrupt(period, throttle) if self._accounts else False
+        stop = self.rate.matters and self.rate.account_interrupt(period, throttle)
         reason = POLL_IN
         if self.event_limit:
             self.event_limit -= 1
@@ -449,66 +403,18 @@ class PerfEvent:
             self.pending_disable = False
             self._disable()
 
-    def _account_interrupt(self, period: int, throttle: bool) -> bool:
-        """__perf_event_account_interrupt: count interrupts per tick; move the period of an event with a frequency.
+    # what its SampleRate asks of it
 
-        Linux's drivers have set `last_period` to the period that begins, which here, where the first two samples are
-        one nanosecond apart, would be wrong by orders of magnitude: we take the one that ended.
-        """
-        hw = self.hw
-        now = self.kernel.clock.monotonic_ns()
-        stop = False
-        tick = now // TICK_NS
-        if tick != hw.interrupts_seq:
-            hw.interrupts_seq = tick
-            hw.interrupts = 1
-        else:
-            hw.interrupts += 1
-            if throttle and self.settings.throttle and hw.interrupts > self.settings.max_samples_per_tick:
-                hw.throttled = True
-                stop = True
-                self.write_record(self.output.throttle_record(throttled=True))
-                if self.on_throttled is not None:
-                    self.on_throttled(self)
-        if self.attr.freq:
-            delta = now - hw.freq_time_stamp
-            hw.freq_time_stamp = now
-            if 0 < delta < 2 * TICK_NS:
-                self.adjust_period(delta, period, restart=True)
-        return stop
+    def start(self, reload: bool = False) -> None:
+        self.driver.start(self, reload)
 
-    def adjust_period(self, time_ns: int, count: int, restart: bool) -> None:
-        """perf_adjust_period: towards attr.sample_freq, after `count` events in `time_ns`."""
-        hw = self.hw
-        wanted = calculate_period(self.attr.sample_period, time_ns, count)
-        hw.sample_period = filtered_period(hw.sample_period, wanted)
-        if hw.period_left > 8 * hw.sample_period:
-            if restart:
-                self.driver.stop(self)
-            hw.period_left = 0
-            if restart:
-                self.driver.start(self, reload=True)
+    def stop(self) -> None:
+        self.driver.stop(self)
+
+    def tell_throttled(self, throttled: bool) -> None:
+        self.write_record(self.output.throttle_record(throttled=throttled))
 
     def tick(self) -> None:
-        """perf_adjust_freq_unthr_events, for this event if it is active."""
-        if self.state != EventState.ACTIVE:
-            return
-        self.unthrottle(restart=not self.wants_tick)
-        if not self.wants_tick:
-            return
-        hw = self.hw
-        self.driver.stop(self)
-        delta = self.counted - hw.freq_count_stamp
-        hw.freq_count_stamp = self.counted
-        if delta > 0:
-            self.adjust_period(TICK_NS, delta, restart=False)
-        self.driver.start(self, reload=delta > 0)
-
-    def unthrottle(self, restart: bool) -> None:
-        hw = self.hw
-        if hw.throttled:
-            hw.throttled = False
-            hw.interrupts = 0
-            self.write_record(self.output.throttle_record(throttled=False))
-            if restart:
-                self.driver.start(self)
+        """The tick of the CPU that it has been on."""
+        if self.state == EventState.ACTIVE:
+            self.rate.tick()

@@ -1,4 +1,4 @@
-"""HardwareState: what a driver keeps with an event: counter, period, throttling. As struct hw_perf_event."""
+"""HardwareState: what a driver keeps with an event: counter, period. As struct hw_perf_event."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ class HardwareState:
         "config",
         "counter_mask",
         "expiry",
-        "freq_count_stamp",
-        "freq_time_stamp",
         "idx",
-        "interrupts",
-        "interrupts_seq",
         "last_period",
         "longest_period",
         "missed",
@@ -25,7 +21,6 @@ class HardwareState:
         "prev_count",
         "sample_period",
         "stopped",
-        "throttled",
         "user_index",
     )
 
@@ -42,11 +37,6 @@ class HardwareState:
         self.longest_period = 0  # that can be programmed at once
         self.expiry = 0  # ns: when a clock event's timer fires
         self.stopped = True
-        self.interrupts = 0  # in the tick `interrupts_seq`
-        self.interrupts_seq = -1
-        self.throttled = False
-        self.freq_time_stamp = 0  # ns
-        self.freq_count_stamp = 0
         self.user_index = 0  # what user space reads the counter by, plus one; 0: it may not
 
     def signed_prev_count(self) -> int:

@@ -15,9 +15,10 @@ from perfcore.abi.constants import OpenFlag, SampleType
 from perfcore.abi.read_format import encode_read, read_size
 from perfcore.events.checks import check_attr, check_callchain, check_cpu_permission, check_permission, check_rate
 from perfcore.events.context import CpuContext, PerfEventContext
-from perfcore.events.event import EventState, PerfEvent, PmuDriver
+from perfcore.events.event import EventState, PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput, sampled_registers
+from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
@@ -30,7 +31,9 @@ READ_SIZE_LIMIT = 16 * 1024  # bytes of a group's reading, perf_event_validate_s
 class PerfEvents:
     """Opens events on `drivers`, which are asked in order. Make it after its drivers, before tasks run."""
 
-    def __init__(self, kernel: Linux, drivers: Sequence[PmuDriver], settings: Settings | None = None) -> None:
+    def __init__(
+        self, kernel: Linux, drivers: Sequence[PmuDriver[PerfEvent]], settings: Settings | None = None
+    ) -> None:
         self.kernel = kernel
         self.drivers = tuple(drivers)
         self.settings = settings or Settings()
@@ -105,7 +108,7 @@ class PerfEvents:
             self.set_output(event, output_to, context)
         self._check_size(event, group)
         event.output = EventOutput(event, self.kernel, event.driver.is_hardware)
-        event.on_throttled = self._tick.want
+        event.rate.on_throttled = self._tick.want
         context.add(event)
         return event
 
@@ -152,7 +155,7 @@ class PerfEvents:
             self.kernel.tracepoints.sched_out.subscribe(self._sched_out)
         return event
 
-    def _driver_of(self, event: PerfEvent) -> PmuDriver:
+    def _driver_of(self, event: PerfEvent) -> PmuDriver[PerfEvent]:
         """perf_init_event: the first driver that does not say ENOENT."""
         why = f"no driver has type {event.attr.type}"
         for driver in self.drivers:
@@ -319,7 +322,7 @@ class PerfEvents:
             hw = copy.hw
             hw.sample_period = hw.last_period = hw.period_left = event.hw.sample_period
         copy.output = EventOutput(copy, self.kernel, copy.driver.is_hardware)
-        copy.on_throttled = self._tick.want
+        copy.rate.on_throttled = self._tick.want
         opened.children[copy] = None
         copies[event] = copy
         self._context(child).add(copy)

@@ -9,7 +9,8 @@ from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.event import PmuDriver
+from perfcore.events.event import PerfEvent
+from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import TICK_NS, Settings
 
 DEVICES = "/sys/bus/event_source/devices"
@@ -20,7 +21,7 @@ FTRACE_EVENTS = f"{TRACE_EVENTS}/ftrace"  # of tracers themselves: there are non
 Text = str | Callable[[], str | bytes]
 
 
-def sysfs_files(drivers: Sequence[PmuDriver]) -> Iterator[tuple[str, Text]]:
+def sysfs_files(drivers: Sequence[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, Text]]:
     """(path, text) of every file of the drivers' devices, and of tracefs besides `TRACE_EVENTS`."""
     yield f"{DEVICES}/software/type", f"{PerfType.SOFTWARE}\n"
     for driver in drivers:

@@ -40,7 +40,7 @@ class Tick:
         for event in list(events):
             if event.on_cpu is cpu:
                 event.tick()
-            if event.on_cpu is not cpu or not event.wants_tick:
+            if event.on_cpu is not cpu or not event.rate.wants_tick:
                 del events[event]
         if events and cpu.number not in self._armed:
             self._arm(cpu)

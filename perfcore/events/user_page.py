@@ -1,4 +1,4 @@
-"""What user space reads without a syscall: counter index, offset and times in perf_event_mmap_page.
+"""UserPage: what user space reads without a syscall: counter index, offset and times in perf_event_mmap_page.
 
 The times are right at `now_ns`; from there user space goes on by the counter that it reads the time from. As
 arch_perf_update_userpage of both ISAs, but that a conversion is exact at `now_ns`, and that cap_user_time is only set
@@ -38,37 +38,39 @@ class UserClock:
         return Capability.USER_TIME_ZERO | (Capability.USER_TIME_SHORT if self.bits else Capability(0))
 
 
-def prepare_user_page(page: memoryview, clock: UserClock) -> None:
-    """What stays."""
-    mmap_page.TIME_MULT.write(page, clock.mult)
-    mmap_page.TIME_SHIFT.write(page, clock.shift)
-    mmap_page.TIME_MASK.write(page, (1 << clock.bits) - 1)
-    mmap_page.CAPABILITIES.write(page, mmap_page.CAPABILITIES.read(page) | clock.capabilities)
+class UserPage:
+    """One that a guest has mapped."""
 
+    def __init__(self, page: memoryview, clock: UserClock) -> None:
+        self._page = page
+        self._hz = clock.hz
+        mmap_page.TIME_MULT.write(page, clock.mult)
+        mmap_page.TIME_SHIFT.write(page, clock.shift)
+        mmap_page.TIME_MASK.write(page, (1 << clock.bits) - 1)
+        mmap_page.CAPABILITIES.write(page, mmap_page.CAPABILITIES.read(page) | clock.capabilities)
 
-def update_user_page(
-    page: memoryview, *, index: int, offset: int, enabled_ns: int, running_ns: int, now_ns: int, hz: int, passes: bool
-) -> None:
-    """kernel/events/core.c, perf_event_update_userpage. Guests run one at a time, so the sequence lock only counts.
+    def update(self, *, index: int, offset: int, enabled_ns: int, running_ns: int, now_ns: int, passes: bool) -> None:
+        """kernel/events/core.c, perf_event_update_userpage. Guests run one at a time, so the sequence lock only counts.
 
-    `hz`: of the counter, which `now_ns` is shown by. `passes`: whether user space may add what passes from now on.
-    """
-    lock = mmap_page.LOCK.read(page)
-    ticks = now_ns * hz // _NS_PER_SECOND
-    converted = ticks * mmap_page.TIME_MULT.read(page) >> mmap_page.TIME_SHIFT.read(page)
-    capabilities = mmap_page.CAPABILITIES.read(page) & ~Capability.USER_TIME
-    mmap_page.CAPABILITIES.write(page, capabilities | (Capability.USER_TIME if passes else 0))
-    mmap_page.INDEX.write(page, index)
-    mmap_page.OFFSET.write(page, offset)
-    mmap_page.TIME_ENABLED.write(page, enabled_ns)
-    mmap_page.TIME_RUNNING.write(page, running_ns)
-    mmap_page.TIME_OFFSET.write(page, -converted & _U64)
-    mmap_page.TIME_ZERO.write(page, now_ns - converted & _U64)
-    mmap_page.TIME_CYCLES.write(page, ticks if mmap_page.TIME_MASK.read(page) else 0)
-    mmap_page.LOCK.write(page, lock + 2 & _U32)
+        `passes`: whether user space may add what passes from now on.
+        """
+        page = self._page
+        lock = mmap_page.LOCK.read(page)
+        ticks = now_ns * self._hz // _NS_PER_SECOND
+        converted = ticks * mmap_page.TIME_MULT.read(page) >> mmap_page.TIME_SHIFT.read(page)
+        capabilities = mmap_page.CAPABILITIES.read(page) & ~Capability.USER_TIME
+        mmap_page.CAPABILITIES.write(page, capabilities | (Capability.USER_TIME if passes else 0))
+        mmap_page.INDEX.write(page, index)
+        mmap_page.OFFSET.write(page, offset)
+        mmap_page.TIME_ENABLED.write(page, enabled_ns)
+        mmap_page.TIME_RUNNING.write(page, running_ns)
+        mmap_page.TIME_OFFSET.write(page, -converted & _U64)
+        mmap_page.TIME_ZERO.write(page, now_ns - converted & _U64)
+        mmap_page.TIME_CYCLES.write(page, ticks if mmap_page.TIME_MASK.read(page) else 0)
+        mmap_page.LOCK.write(page, lock + 2 & _U32)
 
-
-def set_counter_access(page: memoryview, width_bits: int) -> None:
-    """User space may read the counter, of which so many bits count. arch_perf_update_userpage."""
-    mmap_page.CAPABILITIES.write(page, mmap_page.CAPABILITIES.read(page) | Capability.USER_RDPMC)
-    mmap_page.PMC_WIDTH.write(page, width_bits)
+    def set_counter_access(self, width_bits: int) -> None:
+        """User space may read the counter, of which so many bits count. arch_perf_update_userpage."""
+        page = self._page
+        mmap_page.CAPABILITIES.write(page, mmap_page.CAPABILITIES.read(page) | Capability.USER_RDPMC)
+        mmap_page.PMC_WIDTH.write(page, width_bits)

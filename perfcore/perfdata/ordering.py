@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from perfcore.perfdata.reader import PerfDataFile, RawRecord
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.record_stream import RawRecord
 from perfcore.perfdata.records import UserRecord
 
 _FINISHED_ROUND = int(UserRecord.FINISHED_ROUND)

@@ -6,10 +6,7 @@ import os
 import struct
 from collections.abc import Iterator
 from types import TracebackType
-from typing import BinaryIO, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import BinaryIO
 
 from perfcore.abi.attr import PERF_ATTR_SIZE_VER0, PerfEventAttr
 from perfcore.abi.constants import RecordType, SampleType
@@ -34,37 +31,12 @@ from perfcore.perfdata.header import (
     FileHeader,
     Section,
 )
-from perfcore.perfdata.records import EVENT_UPDATE_NAME, RECORD_HEADER, RECORD_HEADER_SIZE, UserRecord
+from perfcore.perfdata.record_stream import FIRST_USER_RECORD, RawRecord, RecordStream, SampleRun
+from perfcore.perfdata.records import EVENT_UPDATE_NAME, RECORD_HEADER_SIZE, UserRecord
 from perfcore.perfdata.samples import SampleDecoder, sample_field_offset, sample_id_field_offset
 
-_BLOCK_BYTES = 1 << 18  # read at once
-_SHORTEST_RUN = 8  # samples
-_KIND_AND_SIZE = 0xFFFF_0000_FFFF_FFFF  # of a record's first word, without misc
 _ATTR_SIZE_LIMIT = 4096  # bytes, the kernel's own limit on attr.size
-_BEFORE_PAYLOAD = {  # records whose payload stands behind them: where they say how long it is
-    int(UserRecord.AUXTRACE): slice(8, 16),
-    int(UserRecord.HEADER_TRACING_DATA): slice(8, 12),
-}
 _SAMPLE = int(RecordType.SAMPLE)
-_TRACING_DATA = int(UserRecord.HEADER_TRACING_DATA)
-_MOST_TRACING_DATA = 1 << 26  # bytes
-_FILE_USER = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
-
-
-class RawRecord(NamedTuple):
-    """One record as it lies in the file: `data` is all of it, header included."""
-
-    offset: int
-    type: int
-    misc: int
-    data: bytes
-
-
-class SampleRun(NamedTuple):
-    """Samples of one size that lie one behind the other, from `offset` on: a row of words each, header included."""
-
-    offset: int
-    words: NDArray[np.uint64]
 
 
 class PerfDataFile:
@@ -232,11 +204,23 @@ class PerfDataFile:
 
     def records(self) -> Iterator[RawRecord]:
         """Every record in file order. A pipe's HEADER_ATTR, HEADER_FEATURE and EVENT_UPDATE are taken in on the way."""
-        return self._walk(0)  # type: ignore[return-value]  # there are no runs of nothing
+        return self._stream().walk(0)  # type: ignore[return-value]  # there are no runs of nothing
 
     def records_and_runs(self) -> Iterator[RawRecord | SampleRun]:
         """The same, of a file that `has_equal_samples`: many of them come in runs."""
-        return self._walk(self._sample_size)
+        return self._stream().walk(self._sample_size)
+
+    def _stream(self) -> RecordStream:
+        data = self.header.data
+        return RecordStream(
+            self._file,
+            self.name,
+            PIPE_HEADER_SIZE if self.is_pipe else data.offset,
+            None if self.is_pipe else data.size,
+            interrupted=self.interrupted,
+            take_user_record=self._take_user_record,
+            take_tracing_data=self._take_tracing_data,
+        )
 
     @property
     def has_equal_samples(self) -> bool:
@@ -254,83 +238,6 @@ class PerfDataFile:
         """Which word of equal samples is their period; None if it is not told."""
         return self._sample_period_offset // 8 if self._sample_period_offset else None
 
-    def _walk(self, run_size: int) -> Iterator[RawRecord | SampleRun]:
-        if not self.is_pipe:
-            self._file.seek(self.header.data.offset)
-            left, offset = self.header.data.size, self.header.data.offset
-        else:
-            left, offset = 1 << 62, PIPE_HEADER_SIZE
-        unpack = RECORD_HEADER.unpack_from
-        block, position = b"", 0
-        while left > 0:
-            if len(block) - position < RECORD_HEADER_SIZE:
-                block, position = block[position:] + self._read(min(_BLOCK_BYTES, left)), 0
-                if not block and self.is_pipe:
-                    return
-                if len(block) < RECORD_HEADER_SIZE:
-                    if self.interrupted:
-                        return
-                    raise self._error(f"{len(block)} bytes at {offset:#x} are too few for a record")
-            kind, misc, size = unpack(block, position)
-            if size < RECORD_HEADER_SIZE:
-                raise self._error(f"record at {offset:#x}: type {kind}, size {size} is less than its header")
-            if size > left:
-                raise self._error(f"record at {offset:#x}: type {kind}, {size} bytes, only {left} are left of the data")
-            if len(block) - position < size:
-                block, position = block[position:] + self._read(min(_BLOCK_BYTES, left)), 0
-                if len(block) < size:
-                    if self.interrupted:
-                        return
-                    raise self._error(f"record at {offset:#x}: type {kind}, {size} bytes, the file ends before it does")
-            if size == run_size and kind == _SAMPLE:
-                run = _run(block, position, size, min(len(block) - position, left) // size)
-                if run is not None:
-                    yield SampleRun(offset, run)
-                    position += run.nbytes
-                    offset += run.nbytes
-                    left -= run.nbytes
-                    continue
-            record = RawRecord(offset, kind, misc, block[position : position + size])
-            position += size
-            offset += size
-            left -= size
-            if kind >= _FILE_USER:
-                self._take_user_record(record)
-                if kind in _BEFORE_PAYLOAD:
-                    payload = int.from_bytes(record.data[_BEFORE_PAYLOAD[kind]], "little")
-                    if payload > left:
-                        name = UserRecord(kind).name
-                        raise self._error(f"{name} at {record.offset:#x}: {payload} bytes, only {left} are left")
-                    wanted = kind == _TRACING_DATA and payload <= _MOST_TRACING_DATA
-                    block, position = self._skip(block, position, payload, wanted), 0
-                    offset += payload
-                    left -= payload
-            yield record
-
-    def _read(self, size: int) -> bytes:
-        """At least 8 bytes if there are, for a pipe delivers what it has."""
-        data = self._file.read(size)
-        while data and len(data) < RECORD_HEADER_SIZE:
-            more = self._file.read(size - len(data))
-            if not more:
-                break
-            data += more
-        return data
-
-    def _skip(self, block: bytes, position: int, size: int, wanted: bool) -> bytes:
-        """What is in the buffer after `size` bytes of payload, which are TRACING_DATA if they are `wanted`."""
-        payload = []
-        while len(block) - position < size:
-            size -= len(block) - position
-            if wanted:
-                payload.append(block[position:])
-            block, position = self._file.read(min(_BLOCK_BYTES, size)), 0
-            if not block:
-                raise self._error("the file ends in a record's payload")
-        if wanted:
-            self.features.tracing_data = b"".join((*payload, block[position : position + size]))
-        return block[position + size :]
-
     def _take_user_record(self, record: RawRecord) -> None:
         if record.type == UserRecord.COMPRESSED:
             raise self._error(f"record at {record.offset:#x}: compressed files (perf record -z) are not supported")
@@ -344,6 +251,9 @@ class PerfDataFile:
                 self._take_feature(feature, record.data[16:])
         elif record.type == UserRecord.EVENT_UPDATE:
             self._update_event(record.data)
+
+    def _take_tracing_data(self, data: bytes) -> None:
+        self.features.tracing_data = data
 
     def _update_event(self, data: bytes) -> None:
         kind, identifier = int.from_bytes(data[8:16], "little"), int.from_bytes(data[16:24], "little")
@@ -383,7 +293,7 @@ class PerfDataFile:
 
     def decode_record(self, record: RawRecord) -> Record:
         """The fields of a kernel record that is no sample."""
-        trailer = self._trailer_sizes[self.event_number(record)] if record.type < _FILE_USER else 0
+        trailer = self._trailer_sizes[self.event_number(record)] if record.type < FIRST_USER_RECORD else 0
         try:
             return decode_record(record.data, trailer)
         except (ValueError, struct.error) as problem:
@@ -394,7 +304,7 @@ class PerfDataFile:
         at = self._sample_time_offset
         if at and record.type == _SAMPLE and at + 8 <= len(record.data):
             return int.from_bytes(record.data[at : at + 8], "little")
-        if record.type >= _FILE_USER or not self.events:
+        if record.type >= FIRST_USER_RECORD or not self.events:
             return None
         within, behind = self._time_offsets[self.event_number(record)]
         if record.type != _SAMPLE:
@@ -429,18 +339,6 @@ class PerfDataFile:
 
     def _error(self, text: str) -> PerfDataError:
         return PerfDataError(f"{self.name}: {text}")
-
-
-def _run(block: bytes, position: int, size: int, most: int) -> NDArray[np.uint64] | None:
-    """The records from `position` on, `most` or fewer, that are of the same type and size, if they are many."""
-    last = position + (_SHORTEST_RUN - 1) * size
-    if most < _SHORTEST_RUN or block[last : last + 4] != block[position : position + 4]:
-        return None
-    words = np.frombuffer(block, "<u8", most * size // 8, position).reshape(most, size // 8)
-    headers = words[:, 0] & np.uint64(_KIND_AND_SIZE)
-    others = np.flatnonzero(headers != headers[0])
-    count = int(others[0]) if len(others) else most
-    return words[:count] if count >= _SHORTEST_RUN else None
 
 
 def open_perf_data(path: str) -> PerfDataFile:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from perfcore.abi.constants import RecordType
 from perfcore.perfdata.ordering import in_time_order
-from perfcore.perfdata.reader import PerfDataFile, RawRecord, SampleRun
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.record_stream import RawRecord, SampleRun
 from perfcore.perfdata.records import RECORD_HEADER, UserRecord
 
 _FINISHED_ROUND = int(UserRecord.FINISHED_ROUND)

@@ -7,7 +7,8 @@ from dataclasses import fields, is_dataclass
 
 from perfcore.abi.constants import PerfContext, RecordType
 from perfcore.abi.sample import Sample
-from perfcore.perfdata.reader import PerfDataFile, RawRecord
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.record_stream import RawRecord
 from perfcore.perfdata.records import UserRecord
 from perfemu.visible import visible
 

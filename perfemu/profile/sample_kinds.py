@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfcore.perfdata.ordering import in_time_order
-from perfcore.perfdata.reader import PerfDataFile, RawRecord
+from perfcore.perfdata.reader import PerfDataFile
+from perfcore.perfdata.record_stream import RawRecord
 from perfcore.perfdata.sample_runs import SampleBatch, batches_in_time_order
 
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2**64 divided by the golden ratio

@@ -14,7 +14,6 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SampleType
 from perfcore.events.event import PerfEvent
-from perfcore.events.user_page import set_counter_access
 from pmu.device import Pmu
 from pmu.event import Event
 from pmu.model import GENERIC_HARDWARE_EVENTS
@@ -334,7 +333,7 @@ class HardwareDriver(ABC):
         if event.hw.idx >= 0:
             event.hw.user_index = self.user_index(event)
         if event.user_page is not None:
-            set_counter_access(event.user_page, self.width_bits(event))
+            event.user_page.set_counter_access(self.width_bits(event))
 
     def event_unmapped(self, event: PerfEvent) -> None:
         self.user_events.discard(event)

@@ -166,7 +166,7 @@ def count_occurrence(event: PerfEvent, cpu: Cpu, addr: int = 0, raw: bytes = b""
 
 def _report(event: PerfEvent, cpu: Cpu, overflows: int, period: int, addr: int, raw: bytes) -> None:
     """perf_swevent_overflow: the first of several is not held against the event."""
-    if event.hw.throttled:
+    if event.rate.throttled:
         return
     for number in range(overflows):
         if event.overflow(cpu, period, throttle=number > 0, addr=addr, raw=raw):

@@ -3,116 +3,23 @@
 //
 // Not modelled: what a wrong path fetches; loads that wait for an older store to the same address; write-after-write
 // conflicts of results that overtake each other.
+#include "timing/in_order.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include "timing/execution.hpp"
-#include "timing/in_order_ops.hpp"
 #include "timing/pipeline_model.hpp"
-#include "timing/recalling.hpp"
-#include "timing/slots.hpp"
 
-namespace perfemu {
-namespace in_order {
-namespace {
-
-constexpr uint64_t FROM_LOAD = 1;  // in a register's entry, below the cycle
-
-// What every instruction changes; see out_of_order.cpp.
-struct Hot {
-    uint64_t cycle = 0;  // of the next issue
-    unsigned used = 0;   // slots of it
-    FrontEnd::Progress front;
-    uint32_t taken = 0;  // ports, in this cycle
-    uint64_t retirement = 0;
-    uint64_t micro_ops = 0;
-    uint64_t done = 0;  // of the last instruction
-
-    // The last instruction, which may be the first of a pair.
-    uint8_t destination = NOWHERE;
-    Pair pair = Pair::NONE;
-};
-
-class InOrder final : public RecallingPipeline {
-  public:
-    InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals);
-
-    std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
-                                              std::span<const AccessSite> sites) override;
-
-  private:
-    unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
-                 uint64_t limit) override;
-    void run_iteration(const PreparedBlock& block, const uint64_t* addresses) override;
-    void run_to_end() override;
-    void run_kernel(uint64_t cycles) override;
-    uint64_t now() const override { return hot_.cycle; }
-    uint64_t fetched_line() const override { return hot_.front.line; }
-    bool save(StateWriter& state) override;
-    void restore(StateReader& state) override;
-
-    // The stages, in this order
-    void supply(Hot& hot, const PreparedOp& op, uint64_t pc, bool leaves);
-    bool supply_any(Hot& hot, const PreparedOp& op, uint64_t pc, bool leaves);
-    void wait_for_supply(Hot& hot, uint64_t supplied);
-    // `POSSIBLE`: the parts that it may have. What it cannot have costs nothing.
-    template <unsigned POSSIBLE>
-    void execute(Hot& hot, const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc);
-    template <unsigned POSSIBLE>
-    uint64_t operands(const PreparedOp& op) const;
-    template <unsigned POSSIBLE>
-    void take_ports(Hot& hot, const Block& block, const PreparedOp& op);
-    uint64_t load(const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc, uint64_t issued);
-    void store(const Block& block, const PreparedOp& op, const uint64_t* addresses, uint64_t pc, uint64_t issued);
-    void branch(Hot& hot, const PreparedOp& op, uint64_t pc, uint64_t next);
-
-    bool fuse(Hot& hot, const PreparedOp& op);
-    void next_slot(Hot& hot);
-    void begin_cycle(Hot& hot, uint64_t cycle);
-    void wait_to(Hot& hot, uint64_t to, bool memory);
-
-    // Rare
-    void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
-    uint32_t take_several(const Block& block, const PreparedOp& op, uint64_t cycle, uint32_t taken, bool first);
-    uint32_t busy_ports(uint64_t cycle) const;
-    void feed_caches(const Block& block, const uint64_t* addresses);
-    void count_issued();
-    uint64_t issuing_cycles() const;
-    uint64_t last_result() const;
-
-    Execution execution_;
-    OpPreparer preparer_;
-
-    unsigned mispredict_cycles_, stores_per_cycle_;
-    unsigned repeat_bytes_, repeat_start_cycles_, microcode_cycles_, address_extra_, store_data_late_, flags_late_;
-    bool blocking_misses_;
-    uint64_t load_latency_ = 1;
-
-    Slots slots_;
-    Hot hot_;
-    uint64_t ready_[256] = {};            // by register: the cycle from which it may be used << 1 | FROM_LOAD
-    uint64_t port_free_[32] = {};         // of ports in long_ports_
-    uint32_t long_ports_ = 0;             // taken for more than a cycle
-    std::vector<uint64_t> store_buffer_;  // by store: the cycle in which its entry is free
-    unsigned store_next_ = 0;
-    uint64_t write_cycle_ = 0, last_written_ = 0;
-    unsigned written_ = 0;
-    uint64_t right_way_from_ = 0, resolved_ = 0;
-    bool repeating_ = false;
-    unsigned repeat_left_ = 0;
-    uint64_t elapsed_ = 0, counted_issuing_ = 0;
-};
+namespace perfemu::in_order {
 
 InOrder::InOrder(const Config& config, MemorySystem& memory, BranchUnit& branches, uint64_t* totals)
     : RecallingPipeline(config, memory, branches, totals), execution_(config), preparer_(config, execution_),
-      slots_(counts_, checked(config.table("pipeline"), "issue_width", 1, 16)) {
+      slots_(counts_, checked(config.table("pipeline"), "issue_width", 1, 16)), repeats_(config.table("pipeline")) {
     const Config& keys = config.table("pipeline");
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
     store_buffer_.assign(checked(keys, "store_buffer", 1, 4096), 0);
     stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
     environment_.split_load_cycles = checked(keys, "split_load_cycles", 0, 1000, 0);
-    repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
-    repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);
     microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
     address_extra_ = checked(keys, "address_extra_cycles", 0, 100, 0);
     store_data_late_ = checked(keys, "store_data_late_cycles", 0, 100, 0);
@@ -162,7 +69,7 @@ unsigned InOrder::run(const PreparedBlock& prepared, const uint64_t* addresses, 
     }
     hot_ = hot;
     cycle_ = hot.retirement;
-    repeating_ = false;
+    repeats_.end();
     count_issued();
     return static_cast<unsigned>(op - block.ops.data());
 }
@@ -176,7 +83,7 @@ unsigned InOrder::run(const PreparedBlock& prepared, const uint64_t* addresses, 
 
 [[gnu::always_inline]] inline void InOrder::wait_for_supply(Hot& hot, uint64_t supplied) {
     if (supplied <= hot.cycle) return;
-    lose_to_front_end(hot.cycle, hot.used, supplied);
+    slots_.lose_to_supply(hot.cycle, hot.used, supplied, redirect_);
     begin_cycle(hot, supplied);
 }
 
@@ -338,13 +245,9 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
                                                   uint64_t pc, uint64_t issued) {
     unsigned first = op.first_site + op.load_sites;
     for (unsigned site = first; site < first + op.store_sites; ++site) {
-        if (issued + 1 > write_cycle_) write_cycle_ = issued + 1, written_ = 0;
-        if (written_ == stores_per_cycle_) ++write_cycle_, written_ = 0;
-        ++written_;
+        const uint64_t cycle = writes_.take(issued + 1, stores_per_cycle_);
         const auto [size, elements] = block.accesses[site];
-        uint64_t there = environment_.store(addresses[site], size, pc, write_cycle_, elements);
-        last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
-        store_buffer_[store_next_] = last_written_;
+        store_buffer_[store_next_] = writes_.written(environment_.store(addresses[site], size, pc, cycle, elements));
         if (++store_next_ == store_buffer_.size()) store_next_ = 0;
     }
 }
@@ -353,9 +256,8 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
     uint64_t fallthrough = pc + op.length;
     Prediction prediction = environment_.resolve(pc, op.branch, next, fallthrough);
     if (prediction == Prediction::WRONG) {
-        resolved_ = hot.done;
-        right_way_from_ = resolved_ + mispredict_cycles_;
-        front_.restart(hot.front, right_way_from_, next);
+        redirect_ = {hot.done, hot.done + mispredict_cycles_};
+        front_.restart(hot.front, redirect_.right_way_from, next);
     } else if (next != fallthrough) {
         front_.go_to(hot.front, next, prediction == Prediction::RIGHT ? front_.taken_bubble : front_.late_bubble,
                      hot.cycle);
@@ -389,35 +291,19 @@ uint32_t InOrder::busy_ports(uint64_t cycle) const {
     begin_cycle(hot, to);
 }
 
-void InOrder::lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied) {
-    if (right_way_from_ > cycle) {
-        uint64_t to = std::min(supplied, right_way_from_);
-        slots_.lose_to_bad_speculation(cycle, used, to, resolved_);
-        cycle = to;
-        used = 0;
-    }
-    if (supplied > cycle) slots_.lose_to_frontend(cycle, used, supplied);
-}
-
 void InOrder::run_iteration(const PreparedBlock& prepared, const uint64_t* addresses) {
     const Block& block = static_cast<const Block&>(prepared);
     const PreparedOp& op = block.iteration;
     Hot hot = hot_;
     next_slot(hot);
-    if (!repeating_) {
-        repeating_ = true;
-        repeat_left_ = 0;
+    if (repeats_.begin()) {
         supply(hot, op, block.address, front_.leaves(hot.front.line, block.address, op.length));
-        wait_to(hot, hot.cycle + repeat_start_cycles_, false);
+        wait_to(hot, hot.cycle + repeats_.start_cycles, false);
     }
-    unsigned bytes = op.load_sites + op.store_sites ? block.accesses[op.first_site].size : 0;
-    if (bytes && repeat_left_ >= bytes) {
+    if (repeats_.moved(op.load_sites + op.store_sites ? block.accesses[op.first_site].size : 0))
         feed_caches(block, addresses);
-        repeat_left_ -= bytes;
-    } else {
+    else
         execute<~0U>(hot, block, op, addresses, block.address);
-        repeat_left_ = repeat_bytes_ > bytes ? repeat_bytes_ - bytes : 0;
-    }
     hot_ = hot;
     cycle_ = hot.retirement;
     count_issued();
@@ -446,9 +332,9 @@ void InOrder::run_kernel(uint64_t cycles) {
     elapsed_ += cycles;
     front_.restart(hot_.front, cycle_, 0);
     hot_.front.line = FrontEnd::NO_LINE;
-    right_way_from_ = 0;
+    redirect_ = {};
     hot_.pair = Pair::NONE;
-    repeating_ = false;
+    repeats_.end();
 }
 
 // The cycles in which something issued: all but those that were lost as a whole, and the kernel's.
@@ -468,94 +354,6 @@ uint64_t InOrder::last_result() const {
     return std::max(hot_.retirement, *std::max_element(std::begin(ready_), std::end(ready_)) >> 1);
 }
 
-// Times that are over make no difference, however long they are: they are saved as 0, or not at all, and are then the
-// distant past.
-bool InOrder::save(StateWriter& state) {
-    const uint64_t now = base_;
-    auto put_later = [&](uint64_t cycle, uint64_t than) { state.put(cycle > than ? cycle - than : 0); };
-    const bool full = hot_.used >= slots_.width();  // so that ports are free again before the next issue
-    state.put(hot_.used);
-    state.put(full ? 0 : hot_.taken);
-    uint32_t long_ports = busy_ports(now + 1);
-    state.put(long_ports);
-    for (; long_ports; long_ports &= long_ports - 1) state.put(port_free_[std::countr_zero(long_ports)] - now);
-    put_later(hot_.front.cycle, now - front_.ahead - 1);
-    state.put(hot_.front.bytes);
-    state.put(hot_.front.taken);
-    state.put(now + 1 - hot_.retirement);
-    state.put(static_cast<uint64_t>(hot_.pair));
-    if (hot_.pair != Pair::NONE) {
-        state.put(hot_.destination);
-        state.put(hot_.done - now);
-    }
-    auto put_register = [&](unsigned number, uint64_t over) {
-        if (ready_[number] >> 1 <= over) return;
-        state.put(number + 1);
-        state.put((ready_[number] >> 1) - over);
-        state.put(ready_[number] & FROM_LOAD);
-    };
-    for (unsigned number = 0; number < timed_register::COUNT; ++number) put_register(number, now - address_extra_);
-    put_register(NOWHERE, std::max(now - address_extra_, hot_.retirement));  // only last_result asks for it
-    state.put(0);
-    for (size_t number = store_buffer_.size(); number-- > 0;) {
-        uint64_t free = store_buffer_[(store_next_ + number) % store_buffer_.size()];
-        if (free <= now) break;
-        state.put(free - now);
-    }
-    state.put(0);
-    put_later(write_cycle_, now);
-    if (write_cycle_ > now) state.put(written_);
-    put_later(right_way_from_, now);
-    if (right_way_from_ > now) put_later(resolved_, now);
-    return true;
-}
+static const PipelineModel MODEL("in_order", make_pipeline<InOrder>);
 
-void InOrder::restore(StateReader& state) {
-    const uint64_t now = base_;
-    hot_ = {.cycle = now};
-    hot_.used = static_cast<unsigned>(state.get());
-    hot_.taken = static_cast<uint32_t>(state.get());
-    long_ports_ = static_cast<uint32_t>(state.get());
-    for (uint32_t ports = long_ports_; ports; ports &= ports - 1)
-        port_free_[std::countr_zero(ports)] = now + state.get();
-    hot_.front.cycle = now - front_.ahead - 1 + state.get();
-    hot_.front.bytes = static_cast<unsigned>(state.get());
-    hot_.front.taken = static_cast<unsigned>(state.get());
-    hot_.front.line = line_;
-    hot_.retirement = now + 1 - state.get();
-    hot_.pair = static_cast<Pair>(state.get());
-    if (hot_.pair != Pair::NONE) {
-        hot_.destination = static_cast<uint8_t>(state.get());
-        hot_.done = now + state.get();
-    }
-    std::ranges::fill(ready_, 0);
-    while (uint64_t number = state.get()) {
-        const uint64_t over =
-            number - 1 == NOWHERE ? std::max(now - address_extra_, hot_.retirement) : now - address_extra_;
-        const uint64_t ready = over + state.get();
-        ready_[number - 1] = ready << 1 | state.get();
-    }
-    std::ranges::fill(store_buffer_, 0);
-    store_next_ = 0;
-    for (size_t number = store_buffer_.size(); uint64_t free = state.get();) store_buffer_[--number] = now + free;
-    last_written_ = store_buffer_.back();
-    if (uint64_t later = state.get()) {
-        write_cycle_ = now + later;
-        written_ = static_cast<unsigned>(state.get());
-    } else {
-        write_cycle_ = written_ = 0;
-    }
-    right_way_from_ = resolved_ = 0;
-    if (uint64_t later = state.get()) {
-        right_way_from_ = now + later;
-        resolved_ = now + state.get();
-    }
-    repeating_ = false;
-    counted_issuing_ = issuing_cycles();
-}
-
-const PipelineModel MODEL("in_order", make_pipeline<InOrder>);
-
-}  // namespace
-}  // namespace in_order
-}  // namespace perfemu
+}  // namespace perfemu::in_order

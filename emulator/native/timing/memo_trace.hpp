@@ -6,18 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "timing/execution.hpp"
+#include "timing/load_store_unit.hpp"
 #include "timing/memo.hpp"
 
 namespace perfemu::out_of_order {
-
-// What the store queue has to know of an access besides its address.
-struct ForwardTraits {
-    bool by_stack = false;
-    bool general = false;  // a store of a general register's data
-    uint8_t renames = 0;   // as in PreparedOp
-    uint16_t extra = 0;    // cycles that the load will take besides
-};
 
 // What the pipeline asks its environment, or tells them; times are relative to the dispatch with which the trace
 // began.

@@ -1,5 +1,7 @@
-// The out-of-order pipeline: its state, and what there is to do with it. out_of_order.cpp has the stages,
-// out_of_order_memo.cpp what is done only once, out_of_order_setup.cpp what comes before the first instruction.
+// The out-of-order pipeline: its state, and what there is to do with it. out_of_order.cpp has the loop over
+// instructions and the front end, out_of_order_back_end.hpp the stages from dispatch to retirement, load_store_unit.hpp
+// what loads and stores ask. out_of_order_memo.cpp has what is done only once, out_of_order_state.cpp its states,
+// out_of_order_setup.cpp what comes before the first instruction.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +10,15 @@
 #include <span>
 #include <vector>
 
-#include "timing/forward_predictor.hpp"
 #include "timing/front_end.hpp"
+#include "timing/load_store_unit.hpp"
 #include "timing/memo_trace.hpp"
 #include "timing/memoizing_pipeline.hpp"
 #include "timing/out_of_order_ops.hpp"
 #include "timing/port_calendar.hpp"
+#include "timing/repeats.hpp"
 #include "timing/schedulers.hpp"
 #include "timing/slots.hpp"
-#include "timing/store_queue.hpp"
 
 namespace perfemu::out_of_order {
 
@@ -51,10 +53,6 @@ struct Hot {
     uint64_t cycle() const { return cycle_of(dispatch); }
 };
 
-// What memory and the store queue answer to a load: the cycles until memory has the data, and, in bits that a hit
-// leaves alone, whether it crosses a line, what the youngest older store means, and when that has it.
-constexpr uint64_t HIT = uint64_t{1} << 32, WHEN = uint64_t{1} << 28, SPLIT = uint64_t{1} << 60;
-constexpr unsigned ANSWER = 61;
 // What the branch unit answers: a Prediction, and where the target lies in a piece of fetch.
 constexpr uint64_t PREDICTION = 3;
 // A small buffer's set depends on more of the address than TargetBuffer takes by itself. No two become the same.
@@ -124,7 +122,6 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
 
     // Rare. The next slot is (cycle, used).
     void stand_still(CycleSlot from, uint64_t to, uint64_t rob_count, PipelineProbe reason);
-    void lose_to_front_end(uint64_t cycle, unsigned used, uint64_t supplied);
     void lose_in_segments(uint64_t cycle, unsigned used, uint64_t to, uint64_t rob_count, bool memory);
     Entry choose(Entry entry);
     bool too_many_moves(uint64_t cycle);
@@ -144,29 +141,6 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
         const uint64_t answer = answer_now();
         memo_.add(describe(), answer);
         return answer;
-    }
-    uint64_t ask_load(uint64_t address, AccessSize access, uint64_t pc, uint64_t issued, ForwardTraits traits) {
-        uint64_t answer = memory_.load(address, access.size, pc, issued, access.elements) - issued;
-        if ((address ^ (address + access.size - 1)) & front_.line_mask && split_load_cycles_) [[unlikely]]
-            answer |= SPLIT;
-        StoreQueue::Found found = stores_.find(address, address + access.size, issued, alias_4k_cycles_ != 0);
-        if (found.answer == StoreQueue::Answer::NONE) return answer;
-        return answer | ask_store(found, address, access, pc, issued, traits);
-    }
-    uint64_t ask_store(const StoreQueue::Found& found, uint64_t address, AccessSize access, uint64_t pc,
-                       uint64_t issued, ForwardTraits traits);
-    uint64_t write_store(uint64_t address, AccessSize access, uint64_t pc, uint64_t retirement, uint64_t data,
-                         ForwardTraits traits) {
-        if (retirement > write_cycle_) write_cycle_ = retirement, written_ = 0;
-        const uint64_t line = address & front_.line_mask;
-        if (written_ >= (line == written_line_ ? line_stores_per_cycle_ : stores_per_cycle_))
-            ++write_cycle_, written_ = 0;
-        ++written_;
-        written_line_ = line;
-        uint64_t there = memory_.store(address, access.size, pc, write_cycle_, access.elements);
-        last_written_ = std::max(last_written_, std::max(there, write_cycle_ + 1));
-        stores_.add({address, address + access.size, data, last_written_, traits.by_stack, traits.general});
-        return 0;
     }
     uint64_t ask_branch(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
         Prediction prediction = branches_.resolve(pc, kind, next, fallthrough);
@@ -193,9 +167,6 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     void restore(StateReader& state) override;
     int32_t relative(uint64_t cycle) const { return static_cast<int32_t>(cycle - base_); }
 
-    // Of an answer, which is counted whenever it is given: no transition counts it.
-    void count_answer(Probe probe) { ++totals_[static_cast<unsigned>(probe)]; }
-
     BranchUnit& branches_;
     Execution execution_;
     Placement placement_;
@@ -204,19 +175,13 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     FrontEnd front_;
     PortCalendar calendar_;
     Schedulers schedulers_;
-    StoreQueue stores_;
-    ForwardPredictor forwards_;
+    LoadStoreUnit load_store_;
     TargetBuffer first_targets_;
     Entry load_entry_, address_entry_, data_entry_, vector_data_entry_, write_back_entry_;
 
     uint32_t load_ports_ = 0;  // if all are in one scheduler
-    bool has_store_data_;
-    unsigned retire_width_, decode_width_, moves_per_cycle_, stores_per_cycle_, line_stores_per_cycle_;
-    bool decode_limits_;
-    unsigned mispredict_cycles_, store_forward_cycles_, stack_forward_cycles_, forward_blocked_cycles_;
-    unsigned predicted_forward_cycles_;
-    bool predicts_forwards_;
-    unsigned alias_4k_cycles_, split_load_cycles_, repeat_bytes_, repeat_start_cycles_, microcode_cycles_;
+    bool has_store_data_, decode_limits_;
+    unsigned retire_width_, decode_width_, moves_per_cycle_, mispredict_cycles_, microcode_cycles_;
     uint64_t default_load_latency_ = 1;
 
     Slots slots_;
@@ -232,15 +197,10 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     std::unique_ptr<uint64_t[]> load_queue_;  // by load: the cycle of retirement; empty: no limit
     unsigned load_queue_size_ = 0, load_next_ = 0;
 
-    uint64_t write_cycle_ = 0, last_written_ = 0;  // of the last store
-    unsigned written_ = 0;                         // stores in that cycle
-    uint64_t written_line_ = 0;
     uint64_t moves_cycle_ = 0;
     unsigned moves_ = 0;
-    uint64_t right_way_from_ = 0;  // after a mispredict: its first dispatch
-    uint64_t resolved_ = 0;
-    bool repeating_ = false;
-    unsigned repeat_left_ = 0;  // bytes of the last micro-op that further iterations use
+    Redirect redirect_;
+    Repeats repeats_;
     uint64_t counted_slots_ = 0, counted_retiring_ = 0;
 
     // In the memo, too, cycle_, hot_.rob_count and hot_.front.line are those of now.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "timing/execution.hpp"
+#include "timing/load_store_unit.hpp"
 #include "timing/pipeline.hpp"
 #include "timing/prepared_ops.hpp"
 
@@ -31,7 +32,6 @@ enum Part : uint16_t {
 };
 
 constexpr unsigned ANY = ~0U;
-constexpr uint8_t ANY_SIZE = 255;
 
 // Where a micro-op waits, and the ports that it may then use.
 struct Entry {

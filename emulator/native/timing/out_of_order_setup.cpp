@@ -10,9 +10,8 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     : MemoizingPipeline(config, memory, totals), branches_(branches), execution_(config),
       placement_(config, execution_), preparer_(config, execution_, placement_), environment_(memory, branches),
       front_(config, environment_), calendar_(execution_.groups()), schedulers_(placement_.sizes()),
-      stores_(checked(config.table("pipeline"), "store_buffer", 1, 4096)),
-      first_targets_(branch_table(config), "first_"),
-      slots_(counts_, checked(config.table("pipeline"), "dispatch_width", 1, 64)) {
+      load_store_(config, memory, totals), first_targets_(branch_table(config), "first_"),
+      slots_(counts_, checked(config.table("pipeline"), "dispatch_width", 1, 64)), repeats_(config.table("pipeline")) {
     const Config& keys = config.table("pipeline");
     retire_width_ = checked(keys, "retire_width", 1, 64, slots_.width());
     hot_.decodes = decode_width_ = checked(keys, "decode_width", 1, 64, slots_.width());
@@ -26,17 +25,6 @@ OutOfOrder::OutOfOrder(const Config& config, MemorySystem& memory, BranchUnit& b
     if (keys.has("load_queue")) load_queue_size_ = checked(keys, "load_queue", 1, 65536);
     load_queue_ = std::make_unique<uint64_t[]>(load_queue_size_);
     mispredict_cycles_ = checked(keys, "mispredict_cycles", 1, 1000);
-    store_forward_cycles_ = checked(keys, "store_forward_cycles", 0, 1000);
-    stack_forward_cycles_ = checked(keys, "stack_forward_cycles", 0, 1000, store_forward_cycles_);
-    predicts_forwards_ = keys.has("predicted_forward_cycles");
-    predicted_forward_cycles_ = checked(keys, "predicted_forward_cycles", 0, 1000, store_forward_cycles_);
-    forward_blocked_cycles_ = checked(keys, "store_forward_blocked_cycles", 0, 1000, 0);
-    alias_4k_cycles_ = checked(keys, "alias_4k_cycles", 0, 1000, 0);
-    stores_per_cycle_ = checked(keys, "stores_per_cycle", 1, 64, 1);
-    line_stores_per_cycle_ = checked(keys, "line_stores_per_cycle", 1, 64, stores_per_cycle_);
-    split_load_cycles_ = checked(keys, "split_load_cycles", 0, 1000, 0);
-    repeat_bytes_ = checked(keys, "repeat_bytes", 0, 4096, 0);
-    repeat_start_cycles_ = checked(keys, "repeat_start_cycles", 0, 1000, 0);
     microcode_cycles_ = checked(keys, "microcode_cycles", 0, 1000, 0);
     moves_per_cycle_ = checked(keys, "eliminated_moves_per_cycle", 0, 64, 0);
     if (config.has_table("l1d")) default_load_latency_ = checked(config.table("l1d"), "latency", 1, 1000, 1);

@@ -9,9 +9,9 @@ namespace nb = nanobind;
 namespace perfemu {
 
 template <size_t N>
-static nb::list registers(const std::array<uint8_t, N>& places) {
+static nb::list registers(const std::array<uint8_t, N>& numbers) {
     nb::list found;
-    for (uint8_t reg : places)
+    for (uint8_t reg : numbers)
         if (reg != timed_register::NONE) found.append(reg);
     return found;
 }

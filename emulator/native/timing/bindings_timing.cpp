@@ -135,11 +135,11 @@ class Run {
 };
 
 template <size_t N>
-void set_registers(std::array<uint8_t, N>& places, nb::handle list) {
+void set_registers(std::array<uint8_t, N>& registers, nb::handle list) {
     size_t next = 0;
     for (nb::handle item : list) {
         if (next == N) throw nb::value_error("an op has no place for so many registers");
-        places[next++] = nb::cast<uint8_t>(item);
+        registers[next++] = nb::cast<uint8_t>(item);
     }
 }
 

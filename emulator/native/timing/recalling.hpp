@@ -127,7 +127,7 @@ class RecallingPipeline : public MemoizingPipeline<BlockMemo> {
     std::unique_ptr<RecalledBatch> batch_;  // null where filtered hits cannot be known before other accesses
 
     // Where more than one in so many blocks has more than filtered hits, the next batches are replayed block by block.
-    static constexpr unsigned FEW_TOUCHING = 4, REST_BATCHES = 16;
+    static constexpr unsigned FEW_UNUSUAL = 4, REST_BATCHES = 16;
     unsigned batches_to_rest_ = 0;
 
     // To record takes ten times as long as to execute. If it was for nothing, because a program does not do the same

@@ -22,7 +22,7 @@ void RecallingPipeline::retire_all(std::span<const RunBlock> blocks, const uint6
             if (last != run) {
                 BatchProgress progress{run, addresses, line_};
                 replay_batch(progress);
-                if (progress.unusual * FEW_TOUCHING > batch_->blocks) batches_to_rest_ = REST_BATCHES;
+                if (progress.unusual * FEW_UNUSUAL > batch_->blocks) batches_to_rest_ = REST_BATCHES;
                 addresses += batch_->sites;
                 run = last;
                 continue;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from perfcore.perfdata.errors import PerfDataError
 from perfemu.annotating import AnnotatedFunction, AnnotatedInstruction, SampledFunctions
@@ -65,13 +66,14 @@ def run(
     *,
     input: bytes | None = None,
     capture: bool = False,
+    **options: Any,
 ) -> RunResult:
-    """Run a program, a Guest or its arguments alone, to its end.
+    """Run a program, a Guest or its arguments alone, to its end. `options` are Guest's: run(["./prog"], core="zen5").
 
     `input` is its standard input (yours, if not given). With `capture` its output is in the result, not on your
     terminal. Raises PerfemuError if the program cannot be started, UsageError for what cannot be.
     """
-    guest = Guest.of(guest)
+    guest = Guest.of(guest, **options)
     with Streams(input, capture) as streams:
         session = Session(streams.connect(guest))
         ending = session.run()
@@ -101,6 +103,7 @@ def stat(
     to_symbol: str | None = None,
     input: bytes | None = None,
     capture: bool = False,
+    **options: Any,
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
@@ -110,7 +113,7 @@ def stat(
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
-    guest = Guest.of(guest)
+    guest = Guest.of(guest, **options)
     scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus)
     scope = within(scope, from_symbol, to_symbol)
     with Streams(input, capture) as streams:
@@ -142,6 +145,7 @@ def record(
     to_symbol: str | None = None,
     input: bytes | None = None,
     capture: bool = False,
+    **options: Any,
 ) -> Recording:
     """Run a program and write its profile to `output`, a perf.data file.
 
@@ -149,7 +153,7 @@ def record(
     whose period is how many events it made: the sum is the count. `all_cpus` and `cpu_list` are -a and
     -C, `from_symbol` and `to_symbol` as for `stat`. For the rest see `run` and `stat`.
     """
-    guest = Guest.of(guest)
+    guest = Guest.of(guest, **options)
     sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains)
     path = os.fspath(output)
     with Streams(input, capture) as streams:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 from emulator.core_file.core_file import CoreFile
@@ -67,9 +67,10 @@ class Guest:
         object.__setattr__(self, "_values", values)  # once, since `now` is another time the next time
 
     @staticmethod
-    def of(guest: Guest | Sequence[str | os.PathLike[str]]) -> Guest:
-        """A program and its arguments are a guest, too."""
-        return guest if isinstance(guest, Guest) else Guest(guest)
+    def of(guest: Guest | Sequence[str | os.PathLike[str]], **options: Any) -> Guest:
+        """A program and its arguments are a guest, too. `options` are fields, which come first."""
+        made = guest if isinstance(guest, Guest) else Guest(guest)
+        return replace(made, **options) if options else made
 
     @property
     def command(self) -> tuple[str, ...]:

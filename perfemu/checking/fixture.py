@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from perfemu import api
 from perfemu.checking.baseline import Baseline, Entry
@@ -43,6 +44,7 @@ class PerfemuFixture:
         to_symbol: str | None = None,
         input: bytes | None = None,
         capture: bool = False,
+        **options: Any,
     ) -> api.StatResult:
         """As perfemu.stat, with functions: a check that fails names those that changed."""
         return api.stat(
@@ -53,6 +55,7 @@ class PerfemuFixture:
             to_symbol=to_symbol,
             input=input,
             capture=capture,
+            **options,
         )
 
     def check(self, result: api.StatResult, name: str = "", **tolerances: str | int) -> None:

@@ -6,6 +6,7 @@ import pickle
 import re
 from argparse import Namespace
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -123,12 +124,22 @@ def test_a_guest_is_a_value_for_any_number_of_runs() -> None:
     assert perfemu.run([LOOP]).instructions == 2004  # arguments alone
 
 
+def test_what_a_guest_says_may_stand_in_the_call(tmp_path: Path) -> None:
+    assert perfemu.run([LOOP], core="ideal", max_instructions=100).instructions == 100
+    assert perfemu.run(perfemu.Guest([LOOP], core="ideal"), max_instructions=100).instructions == 100
+    assert perfemu.stat([LOOP], ["instructions"], core="ideal", timeout="0.001ms")["instructions"] == 1000
+    recording = perfemu.record([LOOP], core="ideal", cpus=2, cpu_list="1", output=tmp_path / "data")
+    assert recording.sample_count == 0
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_time'"):
+        perfemu.run([LOOP], max_time=1)
+
+
 def test_now_is_the_same_in_all_runs_of_a_guest() -> None:
     run = Guest([LOOP], date="now")
     assert run.machine("aarch64", load_core("ideal")) == run.machine("aarch64", load_core("ideal"))
 
 
-def test_benchmark_files_say_all_options(tmp_path: object) -> None:
+def test_benchmark_files_say_all_options(tmp_path: Path) -> None:
     path = f"{tmp_path}/perfemu.toml"
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"[benchmark.loop]\ncommand = '{LOOP}'\ndate = '@5'\ncounters = 3\nmax_tasks = 4\nuser = '1:2'\n")

@@ -121,7 +121,7 @@ class SharedCaches:
         """Cycles until another core's cache answers."""
 
 class RetirementRecorder:
-    """Hears of instructions that retire, counts them, and with `keep` keeps what it hears (native/retirement.hpp)."""
+    """Counts instructions as they retire, and with `keep` keeps what it is told of them (core/retirement.hpp)."""
 
     branches: int
     taken: int
@@ -314,7 +314,7 @@ def decode(isa: str, address: int, code: bytes, features: Sequence[str] = ()) ->
     """What the core finds in code, for tests: (offset, length, probes, probes of a REP's iterations, trap) of each."""
 
 def timed_decode(isa: str, address: int, code: bytes) -> list[dict[str, Any]]:
-    """What the timing models see in code, for tests: the fields of emulator/native/timing/timed_op.hpp by name.
+    """What the timing models see in code, for tests: the fields of emulator/native/ops/timed_op.hpp by name.
 
     Registers that are none are left out; `flags` is the list of the bools that are set.
     """

@@ -12,7 +12,7 @@ from emulator.sysregs import SystemRegisters
 
 
 class ExitReason(IntEnum):
-    """Why ``Core.run`` returned. The numbers are shared with ``native/core.hpp``."""
+    """Why ``Core.run`` returned. The numbers are shared with ``native/core/core.hpp``."""
 
     SYSCALL = 0  # SVC or SYSCALL retired; PC is after it
     REGISTER = 1  # an instruction that the machine answers: MRS/MSR, CPUID, RDTSC, RDPMC, ...; not yet retired
@@ -52,7 +52,7 @@ class TrapKind(IntEnum):
 
 
 class Gear(IntEnum):
-    """How much of a core's models hears of what executes. Shared with ``native/core.hpp``.
+    """How much of a core's models hears of what executes. Shared with ``native/core/core.hpp``.
 
     What is decoded from instructions is counted in all of them; cycles and what models count, in DETAILED alone.
     """
@@ -63,7 +63,7 @@ class Gear(IntEnum):
 
 
 class Level(IntEnum):
-    """Which privilege what executes has. Shared with ``native/counters.hpp``."""
+    """Which privilege what executes has. Shared with ``native/core/counters.hpp``."""
 
     USER = 0  # EL0, CPL 3
     KERNEL = 1  # EL1, CPL 0

@@ -1,6 +1,6 @@
 """Are the data accesses that the models hear of those that the engine makes? Of real programs, each one, in order.
 
-The engine's own MEM hooks witness every run of the model gear (emulator/native/address/access_witness.hpp).
+The engine's own MEM hooks witness every run of the model gear (emulator/native/core/access_witness.hpp).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "aarch64/row.hpp"
-#include "address/slice_builder.hpp"
+#include "slice/builder.hpp"
 
 namespace perfemu::aarch64 {
 

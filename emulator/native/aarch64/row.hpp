@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "block.hpp"
-#include "timing/timed_op.hpp"
+#include "ops/op.hpp"
+#include "ops/timed_op.hpp"
 
 namespace perfemu::aarch64 {
 

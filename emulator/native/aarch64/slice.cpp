@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "aarch64/dataflow.hpp"
-#include "address/slice_compiler.hpp"
+#include "slice/compiler.hpp"
 
 namespace perfemu::aarch64 {
 namespace {

@@ -71,7 +71,7 @@ void Addresses::set_address_space(const AddressTranslation& space) {
 
 Addresses::TranslatedAt Addresses::translated_at(uint64_t address) const {
     const Page page = space_->lookup(address);
-    return {address, page.present ? page.frame : BlockFrames::NONE};
+    return {address, page.present ? page.frame : NO_FRAME};
 }
 
 // --- making slices ---

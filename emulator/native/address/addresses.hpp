@@ -18,15 +18,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "address/access.hpp"
-#include "address/call_range.hpp"
 #include "address/host_code.hpp"
-#include "address/register_file.hpp"
 #include "address/slice_code.hpp"
-#include "address/slice_compiler.hpp"
-#include "isa.hpp"
-#include "memory.hpp"
+#include "engine/call_range.hpp"
+#include "engine/register_file.hpp"
+#include "isa/isa.hpp"
+#include "memory/memory.hpp"
+#include "ops/access.hpp"
 #include "short_list.hpp"
+#include "slice/compiler.hpp"
 
 namespace perfemu {
 

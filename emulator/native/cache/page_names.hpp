@@ -10,7 +10,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "memory.hpp"
+#include "memory/memory.hpp"
 
 namespace perfemu {
 

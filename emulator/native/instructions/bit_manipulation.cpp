@@ -1,4 +1,4 @@
-#include "bit_manipulation.hpp"
+#include "instructions/bit_manipulation.hpp"
 
 namespace perfemu {
 namespace {

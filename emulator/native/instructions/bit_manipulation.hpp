@@ -1,7 +1,7 @@
 // BZHI, BEXTR, BLSI, BLSMSK, BLSR, PDEP, PEXT.
 #pragma once
 
-#include "executed.hpp"
+#include "instructions/executed.hpp"
 
 namespace perfemu {
 

@@ -1,8 +1,8 @@
-#include "code_bytes.hpp"
+#include "instructions/code_bytes.hpp"
 
 #include <algorithm>
 
-#include "../isa.hpp"
+#include "ops/op.hpp"
 
 namespace perfemu {
 namespace {

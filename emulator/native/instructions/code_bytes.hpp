@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

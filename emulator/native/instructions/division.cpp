@@ -1,9 +1,9 @@
-#include "division.hpp"
+#include "instructions/division.hpp"
 
 #include <cstdint>
 #include <limits>
 
-#include "exceptions.hpp"
+#include "instructions/exceptions.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // IDIV of 32 bits, which must not divide on the host what the host cannot.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

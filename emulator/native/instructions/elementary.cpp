@@ -1,4 +1,4 @@
-#include "elementary.hpp"
+#include "instructions/elementary.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // last bit is set.
 #pragma once
 
-#include "wide_float.hpp"
+#include "instructions/wide_float.hpp"
 
 namespace perfemu {
 

@@ -1,4 +1,4 @@
-#include "encoding.hpp"
+#include "instructions/encoding.hpp"
 
 #include <cstddef>
 #include <cstring>

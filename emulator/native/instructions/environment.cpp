@@ -1,10 +1,10 @@
-#include "environment.hpp"
+#include "instructions/environment.hpp"
 
 #include <array>
 #include <stdexcept>
 #include <string>
 
-#include "../engine_linkage.hpp"
+#include "engine/linkage.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,6 +1,6 @@
-#include "exceptions.hpp"
+#include "instructions/exceptions.hpp"
 
-#include "../engine_linkage.hpp"
+#include "engine/linkage.hpp"
 
 namespace perfemu {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "environment.hpp"
+#include "instructions/environment.hpp"
 
 namespace perfemu {
 

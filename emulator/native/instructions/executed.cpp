@@ -1,16 +1,16 @@
-#include "executed.hpp"
+#include "instructions/executed.hpp"
 
 #include <vector>
 
-#include "bit_manipulation.hpp"
-#include "code_bytes.hpp"
-#include "exceptions.hpp"
-#include "general.hpp"
-#include "guest_memory.hpp"
-#include "mmx.hpp"
-#include "segments.hpp"
-#include "stack_frame.hpp"
-#include "x87_conditional.hpp"
+#include "instructions/bit_manipulation.hpp"
+#include "instructions/code_bytes.hpp"
+#include "instructions/exceptions.hpp"
+#include "instructions/general.hpp"
+#include "instructions/guest_memory.hpp"
+#include "instructions/mmx.hpp"
+#include "instructions/segments.hpp"
+#include "instructions/stack_frame.hpp"
+#include "instructions/x87_conditional.hpp"
 
 namespace perfemu {
 namespace {

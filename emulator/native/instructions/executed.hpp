@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "encoding.hpp"
-#include "families.hpp"
+#include "instructions/encoding.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

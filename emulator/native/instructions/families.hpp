@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "../engine_linkage.hpp"
-#include "environment.hpp"
+#include "engine/linkage.hpp"
+#include "instructions/environment.hpp"
 
 namespace perfemu {
 

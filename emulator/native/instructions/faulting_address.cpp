@@ -1,4 +1,4 @@
-#include "faulting_address.hpp"
+#include "instructions/faulting_address.hpp"
 
 namespace perfemu {
 namespace {

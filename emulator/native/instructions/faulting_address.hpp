@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,4 +1,4 @@
-#include "flags.hpp"
+#include "instructions/flags.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // What user mode may change of RFLAGS.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

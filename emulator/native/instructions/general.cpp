@@ -1,6 +1,6 @@
-#include "general.hpp"
+#include "instructions/general.hpp"
 
-#include "exceptions.hpp"
+#include "instructions/exceptions.hpp"
 
 namespace perfemu {
 namespace {

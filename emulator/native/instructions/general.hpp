@@ -1,7 +1,7 @@
 // CMPXCHG of 32 bits, MOV from CS and SS, CLFLUSH.
 #pragma once
 
-#include "executed.hpp"
+#include "instructions/executed.hpp"
 
 namespace perfemu {
 

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "../engine_linkage.hpp"
-#include "environment.hpp"
+#include "engine/linkage.hpp"
+#include "instructions/environment.hpp"
 
 namespace perfemu {
 

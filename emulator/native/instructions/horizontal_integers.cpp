@@ -1,4 +1,4 @@
-#include "horizontal_integers.hpp"
+#include "instructions/horizontal_integers.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // PHADDW, PHADDD, PHADDSW, PHSUBW, PHSUBD, PHSUBSW.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

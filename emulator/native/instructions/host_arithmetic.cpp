@@ -1,4 +1,4 @@
-#include "host_arithmetic.hpp"
+#include "instructions/host_arithmetic.hpp"
 
 #include <cmath>
 #include <stdexcept>

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "sse_control.hpp"
+#include "instructions/sse_control.hpp"
 
 namespace perfemu {
 

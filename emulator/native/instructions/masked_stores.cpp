@@ -1,7 +1,7 @@
-#include "masked_stores.hpp"
+#include "instructions/masked_stores.hpp"
 
-#include "exceptions.hpp"
-#include "guest_memory.hpp"
+#include "instructions/exceptions.hpp"
+#include "instructions/guest_memory.hpp"
 
 namespace perfemu {
 namespace {

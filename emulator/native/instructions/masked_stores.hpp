@@ -1,7 +1,7 @@
 // MASKMOVQ and MASKMOVDQU
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

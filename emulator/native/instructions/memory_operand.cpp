@@ -1,6 +1,6 @@
-#include "memory_operand.hpp"
+#include "instructions/memory_operand.hpp"
 
-#include "exceptions.hpp"
+#include "instructions/exceptions.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,8 +1,8 @@
 // How the memory operands of vector instructions are accessed: aligned or not, and how much of them.
 #pragma once
 
-#include "encoding.hpp"
-#include "families.hpp"
+#include "instructions/encoding.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,8 +1,8 @@
-#include "mmx.hpp"
+#include "instructions/mmx.hpp"
 
 #include <cstring>
 
-#include "x87_state.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,8 +1,8 @@
 // MMX registers are the x87's: what every MMX instruction does to the x87's state besides.
 #pragma once
 
-#include "encoding.hpp"
-#include "families.hpp"
+#include "instructions/encoding.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

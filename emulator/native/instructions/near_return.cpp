@@ -1,4 +1,4 @@
-#include "near_return.hpp"
+#include "instructions/near_return.hpp"
 
 namespace perfemu {
 namespace {

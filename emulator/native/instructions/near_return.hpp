@@ -1,8 +1,8 @@
 // RET with an immediate, which the engine takes as signed.
 #pragma once
 
-#include "encoding.hpp"
-#include "families.hpp"
+#include "instructions/encoding.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

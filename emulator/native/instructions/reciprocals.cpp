@@ -1,9 +1,9 @@
-#include "reciprocals.hpp"
+#include "instructions/reciprocals.hpp"
 
 #include <bit>
 #include <cmath>
 
-#include "sse_control.hpp"
+#include "instructions/sse_control.hpp"
 
 namespace perfemu {
 namespace {

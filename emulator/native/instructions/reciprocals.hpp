@@ -1,7 +1,7 @@
 // RCPPS and RSQRTPS, whose approximations are the maker's own.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,8 +1,8 @@
-#include "segments.hpp"
+#include "instructions/segments.hpp"
 
 #include <stdexcept>
 
-#include "exceptions.hpp"
+#include "instructions/exceptions.hpp"
 
 namespace perfemu {
 namespace {

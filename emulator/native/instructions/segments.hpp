@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "executed.hpp"
-#include "families.hpp"
+#include "instructions/executed.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

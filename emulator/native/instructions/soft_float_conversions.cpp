@@ -1,4 +1,4 @@
-#include "soft_float.hpp"
+#include "instructions/soft_float.hpp"
 
 #include <tuple>
 

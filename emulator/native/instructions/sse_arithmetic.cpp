@@ -1,9 +1,9 @@
-#include "sse_arithmetic.hpp"
+#include "instructions/sse_arithmetic.hpp"
 
 #include <array>
 #include <cmath>
 
-#include "host_arithmetic.hpp"
+#include "instructions/host_arithmetic.hpp"
 
 namespace perfemu {
 namespace {

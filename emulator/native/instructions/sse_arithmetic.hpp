@@ -1,7 +1,7 @@
 // ADDPS ... SQRTSD, HADDPS, HSUBPS, ADDSUBPS, DPPS.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,7 +1,7 @@
 // CMPPS, COMISS, UCOMISS, MINPS, MAXPS and their kin.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,4 +1,4 @@
-#include "sse_control.hpp"
+#include "instructions/sse_control.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,10 +1,10 @@
 // MXCSR, and how an SSE instruction with floating-point operands ends.
 #pragma once
 
-#include "environment.hpp"
-#include "exceptions.hpp"
-#include "families.hpp"
-#include "soft_float.hpp"
+#include "instructions/environment.hpp"
+#include "instructions/exceptions.hpp"
+#include "instructions/families.hpp"
+#include "instructions/soft_float.hpp"
 
 namespace perfemu {
 

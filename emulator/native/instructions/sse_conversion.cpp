@@ -1,8 +1,8 @@
-#include "sse_conversion.hpp"
+#include "instructions/sse_conversion.hpp"
 
 #include <array>
 
-#include "host_arithmetic.hpp"
+#include "instructions/host_arithmetic.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // CVTSI2SD, CVTPS2DQ, CVTSD2SS, ROUNDPS and their kin.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

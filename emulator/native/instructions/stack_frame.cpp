@@ -1,6 +1,6 @@
-#include "stack_frame.hpp"
+#include "instructions/stack_frame.hpp"
 
-#include "guest_memory.hpp"
+#include "instructions/guest_memory.hpp"
 
 namespace perfemu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "executed.hpp"
+#include "instructions/executed.hpp"
 
 namespace perfemu {
 

@@ -1,4 +1,4 @@
-#include "string_comparison.hpp"
+#include "instructions/string_comparison.hpp"
 
 #include <algorithm>
 #include <bit>

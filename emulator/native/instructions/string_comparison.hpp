@@ -1,7 +1,7 @@
 // PCMPESTRI, PCMPESTRM, PCMPISTRI, PCMPISTRM.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

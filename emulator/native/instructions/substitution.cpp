@@ -1,8 +1,8 @@
-#include "substitution.hpp"
+#include "instructions/substitution.hpp"
 
 #include <algorithm>
 
-#include "x87_conditional.hpp"
+#include "instructions/x87_conditional.hpp"
 
 namespace perfemu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "encoding.hpp"
+#include "instructions/encoding.hpp"
 
 namespace perfemu {
 

@@ -1,18 +1,18 @@
-#include "translation.hpp"
+#include "instructions/translation.hpp"
 
 #include <array>
 
-#include "../isa.hpp"
-#include "../translation_guard.hpp"
-#include "../x86_64/op.hpp"
-#include "code_bytes.hpp"
-#include "encoding.hpp"
-#include "executed.hpp"
-#include "memory_operand.hpp"
-#include "mmx.hpp"
-#include "near_return.hpp"
-#include "substitution.hpp"
-#include "x87_conditional.hpp"
+#include "engine/translation_guard.hpp"
+#include "instructions/code_bytes.hpp"
+#include "instructions/encoding.hpp"
+#include "instructions/executed.hpp"
+#include "instructions/memory_operand.hpp"
+#include "instructions/mmx.hpp"
+#include "instructions/near_return.hpp"
+#include "instructions/substitution.hpp"
+#include "instructions/x87_conditional.hpp"
+#include "ops/op.hpp"
+#include "x86_64/op.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // Where each instruction of a block is seen before the engine translates it.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

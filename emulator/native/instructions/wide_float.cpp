@@ -1,4 +1,4 @@
-#include "wide_float.hpp"
+#include "instructions/wide_float.hpp"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "soft_float.hpp"
+#include "instructions/soft_float.hpp"
 
 namespace perfemu {
 

@@ -1,8 +1,8 @@
-#include "x87_arithmetic.hpp"
+#include "instructions/x87_arithmetic.hpp"
 
 #include <algorithm>
 
-#include "x87_state.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // x87's operations on registers: basic arithmetic, comparisons, remainders.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,5 +1,5 @@
-#include "x87_arithmetic.hpp"
-#include "x87_state.hpp"
+#include "instructions/x87_arithmetic.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

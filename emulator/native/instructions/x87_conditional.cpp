@@ -1,6 +1,6 @@
-#include "x87_conditional.hpp"
+#include "instructions/x87_conditional.hpp"
 
-#include "x87_moves.hpp"
+#include "instructions/x87_moves.hpp"
 
 namespace perfemu {
 namespace {

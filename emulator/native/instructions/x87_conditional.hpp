@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "encoding.hpp"
-#include "families.hpp"
-#include "mmx.hpp"
-#include "x87_state.hpp"
+#include "instructions/encoding.hpp"
+#include "instructions/families.hpp"
+#include "instructions/mmx.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 

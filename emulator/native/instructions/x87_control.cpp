@@ -1,8 +1,8 @@
-#include "x87_control.hpp"
+#include "instructions/x87_control.hpp"
 
-#include "guest_memory.hpp"
-#include "sse_control.hpp"
-#include "x87_state.hpp"
+#include "instructions/guest_memory.hpp"
+#include "instructions/sse_control.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

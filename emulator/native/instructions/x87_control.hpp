@@ -1,7 +1,7 @@
 // x87's control and status words, and what saves and restores the whole state.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,6 +1,6 @@
-#include "guest_memory.hpp"
-#include "x87_moves.hpp"
-#include "x87_state.hpp"
+#include "instructions/guest_memory.hpp"
+#include "instructions/x87_moves.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,8 +1,8 @@
 // x87's loads, stores, constants and moves between registers.
 #pragma once
 
-#include "environment.hpp"
-#include "families.hpp"
+#include "instructions/environment.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -1,6 +1,6 @@
-#include "x87_conditional.hpp"
-#include "x87_moves.hpp"
-#include "x87_state.hpp"
+#include "instructions/x87_conditional.hpp"
+#include "instructions/x87_moves.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,11 +1,11 @@
-#include "x87_state.hpp"
+#include "instructions/x87_state.hpp"
 
 #include <array>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
 
-#include "../engine_linkage.hpp"
+#include "engine/linkage.hpp"
 
 namespace perfemu {
 

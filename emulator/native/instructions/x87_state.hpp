@@ -1,10 +1,10 @@
 // The x87 registers of an x86-64 engine, and what every x87 instruction does before and after it computes.
 #pragma once
 
-#include "environment.hpp"
-#include "exceptions.hpp"
-#include "normal_numbers.hpp"
-#include "soft_float.hpp"
+#include "instructions/environment.hpp"
+#include "instructions/exceptions.hpp"
+#include "instructions/normal_numbers.hpp"
+#include "instructions/soft_float.hpp"
 
 namespace perfemu {
 

@@ -1,7 +1,7 @@
-#include "x87_transcendental.hpp"
+#include "instructions/x87_transcendental.hpp"
 
-#include "elementary.hpp"
-#include "x87_state.hpp"
+#include "instructions/elementary.hpp"
+#include "instructions/x87_state.hpp"
 
 namespace perfemu {
 namespace {

@@ -1,7 +1,7 @@
 // x87's exponentials, logarithms and trigonometric functions.
 #pragma once
 
-#include "families.hpp"
+#include "instructions/families.hpp"
 
 namespace perfemu {
 

@@ -7,13 +7,13 @@
 #include <memory>
 
 #include "config.hpp"
+#include "ops/timed_op.hpp"
 #include "predictor/direction.hpp"
 #include "predictor/gshare.hpp"
 #include "predictor/indirect.hpp"
 #include "predictor/return_stack.hpp"
 #include "predictor/target_buffer.hpp"
 #include "probes.hpp"
-#include "timing/timed_op.hpp"
 
 namespace perfemu {
 

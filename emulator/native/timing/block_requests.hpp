@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "address/access.hpp"
 #include "cache/memory_system.hpp"
+#include "ops/access.hpp"
+#include "ops/timed_op.hpp"
 #include "short_list.hpp"
-#include "timing/timed_op.hpp"
 
 namespace perfemu {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "address/access.hpp"
 #include "config.hpp"
 #include "op_classes.hpp"
-#include "timing/timed_op.hpp"
+#include "ops/access.hpp"
+#include "ops/timed_op.hpp"
 
 namespace perfemu {
 

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "address/access.hpp"
 #include "cache/memory_system.hpp"
 #include "config.hpp"
+#include "ops/access.hpp"
+#include "ops/timed_op.hpp"
 #include "predictor/branch_unit.hpp"
-#include "timing/timed_op.hpp"
 
 namespace perfemu {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "address/access.hpp"
-#include "timing/timed_op.hpp"
+#include "ops/access.hpp"
+#include "ops/timed_op.hpp"
 
 namespace perfemu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "address/slice_builder.hpp"
+#include "slice/builder.hpp"
 #include "x86_64/row.hpp"
 
 namespace perfemu::x86_64 {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "block.hpp"
+#include "ops/op.hpp"
 
 namespace perfemu::x86_64 {
 

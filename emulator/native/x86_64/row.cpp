@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "timing/timed_op.hpp"
+#include "ops/timed_op.hpp"
 
 namespace perfemu::x86_64 {
 namespace {

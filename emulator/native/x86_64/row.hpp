@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "block.hpp"
 #include "op_classes.hpp"
+#include "ops/op.hpp"
 #include "x86_64/instruction.hpp"
 
 namespace perfemu::x86_64 {

@@ -4,7 +4,7 @@
 // MASKMOVQ and MASKMOVDQU (the bytes that the mask selects), FXSAVE, FSAVE, FSTENV and their opposites (which leave out
 // reserved bytes), XSAVE and XRSTOR (the components that EDX:EAX selects). Far transfers of control and loads of
 // segment registers read descriptor tables, too, of which user programs have none.
-#include "address/slice_compiler.hpp"
+#include "slice/compiler.hpp"
 #include "x86_64/dataflow.hpp"
 
 namespace perfemu::x86_64 {

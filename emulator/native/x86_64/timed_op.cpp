@@ -2,7 +2,7 @@
 //
 // What is not told apart: the x87 stack is one register, so its instructions form one chain; MM0..MM7 are not ST(0..7);
 // a part of a general register is the register, and writing 8 or 16 bits of it reads the rest.
-#include "timing/timed_op.hpp"
+#include "ops/timed_op.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -10,7 +10,7 @@ from emulator import _native
 from emulator.op_classes import OpClass
 from emulator.probes import Probe
 
-FLAGS, VECTOR = 32, 34  # emulator/native/timing/timed_op.hpp
+FLAGS, VECTOR = 32, 34  # emulator/native/ops/timed_op.hpp
 CONDITIONAL = 1  # BranchKind
 
 Op = dict[str, Any]

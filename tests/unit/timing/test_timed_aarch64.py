@@ -15,7 +15,7 @@ from emulator._native import timed_decode
 from emulator.op_classes import OpClass
 from tests.unit.native.bare import assemble
 
-STACK, FLAGS, VECTOR, FP_CONTROL = 31, 32, 34, 67  # emulator/native/timing/timed_op.hpp
+STACK, FLAGS, VECTOR, FP_CONTROL = 31, 32, 34, 67  # emulator/native/ops/timed_op.hpp
 
 # Instruction, class, width in bytes, and what else is true of it.
 CLASSES = """

@@ -15,7 +15,7 @@ from emulator._native import timed_decode
 from emulator.op_classes import OpClass
 from tests.unit.native.bare import assemble
 
-# emulator/native/timing/timed_op.hpp
+# emulator/native/ops/timed_op.hpp
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
 FLAGS, CARRY, VECTOR, MMX, X87, FP_CONTROL = 32, 33, 34, 50, 66, 67
 

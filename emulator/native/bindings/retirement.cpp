@@ -1,0 +1,81 @@
+// A listener for Python: it counts, and keeps what it is told of if it is asked to.
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "core/core.hpp"
+#include "core/retirement.hpp"
+
+namespace nb = nanobind;
+
+namespace perfemu {
+
+namespace {
+
+class RetirementRecorder final : public RetirementListener {
+  public:
+    explicit RetirementRecorder(bool keeps) : keeps_(keeps) {}
+
+    void branch(const RetiredBranch& branch) override {
+        branches++;
+        taken += branch.taken;
+        if (keeps_) branches_.push_back(branch);
+    }
+    void selected(const RetiredOp& op) override {
+        selections++;
+        if (keeps_) selected_.push_back(op);
+    }
+
+    nb::list take_branches() {
+        nb::list rows;
+        for (const RetiredBranch& branch : std::exchange(branches_, {}))
+            rows.append(nb::make_tuple(branch.from, branch.to, branch.cycle, static_cast<int>(branch.kind),
+                                       branch.taken, branch.mispredicted));
+        return rows;
+    }
+    nb::list take_selected() {
+        nb::list rows;
+        for (const RetiredOp& op : std::exchange(selected_, {})) {
+            nb::object address = op.address_known ? nb::object(nb::int_(op.address)) : nb::none();
+            rows.append(nb::make_tuple(op.pc, op.next, static_cast<int>(op.op_class), static_cast<int>(op.branch),
+                                       address, op.size, static_cast<int>(level_that_answered(op.fired)), op.cycle,
+                                       op.cycles, mask_int(op.fired)));
+        }
+        return rows;
+    }
+
+    uint64_t branches = 0, taken = 0, selections = 0;
+
+  private:
+    bool keeps_;
+    std::vector<RetiredBranch> branches_;
+    std::vector<RetiredOp> selected_;
+};
+
+}  // namespace
+
+void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
+    nb::class_<RetirementRecorder>(module, "RetirementRecorder")
+        .def(nb::init<bool>(), nb::arg("keep") = false)
+        .def_ro("branches", &RetirementRecorder::branches)
+        .def_ro("taken", &RetirementRecorder::taken)
+        .def_ro("selections", &RetirementRecorder::selections)
+        .def("take_branches", &RetirementRecorder::take_branches)
+        .def("take_selected", &RetirementRecorder::take_selected);
+    core.def(
+            "listen", [](Core& self, RetirementRecorder& recorder) { self.listen(recorder); }, nb::arg("recorder"),
+            nb::keep_alive<1, 2>())
+        .def(
+            "select",
+            [](Core& self, RetirementRecorder& recorder, nb::int_ probes, uint64_t period) {
+                self.select(recorder, probe_mask(probes), period);
+            },
+            nb::arg("recorder"), nb::arg("probes"), nb::arg("period"), nb::keep_alive<1, 2>())
+        .def(
+            "stop_listening", [](Core& self, RetirementRecorder& recorder) { self.stop_listening(recorder); },
+            nb::arg("recorder"));
+}
+
+}  // namespace perfemu

@@ -1,0 +1,82 @@
+// All decoded blocks, found by address and size, and by the frames that their bytes lie in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/block.hpp"
+#include "memory/memory.hpp"
+
+namespace perfemu {
+
+// Blocks belong to frames: address spaces that have the same frames at the same addresses share them, as a fork's
+// parent and child do, and processes of one program. What is at an address in the space that executes stands in that
+// space's *slots*, which are right as long as its `code_generation` does not move.
+class BlockTable {
+  public:
+    BlockTable();
+    BlockTable(const BlockTable&) = delete;
+    BlockTable& operator=(const BlockTable&) = delete;
+
+    // A block may be translated again with another size (page ends, single-step): both are kept.
+    static constexpr uint64_t tag(uint64_t address, uint32_t size) { return address ^ uint64_t{size} << 48; }
+
+    // The block that was seen last in this address's slot. Its tag tells whether it is the wanted one.
+    Block* cached(uint64_t address) const { return slots_[slot(address)]; }
+
+    // A block that is none.
+    static Block* nothing() { return &nothing_; }
+    static std::array<Block*, 2> nothing_behind() { return {&nothing_, &nothing_}; }
+
+    Block* find(uint64_t address, uint32_t size, BlockFrames frames);
+    Block& insert(std::unique_ptr<Block> block);
+    // By one of the same address and size, where it is: others may point to it.
+    void replace(Block& block, Block&& now);
+    void clear();
+    size_t size() const { return blocks_.size(); }
+    // From now on `cached` is about this space, as it is now. False: it already was, and nothing has changed.
+    bool use_slots_of(const AddressTranslation& space);
+
+    template <typename Visit>
+    void each(Visit visit) {
+        for (auto& entry : blocks_) visit(*entry.second);
+    }
+
+  private:
+    static constexpr unsigned SLOT_BITS = 15;
+    static constexpr size_t MOST_SPACES = 16;  // the slots of those that executed last are kept
+    static size_t slot(uint64_t address) { return (address ^ address >> SLOT_BITS) & ((1 << SLOT_BITS) - 1); }
+
+    struct Key {
+        uint64_t tag;
+        BlockFrames frames;
+        bool operator==(const Key&) const = default;
+    };
+    struct KeyHash {
+        size_t operator()(const Key& key) const {
+            constexpr uint64_t ODD = 0x9E3779B97F4A7C15;
+            uint64_t mixed = (key.tag ^ (uint64_t{key.frames.first} << 32 | key.frames.last) * ODD) * ODD;
+            return mixed ^ mixed >> 32;
+        }
+    };
+    using Slots = std::array<Block*, size_t{1} << SLOT_BITS>;
+    struct SpaceSlots {
+        uint64_t space;  // its id
+        uint64_t code_generation = 0;
+        uint64_t used = 0;  // when: the higher, the later
+        std::unique_ptr<Slots> slots;
+    };
+    SpaceSlots& slots_of(uint64_t space);
+
+    static Block nothing_;   // fills empty slots: its tag is no block's
+    Block** slots_;          // of the space that executes
+    SpaceSlots* executing_;  // whose slots these are
+    uint64_t uses_ = 0;
+    std::vector<SpaceSlots> spaces_;
+    std::unordered_map<Key, std::unique_ptr<Block>, KeyHash> blocks_;
+};
+
+}  // namespace perfemu

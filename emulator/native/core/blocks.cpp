@@ -1,0 +1,294 @@
+// Blocks: counting them before they run, decoding them once, and what can happen to their code.
+#include <utility>
+
+#include "core/core.hpp"
+#include "core/model.hpp"
+
+namespace perfemu {
+
+// In iterations of a REP: what a block costs that is decoded, or whose code may have to be translated again.
+static constexpr uint64_t DECODING = 1000;
+
+static constexpr uint64_t NEVER_FITS = uint64_t{1} << 30;  // a cost that sends the block through `consider`
+
+void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
+    Core& core = *static_cast<Core*>(user);
+    if (core.follows_branches_) [[unlikely]]
+        core.depart(address, size);
+    Block* block = core.blocks_.cached(address);
+    uint64_t budget = core.budget_ - block->cost;
+    if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
+        core.budget_ = budget;
+        core.previous_ = block;
+        if (block->runs++ == 0) [[unlikely]]
+            core.note_run(block);
+        return;
+    }
+    core.consider(address, size);
+}
+
+// A block that is new, or does not fit, or is special, or is a single step.
+void Core::consider(uint64_t address, uint32_t size) {
+    if (!stepping_) note_interrupted_store(address, block_at(address, size));
+    if (model_ && model_->visit.block && !stepping_) finish_visit(address);
+    if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
+    Block& block = block_at(address, size);
+    if (std::exchange(translation_stale_, false)) {
+        uc_ctl_remove_cache(engine_, address, address + 1);
+        forget_departure();
+        redispatch(address);
+        return;
+    }
+    if (stepping_) {
+        consider_step(block);
+        return;
+    }
+    drop_budget();
+    if (block.changeable) slow_since_poll_ += DECODING;
+    if (poll_due() && (*poll_)()) {
+        exit(Exit::INTERRUPTED);
+        return;
+    }
+    if (model_ && due() && interrupt_raised()) {
+        last_retired_pc_ = previous_->address + (previous_->ops.empty() ? 0 : previous_->ops.back().offset);
+        exit(Exit::OVERFLOW);
+        return;
+    }
+    if (cycles() >= until_) {
+        exit(Exit::DEADLINE);
+        return;
+    }
+    if (breaks_at(block.address)) {
+        exit(Exit::BREAKPOINT);
+        return;
+    }
+    if (block.ops[0].trap != Trap::NONE) {
+        trapped_ = block.ops[0];
+        exit(Exit::REGISTER);
+        return;
+    }
+    if (needs_stepping_inside(block) || breaks_inside(block)) {
+        begin_stepping(block);
+        return;
+    }
+    plan();
+    if (block.ops[0].repeated) {
+        consider_repeat(block);
+    } else if (fits(block)) {
+        count(block);
+    } else {
+        begin_stepping(block);
+    }
+}
+
+// A REP comes once for each iteration, and once more to find its count at zero and go on: then it retires.
+void Core::consider_repeat(Block& block) {
+    if (must_step(block)) {
+        begin_stepping(block);
+        return;
+    }
+    const Op& op = block.ops[0];
+    uint64_t left = read_register(engine_, UC_X86_REG_RCX);
+    if (op.address_32) left = static_cast<uint32_t>(left);
+    if (left == 0) {
+        count(block);
+        return;
+    }
+    if (model_ && !enter_iteration(block)) return;
+    add_at(block.address, op.iteration_probes);
+    if (undue_until_) undue_until_--;  // it fires what an instruction may fire
+    slow_since_poll_++;
+    repeat_ = &block;
+    previous_ = &none_;
+}
+
+// A trap or a REP behind the first instruction is reached by stepping, so that the block that starts with it comes.
+bool Core::needs_stepping_inside(const Block& block) {
+    for (size_t i = 1; i < block.ops.size(); i++)
+        if (block.ops[i].trap != Trap::NONE || block.ops[i].repeated) return true;
+    return false;
+}
+
+uint64_t Core::cost(const Block& block) const {
+    uint64_t events = 0;
+    for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
+        if (costed_probes_ >> probe & 1) events += block.counts[probe];
+    return block.instructions() | events << 32;
+}
+
+bool Core::fits(const Block& block) const { return !((budget_ - cost(block)) & EXHAUSTED); }
+
+void Core::count(Block& block) {
+    if (model_ && !enter(block)) return;
+    repeat_ = nullptr;
+    budget_ -= cost(block);
+    begin_run(block);
+}
+
+void Core::note_run(Block* block) { ran_.push_back(block); }
+
+// The block that was counted as a whole stopped before the instruction at `pc`.
+void Core::uncount_from(uint64_t pc) {
+    Block& block = *previous_;
+    size_t index = block.index_of(pc);
+    drop_budget();
+    if (index == block.ops.size()) return;
+    if (block.runs-- == 0) note_run(&block);
+    retired_ -= block.ops.size() - index;
+    for (size_t i = 0; i < index; i++) add_at(block.address + block.ops[i].offset, block.ops[i].probes);
+    previous_ = &none_;
+}
+
+Block& Core::block_at(uint64_t address, uint32_t size) {
+    Block* block = blocks_.cached(address);
+    if (block->tag != BlockTable::tag(address, size)) {
+        const BlockFrames frames = frames_of(address, size);
+        block = blocks_.find(address, size, frames);
+        if (!block) return blocks_.insert(decode(address, size, frames));
+    }
+    if (!block->changeable || unchanged(*block)) return *block;
+    if (model_ && model_->visit.block == block) finish_visit(address);
+    if (previous_ == block) previous_ = &none_;
+    fold();
+    if (ledger_) ledger_->settle(*block);
+    // Of stores elsewhere the engine has not heard; whose this was, nobody knows.
+    translation_stale_ = memory_->has_several_cores();
+    blocks_.replace(*block, std::move(*decode(address, size, block->frames)));
+    return *block;
+}
+
+std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames frames) {
+    decoded_blocks_++;
+    slow_since_poll_ += DECODING;
+    auto block = std::make_unique<Block>(Block{
+        .tag = BlockTable::tag(address, size), .cost = 0, .end = address + size, .address = address, .size = size});
+    block->bytes.resize(size);
+    if (space_->read(address, block->bytes) != size)
+        throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
+    block->frames = frames;
+    block->ops = isa_->decode(address, block->bytes);
+    if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
+    for (const Op& op : block->ops)
+        for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
+    block->ends_conditional = block->ops.back().conditional;
+    for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
+        block->changeable |= changeable(space_->lookup(page));
+    const Op& first = block->ops[0];
+    bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
+    if (model_ && whole) block->modelled = model_block(*block);
+    if (!block->changeable) block->bytes = {};
+    if (block->modelled) {
+        block->prepared = block->modelled->prepared.get();
+        const SliceFunction enter = model_->addresses->assemble(block->modelled->slice);
+        block->enter = enter.code;
+        block->plain = enter.never_fails;
+        block->sites = static_cast<uint16_t>(block->prepared->sites);
+    }
+    block->special = is_special(*block);
+    set_cost(*block);
+    return block;
+}
+
+bool Core::is_special(const Block& block) const {
+    const Op& first = block.ops[0];
+    // The log has no room for more.
+    if (block.prepared && block.prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block.ops.size()) return true;
+    return block.changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(block) ||
+           memory_->may_break(block.address, block.end);
+}
+
+// There are breakpoints where there was none before.
+void Core::look_for_breakpoints() {
+    seen_breakpoint_generation_ = memory_->breakpoint_generation();
+    blocks_.each([this](Block& block) {
+        block.special = is_special(block);
+        set_cost(block);
+    });
+}
+
+// Whether to stop before the instruction there, for a breakpoint that has not been answered.
+bool Core::breaks_at(uint64_t address) {
+    if (!space_->breaks_at(address) || passed_breakpoint() == address) return false;
+    pass_breakpoint(address);
+    return true;
+}
+
+// Behind the first instruction. It is reached by stepping.
+bool Core::breaks_inside(const Block& block) const {
+    if (!memory_->may_break(block.address + 1, block.end)) return false;
+    for (size_t i = 1; i < block.ops.size(); i++)
+        if (space_->breaks_at(block.address + block.ops[i].offset)) return true;
+    return false;
+}
+
+// Of the page where it starts, and of that where an instruction behind it may end: a compare looks so far.
+BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
+    auto frame = [this](uint64_t at) {
+        const Page page = space_->lookup(at);
+        return page.present ? page.frame : NO_FRAME;
+    };
+    const uint64_t last = address + size + LONGEST_INSTRUCTION - 1;
+    const Frame first = frame(address);
+    return {first, (address ^ last) & ~PAGE_MASK ? frame(last) : first};
+}
+
+// The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.
+void Core::forget_blocks() {
+    blocks_stale_ = true;
+    drop_budget();  // so that the next block is considered
+}
+
+void Core::drop_blocks() {
+    previous_ = &none_;
+    none_.successors = BlockTable::nothing_behind();
+    repeat_ = nullptr;
+    fold();
+    ran_.clear();
+    linked_.clear();
+    all_linked_ = false;
+    if (ledger_) ledger_->settle();
+    blocks_.each([this](Block& block) { make_unknown(block); });
+    blocks_.clear();
+    if (model_) model_->addresses->forget_code();
+}
+
+// In another address space, or after a change of this one, what comes behind a block may be another.
+void Core::unlink_successors() {
+    previous_ = &none_;
+    repeat_ = nullptr;
+    none_.successors = BlockTable::nothing_behind();
+    if (!model_) return;
+    auto unlink = [](Block& block) { block.successors = BlockTable::nothing_behind(); };
+    if (all_linked_) blocks_.each(unlink);
+    for (Block* block : linked_) unlink(*block);
+    for (Block* block : ran_) unlink(*block);
+    linked_.clear();
+    all_linked_ = false;
+}
+
+bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }
+
+void Core::set_cost(Block& block) const { block.cost = block.special ? NEVER_FITS : cost(block); }
+
+bool Core::unchanged(const Block& block) const {
+    std::vector<uint8_t> now(block.size);
+    return space_->read(block.address, now) == block.size && now == block.bytes;
+}
+
+// On x86 a store into its own block ends that block: the engine runs the store again, alone.
+bool Core::interrupts_store(uint64_t address, const Block& next) const {
+    if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return false;
+    bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) &&
+                 !(next.ops[0].probes & bit(Probe::BR_RETIRED));
+    return alone && previous_->index_of(address) != previous_->ops.size();
+}
+
+// Its first, whole count is taken back from the store on.
+void Core::note_interrupted_store(uint64_t address, const Block& next) {
+    if (!interrupts_store(address, next)) return;
+    if (follows_branches_) previous_->departures--;
+    if (model_) cut_visit(static_cast<unsigned>(previous_->index_of(address)), address);
+    uncount_from(address);
+}
+
+}  // namespace perfemu

@@ -1,0 +1,403 @@
+// One hardware thread: an engine, the blocks it has run, and what they add up to.
+//
+// The engine calls `on_block` before every translated block. Almost always the block fits into the budget: it is
+// counted as a whole, and runs. Where something is due inside it (a counter's overflow, the deadline, an instruction
+// that the machine answers), the core steps through it, instruction by instruction, until that point is reached
+// exactly.
+#pragma once
+
+#include <unicorn/unicorn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config.hpp"
+#include "core/block.hpp"
+#include "core/block_table.hpp"
+#include "core/counters.hpp"
+#include "core/ledger.hpp"
+#include "core/retirement.hpp"
+#include "isa/isa.hpp"
+#include "memory/memory.hpp"
+
+namespace perfemu {
+
+// emulator.cpu.ExitReason; the last two are for the inside.
+enum class Exit : uint8_t { SYSCALL, REGISTER, OVERFLOW, FAULT, EXCEPTION, DEADLINE, BREAKPOINT, INTERRUPTED, NONE };
+// emulator.cpu.ExceptionKind
+enum class Exception : uint8_t {
+    UNDEFINED,
+    BREAKPOINT,
+    DIVIDE,
+    ALIGNMENT,
+    PRIVILEGED,
+    SOFTWARE_INTERRUPT,
+    INTERNAL,
+    X87,
+    SIMD,
+    STACK,
+    STEP
+};
+// emulator/_native.pyi, Core.fault_access
+enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
+// emulator.cpu.Gear: how much of a core with models hears of what executes. What no gear changes is counted in each.
+enum class Gear : uint8_t {
+    FUNCTIONAL,  // nothing; one cycle an instruction
+    WARMING,     // caches, TLBs and predictors, so that they know what they would; they count nothing
+    DETAILED,    // everything
+};
+
+class SharedMemory;
+struct RunBlock;
+struct Model;
+struct ModelledBlock;
+struct TracedAccess;
+
+// Where no pipeline says otherwise: one cycle an instruction.
+inline constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);
+
+class Core final : public Totals {
+  public:
+    // Without `counting` the engine runs bare: the yardstick for what counting costs. `model`: a core file's tables, or
+    // null where nothing but instructions is to be counted. `shared`: what other cores of that model have, too.
+    Core(std::string_view isa, std::span<const std::string> features, std::shared_ptr<PhysicalMemory> memory,
+         bool counting, const Config* model, std::shared_ptr<SharedMemory> shared = nullptr);
+    ~Core() override;
+    Core(const Core&) = delete;
+    Core& operator=(const Core&) = delete;
+
+    void set_address_space(std::shared_ptr<AddressTranslation> space);
+    CounterBank& add_bank(unsigned counters);
+
+    // Between two runs. Throws std::invalid_argument if this core has no models, and so but one gear.
+    void set_gear(Gear gear);
+    Gear gear() const { return gear_; }
+
+    // Runs until an exit. `poll` is called every few million instructions; if it returns true, the run ends with
+    // INTERRUPTED, between two blocks.
+    Exit run(uint64_t until_cycle, const std::function<bool()>& poll);
+    // Whether the next run returns at once with what this one could not: an exit on which an interrupt fell. Until then
+    // the kernel may not touch the registers: the instruction has retired, and what it asks has not been answered.
+    bool owes_exit() const { return pending_exit_ != Exit::NONE; }
+
+    uint64_t pc() const;
+    uint64_t last_retired_pc() const { return last_retired_pc_; }
+    uint64_t fault_address() const { return fault_address_; }
+    FaultAccess fault_access() const { return fault_access_; }
+    Exception exception() const { return exception_; }
+    const Op& trapped() const { return trapped_; }
+    void complete_trapped();
+    // Where the breakpoint is for which the core has stopped, if no instruction has retired since: it passes that one,
+    // whatever happens before the instruction retires. x86 calls it the resume flag. It belongs to the registers.
+    std::optional<uint64_t> passed_breakpoint() const {
+        return passed_at_ == retired() ? passed_breakpoint_ : std::nullopt;
+    }
+    void pass_breakpoint(std::optional<uint64_t> address) {
+        passed_breakpoint_ = address;
+        passed_at_ = retired();
+    }
+
+    uint64_t read(unsigned number) const;
+    void write(unsigned number, uint64_t value);
+    bool elides_exit_checks() const { return elides_exit_checks_; }
+    const Isa& isa() const { return *isa_; }
+    uc_engine* engine() const { return engine_; }
+
+    // The present run, or else the next one, ends at its next poll. For who owns `poll`.
+    void request_return() { return_requested_ = true; }
+    bool take_return_request() { return std::exchange(return_requested_, false); }
+
+    // Time: cycles in user mode, and those that the kernel took.
+    uint64_t cycles() const;
+    // The kernel works for so long.
+    void elapse(uint64_t cycles);
+    // The kernel works for so long: cycles at KERNEL, where nothing else happens. Has that made an armed counter wrap?
+    bool work(uint64_t cycles);
+    // So long passes while nothing in the machine does anything: no part of it hears of that. All cores that share
+    // something must skip the same time.
+    void skip(uint64_t cycles) { skipped_ += cycles; }
+    // The kernel has just written a whole page of the space in which this core executes.
+    void place_page(uint64_t address);
+    // How many instructions had retired at the last poll. The one call that other threads may make during `run`.
+    uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+    // Of what has executed, whatever its level.
+    uint64_t sum(ProbeMask probes);
+    uint64_t sum(ProbeMask probes, LevelMask levels) override;
+    void watch(ProbeMask probes) override;
+    // How often the probe has fired since the core was made.
+    uint64_t total(Probe probe);
+    // ... while the core was at that level.
+    uint64_t total(Probe probe, Level level);
+    // What executes from now on is at this level: an exception was taken, or returned from. Between two runs. As long
+    // as it is never called all is at USER, and costs nothing.
+    void set_level(Level level);
+    Level level() const override { return level_; }
+    // Count where conditional branches go, from now on.
+    void follow_branches();
+    void fire(Probe probe, uint64_t amount);
+    // From now on keep which instruction made the events of these columns, for each account that is attributed to.
+    void attribute(std::vector<Ledger::Column> columns);
+    void attribute_to(Ledger::Account account);
+    // Rows as Ledger::take has them, exact at the present instruction.
+    std::vector<uint64_t> take_attribution(Ledger::Account account);
+    std::vector<uint64_t> frame_chain(unsigned limit) const;
+    // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
+    // stop.
+    void listen(RetirementListener& listener);
+    // ... of one instruction each time that such events have come to another `period`: the one that made the last.
+    // Throws std::invalid_argument.
+    void select(RetirementListener& listener, ProbeMask probes, uint64_t period);
+    void stop_listening(const RetirementListener& listener);
+    // For tests: keep every data access that the models are told of.
+    void start_trace();
+    std::vector<TracedAccess> take_trace();
+    const char* address_way() const;
+    uint64_t decoded_blocks() const { return decoded_blocks_; }
+    // How many translations were told which block they are.
+    uint64_t known_calls() const { return known_calls_; }
+    // So many are kept; then all are forgotten, and decoded again when they run again.
+    void keep_blocks(size_t most) { most_blocks_ = most; }
+
+  private:
+    static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
+    static void on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* log);
+    static void on_known_block(uc_engine*, uint64_t address, uint32_t size, void* log);
+    static void on_interrupt(uc_engine*, uint32_t number, void* core);
+    static void on_syscall(uc_engine*, void* core);
+    static bool on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* core);
+
+    // Blocks
+    // Out of line, so that the common path of `on_block` saves no registers.
+    [[gnu::noinline]] void consider(uint64_t address, uint32_t size);
+    [[gnu::noinline]] void note_run(Block* block);
+    // What it costs has been taken.
+    void begin_run(Block& block) {
+        previous_ = &block;
+        if (block.runs++ == 0) note_run(&block);
+    }
+    void consider_repeat(Block& block);
+    void consider_step(Block& block);
+    bool fits(const Block& block) const;
+    void count(Block& block);
+    void uncount_from(uint64_t pc);
+    Block& block_at(uint64_t address, uint32_t size);
+    std::unique_ptr<Block> decode(uint64_t address, uint32_t size, BlockFrames frames);
+    BlockFrames frames_of(uint64_t address, uint32_t size) const;
+    bool unchanged(const Block& block) const;
+    bool changeable(const Page& page) const;
+    bool interrupts_store(uint64_t address, const Block& next) const;
+    void note_interrupted_store(uint64_t address, const Block& next);
+    uint64_t cost(const Block& block) const;
+    void set_cost(Block& block) const;
+    bool is_special(const Block& block) const;
+    void look_for_breakpoints();
+    bool breaks_at(uint64_t address);
+    bool breaks_inside(const Block& block) const;
+    void forget_blocks();
+    void drop_blocks();
+    void unlink_successors();
+    static bool needs_stepping_inside(const Block& block);
+
+    // Listeners
+    // Where the block that was entered last has gone, if branches are followed.
+    void depart(uint64_t next, uint32_t size) {
+        previous_->departures += next != previous_->end;
+        if (!path_listeners_.empty()) tell_departure(next, size);
+    }
+    void tell_departure(uint64_t next, uint32_t size);
+    void tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle);
+    void retire_log(size_t blocks);
+    void begin_observation();
+    void end_observation(unsigned number, uint64_t next);
+    void observe(const Op& op, uint64_t pc, uint64_t next);
+    void choose();
+    OpClass class_of(uint64_t pc);
+
+    // Budget
+    void plan();
+    bool undue() const;
+    void grant(uint64_t instructions, uint64_t events);
+    void drop_budget();
+    uint64_t user_cycles() const;
+    uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_)); }
+
+    // Models
+    std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
+    bool fusing_branch_at(uint64_t address) const;
+    [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
+    [[gnu::noinline]] void log_otherwise(uint64_t address, uint32_t size, const void* return_address);
+    const void* make_entry(const Block& block);
+    void make_known(Block& block, const void* return_address);
+    void make_unknown(Block& block);
+    bool log_found(Block& block);
+    bool log_called(Block& block);
+    void log(Block& block, uint64_t* found_end);
+    void check_log(const RunBlock* running);
+    void open_log(uint64_t most_instructions);
+    void end_log();
+    void close_log();
+    bool enter(Block& block);
+    bool forget_departure();
+    bool consume_ahead(Block& block);
+    bool may_fault(const Block& block) const;
+    void consume(unsigned last, uint64_t next, uint64_t limit);
+    void finish_visit(uint64_t next);
+    void finish_step(const Op& op, uint64_t now, bool repeats);
+    void cut_visit(unsigned last, uint64_t next);
+    void settle_visit(uint64_t now, bool within_a_block);
+    bool enter_iteration(Block& block);
+    void consume_answered(uint64_t at, uint64_t next);
+    void trace(unsigned first, unsigned last);
+    bool near(uint64_t instructions);
+    bool near_in_events(uint64_t instructions);
+    uint64_t loggable_instructions();
+    uint64_t uneventful_instructions(uint64_t wanted);
+    bool due();
+    void plan_model();
+    void check_addresses() const;
+
+    // Gears
+    void hook_blocks();
+    void stop_counting_models();
+    void settle_models();
+    void forget_uncounted();
+
+    // Stepping
+    void begin_stepping(Block& block);
+    void begin_stepping(uint64_t address, uint64_t end);
+    bool fetched_ahead(uint64_t pc);
+    void end_stepping();
+    void redispatch(uint64_t address);
+    void step_done();
+    void retire(const Op& op, uint64_t pc, uint64_t next_pc);
+    bool must_step(const Block& block);
+
+    void exit(Exit reason);
+    void leave(uc_err error);
+    void settle_counts(uint64_t now);
+    void raise_trap(uint64_t now);
+    void locate_fault(uint64_t now);
+    void locate_misalignment(uint64_t now);
+    void fire_exception_probes();
+    void fold();
+    void book_level();
+    void add(ProbeMask probes, uint64_t times = 1);
+    void add_at(uint64_t address, ProbeMask probes, int64_t times = 1);
+    bool attributes_models();
+    void attribute_models(uint64_t address);
+    void refresh_translations();
+    bool interrupt_raised();
+    bool poll_due();
+
+    std::unique_ptr<Isa> isa_;
+    std::shared_ptr<PhysicalMemory> memory_;
+    std::shared_ptr<AddressTranslation> space_;
+    uc_engine* engine_ = nullptr;
+    bool elides_exit_checks_ = false;
+
+    // The budget: how many instructions (low half) and armed events (high half) may pass before something is due, less
+    // one each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.
+    static constexpr uint64_t EXHAUSTED = uint64_t{1} << 63 | uint64_t{1} << 31;
+    uint64_t budget_ = 0;
+    bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
+    bool followed_from_start_ = false;
+    // The predecessor of a run's first block.
+    Block none_{.tag = 0, .cost = 0, .end = 0, .successors = BlockTable::nothing_behind(), .address = 0, .size = 0};
+    Block* previous_;  // the block that was counted last
+    BlockTable blocks_;
+    uint64_t decoded_blocks_ = 0, known_calls_ = 0;
+    size_t most_blocks_ = size_t{1} << 19;  // some 300 MB: a guest may have ever new code
+    bool blocks_stale_ = false;
+    bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it
+    std::vector<Block*> ran_;         // blocks with runs since the last fold
+    // With models a block points to its successor, as it is in the space that executes. Blocks that ran before the last
+    // fold, but in this space; too many to be worth a list: all blocks may point somewhere.
+    std::vector<Block*> linked_;
+    bool all_linked_ = false;
+
+    uint32_t planned_instructions_ = 0;  // what the low half of the budget started with
+    // Until so many have retired, whatever they are, no armed counter on decoded occurrences can wrap, and what else
+    // was planned holds: a new plan need not look at the counters. Iterations of REPs are taken from it.
+    uint64_t undue_until_ = 0;
+    uint64_t retired_ = 0;          // without what has been taken from the budget
+    uint64_t polled_ = 0;           // `retired()` at the last poll
+    uint64_t slow_since_poll_ = 0;  // what takes long, though nothing retires: in iterations of a REP
+
+    uint64_t folded_at_ = 0;
+    uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled
+    uint64_t skipped_ = 0;                        // cycles of which no pipeline has heard: those count up to 2**55
+    std::array<uint64_t, PROBE_COUNT> totals_{};  // INST_RETIRED lives in retired_, CYCLES there or in the pipeline
+    Level level_ = Level::USER;
+    // Null while there was but one level. `booked`: the totals up to which all is in `at`.
+    struct TotalsByLevel {
+        std::array<uint64_t, PROBE_COUNT> booked{};
+        std::array<std::array<uint64_t, PROBE_COUNT>, LEVELS> at{};
+    };
+    std::unique_ptr<TotalsByLevel> by_level_;
+    uint64_t worked_ = 0;  // cycles of a kernel that works without executing
+    std::unique_ptr<Model> models_;
+    Model* model_ = nullptr;  // they, or null while none of them hears of anything
+    Gear gear_ = Gear::DETAILED;
+    struct {
+        std::array<uint64_t, PROBE_COUNT> totals;
+        uint64_t cycles;  // in user mode
+    } uncounted_from_{};  // what the models had counted when the detailed gear was left
+    bool lost_addresses_ = false;
+    ProbeMask armed_events_ = 0;   // the probes of armed counters, but for those of retirement and models
+    ProbeMask costed_probes_ = 0;  // what blocks' costs were made for: those, or what was armed before there was none
+    std::vector<std::unique_ptr<CounterBank>> banks_;
+    std::unique_ptr<Ledger> ledger_;  // without the blocks' runs since the last fold; null where nobody wants it
+
+    struct Selection {
+        RetirementListener* listener;
+        ProbeMask probes;
+        uint64_t period, due;  // the sum at which the next one is selected
+    };
+    std::vector<RetirementListener*> path_listeners_;
+    std::vector<Selection> selections_;
+    std::vector<const Block*> logged_;  // the log's, if somebody hears of the path
+    uint64_t mispredicted_ = 0;         // branches, when the last one was told
+    RetiredOp observed_;                // the last instruction that was told or executed for itself
+    std::array<uint64_t, PROBE_COUNT> observed_from_{};
+    uint64_t observed_cycle_ = 0;
+    std::unique_ptr<TimedDecoder> decoder_;  // made when it is wanted
+
+    uint64_t until_ = 0;
+    const std::function<bool()>* poll_ = nullptr;
+    Exit exit_ = Exit::NONE;
+    Exit pending_exit_ = Exit::NONE;  // to be returned by the next run, before anything executes
+    bool stepping_ = false;
+    Block* stepped_ = nullptr;  // the instruction that is being stepped, as a block
+    uint64_t stepping_end_ = 0;
+    uint64_t repeat_count_ = 0;  // the count register before the stepped iteration
+    Block* repeat_ = nullptr;    // the REP whose iteration was counted last
+
+    bool delivers_ = false;  // the exception of this exit is delivered by the machine: the engine must forget it
+    bool faulted_ = false;
+    uint64_t last_retired_pc_ = 0;
+    uint64_t fault_address_ = 0;
+    FaultAccess fault_access_ = FaultAccess::READ;
+    Exception exception_ = Exception::INTERNAL;
+    Op trapped_;
+    std::optional<uint64_t> passed_breakpoint_;
+    uint64_t passed_at_ = 0;  // `retired()` then
+
+    uint64_t seen_space_generation_ = 0;
+    uint64_t seen_watch_generation_ = 0;
+    uint64_t seen_code_generation_ = 0;
+    uint64_t seen_breakpoint_generation_ = 0;
+    uint64_t fills_until_flush_;
+    uint64_t flushes_ = 0;
+    std::atomic<uint64_t> progress_ = 0;
+    bool return_requested_ = false;
+    uc_hook block_hook_ = 0;
+};
+
+}  // namespace perfemu

@@ -1,0 +1,84 @@
+// The counting half of a PMU: counters over probe totals. Which register shows which counter is the PMU model's matter.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/op.hpp"
+
+namespace perfemu {
+
+// emulator.cpu.Level: how much what executes may do. AArch64's EL0 and EL1, x86's CPL 3 and 0.
+enum class Level : uint8_t { USER, KERNEL };
+inline constexpr unsigned LEVELS = 2;
+using LevelMask = uint8_t;  // bit (1 << Level)
+inline constexpr LevelMask EVERY_LEVEL = (1 << LEVELS) - 1;
+constexpr bool contains(LevelMask levels, Level level) { return levels >> static_cast<unsigned>(level) & 1; }
+
+// Where a bank gets its totals from.
+class Totals {
+  public:
+    virtual ~Totals() = default;
+    // How often the probes of the mask have fired at these levels, together, exact at the present instruction.
+    virtual uint64_t sum(ProbeMask probes, LevelMask levels) = 0;
+    // At which what executes is.
+    virtual Level level() const = 0;
+    // A counter begins to count these.
+    virtual void watch(ProbeMask probes) = 0;
+};
+
+class CounterBank {
+  public:
+    static constexpr unsigned MAX_COUNTERS = 64;
+
+    CounterBank(Totals& totals, unsigned counters);
+
+    unsigned size() const { return static_cast<unsigned>(counters_.size()); }
+    // Counts `probes` from now on, less how often those of `less` fire: each of these with one of the others.
+    void connect(unsigned counter, ProbeMask probes, ProbeMask less = 0);
+    ProbeMask connected(unsigned counter) const { return counters_.at(counter).probes; }
+    ProbeMask subtracted(unsigned counter) const { return counters_.at(counter).less; }
+    // Counts only what happens at these, from now on.
+    void filter(unsigned counter, LevelMask levels);
+    void set_width(unsigned counter, unsigned bits);
+    void arm(uint64_t counters);
+    uint64_t read(unsigned counter);
+    void write(unsigned counter, uint64_t value);
+    void add(unsigned counter, uint64_t amount);
+    uint64_t overflowed();
+    void set_overflowed(uint64_t counters);
+    void clear_overflowed(uint64_t counters);
+
+    // For the core: an armed counter that counts, and how many more of its events make it wrap.
+    struct Armed {
+        ProbeMask probes;
+        uint64_t remaining;
+    };
+    std::vector<Armed> armed();
+    // Is there an armed counter of this probe at that level?
+    bool armed_for(Probe probe, Level level) const;
+    // Has an armed counter wrapped since this was asked last?
+    bool take_interrupt();
+
+  private:
+    struct Counter {
+        ProbeMask probes = 0;
+        ProbeMask less = 0;
+        uint64_t limit = 0;  // 2**width - 1
+        uint64_t value = 0;  // when `seen` was the sum of its probes
+        uint64_t seen = 0;
+        LevelMask levels = EVERY_LEVEL;
+    };
+    // Of its probes, at its levels.
+    uint64_t sum(const Counter& counter);
+    void sync(unsigned counter);
+    void sync_armed();
+
+    Totals& totals_;
+    std::vector<Counter> counters_;
+    uint64_t armed_ = 0;
+    uint64_t overflowed_ = 0;
+    bool interrupt_ = false;
+};
+
+}  // namespace perfemu

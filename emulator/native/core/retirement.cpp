@@ -1,0 +1,149 @@
+// Listeners: who is told of branches, and of instructions that were selected.
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "core/core.hpp"
+#include "core/model.hpp"
+#include "core/retirement.hpp"
+
+namespace perfemu {
+
+MemoryLevel level_that_answered(ProbeMask fired) {
+    constexpr ProbeMask ACCESSED = mask(Probe::L1D_ACCESS_LOAD, Probe::L1D_ACCESS_STORE);
+    constexpr struct {
+        ProbeMask probes;
+        MemoryLevel level;
+    } FARTHEST_FIRST[] = {
+        {mask(Probe::FETCHED_HIT, Probe::FETCHED_HITM), MemoryLevel::OTHER_CORE},
+        {mask(Probe::LL_REFILL_LOAD, Probe::LL_REFILL_STORE), MemoryLevel::MEMORY},
+        {mask(Probe::LL_ACCESS_LOAD, Probe::LL_ACCESS_STORE), MemoryLevel::LAST},
+        {mask(Probe::L2_ACCESS_LOAD, Probe::L2_ACCESS_STORE), MemoryLevel::L2},
+        {ACCESSED, MemoryLevel::L1},
+    };
+    for (const auto& row : FARTHEST_FIRST)
+        if (fired & row.probes) return row.level;
+    return MemoryLevel::NONE;
+}
+
+void Core::listen(RetirementListener& listener) {
+    path_listeners_.push_back(&listener);
+    if (model_) mispredicted_ = sum(bit(Probe::BR_MISPREDICTED));
+    follow_branches();
+}
+
+void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t period) {
+    if (!period) throw std::invalid_argument("one of no instructions cannot be selected");
+    if (!probes || probes & bit(Probe::CYCLES)) throw std::invalid_argument("what selects is an event of instructions");
+    selections_.push_back({&listener, probes, period, sum(probes) + period});
+    drop_budget();
+}
+
+void Core::stop_listening(const RetirementListener& listener) {
+    std::erase(path_listeners_, &listener);
+    std::erase_if(selections_, [&](const Selection& selection) { return selection.listener == &listener; });
+}
+
+// ---- the path
+
+// The block that was entered last has run to its end, and execution goes on at `next`.
+void Core::tell_departure(uint64_t next, uint32_t size) {
+    if (model_ || previous_->ops.empty()) return;  // with models, blocks are told of as they are consumed
+    const Block& left = *previous_;
+    const Op last = left.ops.back();
+    const uint64_t pc = left.address + last.offset;
+    if (branch_kind(last.probes) == BranchKind::NONE) return;
+    // A store into its own block has ended that before its branch.
+    if (isa_->engine_arch() == UC_ARCH_X86 && left.contains(next) && interrupts_store(next, block_at(next, size)))
+        return;
+    tell_branch(last, pc, next, cycles());
+}
+
+// Every retired branch passes here if somebody listens. Branch records (as Intel's LBR) would be a listener that keeps
+// the last taken ones.
+void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle) {
+    const BranchKind kind = branch_kind(op.probes);
+    if (kind == BranchKind::NONE) return;
+    RetiredBranch branch{.from = pc, .to = next, .cycle = cycle, .kind = kind};
+    branch.taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
+    if (model_) {
+        const uint64_t mispredicted = sum(bit(Probe::BR_MISPREDICTED));
+        branch.mispredicted = mispredicted != std::exchange(mispredicted_, mispredicted);
+    }
+    for (RetirementListener* listener : path_listeners_) listener->branch(branch);
+}
+
+// The first so many logged blocks.
+void Core::retire_log(size_t blocks) {
+    Model& model = *model_;
+    const RunBlock* const run = model.log.blocks.get();
+    const uint64_t* found = model.log.found.get();
+    if (path_listeners_.empty()) {
+        model.pipeline->retire_all({run, blocks + 1}, found);
+        return;
+    }
+    for (size_t i = 0; i < blocks; i++) {
+        model.pipeline->retire_whole(*run[i].block, found, run[i + 1].address);
+        found += run[i].block->sites;
+        const Op& last = logged_[i]->ops.back();
+        tell_branch(last, logged_[i]->address + last.offset, run[i + 1].address, cycles());
+    }
+}
+
+// ---- selections
+
+// Before an instruction is told to the models.
+void Core::begin_observation() {
+    Model& model = *model_;
+    model.pipeline->settle();
+    observed_from_ = totals_;
+    observed_cycle_ = model.pipeline->cycle();
+}
+
+// Behind it: what it was. `number`: in the visited block.
+void Core::end_observation(unsigned number, uint64_t next) {
+    Model& model = *model_;
+    model.pipeline->settle();
+    const Block& block = *model.visit.block;
+    const Op& op = block.ops[number];
+    observe(op, block.address + op.offset,
+            number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
+    observed_.cycles = model.pipeline->cycle() - observed_cycle_;
+    for (unsigned probe = DECODED_PROBES; probe < PROBE_COUNT; probe++)
+        if (totals_[probe] != observed_from_[probe]) observed_.fired |= ProbeMask{1} << probe;
+    std::span<const AccessSite> sites = block.modelled->slice.sites();
+    for (size_t i = 0; i < sites.size(); i++) {
+        if (sites[i].op != number) continue;
+        observed_.address = model.found[i];
+        observed_.size = sites[i].size;
+        observed_.address_known = true;
+        return;
+    }
+}
+
+// What is known of an instruction without models.
+void Core::observe(const Op& op, uint64_t pc, uint64_t next) {
+    observed_ = {.pc = pc, .next = next, .cycle = cycles(), .cycles = 1, .fired = op.probes};
+    observed_.branch = branch_kind(op.probes);
+    if (op.conditional && next != pc + op.length) observed_.fired |= mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);
+}
+
+// Tells of the instruction that was observed last, if a selection has come to it.
+void Core::choose() {
+    for (Selection& selection : selections_) {
+        const uint64_t now = sum(selection.probes);
+        if (now < selection.due) continue;
+        selection.due += (1 + (now - selection.due) / selection.period) * selection.period;
+        observed_.op_class = class_of(observed_.pc);
+        selection.listener->selected(observed_);
+    }
+}
+
+OpClass Core::class_of(uint64_t pc) {
+    if (!decoder_) decoder_ = TimedDecoder::make(isa_->name());
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+    std::span<const uint8_t> code = std::span(bytes).first(space_->read(pc, bytes));
+    return code.empty() ? OpClass::NONE : decoder_->decode(pc, code)[0].op_class;
+}
+
+}  // namespace perfemu

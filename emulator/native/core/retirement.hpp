@@ -1,0 +1,58 @@
+// What is told of instructions as they retire: the way that execution takes, and single instructions that were
+// selected.
+//
+// Two kinds of listeners. A path listener hears of every branch: branch records and traces are made of that. Blocks are
+// logged, batched and recalled as ever. A selection is one instruction of so many, or the one that made so many events:
+// a deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the
+// instruction. Where nobody listens nothing is looked at; who listens changes no count and no cycle.
+#pragma once
+
+#include <cstdint>
+
+#include "core/block.hpp"
+#include "ops/timed_op.hpp"
+
+namespace perfemu {
+
+struct RetiredBranch {
+    uint64_t from = 0, to = 0;  // addresses; `to` is the next instruction's, also of one that is not taken
+    uint64_t cycle = 0;         // of the core, at which it has retired
+    BranchKind kind = BranchKind::NONE;
+    bool taken = false;
+    bool mispredicted = false;  // false where no branches are modelled
+};
+
+struct RetiredOp {
+    uint64_t pc = 0, next = 0;  // addresses; `next` is where execution went on
+    uint64_t address = 0;       // of its first data access, if that is known
+    uint64_t cycle = 0;         // of the core, at which it has retired
+    uint64_t cycles = 0;        // since the instruction before it retired
+    ProbeMask fired = 0;        // all that it counted as: from them follows which level answered a load
+    OpClass op_class = OpClass::NONE;
+    BranchKind branch = BranchKind::NONE;
+    uint16_t size = 0;  // of that access, bytes
+    bool address_known = false;
+};
+
+class RetirementListener {
+  public:
+    virtual ~RetirementListener() = default;
+    virtual void branch(const RetiredBranch&) {}
+    virtual void selected(const RetiredOp&) {}
+};
+
+// Of a branch, by what it fires; NONE of others, and of what enters the kernel.
+constexpr BranchKind branch_kind(ProbeMask probes) {
+    if (probes & bit(Probe::BR_RETURN)) return BranchKind::RETURN;
+    if (probes & bit(Probe::BR_COND)) return BranchKind::CONDITIONAL;
+    const bool call = probes & bit(Probe::BR_CALL);
+    if (probes & bit(Probe::BR_INDIRECT)) return call ? BranchKind::INDIRECT_CALL : BranchKind::INDIRECT;
+    if (probes & bit(Probe::BR_IMMED)) return call ? BranchKind::CALL : BranchKind::DIRECT;
+    return BranchKind::NONE;
+}
+
+// Where the data of a load or store came from, at the farthest.
+enum class MemoryLevel : uint8_t { NONE, L1, L2, LAST, OTHER_CORE, MEMORY };
+MemoryLevel level_that_answered(ProbeMask fired);
+
+}  // namespace perfemu

@@ -1,0 +1,126 @@
+// Stepping: the way to a point inside a block, one instruction at a time.
+#include <algorithm>
+
+#include "core/core.hpp"
+#include "core/model.hpp"
+
+namespace perfemu {
+
+void Core::begin_stepping(Block& block) { begin_stepping(block.address, block.end); }
+
+void Core::begin_stepping(uint64_t address, uint64_t end) {
+    drop_budget();
+    stepping_ = true;
+    stepping_end_ = end;
+    previous_ = &none_;
+    isa_->set_stepping(engine_, true);
+    redispatch(address);
+}
+
+// Whether the engine, translating a block at `pc`, has looked into a page that its first instruction does not touch.
+bool Core::fetched_ahead(uint64_t pc) {
+    uint64_t page_end = (pc & ~PAGE_MASK) + PAGE_SIZE;
+    if (fault_address_ < page_end) return false;
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+    size_t size = space_->read(pc, std::span(bytes).first(std::min<uint64_t>(bytes.size(), page_end - pc)));
+    std::vector<Op> ops = isa_->decode(pc, std::span(bytes).first(size));
+    return !ops.empty() && ops[0].trap != Trap::UNDEFINED;  // one that crosses into the next page looks like that here
+}
+
+void Core::end_stepping() {
+    stepping_ = false;
+    stepped_ = nullptr;
+    isa_->set_stepping(engine_, false);
+}
+
+// Leaves the present translation before it runs, for one that fits the present mode.
+void Core::redispatch(uint64_t address) { write_register(engine_, isa_->pc(), address); }
+
+bool Core::must_step(const Block& block) {
+    const Op& op = block.ops[0];
+    if (model_ && near(1)) return true;
+    return !fits(block) || op.repeat_may_end_early || (op.iteration_probes & armed_events_ && !undue());
+}
+
+// Before a single instruction runs.
+void Core::consider_step(Block& block) {
+    const Op& op = block.ops[0];
+    if (breaks_at(block.address)) {
+        exit(Exit::BREAKPOINT);
+        return;
+    }
+    if (op.trap != Trap::NONE) {
+        trapped_ = op;
+        exit(Exit::REGISTER);
+        return;
+    }
+    if (op.repeated) {
+        plan();
+        bool step = must_step(block);
+        drop_budget();
+        if (!step) {
+            end_stepping();
+            redispatch(block.address);
+            return;
+        }
+        uint64_t count = read_register(engine_, UC_X86_REG_RCX);
+        repeat_count_ = op.address_32 ? static_cast<uint32_t>(count) : count;
+    }
+    if (model_ && !model_->steps_ahead) {
+        if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return;
+        model_->visit = {.block = &block};
+    }
+    stepped_ = &block;
+}
+
+// After it has run.
+void Core::step_done() {
+    uint64_t now = pc();
+    const Op& op = stepped_->ops[0];
+    if (op.repeated && repeat_count_) add_at(stepped_->address, op.iteration_probes);
+    bool repeats = op.repeated && now == stepped_->address;
+    if (model_) finish_step(op, now, repeats);
+    if (repeats) {
+        if (!model_ && !selections_.empty()) observe(op, stepped_->address, now);
+        slow_since_poll_++;
+    } else {
+        retire(op, stepped_->address, now);
+    }
+    if (op.pushes_flags) {
+        constexpr uint8_t TF_IN_SECOND_BYTE = 1;
+        uint64_t stack = read_register(engine_, UC_X86_REG_RSP);
+        if (uint8_t* host = space_->host(stack + 1)) *host &= static_cast<uint8_t>(~TF_IN_SECOND_BYTE);
+    }
+    if (model_ && model_->steps_ahead) {  // nothing is due before those are through
+        isa_->rearm_stepping(engine_);
+    } else if (interrupt_raised()) {
+        exit(Exit::OVERFLOW);
+    } else if (cycles() >= until_) {
+        exit(Exit::DEADLINE);
+    } else if (poll_due() && (*poll_)()) {
+        exit(Exit::INTERRUPTED);
+    } else if (!repeats && (now <= stepped_->address || now >= stepping_end_)) {
+        end_stepping();
+    } else {
+        isa_->rearm_stepping(engine_);
+    }
+}
+
+void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
+    retired_++;
+    add_at(pc, op.probes);
+    if (op.conditional && next_pc != pc + op.length) add_at(pc, mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN));
+    last_retired_pc_ = pc;
+    if (!model_ && !selections_.empty()) observe(op, pc, next_pc);
+    if (!model_ && !path_listeners_.empty()) tell_branch(op, pc, next_pc, cycles());
+}
+
+bool Core::interrupt_raised() {
+    bool raised = false;
+    undue_until_ = 0;
+    if (!selections_.empty()) choose();
+    for (auto& bank : banks_) raised |= bank->take_interrupt();
+    return raised;
+}
+
+}  // namespace perfemu

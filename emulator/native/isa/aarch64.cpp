@@ -1,0 +1,158 @@
+// AArch64 as Unicorn has it: registers, user mode, single-step, and where an instruction has faulted.
+#include <array>
+#include <cstring>
+
+#include "aarch64/memory_operand.hpp"
+#include "aarch64/op.hpp"
+#include "isa/isa.hpp"
+
+namespace perfemu {
+namespace {
+
+using namespace aarch64;
+
+struct SystemRegister {
+    uint32_t op0, op1, crn, crm, op2;
+};
+constexpr SystemRegister SCTLR_EL1{3, 0, 1, 0, 0};
+constexpr SystemRegister MDSCR_EL1{2, 0, 0, 2, 2};
+constexpr SystemRegister SCR_EL3{3, 6, 1, 1, 0};
+constexpr SystemRegister TCR_EL1{3, 0, 2, 0, 2};
+
+constexpr uint64_t SCTLR_DZE = 1 << 14, SCTLR_UCT = 1 << 15, SCTLR_nTWI = 1 << 16, SCTLR_nTWE = 1 << 18,
+                   SCTLR_UCI = 1 << 26;
+constexpr uint64_t SCR_RW = 1 << 10;
+constexpr uint64_t TCR_TBI0 = uint64_t{1} << 37;  // Linux: Documentation/arch/arm64/tagged-pointers.rst
+constexpr uint64_t MDSCR_SS = 1 << 0, MDSCR_MDE = 1 << 15;
+constexpr uint64_t PSTATE_SS = 1 << 21;
+
+uint64_t access(uc_engine* engine, SystemRegister which, const uint64_t* value) {
+    uc_arm64_cp_reg reg{.crn = which.crn, .crm = which.crm, .op0 = which.op0, .op1 = which.op1, .op2 = which.op2};
+    if (value) {
+        reg.val = *value;
+        uc_reg_write(engine, UC_ARM64_REG_CP_REG, &reg);
+    } else {
+        uc_reg_read(engine, UC_ARM64_REG_CP_REG, &reg);
+    }
+    return reg.val;
+}
+
+void write_system_register(uc_engine* engine, SystemRegister which, uint64_t value) { access(engine, which, &value); }
+uint64_t read_system_register(uc_engine* engine, SystemRegister which) { return access(engine, which, nullptr); }
+
+constexpr std::array REGISTERS = {
+    UC_ARM64_REG_X0,   UC_ARM64_REG_X1,  UC_ARM64_REG_X2,  UC_ARM64_REG_X3,   UC_ARM64_REG_X4,        UC_ARM64_REG_X5,
+    UC_ARM64_REG_X6,   UC_ARM64_REG_X7,  UC_ARM64_REG_X8,  UC_ARM64_REG_X9,   UC_ARM64_REG_X10,       UC_ARM64_REG_X11,
+    UC_ARM64_REG_X12,  UC_ARM64_REG_X13, UC_ARM64_REG_X14, UC_ARM64_REG_X15,  UC_ARM64_REG_X16,       UC_ARM64_REG_X17,
+    UC_ARM64_REG_X18,  UC_ARM64_REG_X19, UC_ARM64_REG_X20, UC_ARM64_REG_X21,  UC_ARM64_REG_X22,       UC_ARM64_REG_X23,
+    UC_ARM64_REG_X24,  UC_ARM64_REG_X25, UC_ARM64_REG_X26, UC_ARM64_REG_X27,  UC_ARM64_REG_X28,       UC_ARM64_REG_X29,
+    UC_ARM64_REG_X30,  UC_ARM64_REG_SP,  UC_ARM64_REG_PC,  UC_ARM64_REG_NZCV, UC_ARM64_REG_TPIDR_EL0, UC_ARM64_REG_FPCR,
+    UC_ARM64_REG_FPSR,
+};
+constexpr std::array SYSCALL_REGISTERS = {UC_ARM64_REG_X8, UC_ARM64_REG_X0, UC_ARM64_REG_X1, UC_ARM64_REG_X2,
+                                          UC_ARM64_REG_X3, UC_ARM64_REG_X4, UC_ARM64_REG_X5};
+static_assert(sizeof(REGISTERS[0]) == sizeof(int));
+
+constexpr size_t INSTRUCTION_BYTES = 4;
+constexpr uint32_t UDF = 0;
+
+class Aarch64 final : public Isa {
+  public:
+    explicit Aarch64(std::span<const std::string> features) : features_(features_of(features)) {}
+
+    std::string_view name() const override { return "aarch64"; }
+    uc_arch engine_arch() const override { return UC_ARCH_ARM64; }
+    uc_mode engine_mode() const override { return UC_MODE_ARM; }
+
+    void configure(uc_engine* engine) const override {
+        // The least model that has all features; what it has besides is not in the table.
+        const bool later = features_ != aarch64::bit(Feature::NONE);
+        uc_ctl_set_cpu_model(engine, later ? UC_CPU_ARM64_MAX : UC_CPU_ARM64_A72);
+        uc_ctl_set_page_size(engine, 4096);
+    }
+
+    void enter_user_mode(uc_engine* engine) const override {
+        uint64_t sctlr = read_system_register(engine, SCTLR_EL1);
+        write_system_register(engine, SCTLR_EL1, sctlr | SCTLR_DZE | SCTLR_UCT | SCTLR_nTWI | SCTLR_nTWE | SCTLR_UCI);
+        write_system_register(engine, TCR_EL1, TCR_TBI0);
+        uint64_t floating_point = 3 << 20;  // CPACR_EL1.FPEN
+        write_register(engine, UC_ARM64_REG_CPACR_EL1, floating_point);
+        write_register(engine, UC_ARM64_REG_PSTATE, 0);  // EL0
+        write_system_register(engine, SCR_EL3, SCR_RW);  // and this write makes the engine notice
+    }
+
+    std::span<const int> registers() const override {
+        return {reinterpret_cast<const int*>(REGISTERS.data()), REGISTERS.size()};
+    }
+    int pc() const override { return UC_ARM64_REG_PC; }
+    int frame_pointer() const override { return UC_ARM64_REG_X29; }
+    std::span<const int, 7> syscall_registers() const override {
+        return std::span<const int, 7>(reinterpret_cast<const int*>(SYSCALL_REGISTERS.data()), 7);
+    }
+    int first_vector() const override { return UC_ARM64_REG_Q0; }
+    unsigned vectors() const override { return 32; }
+
+    void set_stepping(uc_engine* engine, bool on) const override {
+        uint64_t pstate = read_register(engine, UC_ARM64_REG_PSTATE) & ~PSTATE_SS;
+        write_register(engine, UC_ARM64_REG_PSTATE, on ? pstate | PSTATE_SS : pstate);
+        write_system_register(engine, MDSCR_EL1, on ? MDSCR_SS | MDSCR_MDE : 0);
+    }
+
+    void rearm_stepping(uc_engine* engine) const override {
+        write_register(engine, UC_ARM64_REG_PSTATE, read_register(engine, UC_ARM64_REG_PSTATE) | PSTATE_SS);
+    }
+
+    void complete_syscall(uc_engine*) const override {}
+
+    std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) override {
+        if (address % INSTRUCTION_BYTES) {  // the engine would execute it
+            return {read_op(UDF, features_)};
+        }
+        std::vector<Op> ops(bytes.size() / INSTRUCTION_BYTES);
+        for (size_t i = 0; i < ops.size(); i++) {
+            const size_t offset = INSTRUCTION_BYTES * i;
+            uint32_t word;
+            std::memcpy(&word, bytes.data() + offset, sizeof word);
+            ops[i] = read_op(word, features_);
+            ops[i].offset = static_cast<uint16_t>(offset);
+        }
+        return ops;
+    }
+
+    uint64_t faulting_operand(uc_engine* engine, const AddressTranslation&, uint64_t pc, std::span<const uint8_t> bytes,
+                              uint64_t page) override;
+
+    // Of exclusives and ordered accesses: all have a base register and nothing else.
+    uint64_t misaligned_operand(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes) override {
+        if (pc % INSTRUCTION_BYTES || bytes.size() < INSTRUCTION_BYTES) return pc;
+        uint32_t word;
+        std::memcpy(&word, bytes.data(), sizeof word);
+        return untagged(read_register(engine, REGISTERS[rn(word)]));
+    }
+
+    uint64_t untagged(uint64_t address) const override {
+        constexpr uint64_t UPPER_HALF = uint64_t{1} << 55, TAG = uint64_t{0xff} << 56;
+        return address & UPPER_HALF ? address : address & ~TAG;
+    }
+
+  private:
+    Features features_;
+};
+
+uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressTranslation&, uint64_t pc,
+                                   std::span<const uint8_t> bytes, uint64_t page) {
+    if (bytes.size() < INSTRUCTION_BYTES) return page;
+    uint32_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    auto value = [&](unsigned number) { return read_register(engine, REGISTERS[number]); };
+    const Row* row = row_of(word);
+    if (!row || row->addressing == Addressing::NONE) return page;
+    const uint64_t address = untagged(address_of(*row, memory_operand(*row, word), pc, value));
+    return address >> 12 == page >> 12 ? address : page;  // or it crosses into that
+}
+
+}  // namespace
+
+std::unique_ptr<Isa> make_aarch64(std::span<const std::string> features) { return std::make_unique<Aarch64>(features); }
+
+}  // namespace perfemu

@@ -1,0 +1,79 @@
+// What differs between the two instruction sets, for the core.
+#pragma once
+
+#include <unicorn/unicorn.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/registers.hpp"
+#include "ops/op.hpp"
+
+namespace perfemu {
+
+class AddressTranslation;
+
+class Isa {
+  public:
+    virtual ~Isa() = default;
+
+    // By name, "aarch64" or "x86_64"; with these of the features that not every core has, by the names of
+    // /proc/cpuinfo. Throws std::invalid_argument.
+    static std::unique_ptr<Isa> make(std::string_view name, std::span<const std::string> features = {});
+
+    virtual std::string_view name() const = 0;
+    virtual uc_arch engine_arch() const = 0;
+    virtual uc_mode engine_mode() const = 0;
+    // Before the engine's first use: CPU model, page size.
+    virtual void configure(uc_engine* engine) const = 0;
+    // After it: user privilege, and what Linux lets user mode do.
+    virtual void enter_user_mode(uc_engine* engine) const = 0;
+
+    // Unicorn's register numbers in the order of emulator/_native.pyi.
+    virtual std::span<const int> registers() const = 0;
+    virtual int pc() const = 0;
+    virtual int frame_pointer() const = 0;
+    // Where the syscall number and its six arguments are.
+    virtual std::span<const int, 7> syscall_registers() const = 0;
+    virtual int first_vector() const = 0;
+    virtual unsigned vectors() const = 0;
+
+    // Single-step: after each instruction the engine raises interrupt 1. `rearm` after each of those.
+    virtual void set_stepping(uc_engine* engine, bool on) const = 0;
+    virtual void rearm_stepping(uc_engine* engine) const = 0;
+    // It reports a finished step, or, on Arm, also an undefined instruction: the PC tells.
+    static constexpr uint32_t STEP_INTERRUPT = 1;
+
+    // The SYSCALL instruction's own effects on registers that the engine leaves out. PC is behind it.
+    virtual void complete_syscall(uc_engine* engine) const = 0;
+    // The ops in `bytes`, which lie at `address`. Bytes that are no instruction become one op that traps.
+    virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) = 0;
+    // The data address, within the page at `page` or before it, where the instruction has faulted; `page` if it cannot
+    // be told.
+    virtual uint64_t faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
+                                      std::span<const uint8_t> bytes, uint64_t page) = 0;
+    // Whether that address is none, and of the stack, so that the exception is another.
+    virtual bool raises_stack_fault(uc_engine*, uint64_t pc, std::span<const uint8_t>, uint64_t address) {
+        (void)pc, (void)address;
+        return false;
+    }
+    // The data address of an instruction that has raised an alignment fault; `pc` if that itself is the cause.
+    virtual uint64_t misaligned_operand(uc_engine*, uint64_t pc, std::span<const uint8_t>) { return pc; }
+    // Whether the instruction at `pc` has branched to `target`, which is no address. If so, the stack pointer is again
+    // what it was before: such a branch faults itself. Intel SDM vol. 2, CALL, JMP and RET, "64-Bit Mode Exceptions".
+    virtual bool undo_branch(uc_engine*, const AddressTranslation&, uint64_t pc, uint64_t target) {
+        (void)pc, (void)target;
+        return false;
+    }
+    // The address that the page tables know: without what user mode may write into its top byte.
+    virtual uint64_t untagged(uint64_t address) const { return address; }
+};
+
+std::unique_ptr<Isa> make_aarch64(std::span<const std::string> features);
+std::unique_ptr<Isa> make_x86_64();
+
+}  // namespace perfemu

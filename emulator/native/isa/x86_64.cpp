@@ -1,0 +1,211 @@
+// x86-64 as Unicorn has it: registers, user mode, single-step, and what is to be known of an instruction that has
+// faulted.
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "instructions/faulting_address.hpp"
+#include "isa/isa.hpp"
+#include "memory/memory.hpp"
+#include "x86_64/dataflow.hpp"
+#include "x86_64/op.hpp"
+#include "x86_64/row.hpp"
+
+namespace perfemu {
+namespace {
+
+using namespace x86_64;
+
+constexpr std::array REGISTERS = {
+    UC_X86_REG_RAX,     UC_X86_REG_RBX,     UC_X86_REG_RCX,   UC_X86_REG_RDX,  UC_X86_REG_RSI,  UC_X86_REG_RDI,
+    UC_X86_REG_RBP,     UC_X86_REG_RSP,     UC_X86_REG_R8,    UC_X86_REG_R9,   UC_X86_REG_R10,  UC_X86_REG_R11,
+    UC_X86_REG_R12,     UC_X86_REG_R13,     UC_X86_REG_R14,   UC_X86_REG_R15,  UC_X86_REG_RIP,  UC_X86_REG_RFLAGS,
+    UC_X86_REG_FS_BASE, UC_X86_REG_GS_BASE, UC_X86_REG_MXCSR, UC_X86_REG_FPCW, UC_X86_REG_FPSW, UC_X86_REG_FPTAG,
+    UC_X86_REG_DS,      UC_X86_REG_ES,      UC_X86_REG_FS,    UC_X86_REG_GS,
+};
+constexpr std::array SYSCALL_REGISTERS = {UC_X86_REG_RAX, UC_X86_REG_RDI, UC_X86_REG_RSI, UC_X86_REG_RDX,
+                                          UC_X86_REG_R10, UC_X86_REG_R8,  UC_X86_REG_R9};
+static_assert(sizeof(REGISTERS[0]) == sizeof(int));
+
+constexpr uint64_t RFLAGS_TF = 1 << 8;
+
+class X8664 final : public Isa {
+  public:
+    std::string_view name() const override { return "x86_64"; }
+    uc_arch engine_arch() const override { return UC_ARCH_X86; }
+    uc_mode engine_mode() const override { return UC_MODE_64; }
+    void configure(uc_engine*) const override {}  // the default model: Haswell without AVX
+    // As FNINIT leaves x87: with no exception unmasked, and no register in use; MXCSR as a reset does.
+    void enter_user_mode(uc_engine* engine) const override {
+        write_register(engine, UC_X86_REG_MXCSR, 0x1f80);
+        write_register(engine, UC_X86_REG_FPCW, 0x37f);
+        write_register(engine, UC_X86_REG_FPTAG, 0xffff);
+    }
+
+    std::span<const int> registers() const override {
+        return {reinterpret_cast<const int*>(REGISTERS.data()), REGISTERS.size()};
+    }
+    int pc() const override { return UC_X86_REG_RIP; }
+    int frame_pointer() const override { return UC_X86_REG_RBP; }
+    std::span<const int, 7> syscall_registers() const override {
+        return std::span<const int, 7>(reinterpret_cast<const int*>(SYSCALL_REGISTERS.data()), 7);
+    }
+    int first_vector() const override { return UC_X86_REG_XMM0; }
+    unsigned vectors() const override { return 16; }
+
+    void set_stepping(uc_engine* engine, bool on) const override {
+        uint64_t flags = read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF;
+        write_register(engine, UC_X86_REG_RFLAGS, on ? flags | RFLAGS_TF : flags);
+    }
+    // TF stays set, but for POPF.
+    void rearm_stepping(uc_engine* engine) const override { set_stepping(engine, true); }
+
+    // Intel SDM vol. 2, SYSCALL: RCX gets the return address and R11 the flags.
+    void complete_syscall(uc_engine* engine) const override {
+        write_register(engine, UC_X86_REG_RCX, read_register(engine, UC_X86_REG_RIP));
+        write_register(engine, UC_X86_REG_R11, read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF);
+    }
+
+    std::vector<Op> decode(uint64_t, std::span<const uint8_t> bytes) override {
+        std::vector<Op> ops;
+        for (size_t at = 0; at < bytes.size(); at += ops.back().length) {
+            ops.push_back(read_op(bytes.subspan(at)));
+            ops.back().offset = static_cast<uint16_t>(at);
+        }
+        return ops;
+    }
+
+    uint64_t faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
+                              std::span<const uint8_t> bytes, uint64_t page) override;
+    bool raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) override;
+    bool undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) override;
+};
+
+constexpr int BY_NUMBER[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_X86_REG_RBX,
+                             UC_X86_REG_RSP, UC_X86_REG_RBP, UC_X86_REG_RSI, UC_X86_REG_RDI,
+                             UC_X86_REG_R8,  UC_X86_REG_R9,  UC_X86_REG_R10, UC_X86_REG_R11,
+                             UC_X86_REG_R12, UC_X86_REG_R13, UC_X86_REG_R14, UC_X86_REG_R15};
+
+uint64_t general_register(uc_engine* engine, unsigned number) { return read_register(engine, BY_NUMBER[number]); }
+
+bool is_canonical(uint64_t address) {
+    constexpr int BITS = 48;
+    const auto sign = static_cast<int64_t>(address) >> (BITS - 1);
+    return sign == 0 || sign == -1;
+}
+
+// A bit test of memory goes as far as its register says, by whole operands: BT, BTS, BTR, BTC. Zero for all others.
+uint64_t bit_test_offset(uc_engine* engine, const Instruction& insn, const Operands& operands) {
+    const bool tests =
+        insn.row->dataflow == &InstructionDataflow::bit_test && operands.in_memory() && operands[1].is_register();
+    if (!tests) return 0;
+    const unsigned bits = 8 * insn.operand_size();
+    const uint64_t index = general_register(engine, insn.reg()) << (64 - bits);
+    const int64_t whole = static_cast<int64_t>(index) >> (64 - bits) >> std::countr_zero(bits);
+    return static_cast<uint64_t>(whole) * (bits / 8);
+}
+
+// Without the segment's base.
+uint64_t offset_of(uc_engine* engine, const Instruction& insn, const Operand& operand, uint64_t next) {
+    switch (operand.method) {
+        case AddressingMethod::OFFSET: return insn.immediate;
+        case AddressingMethod::SOURCE: return general_register(engine, RSI);
+        case AddressingMethod::DESTINATION: return general_register(engine, RDI);
+        default: break;
+    }
+    uint64_t offset = static_cast<uint64_t>(insn.displacement);
+    if (insn.relative_to_ip()) offset += next;
+    if (insn.base() != Instruction::NO_REGISTER) offset += general_register(engine, insn.base());
+    if (insn.index() != Instruction::NO_REGISTER) offset += general_register(engine, insn.index()) << insn.shift();
+    return offset;
+}
+
+// Of an operand in memory, as the registers are.
+uint64_t address_of(uc_engine* engine, const Instruction& insn, const Operand& operand, uint64_t pc) {
+    const uint64_t offset = offset_of(engine, insn, operand, pc + insn.length);
+    const uint64_t address = insn.address_32 ? static_cast<uint32_t>(offset) : offset;
+    if (operand.method == AddressingMethod::DESTINATION || insn.segment == Segment::NONE) return address;
+    return address + read_register(engine, insn.segment == Segment::FS ? UC_X86_REG_FS_BASE : UC_X86_REG_GS_BASE);
+}
+
+bool X8664::undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) {
+    constexpr uint64_t SLOT = 8;  // of the stack
+    if (is_canonical(target)) return false;
+    auto load = [&](uint64_t address) {
+        std::array<uint8_t, SLOT> bytes{};
+        space.read(address, bytes);
+        return std::bit_cast<uint64_t>(bytes);
+    };
+    std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+    const size_t size = space.read(pc, bytes);
+    const Instruction insn = read_instruction(std::span(bytes).first(size));
+    if (!insn.row || insn.row->dataflow == &InstructionDataflow::nothing_left) return false;  // a far one
+    const bool calls = insn.row->op_class == OpClass::CALL, returns = insn.row->op_class == OpClass::RETURN;
+    const bool jumps = insn.row->op_class == OpClass::BRANCH && !insn.row->has(effect::BY_CONDITION);
+    if (!calls && !returns && !jumps) return false;
+    const Operands operands(insn);
+    const uint64_t after = read_register(engine, UC_X86_REG_RSP);
+    uint64_t before = after;
+    if (calls) before += SLOT;
+    if (returns) before -= SLOT + (operands.count() ? static_cast<uint16_t>(insn.immediate) : 0u);
+    write_register(engine, UC_X86_REG_RSP, before);
+    uint64_t found = 0;
+    if (calls)  // what it pushed may lie where the target was
+        found = load(after) == pc + insn.length ? target : 0;
+    else if (returns)
+        found = load(before);
+    else if (operands[0].is_register())
+        found = general_register(engine, insn.rm());
+    else if (operands[0].is_memory())
+        found = load(address_of(engine, insn, operands[0], pc));
+    if (found != target) write_register(engine, UC_X86_REG_RSP, after);
+    return found == target;
+}
+
+// The engine's own is right, but where its last byte's is none at all, and for 16 bytes: the second half of them is
+// stored first.
+uint64_t X8664::faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
+                                 std::span<const uint8_t> bytes, uint64_t page) {
+    constexpr uint64_t HALVES = 16;
+    const uint64_t address = faulting_address();
+    if ((address & ~PAGE_MASK) != page) return page;
+    const Instruction insn = read_instruction(bytes);
+    if (!insn.row) return address;
+    const Operands operands(insn);
+    for (const Operand& operand : operands) {
+        if (!operand.is_memory()) continue;
+        const uint64_t start = address_of(engine, insn, operand, pc);
+        const uint64_t last = start + operand.size - 1;
+        if (start == address && !is_canonical(last)) return last;
+        if (operand.size != HALVES || !insn.row->has(effect::ON_VECTORS)) continue;
+        if (address - start >= HALVES) continue;
+        if ((start & ~PAGE_MASK) == page) return start;
+        const Page first = space.lookup(start);
+        const bool stores = directions(*insn.row, operands).stores;
+        return first.present && first.protection & (stores ? WRITE : READ) ? page : start;
+    }
+    return address;
+}
+
+// Intel SDM vol. 1, "Canonical Addressing".
+bool X8664::raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) {
+    constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
+    if (is_canonical(address)) return false;
+    const Instruction insn = read_instruction(bytes);
+    if (!insn.row) return false;
+    const Operands operands(insn);
+    for (const Operand& operand : operands) {
+        if (!operand.is_memory()) continue;
+        const uint64_t start = address_of(engine, insn, operand, pc) + bit_test_offset(engine, insn, operands);
+        if (address - start >= LARGEST_ACCESS) continue;
+        const bool by_modrm = operand.method != AddressingMethod::OFFSET && !operand.is_string();
+        return by_modrm && insn.segment == Segment::NONE && (insn.base() == RSP || insn.base() == RBP);
+    }
+    return insn.row->has(effect::STACK) || insn.row->dataflow == &InstructionDataflow::leave;
+}
+
+}  // namespace
+
+std::unique_ptr<Isa> make_x86_64() { return std::make_unique<X8664>(); }
+
+}  // namespace perfemu

@@ -1,0 +1,62 @@
+// An instruction as the core counts it.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "probes.hpp"
+
+namespace perfemu {
+
+inline constexpr size_t LONGEST_INSTRUCTION = 15;  // bytes
+
+__extension__ typedef unsigned __int128 ProbeMask;
+static_assert(PROBE_COUNT <= 128);
+
+// The probes before this one are known from an instruction's bytes, but for where conditional branches go.
+static constexpr unsigned DECODED_PROBES = static_cast<unsigned>(Probe::L1I_ACCESS);
+static constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
+
+// The number of probes in the mask.
+constexpr unsigned size(ProbeMask probes) {
+    return static_cast<unsigned>(std::popcount(static_cast<uint64_t>(probes)) +
+                                 std::popcount(static_cast<uint64_t>(probes >> 64)));
+}
+
+// Number of the lowest probe of a mask that is not empty.
+constexpr unsigned lowest(ProbeMask probes) {
+    auto low = static_cast<uint64_t>(probes);
+    return static_cast<unsigned>(low ? std::countr_zero(low)
+                                     : 64 + std::countr_zero(static_cast<uint64_t>(probes >> 64)));
+}
+
+constexpr ProbeMask bit(Probe probe) { return ProbeMask{1} << static_cast<unsigned>(probe); }
+
+template <typename... Probes>
+constexpr ProbeMask mask(Probes... probes) {
+    return (ProbeMask{0} | ... | bit(probes));
+}
+
+// Instructions that never execute in the engine: the machine answers them, or they are faults. The first seven are
+// emulator.cpu.TrapKind.
+enum class Trap : uint8_t { MRS, MSR, CPUID, RDTSC, RDTSCP, RDPMC, XGETBV, UNDEFINED, PRIVILEGED, DEBUG, NONE };
+
+// One instruction.
+struct Op {
+    ProbeMask probes = 0;            // what fires when it retires
+    ProbeMask iteration_probes = 0;  // REP string instructions: what fires with each iteration
+    uint16_t offset = 0;             // from the block's start, bytes
+    uint8_t length = 0;              // bytes
+    Trap trap = Trap::NONE;
+    uint16_t trap_encoding = 0;  // of the system register
+    int8_t trap_register = -1;   // Rt
+    bool conditional = false;    // fires BR_COND_TAKEN and BR_TAKEN if the next instruction is not the one behind it
+    bool repeated = false;       // x86: has a REP prefix that repeats it
+    bool repeat_may_end_early = false;  // CMPS, SCAS: the flags end the repetition, too
+    bool address_32 = false;            // counts in ECX
+    bool pushes_flags = false;          // PUSHF: must not show the single-step flag
+    bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
+};
+
+}  // namespace perfemu

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/access_witness.hpp"
 #include "address/addresses.hpp"
 #include "bindings/bindings.hpp"
+#include "core/access_witness.hpp"
 #include "instructions/guest_memory.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"

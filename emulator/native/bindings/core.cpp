@@ -12,8 +12,8 @@
 
 #include "bindings/bindings.hpp"
 #include "core/core.hpp"
-#include "core/register_state.hpp"
 #include "core/model.hpp"
+#include "core/register_state.hpp"
 
 namespace nb = nanobind;
 

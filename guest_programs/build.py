@@ -1,6 +1,6 @@
 """Builds the guest programs: <name>/aarch64.elf and x86_64.elf from <name>/{aarch64,x86_64}.S or main.c.
 
-Besides them the machine's vDSO: emulator/arch/vdso/ISA.elf from vdso/ISA.S, ISA.map and vdso.lds.
+Besides them the machine's vDSO: emulator/linux/arch/vdso/ISA.elf from vdso/ISA.S, ISA.map and vdso.lds.
 
 usage: build.py [--write] [--output DIRECTORY] [NAME...]
 
@@ -36,7 +36,7 @@ C_ONLY = [
     "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
 ]  # fmt: skip
 VDSO = "vdso"
-VDSO_IMAGES = HERE.parent / "emulator" / "arch" / VDSO
+VDSO_IMAGES = HERE.parent / "emulator" / "linux" / "arch" / VDSO
 VDSO_OPTIONS = [
     "-nostdlib", "-shared", "-fPIC", "-Wl,--build-id=none", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
     "-Wl,-z,norelro", "-Wl,--hash-style=both", "-Wl,--eh-frame-hdr", "-Wl,-Bsymbolic", "-Wl,--no-undefined",

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from emulator.arch import architecture
 from emulator.arch.processor import Processor
 from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind
+from emulator.linux.arch import architecture
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.fs import sysfs

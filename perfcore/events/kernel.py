@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.arch.architecture import Architecture
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from emulator.arch.architecture import Architecture
 from emulator.cpu import Cpu, Level
+from emulator.linux.arch.architecture import Architecture
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
 from perfcore.abi.read_format import ReadValues

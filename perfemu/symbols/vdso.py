@@ -11,5 +11,5 @@ def vdso_file(isa: str) -> str:
     machine = find_spec("emulator")
     if machine is None or machine.origin is None:
         return ""
-    path = Path(machine.origin).parent / "arch" / "vdso" / f"{isa}.elf"
+    path = Path(machine.origin).parent / "linux" / "arch" / "vdso" / f"{isa}.elf"
     return str(path) if path.exists() else ""

@@ -18,8 +18,8 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from emulator.arch.x86_64 import R8, R9, R10, RAX, RDI, RDX, RSI
 from emulator.cpu import ExceptionKind, ExitReason, TrapKind
+from emulator.linux.arch.x86_64 import R8, R9, R10, RAX, RDI, RDX, RSI
 from emulator.linux.errors import LinuxError
 from emulator.linux.kernel import Kernel
 from emulator.linux.process.program import Program

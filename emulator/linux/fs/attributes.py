@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from emulator.arch.architecture import Stat
+from emulator.linux.arch.architecture import Stat
 from emulator.linux.structures import NANOSECONDS
 
 BLOCK_BYTES = 4096  # st_blksize, and the unit in which space is given out

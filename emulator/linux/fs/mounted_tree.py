@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self, TypeVar
 
-from emulator.arch.architecture import OpenFlags
+from emulator.linux.arch.architecture import OpenFlags
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import ENOENT, ENOTDIR, EROFS, LinuxError
 from emulator.linux.fs import devices

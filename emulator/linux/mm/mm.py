@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from emulator._native import AddressSpace, PhysicalMemory
-from emulator.arch.architecture import Layout
+from emulator.linux.arch.architecture import Layout
 from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
 from emulator.linux.mm.breakpoints import Breakpoints
 from emulator.linux.mm.mapping import (

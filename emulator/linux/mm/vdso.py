@@ -10,8 +10,8 @@ import struct
 from pathlib import Path
 
 from emulator._native import PhysicalMemory
-from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
+from emulator.linux.arch.architecture import Architecture
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED_NOREPLACE,
@@ -23,7 +23,7 @@ from emulator.linux.mm.mapping import (
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.structures import COARSE_NS, NANOSECONDS
 
-DIRECTORY = Path(__file__).parents[2] / "arch" / "vdso"
+DIRECTORY = Path(__file__).parents[1] / "arch" / "vdso"
 CLOCKS_OFFSET = 64  # in the data, of clock 0's entry
 CLOCK_ENTRY = struct.Struct("<2Q")  # what it shows more than CLOCK_MONOTONIC; its granularity
 

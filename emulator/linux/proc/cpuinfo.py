@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.arch.aarch64 import COUNTER_HZ
-from emulator.arch.architecture import Architecture
 from emulator.arch.cpuid import AMD, MAX_BASIC, PHYSICAL_BITS, VIRTUAL_BITS
 from emulator.arch.processor import Processor
+from emulator.linux.arch.aarch64 import COUNTER_HZ
+from emulator.linux.arch.architecture import Architecture
 
 Line = tuple[str, str]  # name with its tabs, value
 

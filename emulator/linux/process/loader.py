@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from emulator._native import PhysicalMemory
-from emulator.arch.architecture import Architecture
+from emulator.linux.arch.architecture import Architecture
 from emulator.linux.errors import (
     E2BIG,
     EACCES,

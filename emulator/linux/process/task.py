@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Protocol
 
 from emulator._native import PhysicalMemory, RegisterState
-from emulator.arch.architecture import Architecture
 from emulator.clock import Clock
 from emulator.cpu import Cpu
+from emulator.linux.arch.architecture import Architecture
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.ipc.ipc import Ipc

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from emulator._native import Core
-from emulator.arch.architecture import Architecture
 from emulator.cpu import ExceptionKind, TrapKind
+from emulator.linux.arch.architecture import Architecture
 from emulator.linux.signals.signal import (
     BUS_ADRALN,
     FPE_FLTDIV,

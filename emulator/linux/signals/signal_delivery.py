@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.arch.architecture import SignalDelivery
+from emulator.linux.arch.architecture import SignalDelivery
 from emulator.linux.errors import EFAULT, EINTR, ERESTARTNOHAND, ERESTARTSYS, LinuxError
 from emulator.linux.process.limits import RLIMIT_CORE
 from emulator.linux.process.task import Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from emulator.arch.x86_64 import FS, FS_BASE, GS, GS_BASE
+from emulator.linux.arch.x86_64 import FS, FS_BASE, GS, GS_BASE
 from emulator.linux.errors import EINVAL, ENODEV, EPERM, LinuxError
 from emulator.linux.process.credentials import CAP_SETPCAP, LAST_CAPABILITY
 from emulator.linux.process.task import COMM_LENGTH, Task

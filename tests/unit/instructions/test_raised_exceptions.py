@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from emulator._native import PAGE_SIZE, Core
-from emulator.arch.x86_64 import MXCSR
 from emulator.core_file.core_file import load_core
 from emulator.cpu import ExceptionKind, ExitReason
+from emulator.linux.arch.x86_64 import MXCSR
 from emulator.probes import Probe
 from tests.unit.native.bare import CODE, DATA, EXECUTE, PC, READ, Bare
 

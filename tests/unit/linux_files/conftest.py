@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from calls import read_of, result_of
-from emulator.arch import architecture
 from emulator.clock import Clock
+from emulator.linux.arch import architecture
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.errors import EFAULT, LinuxError
 from emulator.linux.fs.beneath import OpenBeneath

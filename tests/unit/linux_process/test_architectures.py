@@ -7,13 +7,13 @@ import struct
 import pytest
 
 from emulator.aarch64_features import ID_AA64ISAR0_EL1, ID_AA64ISAR1_EL1, ID_AA64PFR0_EL1
-from emulator.arch import architecture
-from emulator.arch.aarch64 import ID_SPACE
-from emulator.arch.architecture import Stat
 from emulator.arch.cpuid import Cpuid, feature_names
 from emulator.arch.processor import X86_64_CACHES, Processor
 from emulator.core_file.core_file import load_core
 from emulator.core_file.layers import names
+from emulator.linux.arch import architecture
+from emulator.linux.arch.aarch64 import ID_SPACE
+from emulator.linux.arch.architecture import Stat
 from emulator.linux.machine import LinuxMachine
 from emulator.machine import MachineConfig
 

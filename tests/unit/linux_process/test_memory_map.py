@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator._native import PhysicalMemory
-from emulator.arch import architecture
+from emulator.linux.arch import architecture
 from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, LinuxError
 from emulator.linux.mm.mapping import (
     EXECUTE,

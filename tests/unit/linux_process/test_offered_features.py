@@ -13,9 +13,9 @@ import debian
 import require
 from c_programs import build
 from emulator.aarch64_features import LATER_NAMES, OF_ALL
-from emulator.arch import architecture
 from emulator.arch.processor import Processor
 from emulator.core_file.core_file import load_core
+from emulator.linux.arch import architecture
 from end_to_end.command import perfemu
 from guests import ISAS
 

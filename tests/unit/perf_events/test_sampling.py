@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from emulator.arch import architecture
+from emulator.linux.arch import architecture
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import HardwareId, PerfContext, PerfType, ReadFormat, RecordType, SampleType, SoftwareId

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from emulator._native import AddressSpace, Core
-from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.arch.cpuid import Cpuid, feature_names
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
+from emulator.linux.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.linux.errors import EFAULT, LinuxError
 from emulator.linux.signals.signal import SA_RESTORER, STACK_T
 from emulator.sysregs import UndefinedRegister

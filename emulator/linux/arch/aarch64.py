@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from emulator._native import AddressSpace, Core
 from emulator.aarch64_features import ID_AA64PFR0_EL1, features_of
-from emulator.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.arch.processor import Processor
 from emulator.clock import Clock
 from emulator.cpu import Cpu, TrapKind
+from emulator.linux.arch.architecture import Layout, OpenFlags, Read, SignalDelivery, SignalReturn, Stat
 from emulator.linux.signals.signal import SA_RESTORER, SA_SIGINFO, STACK_T
 from emulator.sysregs import Access, SysReg
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 
 from emulator.linux.syscalls.table import Syscall, load
-from perfcore.abi.syscall_arguments import CLONE_ARGUMENTS, SYSCALL_ARGUMENTS
 from perfcore.abi.tracepoints import FIXED_TRACEPOINTS, TracepointEvent, enter_event, exit_event
 
 # Where SYSCALL_DEFINE has another name than the call.
@@ -20,13 +19,14 @@ _DEFINED_AS = {
 }
 
 
+# clone(2): the two ISAs have the last two in another order (CONFIG_CLONE_BACKWARDS).
+_CLONE_ENDS = {"aarch64": ("tls", "child_tidptr"), "x86_64": ("child_tidptr", "tls")}
+
+
 def _arguments(row: Syscall, isa: str) -> tuple[str, ...]:
-    """As Linux names them; where we do not know, the parameters of its handler behind the task."""
-    names = CLONE_ARGUMENTS[isa] if row.name == "clone" else SYSCALL_ARGUMENTS.get(row.name)
-    if names is not None:
-        return names
-    code = row.handler.__code__
-    return code.co_varnames[1 : code.co_argcount]
+    """As Linux names them."""
+    names = tuple(parameter.name for parameter in row.parameters())
+    return names if row.name != "clone" else (*names[:-2], *_CLONE_ENDS[isa])
 
 
 @cache

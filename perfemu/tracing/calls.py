@@ -1,7 +1,7 @@
 """Calls: which shape each argument of a system call has.
 
-What a row of the syscall table says of an argument (emulator/linux/syscalls/table.py) suffices for most. `ARGUMENTS`
-knows more of some by call and parameter.
+What a row of the syscall table says of an argument (emulator/linux/syscalls/table.py), its type and the name that Linux
+gives it, suffices for most. `ARGUMENTS` knows more of some by call.
 """
 
 from __future__ import annotations
@@ -53,20 +53,6 @@ _BY_KIND = {
     Shown.ADDRESS: ADDRESS,
     Shown.STRING: PATH,
 }
-_BY_NAME: Mapping[tuple[str, Shown], Shape] = {  # wherever a row uses the word
-    ("descriptor", Shown.INT): DESCRIPTOR,
-    ("instance", Shown.INT): DESCRIPTOR,
-    ("signal", Shown.INT): SIGNAL,
-    ("clock", Shown.INT): one_of(constants.CLOCKS, "CLOCK"),
-    ("family", Shown.INT): one_of(constants.FAMILIES, "AF"),
-}
-
-
-def _is_at_call(name: str) -> bool:
-    """Whether its first descriptor says where a path begins."""
-    return name == "statx" or (name.rstrip("0123456789").endswith("at") and name not in ("fstat", "stat", "lstat"))
-
-
 _PIPE_FLAGS = Shape(lambda view, raw: flags(constants.OPEN[view.isa], raw & 0xFFFFFFFF))
 _PROTECTION = bits_of(constants.PROTECTION, "PROT_NONE")
 _MAP_FLAGS = bits_of(constants.MAP, first=constants.MAP_KINDS)
@@ -117,184 +103,8 @@ def _option_out(view: View, raw: int) -> str:
     return pointer(raw) if data is None else f"[{int.from_bytes(data, 'little', signed=True)}]"
 
 
-_SOCKET_NAME = {"address": structures.sockaddr_out(2), "size_at": structures.SIZE_OUT}
 _OPTION = Shape(_level_options)
 _SOCKET_LEVEL = one_of(constants.LEVELS, "SOL")
-_STAT = {"buffer": structures.STAT}
-_READV, _WRITEV = {"vector": structures.iovecs(2, True)}, {"vector": structures.iovecs(2, False)}
-_PATH_MODE = {"mode": MODE}
-_IOV_OFFSET = {"offset": LONG, "flags": bits_of(constants.RWF)}
-_INFO = {"info": structures.SIGINFO}
-_ATTRIBUTE = {"name": TEXT}
-
-ARGUMENTS: Mapping[str, Mapping[str, Shape]] = {
-    # files
-    "read": {"buffer": bytes_out()},
-    "write": {"buffer": bytes_in(2)},
-    "pread64": {"buffer": bytes_out()},
-    "pwrite64": {"buffer": bytes_in(2)},
-    "readv": _READV,
-    "writev": _WRITEV,
-    "preadv": _READV,
-    "pwritev": _WRITEV,
-    "preadv2": {**_READV, **_IOV_OFFSET},
-    "pwritev2": {**_WRITEV, **_IOV_OFFSET},
-    "lseek": {"whence": one_of(constants.SEEK, "SEEK")},
-    "sendfile": {"target": DESCRIPTOR, "source": DESCRIPTOR, "offset": _OFFSET},
-    "copy_file_range": {
-        "source": DESCRIPTOR, "source_offset": _OFFSET, "target": DESCRIPTOR, "target_offset": _OFFSET,
-    },
-    "newfstatat": {**_STAT, "flags": _STAT_FLAGS},
-    "stat": _STAT,
-    "lstat": _STAT,
-    "fstat": _STAT,
-    "statx": {"flags": Shape(lambda view, raw: _statx_flags(raw)), "mask": bits_of(constants.STATX),
-              "buffer": structures.STATX},
-    "statfs": {"buffer": structures.STATFS},
-    "fstatfs": {"buffer": structures.STATFS},
-    "faccessat2": {"mode": _ACCESS, "flags": bits_of(constants.AT_ACCESS)},
-    "faccessat": {"mode": _ACCESS},
-    "access": {"mode": _ACCESS},
-    "fchmodat2": {"mode": OCTAL, "flags": bits_of(constants.AT_STAT)},
-    "fchmodat": {"mode": OCTAL},
-    "chmod": {"mode": OCTAL},
-    "fchmod": {"mode": OCTAL},
-    "fchownat": {"flags": bits_of(constants.AT_STAT)},
-    "utimensat": {"times": structures.TWO_TIMESPECS, "flags": bits_of(constants.AT_STAT)},
-    "utimes": {"times": structures.TWO_TIMEVALS},
-    "futimesat": {"times": structures.TWO_TIMEVALS},
-    "fallocate": {"mode": bits_of(constants.FALLOCATE)},
-    "flock": {"operation": bits_of(constants.FLOCK)},
-    "dup2": {"wanted": DESCRIPTOR},
-    "dup3": {"flags": _PIPE_FLAGS},
-    "pipe": {"descriptors": structures.DESCRIPTOR_PAIR},
-    "pipe2": {"descriptors": structures.DESCRIPTOR_PAIR, "flags": _PIPE_FLAGS},
-    "memfd_create": {"name": TEXT, "flags": bits_of(constants.MEMFD)},
-    "getcwd": {"buffer": Shape(lambda view, raw: pointer(raw) if view.failed else PATH.show(view, raw), out=True)},
-    "getdents64": {"buffer": _ENTRIES},
-    "getdents": {"buffer": _ENTRIES},
-    "mkdirat": _PATH_MODE,
-    "mkdir": _PATH_MODE,
-    "mknodat": {"mode": NODE_MODE, "device": HEX32},
-    "mknod": {"mode": NODE_MODE, "device": HEX32},
-    "unlinkat": {"flags": bits_of(constants.AT_UNLINK)},
-    "linkat": {"source_descriptor": DIRECTORY, "flags": bits_of(constants.AT_LINK)},
-    "renameat2": {"target_descriptor": DIRECTORY, "flags": bits_of(constants.RENAME)},
-    "renameat": {"target_descriptor": DIRECTORY},
-    "readlinkat": {"buffer": bytes_out()},
-    "readlink": {"buffer": bytes_out()},
-    "openat": {"flags": OPEN_FLAGS, "mode": MODE},
-    "open": {"flags": OPEN_FLAGS, "mode": MODE},
-    "creat": _PATH_MODE,
-    "openat2": {"how": structure(24, structures.open_how)},
-    "close_range": {"flags": bits_of(constants.CLOSE_RANGE)},
-    "ioctl": {"request": one_of(constants.IOCTL, "IOC")},
-    "fcntl": {"command": one_of(constants.FCNTL, "F")},
-    "umask": {"mask": OCTAL},
-    "fadvise64": {"advice": one_of(constants.FADVISE, "POSIX_FADV")},
-    **dict.fromkeys(("setxattr", "lsetxattr", "fsetxattr", "getxattr", "lgetxattr", "fgetxattr", "removexattr",
-                     "lremovexattr", "fremovexattr"), _ATTRIBUTE),
-    "splice": {"flags": bits_of(constants.SPLICE)},
-    "tee": {"flags": bits_of(constants.SPLICE)},
-    "vmsplice": {"flags": bits_of(constants.SPLICE)},
-    "inotify_init1": {"flags": bits_of(constants.INOTIFY)},
-    "inotify_add_watch": {"mask": bits_of(constants.INOTIFY_MASK)},
-    # memory
-    "mmap": {"protection": _PROTECTION, "flags": _MAP_FLAGS, "offset": HEX},
-    "mprotect": {"protection": _PROTECTION},
-    "mremap": {"flags": bits_of(constants.REMAP)},
-    "madvise": {"advice": one_of(constants.ADVICE, "MADV")},
-    "mincore": {"vector": RESULT_ADDRESS},
-    "msync": {"flags": bits_of(constants.SYNC)},
-    "mlock2": {"flags": bits_of(constants.MLOCK2)},
-    "mlockall": {"flags": bits_of(constants.MLOCKALL)},
-    # waiting
-    "poll": {"descriptors": structures.POLLFDS},
-    "ppoll": {"descriptors": structures.POLLFDS, "timeout": structures.TIMESPEC, "mask": structures.SIGSET},
-    "select": {"reading": _FD_SET, "writing": _FD_SET, "exceptional": _FD_SET, "timeout": structures.TIMEVAL},
-    "pselect6": {
-        "reading": _FD_SET, "writing": _FD_SET, "exceptional": _FD_SET, "timeout": structures.TIMESPEC,
-        "mask": structure(16, lambda view, data: _sigset_of_pselect(view, data)),
-    },
-    "epoll_create1": {"flags": bits_of(constants.EPOLL_CREATE)},
-    "epoll_ctl": {"operation": one_of(constants.EPOLL_CTL, "EPOLL_CTL"), "event": structures.EPOLL_EVENT},
-    "epoll_wait": {"events": structures.EPOLL_EVENTS},
-    "epoll_pwait": {"events": structures.EPOLL_EVENTS, "mask": structures.SIGSET},
-    "epoll_pwait2": {
-        "events": structures.EPOLL_EVENTS, "timeout": structures.TIMESPEC, "mask": structures.SIGSET,
-    },
-    "eventfd2": {"flags": bits_of(constants.EVENTFD)},
-    # processes
-    "getrandom": {"buffer": _RANDOM, "flags": bits_of(constants.GETRANDOM)},
-    "getgroups": {"groups": _GROUPS_OUT},
-    "setgroups": {"groups": _GROUPS},
-    "uname": {"buffer": structures.UTSNAME},
-    "sysinfo": {"buffer": structures.SYSINFO},
-    "prlimit64": {"resource": _RESOURCE},
-    "getrlimit": {"resource": _RESOURCE},
-    "setrlimit": {"resource": _RESOURCE},
-    "getrusage": {"who": one_of(constants.USAGE_WHO, "RUSAGE")},
-    "prctl": {"option": one_of(constants.PRCTL, "PR")},
-    "arch_prctl": {"code": Shape(lambda view, raw: constants.ARCH_PRCTL.get(raw) or choice({}, raw, "ARCH"))},
-    "personality": {"persona": HEX32},
-    "execve": {"argv": _ARGV, "environment": _ENVIRONMENT},
-    "execveat": {"directory": DIRECTORY, "argv": _ARGV, "environment": _ENVIRONMENT,
-                 "flags": bits_of(constants.AT_STAT)},
-    "clone3": {"arguments": structures.CLONE_ARGUMENTS},
-    "unshare": {"flags": bits_of(constants.CLONE)},
-    "wait4": {"status": structures.WAIT_STATUS, "options": bits_of(constants.WAIT4)},
-    "waitid": {"kind": one_of(constants.WAITID, "P"), "info": structures.SIGINFO_OUT,
-               "options": bits_of(constants.WAIT)},
-    "sched_getaffinity": {"mask": _CPU_MASK_OUT},
-    "sched_setaffinity": {"mask": _CPU_MASK},
-    "sched_setscheduler": {"policy": _POLICY},
-    "sched_get_priority_max": {"policy": _POLICY},
-    "sched_get_priority_min": {"policy": _POLICY},
-    "getpriority": {"which": _PRIORITY},
-    "setpriority": {"which": _PRIORITY},
-    "rseq": {"length": HEX32, "signature": HEX32},
-    "membarrier": {"command": bits_of(constants.MEMBARRIER, "MEMBARRIER_CMD_QUERY")},
-    "perf_event_open": {"attr": structures.PERF_EVENT_ATTR, "group_fd": DESCRIPTOR, "flags": bits_of(constants.PERF)},
-    # signals
-    "rt_sigaction": {"new": structures.SIGACTION, "old": structures.SIGACTION_OUT},
-    "rt_sigprocmask": {
-        "how": one_of(constants.SIG_HOW, "SIG"), "new": structures.SIGSET, "old": structures.SIGSET_OUT,
-    },
-    "rt_sigpending": {"result": structures.SIGSET_OUT},
-    "rt_sigsuspend": {"mask": structures.SIGSET},
-    "rt_sigtimedwait": {"wanted": structures.SIGSET, "info": structures.SIGINFO_OUT},
-    "sigaltstack": {"new": structures.SIGNAL_STACK, "old": structures.SIGNAL_STACK_OUT},
-    "rt_sigqueueinfo": _INFO,
-    "rt_tgsigqueueinfo": _INFO,
-    "signalfd": {"mask": structures.SIGSET},
-    "signalfd4": {"mask": structures.SIGSET, "flags": bits_of(constants.SIGNALFD)},
-    # time
-    "nanosleep": {"remaining": structures.REMAINING},
-    "clock_nanosleep": {"flags": bits_of(constants.TIMER_FLAGS), "remaining": structures.REMAINING},
-    "getitimer": {"which": _ITIMER},
-    "setitimer": {"which": _ITIMER},
-    "timer_settime": {"flags": bits_of(constants.TIMER_FLAGS)},
-    "timerfd_create": {"flags": bits_of(constants.TIMERFD)},
-    "timerfd_settime": {"flags": bits_of(constants.TIMERFD_SETTIME)},
-    # sockets
-    "socket": {"kind": _SOCKET_KIND, "protocol": INT},
-    "socketpair": {"kind": _SOCKET_KIND, "descriptors": structures.DESCRIPTOR_PAIR},
-    "bind": {"address": structures.sockaddr(2)},
-    "connect": {"address": structures.sockaddr(2)},
-    **dict.fromkeys(("getsockname", "getpeername", "accept"), _SOCKET_NAME),
-    "accept4": {**_SOCKET_NAME, "flags": _SOCKET_FLAGS},
-    "shutdown": {"how": one_of(constants.SHUTDOWN, "SHUT")},
-    "setsockopt": {"level": _SOCKET_LEVEL, "option": _OPTION, "value": Shape(_option_in)},
-    "getsockopt": {"level": _SOCKET_LEVEL, "option": _OPTION, "value": Shape(_option_out, out=True),
-                   "size_at": structures.SIZE_OUT},
-    "sendto": {"data": bytes_in(2), "flags": _MESSAGE_FLAGS, "address": structures.sockaddr(5)},
-    "recvfrom": {"data": bytes_out(), "flags": _MESSAGE_FLAGS, "address": structures.sockaddr_out(5),
-                 "size_at": structures.SIZE_OUT},
-    "sendmsg": {"header": structures.MESSAGE, "flags": _MESSAGE_FLAGS},
-    "recvmsg": {"header": structures.MESSAGE_OUT, "flags": _MESSAGE_FLAGS},
-    "sendmmsg": {"flags": _MESSAGE_FLAGS},
-    "recvmmsg": {"flags": _MESSAGE_FLAGS},
-}  # fmt: skip
 
 
 def _statx_flags(raw: int) -> str:
@@ -308,9 +118,158 @@ def _sigset_of_pselect(view: View, data: bytes) -> str:
     return f"{{sigmask={structures.SIGSET.show(view, address)}, sigsetsize={size}}}"
 
 
-def _default(call: str, parameter: Parameter) -> Shape:
-    if parameter.name in ("descriptor", "directory") and _is_at_call(call):
-        return DIRECTORY
+def _named(names: tuple[str, ...], shown: Shown, shape: Shape) -> dict[tuple[str, Shown], Shape]:
+    return {(name, shown): shape for name in names}
+
+
+# By the name that Linux gives it in any call, and how its register is read.
+_BY_NAME: Mapping[tuple[str, Shown], Shape] = {
+    ("advice", Shown.INT): one_of(constants.FADVISE, "POSIX_FADV"),
+    ("behavior", Shown.INT): one_of(constants.ADVICE, "MADV"),
+    **_named(("clockid", "which_clock"), Shown.INT, one_of(constants.CLOCKS, "CLOCK")),
+    **_named(("dfd", "newdfd", "olddfd"), Shown.INT, DIRECTORY),
+    **_named(
+        ("epfd", "fd", "fd_in", "fd_out", "fildes", "in_fd", "mqdes", "newfd", "oldfd", "out_fd", "pidfd", "ufd"),
+        Shown.INT,
+        DESCRIPTOR,
+    ),
+    ("family", Shown.INT): one_of(constants.FAMILIES, "AF"),
+    ("flag", Shown.INT): _STAT_FLAGS,
+    ("level", Shown.INT): _SOCKET_LEVEL,
+    ("mask", Shown.INT): OCTAL,
+    ("optname", Shown.INT): _OPTION,
+    ("policy", Shown.INT): _POLICY,
+    ("sig", Shown.INT): SIGNAL,
+    **_named(("dev", "personality", "rseq_len", "sig"), Shown.UNSIGNED_INT, HEX32),
+    ("resource", Shown.UNSIGNED_INT): _RESOURCE,
+    ("type", Shown.UNSIGNED_INT): _SOCKET_KIND,
+    ("unshare_flags", Shown.UNSIGNED_INT): bits_of(constants.CLONE),
+    ("whence", Shown.UNSIGNED_INT): one_of(constants.SEEK, "SEEK"),
+    ("off", Shown.UNSIGNED_LONG): HEX,
+    ("prot", Shown.UNSIGNED_LONG): _PROTECTION,
+    ("uname", Shown.STRING): TEXT,
+    ("act", Shown.ADDRESS): structures.SIGACTION,
+    **_named(("addr_len", "optlen", "upeer_addrlen", "usockaddr_len"), Shown.ADDRESS, structures.SIZE_OUT),
+    ("argv", Shown.ADDRESS): _ARGV,
+    ("buff", Shown.ADDRESS): bytes_in(2),
+    ("buffer", Shown.ADDRESS): structures.STATX,
+    ("dirent", Shown.ADDRESS): _ENTRIES,
+    ("envp", Shown.ADDRESS): _ENVIRONMENT,
+    ("event", Shown.ADDRESS): structures.EPOLL_EVENT,
+    ("events", Shown.ADDRESS): structures.EPOLL_EVENTS,
+    **_named(("exp", "inp", "outp"), Shown.ADDRESS, _FD_SET),
+    **_named(("fildes", "usockvec"), Shown.ADDRESS, structures.DESCRIPTOR_PAIR),
+    ("how", Shown.ADDRESS): structure(24, structures.open_how),
+    ("infop", Shown.ADDRESS): structures.SIGINFO_OUT,
+    ("name", Shown.ADDRESS): TEXT,
+    ("oact", Shown.ADDRESS): structures.SIGACTION_OUT,
+    **_named(("off_in", "off_out", "offset"), Shown.ADDRESS, _OFFSET),
+    ("sig", Shown.ADDRESS): structure(16, lambda view, data: _sigset_of_pselect(view, data)),
+    ("sigmask", Shown.ADDRESS): structures.SIGSET,
+    ("statbuf", Shown.ADDRESS): structures.STAT,
+    ("tsp", Shown.ADDRESS): structures.TIMESPEC,
+    ("tvp", Shown.ADDRESS): structures.TIMEVAL,
+    ("uargs", Shown.ADDRESS): structures.CLONE_ARGUMENTS,
+    ("ufds", Shown.ADDRESS): structures.POLLFDS,
+    **_named(("umyaddr", "uservaddr"), Shown.ADDRESS, structures.sockaddr(2)),
+    ("uoss", Shown.ADDRESS): structures.SIGNAL_STACK_OUT,
+    **_named(("upeer_sockaddr", "usockaddr"), Shown.ADDRESS, structures.sockaddr_out(2)),
+    ("uset", Shown.ADDRESS): structures.SIGSET_OUT,
+    ("uss", Shown.ADDRESS): structures.SIGNAL_STACK,
+    **_named(("nset", "unewset", "user_mask", "uthese"), Shown.STRUCTURE, structures.SIGSET),
+    ("oset", Shown.RESULT): structures.SIGSET_OUT,
+    ("rmtp", Shown.RESULT): structures.REMAINING,
+    ("stat_addr", Shown.RESULT): structures.WAIT_STATUS,
+}
+
+
+def _alike(calls: tuple[str, ...], known: Mapping[str, Shape]) -> dict[str, Mapping[str, Shape]]:
+    return dict.fromkeys(calls, known)
+
+
+# Of one call, or a few, by the name as well.
+ARGUMENTS: Mapping[str, Mapping[str, Shape]] = {
+    **_alike(("read", "pread64", "readlinkat", "readlink"), {"buf": bytes_out()}),
+    **_alike(("write", "pwrite64"), {"buf": bytes_in(2)}),
+    **_alike(("readv", "preadv"), {"vec": structures.iovecs(2, True)}),
+    **_alike(("writev", "pwritev"), {"vec": structures.iovecs(2, False)}),
+    "preadv2": {"vec": structures.iovecs(2, True), "flags": bits_of(constants.RWF)},
+    "pwritev2": {"vec": structures.iovecs(2, False), "flags": bits_of(constants.RWF)},
+    "statx": {"flags": Shape(lambda view, raw: _statx_flags(raw)), "mask": bits_of(constants.STATX)},
+    **_alike(("statfs", "fstatfs"), {"buf": structures.STATFS}),
+    "faccessat2": {"mode": _ACCESS, "flags": bits_of(constants.AT_ACCESS)},
+    **_alike(("faccessat", "access"), {"mode": _ACCESS}),
+    "fchmodat2": {"mode": OCTAL, "flags": bits_of(constants.AT_STAT)},
+    **_alike(("fchmodat", "chmod", "fchmod"), {"mode": OCTAL}),
+    "fchownat": {"flag": bits_of(constants.AT_STAT)},
+    "utimensat": {"utimes": structures.TWO_TIMESPECS, "flags": bits_of(constants.AT_STAT)},
+    **_alike(("utimes", "futimesat"), {"utimes": structures.TWO_TIMEVALS}),
+    "fallocate": {"mode": bits_of(constants.FALLOCATE)},
+    "flock": {"cmd": bits_of(constants.FLOCK)},
+    **_alike(("dup3", "pipe2"), {"flags": _PIPE_FLAGS}),
+    "memfd_create": {"flags": bits_of(constants.MEMFD)},
+    "getcwd": {"buf": Shape(lambda view, raw: pointer(raw) if view.failed else PATH.show(view, raw), out=True)},
+    **_alike(("mkdirat", "mkdir", "creat"), {"mode": MODE}),
+    **_alike(("mknodat", "mknod"), {"mode": NODE_MODE}),
+    "unlinkat": {"flag": bits_of(constants.AT_UNLINK)},
+    "linkat": {"flags": bits_of(constants.AT_LINK)},
+    "renameat2": {"flags": bits_of(constants.RENAME)},
+    **_alike(("openat", "open"), {"flags": OPEN_FLAGS, "mode": MODE}),
+    "close_range": {"flags": bits_of(constants.CLOSE_RANGE)},
+    "ioctl": {"cmd": one_of(constants.IOCTL, "IOC")},
+    "fcntl": {"cmd": one_of(constants.FCNTL, "F")},
+    **_alike(("splice", "tee", "vmsplice"), {"flags": bits_of(constants.SPLICE)}),
+    "inotify_init1": {"flags": bits_of(constants.INOTIFY)},
+    "inotify_add_watch": {"mask": bits_of(constants.INOTIFY_MASK)},
+    "mmap": {"flags": _MAP_FLAGS},
+    "mremap": {"flags": bits_of(constants.REMAP)},
+    "mincore": {"vec": RESULT_ADDRESS},
+    "msync": {"flags": bits_of(constants.SYNC)},
+    "mlock2": {"flags": bits_of(constants.MLOCK2)},
+    "mlockall": {"flags": bits_of(constants.MLOCKALL)},
+    "epoll_create1": {"flags": bits_of(constants.EPOLL_CREATE)},
+    "epoll_ctl": {"op": one_of(constants.EPOLL_CTL, "EPOLL_CTL")},
+    "epoll_pwait2": {"timeout": structures.TIMESPEC},
+    "eventfd2": {"flags": bits_of(constants.EVENTFD)},
+    "getrandom": {"ubuf": _RANDOM, "flags": bits_of(constants.GETRANDOM)},
+    "getgroups": {"grouplist": _GROUPS_OUT},
+    "setgroups": {"grouplist": _GROUPS},
+    "uname": {"name": structures.UTSNAME},
+    "sysinfo": {"info": structures.SYSINFO},
+    "getrusage": {"who": one_of(constants.USAGE_WHO, "RUSAGE")},
+    "prctl": {"option": one_of(constants.PRCTL, "PR")},
+    "arch_prctl": {"option": Shape(lambda view, raw: constants.ARCH_PRCTL.get(raw) or choice({}, raw, "ARCH"))},
+    "execveat": {"fd": DIRECTORY, "flags": bits_of(constants.AT_STAT)},
+    "wait4": {"options": bits_of(constants.WAIT4)},
+    "waitid": {"which": one_of(constants.WAITID, "P"), "options": bits_of(constants.WAIT)},
+    "sched_getaffinity": {"user_mask_ptr": _CPU_MASK_OUT},
+    "sched_setaffinity": {"user_mask_ptr": _CPU_MASK},
+    **_alike(("getpriority", "setpriority"), {"which": _PRIORITY}),
+    "membarrier": {"cmd": bits_of(constants.MEMBARRIER, "MEMBARRIER_CMD_QUERY")},
+    "perf_event_open": {"attr": structures.PERF_EVENT_ATTR, "group_fd": DESCRIPTOR, "flags": bits_of(constants.PERF)},
+    "rt_sigprocmask": {"how": one_of(constants.SIG_HOW, "SIG")},
+    "rt_sigtimedwait": {"uinfo": structures.SIGINFO_OUT},
+    **_alike(("rt_sigqueueinfo", "rt_tgsigqueueinfo"), {"uinfo": structures.SIGINFO}),
+    "signalfd4": {"flags": bits_of(constants.SIGNALFD)},
+    **_alike(("clock_nanosleep", "timer_settime"), {"flags": bits_of(constants.TIMER_FLAGS)}),
+    **_alike(("getitimer", "setitimer"), {"which": _ITIMER}),
+    "timerfd_create": {"flags": bits_of(constants.TIMERFD)},
+    "timerfd_settime": {"flags": bits_of(constants.TIMERFD_SETTIME)},
+    "socket": {"protocol": INT},
+    "accept4": {"flags": _SOCKET_FLAGS},
+    "shutdown": {"how": one_of(constants.SHUTDOWN, "SHUT")},
+    "setsockopt": {"optval": Shape(_option_in)},
+    "getsockopt": {"optval": Shape(_option_out, out=True)},
+    "sendto": {"flags": _MESSAGE_FLAGS, "addr": structures.sockaddr(5)},
+    "recvfrom": {"ubuf": bytes_out(), "flags": _MESSAGE_FLAGS, "addr": structures.sockaddr_out(5)},
+    "sendmsg": {"msg": structures.MESSAGE, "flags": _MESSAGE_FLAGS},
+    "recvmsg": {"msg": structures.MESSAGE_OUT, "flags": _MESSAGE_FLAGS},
+    **_alike(("sendmmsg", "recvmmsg"), {"flags": _MESSAGE_FLAGS}),
+    "pidfd_getfd": {"fd": INT},
+}
+
+
+def _default(parameter: Parameter) -> Shape:
     named = _BY_NAME.get((parameter.name, parameter.shown))
     if named is not None:
         return named
@@ -334,8 +293,9 @@ class CallShape:
     def of(cls, row: Syscall) -> CallShape:
         known = ARGUMENTS.get(row.name, {})
         usual = (
-            Argument(index, known.get(parameter.name) or _default(row.name, parameter))
+            Argument(index, known.get(parameter.name) or _default(parameter))
             for index, parameter in enumerate(row.parameters())
+            if parameter.shown is not Shown.UNUSED
         )
         return cls(row.name, tuple(usual))
 

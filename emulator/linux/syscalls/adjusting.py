@@ -30,15 +30,15 @@ def _adjust(task: Task, address: int) -> int:
 
 
 @syscall(aarch64=171, x86_64=159, support=Support.PARTIAL, note=PINNED)
-def adjtimex(task: Task, buffer: Address) -> int:
-    return _adjust(task, buffer)
+def adjtimex(task: Task, txc_p: Address) -> int:
+    return _adjust(task, txc_p)
 
 
 @syscall(aarch64=266, x86_64=305, support=Support.PARTIAL, note=PINNED)
-def clock_adjtime(task: Task, clock: int, buffer: Address) -> int:
-    if clock != CLOCK_REALTIME:
-        raise LinuxError(EINVAL, f"clock {clock} cannot be adjusted")
-    return _adjust(task, buffer)
+def clock_adjtime(task: Task, which_clock: int, utx: Address) -> int:
+    if which_clock != CLOCK_REALTIME:
+        raise LinuxError(EINVAL, f"clock {which_clock} cannot be adjusted")
+    return _adjust(task, utx)
 
 
 SYSLOG_READ, SYSLOG_READ_ALL, SYSLOG_READ_CLEAR, SYSLOG_CONSOLE_LEVEL = 2, 3, 4, 8
@@ -47,11 +47,11 @@ BUFFER_BYTES = 1 << 18
 
 
 @syscall(aarch64=116, x86_64=103, support=Support.PARTIAL, note="the kernel says nothing: a read is at its end at once")
-def syslog(task: Task, kind: int, buffer: Address, length: int) -> int:
-    if not 0 <= kind <= SYSLOG_SIZE_BUFFER:
-        raise LinuxError(EINVAL, f"syslog type {kind}")
-    if kind in (SYSLOG_READ, SYSLOG_READ_ALL, SYSLOG_READ_CLEAR) and (not buffer or length < 0):
-        raise LinuxError(EINVAL, f"{length} bytes at {buffer:#x}")
-    if kind == SYSLOG_CONSOLE_LEVEL and not 1 <= length <= 8:
-        raise LinuxError(EINVAL, f"console level {length}")
-    return BUFFER_BYTES if kind == SYSLOG_SIZE_BUFFER else 0
+def syslog(task: Task, type_: int, buf: Address, len_: int) -> int:
+    if not 0 <= type_ <= SYSLOG_SIZE_BUFFER:
+        raise LinuxError(EINVAL, f"syslog type {type_}")
+    if type_ in (SYSLOG_READ, SYSLOG_READ_ALL, SYSLOG_READ_CLEAR) and (not buf or len_ < 0):
+        raise LinuxError(EINVAL, f"{len_} bytes at {buf:#x}")
+    if type_ == SYSLOG_CONSOLE_LEVEL and not 1 <= len_ <= 8:
+        raise LinuxError(EINVAL, f"console level {len_}")
+    return BUFFER_BYTES if type_ == SYSLOG_SIZE_BUFFER else 0

@@ -20,24 +20,24 @@ from emulator.linux.syscalls.table import Address, Path, Support, UInt, ULong, s
 
 
 @syscall(aarch64=23, x86_64=32)
-def dup(task: Task, descriptor: int) -> int:
+def dup(task: Task, fildes: int) -> int:
     """dup(2)"""
-    return task.files.dup(descriptor)
+    return task.files.dup(fildes)
 
 
 @syscall(x86_64=33)
-def dup2(task: Task, descriptor: int, wanted: int) -> int:
+def dup2(task: Task, oldfd: int, newfd: int) -> int:
     """dup2(2)"""
-    file = task.files.get(descriptor)
-    return wanted if wanted == descriptor else task.files.install_at(wanted, file)
+    file = task.files.get(oldfd)
+    return newfd if newfd == oldfd else task.files.install_at(newfd, file)
 
 
 @syscall(aarch64=24, x86_64=292)
-def dup3(task: Task, descriptor: int, wanted: int, flags: int) -> int:
+def dup3(task: Task, oldfd: int, newfd: int, flags: int) -> int:
     """dup3(2)"""
-    if flags & ~O_CLOEXEC or wanted == descriptor:
-        raise LinuxError(EINVAL, f"dup3({descriptor}, {wanted}, {flags:#x})")
-    return task.files.install_at(wanted, task.files.get(descriptor), bool(flags & O_CLOEXEC))
+    if flags & ~O_CLOEXEC or newfd == oldfd:
+        raise LinuxError(EINVAL, f"dup3({oldfd}, {newfd}, {flags:#x})")
+    return task.files.install_at(newfd, task.files.get(oldfd), bool(flags & O_CLOEXEC))
 
 
 # uapi/asm-generic/fcntl.h, uapi/linux/fcntl.h
@@ -205,19 +205,19 @@ COMMANDS: dict[int, Command] = {
 
 
 @syscall(aarch64=25, x86_64=72, support=Support.PARTIAL, note="leases, notifications and hints are EINVAL")
-def fcntl(task: Task, descriptor: int, command: UInt, argument: ULong) -> int | Sleeping[int]:
+def fcntl(task: Task, fd: int, cmd: UInt, arg: ULong) -> int | Sleeping[int]:
     """fcntl(2)"""
-    file = task.files.get(descriptor)
-    run = COMMANDS.get(command)
+    file = task.files.get(fd)
+    run = COMMANDS.get(cmd)
     if run is None:
-        if command in NOT_MODELLED:
-            task.kernel.name_once(f"fcntl {NOT_MODELLED[command]} is not modelled: EINVAL")
-        raise LinuxError(EINVAL, f"fcntl command {command} is not modelled")
-    return run(task, descriptor, file, argument)
+        if cmd in NOT_MODELLED:
+            task.kernel.name_once(f"fcntl {NOT_MODELLED[cmd]} is not modelled: EINVAL")
+        raise LinuxError(EINVAL, f"fcntl command {cmd} is not modelled")
+    return run(task, fd, file, arg)
 
 
 @syscall(aarch64=59, x86_64=293)
-def pipe2(task: Task, descriptors: Address, flags: UInt) -> int:
+def pipe2(task: Task, fildes: Address, flags: UInt) -> int:
     """pipe2(2)"""
     if flags & ~(O_CLOEXEC | O_NONBLOCK | task.architecture.open_flags.direct):
         raise LinuxError(EINVAL, f"pipe2 flags {flags:#x}")
@@ -225,23 +225,23 @@ def pipe2(task: Task, descriptors: Address, flags: UInt) -> int:
     cloexec = bool(flags & O_CLOEXEC)
     first = task.files.install(reading, cloexec)
     second = task.files.install(writing, cloexec)
-    task.mm.write(descriptors, struct.pack("<ii", first, second))
+    task.mm.write(fildes, struct.pack("<ii", first, second))
     return 0
 
 
 @syscall(x86_64=22)
-def pipe(task: Task, descriptors: Address) -> int:
+def pipe(task: Task, fildes: Address) -> int:
     """pipe(2)"""
-    return pipe2(task, descriptors, 0)
+    return pipe2(task, fildes, 0)
 
 
 MFD_CLOEXEC, MFD_ALLOW_SEALING, MFD_HUGETLB, MFD_NOEXEC_SEAL, MFD_EXEC = 1, 2, 4, 8, 16  # uapi/linux/memfd.h
 
 
 @syscall(aarch64=279, x86_64=319, support=Support.PARTIAL, note="no huge pages")
-def memfd_create(task: Task, name: Path, flags: UInt) -> int:
+def memfd_create(task: Task, uname: Path, flags: UInt) -> int:
     """memfd_create(2)"""
-    if flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC) or len(name) > 249:
-        raise LinuxError(EINVAL, f"memfd_create({name[:20]!r}, {flags:#x})")
+    if flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC) or len(uname) > 249:
+        raise LinuxError(EINVAL, f"memfd_create({uname[:20]!r}, {flags:#x})")
     seals = 0 if flags & (MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL) else F_SEAL_SEAL
-    return task.files.install(tree(task).memory_file(name, O_RDWR, seals), bool(flags & MFD_CLOEXEC))
+    return task.files.install(tree(task).memory_file(uname, O_RDWR, seals), bool(flags & MFD_CLOEXEC))

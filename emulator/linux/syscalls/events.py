@@ -95,9 +95,9 @@ def _poll(task: Task, address: int, count: int, timeout_ns: int | None, mask: in
 
 
 @syscall(x86_64=7)
-def poll(task: Task, descriptors: Address, count: UInt, timeout_ms: int) -> Sleeping[int]:
+def poll(task: Task, ufds: Address, nfds: UInt, timeout_msecs: int) -> Sleeping[int]:
     """poll(2)"""
-    ready, _ = yield from _poll(task, descriptors, count, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)
+    ready, _ = yield from _poll(task, ufds, nfds, timeout_msecs * 1_000_000 if timeout_msecs >= 0 else None, None)
     return ready
 
 
@@ -126,13 +126,11 @@ def _mask(task: Task, address: int, size: int) -> int | None:
 
 
 @syscall(aarch64=73, x86_64=271)
-def ppoll(
-    task: Task, descriptors: Address, count: UInt, timeout: Address, mask: Address, mask_size: Size
-) -> Sleeping[int]:
+def ppoll(task: Task, ufds: Address, nfds: UInt, tsp: Address, sigmask: Address, sigsetsize: Size) -> Sleeping[int]:
     """ppoll(2)"""
-    timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
-    ready, left_ns = yield from _poll(task, descriptors, count, timeout_ns, _mask(task, mask, mask_size))
-    _write_timeout(task, timeout, left_ns, NANOSECONDS)
+    timeout_ns = _timeout_ns(task, tsp, NANOSECONDS)
+    ready, left_ns = yield from _poll(task, ufds, nfds, timeout_ns, _mask(task, sigmask, sigsetsize))
+    _write_timeout(task, tsp, left_ns, NANOSECONDS)
     return ready
 
 
@@ -181,26 +179,24 @@ def _select(
 
 
 @syscall(x86_64=23)
-def select(
-    task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address
-) -> Sleeping[int]:
+def select(task: Task, n: int, inp: Address, outp: Address, exp: Address, tvp: Address) -> Sleeping[int]:
     """select(2): struct timeval, which tells what was left"""
-    timeout_ns = _timeout_ns(task, timeout, 1_000_000)
-    ready, left_ns = yield from _select(task, count, (reading, writing, exceptional), timeout_ns, None)
-    _write_timeout(task, timeout, left_ns, 1_000_000)
+    timeout_ns = _timeout_ns(task, tvp, 1_000_000)
+    ready, left_ns = yield from _select(task, n, (inp, outp, exp), timeout_ns, None)
+    _write_timeout(task, tvp, left_ns, 1_000_000)
     return ready
 
 
 @syscall(aarch64=72, x86_64=270)
 def pselect6(
-    task: Task, count: int, reading: Address, writing: Address, exceptional: Address, timeout: Address, mask: Address
+    task: Task, n: int, inp: Address, outp: Address, exp: Address, tsp: Address, sig: Address
 ) -> Sleeping[int]:
     """pselect6(2): the last argument points to the mask's address and size"""
-    timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
-    mask_address, mask_size = struct.unpack("<2Q", task.mm.read(mask, 16)) if mask else (0, 0)
+    timeout_ns = _timeout_ns(task, tsp, NANOSECONDS)
+    mask_address, mask_size = struct.unpack("<2Q", task.mm.read(sig, 16)) if sig else (0, 0)
     blocked = _mask(task, mask_address, mask_size)
-    ready, left_ns = yield from _select(task, count, (reading, writing, exceptional), timeout_ns, blocked)
-    _write_timeout(task, timeout, left_ns, NANOSECONDS)
+    ready, left_ns = yield from _select(task, n, (inp, outp, exp), timeout_ns, blocked)
+    _write_timeout(task, tsp, left_ns, NANOSECONDS)
     return ready
 
 
@@ -236,21 +232,21 @@ def epoll_create(task: Task, size: int) -> int:
 
 
 @syscall(aarch64=21, x86_64=233)
-def epoll_ctl(task: Task, instance: int, operation: int, descriptor: int, event: Address) -> int:
+def epoll_ctl(task: Task, epfd: int, op: int, fd: int, event: Address) -> int:
     """epoll_ctl(2)"""
-    file = task.files.get(descriptor)
-    watcher = _event_poll(task, instance)
-    if operation == EPOLL_CTL_DEL:
-        watcher.remove(descriptor, file)
+    file = task.files.get(fd)
+    watcher = _event_poll(task, epfd)
+    if op == EPOLL_CTL_DEL:
+        watcher.remove(fd, file)
         return 0
-    if operation not in (EPOLL_CTL_ADD, EPOLL_CTL_MOD):
-        raise LinuxError(EINVAL, f"epoll_ctl operation {operation} is not one of 1..3")
+    if op not in (EPOLL_CTL_ADD, EPOLL_CTL_MOD):
+        raise LinuxError(EINVAL, f"epoll_ctl operation {op} is not one of 1..3")
     layout = _event_layout(task)
     events, data = layout.unpack(task.mm.read(event, layout.size))
-    if operation == EPOLL_CTL_ADD:
-        watcher.add(descriptor, file, events, data)
+    if op == EPOLL_CTL_ADD:
+        watcher.add(fd, file, events, data)
     else:
-        watcher.modify(descriptor, file, events, data)
+        watcher.modify(fd, file, events, data)
     return 0
 
 
@@ -267,42 +263,42 @@ def _epoll_wait(
 
 
 @syscall(x86_64=232)
-def epoll_wait(task: Task, instance: int, events: Address, limit: int, timeout_ms: int) -> Sleeping[int]:
+def epoll_wait(task: Task, epfd: int, events: Address, maxevents: int, timeout: int) -> Sleeping[int]:
     """epoll_wait(2)"""
-    return _epoll_wait(task, instance, events, limit, timeout_ms * 1_000_000 if timeout_ms >= 0 else None, None)
+    return _epoll_wait(task, epfd, events, maxevents, timeout * 1_000_000 if timeout >= 0 else None, None)
 
 
 @syscall(aarch64=22, x86_64=281)
 def epoll_pwait(
-    task: Task, instance: int, events: Address, limit: int, timeout_ms: int, mask: Address, mask_size: Size
+    task: Task, epfd: int, events: Address, maxevents: int, timeout: int, sigmask: Address, sigsetsize: Size
 ) -> Sleeping[int]:
     """epoll_pwait(2)"""
-    timeout_ns = timeout_ms * 1_000_000 if timeout_ms >= 0 else None
-    return _epoll_wait(task, instance, events, limit, timeout_ns, _mask(task, mask, mask_size))
+    timeout_ns = timeout * 1_000_000 if timeout >= 0 else None
+    return _epoll_wait(task, epfd, events, maxevents, timeout_ns, _mask(task, sigmask, sigsetsize))
 
 
 @syscall(aarch64=441, x86_64=441)
 def epoll_pwait2(
-    task: Task, instance: int, events: Address, limit: int, timeout: Address, mask: Address, mask_size: Size
+    task: Task, epfd: int, events: Address, maxevents: int, timeout: Address, sigmask: Address, sigsetsize: Size
 ) -> Sleeping[int]:
     """epoll_pwait2(2)"""
     timeout_ns = _timeout_ns(task, timeout, NANOSECONDS)
-    return _epoll_wait(task, instance, events, limit, timeout_ns, _mask(task, mask, mask_size))
+    return _epoll_wait(task, epfd, events, maxevents, timeout_ns, _mask(task, sigmask, sigsetsize))
 
 
 EFD_SEMAPHORE = 1
 
 
 @syscall(aarch64=19, x86_64=290)
-def eventfd2(task: Task, value: UInt, flags: UInt) -> int:
+def eventfd2(task: Task, count: UInt, flags: UInt) -> int:
     """eventfd2(2)"""
     if flags & ~(O_CLOEXEC | O_NONBLOCK | EFD_SEMAPHORE):
         raise LinuxError(EINVAL, f"eventfd flags {flags:#x}")
-    file = EventCounter(value, flags & O_NONBLOCK, bool(flags & EFD_SEMAPHORE))
+    file = EventCounter(count, flags & O_NONBLOCK, bool(flags & EFD_SEMAPHORE))
     return task.files.install(file, bool(flags & O_CLOEXEC))
 
 
 @syscall(x86_64=284)
-def eventfd(task: Task, value: UInt) -> int:
+def eventfd(task: Task, count: UInt) -> int:
     """eventfd(2)"""
-    return eventfd2(task, value, 0)
+    return eventfd2(task, count, 0)

@@ -17,9 +17,9 @@ from emulator.linux.syscalls.table import Address, Path, Size, UInt, syscall
 
 
 @syscall(aarch64=56, x86_64=257)
-def openat(task: Task, descriptor: int, path: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
+def openat(task: Task, dfd: int, filename: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
     """openat(2)"""
-    return _open(task, start(task, descriptor, path), path, flags, mode)
+    return _open(task, start(task, dfd, filename), filename, flags, mode)
 
 
 def _open(task: Task, directory: Dentry, path: str, flags: int, mode: int, resolve: int = 0) -> int | Sleeping[int]:
@@ -42,15 +42,15 @@ def _open_later(task: Task, end: PipeEnd, flags: int) -> Sleeping[int]:
 
 
 @syscall(x86_64=2)
-def open(task: Task, path: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
+def open(task: Task, filename: Path, flags: int, mode: UInt) -> int | Sleeping[int]:
     """open(2)"""
-    return openat(task, AT_FDCWD, path, flags, mode)
+    return openat(task, AT_FDCWD, filename, flags, mode)
 
 
 @syscall(x86_64=85)
-def creat(task: Task, path: Path, mode: UInt) -> int | Sleeping[int]:
+def creat(task: Task, pathname: Path, mode: UInt) -> int | Sleeping[int]:
     """creat(2)"""
-    return openat(task, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode)
+    return openat(task, AT_FDCWD, pathname, O_CREAT | O_WRONLY | O_TRUNC, mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class OpenHow:
 
 
 @syscall(aarch64=437, x86_64=437)
-def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -> int | Sleeping[int]:
+def openat2(task: Task, dfd: int, filename: Path, how: Address, usize: Size) -> int | Sleeping[int]:
     """openat2(2)"""
-    if size < OpenHow.SIZE:
-        raise LinuxError(EINVAL, f"struct open_how has at least {OpenHow.SIZE} bytes, not {size}")
-    if size > OpenHow.SIZE and any(task.mm.read(how + OpenHow.SIZE, min(size, 4096) - OpenHow.SIZE)):
-        raise LinuxError(E2BIG, f"struct open_how of {size} bytes with fields that are not known")
+    if usize < OpenHow.SIZE:
+        raise LinuxError(EINVAL, f"struct open_how has at least {OpenHow.SIZE} bytes, not {usize}")
+    if usize > OpenHow.SIZE and any(task.mm.read(how + OpenHow.SIZE, min(usize, 4096) - OpenHow.SIZE)):
+        raise LinuxError(E2BIG, f"struct open_how of {usize} bytes with fields that are not known")
     values = OpenHow.unpack(task.mm.read(how, OpenHow.SIZE))
     if values.flags >> 32 or values.mode & ~0o7777:
         raise LinuxError(EINVAL, f"open_how flags {values.flags:#x}, mode {values.mode:#o}")
@@ -84,15 +84,15 @@ def openat2(task: Task, descriptor: int, path: Path, how: Address, size: Size) -
         raise LinuxError(EINVAL, f"open_how.mode {values.mode:#o} of a file that is not made")
     if resolve & Resolve.CACHED and values.flags & (O_CREAT | O_TRUNC | O_TMPFILE_BIT):
         raise LinuxError(EAGAIN, "RESOLVE_CACHED of what changes a file")
-    scoped = resolve & Resolve.IN_ROOT and path.startswith("/")
-    directory = start(task, descriptor, "." if scoped else path)
-    return _open(task, directory, path, values.flags, values.mode, resolve & ~Resolve.CACHED)
+    scoped = resolve & Resolve.IN_ROOT and filename.startswith("/")
+    directory = start(task, dfd, "." if scoped else filename)
+    return _open(task, directory, filename, values.flags, values.mode, resolve & ~Resolve.CACHED)
 
 
 @syscall(aarch64=57, x86_64=3)
-def close(task: Task, descriptor: int) -> int:
+def close(task: Task, fd: int) -> int:
     """close(2)"""
-    task.files.close(descriptor)
+    task.files.close(fd)
     return 0
 
 
@@ -101,14 +101,14 @@ CLOSE_RANGE_CLOEXEC = 4
 
 
 @syscall(aarch64=436, x86_64=436)
-def close_range(task: Task, first: UInt, last: UInt, flags: UInt) -> int:
+def close_range(task: Task, fd: UInt, max_fd: UInt, flags: UInt) -> int:
     """close_range(2)"""
-    if flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) or first > last:
-        raise LinuxError(EINVAL, f"close_range({first}, {last}, {flags:#x})")
+    if flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) or fd > max_fd:
+        raise LinuxError(EINVAL, f"close_range({fd}, {max_fd}, {flags:#x})")
     if flags & CLOSE_RANGE_UNSHARE:
         task.kernel.lifecycle.unshare_files(task)
     for descriptor in task.files.descriptors():
-        if first <= descriptor <= last:
+        if fd <= descriptor <= max_fd:
             if flags & CLOSE_RANGE_CLOEXEC:
                 task.files.set_cloexec(descriptor, True)
             else:

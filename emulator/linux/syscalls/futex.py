@@ -156,18 +156,18 @@ WAITV = struct.Struct("<QQII")  # struct futex_waitv: value, address, flags, res
 
 @syscall(aarch64=449, x86_64=449)
 def futex_waitv(
-    task: Task, waiters: Address, count: UInt, flags: UInt, timeout: OptionalIn[Timespec], clock: int
+    task: Task, waiters: Address, nr_futexes: UInt, flags: UInt, timeout: OptionalIn[Timespec], clockid: int
 ) -> Sleeping[int]:
     """futex_waitv(2): wait for several words. The timeout is absolute."""
-    if flags or not 1 <= count <= MOST_WORDS or not waiters:
-        raise LinuxError(EINVAL, f"futex_waitv of {count} words, flags {flags:#x}")
+    if flags or not 1 <= nr_futexes <= MOST_WORDS or not waiters:
+        raise LinuxError(EINVAL, f"futex_waitv of {nr_futexes} words, flags {flags:#x}")
     until_ns = None
     if timeout is not None:
-        if clock not in (CLOCK_REALTIME, CLOCK_MONOTONIC):
-            raise LinuxError(EINVAL, f"futex_waitv on clock {clock}")
-        until_ns = task.clock.elapsed_at(timeout.ns(), realtime=clock == CLOCK_REALTIME)
+        if clockid not in (CLOCK_REALTIME, CLOCK_MONOTONIC):
+            raise LinuxError(EINVAL, f"futex_waitv on clock {clockid}")
+        until_ns = task.clock.elapsed_at(timeout.ns(), realtime=clockid == CLOCK_REALTIME)
     words = []
-    for value, address, own_flags, reserved in WAITV.iter_unpack(task.mm.read(waiters, count * WAITV.size)):
+    for value, address, own_flags, reserved in WAITV.iter_unpack(task.mm.read(waiters, nr_futexes * WAITV.size)):
         if own_flags & ~(FUTEX2_SIZE | FUTEX_PRIVATE) or own_flags & FUTEX2_SIZE != FUTEX2_32 or reserved:
             raise LinuxError(EINVAL, f"a futex of flags {own_flags:#x}")
         if value >> 32:
@@ -188,13 +188,13 @@ def _signed(value: int, bits: int = 32) -> int:
     note="owners inherit no priority; no requeueing to words that tell their owner",
 )
 def futex(
-    task: Task, address: Address, operation: int, value: UInt, timeout: Address, other: Address, v3: UInt
+    task: Task, uaddr: Address, op: int, val: UInt, utime: Address, uaddr2: Address, val3: UInt
 ) -> int | Sleeping[int]:
-    command = operation & FUTEX_COMMAND
+    command = op & FUTEX_COMMAND
     call = COMMANDS.get(command)
     if call is None:
         task.kernel.name_once(f"futex operation {command} is not modelled: ENOSYS")
         raise LinuxError(ENOSYS, f"futex operation {command}")
-    if operation & FUTEX_CLOCK_REALTIME and command not in TIMED:
+    if op & FUTEX_CLOCK_REALTIME and command not in TIMED:
         raise LinuxError(ENOSYS, f"futex operation {command} on CLOCK_REALTIME")
-    return call(Request(task, address, operation, value, timeout, other, v3))
+    return call(Request(task, uaddr, op, val, utime, uaddr2, val3))

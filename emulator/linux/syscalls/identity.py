@@ -76,10 +76,10 @@ def setsid(task: Task) -> int:
 
 
 @syscall(aarch64=154, x86_64=109)
-def setpgid(task: Task, pid: int, group: int) -> int:
+def setpgid(task: Task, pid: int, pgid: int) -> int:
     """Of the caller, or of a child that has not executed another program; within the session."""
-    if group < 0:
-        raise LinuxError(EINVAL, f"process group {group}")
+    if pgid < 0:
+        raise LinuxError(EINVAL, f"process group {pgid}")
     own = task.process
     target = own if pid in (0, own.pid) else own.children.get(pid)
     if target is None:
@@ -88,12 +88,10 @@ def setpgid(task: Task, pid: int, group: int) -> int:
         raise LinuxError(EACCES, f"process {pid} has another program")
     if target.sid != own.sid or target.sid == target.pid:
         raise LinuxError(EPERM, f"process {pid} leads a session, or is in another one")
-    group = group or target.pid
-    if group != target.pid and not any(
-        process.pgid == group and process.sid == own.sid for process in _processes(task)
-    ):
-        raise LinuxError(EPERM, f"there is no process group {group} in the session")
-    target.pgid = group
+    pgid = pgid or target.pid
+    if pgid != target.pid and not any(process.pgid == pgid and process.sid == own.sid for process in _processes(task)):
+        raise LinuxError(EPERM, f"there is no process group {pgid} in the session")
+    target.pgid = pgid
     return 0
 
 
@@ -121,15 +119,15 @@ def getegid(task: Task) -> int:
 
 
 @syscall(aarch64=148, x86_64=118)
-def getresuid(task: Task, real: Out[U32], effective: Out[U32], saved: Out[U32]) -> int:
-    for out in (real, effective, saved):
+def getresuid(task: Task, ruidp: Out[U32], euidp: Out[U32], suidp: Out[U32]) -> int:
+    for out in (ruidp, euidp, suidp):
         out.write(U32(task.credentials.uid))
     return 0
 
 
 @syscall(aarch64=150, x86_64=120)
-def getresgid(task: Task, real: Out[U32], effective: Out[U32], saved: Out[U32]) -> int:
-    for out in (real, effective, saved):
+def getresgid(task: Task, rgidp: Out[U32], egidp: Out[U32], sgidp: Out[U32]) -> int:
+    for out in (rgidp, egidp, sgidp):
         out.write(U32(task.credentials.gid))
     return 0
 
@@ -169,23 +167,23 @@ def setgid(task: Task, gid: UInt) -> int:
 
 
 @syscall(aarch64=145, x86_64=113, support=Support.PARTIAL, note=ONE_ID)
-def setreuid(task: Task, real: UInt, effective: UInt) -> int:
-    return _become(task, uid=_effective(real, effective))
+def setreuid(task: Task, ruid: UInt, euid: UInt) -> int:
+    return _become(task, uid=_effective(ruid, euid))
 
 
 @syscall(aarch64=143, x86_64=114, support=Support.PARTIAL, note=ONE_ID)
-def setregid(task: Task, real: UInt, effective: UInt) -> int:
-    return _become(task, gid=_effective(real, effective))
+def setregid(task: Task, rgid: UInt, egid: UInt) -> int:
+    return _become(task, gid=_effective(rgid, egid))
 
 
 @syscall(aarch64=147, x86_64=117, support=Support.PARTIAL, note=ONE_ID)
-def setresuid(task: Task, real: UInt, effective: UInt, saved: UInt) -> int:
-    return _become(task, uid=_effective(real, effective))
+def setresuid(task: Task, ruid: UInt, euid: UInt, suid: UInt) -> int:
+    return _become(task, uid=_effective(ruid, euid))
 
 
 @syscall(aarch64=149, x86_64=119, support=Support.PARTIAL, note=ONE_ID)
-def setresgid(task: Task, real: UInt, effective: UInt, saved: UInt) -> int:
-    return _become(task, gid=_effective(real, effective))
+def setresgid(task: Task, rgid: UInt, egid: UInt, sgid: UInt) -> int:
+    return _become(task, gid=_effective(rgid, egid))
 
 
 @syscall(aarch64=151, x86_64=122, support=Support.PARTIAL, note="the file system user id cannot differ")
@@ -199,22 +197,22 @@ def setfsgid(task: Task, gid: UInt) -> int:
 
 
 @syscall(aarch64=158, x86_64=115)
-def getgroups(task: Task, size: int, groups: Address) -> int:
+def getgroups(task: Task, gidsetsize: int, grouplist: Address) -> int:
     own = task.credentials.groups
-    if size < 0 or 0 < size < len(own):
-        raise LinuxError(EINVAL, f"room for {size} groups; there are {len(own)}")
-    if size:
-        task.mm.write(groups, b"".join(group.to_bytes(4, "little") for group in own))
+    if gidsetsize < 0 or 0 < gidsetsize < len(own):
+        raise LinuxError(EINVAL, f"room for {gidsetsize} groups; there are {len(own)}")
+    if gidsetsize:
+        task.mm.write(grouplist, b"".join(group.to_bytes(4, "little") for group in own))
     return len(own)
 
 
 @syscall(aarch64=159, x86_64=116)
-def setgroups(task: Task, size: int, groups: Address) -> int:
+def setgroups(task: Task, gidsetsize: int, grouplist: Address) -> int:
     if not task.credentials.has(CAP_SETGID):
         raise LinuxError(EPERM, "only who may become any group sets its groups")
-    if not 0 <= size <= 65536:
-        raise LinuxError(EINVAL, f"{size} groups")
-    numbers = struct.unpack(f"<{size}I", task.mm.read(groups, 4 * size))
+    if not 0 <= gidsetsize <= 65536:
+        raise LinuxError(EINVAL, f"{gidsetsize} groups")
+    numbers = struct.unpack(f"<{gidsetsize}I", task.mm.read(grouplist, 4 * gidsetsize))
     task.credentials = replace(task.credentials, groups=numbers)
     return 0
 
@@ -230,18 +228,18 @@ def _capability_words(task: Task, header: int) -> int:
 
 
 @syscall(aarch64=90, x86_64=125)
-def capget(task: Task, header: Address, data: Address) -> int:
+def capget(task: Task, header: Address, dataptr: Address) -> int:
     try:
         words = _capability_words(task, header)
     except LinuxError as error:
-        if error.code == EINVAL and not data:
+        if error.code == EINVAL and not dataptr:
             return 0  # asked for the version
         raise
     own = task.credentials.capabilities
-    if data:
+    if dataptr:
         masks = (own.effective, own.permitted, own.inheritable)
         parts = (mask >> 32 * word & 0xFFFF_FFFF for word in range(words) for mask in masks)
-        task.mm.write(data, struct.pack(f"<{3 * words}I", *parts))
+        task.mm.write(dataptr, struct.pack(f"<{3 * words}I", *parts))
     return 0
 
 
@@ -268,14 +266,14 @@ def capset(task: Task, header: Address, data: Address) -> int:
 
 
 @syscall(aarch64=160, x86_64=63)
-def uname(task: Task, buffer: Address) -> int:
+def uname(task: Task, name: Address) -> int:
     fields = (SYSTEM_NAME, HOST_NAME, RELEASE, VERSION, task.architecture.uname_machine, DOMAIN_NAME)
-    task.mm.write(buffer, b"".join(field.encode().ljust(UTSNAME_FIELD, b"\0") for field in fields))
+    task.mm.write(name, b"".join(field.encode().ljust(UTSNAME_FIELD, b"\0") for field in fields))
     return 0
 
 
 @syscall(aarch64=179, x86_64=99)
-def sysinfo(task: Task, buffer: Address) -> int:
+def sysinfo(task: Task, info: Address) -> int:
     memory = task.kernel.memory
     uptime = task.clock.monotonic_ns() // NANOSECONDS
     data = struct.pack(
@@ -288,27 +286,27 @@ def sysinfo(task: Task, buffer: Address) -> int:
         *(0, 0),  # high memory
         1,  # bytes in the unit
     )
-    task.mm.write(buffer, data.ljust(112, b"\0"))
+    task.mm.write(info, data.ljust(112, b"\0"))
     return 0
 
 
 @syscall(aarch64=278, x86_64=318)
-def getrandom(task: Task, buffer: Address, size: Size, flags: UInt) -> Sleeping[int]:
+def getrandom(task: Task, ubuf: Address, len_: Size, flags: UInt) -> Sleeping[int]:
     both = GRND_RANDOM | GRND_INSECURE
     if flags & ~(GRND_NONBLOCK | both) or flags & both == both:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
-    size = min(size, MAX_BYTES)
-    destination = UserBuffer(task.mm, buffer, size)
-    for start in range(0, size, RANDOM_CHUNK):
+    len_ = min(len_, MAX_BYTES)
+    destination = UserBuffer(task.mm, ubuf, len_)
+    for start in range(0, len_, RANDOM_CHUNK):
         if start and not start % RANDOM_PORTION and (yield from ends_early(task, size=RANDOM_PORTION)):
             return start
-        wanted = min(RANDOM_CHUNK, size - start)
+        wanted = min(RANDOM_CHUNK, len_ - start)
         done = start + destination.put(task.kernel.random.bytes(wanted))
         if done < start + wanted:
             if not done:
                 raise destination.fault()
             return done
-    return size
+    return len_
 
 
 @syscall(aarch64=166, x86_64=95)

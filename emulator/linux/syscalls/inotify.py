@@ -40,24 +40,24 @@ def inotify_init(task: Task) -> int:
 
 
 @syscall(aarch64=27, x86_64=254, support=Support.PARTIAL, note=ONLY_THE_GUEST)
-def inotify_add_watch(task: Task, descriptor: int, path: Path, mask: UInt) -> int:
+def inotify_add_watch(task: Task, fd: int, pathname: Path, mask: UInt) -> int:
     """inotify_add_watch(2)"""
     if not mask & IN_ALL_EVENTS or mask & ~KNOWN_MASK:
         raise LinuxError(EINVAL, f"inotify mask {mask:#x}")
-    file = task.files.get(descriptor)
+    file = task.files.get(fd)
     if (mask & IN_MASK_ADD and mask & IN_MASK_CREATE) or not isinstance(file, Inotify):
-        raise LinuxError(EINVAL, f"descriptor {descriptor}, mask {mask:#x}")
-    found = find(task, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW if mask & IN_DONT_FOLLOW else 0)
+        raise LinuxError(EINVAL, f"descriptor {fd}, mask {mask:#x}")
+    found = find(task, AT_FDCWD, pathname, AT_SYMLINK_NOFOLLOW if mask & IN_DONT_FOLLOW else 0)
     if mask & IN_ONLYDIR and not isinstance(found.node, Directory):
         raise LinuxError(ENOTDIR, found.path)
     return file.watch(found.node.inode, mask)
 
 
 @syscall(aarch64=28, x86_64=255)
-def inotify_rm_watch(task: Task, descriptor: int, watch: int) -> int:
+def inotify_rm_watch(task: Task, fd: int, wd: int) -> int:
     """inotify_rm_watch(2)"""
-    file = task.files.get(descriptor)
+    file = task.files.get(fd)
     if not isinstance(file, Inotify):
-        raise LinuxError(EINVAL, f"descriptor {descriptor} is no inotify instance")
-    file.unwatch(watch)
+        raise LinuxError(EINVAL, f"descriptor {fd} is no inotify instance")
+    file.unwatch(wd)
     return 0

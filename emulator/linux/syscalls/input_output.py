@@ -25,7 +25,7 @@ from emulator.linux.fs.open_files import SEEK_CUR, OpenDirectory, OpenFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake, wait_until, work
 from emulator.linux.signals.signal import SIGPIPE, SignalInfo
-from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, syscall
+from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, Unused, syscall
 
 MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
 MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
@@ -137,16 +137,16 @@ def write_file(task: Task, file: File, data: bytes) -> Sleeping[int]:
 
 
 @syscall(aarch64=63, x86_64=0)
-def read(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Sleeping[int]:
+def read(task: Task, fd: int, buf: Address, count: Size) -> int | Sleeping[int]:
     """read(2). What need not wait is no generator: they take half a microsecond."""
-    file = readable(task, descriptor)
+    file = readable(task, fd)
     mm = task.mm
-    if buffer + size > mm.layout.task_size:  # `check_range` without a call, which every read would pay
-        check_range(mm, buffer, size)
-    if size > PORTION_BYTES:
-        pieces = [(buffer, min(size, MAX_BYTES))]
+    if buf + count > mm.layout.task_size:  # `check_range` without a call, which every read would pay
+        check_range(mm, buf, count)
+    if count > PORTION_BYTES:
+        pieces = [(buf, min(count, MAX_BYTES))]
         return _read_into(task, file, pieces, lambda done, to: read_file(task, file, to))
-    destination = UserBuffer(mm, buffer, size)
+    destination = UserBuffer(mm, buf, count)
     try:
         return file.read(task, destination)
     except LinuxError as error:
@@ -162,20 +162,18 @@ def _read_later(task: Task, file: File, destination: Destination) -> Sleeping[in
 
 
 @syscall(aarch64=64, x86_64=1)
-def write(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Sleeping[int]:
+def write(task: Task, fd: int, buf: Address, count: Size) -> int | Sleeping[int]:
     """write(2)"""
-    file = writable(task, descriptor)
+    file = writable(task, fd)
     mm = task.mm
-    if buffer + size > mm.layout.task_size:
-        check_range(mm, buffer, size)
-    if size > PORTION_BYTES:
-        return _write_from(
-            task, file, [(buffer, min(size, MAX_BYTES))], lambda done, data: write_file(task, file, data)
-        )
+    if buf + count > mm.layout.task_size:
+        check_range(mm, buf, count)
+    if count > PORTION_BYTES:
+        return _write_from(task, file, [(buf, min(count, MAX_BYTES))], lambda done, data: write_file(task, file, data))
     try:
-        data = mm.read(buffer, size) if size else b""
+        data = mm.read(buf, count) if count else b""
     except LinuxError:
-        data = _gathered(task, file, [(buffer, size)])
+        data = _gathered(task, file, [(buf, count)])
     done = _write_now(task, file, data)
     if done == len(data) or file.flags & O_NONBLOCK:
         return done
@@ -183,24 +181,24 @@ def write(task: Task, descriptor: int, buffer: Address, size: Size) -> int | Sle
 
 
 @syscall(aarch64=67, x86_64=17)
-def pread64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Long) -> Sleeping[int]:
+def pread64(task: Task, fd: int, buf: Address, count: Size, pos: Long) -> Sleeping[int]:
     """pread(2)"""
-    if offset < 0:
-        raise LinuxError(EINVAL, f"offset {offset}")
-    file = readable(task, descriptor)
-    check_range(task.mm, buffer, size)
-    pieces = [(buffer, min(size, MAX_BYTES))]
-    return _read_into(task, file, pieces, lambda done, to: _read_at(task, file, offset + done, to))
+    if pos < 0:
+        raise LinuxError(EINVAL, f"offset {pos}")
+    file = readable(task, fd)
+    check_range(task.mm, buf, count)
+    pieces = [(buf, min(count, MAX_BYTES))]
+    return _read_into(task, file, pieces, lambda done, to: _read_at(task, file, pos + done, to))
 
 
 @syscall(aarch64=68, x86_64=18)
-def pwrite64(task: Task, descriptor: int, buffer: Address, size: Size, offset: Long) -> Sleeping[int]:
+def pwrite64(task: Task, fd: int, buf: Address, count: Size, pos: Long) -> Sleeping[int]:
     """pwrite(2)"""
-    if offset < 0:
-        raise LinuxError(EINVAL, f"offset {offset}")
-    file = writable(task, descriptor)
-    pieces = [(buffer, min(size, MAX_BYTES))]
-    return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, offset + done, data))
+    if pos < 0:
+        raise LinuxError(EINVAL, f"offset {pos}")
+    file = writable(task, fd)
+    pieces = [(buf, min(count, MAX_BYTES))]
+    return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, pos + done, data))
 
 
 def any_vectors(task: Task, address: int, count: int) -> list[Piece]:
@@ -306,37 +304,37 @@ def _write_at(task: Task, file: File, offset: int, data: bytes) -> Sleeping[int]
 
 
 @syscall(aarch64=65, x86_64=19)
-def readv(task: Task, descriptor: int, vector: Address, count: int) -> Sleeping[int]:
+def readv(task: Task, fd: int, vec: Address, vlen: int) -> Sleeping[int]:
     """readv(2)"""
-    file = readable(task, descriptor)
-    return _read_into(task, file, vectors(task, vector, count), lambda done, to: read_file(task, file, to))
+    file = readable(task, fd)
+    return _read_into(task, file, vectors(task, vec, vlen), lambda done, to: read_file(task, file, to))
 
 
 @syscall(aarch64=66, x86_64=20)
-def writev(task: Task, descriptor: int, vector: Address, count: int) -> Sleeping[int]:
+def writev(task: Task, fd: int, vec: Address, vlen: int) -> Sleeping[int]:
     """writev(2)"""
-    file = writable(task, descriptor)
-    return _write_from(task, file, vectors(task, vector, count), lambda done, data: write_file(task, file, data))
+    file = writable(task, fd)
+    return _write_from(task, file, vectors(task, vec, vlen), lambda done, data: write_file(task, file, data))
 
 
 @syscall(aarch64=69, x86_64=295)
-def preadv(task: Task, descriptor: int, vector: Address, count: int, offset: Long) -> Sleeping[int]:
-    """preadv(2). The upper half of the offset is for 32-bit machines."""
-    if offset < 0:
-        raise LinuxError(EINVAL, f"offset {offset}")
-    file = readable(task, descriptor)
-    pieces = vectors(task, vector, count)
-    return _read_into(task, file, pieces, lambda done, to: _read_at(task, file, offset + done, to))
+def preadv(task: Task, fd: int, vec: Address, vlen: int, pos_l: Long, pos_h: Unused) -> Sleeping[int]:
+    """preadv(2)"""
+    if pos_l < 0:
+        raise LinuxError(EINVAL, f"offset {pos_l}")
+    file = readable(task, fd)
+    pieces = vectors(task, vec, vlen)
+    return _read_into(task, file, pieces, lambda done, to: _read_at(task, file, pos_l + done, to))
 
 
 @syscall(aarch64=70, x86_64=296)
-def pwritev(task: Task, descriptor: int, vector: Address, count: int, offset: Long) -> Sleeping[int]:
+def pwritev(task: Task, fd: int, vec: Address, vlen: int, pos_l: Long, pos_h: Unused) -> Sleeping[int]:
     """pwritev(2)"""
-    if offset < 0:
-        raise LinuxError(EINVAL, f"offset {offset}")
-    file = writable(task, descriptor)
-    pieces = vectors(task, vector, count)
-    return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, offset + done, data))
+    if pos_l < 0:
+        raise LinuxError(EINVAL, f"offset {pos_l}")
+    file = writable(task, fd)
+    pieces = vectors(task, vec, vlen)
+    return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, pos_l + done, data))
 
 
 RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_NOWAIT, RWF_APPEND = 1, 2, 4, 8, 16  # uapi/linux/fs.h
@@ -344,13 +342,11 @@ HINTS = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT  # nothing here is faster,
 
 
 @syscall(aarch64=286, x86_64=327, support=Support.PARTIAL, note="flags other than hints and RWF_APPEND are EOPNOTSUPP")
-def preadv2(
-    task: Task, descriptor: int, vector: Address, count: int, offset: Long, high: Long, flags: UInt
-) -> Sleeping[int]:
+def preadv2(task: Task, fd: int, vec: Address, vlen: int, pos_l: Long, pos_h: Unused, flags: UInt) -> Sleeping[int]:
     """preadv2(2)"""
     if flags & ~(HINTS | RWF_APPEND):
         raise LinuxError(EOPNOTSUPP, f"preadv2 flags {flags:#x}")
-    return readv(task, descriptor, vector, count) if offset == -1 else preadv(task, descriptor, vector, count, offset)
+    return readv(task, fd, vec, vlen) if pos_l == -1 else preadv(task, fd, vec, vlen, pos_l, pos_h)
 
 
 def _append(task: Task, descriptor: int, vector: int, count: int, *, moves: bool) -> Sleeping[int]:
@@ -359,28 +355,26 @@ def _append(task: Task, descriptor: int, vector: int, count: int, *, moves: bool
     if not isinstance(file, OpenFile):
         return (yield from writev(task, descriptor, vector, count))
     end = file.body.size()
-    done = yield from pwritev(task, descriptor, vector, count, end)
+    done = yield from pwritev(task, descriptor, vector, count, end, 0)
     if moves:
         file.position = end + done
     return done
 
 
 @syscall(aarch64=287, x86_64=328, support=Support.PARTIAL, note="flags other than hints and RWF_APPEND are EOPNOTSUPP")
-def pwritev2(
-    task: Task, descriptor: int, vector: Address, count: int, offset: Long, high: Long, flags: UInt
-) -> Sleeping[int]:
+def pwritev2(task: Task, fd: int, vec: Address, vlen: int, pos_l: Long, pos_h: Unused, flags: UInt) -> Sleeping[int]:
     """pwritev2(2)"""
     if flags & ~(HINTS | RWF_APPEND):
         raise LinuxError(EOPNOTSUPP, f"pwritev2 flags {flags:#x}")
     if flags & RWF_APPEND:
-        return _append(task, descriptor, vector, count, moves=offset == -1)
-    return writev(task, descriptor, vector, count) if offset == -1 else pwritev(task, descriptor, vector, count, offset)
+        return _append(task, fd, vec, vlen, moves=pos_l == -1)
+    return writev(task, fd, vec, vlen) if pos_l == -1 else pwritev(task, fd, vec, vlen, pos_l, pos_h)
 
 
 @syscall(aarch64=62, x86_64=8)
-def lseek(task: Task, descriptor: int, offset: Long, whence: UInt) -> int:
+def lseek(task: Task, fd: int, offset: Long, whence: UInt) -> int:
     """lseek(2)"""
-    return task.files.get(descriptor).seek(offset, whence)
+    return task.files.get(fd).seek(offset, whence)
 
 
 COPY_BYTES = 1 << 20
@@ -435,10 +429,10 @@ def user_offset(task: Task, address: int) -> int | None:
 
 
 @syscall(aarch64=71, x86_64=40)
-def sendfile(task: Task, target: int, source: int, offset: Address, size: Size) -> Sleeping[int]:
+def sendfile(task: Task, out_fd: int, in_fd: int, offset: Address, count: Size) -> Sleeping[int]:
     """sendfile(2)"""
     start = user_offset(task, offset)
-    done = yield from copy(task, readable(task, source), start, writable(task, target), None, min(size, MAX_BYTES))
+    done = yield from copy(task, readable(task, in_fd), start, writable(task, out_fd), None, min(count, MAX_BYTES))
     if start is not None:
         task.mm.write(offset, struct.pack("<q", start + done))
     return done
@@ -462,16 +456,16 @@ def _check_copy(source: File, target: File, source_at: int | None, target_at: in
 
 @syscall(aarch64=285, x86_64=326)
 def copy_file_range(
-    task: Task, source: int, source_offset: Address, target: int, target_offset: Address, size: Size, flags: UInt
+    task: Task, fd_in: int, off_in: Address, fd_out: int, off_out: Address, len_: Size, flags: UInt
 ) -> Sleeping[int]:
     """copy_file_range(2)"""
     if flags:
         raise LinuxError(EINVAL, f"copy_file_range flags {flags:#x}: there are none")
-    source_at, target_at = user_offset(task, source_offset), user_offset(task, target_offset)
-    files = task.files.get(source), task.files.get(target)
-    size = _check_copy(*files, source_at, target_at, size)
-    done = yield from copy(task, files[0], source_at, files[1], target_at, min(size, MAX_BYTES))
-    for address, start in ((source_offset, source_at), (target_offset, target_at)):
+    source_at, target_at = user_offset(task, off_in), user_offset(task, off_out)
+    files = task.files.get(fd_in), task.files.get(fd_out)
+    len_ = _check_copy(*files, source_at, target_at, len_)
+    done = yield from copy(task, files[0], source_at, files[1], target_at, min(len_, MAX_BYTES))
+    for address, start in ((off_in, source_at), (off_out, target_at)):
         if start is not None:
             task.mm.write(address, struct.pack("<q", start + done))
     return done

@@ -17,19 +17,19 @@ SOCKET_REQUESTS = range(0x8900, 0x8A00)  # SIOC*: interfaces, routes, time stamp
 
 
 @syscall(aarch64=29, x86_64=16)
-def ioctl(task: Task, descriptor: int, request: UInt, argument: ULong) -> int:
+def ioctl(task: Task, fd: int, cmd: UInt, arg: ULong) -> int:
     """ioctl(2). ENOTTY for what a file does not have."""
-    file = task.files.get(descriptor)
-    if request in (FIOCLEX, FIONCLEX):
-        task.files.set_cloexec(descriptor, request == FIOCLEX)
+    file = task.files.get(fd)
+    if cmd in (FIOCLEX, FIONCLEX):
+        task.files.set_cloexec(fd, cmd == FIOCLEX)
         return 0
-    if request == FIONBIO:
-        wanted = any(task.mm.read(argument, 4))
+    if cmd == FIONBIO:
+        wanted = any(task.mm.read(arg, 4))
         file.flags = file.flags | O_NONBLOCK if wanted else file.flags & ~O_NONBLOCK
         return 0
-    if request == FIOASYNC or (isinstance(file, Socket) and request in SOCKET_REQUESTS):
-        return _of_socket(task, file, request, argument)
-    return file.ioctl(task, request, argument)
+    if cmd == FIOASYNC or (isinstance(file, Socket) and cmd in SOCKET_REQUESTS):
+        return _of_socket(task, file, cmd, arg)
+    return file.ioctl(task, cmd, arg)
 
 
 def _of_socket(task: Task, file: File, request: int, argument: int) -> int:

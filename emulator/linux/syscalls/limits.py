@@ -74,33 +74,33 @@ def _set_limit(task: Task, resource: int, new: Rlimit) -> None:
 
 
 @syscall(aarch64=261, x86_64=302)
-def prlimit64(task: Task, pid: int, resource: UInt, new: OptionalIn[Rlimit], old: Out[Rlimit]) -> int:
+def prlimit64(task: Task, pid: int, resource: UInt, new_rlim: OptionalIn[Rlimit], old_rlim: Out[Rlimit]) -> int:
     found = task if pid == 0 else task.kernel.tasks.get(pid)
     if found is None:
         raise LinuxError(ESRCH, f"process {pid} does not exist")
     before = _limit(found, resource)
-    if new is not None:
-        _set_limit(found, resource, new)
-    if old:
-        old.write(before)
+    if new_rlim is not None:
+        _set_limit(found, resource, new_rlim)
+    if old_rlim:
+        old_rlim.write(before)
     return 0
 
 
 @syscall(aarch64=163, x86_64=97)
-def getrlimit(task: Task, resource: UInt, limit: Out[Rlimit]) -> int:
-    limit.write(_limit(task, resource))
+def getrlimit(task: Task, resource: UInt, rlim: Out[Rlimit]) -> int:
+    rlim.write(_limit(task, resource))
     return 0
 
 
 @syscall(aarch64=164, x86_64=160)
-def setrlimit(task: Task, resource: UInt, limit: In[Rlimit]) -> int:
+def setrlimit(task: Task, resource: UInt, rlim: In[Rlimit]) -> int:
     _limit(task, resource)
-    _set_limit(task, resource, limit)
+    _set_limit(task, resource, rlim)
     return 0
 
 
 @syscall(aarch64=165, x86_64=98)
-def getrusage(task: Task, who: int, usage: Out[Rusage]) -> int:
+def getrusage(task: Task, who: int, ru: Out[Rusage]) -> int:
     if who not in (RUSAGE_SELF, RUSAGE_CHILDREN, RUSAGE_THREAD):
         raise LinuxError(EINVAL, f"who {who}")
     used = {
@@ -108,5 +108,5 @@ def getrusage(task: Task, who: int, usage: Out[Rusage]) -> int:
         RUSAGE_CHILDREN: lambda: task.process.waited_usage,
         RUSAGE_THREAD: task.usage,
     }[who]()
-    usage.write(Rusage.of(used))
+    ru.write(Rusage.of(used))
     return 0

@@ -119,12 +119,12 @@ def for_open_file(command: Command) -> Callable[[Task, int, File, int], int | Sl
 
 
 @syscall(aarch64=32, x86_64=73)
-def flock(task: Task, descriptor: int, operation: UInt) -> int | Sleeping[int]:
+def flock(task: Task, fd: int, cmd: UInt) -> int | Sleeping[int]:
     """flock(2). Another kind of lock replaces the one that the open file has, which is given up first."""
-    file = task.files.get(descriptor)
-    kind = operation & ~LOCK_NB
+    file = task.files.get(fd)
+    kind = cmd & ~LOCK_NB
     if kind not in (LOCK_SH, LOCK_EX, LOCK_UN):
-        raise LinuxError(EINVAL, f"flock operation {operation:#x}")
+        raise LinuxError(EINVAL, f"flock operation {cmd:#x}")
     locks = tree(task).locks.whole(file.lock_key())
     wanted = Lock(file, kind == LOCK_EX)
     if kind == LOCK_UN:
@@ -132,7 +132,7 @@ def flock(task: Task, descriptor: int, operation: UInt) -> int | Sleeping[int]:
         return 0
     if not locks.take(wanted):
         locks.drop(file)
-        if operation & LOCK_NB:
+        if cmd & LOCK_NB:
             raise LinuxError(EAGAIN, f"{file.path} is locked by somebody else")
         return _flock_later(task, file, locks, wanted)
     file.locked.add(locks)

@@ -61,23 +61,21 @@ DEVICE_MAJOR_MINOR = 0, 15  # anonymous inodes, as PERF_RECORD_MMAP2 shows them
 
 
 @syscall(aarch64=214, x86_64=12)
-def brk(task: Task, address: Address) -> int:
-    return task.mm.set_brk(address)
+def brk(task: Task, brk: Address) -> int:
+    return task.mm.set_brk(brk)
 
 
 @syscall(aarch64=222, x86_64=9, support=Support.PARTIAL, note="no huge pages")
-def mmap(
-    task: Task, address: Address, length: Size, protection: ULong, flags: ULong, descriptor: int, offset: ULong
-) -> int | Sleeping[int]:
-    if offset & PAGE_OFFSET:
-        raise LinuxError(EINVAL, f"offset {offset:#x} is not a multiple of {PAGE_SIZE}")
-    file = None if flags & MAP_ANONYMOUS else task.files.get(descriptor)
+def mmap(task: Task, addr: Address, len_: Size, prot: ULong, flags: ULong, fd: int, off: ULong) -> int | Sleeping[int]:
+    if off & PAGE_OFFSET:
+        raise LinuxError(EINVAL, f"offset {off:#x} is not a multiple of {PAGE_SIZE}")
+    file = None if flags & MAP_ANONYMOUS else task.files.get(fd)
     if file is not None and file.flags & O_PATH:
-        raise LinuxError(EBADF, f"descriptor {descriptor} is open with O_PATH")
-    if length == 0:
+        raise LinuxError(EBADF, f"descriptor {fd} is open with O_PATH")
+    if len_ == 0:
         raise LinuxError(EINVAL, "a mapping of no bytes")
-    if page_up(length) >> 64 or length > task.mm.layout.task_size:
-        raise LinuxError(ENOMEM, f"a mapping of {length:#x} bytes")
+    if page_up(len_) >> 64 or len_ > task.mm.layout.task_size:
+        raise LinuxError(ENOMEM, f"a mapping of {len_:#x} bytes")
     kind = flags & MAP_TYPE
     if kind not in (MAP_SHARED, MAP_PRIVATE, MAP_SHARED_VALIDATE) or (file is None and kind == MAP_SHARED_VALIDATE):
         raise LinuxError(EINVAL, f"mapping type {kind:#x} is neither MAP_SHARED nor MAP_PRIVATE")
@@ -89,11 +87,11 @@ def mmap(
     if file is not None and file.maps_as_anonymous:
         file, flags = None, flags | MAP_ANONYMOUS
     if file is None:
-        start = task.mm.map(address, length, protection, flags)
+        start = task.mm.map(addr, len_, prot, flags)
     else:
-        start = _map_file(task, file, address, length, protection, flags, offset)
+        start = _map_file(task, file, addr, len_, prot, flags, off)
     if flags & (MAP_POPULATE | MAP_LOCKED) or task.mm.locks_new:
-        return _mapped_and_populated(task, start, page_up(length))
+        return _mapped_and_populated(task, start, page_up(len_))
     return start
 
 
@@ -136,31 +134,31 @@ def _map_file(task: Task, file: File, address: int, length: int, protection: int
 
 
 @syscall(aarch64=215, x86_64=11)
-def munmap(task: Task, address: Address, length: Size) -> int:
+def munmap(task: Task, addr: Address, len_: Size) -> int:
     limit = task.mm.layout.task_size
-    if address & PAGE_OFFSET or address > limit or length > limit - address or length == 0:
-        raise LinuxError(EINVAL, f"{length:#x} bytes at {address:#x}")
-    task.mm.unmap(address, page_up(length))
+    if addr & PAGE_OFFSET or addr > limit or len_ > limit - addr or len_ == 0:
+        raise LinuxError(EINVAL, f"{len_:#x} bytes at {addr:#x}")
+    task.mm.unmap(addr, page_up(len_))
     return 0
 
 
 @syscall(aarch64=226, x86_64=10)
-def mprotect(task: Task, address: Address, length: Size, protection: ULong) -> int:
-    growth = protection & (PROT_GROWSDOWN | PROT_GROWSUP)
-    if growth == PROT_GROWSDOWN | PROT_GROWSUP or address & PAGE_OFFSET:
-        raise LinuxError(EINVAL, f"mprotect({address:#x}, {length:#x}, {protection:#x})")
-    if length == 0:
+def mprotect(task: Task, start: Address, len_: Size, prot: ULong) -> int:
+    growth = prot & (PROT_GROWSDOWN | PROT_GROWSUP)
+    if growth == PROT_GROWSDOWN | PROT_GROWSUP or start & PAGE_OFFSET:
+        raise LinuxError(EINVAL, f"mprotect({start:#x}, {len_:#x}, {prot:#x})")
+    if len_ == 0:
         return 0
-    _check_range(task, address, length, ENOMEM)
-    if protection & ~(KNOWN_PROTECTION | growth):
-        raise LinuxError(EINVAL, f"protection {protection:#x}")
-    start = address
+    _check_range(task, start, len_, ENOMEM)
+    if prot & ~(KNOWN_PROTECTION | growth):
+        raise LinuxError(EINVAL, f"protection {prot:#x}")
+    first = start
     if growth == PROT_GROWSDOWN:
-        mapping = task.mm.find(address)
+        mapping = task.mm.find(start)
         if mapping is None or not mapping.grows_down:
-            raise LinuxError(EINVAL, f"nothing at {address:#x} grows down")
-        start = mapping.start
-    task.mm.protect(start, address + page_up(length) - start, protection)
+            raise LinuxError(EINVAL, f"nothing at {start:#x} grows down")
+        first = mapping.start
+    task.mm.protect(first, start + page_up(len_) - first, prot)
     return 0
 
 
@@ -170,67 +168,67 @@ def _check_range(task: Task, address: int, length: int, code: int) -> None:
 
 
 @syscall(aarch64=216, x86_64=25)
-def mremap(task: Task, old: Address, old_length: Size, new_length: Size, flags: ULong, new: Address) -> int:
+def mremap(task: Task, addr: Address, old_len: Size, new_len: Size, flags: ULong, new_addr: Address) -> int:
     mm = task.mm
-    old_length, new_length = page_up(old_length), page_up(new_length)
+    old_len, new_len = page_up(old_len), page_up(new_len)
     if flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP):
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) and not flags & MREMAP_MAYMOVE:
         raise LinuxError(EINVAL, "MREMAP_FIXED and MREMAP_DONTUNMAP need MREMAP_MAYMOVE")
-    if flags & MREMAP_DONTUNMAP and old_length != new_length:
+    if flags & MREMAP_DONTUNMAP and old_len != new_len:
         raise LinuxError(EINVAL, "MREMAP_DONTUNMAP does not change the size")
-    if old & PAGE_OFFSET or new_length == 0 or new_length > mm.layout.task_size:
-        raise LinuxError(EINVAL, f"{old_length:#x} bytes at {old:#x} to {new_length:#x} bytes")
+    if addr & PAGE_OFFSET or new_len == 0 or new_len > mm.layout.task_size:
+        raise LinuxError(EINVAL, f"{old_len:#x} bytes at {addr:#x} to {new_len:#x} bytes")
     if flags & MREMAP_FIXED:
-        overlap = new < old + old_length and old < new + new_length
-        if new & PAGE_OFFSET or new > mm.layout.task_size - new_length or overlap:
-            raise LinuxError(EINVAL, f"new address {new:#x}")
-    mapping = mm.find(old)
+        overlap = new_addr < addr + old_len and addr < new_addr + new_len
+        if new_addr & PAGE_OFFSET or new_addr > mm.layout.task_size - new_len or overlap:
+            raise LinuxError(EINVAL, f"new address {new_addr:#x}")
+    mapping = mm.find(addr)
     if mapping is None:
-        raise LinuxError(EFAULT, f"nothing is mapped at {old:#x}")
-    if old_length == 0 and not mapping.shared:
+        raise LinuxError(EFAULT, f"nothing is mapped at {addr:#x}")
+    if old_len == 0 and not mapping.shared:
         raise LinuxError(EINVAL, "only a shared mapping can be mapped once more")
-    if old + old_length > mapping.end:
-        raise LinuxError(EFAULT, f"{old_length:#x} bytes at {old:#x} are more than one mapping")
+    if addr + old_len > mapping.end:
+        raise LinuxError(EFAULT, f"{old_len:#x} bytes at {addr:#x} are more than one mapping")
     moving = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)
-    if not moving and new_length <= old_length:
-        if new_length < old_length:
-            mm.unmap(old + new_length, old_length - new_length)
-        return old
-    if not moving and old_length and old + old_length == mapping.end and mm.grow(mapping, new_length - old_length):
-        return old
+    if not moving and new_len <= old_len:
+        if new_len < old_len:
+            mm.unmap(addr + new_len, old_len - new_len)
+        return addr
+    if not moving and old_len and addr + old_len == mapping.end and mm.grow(mapping, new_len - old_len):
+        return addr
     if not flags & MREMAP_MAYMOVE:
-        raise LinuxError(ENOMEM, f"{new_length:#x} bytes do not fit at {old:#x}")
+        raise LinuxError(ENOMEM, f"{new_len:#x} bytes do not fit at {addr:#x}")
     if flags & MREMAP_FIXED:
-        mm.unmap(new, new_length)
-        if new_length < old_length:
-            mm.unmap(old + new_length, old_length - new_length)
-            old_length = new_length
+        mm.unmap(new_addr, new_len)
+        if new_len < old_len:
+            mm.unmap(addr + new_len, old_len - new_len)
+            old_len = new_len
     else:
-        new = mm.choose(new if flags & MREMAP_DONTUNMAP else 0, new_length)
-    mm.move(mapping, old, old_length, new, new_length, keep_old=bool(flags & MREMAP_DONTUNMAP))
-    return new
+        new_addr = mm.choose(new_addr if flags & MREMAP_DONTUNMAP else 0, new_len)
+    mm.move(mapping, addr, old_len, new_addr, new_len, keep_old=bool(flags & MREMAP_DONTUNMAP))
+    return new_addr
 
 
 @syscall(aarch64=233, x86_64=28, support=Support.PARTIAL, note="advice without effect on a program is only checked")
-def madvise(task: Task, address: Address, length: Size, advice: int) -> int | Sleeping[int]:
+def madvise(task: Task, start: Address, len_in: Size, behavior: int) -> int | Sleeping[int]:
     mm = task.mm
     known = MADVICE_WITHOUT_EFFECT | {MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_POPULATE_READ, MADV_POPULATE_WRITE}
-    if advice not in known:
-        raise LinuxError(EINVAL, f"advice {advice}")
-    if address & PAGE_OFFSET or length > mm.layout.task_size:
-        raise LinuxError(EINVAL, f"{length:#x} bytes at {address:#x}")
-    length = page_up(length)
-    if length == 0:
+    if behavior not in known:
+        raise LinuxError(EINVAL, f"advice {behavior}")
+    if start & PAGE_OFFSET or len_in > mm.layout.task_size:
+        raise LinuxError(EINVAL, f"{len_in:#x} bytes at {start:#x}")
+    len_in = page_up(len_in)
+    if len_in == 0:
         return 0
-    if advice in (MADV_POPULATE_READ, MADV_POPULATE_WRITE):
-        mm.check_mapped(address, length)
-        return _populated_as_advised(task, address, length, write=advice == MADV_POPULATE_WRITE)
-    elif advice in (MADV_DONTNEED, MADV_FREE):
-        mm.discard(address, length)
-    elif advice == MADV_REMOVE:
-        mm.remove(address, length)
-    mm.check_mapped(address, length)
+    if behavior in (MADV_POPULATE_READ, MADV_POPULATE_WRITE):
+        mm.check_mapped(start, len_in)
+        return _populated_as_advised(task, start, len_in, write=behavior == MADV_POPULATE_WRITE)
+    elif behavior in (MADV_DONTNEED, MADV_FREE):
+        mm.discard(start, len_in)
+    elif behavior == MADV_REMOVE:
+        mm.remove(start, len_in)
+    mm.check_mapped(start, len_in)
     return 0
 
 
@@ -241,18 +239,18 @@ def _populated_as_advised(task: Task, address: int, length: int, *, write: bool)
 
 
 @syscall(aarch64=232, x86_64=27)
-def mincore(task: Task, address: Address, length: Size, vector: Address) -> Sleeping[int]:
-    if address & PAGE_OFFSET:
-        raise LinuxError(EINVAL, f"address {address:#x}")
-    _check_range(task, address, length, ENOMEM)
-    length = page_up(length)
-    task.mm.check_mapped(address, length)
-    for start in range(address, address + length, MINCORE_BYTES):
-        size = min(MINCORE_BYTES, address + length - start)
+def mincore(task: Task, start: Address, len_: Size, vec: Address) -> Sleeping[int]:
+    if start & PAGE_OFFSET:
+        raise LinuxError(EINVAL, f"address {start:#x}")
+    _check_range(task, start, len_, ENOMEM)
+    len_ = page_up(len_)
+    task.mm.check_mapped(start, len_)
+    for first in range(start, start + len_, MINCORE_BYTES):
+        size = min(MINCORE_BYTES, start + len_ - first)
         present = bytearray(size >> PAGE_SHIFT)
-        for page in task.mm.space.present(start, size >> PAGE_SHIFT):
-            present[(page - start) >> PAGE_SHIFT] = 1
-        task.mm.write(vector + ((start - address) >> PAGE_SHIFT), bytes(present))
+        for page in task.mm.space.present(first, size >> PAGE_SHIFT):
+            present[(page - first) >> PAGE_SHIFT] = 1
+        task.mm.write(vec + ((first - start) >> PAGE_SHIFT), bytes(present))
         if size == MINCORE_BYTES:
             yield from work(len(present) // BYTES_PER_CYCLE)
             if task.signals.fatal():
@@ -261,13 +259,13 @@ def mincore(task: Task, address: Address, length: Size, vector: Address) -> Slee
 
 
 @syscall(aarch64=227, x86_64=26)
-def msync(task: Task, address: Address, length: Size, flags: int) -> Sleeping[int]:
-    if flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) or address & PAGE_OFFSET or flags & 5 == MS_ASYNC | MS_SYNC:
-        raise LinuxError(EINVAL, f"msync({address:#x}, {length:#x}, {flags:#x})")
-    _check_range(task, address, length, ENOMEM)
-    if length:
+def msync(task: Task, start: Address, len_: Size, flags: int) -> Sleeping[int]:
+    if flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) or start & PAGE_OFFSET or flags & 5 == MS_ASYNC | MS_SYNC:
+        raise LinuxError(EINVAL, f"msync({start:#x}, {len_:#x}, {flags:#x})")
+    _check_range(task, start, len_, ENOMEM)
+    if len_:
         flushed = 0
-        for pages in task.mm.syncing(address, page_up(length)):
+        for pages in task.mm.syncing(start, page_up(len_)):
             flushed += pages
             if flushed >= SYNCED_PAGES:
                 yield from work((flushed << PAGE_SHIFT) // BYTES_PER_CYCLE)
@@ -293,24 +291,24 @@ def _lock_and_populate(task: Task, address: int, length: int) -> Sleeping[int]:
 
 
 @syscall(aarch64=228, x86_64=149)
-def mlock(task: Task, address: Address, length: Size) -> Sleeping[int]:
+def mlock(task: Task, start: Address, len_: Size) -> Sleeping[int]:
     """Pages never leave the machine's memory: locking only brings them in."""
-    return _lock_and_populate(task, address, length)
+    return _lock_and_populate(task, start, len_)
 
 
 @syscall(aarch64=284, x86_64=325)
-def mlock2(task: Task, address: Address, length: Size, flags: int) -> int | Sleeping[int]:
+def mlock2(task: Task, start: Address, len_: Size, flags: int) -> int | Sleeping[int]:
     if flags & ~MLOCK_ONFAULT:
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     if not flags & MLOCK_ONFAULT:
-        return _lock_and_populate(task, address, length)
-    _lock(task, address, length, locked=True)
+        return _lock_and_populate(task, start, len_)
+    _lock(task, start, len_, locked=True)
     return 0
 
 
 @syscall(aarch64=229, x86_64=150)
-def munlock(task: Task, address: Address, length: Size) -> int:
-    _lock(task, address, length, locked=False)
+def munlock(task: Task, start: Address, len_: Size) -> int:
+    _lock(task, start, len_, locked=False)
     return 0
 
 

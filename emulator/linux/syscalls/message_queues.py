@@ -24,70 +24,70 @@ LARGEST_BYTES = 88 + 8  # of struct msqid64_ds up to msg_qbytes
 
 
 @syscall(aarch64=186, x86_64=68)
-def msgget(task: Task, key: int, flags: int) -> int:
+def msgget(task: Task, key: int, msgflg: int) -> int:
     """msgget(2)"""
 
     def make() -> MessageQueue:
         budget = tree(task).superblock.budget
-        return MessageQueue(permissions(task, key, flags), now_s(task), lambda: now_s(task), budget)
+        return MessageQueue(permissions(task, key, msgflg), now_s(task), lambda: now_s(task), budget)
 
-    return task.kernel.ipc.queues.get(key, flags, make, lambda found: None)
+    return task.kernel.ipc.queues.get(key, msgflg, make, lambda found: None)
 
 
 @syscall(aarch64=189, x86_64=69)
-def msgsnd(task: Task, number: int, message: Address, size: Size, flags: int) -> Sleeping[int]:
+def msgsnd(task: Task, msqid: int, msgp: Address, msgsz: Size, msgflg: int) -> Sleeping[int]:
     """msgsnd(2)"""
-    kind = int.from_bytes(task.mm.read(message, 8), "little", signed=True)
-    if size > MOST_MESSAGE_BYTES or kind < 1 or number < 0:
-        raise LinuxError(EINVAL, f"a message of {size} bytes and type {kind} to queue {number}")
-    text = task.mm.read(message + 8, size) if size else b""
-    return task.kernel.ipc.queues.find(number).send(task, task.pid, (kind, text), flags)
+    kind = int.from_bytes(task.mm.read(msgp, 8), "little", signed=True)
+    if msgsz > MOST_MESSAGE_BYTES or kind < 1 or msqid < 0:
+        raise LinuxError(EINVAL, f"a message of {msgsz} bytes and type {kind} to queue {msqid}")
+    text = task.mm.read(msgp + 8, msgsz) if msgsz else b""
+    return task.kernel.ipc.queues.find(msqid).send(task, task.pid, (kind, text), msgflg)
 
 
 @syscall(aarch64=188, x86_64=70, support=Support.PARTIAL, note="MSG_COPY is ENOSYS, as in a kernel without it")
-def msgrcv(task: Task, number: int, message: Address, size: Size, kind: Long, flags: int) -> Sleeping[int]:
+def msgrcv(task: Task, msqid: int, msgp: Address, msgsz: Size, msgtyp: Long, msgflg: int) -> Sleeping[int]:
     """msgrcv(2)"""
-    if number < 0 or size >> 63:
-        raise LinuxError(EINVAL, f"{size} bytes from queue {number}")
-    if flags & MSG_COPY:
+    if msqid < 0 or msgsz >> 63:
+        raise LinuxError(EINVAL, f"{msgsz} bytes from queue {msqid}")
+    if msgflg & MSG_COPY:
         raise LinuxError(ENOSYS, "MSG_COPY")
-    found = task.kernel.ipc.queues.find(number)
-    given, text = yield from found.receive(task, task.pid, size, kind, flags)
-    task.mm.write(message, struct.pack("<q", given) + text)
+    found = task.kernel.ipc.queues.find(msqid)
+    given, text = yield from found.receive(task, task.pid, msgsz, msgtyp, msgflg)
+    task.mm.write(msgp, struct.pack("<q", given) + text)
     return len(text)
 
 
 @syscall(aarch64=187, x86_64=71)
-def msgctl(task: Task, number: int, command: int, buffer: Address) -> int:
+def msgctl(task: Task, msqid: int, cmd: int, buf: Address) -> int:
     """msgctl(2)"""
     queues = task.kernel.ipc.queues
-    if number < 0:
-        raise LinuxError(EINVAL, f"message queue {number}")
-    if command in (IPC_INFO, MSG_INFO):
+    if msqid < 0:
+        raise LinuxError(EINVAL, f"message queue {msqid}")
+    if cmd in (IPC_INFO, MSG_INFO):
         pool, files, waiting = MOST_QUEUES * MOST_QUEUE_BYTES // 1024, MOST_QUEUE_BYTES, MOST_QUEUE_BYTES
-        if command == MSG_INFO:
+        if cmd == MSG_INFO:
             pool, files = len(queues), sum(len(queue.messages) for queue in queues)
             waiting = sum(queue.bytes_waiting for queue in queues)
         limits = MOST_MESSAGE_BYTES, MOST_QUEUE_BYTES, MOST_QUEUES, 16, waiting
-        task.mm.write(buffer, LIMITS.pack(pool, files, *limits, 0xFFFF))
+        task.mm.write(buf, LIMITS.pack(pool, files, *limits, 0xFFFF))
         return queues.highest_index
-    if command in (MSG_STAT, MSG_STAT_ANY):
-        found = queues.at_index(number)
-        task.mm.write(buffer, found.status())
+    if cmd in (MSG_STAT, MSG_STAT_ANY):
+        found = queues.at_index(msqid)
+        task.mm.write(buf, found.status())
         return found.id
-    if command == IPC_STAT:
-        task.mm.write(buffer, queues.find(number).status())
-    elif command == IPC_SET:
-        given = task.mm.read(buffer, LARGEST_BYTES)
-        found = queues.find(number)
+    if cmd == IPC_STAT:
+        task.mm.write(buf, queues.find(msqid).status())
+    elif cmd == IPC_SET:
+        given = task.mm.read(buf, LARGEST_BYTES)
+        found = queues.find(msqid)
         found.permissions.change(given)
         found.most_bytes = int.from_bytes(given[-8:], "little")
         found.changed_s = now_s(task)
         found.freed.wake()
-    elif command == IPC_RMID:
-        found = queues.find(number)
+    elif cmd == IPC_RMID:
+        found = queues.find(msqid)
         queues.remove(found)
         found.give_up()
     else:
-        raise LinuxError(EINVAL, f"msgctl command {command}")
+        raise LinuxError(EINVAL, f"msgctl command {cmd}")
     return 0

@@ -194,30 +194,28 @@ def _send_message(task: Task, socket: Socket, header: Header, flags: int) -> Sle
 
 
 @syscall(aarch64=206, x86_64=44, support=Support.PARTIAL, note=NO_URGENT_DATA)
-def sendto(
-    task: Task, descriptor: int, data: Address, size: Size, flags: UInt, address: Address, address_size: int
-) -> Sleeping[int]:
+def sendto(task: Task, fd: int, buff: Address, len_: Size, flags: UInt, addr: Address, addr_len: int) -> Sleeping[int]:
     """sendto(2), send(3)"""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     _check_flags(task, flags, SEND_FLAGS)
-    name = read_address(task, socket, address, address_size) if address else None
-    return _send(task, socket, _message(task, socket, [(data, min(size, MAX_BYTES))]), name, flags)
+    name = read_address(task, socket, addr, addr_len) if addr else None
+    return _send(task, socket, _message(task, socket, [(buff, min(len_, MAX_BYTES))]), name, flags)
 
 
 @syscall(aarch64=211, x86_64=46, support=Support.PARTIAL, note=NO_URGENT_DATA)
-def sendmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleeping[int]:
+def sendmsg(task: Task, fd: int, msg: Address, flags: UInt) -> Sleeping[int]:
     """sendmsg(2)"""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     _check_flags(task, flags, SEND_FLAGS)
-    return _send_message(task, socket, Header.read(task, header), flags)
+    return _send_message(task, socket, Header.read(task, msg), flags)
 
 
 @syscall(aarch64=269, x86_64=307, support=Support.PARTIAL, note=NO_URGENT_DATA)
-def sendmmsg(task: Task, descriptor: int, headers: Address, count: UInt, flags: UInt) -> Sleeping[int]:
+def sendmmsg(task: Task, fd: int, mmsg: Address, vlen: UInt, flags: UInt) -> Sleeping[int]:
     """sendmmsg(2)"""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     _check_flags(task, flags, SEND_FLAGS)
-    return _each(task, headers, count, lambda header, number: _send_message(task, socket, header, flags))
+    return _each(task, mmsg, vlen, lambda header, number: _send_message(task, socket, header, flags))
 
 
 # ---- receiving
@@ -272,16 +270,16 @@ def _length(socket: Socket, received: Received, flags: int) -> int:
 
 @syscall(aarch64=207, x86_64=45, support=Support.PARTIAL, note=NO_URGENT_DATA)
 def recvfrom(
-    task: Task, descriptor: int, data: Address, size: Size, flags: UInt, address: Address, size_at: Address
+    task: Task, fd: int, ubuf: Address, size: Size, flags: UInt, addr: Address, addr_len: Address
 ) -> Sleeping[int]:
     """recvfrom(2), recv(3)"""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     _check_receive_flags(task, socket, flags)
-    check_range(task.mm, data, size)
-    received = yield from _receive(task, socket, UserBuffer(task.mm, data, min(size, MAX_BYTES)), flags)
+    check_range(task.mm, ubuf, size)
+    received = yield from _receive(task, socket, UserBuffer(task.mm, ubuf, min(size, MAX_BYTES)), flags)
     received.release_files()
-    if address:
-        write_address(task, socket, received.sender, address, size_at)
+    if addr:
+        write_address(task, socket, received.sender, addr, addr_len)
     return _length(socket, received, flags)
 
 
@@ -344,19 +342,17 @@ def _receive_message(task: Task, socket: Socket, header: Header, flags: int) -> 
 
 
 @syscall(aarch64=212, x86_64=47, support=Support.PARTIAL, note=NO_URGENT_DATA)
-def recvmsg(task: Task, descriptor: int, header: Address, flags: UInt) -> Sleeping[int]:
+def recvmsg(task: Task, fd: int, msg: Address, flags: UInt) -> Sleeping[int]:
     """recvmsg(2)"""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     _check_receive_flags(task, socket, flags)
-    return (yield from _receive_message(task, socket, Header.read(task, header), flags))
+    return (yield from _receive_message(task, socket, Header.read(task, msg), flags))
 
 
 @syscall(aarch64=243, x86_64=299, support=Support.PARTIAL, note=NO_URGENT_DATA)
-def recvmmsg(
-    task: Task, descriptor: int, headers: Address, count: UInt, flags: UInt, timeout: Address
-) -> Sleeping[int]:
+def recvmmsg(task: Task, fd: int, mmsg: Address, vlen: UInt, flags: UInt, timeout: Address) -> Sleeping[int]:
     """recvmmsg(2). As in Linux the timeout is looked at behind each message, and what is left of it is told."""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     _check_receive_flags(task, socket, flags)
     socket.raise_error()
     until_ns = None
@@ -375,7 +371,7 @@ def recvmmsg(
     def is_over() -> bool:
         return until_ns is not None and task.clock.elapsed_ns() >= until_ns
 
-    received = yield from _each(task, headers, count, receive, is_over)
+    received = yield from _each(task, mmsg, vlen, receive, is_over)
     if until_ns is not None:
         left_ns = max(0, until_ns - task.clock.elapsed_ns())
         task.mm.write(timeout, Timespec.from_ns(left_ns).pack())

@@ -52,15 +52,15 @@ def _name(name: str) -> str:
 
 
 @syscall(aarch64=180, x86_64=240)
-def mq_open(task: Task, name: Path, flags: int, mode: UInt, attributes: Address) -> int:
+def mq_open(task: Task, u_name: Path, oflag: int, mode: UInt, u_attr: Address) -> int:
     """mq_open(2)"""
     queues = task.kernel.ipc.posix_queues
-    name = _name(name)
-    wanted = ATTRIBUTES.unpack(task.mm.read(attributes, ATTRIBUTES.size)) if attributes else None
-    queue = queues.get(name)
+    u_name = _name(u_name)
+    wanted = ATTRIBUTES.unpack(task.mm.read(u_attr, ATTRIBUTES.size)) if u_attr else None
+    queue = queues.get(u_name)
     if queue is None:
-        if not flags & O_CREAT:
-            raise LinuxError(ENOENT, f"no queue {name}")
+        if not oflag & O_CREAT:
+            raise LinuxError(ENOENT, f"no queue {u_name}")
         _, most, size, _ = wanted if wanted is not None else (0, MOST_MESSAGES, MOST_MESSAGE_BYTES, 0)
         if not (0 < most <= HARD_MESSAGES and 0 < size <= HARD_MESSAGE_BYTES):
             raise LinuxError(EINVAL, f"a queue of {most} messages of {size} bytes")
@@ -68,19 +68,19 @@ def mq_open(task: Task, name: Path, flags: int, mode: UInt, attributes: Address)
             raise LinuxError(EMFILE, f"a queue of {most * size} bytes: RLIMIT_MSGQUEUE")
         if len(queues) >= MOST_QUEUES:
             raise LinuxError(ENOSPC, f"{MOST_QUEUES} queues: fs.mqueue.queues_max is reached")
-        queue = queues[name] = PosixQueue(tree(task).superblock, new_mode(task, mode), most, size)
-    elif flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL:
-        raise LinuxError(EEXIST, f"queue {name}")
-    if flags & O_ACCMODE == O_ACCMODE:
-        raise LinuxError(EINVAL, f"mq_open flags {flags:#x}")
-    return task.files.install(QueueFile(queue, flags & (O_ACCMODE | O_NONBLOCK), name), cloexec=True)
+        queue = queues[u_name] = PosixQueue(tree(task).superblock, new_mode(task, mode), most, size)
+    elif oflag & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL:
+        raise LinuxError(EEXIST, f"queue {u_name}")
+    if oflag & O_ACCMODE == O_ACCMODE:
+        raise LinuxError(EINVAL, f"mq_open flags {oflag:#x}")
+    return task.files.install(QueueFile(queue, oflag & (O_ACCMODE | O_NONBLOCK), u_name), cloexec=True)
 
 
 @syscall(aarch64=181, x86_64=241)
-def mq_unlink(task: Task, name: Path) -> int:
+def mq_unlink(task: Task, u_name: Path) -> int:
     """mq_unlink(2)"""
-    if task.kernel.ipc.posix_queues.pop(_name(name), None) is None:
-        raise LinuxError(ENOENT, f"no queue {name}")
+    if task.kernel.ipc.posix_queues.pop(_name(u_name), None) is None:
+        raise LinuxError(ENOENT, f"no queue {u_name}")
     return 0
 
 
@@ -103,18 +103,18 @@ def _wait(task: Task, file: QueueFile, queue: WaitQueue, *, has_room: bool, unti
 
 @syscall(aarch64=182, x86_64=242)
 def mq_timedsend(
-    task: Task, descriptor: int, text: Address, size: Size, priority: UInt, timeout: OptionalIn[Timespec]
+    task: Task, mqdes: int, u_msg_ptr: Address, msg_len: Size, msg_prio: UInt, u_abs_timeout: OptionalIn[Timespec]
 ) -> Sleeping[int]:
     """mq_timedsend(2)"""
-    if priority >= MOST_PRIORITY:
-        raise LinuxError(EINVAL, f"priority {priority}")
-    until_ns = _until_ns(task, timeout)
-    file = queue_of(task.files.get(descriptor), writable=True)
-    check_size(file.queue, size, sends=True)
-    data = task.mm.read(text, size) if size else b""
+    if msg_prio >= MOST_PRIORITY:
+        raise LinuxError(EINVAL, f"priority {msg_prio}")
+    until_ns = _until_ns(task, u_abs_timeout)
+    file = queue_of(task.files.get(mqdes), writable=True)
+    check_size(file.queue, msg_len, sends=True)
+    data = task.mm.read(u_msg_ptr, msg_len) if msg_len else b""
     while file.queue.is_full:
         yield from _wait(task, file, file.queue.freed, has_room=True, until_ns=until_ns)
-    if file.queue.put(priority, data):
+    if file.queue.put(msg_prio, data):
         _tell(task, file.queue)
     return 0
 
@@ -132,13 +132,13 @@ def _tell(task: Task, queue: PosixQueue) -> None:
 
 @syscall(aarch64=183, x86_64=243)
 def mq_timedreceive(
-    task: Task, descriptor: int, text: Address, size: Size, priority: Address, timeout: OptionalIn[Timespec]
+    task: Task, mqdes: int, u_msg_ptr: Address, msg_len: Size, u_msg_prio: Address, u_abs_timeout: OptionalIn[Timespec]
 ) -> Sleeping[int]:
     """mq_timedreceive(2)"""
-    until_ns = _until_ns(task, timeout)
-    file = queue_of(task.files.get(descriptor), readable=True)
+    until_ns = _until_ns(task, u_abs_timeout)
+    file = queue_of(task.files.get(mqdes), readable=True)
     queue = file.queue
-    check_size(queue, size, sends=False)
+    check_size(queue, msg_len, sends=False)
     while not queue.messages:
         queue.receivers += 1
         try:
@@ -146,25 +146,25 @@ def mq_timedreceive(
         finally:
             queue.receivers -= 1
     given, data = queue.take()
-    if priority:
-        task.mm.write(priority, given.to_bytes(4, "little"))
+    if u_msg_prio:
+        task.mm.write(u_msg_prio, given.to_bytes(4, "little"))
     if data:
-        task.mm.write(text, data)
+        task.mm.write(u_msg_ptr, data)
     return len(data)
 
 
 @syscall(aarch64=184, x86_64=244, support=Support.PARTIAL, note="SIGEV_THREAD is EINVAL; a close does not end it")
-def mq_notify(task: Task, descriptor: int, event: Address) -> int:
+def mq_notify(task: Task, mqdes: int, u_notification: Address) -> int:
     """mq_notify(2). What tells nobody keeps others from asking."""
     asked = None
-    if event:
-        value, signal, method = SIGEVENT.unpack(task.mm.read(event, SIGEVENT.size))
+    if u_notification:
+        value, signal, method = SIGEVENT.unpack(task.mm.read(u_notification, SIGEVENT.size))
         if method == SIGEV_THREAD:
             task.kernel.name_once("mq_notify with SIGEV_THREAD is not modelled: EINVAL")
         if method not in (SIGEV_NONE, SIGEV_SIGNAL) or (method == SIGEV_SIGNAL and not 0 <= signal <= NSIG):
             raise LinuxError(EINVAL, f"sigevent {method}, signal {signal}")
         asked = Notification(task.pid, method, signal, value)
-    queue = queue_of(task.files.get(descriptor)).queue
+    queue = queue_of(task.files.get(mqdes)).queue
     before = queue.notification
     if asked is None:
         if before is not None and before.pid == task.pid:
@@ -177,18 +177,18 @@ def mq_notify(task: Task, descriptor: int, event: Address) -> int:
 
 
 @syscall(aarch64=185, x86_64=245)
-def mq_getsetattr(task: Task, descriptor: int, new: Address, old: Address) -> int:
+def mq_getsetattr(task: Task, mqdes: int, u_mqstat: Address, u_omqstat: Address) -> int:
     """mq_getattr(3), mq_setattr(3): only O_NONBLOCK can be set."""
     flags = None
-    if new:
-        flags = ATTRIBUTES.unpack(task.mm.read(new, ATTRIBUTES.size))[0]
+    if u_mqstat:
+        flags = ATTRIBUTES.unpack(task.mm.read(u_mqstat, ATTRIBUTES.size))[0]
         if flags & ~O_NONBLOCK:
             raise LinuxError(EINVAL, f"mq_flags {flags:#x}")
-    file = queue_of(task.files.get(descriptor))
+    file = queue_of(task.files.get(mqdes))
     queue = file.queue
     shown = ATTRIBUTES.pack(file.flags & O_NONBLOCK, queue.most_messages, queue.message_bytes, len(queue.messages))
     if flags is not None:
         file.flags = file.flags & ~O_NONBLOCK | flags
-    if old:
-        task.mm.write(old, shown)
+    if u_omqstat:
+        task.mm.write(u_omqstat, shown)
     return 0

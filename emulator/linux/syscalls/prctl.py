@@ -22,23 +22,23 @@ _GET_BASE = {ARCH_GET_FS: FS_BASE, ARCH_GET_GS: GS_BASE}
 
 
 @syscall(x86_64=158, support=Support.PARTIAL, note="FS and GS base; no CPUID faulting, no shadow stacks")
-def arch_prctl(task: Task, code: int, address: Address) -> int:
+def arch_prctl(task: Task, option: int, arg2: Address) -> int:
     core = task.cpu.core
-    if code in _SET_BASE:
-        if address >= task.mm.layout.task_size:
-            raise LinuxError(EPERM, f"a base of {address:#x} is not the user's")
-        selector, base = _SET_BASE[code]
+    if option in _SET_BASE:
+        if arg2 >= task.mm.layout.task_size:
+            raise LinuxError(EPERM, f"a base of {arg2:#x} is not the user's")
+        selector, base = _SET_BASE[option]
         core.write_register(selector, 0)
-        core.write_register(base, address)
+        core.write_register(base, arg2)
         return 0
-    if code in _GET_BASE:
-        task.mm.write(address, core.read_register(_GET_BASE[code]).to_bytes(8, "little"))
+    if option in _GET_BASE:
+        task.mm.write(arg2, core.read_register(_GET_BASE[option]).to_bytes(8, "little"))
         return 0
-    if code == ARCH_GET_CPUID:
+    if option == ARCH_GET_CPUID:
         return 1
-    if code == ARCH_SET_CPUID:
+    if option == ARCH_SET_CPUID:
         raise LinuxError(ENODEV, "CPUID faulting")
-    raise LinuxError(EINVAL, f"arch_prctl {code:#x}")
+    raise LinuxError(EINVAL, f"arch_prctl {option:#x}")
 
 
 # ---- prctl
@@ -187,19 +187,19 @@ PRCTL: dict[int, PrctlHandler] = {
 
 
 @syscall(aarch64=167, x86_64=157, support=Support.PARTIAL, note="an option that is not modelled is EINVAL, and named")
-def prctl(task: Task, option: int, a2: ULong, a3: ULong, a4: ULong, a5: ULong) -> int:
+def prctl(task: Task, option: int, arg2: ULong, arg3: ULong, arg4: ULong, arg5: ULong) -> int:
     handler = PRCTL.get(option)
     if handler is None:
         task.kernel.name_once(f"prctl option {option} is not modelled: EINVAL")
         raise LinuxError(EINVAL, f"prctl option {option}")
-    return handler(task, a2, a3)
+    return handler(task, arg2, arg3)
 
 
 @syscall(aarch64=92, x86_64=135, support=Support.PARTIAL, note="PER_LINUX only; flags are kept, without effect")
-def personality(task: Task, persona: UInt) -> int:
+def personality(task: Task, personality: UInt) -> int:
     before = task.personality
-    if persona != 0xFFFF_FFFF:
-        if persona & 0xFF:
-            raise LinuxError(EINVAL, f"personality {persona:#x}: only Linux' own is modelled")
-        task.personality = persona
+    if personality != 0xFFFF_FFFF:
+        if personality & 0xFF:
+            raise LinuxError(EINVAL, f"personality {personality:#x}: only Linux' own is modelled")
+        task.personality = personality
     return before

@@ -30,13 +30,13 @@ def _meant(task: Task, which: int, who: int) -> list[Task]:
 
 
 @syscall(aarch64=30, x86_64=251, support=Support.ACCEPTED, note=NO_DISK)
-def ioprio_set(task: Task, which: int, who: int, priority: int) -> int:
-    kind, level = priority >> CLASS_SHIFT, priority & (1 << CLASS_SHIFT) - 1
+def ioprio_set(task: Task, which: int, who: int, ioprio: int) -> int:
+    kind, level = ioprio >> CLASS_SHIFT, ioprio & (1 << CLASS_SHIFT) - 1
     known = kind in (REAL_TIME, BEST_EFFORT, IDLE) or (kind == NO_CLASS and not level)  # 0..7, and hints above
-    if not known or priority >> 16:
-        raise LinuxError(EINVAL, f"priority {priority:#x}")
+    if not known or ioprio >> 16:
+        raise LinuxError(EINVAL, f"priority {ioprio:#x}")
     for other in _meant(task, which, who):
-        other.io_priority = priority
+        other.io_priority = ioprio
     return 0
 
 
@@ -51,19 +51,19 @@ NO_KEYS = "as on a CPU without protection keys: ENOSPC, and no key but -1"
 
 
 @syscall(aarch64=289, x86_64=330, support=Support.REFUSED, note=NO_KEYS)
-def pkey_alloc(task: Task, flags: ULong, rights: ULong) -> int:
-    if flags or rights & ~3:
-        raise LinuxError(EINVAL, f"pkey_alloc({flags:#x}, {rights:#x})")
+def pkey_alloc(task: Task, flags: ULong, init_val: ULong) -> int:
+    if flags or init_val & ~3:
+        raise LinuxError(EINVAL, f"pkey_alloc({flags:#x}, {init_val:#x})")
     raise LinuxError(ENOSPC, "this CPU has no protection keys")
 
 
 @syscall(aarch64=290, x86_64=331, support=Support.REFUSED, note=NO_KEYS)
-def pkey_free(task: Task, key: int) -> int:
-    raise LinuxError(EINVAL, f"protection key {key}")
+def pkey_free(task: Task, pkey: int) -> int:
+    raise LinuxError(EINVAL, f"protection key {pkey}")
 
 
 @syscall(aarch64=288, x86_64=329, support=Support.PARTIAL, note=NO_KEYS)
-def pkey_mprotect(task: Task, address: Address, length: Size, protection: ULong, key: int) -> int:
-    if key != -1:
-        raise LinuxError(EINVAL, f"protection key {key}")
-    return mprotect(task, address, length, protection)
+def pkey_mprotect(task: Task, start: Address, len_: Size, prot: ULong, pkey: int) -> int:
+    if pkey != -1:
+        raise LinuxError(EINVAL, f"protection key {pkey}")
+    return mprotect(task, start, len_, prot)

@@ -31,31 +31,31 @@ from emulator.linux.syscalls.table import Address, Path, Size, Support, UInt, UL
 
 
 @syscall(aarch64=93, x86_64=60)
-def exit(task: Task, status: int) -> None:
-    task.kernel.lifecycle.end_thread(task, (status & 0xFF) << 8)
+def exit(task: Task, error_code: int) -> None:
+    task.kernel.lifecycle.end_thread(task, (error_code & 0xFF) << 8)
 
 
 @syscall(aarch64=94, x86_64=231)
-def exit_group(task: Task, status: int) -> None:
-    task.kernel.lifecycle.end_process(task.process, (status & 0xFF) << 8)
+def exit_group(task: Task, error_code: int) -> None:
+    task.kernel.lifecycle.end_process(task.process, (error_code & 0xFF) << 8)
 
 
 @syscall(aarch64=221, x86_64=59)
-def execve(task: Task, path: Path, argv: Address, environment: Address) -> None:
-    if not path:
+def execve(task: Task, filename: Path, argv: Address, envp: Address) -> None:
+    if not filename:
         raise LinuxError(ENOENT, "an empty path")
-    _execute(task, path, argv, environment)
+    _execute(task, filename, argv, envp)
 
 
 @syscall(aarch64=281, x86_64=322)
-def execveat(task: Task, directory: int, path: Path, argv: Address, environment: Address, flags: int) -> None:
-    if not path:
+def execveat(task: Task, fd: int, filename: Path, argv: Address, envp: Address, flags: int) -> None:
+    if not filename:
         if not flags & AT_EMPTY_PATH:
             raise LinuxError(ENOENT, "an empty path")
-        path = task.files.get(directory).path
-    elif not path.startswith("/") and directory != AT_FDCWD:
-        path = f"{task.files.get(directory).path}/{path}"
-    _execute(task, path, argv, environment)
+        filename = task.files.get(fd).path
+    elif not filename.startswith("/") and fd != AT_FDCWD:
+        filename = f"{task.files.get(fd).path}/{filename}"
+    _execute(task, filename, argv, envp)
 
 
 def _execute(task: Task, path: str, argv: int, environment: int) -> None:
@@ -98,13 +98,18 @@ CLONES = "no namespaces, control groups or chosen tids; ptrace flags do nothing"
 
 @syscall(aarch64=220, x86_64=56, support=Support.PARTIAL, note=CLONES)
 def clone(
-    task: Task, flags: ULong, stack: Address, parent_tid: Address, a3: Address, a4: Address
+    task: Task, clone_flags: ULong, newsp: Address, parent_tidptr: Address, a3: Address, a4: Address
 ) -> int | Sleeping[int]:
     tls, child_tid = (a3, a4) if task.architecture.clone_tls_first else (a4, a3)
-    flags &= 0xFFFF_FFFF
-    if flags & CLONE_PIDFD and flags & CLONE_PARENT_SETTID:
+    clone_flags &= 0xFFFF_FFFF
+    if clone_flags & CLONE_PIDFD and clone_flags & CLONE_PARENT_SETTID:
         raise LinuxError(EINVAL, "clone(2) has one address for the pidfd and the tid")
-    return _clone(task, CloneRequest(flags & ~CSIGNAL, flags & CSIGNAL, stack, parent_tid, child_tid, tls, parent_tid))
+    return _clone(
+        task,
+        CloneRequest(
+            clone_flags & ~CSIGNAL, clone_flags & CSIGNAL, newsp, parent_tidptr, child_tid, tls, parent_tidptr
+        ),
+    )
 
 
 CLONE_ARGS = struct.Struct("<11Q")  # struct clone_args
@@ -112,12 +117,12 @@ CLONE_ARGS_SIZES = (64, 4096)  # of the first version, and the largest that is l
 
 
 @syscall(aarch64=435, x86_64=435, support=Support.PARTIAL, note=CLONES)
-def clone3(task: Task, arguments: Address, size: Size) -> int | Sleeping[int]:
+def clone3(task: Task, uargs: Address, size: Size) -> int | Sleeping[int]:
     if size < CLONE_ARGS_SIZES[0]:
         raise LinuxError(EINVAL, f"clone_args of {size} bytes")
     if size > CLONE_ARGS_SIZES[1]:
         raise LinuxError(E2BIG, f"clone_args of {size} bytes")
-    data = task.mm.read(arguments, size)
+    data = task.mm.read(uargs, size)
     if any(data[CLONE_ARGS.size :]):
         raise LinuxError(E2BIG, "clone_args with members that nobody knows")
     fields = CLONE_ARGS.unpack(data[: CLONE_ARGS.size].ljust(CLONE_ARGS.size, b"\0"))
@@ -145,16 +150,16 @@ def vfork(task: Task) -> int | Sleeping[int]:
 
 
 @syscall(aarch64=97, x86_64=272, support=Support.PARTIAL, note="files and directories; there are no namespaces: EPERM")
-def unshare(task: Task, flags: UInt) -> int:
+def unshare(task: Task, unshare_flags: UInt) -> int:
     """Of threads that share memory nothing but files and directories can be parted."""
-    if flags & NAMESPACES:
-        raise LinuxError(EPERM, f"unshare {flags:#x}")
-    if flags & ~(CLONE_FS | CLONE_FILES | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_SYSVSEM):
-        raise LinuxError(EINVAL, f"unshare {flags:#x}")
-    if flags & (CLONE_THREAD | CLONE_SIGHAND | CLONE_VM) and len(task.process.threads) > 1:
+    if unshare_flags & NAMESPACES:
+        raise LinuxError(EPERM, f"unshare {unshare_flags:#x}")
+    if unshare_flags & ~(CLONE_FS | CLONE_FILES | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_SYSVSEM):
+        raise LinuxError(EINVAL, f"unshare {unshare_flags:#x}")
+    if unshare_flags & (CLONE_THREAD | CLONE_SIGHAND | CLONE_VM) and len(task.process.threads) > 1:
         raise LinuxError(EINVAL, "threads share their memory and handlers")
-    if flags & CLONE_FILES:
+    if unshare_flags & CLONE_FILES:
         task.kernel.lifecycle.unshare_files(task)
-    if flags & CLONE_FS:
+    if unshare_flags & CLONE_FS:
         task.fs = FileContext(task.fs.system, task.fs.cwd, task.fs.umask)
     return 0

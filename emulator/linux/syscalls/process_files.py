@@ -32,34 +32,34 @@ def pidfd_open(task: Task, pid: int, flags: UInt) -> int:
 
 
 @syscall(aarch64=424, x86_64=424)
-def pidfd_send_signal(task: Task, descriptor: int, signal: int, info: Address, flags: UInt) -> int:
+def pidfd_send_signal(task: Task, pidfd: int, sig: int, info: Address, flags: UInt) -> int:
     """pidfd_send_signal(2)"""
     if flags:
         raise LinuxError(EINVAL, f"pidfd_send_signal flags {flags:#x}")
-    process = signalled_by(task.files.get(descriptor))
+    process = signalled_by(task.files.get(pidfd))
     if info:
-        given = given_info(task, process.pid, signal, info)
-        if int.from_bytes(task.mm.read(info, 4), "little", signed=True) != signal:
-            raise LinuxError(EINVAL, f"the siginfo is not of signal {signal}")
+        given = given_info(task, process.pid, sig, info)
+        if int.from_bytes(task.mm.read(info, 4), "little", signed=True) != sig:
+            raise LinuxError(EINVAL, f"the siginfo is not of signal {sig}")
     else:
-        given = SignalInfo(signal, SI_USER, pid=task.pid, uid=task.credentials.uid)
-    check_signal(signal)
+        given = SignalInfo(sig, SI_USER, pid=task.pid, uid=task.credentials.uid)
+    check_signal(sig)
     if process.reaped:
         raise LinuxError(ESRCH, f"process {process.pid} has been waited for")
-    if signal:
+    if sig:
         queued(task.kernel.signal_process(process, given))
     return 0
 
 
 @syscall(aarch64=438, x86_64=438)
-def pidfd_getfd(task: Task, descriptor: int, wanted: int, flags: UInt) -> int:
+def pidfd_getfd(task: Task, pidfd: int, fd: int, flags: UInt) -> int:
     """pidfd_getfd(2): what another process has open; the guest is root and may."""
     if flags:
         raise LinuxError(EINVAL, f"pidfd_getfd flags {flags:#x}")
-    process = process_of(task.files.get(descriptor))
+    process = process_of(task.files.get(pidfd))
     if not process.threads:
         raise LinuxError(ESRCH, f"process {process.pid} has ended")
-    return task.files.install(process.threads[0].files.get(wanted), cloexec=True)
+    return task.files.install(process.threads[0].files.get(fd), cloexec=True)
 
 
 def check_pidfd(task: Task, flags: int, address: int) -> None:
@@ -130,18 +130,18 @@ def _process_vm(
 
 @syscall(aarch64=270, x86_64=310)
 def process_vm_readv(
-    task: Task, pid: int, local: Address, local_count: int, remote: Address, remote_count: int, flags: ULong
+    task: Task, pid: int, lvec: Address, liovcnt: int, rvec: Address, riovcnt: int, flags: ULong
 ) -> Sleeping[int]:
     """process_vm_readv(2)"""
-    return _process_vm(task, pid, local, local_count, remote, remote_count, flags, write=False)
+    return _process_vm(task, pid, lvec, liovcnt, rvec, riovcnt, flags, write=False)
 
 
 @syscall(aarch64=271, x86_64=311)
 def process_vm_writev(
-    task: Task, pid: int, local: Address, local_count: int, remote: Address, remote_count: int, flags: ULong
+    task: Task, pid: int, lvec: Address, liovcnt: int, rvec: Address, riovcnt: int, flags: ULong
 ) -> Sleeping[int]:
     """process_vm_writev(2)"""
-    return _process_vm(task, pid, local, local_count, remote, remote_count, flags, write=True)
+    return _process_vm(task, pid, lvec, liovcnt, rvec, riovcnt, flags, write=True)
 
 
 # ---- kcmp
@@ -159,14 +159,14 @@ RESOURCES: dict[int, Callable[[Task], object]] = {
 @syscall(
     aarch64=272, x86_64=312, support=Support.PARTIAL, note="not KCMP_IO, KCMP_SYSVSEM, KCMP_EPOLL_TFD: EINVAL; no order"
 )
-def kcmp(task: Task, pid1: int, pid2: int, kind: int, index1: ULong, index2: ULong) -> int:
+def kcmp(task: Task, pid1: int, pid2: int, type_: int, idx1: ULong, idx2: ULong) -> int:
     """kcmp(2): whether two tasks have the same open file, memory, descriptors ..."""
     one, other = task.kernel.tasks.get(pid1), task.kernel.tasks.get(pid2)
     if one is None or other is None:
         raise LinuxError(ESRCH, f"task {pid2 if one is not None else pid1} does not exist")
-    if kind == KCMP_FILE:
-        file = one.files.get(index1 & 0xFFFF_FFFF)
-        return 0 if file is other.files.get(index2 & 0xFFFF_FFFF) else DIFFERENT
-    if kind not in RESOURCES:
-        raise LinuxError(EINVAL, f"kcmp of {kind}")
-    return 0 if RESOURCES[kind](one) is RESOURCES[kind](other) else DIFFERENT
+    if type_ == KCMP_FILE:
+        file = one.files.get(idx1 & 0xFFFF_FFFF)
+        return 0 if file is other.files.get(idx2 & 0xFFFF_FFFF) else DIFFERENT
+    if type_ not in RESOURCES:
+        raise LinuxError(EINVAL, f"kcmp of {type_}")
+    return 0 if RESOURCES[type_](one) is RESOURCES[type_](other) else DIFFERENT

@@ -9,7 +9,7 @@ from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, ESRCH, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.sched.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
 from emulator.linux.structures import U32, Timespec
-from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, syscall
+from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, ULong, syscall
 
 CPU_MASK_BYTES = 8  # as a kernel for up to 64 CPUs has it
 ATTR_SIZE = 56  # struct sched_attr, version 1
@@ -40,19 +40,19 @@ def sched_yield(task: Task) -> int:
 
 
 @syscall(aarch64=123, x86_64=204)
-def sched_getaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
+def sched_getaffinity(task: Task, pid: int, len_: UInt, user_mask_ptr: Address) -> int:
     cpus = len(task.kernel.cpus)
-    if size * 8 < cpus or size % 8:
-        raise LinuxError(EINVAL, f"a mask of {size} bytes for {cpus} CPUs")
+    if len_ * 8 < cpus or len_ % 8:
+        raise LinuxError(EINVAL, f"a mask of {len_} bytes for {cpus} CPUs")
     found = _find(task, pid)
-    size = min(size, CPU_MASK_BYTES)
-    task.mm.write(mask, found.affinity.to_bytes(CPU_MASK_BYTES, "little")[:size])
-    return size
+    len_ = min(len_, CPU_MASK_BYTES)
+    task.mm.write(user_mask_ptr, found.affinity.to_bytes(CPU_MASK_BYTES, "little")[:len_])
+    return len_
 
 
 @syscall(aarch64=122, x86_64=203)
-def sched_setaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
-    wanted = int.from_bytes(task.mm.read(mask, min(size, CPU_MASK_BYTES)), "little")
+def sched_setaffinity(task: Task, pid: int, len_: UInt, user_mask_ptr: Address) -> int:
+    wanted = int.from_bytes(task.mm.read(user_mask_ptr, min(len_, CPU_MASK_BYTES)), "little")
     found = _find(task, pid)
     allowed = wanted & ((1 << len(task.kernel.cpus)) - 1)
     if not allowed:
@@ -62,11 +62,11 @@ def sched_setaffinity(task: Task, pid: int, size: UInt, mask: Address) -> int:
 
 
 @syscall(aarch64=168, x86_64=309)
-def getcpu(task: Task, cpu: Out[U32], node: Out[U32], cache: Address) -> int:
-    if cpu:
-        cpu.write(U32(task.cpu.number))
-    if node:
-        node.write(U32(0))
+def getcpu(task: Task, cpup: Out[U32], nodep: Out[U32], unused: Address) -> int:
+    if cpup:
+        cpup.write(U32(task.cpu.number))
+    if nodep:
+        nodep.write(U32(0))
     return 0
 
 
@@ -92,39 +92,39 @@ def _set_policy(task: Task, policy: int, priority: int) -> int:
 
 
 @syscall(aarch64=119, x86_64=144)
-def sched_setscheduler(task: Task, pid: int, policy: int, parameters: In[U32]) -> int:
-    return _set_policy(_find(task, pid), policy & ~RESET_ON_FORK, parameters.value)
+def sched_setscheduler(task: Task, pid: int, policy: int, param: In[U32]) -> int:
+    return _set_policy(_find(task, pid), policy & ~RESET_ON_FORK, param.value)
 
 
 @syscall(aarch64=121, x86_64=143)
-def sched_getparam(task: Task, pid: int, parameters: Out[U32]) -> int:
-    parameters.write(U32(_find(task, pid).priority))
+def sched_getparam(task: Task, pid: int, param: Out[U32]) -> int:
+    param.write(U32(_find(task, pid).priority))
     return 0
 
 
 @syscall(aarch64=118, x86_64=142)
-def sched_setparam(task: Task, pid: int, parameters: In[U32]) -> int:
+def sched_setparam(task: Task, pid: int, param: In[U32]) -> int:
     found = _find(task, pid)
-    return _set_policy(found, found.policy, parameters.value)
+    return _set_policy(found, found.policy, param.value)
 
 
 @syscall(aarch64=275, x86_64=315)
-def sched_getattr(task: Task, pid: int, attribute: Address, size: UInt, flags: UInt) -> int:
-    if not attribute or flags or not ATTR_MIN_SIZE <= size <= 4096:
-        raise LinuxError(EINVAL, f"sched_attr of {size} bytes, flags {flags:#x}")
+def sched_getattr(task: Task, pid: int, uattr: Address, usize: UInt, flags: UInt) -> int:
+    if not uattr or flags or not ATTR_MIN_SIZE <= usize <= 4096:
+        raise LinuxError(EINVAL, f"sched_attr of {usize} bytes, flags {flags:#x}")
     found = _find(task, pid)
-    used = min(size, ATTR_SIZE)
+    used = min(usize, ATTR_SIZE)
     data = struct.pack("<IIQiIQQQII", used, found.policy, 0, found.nice, found.priority, 0, 0, 0, 0, 1024)
-    task.mm.write(attribute, data[:used])
+    task.mm.write(uattr, data[:used])
     return 0
 
 
 @syscall(aarch64=274, x86_64=314)
-def sched_setattr(task: Task, pid: int, attribute: Address, flags: UInt) -> int:
-    size = task.mm.read_u32(attribute) or ATTR_MIN_SIZE
+def sched_setattr(task: Task, pid: int, uattr: Address, flags: UInt) -> int:
+    size = task.mm.read_u32(uattr) or ATTR_MIN_SIZE
     if size < ATTR_MIN_SIZE or size > 4096:
         raise LinuxError(E2BIG, f"sched_attr of {size} bytes")
-    _, policy, given_flags, nice, priority = struct.unpack("<IIQiI", task.mm.read(attribute, 24))
+    _, policy, given_flags, nice, priority = struct.unpack("<IIQiI", task.mm.read(uattr, 24))
     if flags or given_flags & ~KNOWN_FLAGS:
         raise LinuxError(EINVAL, f"sched_attr with flags {flags or given_flags:#x}")
     found = _find(task, pid)
@@ -184,9 +184,9 @@ def getpriority(task: Task, which: int, who: int) -> int:
 
 
 @syscall(aarch64=140, x86_64=141)
-def setpriority(task: Task, which: int, who: int, nice: int) -> int:
+def setpriority(task: Task, which: int, who: int, niceval: int) -> int:
     for other in _nice_targets(task, which, who):
-        other.nice = max(MOST_NICE, min(nice, LEAST_NICE))
+        other.nice = max(MOST_NICE, min(niceval, LEAST_NICE))
         task.kernel.dispatcher.reclassify(other)
     return 0
 
@@ -197,15 +197,15 @@ NO_NUMA = "as a kernel without NUMA: ENOSYS"
 
 
 @syscall(aarch64=236, x86_64=239, support=Support.REFUSED, note=NO_NUMA)
-def get_mempolicy(task: Task, mode: Address, mask: Address, nodes: Address, address: Address, flags: Address) -> int:
+def get_mempolicy(task: Task, policy: Address, nmask: Address, maxnode: Address, addr: Address, flags: Address) -> int:
     raise LinuxError(ENOSYS, NO_NUMA)
 
 
 @syscall(aarch64=237, x86_64=238, support=Support.REFUSED, note=NO_NUMA)
-def set_mempolicy(task: Task, mode: int, mask: Address, nodes: Address) -> int:
+def set_mempolicy(task: Task, mode: int, nmask: Address, maxnode: Address) -> int:
     raise LinuxError(ENOSYS, NO_NUMA)
 
 
 @syscall(aarch64=235, x86_64=237, support=Support.REFUSED, note=NO_NUMA)
-def mbind(task: Task, address: Address, length: Address, mode: Address, mask: Address, nodes: Address) -> int:
+def mbind(task: Task, start: ULong, len_: ULong, mode: ULong, nmask: Address, maxnode: ULong, flags: UInt) -> int:
     raise LinuxError(ENOSYS, NO_NUMA)

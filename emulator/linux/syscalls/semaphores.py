@@ -30,38 +30,38 @@ UNDO_BYTES = 20  # SEMUSZ
 
 
 @syscall(aarch64=190, x86_64=64)
-def semget(task: Task, key: int, count: int, flags: int) -> int:
+def semget(task: Task, key: int, nsems: int, semflg: int) -> int:
     """semget(2)"""
     sets = task.kernel.ipc.semaphores
-    if not 0 <= count <= MOST_IN_SET:
-        raise LinuxError(EINVAL, f"{count} semaphores")
+    if not 0 <= nsems <= MOST_IN_SET:
+        raise LinuxError(EINVAL, f"{nsems} semaphores")
 
     def make() -> SemaphoreSet:
-        if not count:
+        if not nsems:
             raise LinuxError(EINVAL, "no semaphores")
-        if sets.used + count > MOST_KEPT:
+        if sets.used + nsems > MOST_KEPT:
             raise LinuxError(ENOSPC, f"more than {MOST_KEPT} semaphores")
-        return SemaphoreSet(permissions(task, key, flags), [0] * count, now_s(task), lambda: now_s(task))
+        return SemaphoreSet(permissions(task, key, semflg), [0] * nsems, now_s(task), lambda: now_s(task))
 
     def check(found: SemaphoreSet) -> None:
-        if count > len(found.values):
-            raise LinuxError(EINVAL, f"the set has {len(found.values)} semaphores, not {count}")
+        if nsems > len(found.values):
+            raise LinuxError(EINVAL, f"the set has {len(found.values)} semaphores, not {nsems}")
 
-    return sets.get(key, flags, make, check)
+    return sets.get(key, semflg, make, check)
 
 
 @syscall(aarch64=193, x86_64=65)
-def semop(task: Task, number: int, operations: Address, count: UInt) -> int | Sleeping[int]:
+def semop(task: Task, semid: int, tsops: Address, nsops: UInt) -> int | Sleeping[int]:
     """semop(2)"""
-    return _operate(task, number, operations, count, None)
+    return _operate(task, semid, tsops, nsops, None)
 
 
 @syscall(aarch64=192, x86_64=220)
 def semtimedop(
-    task: Task, number: int, operations: Address, count: UInt, timeout: OptionalIn[Timespec]
+    task: Task, semid: int, tsops: Address, nsops: UInt, timeout: OptionalIn[Timespec]
 ) -> int | Sleeping[int]:
     """semtimedop(2). The timeout is relative."""
-    return _operate(task, number, operations, count, timeout)
+    return _operate(task, semid, tsops, nsops, timeout)
 
 
 def _operate(task: Task, number: int, address: int, count: int, timeout: Timespec | None) -> int | Sleeping[int]:
@@ -76,37 +76,37 @@ def _operate(task: Task, number: int, address: int, count: int, timeout: Timespe
 
 
 @syscall(aarch64=191, x86_64=66)
-def semctl(task: Task, number: int, index: int, command: int, argument: ULong) -> int:
+def semctl(task: Task, semid: int, semnum: int, cmd: int, arg: ULong) -> int:
     """semctl(2). `argument` is a number or an address (union semun)."""
     sets = task.kernel.ipc.semaphores
-    if number < 0:
-        raise LinuxError(EINVAL, f"semaphore set {number}")
-    if command in (IPC_INFO, SEM_INFO):
-        kept = (len(sets), sets.used) if command == SEM_INFO else (UNDO_BYTES, MOST_VALUE)
+    if semid < 0:
+        raise LinuxError(EINVAL, f"semaphore set {semid}")
+    if cmd in (IPC_INFO, SEM_INFO):
+        kept = (len(sets), sets.used) if cmd == SEM_INFO else (UNDO_BYTES, MOST_VALUE)
         limits = MOST_IN_ALL, MOST_SETS, MOST_IN_ALL, MOST_IN_ALL, MOST_IN_SET, MOST_OPERATIONS, MOST_OPERATIONS
-        task.mm.write(argument, LIMITS.pack(*limits, kept[0], MOST_VALUE, kept[1]))
+        task.mm.write(arg, LIMITS.pack(*limits, kept[0], MOST_VALUE, kept[1]))
         return sets.highest_index
-    if command in (SEM_STAT, SEM_STAT_ANY):
-        found = sets.at_index(number)
-        _write_status(task, found, argument)
+    if cmd in (SEM_STAT, SEM_STAT_ANY):
+        found = sets.at_index(semid)
+        _write_status(task, found, arg)
         return found.id
-    if command == IPC_STAT:
-        _write_status(task, sets.find(number), argument)
+    if cmd == IPC_STAT:
+        _write_status(task, sets.find(semid), arg)
         return 0
-    if command == IPC_SET:
-        given = task.mm.read(argument, PERMISSIONS.size)
-        found = sets.find(number)
+    if cmd == IPC_SET:
+        given = task.mm.read(arg, PERMISSIONS.size)
+        found = sets.find(semid)
         found.permissions.change(given)
         found.changed_s = now_s(task)
         return 0
-    if command == IPC_RMID:
-        found = sets.find(number)
+    if cmd == IPC_RMID:
+        found = sets.find(semid)
         sets.remove(found)
         found.give_up()
         return 0
-    if command not in (GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL):
-        raise LinuxError(EINVAL, f"semctl command {command}")
-    return _of_values(task, sets.find(number), index, command, argument)
+    if cmd not in (GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL):
+        raise LinuxError(EINVAL, f"semctl command {cmd}")
+    return _of_values(task, sets.find(semid), semnum, cmd, arg)
 
 
 def _write_status(task: Task, found: SemaphoreSet, address: int) -> None:

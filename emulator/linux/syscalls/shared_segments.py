@@ -34,7 +34,7 @@ LIMITS = struct.Struct("<9Q")  # struct shminfo64
 
 
 @syscall(aarch64=194, x86_64=29)
-def shmget(task: Task, key: int, size: Size, flags: int) -> int:
+def shmget(task: Task, key: int, size: Size, shmflg: int) -> int:
     """shmget(2)"""
     segments = task.kernel.ipc.segments
     segments.drop_unused()
@@ -42,52 +42,52 @@ def shmget(task: Task, key: int, size: Size, flags: int) -> int:
     def make() -> Segment:
         if not size:
             raise LinuxError(EINVAL, "a segment of no bytes")
-        if page_up(size) > task.kernel.memory.size_bytes or flags & SHM_HUGETLB:
-            raise LinuxError(ENOMEM, f"a segment of {size} bytes, flags {flags:#o}")
-        return Segment(permissions(task, key, flags), size, task.pid, now_s(task))
+        if page_up(size) > task.kernel.memory.size_bytes or shmflg & SHM_HUGETLB:
+            raise LinuxError(ENOMEM, f"a segment of {size} bytes, flags {shmflg:#o}")
+        return Segment(permissions(task, key, shmflg), size, task.pid, now_s(task))
 
     def check(found: Segment) -> None:
         if found.size < size:
             raise LinuxError(EINVAL, f"the segment has {found.size} bytes, not {size}")
 
-    return segments.get(key, flags, make, check)
+    return segments.get(key, shmflg, make, check)
 
 
 @syscall(aarch64=196, x86_64=30)
-def shmat(task: Task, number: int, address: Address, flags: int) -> int:
+def shmat(task: Task, shmid: int, shmaddr: Address, shmflg: int) -> int:
     """shmat(2)"""
     segments = task.kernel.ipc.segments
     segments.drop_unused()
-    if address % PAGE_SIZE:
-        if not flags & SHM_RND:
-            raise LinuxError(EINVAL, f"address {address:#x}")
-        address -= address % PAGE_SIZE
-    if not address and flags & SHM_REMAP:
+    if shmaddr % PAGE_SIZE:
+        if not shmflg & SHM_RND:
+            raise LinuxError(EINVAL, f"address {shmaddr:#x}")
+        shmaddr -= shmaddr % PAGE_SIZE
+    if not shmaddr and shmflg & SHM_REMAP:
         raise LinuxError(EINVAL, "SHM_REMAP needs an address")
-    segment = segments.find(number)
+    segment = segments.find(shmid)
     memory = segments.memory(segment)
-    end = address + memory.length
-    if address and not flags & SHM_REMAP and task.mm.mappings.overlapping(address, end):
-        raise LinuxError(EINVAL, f"something is mapped in {address:#x}..{end:#x}")
-    writes = not flags & SHM_RDONLY
-    protection = PROT_READ | (PROT_WRITE if writes else 0) | (PROT_EXEC if flags & SHM_EXEC else 0)
-    kind = MAP_SHARED | (MAP_FIXED if address else 0)
-    start = task.mm.map(address, memory.length, protection, kind, memory, may_write=writes)
+    end = shmaddr + memory.length
+    if shmaddr and not shmflg & SHM_REMAP and task.mm.mappings.overlapping(shmaddr, end):
+        raise LinuxError(EINVAL, f"something is mapped in {shmaddr:#x}..{end:#x}")
+    writes = not shmflg & SHM_RDONLY
+    protection = PROT_READ | (PROT_WRITE if writes else 0) | (PROT_EXEC if shmflg & SHM_EXEC else 0)
+    kind = MAP_SHARED | (MAP_FIXED if shmaddr else 0)
+    start = task.mm.map(shmaddr, memory.length, protection, kind, memory, may_write=writes)
     segment.attached_s, segment.last_pid = now_s(task), task.pid
     return start
 
 
 @syscall(aarch64=197, x86_64=67)
-def shmdt(task: Task, address: Address) -> int:
+def shmdt(task: Task, shmaddr: Address) -> int:
     """shmdt(2): all that is left of what was attached there, though it has been cut into pieces."""
     mm, segments = task.mm, task.kernel.ipc.segments
-    first = mm.find(address)
+    first = mm.find(shmaddr)
     segment = segments.by_memory(first.content) if first is not None else None
-    if first is None or first.start != address or first.offset or segment is None:
-        raise LinuxError(EINVAL, f"no segment is attached at {address:#x}")
-    end = address + page_up(segment.size)
-    for piece in mm.mappings.overlapping(address, end):
-        if piece.content is first.content and piece.start - address == piece.offset:
+    if first is None or first.start != shmaddr or first.offset or segment is None:
+        raise LinuxError(EINVAL, f"no segment is attached at {shmaddr:#x}")
+    end = shmaddr + page_up(segment.size)
+    for piece in mm.mappings.overlapping(shmaddr, end):
+        if piece.content is first.content and piece.start - shmaddr == piece.offset:
             mm.unmap(piece.start, piece.length)
     segment.detached_s, segment.last_pid = now_s(task), task.pid
     segments.drop_unused()
@@ -95,32 +95,32 @@ def shmdt(task: Task, address: Address) -> int:
 
 
 @syscall(aarch64=195, x86_64=31)
-def shmctl(task: Task, number: int, command: int, buffer: Address) -> int:
+def shmctl(task: Task, shmid: int, cmd: int, buf: Address) -> int:
     """shmctl(2)"""
     segments = task.kernel.ipc.segments
     segments.drop_unused()
-    if command == IPC_INFO:
-        task.mm.write(buffer, LIMITS.pack(MOST_BYTES, 1, MOST_SEGMENTS, MOST_SEGMENTS, MOST_BYTES, 0, 0, 0, 0))
+    if cmd == IPC_INFO:
+        task.mm.write(buf, LIMITS.pack(MOST_BYTES, 1, MOST_SEGMENTS, MOST_SEGMENTS, MOST_BYTES, 0, 0, 0, 0))
         return segments.highest_index
-    if command == SHM_INFO:
-        task.mm.write(buffer, segments.info())
+    if cmd == SHM_INFO:
+        task.mm.write(buf, segments.info())
         return segments.highest_index
-    if command in (SHM_STAT, SHM_STAT_ANY):
-        segment = segments.at_index(number)
-        task.mm.write(buffer, segments.status(segment))
+    if cmd in (SHM_STAT, SHM_STAT_ANY):
+        segment = segments.at_index(shmid)
+        task.mm.write(buf, segments.status(segment))
         return segment.id
-    if command not in (IPC_STAT, IPC_SET, IPC_RMID, SHM_LOCK, SHM_UNLOCK):
-        raise LinuxError(EINVAL, f"shmctl command {command}")
-    given = task.mm.read(buffer, PERMISSIONS.size) if command == IPC_SET else b""
-    segment = segments.find(number)
-    if command == IPC_STAT:
-        task.mm.write(buffer, segments.status(segment))
-    elif command == IPC_SET:
+    if cmd not in (IPC_STAT, IPC_SET, IPC_RMID, SHM_LOCK, SHM_UNLOCK):
+        raise LinuxError(EINVAL, f"shmctl command {cmd}")
+    given = task.mm.read(buf, PERMISSIONS.size) if cmd == IPC_SET else b""
+    segment = segments.find(shmid)
+    if cmd == IPC_STAT:
+        task.mm.write(buf, segments.status(segment))
+    elif cmd == IPC_SET:
         segment.permissions.change(given)
         segment.changed_s = now_s(task)
-    elif command == IPC_RMID:
+    elif cmd == IPC_RMID:
         segments.destroy(segment)
-    elif command == SHM_LOCK:  # pages never leave the machine's memory
+    elif cmd == SHM_LOCK:  # pages never leave the machine's memory
         segment.permissions.mode |= SHM_LOCKED
     else:
         segment.permissions.mode &= ~SHM_LOCKED

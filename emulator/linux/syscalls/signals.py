@@ -42,42 +42,42 @@ def _check_set_size(size: int) -> None:
 
 
 @syscall(aarch64=134, x86_64=13)
-def rt_sigaction(task: Task, signal: int, new: Address, old: Address, size: Size) -> int:
-    _check_set_size(size)
+def rt_sigaction(task: Task, sig: int, act: Address, oact: Address, sigsetsize: Size) -> int:
+    _check_set_size(sigsetsize)
     action = None
-    if new:
-        handler, flags, restorer, mask = ACTION.unpack(task.mm.read(new, ACTION.size))
+    if act:
+        handler, flags, restorer, mask = ACTION.unpack(task.mm.read(act, ACTION.size))
         action = SignalAction(handler, flags & 0xFFFF_FFFF, restorer, mask & ~UNBLOCKABLE)
-    if not 1 <= signal <= NSIG or (action is not None and bit(signal) & UNBLOCKABLE):
-        raise LinuxError(EINVAL, f"signal {signal}")
+    if not 1 <= sig <= NSIG or (action is not None and bit(sig) & UNBLOCKABLE):
+        raise LinuxError(EINVAL, f"signal {sig}")
     signals = task.signals
-    before = signals.action(signal)
+    before = signals.action(sig)
     if action is not None:
-        signals.actions[signal] = action
-        if signals.ignored(signal):
-            forget_ignored(task.process, signal)
-    if old:
-        task.mm.write(old, ACTION.pack(before.handler, before.flags, before.restorer, before.mask))
+        signals.actions[sig] = action
+        if signals.ignored(sig):
+            forget_ignored(task.process, sig)
+    if oact:
+        task.mm.write(oact, ACTION.pack(before.handler, before.flags, before.restorer, before.mask))
     return 0
 
 
 @syscall(aarch64=135, x86_64=14)
-def rt_sigprocmask(task: Task, how: int, new: OptionalIn[U64], old: Out[U64], size: Size) -> int:
-    _check_set_size(size)
+def rt_sigprocmask(task: Task, how: int, nset: OptionalIn[U64], oset: Out[U64], sigsetsize: Size) -> int:
+    _check_set_size(sigsetsize)
     signals = task.signals
     before = signals.blocked
-    if new is not None:
+    if nset is not None:
         if how == SIG_BLOCK:
-            signals.blocked |= new.value
+            signals.blocked |= nset.value
         elif how == SIG_UNBLOCK:
-            signals.blocked &= ~new.value
+            signals.blocked &= ~nset.value
         elif how == SIG_SETMASK:
-            signals.blocked = new.value
+            signals.blocked = nset.value
         else:
             raise LinuxError(EINVAL, f"how {how} is not SIG_BLOCK, SIG_UNBLOCK or SIG_SETMASK")
         signals.blocked &= ~UNBLOCKABLE
-    if old:
-        old.write(U64(before))
+    if oset:
+        oset.write(U64(before))
     return 0
 
 
@@ -87,36 +87,36 @@ def rt_sigreturn(task: Task) -> None:
 
 
 @syscall(aarch64=136, x86_64=127)
-def rt_sigpending(task: Task, result: Address, size: Size) -> int:
-    if size > SIGSET_SIZE:
-        raise LinuxError(EINVAL, f"a signal set of {size} bytes")
+def rt_sigpending(task: Task, uset: Address, sigsetsize: Size) -> int:
+    if sigsetsize > SIGSET_SIZE:
+        raise LinuxError(EINVAL, f"a signal set of {sigsetsize} bytes")
     pending = task.signals.pending_mask() & task.signals.blocked
-    task.mm.write(result, pending.to_bytes(SIGSET_SIZE, "little")[:size])
+    task.mm.write(uset, pending.to_bytes(SIGSET_SIZE, "little")[:sigsetsize])
     return 0
 
 
 @syscall(aarch64=133, x86_64=130)
-def rt_sigsuspend(task: Task, mask: OptionalIn[U64], size: Size) -> Sleeping[int]:
-    _check_set_size(size)
-    if mask is None:
+def rt_sigsuspend(task: Task, unewset: OptionalIn[U64], sigsetsize: Size) -> Sleeping[int]:
+    _check_set_size(sigsetsize)
+    if unewset is None:
         raise LinuxError(EFAULT, "no mask")
     signals = task.signals
     signals.restore_mask = signals.blocked
-    signals.blocked = mask.value & ~UNBLOCKABLE
+    signals.blocked = unewset.value & ~UNBLOCKABLE
     yield from sleep_until(None, f"{task.comm}'s rt_sigsuspend")
     raise LinuxError(ERESTARTNOHAND, "a signal came")
 
 
 @syscall(aarch64=137, x86_64=128)
 def rt_sigtimedwait(
-    task: Task, wanted: OptionalIn[U64], info: Address, timeout: OptionalIn[Timespec], size: Size
+    task: Task, uthese: OptionalIn[U64], uinfo: Address, uts: OptionalIn[Timespec], sigsetsize: Size
 ) -> Sleeping[int]:
-    _check_set_size(size)
-    if wanted is None:
+    _check_set_size(sigsetsize)
+    if uthese is None:
         raise LinuxError(EFAULT, "no set")
     signals = task.signals
-    mask = wanted.value & ~UNBLOCKABLE
-    until = None if timeout is None else task.clock.elapsed_ns() + timeout.ns()
+    mask = uthese.value & ~UNBLOCKABLE
+    until = None if uts is None else task.clock.elapsed_ns() + uts.ns()
     taken = signals.take(mask)
     if taken is None:
         signals.awaited = mask
@@ -125,19 +125,19 @@ def rt_sigtimedwait(
         taken = signals.take(mask)
         if taken is None:
             raise LinuxError(EINTR if came else EAGAIN, "no signal of the set came")
-    if info:
-        task.mm.write(info, taken.pack())
+    if uinfo:
+        task.mm.write(uinfo, taken.pack())
     return taken.signal
 
 
 @syscall(aarch64=132, x86_64=131)
-def sigaltstack(task: Task, new: Address, old: Address) -> int:
+def sigaltstack(task: Task, uss: Address, uoss: Address) -> int:
     signals = task.signals
     stack_pointer = task.cpu.core.read_register(task.architecture.sp)
     before = signals.stack
     shown = STACK_T.pack(before.address, stack_flags(before, stack_pointer), before.size)
-    if new:
-        address, flags, size = STACK_T.unpack(task.mm.read(new, STACK_T.size))
+    if uss:
+        address, flags, size = STACK_T.unpack(task.mm.read(uss, STACK_T.size))
         mode = flags & ~SS_AUTODISARM
         if not before.flags & SS_DISABLE and before.holds(stack_pointer):
             raise LinuxError(EPERM, "the alternate stack is in use")
@@ -149,8 +149,8 @@ def sigaltstack(task: Task, new: Address, old: Address) -> int:
             raise LinuxError(ENOMEM, f"an alternate stack of {size} bytes")
         else:
             signals.stack = AlternateStack(address, flags & SS_AUTODISARM, size)
-    if old:
-        task.mm.write(old, shown)
+    if uoss:
+        task.mm.write(uoss, shown)
     return 0
 
 
@@ -172,9 +172,9 @@ def _process(task: Task, pid: int) -> Process:
 
 
 @syscall(aarch64=129, x86_64=62)
-def kill(task: Task, pid: int, signal: int) -> int:
+def kill(task: Task, pid: int, sig: int) -> int:
     """-1 means all others but init, 0 the own group, other negative numbers a group."""
-    check_signal(signal)
+    check_signal(sig)
     if pid > 0:
         targets = [_process(task, pid)]
     else:
@@ -186,8 +186,8 @@ def kill(task: Task, pid: int, signal: int) -> int:
             targets = [process for process in others if process.pgid == group]
         if not targets:
             raise LinuxError(ESRCH, f"kill of {pid}: there is nobody")
-    if signal:
-        info = _user_info(task, signal, SI_USER)
+    if sig:
+        info = _user_info(task, sig, SI_USER)
         for process in targets:
             task.kernel.signal_process(process, info)
     return 0
@@ -218,15 +218,15 @@ def _send_to_thread(task: Task, pid: int, tid: int, signal: int) -> int:
 
 
 @syscall(aarch64=130, x86_64=200)
-def tkill(task: Task, tid: int, signal: int) -> int:
-    return _send_to_thread(task, -1, tid, signal)
+def tkill(task: Task, pid: int, sig: int) -> int:
+    return _send_to_thread(task, -1, pid, sig)
 
 
 @syscall(aarch64=131, x86_64=234)
-def tgkill(task: Task, pid: int, tid: int, signal: int) -> int:
-    if pid <= 0:
-        raise LinuxError(EINVAL, f"process {pid}")
-    return _send_to_thread(task, pid, tid, signal)
+def tgkill(task: Task, tgid: int, pid: int, sig: int) -> int:
+    if tgid <= 0:
+        raise LinuxError(EINVAL, f"process {tgid}")
+    return _send_to_thread(task, tgid, pid, sig)
 
 
 def given_info(task: Task, pid: int, signal: int, address: int) -> SignalInfo:
@@ -240,23 +240,23 @@ def given_info(task: Task, pid: int, signal: int, address: int) -> SignalInfo:
 
 
 @syscall(aarch64=138, x86_64=129)
-def rt_sigqueueinfo(task: Task, pid: int, signal: int, info: Address) -> int:
-    given = given_info(task, pid, signal, info)
+def rt_sigqueueinfo(task: Task, pid: int, sig: int, uinfo: Address) -> int:
+    given = given_info(task, pid, sig, uinfo)
     process = _process(task, pid)
-    check_signal(signal)
-    if signal:
+    check_signal(sig)
+    if sig:
         queued(task.kernel.signal_process(process, given))
     return 0
 
 
 @syscall(aarch64=240, x86_64=297)
-def rt_tgsigqueueinfo(task: Task, pid: int, tid: int, signal: int, info: Address) -> int:
-    if pid <= 0 or tid <= 0:
-        raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
-    given = given_info(task, pid, signal, info)
-    target = _thread(task, pid, tid)
-    check_signal(signal)
-    if signal:
+def rt_tgsigqueueinfo(task: Task, tgid: int, pid: int, sig: int, uinfo: Address) -> int:
+    if tgid <= 0 or pid <= 0:
+        raise LinuxError(EINVAL, f"thread {pid} of process {tgid}")
+    given = given_info(task, tgid, sig, uinfo)
+    target = _thread(task, tgid, pid)
+    check_signal(sig)
+    if sig:
         queued(task.kernel.send_signal(target, given))
     return 0
 
@@ -265,15 +265,15 @@ def rt_tgsigqueueinfo(task: Task, pid: int, tid: int, signal: int, info: Address
 
 
 @syscall(aarch64=74, x86_64=289)
-def signalfd4(task: Task, descriptor: int, mask: OptionalIn[U64], size: Size, flags: UInt) -> int:
+def signalfd4(task: Task, ufd: int, user_mask: OptionalIn[U64], sizemask: Size, flags: UInt) -> int:
     if flags & ~(O_CLOEXEC | O_NONBLOCK):
         raise LinuxError(EINVAL, f"signalfd flags {flags:#x}")
-    return _signalfd(task, descriptor, mask, size, flags)
+    return _signalfd(task, ufd, user_mask, sizemask, flags)
 
 
 @syscall(x86_64=282)
-def signalfd(task: Task, descriptor: int, mask: OptionalIn[U64], size: Size) -> int:
-    return _signalfd(task, descriptor, mask, size, 0)
+def signalfd(task: Task, ufd: int, user_mask: OptionalIn[U64], sizemask: Size) -> int:
+    return _signalfd(task, ufd, user_mask, sizemask, 0)
 
 
 def _signalfd(task: Task, descriptor: int, mask: U64 | None, size: int, flags: int) -> int:

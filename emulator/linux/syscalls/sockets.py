@@ -98,25 +98,25 @@ def _new(task: Task, family: int, kind: int, protocol: int) -> StreamSocket | Da
 
 
 @syscall(aarch64=198, x86_64=41, support=Support.PARTIAL, note=FEW_FAMILIES)
-def socket(task: Task, family: int, kind: UInt, protocol: int) -> int:
+def socket(task: Task, family: int, type_: UInt, protocol: int) -> int:
     """socket(2). SOCK_CLOEXEC and SOCK_NONBLOCK are O_CLOEXEC and O_NONBLOCK."""
-    return task.files.install(_new(task, family, kind, protocol), bool(kind & O_CLOEXEC))
+    return task.files.install(_new(task, family, type_, protocol), bool(type_ & O_CLOEXEC))
 
 
 @syscall(aarch64=199, x86_64=53)
-def socketpair(task: Task, family: int, kind: UInt, protocol: int, descriptors: Address) -> int:
+def socketpair(task: Task, family: int, type_: UInt, protocol: int, usockvec: Address) -> int:
     """socketpair(2)"""
-    one, other = _new(task, family, kind, protocol), _new(task, family, kind, protocol)
+    one, other = _new(task, family, type_, protocol), _new(task, family, type_, protocol)
     if family != AF_UNIX:
         raise LinuxError(EOPNOTSUPP, f"pairs of {FAMILIES[family]}")
     if isinstance(one, StreamSocket) and isinstance(other, StreamSocket):
         join(one, other)
     elif isinstance(one, DatagramSocket) and isinstance(other, DatagramSocket):
         pair(one, other)
-    cloexec = bool(kind & O_CLOEXEC)
+    cloexec = bool(type_ & O_CLOEXEC)
     first = task.files.install(one, cloexec)
     second = task.files.install(other, cloexec)
-    task.mm.write(descriptors, struct.pack("<ii", first, second))
+    task.mm.write(usockvec, struct.pack("<ii", first, second))
     return 0
 
 
@@ -167,10 +167,10 @@ def target_of(task: Task, socket: Socket, address: SocketAddress) -> Socket | No
 
 
 @syscall(aarch64=200, x86_64=49)
-def bind(task: Task, descriptor: int, address: Address, size: int) -> int:
+def bind(task: Task, fd: int, umyaddr: Address, addrlen: int) -> int:
     """bind(2)"""
-    socket = socket_at(task, descriptor)
-    name = read_address(task, socket, address, size)
+    socket = socket_at(task, fd)
+    name = read_address(task, socket, umyaddr, addrlen)
     if not isinstance(name, UnixAddress) or name.path is None:
         socket.bind(name)
         return 0
@@ -187,18 +187,18 @@ def bind(task: Task, descriptor: int, address: Address, size: int) -> int:
 
 
 @syscall(aarch64=204, x86_64=51)
-def getsockname(task: Task, descriptor: int, address: Address, size_at: Address) -> int:
+def getsockname(task: Task, fd: int, usockaddr: Address, usockaddr_len: Address) -> int:
     """getsockname(2)"""
-    socket = socket_at(task, descriptor)
-    write_address(task, socket, socket.name, address, size_at)
+    socket = socket_at(task, fd)
+    write_address(task, socket, socket.name, usockaddr, usockaddr_len)
     return 0
 
 
 @syscall(aarch64=205, x86_64=52)
-def getpeername(task: Task, descriptor: int, address: Address, size_at: Address) -> int:
+def getpeername(task: Task, fd: int, usockaddr: Address, usockaddr_len: Address) -> int:
     """getpeername(2)"""
-    socket = socket_at(task, descriptor)
-    write_address(task, socket, socket.peer_name, address, size_at)
+    socket = socket_at(task, fd)
+    write_address(task, socket, socket.peer_name, usockaddr, usockaddr_len)
     return 0
 
 
@@ -206,15 +206,15 @@ def getpeername(task: Task, descriptor: int, address: Address, size_at: Address)
 
 
 @syscall(aarch64=203, x86_64=42, support=Support.PARTIAL, note=LOOPBACK_ONLY)
-def connect(task: Task, descriptor: int, address: Address, size: int) -> int | Sleeping[int]:
+def connect(task: Task, fd: int, uservaddr: Address, addrlen: int) -> int | Sleeping[int]:
     """connect(2)"""
-    socket = socket_at(task, descriptor)
-    if size >= 2 and isinstance(socket, DatagramSocket):
-        family = int.from_bytes(task.mm.read(address, 2), "little")
+    socket = socket_at(task, fd)
+    if addrlen >= 2 and isinstance(socket, DatagramSocket):
+        family = int.from_bytes(task.mm.read(uservaddr, 2), "little")
         if family == AF_UNSPEC:
             socket.disconnect()
             return 0
-    name = read_address(task, socket, address, size)
+    name = read_address(task, socket, uservaddr, addrlen)
     target = target_of(task, socket, name)
     try:
         socket.connect(name, target)
@@ -241,25 +241,25 @@ def _connect_later(task: Task, socket: Socket, name: SocketAddress, target: Stre
 
 
 @syscall(aarch64=201, x86_64=50)
-def listen(task: Task, descriptor: int, backlog: int) -> int:
+def listen(task: Task, fd: int, backlog: int) -> int:
     """listen(2)"""
-    socket_at(task, descriptor).listen(backlog)
+    socket_at(task, fd).listen(backlog)
     return 0
 
 
 @syscall(aarch64=242, x86_64=288)
-def accept4(task: Task, descriptor: int, address: Address, size_at: Address, flags: UInt) -> int | Sleeping[int]:
+def accept4(task: Task, fd: int, upeer_sockaddr: Address, upeer_addrlen: Address, flags: UInt) -> int | Sleeping[int]:
     """accept4(2)"""
     if flags & ~FLAGS:
         raise LinuxError(EINVAL, f"accept4 flags {flags:#x}")
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     try:
         server = socket.accept(flags & O_NONBLOCK)
     except LinuxError as error:
         if error.code == EAGAIN and not socket.flags & O_NONBLOCK:
-            return _accept_later(task, socket, address, size_at, flags)
+            return _accept_later(task, socket, upeer_sockaddr, upeer_addrlen, flags)
         raise
-    return _accepted(task, server, address, size_at, flags)
+    return _accepted(task, server, upeer_sockaddr, upeer_addrlen, flags)
 
 
 def _accept_later(task: Task, socket: Socket, address: int, size_at: int, flags: int) -> Sleeping[int]:
@@ -284,15 +284,15 @@ def _accepted(task: Task, server: Socket, address: int, size_at: int, flags: int
 
 
 @syscall(aarch64=202, x86_64=43)
-def accept(task: Task, descriptor: int, address: Address, size_at: Address) -> int | Sleeping[int]:
+def accept(task: Task, fd: int, upeer_sockaddr: Address, upeer_addrlen: Address) -> int | Sleeping[int]:
     """accept(2)"""
-    return accept4(task, descriptor, address, size_at, 0)
+    return accept4(task, fd, upeer_sockaddr, upeer_addrlen, 0)
 
 
 @syscall(aarch64=210, x86_64=48)
-def shutdown(task: Task, descriptor: int, how: int) -> int:
+def shutdown(task: Task, fd: int, how: int) -> int:
     """shutdown(2)"""
-    socket = socket_at(task, descriptor)
+    socket = socket_at(task, fd)
     if not 0 <= how <= SHUT_RDWR:
         raise LinuxError(EINVAL, f"shutdown how {how}")
     socket.shutdown(how)
@@ -312,26 +312,26 @@ def _name_unknown(task: Task, level: int, option: int) -> None:
 
 
 @syscall(aarch64=208, x86_64=54, support=Support.PARTIAL, note=SOME_OPTIONS)
-def setsockopt(task: Task, descriptor: int, level: int, option: int, value: Address, size: int) -> int:
+def setsockopt(task: Task, fd: int, level: int, optname: int, optval: Address, optlen: int) -> int:
     """setsockopt(2)"""
-    socket = socket_at(task, descriptor)
-    if not 0 <= size <= MOST_OPTION_BYTES:
-        raise LinuxError(EINVAL, f"an option of {size} bytes")
-    _name_unknown(task, level, option)
-    socket_options.store(socket, level, option, task.mm.read(value, size) if size else b"")
+    socket = socket_at(task, fd)
+    if not 0 <= optlen <= MOST_OPTION_BYTES:
+        raise LinuxError(EINVAL, f"an option of {optlen} bytes")
+    _name_unknown(task, level, optname)
+    socket_options.store(socket, level, optname, task.mm.read(optval, optlen) if optlen else b"")
     return 0
 
 
 @syscall(aarch64=209, x86_64=55, support=Support.PARTIAL, note=SOME_OPTIONS)
-def getsockopt(task: Task, descriptor: int, level: int, option: int, value: Address, size_at: Address) -> int:
+def getsockopt(task: Task, fd: int, level: int, optname: int, optval: Address, optlen: Address) -> int:
     """getsockopt(2)"""
-    socket = socket_at(task, descriptor)
-    room = int.from_bytes(task.mm.read(size_at, 4), "little", signed=True)
+    socket = socket_at(task, fd)
+    room = int.from_bytes(task.mm.read(optlen, 4), "little", signed=True)
     if room < 0:
         raise LinuxError(EINVAL, f"room for {room} bytes of an option")
-    _name_unknown(task, level, option)
-    data = socket_options.get(socket, level, option)[:room]
+    _name_unknown(task, level, optname)
+    data = socket_options.get(socket, level, optname)[:room]
     if data:
-        task.mm.write(value, data)
-    task.mm.write(size_at, len(data).to_bytes(4, "little"))
+        task.mm.write(optval, data)
+    task.mm.write(optlen, len(data).to_bytes(4, "little"))
     return 0

@@ -22,15 +22,15 @@ def _synchronise(task: Task, descriptor: int) -> int:
 
 
 @syscall(aarch64=82, x86_64=74, support=Support.ACCEPTED, note=AT_ONCE)
-def fsync(task: Task, descriptor: int) -> int:
+def fsync(task: Task, fd: int) -> int:
     """fsync(2)"""
-    return _synchronise(task, descriptor)
+    return _synchronise(task, fd)
 
 
 @syscall(aarch64=83, x86_64=75, support=Support.ACCEPTED, note=AT_ONCE)
-def fdatasync(task: Task, descriptor: int) -> int:
+def fdatasync(task: Task, fd: int) -> int:
     """fdatasync(2)"""
-    return _synchronise(task, descriptor)
+    return _synchronise(task, fd)
 
 
 @syscall(aarch64=81, x86_64=162, support=Support.ACCEPTED, note=AT_ONCE)
@@ -40,24 +40,24 @@ def sync(task: Task) -> int:
 
 
 @syscall(aarch64=267, x86_64=306, support=Support.ACCEPTED, note=AT_ONCE)
-def syncfs(task: Task, descriptor: int) -> int:
+def syncfs(task: Task, fd: int) -> int:
     """syncfs(2)"""
-    task.files.get(descriptor)
+    task.files.get(fd)
     return 0
 
 
 @syscall(aarch64=84, x86_64=277, support=Support.ACCEPTED, note=AT_ONCE)
-def sync_file_range(task: Task, descriptor: int, offset: Long, size: Long, flags: UInt) -> int:
+def sync_file_range(task: Task, fd: int, offset: Long, nbytes: Long, flags: UInt) -> int:
     """sync_file_range(2)"""
-    if offset < 0 or size < 0 or flags & ~7:
-        raise LinuxError(EINVAL, f"sync_file_range({offset}, {size}, {flags:#x})")
-    return _synchronise(task, descriptor)
+    if offset < 0 or nbytes < 0 or flags & ~7:
+        raise LinuxError(EINVAL, f"sync_file_range({offset}, {nbytes}, {flags:#x})")
+    return _synchronise(task, fd)
 
 
 @syscall(aarch64=223, x86_64=221, support=Support.ACCEPTED, note=HINT)
-def fadvise64(task: Task, descriptor: int, offset: Long, size: Long, advice: int) -> int:
+def fadvise64(task: Task, fd: int, offset: Long, len_: Long, advice: int) -> int:
     """posix_fadvise(2)"""
-    file = task.files.get(descriptor)
+    file = task.files.get(fd)
     if not isinstance(file, NodeFile) or file_mode.S_ISFIFO(file.attributes().mode):
         raise LinuxError(ESPIPE, f"{file.path} is a pipe")
     if not 0 <= advice <= 5:
@@ -66,8 +66,8 @@ def fadvise64(task: Task, descriptor: int, offset: Long, size: Long, advice: int
 
 
 @syscall(aarch64=213, x86_64=187, support=Support.ACCEPTED, note=HINT)
-def readahead(task: Task, descriptor: int, offset: Long, size: Size) -> int:
+def readahead(task: Task, fd: int, offset: Long, count: Size) -> int:
     """readahead(2)"""
-    if not isinstance(readable(task, descriptor), OpenFile):
-        raise LinuxError(EINVAL, f"descriptor {descriptor} is not a regular file")
+    if not isinstance(readable(task, fd), OpenFile):
+        raise LinuxError(EINVAL, f"descriptor {fd} is not a regular file")
     return 0

@@ -123,18 +123,18 @@ def _between_pipes(task: Task, source: File, target: File, size: int, *, waits: 
 
 @syscall(aarch64=76, x86_64=275)
 def splice(
-    task: Task, source: int, source_offset: Address, target: int, target_offset: Address, size: Size, flags: UInt
+    task: Task, fd_in: int, off_in: Address, fd_out: int, off_out: Address, len_: Size, flags: UInt
 ) -> int | Sleeping[int]:
     """splice(2)"""
-    if not size:
+    if not len_:
         return 0
     if flags & ~ALL_FLAGS:
         raise LinuxError(EINVAL, f"splice flags {flags:#x}")
-    files = task.files.get(source), task.files.get(target)
-    for file, offset in zip(files, (source_offset, target_offset), strict=True):
+    files = task.files.get(fd_in), task.files.get(fd_out)
+    for file, offset in zip(files, (off_in, off_out), strict=True):
         if offset and _is_pipe(file):
             raise LinuxError(ESPIPE, f"{file.path} is a pipe and has no offsets")
-    return _splice(task, *files, source_offset, target_offset, size, flags)
+    return _splice(task, *files, off_in, off_out, len_, flags)
 
 
 def _splice(
@@ -164,20 +164,20 @@ def _splice(
 
 
 @syscall(aarch64=77, x86_64=276)
-def tee(task: Task, source: int, target: int, size: Size, flags: UInt) -> int | Sleeping[int]:
+def tee(task: Task, fdin: int, fdout: int, len_: Size, flags: UInt) -> int | Sleeping[int]:
     """tee(2): what is read stays to be read."""
     if flags & ~ALL_FLAGS:
         raise LinuxError(EINVAL, f"tee flags {flags:#x}")
-    if not size:
+    if not len_:
         return 0
-    ends = task.files.get(source), task.files.get(target)
+    ends = task.files.get(fdin), task.files.get(fdout)
     if not ends[0].readable or not ends[1].writable:
         raise LinuxError(EBADF, f"from {ends[0].path} to {ends[1].path}")
     one, other = ends
     if not isinstance(one, PipeEnd) or not isinstance(other, PipeEnd) or one.pipe is other.pipe:
         raise LinuxError(EINVAL, f"{one.path} and {other.path} are not two pipes of the machine's")
     waits = not flags & SPLICE_F_NONBLOCK and not (one.flags | other.flags) & O_NONBLOCK
-    return _tee(task, one.pipe, other, size, waits=waits)
+    return _tee(task, one.pipe, other, len_, waits=waits)
 
 
 def _tee(task: Task, source: Pipe, target: PipeEnd, size: int, *, waits: bool) -> Sleeping[int]:
@@ -188,14 +188,14 @@ def _tee(task: Task, source: Pipe, target: PipeEnd, size: int, *, waits: bool) -
 
 
 @syscall(aarch64=75, x86_64=278)
-def vmsplice(task: Task, descriptor: int, vector: Address, count: Size, flags: UInt) -> Sleeping[int]:
+def vmsplice(task: Task, fd: int, uiov: Address, nr_segs: Size, flags: UInt) -> Sleeping[int]:
     """vmsplice(2). The pages are copied, also of a gift."""
     if flags & ~ALL_FLAGS:
         raise LinuxError(EINVAL, f"vmsplice flags {flags:#x}")
-    file = task.files.get(descriptor)
+    file = task.files.get(fd)
     if not isinstance(file, PipeEnd):
         raise LinuxError(EBADF, f"{file.path} is no pipe of the machine's")
-    pieces = vectors(task, vector, min(count, 0x7FFF_FFFF))
+    pieces = vectors(task, uiov, min(nr_segs, 0x7FFF_FFFF))
     size = sum(length for _, length in pieces)
     if not size:
         return 0

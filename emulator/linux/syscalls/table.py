@@ -9,11 +9,13 @@ or gives one back. Annotations decode the arguments, once per call, by a decoder
 
 - ``int``: C int (32 bits, signed): descriptors, flags, ids; ``UInt``: unsigned 32 bits
 - ``Long``: 64 bits, signed (offsets); ``ULong``, ``Size``, ``Address``: 64 bits, unsigned
+- ``Unused``: what only 32-bit machines look at
 - ``Path``: NUL-terminated string in guest memory (EFAULT, ENAMETOOLONG); ``OptionalPath``: None for NULL
 - ``In[T]``: a structure read from guest memory, ``OptionalIn[T]``: None for NULL; T has ``SIZE`` and ``unpack``
 - ``Out[T]``: where a structure goes: ``out.write(value)``; false for NULL; T has ``pack``
 
-`Syscall.parameters` says the same to who shows a call (``perfemu trace``).
+Parameters have the names of Linux's SYSCALL_DEFINE, with an underscore behind those that are Python's. So
+`Syscall.parameters` says to who shows a call (``perfemu trace``, the formats of tracepoints) what Linux says.
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ class Shown(Enum):
     STRING = "string"  # at the address, up to its NUL
     STRUCTURE = "structure"  # at the address: read by the call
     RESULT = "result"  # at the address: a structure that the call writes
+    UNUSED = "unused"  # of 32-bit machines alone: nobody looks at it
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ Long = Annotated[int, Decode(_long, Shown.LONG)]
 ULong = Annotated[int, Decode(None, Shown.UNSIGNED_LONG)]
 Size = Annotated[int, Decode(None, Shown.UNSIGNED_LONG)]
 Address = Annotated[int, Decode(None, Shown.ADDRESS)]
+Unused = Annotated[int, Decode(None, Shown.UNUSED)]
 Path = Annotated[str, Decode(_path, Shown.STRING)]
 OptionalPath = Annotated[str | None, Decode(lambda task, raw: _path(task, raw) if raw else None, Shown.STRING)]
 In = Annotated[T, FromUser(optional=False)]
@@ -207,7 +211,7 @@ class Syscall:
 
     def parameters(self) -> tuple[Parameter, ...]:
         """The call's arguments, in the order of their registers."""
-        return tuple(_parameter(name, annotation) for name, annotation in self._annotations().items())
+        return tuple(_parameter(name.rstrip("_"), kind) for name, kind in self._annotations().items())
 
     def compile(self) -> Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]:
         """A function of the task and the six argument registers."""

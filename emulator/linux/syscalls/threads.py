@@ -11,26 +11,26 @@ from emulator.linux.syscalls.table import Address, Out, Size, UInt, syscall
 
 
 @syscall(aarch64=96, x86_64=218)
-def set_tid_address(task: Task, address: Address) -> int:
-    task.clear_child_tid = address
+def set_tid_address(task: Task, tidptr: Address) -> int:
+    task.clear_child_tid = tidptr
     return task.tid
 
 
 @syscall(aarch64=99, x86_64=273)
-def set_robust_list(task: Task, head: Address, length: Size) -> int:
-    if length != ROBUST_LIST_SIZE:
-        raise LinuxError(EINVAL, f"a robust list head of {length} bytes; it has {ROBUST_LIST_SIZE}")
-    task.robust_list = head, length
+def set_robust_list(task: Task, head: Address, len_: Size) -> int:
+    if len_ != ROBUST_LIST_SIZE:
+        raise LinuxError(EINVAL, f"a robust list head of {len_} bytes; it has {ROBUST_LIST_SIZE}")
+    task.robust_list = head, len_
     return 0
 
 
 @syscall(aarch64=100, x86_64=274)
-def get_robust_list(task: Task, tid: int, head: Out[U64], length: Out[U64]) -> int:
-    target = task.kernel.tasks.get(tid) if tid else task
+def get_robust_list(task: Task, pid: int, head_ptr: Out[U64], len_ptr: Out[U64]) -> int:
+    target = task.kernel.tasks.get(pid) if pid else task
     if target is None:
-        raise LinuxError(ESRCH, f"thread {tid} does not exist")
-    length.write(U64(ROBUST_LIST_SIZE))
-    head.write(U64(target.robust_list[0]))
+        raise LinuxError(ESRCH, f"thread {pid} does not exist")
+    len_ptr.write(U64(ROBUST_LIST_SIZE))
+    head_ptr.write(U64(target.robust_list[0]))
     return 0
 
 
@@ -39,26 +39,26 @@ RSEQ_BYTES = 32  # of struct rseq as it began, and its alignment
 
 
 @syscall(aarch64=293, x86_64=334)
-def rseq(task: Task, address: Address, length: UInt, flags: int, signature: UInt) -> int:
+def rseq(task: Task, rseq: Address, rseq_len: UInt, flags: int, sig: UInt) -> int:
     """rseq(2)"""
     registration = task.rseq
     if registration is not None:
-        if (registration.address, registration.length) != (address, length):
+        if (registration.address, registration.length) != (rseq, rseq_len):
             raise LinuxError(EINVAL, f"restartable sequences are registered at {registration.address:#x}")
         if flags & ~RSEQ_FLAG_UNREGISTER:
             raise LinuxError(EINVAL, f"rseq flags {flags:#x}")
-        if registration.signature != signature:
+        if registration.signature != sig:
             raise LinuxError(EPERM, f"the signature is {registration.signature:#x}")
         if not flags:
             raise LinuxError(EBUSY, "restartable sequences are registered already")
         erase(task, registration)
         task.rseq = None
         return 0
-    if flags or length < RSEQ_BYTES or address % RSEQ_BYTES:
-        raise LinuxError(EINVAL, f"rseq of {length} bytes at {address:#x}, flags {flags:#x}")
-    if address > task.mm.layout.task_size - length:
-        raise LinuxError(EFAULT, f"{address:#x} is not the user's")
-    made = Registration(address, length, signature)
+    if flags or rseq_len < RSEQ_BYTES or rseq % RSEQ_BYTES:
+        raise LinuxError(EINVAL, f"rseq of {rseq_len} bytes at {rseq:#x}, flags {flags:#x}")
+    if rseq > task.mm.layout.task_size - rseq_len:
+        raise LinuxError(EFAULT, f"{rseq:#x} is not the user's")
+    made = Registration(rseq, rseq_len, sig)
     write_cpu(task, made)
     task.rseq = made
     return 0
@@ -88,24 +88,24 @@ SUPPORTED = sum(NEEDED_REGISTRATIONS) + sum(REGISTRATIONS)
 
 
 @syscall(aarch64=283, x86_64=324)
-def membarrier(task: Task, command: int, flags: UInt, cpu: int) -> int:
+def membarrier(task: Task, cmd: int, flags: UInt, cpu_id: int) -> int:
     """While the kernel works no CPU executes, and what one wrote all see: every barrier has been passed."""
-    if flags and (command != MEMBARRIER_PRIVATE_RSEQ or flags != MEMBARRIER_FLAG_CPU):
+    if flags and (cmd != MEMBARRIER_PRIVATE_RSEQ or flags != MEMBARRIER_FLAG_CPU):
         raise LinuxError(EINVAL, f"membarrier flags {flags:#x}")
-    if command == MEMBARRIER_QUERY:
+    if cmd == MEMBARRIER_QUERY:
         return SUPPORTED
-    if command == MEMBARRIER_GET_REGISTRATIONS:
+    if cmd == MEMBARRIER_GET_REGISTRATIONS:
         return task.mm.barriers
-    if command in REGISTRATIONS:
-        task.mm.barriers |= command
+    if cmd in REGISTRATIONS:
+        task.mm.barriers |= cmd
         return 0
-    needed = NEEDED_REGISTRATIONS.get(command)
+    needed = NEEDED_REGISTRATIONS.get(cmd)
     if needed is None:
-        raise LinuxError(EINVAL, f"membarrier command {command}")
+        raise LinuxError(EINVAL, f"membarrier command {cmd}")
     if needed & ~task.mm.barriers:
-        raise LinuxError(EPERM, f"membarrier command {command} without its registration {needed}")
-    if command == MEMBARRIER_PRIVATE_RSEQ:
-        _restart_sequences(task, cpu if flags else None)
+        raise LinuxError(EPERM, f"membarrier command {cmd} without its registration {needed}")
+    if cmd == MEMBARRIER_PRIVATE_RSEQ:
+        _restart_sequences(task, cpu_id if flags else None)
     return 0
 
 

@@ -105,28 +105,28 @@ def _cpu_clock(task: Task, clock: int) -> tuple[Callable[[], int], Task | None]:
 
 
 @syscall(aarch64=113, x86_64=228)
-def clock_gettime(task: Task, clock: int, tp: Out[Timespec]) -> int:
-    if clock in WALL_CLOCKS:
-        now = FINE_CLOCKS.get(clock, clock)
+def clock_gettime(task: Task, which_clock: int, tp: Out[Timespec]) -> int:
+    if which_clock in WALL_CLOCKS:
+        now = FINE_CLOCKS.get(which_clock, which_clock)
         ns = _now(task, now) + task.clock.ahead_ns()
-        tp.write(Timespec.from_ns(ns if now == clock else _coarse(ns)))
+        tp.write(Timespec.from_ns(ns if now == which_clock else _coarse(ns)))
     else:
-        tp.write(Timespec.from_ns(_now(task, clock)))
+        tp.write(Timespec.from_ns(_now(task, which_clock)))
     return 0
 
 
 @syscall(aarch64=114, x86_64=229)
-def clock_getres(task: Task, clock: int, resolution: Out[Timespec]) -> int:
-    _now(task, clock)
-    if resolution:
-        resolution.write(Timespec(0, COARSE_NS if clock in FINE_CLOCKS else 1))
+def clock_getres(task: Task, which_clock: int, tp: Out[Timespec]) -> int:
+    _now(task, which_clock)
+    if tp:
+        tp.write(Timespec(0, COARSE_NS if which_clock in FINE_CLOCKS else 1))
     return 0
 
 
 @syscall(aarch64=112, x86_64=227, support=Support.REFUSED, note="the machine's time is pinned: EPERM")
-def clock_settime(task: Task, clock: int, tp: In[Timespec]) -> int:
-    if clock not in SETTABLE_CLOCKS:
-        raise LinuxError(EINVAL, f"clock {clock} cannot be set")
+def clock_settime(task: Task, which_clock: int, tp: In[Timespec]) -> int:
+    if which_clock not in SETTABLE_CLOCKS:
+        raise LinuxError(EINVAL, f"clock {which_clock} cannot be set")
     tp.ns()
     raise LinuxError(EPERM, "the machine's time is pinned")
 
@@ -146,10 +146,10 @@ def settimeofday(task: Task, tv: Address, tz: Address) -> int:
 
 
 @syscall(x86_64=201)
-def time(task: Task, result: Out[U64]) -> int:
+def time(task: Task, tloc: Out[U64]) -> int:
     seconds = (task.clock.ahead_ns() + task.clock.realtime_ns()) // NANOSECONDS
-    if result:
-        result.write(U64(seconds))
+    if tloc:
+        tloc.write(U64(seconds))
     return seconds
 
 
@@ -157,24 +157,22 @@ def time(task: Task, result: Out[U64]) -> int:
 
 
 @syscall(aarch64=101, x86_64=35)
-def nanosleep(task: Task, request: In[Timespec], remaining: Out[Timespec]) -> Sleeping[int]:
-    return _sleep(task, task.clock.elapsed_ns() + request.ns(), remaining)
+def nanosleep(task: Task, rqtp: In[Timespec], rmtp: Out[Timespec]) -> Sleeping[int]:
+    return _sleep(task, task.clock.elapsed_ns() + rqtp.ns(), rmtp)
 
 
 @syscall(aarch64=115, x86_64=230)
-def clock_nanosleep(
-    task: Task, clock: int, flags: int, request: In[Timespec], remaining: Out[Timespec]
-) -> Sleeping[int]:
-    if clock not in SLEEPING_CLOCKS:
-        code = EOPNOTSUPP if clock in CLOCKS and clock != CLOCK_THREAD_CPUTIME_ID else EINVAL
-        raise LinuxError(code, f"clock {clock} is not one that can be slept on")
+def clock_nanosleep(task: Task, which_clock: int, flags: int, rqtp: In[Timespec], rmtp: Out[Timespec]) -> Sleeping[int]:
+    if which_clock not in SLEEPING_CLOCKS:
+        code = EOPNOTSUPP if which_clock in CLOCKS and which_clock != CLOCK_THREAD_CPUTIME_ID else EINVAL
+        raise LinuxError(code, f"clock {which_clock} is not one that can be slept on")
     now = task.clock.elapsed_ns()
     if flags & TIMER_ABSTIME:
-        wake = now + request.ns() - _now(task, clock)
+        wake = now + rqtp.ns() - _now(task, which_clock)
         if not (yield from sleep_until(wake, f"{task.comm}'s clock_nanosleep")):
             raise LinuxError(ERESTARTNOHAND, "a signal came first")
         return 0
-    return (yield from _sleep(task, now + request.ns(), remaining))
+    return (yield from _sleep(task, now + rqtp.ns(), rmtp))
 
 
 def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec]) -> Sleeping[int]:
@@ -224,11 +222,11 @@ def getitimer(task: Task, which: int, value: Out[Itimerval]) -> int:
 
 
 @syscall(aarch64=103, x86_64=38)
-def setitimer(task: Task, which: int, new: OptionalIn[Itimerval], old: Out[Itimerval]) -> int:
+def setitimer(task: Task, which: int, value: OptionalIn[Itimerval], ovalue: Out[Itimerval]) -> int:
     timer = _interval_timer(task, which)
-    if old:
-        old.write(Itimerval(timer.interval_ns, timer.remaining_ns()))
-    timer.set(new.value_ns if new else 0, new.interval_ns if new else 0)
+    if ovalue:
+        ovalue.write(Itimerval(timer.interval_ns, timer.remaining_ns()))
+    timer.set(value.value_ns if value else 0, value.interval_ns if value else 0)
     return 0
 
 
@@ -247,14 +245,14 @@ INT_MAX = (1 << 31) - 1  # DELAYTIMER_MAX
 
 
 @syscall(aarch64=107, x86_64=222)
-def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> int:
-    _now(task, clock)
+def timer_create(task: Task, which_clock: int, timer_event_spec: Address, created_timer_id: Out[U32]) -> int:
+    _now(task, which_clock)
     if len(task.posix_timers) >= task.limits.soft(RLIMIT_SIGPENDING):
         raise LinuxError(EAGAIN, f"{len(task.posix_timers)} timers: RLIMIT_SIGPENDING is reached")
     number = task.process.new_timer_id()
     value, signal, notify, thread_id = number, SIGALRM, SIGEV_SIGNAL, 0
-    if event:
-        data = task.mm.read(event, SIGEVENT_SIZE)
+    if timer_event_spec:
+        data = task.mm.read(timer_event_spec, SIGEVENT_SIZE)
         value = int.from_bytes(data[0:8], "little")
         signal = int.from_bytes(data[8:12], "little")
         notify = int.from_bytes(data[12:16], "little")
@@ -286,12 +284,12 @@ def timer_create(task: Task, clock: int, event: Address, timer_id: Out[U32]) -> 
         else:
             thread.kernel.send_signal(thread, sent)
 
-    cpu_ns, measured = _cpu_clock(task, clock) if clock in CPU_CLOCKS or clock < 0 else (None, None)
+    cpu_ns, measured = _cpu_clock(task, which_clock) if which_clock in CPU_CLOCKS or which_clock < 0 else (None, None)
     timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns, measured)
-    posix_timer = task.posix_timers[number] = PosixTimer(clock, timer)
+    posix_timer = task.posix_timers[number] = PosixTimer(which_clock, timer)
     if cpu_ns is not None:
         process.measure(timer)
-    timer_id.write(U32(number))
+    created_timer_id.write(U32(number))
     return 0
 
 
@@ -303,46 +301,50 @@ def _posix_timer(task: Task, number: int) -> PosixTimer:
 
 
 @syscall(aarch64=110, x86_64=223)
-def timer_settime(task: Task, number: int, flags: int, new: In[Itimerspec], old: Out[Itimerspec]) -> int:
-    posix_timer = _posix_timer(task, number)
+def timer_settime(
+    task: Task, timer_id: int, flags: int, new_setting: In[Itimerspec], old_setting: Out[Itimerspec]
+) -> int:
+    posix_timer = _posix_timer(task, timer_id)
     timer = posix_timer.timer
     before = Itimerspec(timer.interval_ns, timer.remaining_ns())
     posix_timer.overruns = posix_timer.overruns_before = 0
-    if flags & TIMER_ABSTIME and new.value_ns:
-        timer.set_absolute(timer.now_ns() + new.value_ns - _now(task, posix_timer.clock), new.interval_ns)
+    if flags & TIMER_ABSTIME and new_setting.value_ns:
+        timer.set_absolute(
+            timer.now_ns() + new_setting.value_ns - _now(task, posix_timer.clock), new_setting.interval_ns
+        )
     else:
-        timer.set(new.value_ns, new.interval_ns)
-    if old:
-        old.write(before)
+        timer.set(new_setting.value_ns, new_setting.interval_ns)
+    if old_setting:
+        old_setting.write(before)
     return 0
 
 
 @syscall(aarch64=108, x86_64=224)
-def timer_gettime(task: Task, number: int, value: Out[Itimerspec]) -> int:
-    timer = _posix_timer(task, number).timer
-    value.write(Itimerspec(timer.interval_ns, timer.remaining_ns()))
+def timer_gettime(task: Task, timer_id: int, setting: Out[Itimerspec]) -> int:
+    timer = _posix_timer(task, timer_id).timer
+    setting.write(Itimerspec(timer.interval_ns, timer.remaining_ns()))
     return 0
 
 
 @syscall(aarch64=109, x86_64=225)
-def timer_getoverrun(task: Task, number: int) -> int:
+def timer_getoverrun(task: Task, timer_id: int) -> int:
     """Of the last signal that was delivered."""
-    timer = _posix_timer(task, number)
-    return timer.overruns if pending_of_timer(task.process, number) is None else timer.overruns_before
+    timer = _posix_timer(task, timer_id)
+    return timer.overruns if pending_of_timer(task.process, timer_id) is None else timer.overruns_before
 
 
 @syscall(aarch64=111, x86_64=226)
-def timer_delete(task: Task, number: int) -> int:
-    _posix_timer(task, number)
-    task.process.delete_timer(number)
+def timer_delete(task: Task, timer_id: int) -> int:
+    _posix_timer(task, timer_id)
+    task.process.delete_timer(timer_id)
     return 0
 
 
 @syscall(aarch64=153, x86_64=100)
-def times(task: Task, buffer: Address) -> int:
+def times(task: Task, tbuf: Address) -> int:
     tick_ns = NANOSECONDS // TICKS_PER_SECOND
-    if buffer:
+    if tbuf:
         own, children = task.process.usage(), task.process.waited_usage
         spent = own.user_ns, own.system_ns, children.user_ns, children.system_ns
-        task.mm.write(buffer, struct.pack("<4Q", *(ns // tick_ns for ns in spent)))
+        task.mm.write(tbuf, struct.pack("<4Q", *(ns // tick_ns for ns in spent)))
     return task.clock.monotonic_ns() // tick_ns

@@ -23,11 +23,11 @@ TFD_TIMER_CANCEL_ON_SET = 2  # never happens: nobody sets the clock
 
 
 @syscall(aarch64=85, x86_64=283)
-def timerfd_create(task: Task, clock: int, flags: UInt) -> int:
-    if flags & ~(O_CLOEXEC | O_NONBLOCK) or clock not in TIMER_CLOCKS:
-        raise LinuxError(EINVAL, f"a timerfd of clock {clock} with flags {flags:#x}")
+def timerfd_create(task: Task, clockid: int, flags: UInt) -> int:
+    if flags & ~(O_CLOEXEC | O_NONBLOCK) or clockid not in TIMER_CLOCKS:
+        raise LinuxError(EINVAL, f"a timerfd of clock {clockid} with flags {flags:#x}")
     kernel = task.kernel
-    file = TimerFile(task.clock, clock, lambda: kernel.timers, flags & O_NONBLOCK)
+    file = TimerFile(task.clock, clockid, lambda: kernel.timers, flags & O_NONBLOCK)
     return task.files.install(file, bool(flags & O_CLOEXEC))
 
 
@@ -39,24 +39,24 @@ def _timer(task: Task, descriptor: int) -> TimerFile:
 
 
 @syscall(aarch64=86, x86_64=286)
-def timerfd_settime(task: Task, descriptor: int, flags: int, new: In[Itimerspec], old: Out[Itimerspec]) -> int:
+def timerfd_settime(task: Task, ufd: int, flags: int, utmr: In[Itimerspec], otmr: Out[Itimerspec]) -> int:
     if flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET):
         raise LinuxError(EINVAL, f"timerfd flags {flags:#x}")
-    file = _timer(task, descriptor)
+    file = _timer(task, ufd)
     before = Itimerspec(file.interval_ns, file.remaining_ns())
     due_ns = None
-    if new.value_ns:
+    if utmr.value_ns:
         start_ns = CLOCKS[file.clock_id](task) if flags & TFD_TIMER_ABSTIME else 0
-        due_ns = task.clock.elapsed_ns() + new.value_ns - start_ns
-    file.set(due_ns, new.interval_ns)
-    if old:
-        old.write(before)
+        due_ns = task.clock.elapsed_ns() + utmr.value_ns - start_ns
+    file.set(due_ns, utmr.interval_ns)
+    if otmr:
+        otmr.write(before)
     return 0
 
 
 @syscall(aarch64=87, x86_64=287)
-def timerfd_gettime(task: Task, descriptor: int, value: Out[Itimerspec]) -> int:
-    file = _timer(task, descriptor)
+def timerfd_gettime(task: Task, ufd: int, otmr: Out[Itimerspec]) -> int:
+    file = _timer(task, ufd)
     file.go_on()
-    value.write(Itimerspec(file.interval_ns, file.remaining_ns()))
+    otmr.write(Itimerspec(file.interval_ns, file.remaining_ns()))
     return 0

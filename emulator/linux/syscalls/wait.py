@@ -124,18 +124,18 @@ def _wanted_by_wait4(task: Task, pid: int) -> Wanted:
 
 
 @syscall(aarch64=260, x86_64=61)
-def wait4(task: Task, pid: int, status: Out[U32], options: UInt, usage: Out[Rusage]) -> Sleeping[int]:
+def wait4(task: Task, upid: int, stat_addr: Out[U32], options: UInt, ru: Out[Rusage]) -> Sleeping[int]:
     if options & ~WAIT4_OPTIONS:
         raise LinuxError(EINVAL, f"wait4 options {options:#x}")
-    if pid == -(1 << 31):
+    if upid == -(1 << 31):
         raise LinuxError(ESRCH, "no process group has that number")
-    event = yield from _wait(task, _wanted_by_wait4(task, pid), options | WEXITED, "wait4")
+    event = yield from _wait(task, _wanted_by_wait4(task, upid), options | WEXITED, "wait4")
     if event is None:
         return 0
-    if status:
-        status.write(U32(event.status))
-    if usage:
-        usage.write(Rusage.of(event.used))
+    if stat_addr:
+        stat_addr.write(U32(event.status))
+    if ru:
+        ru.write(Rusage.of(event.used))
     return event.child.pid
 
 
@@ -153,20 +153,20 @@ def _wanted_by_waitid(task: Task, kind: int, number: int) -> Wanted:
 
 
 @syscall(aarch64=95, x86_64=247)
-def waitid(task: Task, kind: int, number: int, info: Address, options: UInt, usage: Out[Rusage]) -> Sleeping[int]:
+def waitid(task: Task, which: int, upid: int, infop: Address, options: UInt, ru: Out[Rusage]) -> Sleeping[int]:
     if options & ~WAITID_OPTIONS or not options & (WEXITED | WSTOPPED | WCONTINUED):
         raise LinuxError(EINVAL, f"waitid options {options:#x}")
-    wanted = _wanted_by_waitid(task, kind, number)
-    only_look = kind == P_PIDFD and bool(task.files.get(number).flags & O_NONBLOCK) and not options & WNOHANG
+    wanted = _wanted_by_waitid(task, which, upid)
+    only_look = which == P_PIDFD and bool(task.files.get(upid).flags & O_NONBLOCK) and not options & WNOHANG
     event = yield from _wait(task, wanted, options | (WNOHANG if only_look else 0), "waitid")
     if event is None and only_look:
-        raise LinuxError(EAGAIN, f"the process of pidfd {number} has nothing to tell")
-    if event is not None and usage:
-        usage.write(Rusage.of(event.used))
-    if info:
+        raise LinuxError(EAGAIN, f"the process of pidfd {upid} has nothing to tell")
+    if event is not None and ru:
+        ru.write(Rusage.of(event.used))
+    if infop:
         told = bytes(SIGINFO_BYTES)
         if event is not None:
             uid = event.child.leader.credentials.uid if event.child.leader is not None else 0
             told = SignalInfo(SIGCHLD, event.code, pid=event.child.pid, uid=uid, value=event.value).pack()
-        task.mm.write(info, told[:SIGINFO_BYTES])
+        task.mm.write(infop, told[:SIGINFO_BYTES])
     return 0

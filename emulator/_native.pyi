@@ -76,6 +76,15 @@ class AddressSpace(AddressTranslation):
         Breakpoints are not copied.
         """
 
+class GuestPageTables(AddressTranslation):
+    """Page tables that a guest's own kernel keeps in RAM, read as the engine's registers say that they are to be read.
+
+    A frame's number is its physical address / 4096. `lookup` and all that goes by it are for who executes now.
+    """
+
+    def walk(self, address: int) -> tuple[int, int, tuple[int, ...]]:
+        """(emulator.cpu.WalkFault, level of the last descriptor, physical addresses of all that were read)."""
+
 class CounterBank:
     """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.
 
@@ -141,7 +150,7 @@ class RetirementRecorder:
         """
 
 class Core:
-    """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode only."""
+    """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode, or a guest's own kernel."""
 
     def __init__(
         self,
@@ -281,6 +290,20 @@ class Core:
         """Between two runs: what executes from now on is at that emulator.cpu.Level. It is USER at first."""
     @property
     def level(self) -> int: ...
+    def enter_kernel_mode(self) -> GuestPageTables:
+        """From now on a guest's own kernel executes, as after a reset: these tables are its address space.
+
+        Before the first run, in place of `set_address_space`. The core follows by itself what the guest does to its
+        tables and its level; exceptions are the machine's to deliver. ValueError where that is not modelled.
+        """
+    def take_exception(self, kind: int, syndrome: int | None = None, address: int | None = None) -> None:
+        """Between two runs: what the processor does as it takes an exception at the present PC.
+
+        AArch64: kind 0 synchronous, 1 IRQ, 2 FIQ, 3 SError; `syndrome` and `address` become ESR_EL1 and FAR_EL1.
+        """
+    def read_kernel_register(self, number: int) -> int:
+        """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit."""
+    def write_kernel_register(self, number: int, value: int) -> None: ...
     def listen(self, recorder: RetirementRecorder) -> None:
         """Tell it of every branch, from now on. No count or cycle becomes another by it."""
     def select(self, recorder: RetirementRecorder, probes: int, period: int) -> None:

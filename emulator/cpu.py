@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Protocol
 
-from emulator._native import AddressSpace, Core, PhysicalMemory, SharedCaches
+from emulator._native import AddressSpace, Core, GuestPageTables, PhysicalMemory, SharedCaches
 from emulator.core_file.layers import Tables
 from emulator.sysregs import SystemRegisters
 
@@ -21,6 +21,7 @@ class ExitReason(IntEnum):
     EXCEPTION = 4  # undefined instruction, breakpoint, divide error, ...
     DEADLINE = 5  # `until_cycle` reached, exactly
     BREAKPOINT = 6  # PC is on an instruction at which the address space has a breakpoint; it has not been executed
+    IDLE = 7  # a guest's own kernel waits for an interrupt: WFI has retired; PC is after it
 
 
 class ExceptionKind(IntEnum):
@@ -67,6 +68,16 @@ class Level(IntEnum):
 
     USER = 0  # EL0, CPL 3
     KERNEL = 1  # EL1, CPL 0
+
+
+class WalkFault(IntEnum):
+    """Why page tables of a guest's own do not lead to a page. Shared with ``native/guest_page_tables.hpp``."""
+
+    NONE = 0  # they do: a fault is one of permission
+    TRANSLATION = 1
+    ADDRESS_SIZE = 2
+    ACCESS_FLAG = 3
+    EXTERNAL = 4  # a descriptor, or the page itself, is where no RAM is
 
 
 class InterruptSource(Protocol):
@@ -121,6 +132,10 @@ class Cpu:
         in the core: with it all guest code is at USER.
         """
         self.core.set_level(level)
+
+    def enter_kernel_mode(self) -> GuestPageTables:
+        """A guest's own kernel executes here, by its own page tables: in place of `set_address_space`."""
+        return self.core.enter_kernel_mode()
 
     def set_address_space(self, space: AddressSpace) -> None:
         self.space = space

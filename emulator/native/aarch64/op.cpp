@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "aarch64/system_register.hpp"
+
 namespace perfemu::aarch64 {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr ProbeMask RETIRED = mask(Probe::INST_RETIRED, Probe::CYCLES);
 
 // System registers that user mode reaches in the engine itself; all others are for the machine to answer.
 constexpr uint16_t encode(uint32_t op0, uint32_t op1, uint32_t crn, uint32_t crm, uint32_t op2) {
-    return static_cast<uint16_t>(op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2);
+    return SystemRegister{op0, op1, crn, crm, op2}.encoding();
 }
 constexpr std::array EXECUTED_REGISTERS = {
     encode(3, 3, 13, 0, 2),  // TPIDR_EL0
@@ -62,23 +64,32 @@ ProbeMask operation_probes(const Row& row) {
     }
 }
 
-void trap_system_register(Op& op, uint32_t word) {
+void trap_system_register(Op& op, uint32_t word, Level level) {
     constexpr uint32_t MASK = 0xffd00000, MOVE = 0xd5100000;  // 1101 0101 00 L 1 o0 ...
     constexpr unsigned READS_BIT = 21;
     if ((word & MASK) != MOVE) return;
     const auto encoding = static_cast<uint16_t>(field(word, 5, 15) | 1 << 15);
     if (std::ranges::find(EXECUTED_REGISTERS, encoding) != EXECUTED_REGISTERS.end()) return;
-    op.trap = bit_of(word, READS_BIT) ? Trap::MRS : Trap::MSR;
-    op.trap_encoding = encoding;
+    const bool reads = bit_of(word, READS_BIT);
     op.trap_register = static_cast<int8_t>(rd(word));
+    if (const KernelRegister* reg = level == Level::KERNEL ? kernel_register(encoding) : nullptr) {
+        if (!reads) op.changes = reg->changes;
+        op.shows_masks = reads && encoding == DAIF.encoding();
+        return;
+    }
+    op.trap = reads ? Trap::MRS : Trap::MSR;
+    op.trap_encoding = encoding;
 }
+
+// LDTR, STTR and the like: Arm ARM DDI 0487, "Load/store register (unprivileged)".
+bool acts_for_user(uint32_t word) { return (word & 0x3b200c00) == 0x38000800; }
 
 }  // namespace
 
-Op read_op(uint32_t word, Features features) {
+Op read_op(uint32_t word, Features features, Level level) {
     Op op{.probes = RETIRED, .length = sizeof word};
     const Row* row = row_of(word);
-    if (!row || !(features & bit(row->feature))) {
+    if (!row || !(features & bit(row->feature)) || (row->kernel_only && level == Level::USER)) {
         op.trap = Trap::UNDEFINED;
         return op;
     }
@@ -86,7 +97,9 @@ Op read_op(uint32_t word, Features features) {
     if (row->has(effect::LOADS)) op.probes |= perfemu::bit(Probe::LOAD);
     if (row->has(effect::STORES)) op.probes |= perfemu::bit(Probe::STORE);
     op.conditional = row->branch == BranchKind::CONDITIONAL;
-    trap_system_register(op, word);
+    op.changes = row->changes;
+    op.acts_for_user = level == Level::KERNEL && acts_for_user(word);
+    trap_system_register(op, word, level);
     return op;
 }
 

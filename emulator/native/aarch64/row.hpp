@@ -89,6 +89,8 @@ struct Row {
     ProbeMask probes = 0;  // that fire beside those that follow from the class, the effects and the branch
     Adjust adjust = nullptr;
     Dataflow dataflow = nullptr;
+    bool kernel_only = false;  // undefined in user mode
+    uint8_t changes = 0;       // bits of Change
 
     bool has(uint32_t some) const { return effects & some; }
     bool fits(uint32_t word) const { return (word & mask) == value; }
@@ -112,6 +114,16 @@ struct Row {
     constexpr Row fires(Probe probe) const {
         Row row = *this;
         row.probes |= perfemu::bit(probe);
+        return row;
+    }
+    constexpr Row changing(uint8_t what) const {
+        Row row = *this;
+        row.changes = what;
+        return row;
+    }
+    constexpr Row of_kernels(uint8_t changed = 0) const {
+        Row row = changing(changed);
+        row.kernel_only = true;
         return row;
     }
     constexpr Row adjusted(Adjust by) const {

@@ -86,7 +86,8 @@ constexpr Row BRANCHES[] = {
 constexpr Row SYSTEM_INSTRUCTIONS[] = {
     {0xffe0001f, 0xd4000001, "SVC", SYSTEM, SERIALIZES},
     {0xffe0001f, 0xd4200000, "BRK", SYSTEM, SERIALIZES},
-    {0xfffff01f, 0xd503201f, "NOP", NOP},  // and other hints
+    Row{0xffffffff, 0xd503207f, "WFI", NOP}.changing(CHANGES_MASKS),  // single steps do not reach it
+    {0xfffff01f, 0xd503201f, "NOP", NOP},                             // and other hints
     {0xfffff0ff, 0xd503305f, "CLREX", BARRIER},
     Row{0xfffff0ff, 0xd50330bf, "DMB", BARRIER}.fires(Probe::DMB),
     Row{0xfffff0ff, 0xd503309f, "DSB", BARRIER, SERIALIZES}.fires(Probe::DSB),
@@ -106,6 +107,17 @@ constexpr Row SYSTEM_INSTRUCTIONS[] = {
     // this one may fault in the engine
     Row{0xffffffe0, 0xd50b7c20, "DC CVAP", SYSTEM}.accesses(Addressing::CACHE_LINE).needs(Feature::DCPOP),
     {0xffffffe0, 0xd50b7e20, "DC CIVAC", SYSTEM, RD_X},
+};
+
+// What the engine executes where a guest's own kernel does.
+constexpr Row KERNEL_INSTRUCTIONS[] = {
+    Row{0xffffffff, 0xd69f03e0, "ERET", SYSTEM, SERIALIZES}.of_kernels(CHANGES_LEVEL | CHANGES_MASKS),
+    Row{0xfffff000, 0xd5088000, "TLBI", SYSTEM, RD_X | SERIALIZES}.of_kernels(CHANGES_TRANSLATION),
+    Row{0xfffff000, 0xd5087000, "IC", SYSTEM, RD_X}.of_kernels(),  // DC, AT
+    Row{0xfffff0ff, 0xd50040bf, "MSR SPSel", SYSTEM, SERIALIZES}.of_kernels(),
+    Row{0xfffff0ff, 0xd500409f, "MSR PAN", SYSTEM, SERIALIZES}.of_kernels(CHANGES_TRANSLATION),
+    Row{0xfffff0ff, 0xd500407f, "MSR UAO", SYSTEM, SERIALIZES}.of_kernels(CHANGES_TRANSLATION),
+    Row{0xfffff0df, 0xd50340df, "MSR DAIFSet", SYSTEM}.of_kernels(CHANGES_MASKS),  // DAIFClr
 };
 
 constexpr Row IMMEDIATES[] = {
@@ -170,8 +182,9 @@ constexpr Row REGISTERS[] = {
 
 std::vector<Row> general_rows() {
     std::vector<Row> rows;
-    for (std::span<const Row> part : {std::span<const Row>(BRANCHES), std::span<const Row>(SYSTEM_INSTRUCTIONS),
-                                      std::span<const Row>(IMMEDIATES), std::span<const Row>(REGISTERS)})
+    for (std::span<const Row> part :
+         {std::span<const Row>(BRANCHES), std::span<const Row>(SYSTEM_INSTRUCTIONS),
+          std::span<const Row>(KERNEL_INSTRUCTIONS), std::span<const Row>(IMMEDIATES), std::span<const Row>(REGISTERS)})
         rows.insert(rows.end(), part.begin(), part.end());
     return rows;
 }

@@ -258,6 +258,11 @@ void bind_core(nb::module_& module) {
             nb::arg("probe"), nb::arg("level") = nb::none())
         .def(
             "set_level", [](Core& core, unsigned level) { core.set_level(level_of(level)); }, nb::arg("level"))
+        .def("enter_kernel_mode", &Core::enter_kernel_mode)
+        .def("take_exception", &Core::take_exception, nb::arg("kind"), nb::arg("syndrome") = nb::none(),
+             nb::arg("address") = nb::none())
+        .def("read_kernel_register", &Core::read_kernel_register, nb::arg("number"))
+        .def("write_kernel_register", &Core::write_kernel_register, nb::arg("number"), nb::arg("value"))
         .def_prop_ro("level", [](const Core& core) { return static_cast<unsigned>(core.level()); })
         .def(
             "fire",

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "bindings/bindings.hpp"
+#include "memory/guest_page_tables.hpp"
 #include "memory/memory.hpp"
 
 namespace nb = nanobind;
@@ -75,6 +76,13 @@ static nb::object view(PhysicalMemory& memory, Frame frame, uint32_t count) {
     return nb::steal(PyMemoryView_FromMemory(host, static_cast<Py_ssize_t>(count * PAGE_SIZE), PyBUF_WRITE));
 }
 
+static nb::tuple walk(const GuestPageTables& tables, uint64_t address) {
+    const PageWalk walk = tables.walk(address, tables.level());
+    nb::list descriptors;
+    for (unsigned i = 0; i < walk.reads; i++) descriptors.append(walk.descriptors[i]);
+    return nb::make_tuple(static_cast<int>(walk.fault), walk.level, nb::tuple(descriptors));
+}
+
 void bind_memory(nb::module_& module) {
     module.attr("PAGE_SIZE") = PAGE_SIZE;
 
@@ -115,6 +123,8 @@ void bind_memory(nb::module_& module) {
         .def("present", &AddressSpace::present, nb::arg("address"), nb::arg("count"))
         .def("present_pages", &AddressSpace::present_pages)
         .def("fork", &AddressSpace::fork);
+
+    nb::class_<GuestPageTables, AddressTranslation>(module, "GuestPageTables").def("walk", &walk, nb::arg("address"));
 }
 
 }  // namespace perfemu

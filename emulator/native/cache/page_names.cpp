@@ -3,6 +3,10 @@
 namespace perfemu {
 
 uint64_t PageNames::enter(const std::shared_ptr<AddressTranslation>& space) {
+    if (space->is_guests_own()) {
+        several_ = by_number_ = true;
+        return space->regime() % NUMBERS;
+    }
     if (numbers_.empty()) first_ = std::dynamic_pointer_cast<AddressSpace>(space);
     uint64_t number = numbers_.try_emplace(space->id(), numbers_.size() % NUMBERS).first->second;
     if (several_ || numbers_.size() == 1) return number;
@@ -17,6 +21,7 @@ uint64_t PageNames::name(const AddressTranslation& space, uint64_t number, uint6
     const uint64_t own = own_name(number, page);
     const Page mapped = space.lookup(page << PAGE_SHIFT);
     if (!mapped.present) return own;
+    if (by_number_) return mapped.frame;
     const uint64_t allocation = space.memory().allocation(mapped.frame);
     auto known = names_.find(mapped.frame);
     if (known != names_.end() && known->second.allocation == allocation) return known->second.name;

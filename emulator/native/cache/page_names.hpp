@@ -3,7 +3,8 @@
 //
 // A page's name stands for its number in caches. A frame is called by where the first space saw it first, so that one
 // process alone finds what it would find by virtual addresses, and lines meet in sets as if Linux coloured pages.
-// Frames of further spaces get other names, in other sets; what spaces share has one name for all.
+// Frames of further spaces get other names, in other sets; what spaces share has one name for all. Where a guest's own
+// kernel keeps the page tables, a page is called by its frame's number: its physical address.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class PageNames {
 
     std::weak_ptr<AddressSpace> first_;
     bool several_ = false;
+    bool by_number_ = false;  // a frame's own: guests with page tables of their own have laid them out themselves
     uint64_t generation_ = 0;
     std::unordered_map<uint64_t, uint64_t> numbers_;  // by AddressTranslation::id
     std::unordered_map<Frame, Named> names_;

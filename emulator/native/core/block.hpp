@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "address/slice_code.hpp"
+#include "level.hpp"
 #include "memory/memory.hpp"
 #include "ops/op.hpp"
 
@@ -22,6 +23,7 @@ struct DropModelledBlock {
 // Where a block's bytes lie, and those behind it that were looked at, too.
 struct BlockFrames {
     Frame first = NO_FRAME, last = NO_FRAME;
+    Level level = Level::USER;  // at which they execute: the same bytes do other things at another
     bool operator==(const BlockFrames&) const = default;
 };
 
@@ -50,6 +52,7 @@ struct alignas(64) Block {
     bool special = false;     // needs a look before every run: has a trap, a REP or a breakpoint, or may change
     bool changeable = false;  // its bytes are writable somewhere
     bool ends_conditional = false;
+    uint8_t changes = 0;  // those of its last instruction
     std::vector<Op> ops;
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable

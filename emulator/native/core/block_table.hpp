@@ -48,6 +48,7 @@ class BlockTable {
   private:
     static constexpr unsigned SLOT_BITS = 15;
     static constexpr size_t MOST_SPACES = 16;  // the slots of those that executed last are kept
+    static constexpr size_t MOST_LISTED = 1 << 10;
     static size_t slot(uint64_t address) { return (address ^ address >> SLOT_BITS) & ((1 << SLOT_BITS) - 1); }
 
     struct Key {
@@ -58,7 +59,8 @@ class BlockTable {
     struct KeyHash {
         size_t operator()(const Key& key) const {
             constexpr uint64_t ODD = 0x9E3779B97F4A7C15;
-            uint64_t mixed = (key.tag ^ (uint64_t{key.frames.first} << 32 | key.frames.last) * ODD) * ODD;
+            const uint64_t frames = uint64_t{key.frames.first} << 32 | key.frames.last;
+            uint64_t mixed = (key.tag ^ (frames + static_cast<unsigned>(key.frames.level)) * ODD) * ODD;
             return mixed ^ mixed >> 32;
         }
     };
@@ -66,10 +68,14 @@ class BlockTable {
     struct SpaceSlots {
         uint64_t space;  // its id
         uint64_t code_generation = 0;
-        uint64_t used = 0;  // when: the higher, the later
+        uint64_t used = 0;               // when: the higher, the later
+        std::vector<uint32_t> filled{};  // some perhaps more than once; too many are not listed
         std::unique_ptr<Slots> slots;
     };
+    static std::unique_ptr<Slots> make_slots();
     SpaceSlots& slots_of(uint64_t space);
+    void fill_slot(Block& block);
+    static void empty(SpaceSlots& slots);
 
     static Block nothing_;   // fills empty slots: its tag is no block's
     Block** slots_;          // of the space that executes

@@ -1,4 +1,5 @@
 // Blocks: counting them before they run, decoding them once, and what can happen to their code.
+#include <algorithm>
 #include <utility>
 
 #include "core/core.hpp"
@@ -29,6 +30,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 
 // A block that is new, or does not fit, or is special, or is a single step.
 void Core::consider(uint64_t address, uint32_t size) {
+    if (changes_ && follow_changes(address)) return;
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
     if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
@@ -74,7 +76,7 @@ void Core::consider(uint64_t address, uint32_t size) {
     plan();
     if (block.ops[0].repeated) {
         consider_repeat(block);
-    } else if (fits(block)) {
+    } else if (fits(block) || runs_alone(block)) {
         count(block);
     } else {
         begin_stepping(block);
@@ -106,7 +108,7 @@ void Core::consider_repeat(Block& block) {
 bool Core::needs_stepping_inside(const Block& block) {
     for (size_t i = 1; i < block.ops.size(); i++)
         if (block.ops[i].trap != Trap::NONE || block.ops[i].repeated) return true;
-    return false;
+    return std::ranges::any_of(block.ops, &Op::acts_for_user);
 }
 
 uint64_t Core::cost(const Block& block) const {
@@ -123,6 +125,7 @@ void Core::count(Block& block) {
     repeat_ = nullptr;
     budget_ -= cost(block);
     begin_run(block);
+    if (block.changes) note_changes(block);
 }
 
 void Core::note_run(Block* block) { ran_.push_back(block); }
@@ -166,11 +169,12 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     if (space_->read(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
     block->frames = frames;
-    block->ops = isa_->decode(address, block->bytes);
+    block->ops = isa_->decode(address, block->bytes, frames.level);
     if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
     for (const Op& op : block->ops)
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
+    block->changes = block->ops.back().changes;
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
         block->changeable |= changeable(space_->lookup(page));
     const Op& first = block->ops[0];
@@ -193,6 +197,7 @@ bool Core::is_special(const Block& block) const {
     const Op& first = block.ops[0];
     // The log has no room for more.
     if (block.prepared && block.prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block.ops.size()) return true;
+    if (block.changes & (CHANGES_TRANSLATION | CHANGES_LEVEL)) return true;
     return block.changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(block) ||
            memory_->may_break(block.address, block.end);
 }
@@ -229,7 +234,7 @@ BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
     };
     const uint64_t last = address + size + LONGEST_INSTRUCTION - 1;
     const Frame first = frame(address);
-    return {first, (address ^ last) & ~PAGE_MASK ? frame(last) : first};
+    return {first, (address ^ last) & ~PAGE_MASK ? frame(last) : first, level_};
 }
 
 // The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.

@@ -152,15 +152,15 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
                   : type == UC_MEM_WRITE ? FaultAccess::WRITE
                                          : FaultAccess::READ;
     uint8_t needed = access == FaultAccess::FETCH ? EXECUTE : access == FaultAccess::WRITE ? WRITE : READ;
-    address = core.isa_->untagged(address);
-    const Page page = core.space_->lookup(address);
+    if (!core.guest_tables_) address = core.isa_->untagged(address);
+    const Page page = core.lookup(address, access);
     if (!page.present || !(page.protection & needed)) {
         core.faulted_ = true;
         core.fault_address_ = address;
         core.fault_access_ = access;
         return false;
     }
-    if (access == FaultAccess::FETCH) core.memory_->mark_code(page.frame);
+    if (access == FaultAccess::FETCH) core.watch_code(page);
     uint8_t protection = page.protection;
     // The engine watches stores only where it may also execute.
     if (protection & WRITE && core.memory_->executable(page.frame)) {
@@ -184,14 +184,19 @@ void Core::exit(Exit reason) {
     uc_emu_stop(engine_);
 }
 
-// Makes the engine forget what it should not remember of page tables and code.
-void Core::refresh_translations() {
+// Makes the engine forget what it should not remember of page tables.
+void Core::refresh_mappings() {
     if (seen_space_generation_ != space_->generation() || seen_watch_generation_ != memory_->watch_generation()) {
         seen_space_generation_ = space_->generation();
         seen_watch_generation_ = memory_->watch_generation();
         uc_ctl_flush_tlb(engine_);
     }
     if (blocks_.use_slots_of(*space_)) unlink_successors();
+}
+
+// ... and of code.
+void Core::refresh_translations() {
+    refresh_mappings();
     if (seen_code_generation_ != memory_->code_generation()) {
         seen_code_generation_ = memory_->code_generation();
         drop_blocks();
@@ -215,12 +220,14 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     }
     plan();
     exit_ = Exit::NONE;
+    changes_ = 0;
     GuardedTranslation guarded(*space_);
     while (exit_ == Exit::NONE) {
         faulted_ = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);
         leave(error);
         if (model_) check_addresses();
+        if (guest_tables_ && !guest_tables_->refusal().empty()) throw std::runtime_error(guest_tables_->refusal());
     }
     progress_.store(retired(), std::memory_order_relaxed);
     return exit_;
@@ -234,7 +241,8 @@ void Core::leave(uc_err error) {
         exit_ = faulted_ ? Exit::FAULT : Exit::EXCEPTION;
         if (!faulted_) exception_ = error == UC_ERR_INSN_INVALID ? Exception::UNDEFINED : Exception::INTERNAL;
     } else if (exit_ == Exit::NONE) {
-        return;  // a hint such as WFI: go on
+        if (!guest_tables_) return;  // a hint such as WFI: go on
+        exit_ = Exit::IDLE;
     }
     if (std::exchange(delivers_, false)) forget_last_exception(engine_);
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
@@ -248,6 +256,7 @@ void Core::leave(uc_err error) {
     }
     const uint64_t last = previous_->ops.empty() ? last_retired_pc_ : previous_->address + previous_->ops.back().offset;
     settle_counts(now);
+    if (changes_) take_changes();
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;
     if (model_ && enters_kernel) {
         model_->pipeline->complete();
@@ -260,7 +269,8 @@ void Core::leave(uc_err error) {
     if (fetch && isa_->undo_branch(engine_, *space_, last, now)) write_register(engine_, isa_->pc(), last);
     if (exit_ == Exit::EXCEPTION && exception_ == Exception::ALIGNMENT) locate_misalignment(now);
     fire_exception_probes();
-    if ((exit_ == Exit::SYSCALL || exit_ == Exit::EXCEPTION) && interrupt_raised()) {
+    if (exit_ == Exit::IDLE) last_retired_pc_ = last;
+    if ((exit_ == Exit::SYSCALL || exit_ == Exit::EXCEPTION || exit_ == Exit::IDLE) && interrupt_raised()) {
         pending_exit_ = exit_;
         exit_ = Exit::OVERFLOW;
     }
@@ -275,7 +285,7 @@ void Core::settle_counts(uint64_t now) {
     if (model_) settle_visit(now, within_a_block);
     if (stepping_) {
         bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it
-        if (exit_ == Exit::SYSCALL || trap) retire(stepped_->ops[0], stepped_->address, now);
+        if (exit_ == Exit::SYSCALL || exit_ == Exit::IDLE || trap) retire(stepped_->ops[0], stepped_->address, now);
         end_stepping();
     } else if (within_a_block && repeat_ && repeat_->address == now) {
         add_at(now, repeat_->ops[0].iteration_probes, NEVER_HAPPENED);  // the iteration that faulted
@@ -316,7 +326,7 @@ void Core::locate_fault(uint64_t now) {
         exit_ = Exit::EXCEPTION;
         exception_ = Exception::STACK;
     }
-    std::vector<Op> ops = isa_->decode(now, code);
+    std::vector<Op> ops = isa_->decode(now, code, level_);
     const ProbeMask accesses = ops.empty() ? 0 : ops[0].probes & mask(Probe::LOAD, Probe::STORE);
     const bool only_stores = accesses == bit(Probe::STORE);  // where one looks before it stores, it reads
     if (only_stores || (!ops.empty() && ops[0].updates_memory)) fault_access_ = FaultAccess::WRITE;
@@ -327,7 +337,7 @@ void Core::locate_misalignment(uint64_t now) {
     uint64_t size = space_->read(now, bytes);
     std::span<const uint8_t> code = std::span(bytes).first(size);
     fault_address_ = isa_->misaligned_operand(engine_, now, code);
-    std::vector<Op> ops = isa_->decode(now, code);
+    std::vector<Op> ops = isa_->decode(now, code, level_);
     bool stores = !ops.empty() && ops[0].probes & bit(Probe::STORE);
     fault_access_ = stores ? FaultAccess::WRITE : FaultAccess::READ;
 }

@@ -30,7 +30,18 @@
 namespace perfemu {
 
 // emulator.cpu.ExitReason; the last two are for the inside.
-enum class Exit : uint8_t { SYSCALL, REGISTER, OVERFLOW, FAULT, EXCEPTION, DEADLINE, BREAKPOINT, INTERRUPTED, NONE };
+enum class Exit : uint8_t {
+    SYSCALL,
+    REGISTER,
+    OVERFLOW,
+    FAULT,
+    EXCEPTION,
+    DEADLINE,
+    BREAKPOINT,
+    IDLE,
+    INTERRUPTED,
+    NONE
+};
 // emulator.cpu.ExceptionKind
 enum class Exception : uint8_t {
     UNDEFINED,
@@ -139,6 +150,15 @@ class Core final : public Totals {
     // as it is never called all is at USER, and costs nothing.
     void set_level(Level level);
     Level level() const override { return level_; }
+
+    // From now on a guest's own kernel executes, as after a reset, at physical addresses and then by its own page
+    // tables: these. Before the first run. Throws std::invalid_argument where that is not modelled.
+    std::shared_ptr<GuestPageTables> enter_kernel_mode();
+    // Between two runs, then: as Isa::take_exception.
+    void take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address);
+    // One that MRS and MSR, or RDMSR and WRMSR, find in the engine.
+    uint64_t read_kernel_register(uint32_t number) const { return isa_->read_kernel_register(engine_, number); }
+    void write_kernel_register(uint32_t number, uint64_t value);
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
@@ -204,6 +224,8 @@ class Core final : public Totals {
     void drop_blocks();
     void unlink_successors();
     static bool needs_stepping_inside(const Block& block);
+    // One instruction that ends its block and is not stepped: what is due at it is met behind it.
+    static bool runs_alone(const Block& block) { return block.changes && block.ops.size() == 1; }
 
     // Listeners
     // Where the block that was entered last has gone, if branches are followed.
@@ -279,6 +301,14 @@ class Core final : public Totals {
     void retire(const Op& op, uint64_t pc, uint64_t next_pc);
     bool must_step(const Block& block);
 
+    // A guest's own kernel
+    void note_changes(const Block& block);
+    bool follow_changes(uint64_t next);
+    void take_changes();
+    void follow_guest();
+    Page lookup(uint64_t address, FaultAccess access);
+    void watch_code(const Page& page);
+
     void exit(Exit reason);
     void leave(uc_err error);
     void settle_counts(uint64_t now);
@@ -292,6 +322,7 @@ class Core final : public Totals {
     void add_at(uint64_t address, ProbeMask probes, int64_t times = 1);
     bool attributes_models();
     void attribute_models(uint64_t address);
+    void refresh_mappings();
     void refresh_translations();
     bool interrupt_raised();
     bool poll_due();
@@ -299,6 +330,8 @@ class Core final : public Totals {
     std::unique_ptr<Isa> isa_;
     std::shared_ptr<PhysicalMemory> memory_;
     std::shared_ptr<AddressTranslation> space_;
+    GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
+    uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     uc_engine* engine_ = nullptr;
     bool elides_exit_checks_ = false;
 

@@ -226,7 +226,7 @@ bool Core::enter(Block& block) {
     Model& model = *model_;
     if (!model.addresses->enter(block.modelled->slice, model.found.data())) return forget_departure();
     model.visit = {.block = &block};
-    return !near(block.instructions()) || consume_ahead(block);
+    return runs_alone(block) || !near(block.instructions()) || consume_ahead(block);
 }
 
 // The engine comes to this block again: where the one before went has been counted. Always false.

@@ -23,7 +23,7 @@ bool Core::fetched_ahead(uint64_t pc) {
     if (fault_address_ < page_end) return false;
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
     size_t size = space_->read(pc, std::span(bytes).first(std::min<uint64_t>(bytes.size(), page_end - pc)));
-    std::vector<Op> ops = isa_->decode(pc, std::span(bytes).first(size));
+    std::vector<Op> ops = isa_->decode(pc, std::span(bytes).first(size), level_);
     return !ops.empty() && ops[0].trap != Trap::UNDEFINED;  // one that crosses into the next page looks like that here
 }
 
@@ -52,6 +52,11 @@ void Core::consider_step(Block& block) {
     if (op.trap != Trap::NONE) {
         trapped_ = op;
         exit(Exit::REGISTER);
+        return;
+    }
+    if (op.changes) {
+        end_stepping();
+        redispatch(block.address);
         return;
     }
     if (op.repeated) {
@@ -86,6 +91,7 @@ void Core::step_done() {
     } else {
         retire(op, stepped_->address, now);
     }
+    if (op.shows_masks) isa_->correct_masks(engine_, op.trap_register);
     if (op.pushes_flags) {
         constexpr uint8_t TF_IN_SECOND_BYTE = 1;
         uint64_t stack = read_register(engine_, UC_X86_REG_RSP);

@@ -1,9 +1,13 @@
 // AArch64 as Unicorn has it: registers, user mode, single-step, and where an instruction has faulted.
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "aarch64/memory_operand.hpp"
 #include "aarch64/op.hpp"
+#include "aarch64/system_register.hpp"
+#include "isa/aarch64_page_tables.hpp"
+#include "isa/aarch64_system_register.hpp"
 #include "isa/isa.hpp"
 
 namespace perfemu {
@@ -11,34 +15,14 @@ namespace {
 
 using namespace aarch64;
 
-struct SystemRegister {
-    uint32_t op0, op1, crn, crm, op2;
-};
-constexpr SystemRegister SCTLR_EL1{3, 0, 1, 0, 0};
-constexpr SystemRegister MDSCR_EL1{2, 0, 0, 2, 2};
-constexpr SystemRegister SCR_EL3{3, 6, 1, 1, 0};
-constexpr SystemRegister TCR_EL1{3, 0, 2, 0, 2};
-
 constexpr uint64_t SCTLR_DZE = 1 << 14, SCTLR_UCT = 1 << 15, SCTLR_nTWI = 1 << 16, SCTLR_nTWE = 1 << 18,
                    SCTLR_UCI = 1 << 26;
 constexpr uint64_t SCR_RW = 1 << 10;
 constexpr uint64_t TCR_TBI0 = uint64_t{1} << 37;  // Linux: Documentation/arch/arm64/tagged-pointers.rst
-constexpr uint64_t MDSCR_SS = 1 << 0, MDSCR_MDE = 1 << 15;
-constexpr uint64_t PSTATE_SS = 1 << 21;
-
-uint64_t access(uc_engine* engine, SystemRegister which, const uint64_t* value) {
-    uc_arm64_cp_reg reg{.crn = which.crn, .crm = which.crm, .op0 = which.op0, .op1 = which.op1, .op2 = which.op2};
-    if (value) {
-        reg.val = *value;
-        uc_reg_write(engine, UC_ARM64_REG_CP_REG, &reg);
-    } else {
-        uc_reg_read(engine, UC_ARM64_REG_CP_REG, &reg);
-    }
-    return reg.val;
-}
-
-void write_system_register(uc_engine* engine, SystemRegister which, uint64_t value) { access(engine, which, &value); }
-uint64_t read_system_register(uc_engine* engine, SystemRegister which) { return access(engine, which, nullptr); }
+constexpr uint64_t MDSCR_SS = 1 << 0, MDSCR_KDE = 1 << 13, MDSCR_MDE = 1 << 15;
+constexpr uint64_t PSTATE_SS = 1 << 21, PSTATE_D = 1 << 9, PSTATE_EL = 3 << 2, PSTATE_SP = 1 << 0;
+constexpr uint64_t PSTATE_DAIF = 0xf << 6, PSTATE_EL1 = 1 << 2, PSTATE_PAN = 1 << 22;
+constexpr uint64_t SCTLR_SPAN = 1 << 23, SCTLR_RESET = 0x30d0'0800;  // what is 1 without later features
 
 constexpr std::array REGISTERS = {
     UC_ARM64_REG_X0,   UC_ARM64_REG_X1,  UC_ARM64_REG_X2,  UC_ARM64_REG_X3,   UC_ARM64_REG_X4,        UC_ARM64_REG_X5,
@@ -66,8 +50,7 @@ class Aarch64 final : public Isa {
 
     void configure(uc_engine* engine) const override {
         // The least model that has all features; what it has besides is not in the table.
-        const bool later = features_ != aarch64::bit(Feature::NONE);
-        uc_ctl_set_cpu_model(engine, later ? UC_CPU_ARM64_MAX : UC_CPU_ARM64_A72);
+        uc_ctl_set_cpu_model(engine, has_later_model() ? UC_CPU_ARM64_MAX : UC_CPU_ARM64_A72);
         uc_ctl_set_page_size(engine, 4096);
     }
 
@@ -92,28 +75,41 @@ class Aarch64 final : public Isa {
     int first_vector() const override { return UC_ARM64_REG_Q0; }
     unsigned vectors() const override { return 32; }
 
-    void set_stepping(uc_engine* engine, bool on) const override {
+    // A kernel that masks debug exceptions is not stepped otherwise: that mask is taken away meanwhile.
+    void set_stepping(uc_engine* engine, bool on) override {
         uint64_t pstate = read_register(engine, UC_ARM64_REG_PSTATE) & ~PSTATE_SS;
-        write_register(engine, UC_ARM64_REG_PSTATE, on ? pstate | PSTATE_SS : pstate);
-        write_system_register(engine, MDSCR_EL1, on ? MDSCR_SS | MDSCR_MDE : 0);
+        if (on) {
+            masked_ = pstate & PSTATE_EL ? pstate & PSTATE_D : 0;
+            pstate = (pstate & ~masked_) | PSTATE_SS;
+        } else {
+            pstate |= std::exchange(masked_, 0);
+        }
+        write_register(engine, UC_ARM64_REG_PSTATE, pstate);
+        write_system_register(engine, MDSCR_EL1, on ? MDSCR_SS | MDSCR_KDE | MDSCR_MDE : 0);
     }
 
-    void rearm_stepping(uc_engine* engine) const override {
+    void rearm_stepping(uc_engine* engine) override {
         write_register(engine, UC_ARM64_REG_PSTATE, read_register(engine, UC_ARM64_REG_PSTATE) | PSTATE_SS);
+    }
+
+    void correct_masks(uc_engine* engine, int8_t into) const override {
+        if (static_cast<uint32_t>(into) == ZERO_REGISTER) return;
+        const int number = REGISTERS[static_cast<size_t>(into)];
+        write_register(engine, number, read_register(engine, number) | masked_);
     }
 
     void complete_syscall(uc_engine*) const override {}
 
-    std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) override {
+    std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes, Level level) override {
         if (address % INSTRUCTION_BYTES) {  // the engine would execute it
-            return {read_op(UDF, features_)};
+            return {read_op(UDF, features_, level)};
         }
         std::vector<Op> ops(bytes.size() / INSTRUCTION_BYTES);
         for (size_t i = 0; i < ops.size(); i++) {
             const size_t offset = INSTRUCTION_BYTES * i;
             uint32_t word;
             std::memcpy(&word, bytes.data() + offset, sizeof word);
-            ops[i] = read_op(word, features_);
+            ops[i] = read_op(word, features_, level);
             ops[i].offset = static_cast<uint16_t>(offset);
         }
         return ops;
@@ -135,9 +131,56 @@ class Aarch64 final : public Isa {
         return address & UPPER_HALF ? address : address & ~TAG;
     }
 
+    // Arm ARM DDI 0487, "PE state on reset to AArch64 state". EL2 and EL3 are not there.
+    void enter_kernel_mode(uc_engine* engine) const override {
+        write_system_register(engine, SCTLR_EL1, SCTLR_RESET);
+        write_system_register(engine, TCR_EL1, 0);
+        write_register(engine, UC_ARM64_REG_PSTATE, PSTATE_DAIF | PSTATE_EL1 | PSTATE_SP);
+        write_system_register(engine, SCR_EL3, SCR_RW);  // and this write makes the engine notice
+    }
+    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory) const override {
+        return std::make_shared<PageTables>(std::move(memory));
+    }
+    void take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
+                        std::optional<uint64_t> address) const override;
+    uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const override {
+        return read_system_register(engine, SystemRegister::from_encoding(number));
+    }
+    void write_kernel_register(uc_engine* engine, uint32_t number, uint64_t value) const override {
+        write_system_register(engine, SystemRegister::from_encoding(number), value);
+    }
+
   private:
+    bool has_later_model() const { return features_ != aarch64::bit(Feature::NONE); }
+
     Features features_;
+    uint64_t masked_ = 0;  // PSTATE.D, while stepping has taken it away
 };
+
+// Arm ARM DDI 0487, "Exception entry" and "Exception vectors". The engine does none of it.
+void Aarch64::take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
+                             std::optional<uint64_t> address) const {
+    constexpr uint64_t KIND_BYTES = 0x80, FROM_SP_EL1 = 0x200, FROM_EL0 = 0x400;
+    const uint64_t before = read_register(engine, UC_ARM64_REG_PSTATE);
+    const bool from_user = !(before & PSTATE_EL), own_stack = !from_user && before & PSTATE_SP;
+    write_system_register(engine, ELR_EL1, read_register(engine, pc()));
+    write_system_register(engine, SPSR_EL1, before);
+    if (syndrome) write_system_register(engine, ESR_EL1, *syndrome);
+    if (address) write_system_register(engine, FAR_EL1, *address);
+    // Without FEAT_PAN the bit of SCTLR_EL1 is set.
+    const bool sets_pan = has_later_model() && !(read_system_register(engine, SCTLR_EL1) & SCTLR_SPAN);
+    const uint64_t pan = sets_pan ? PSTATE_PAN : before & PSTATE_PAN;
+    const uint64_t stack = read_register(engine, UC_ARM64_REG_SP),
+                   kernel_stack = read_register(engine, UC_ARM64_REG_SP_EL1);
+    write_register(engine, UC_ARM64_REG_PSTATE, PSTATE_DAIF | PSTATE_EL1 | PSTATE_SP | pan);
+    if (!own_stack) {
+        write_register(engine, UC_ARM64_REG_SP, kernel_stack);
+        write_register(engine, UC_ARM64_REG_SP_EL0, stack);
+    }
+    write_system_register(engine, SCR_EL3, SCR_RW);  // makes the engine notice
+    const uint64_t offset = from_user ? FROM_EL0 : own_stack ? FROM_SP_EL1 : 0;
+    write_register(engine, pc(), read_system_register(engine, VBAR_EL1) + offset + kind * KIND_BYTES);
+}
 
 uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressTranslation&, uint64_t pc,
                                    std::span<const uint8_t> bytes, uint64_t page) {

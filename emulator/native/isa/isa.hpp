@@ -5,17 +5,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/registers.hpp"
+#include "memory/guest_page_tables.hpp"
 #include "ops/op.hpp"
 
 namespace perfemu {
-
-class AddressTranslation;
 
 class Isa {
   public:
@@ -43,15 +43,18 @@ class Isa {
     virtual unsigned vectors() const = 0;
 
     // Single-step: after each instruction the engine raises interrupt 1. `rearm` after each of those.
-    virtual void set_stepping(uc_engine* engine, bool on) const = 0;
-    virtual void rearm_stepping(uc_engine* engine) const = 0;
+    virtual void set_stepping(uc_engine* engine, bool on) = 0;
+    virtual void rearm_stepping(uc_engine* engine) = 0;
+    // A stepped instruction has read the masks of exceptions: without what stepping has changed of them.
+    virtual void correct_masks(uc_engine*, int8_t into) const { (void)into; }
     // It reports a finished step, or, on Arm, also an undefined instruction: the PC tells.
     static constexpr uint32_t STEP_INTERRUPT = 1;
 
     // The SYSCALL instruction's own effects on registers that the engine leaves out. PC is behind it.
     virtual void complete_syscall(uc_engine* engine) const = 0;
-    // The ops in `bytes`, which lie at `address`. Bytes that are no instruction become one op that traps.
-    virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes) = 0;
+    // The ops in `bytes`, which lie at `address` and execute at that level. Bytes that are no instruction become one op
+    // that traps.
+    virtual std::vector<Op> decode(uint64_t address, std::span<const uint8_t> bytes, Level level = Level::USER) = 0;
     // The data address, within the page at `page` or before it, where the instruction has faulted; `page` if it cannot
     // be told.
     virtual uint64_t faulting_operand(uc_engine* engine, const AddressTranslation& space, uint64_t pc,
@@ -71,6 +74,19 @@ class Isa {
     }
     // The address that the page tables know: without what user mode may write into its top byte.
     virtual uint64_t untagged(uint64_t address) const { return address; }
+
+    // --- where a guest's own kernel executes ---
+
+    // In place of `enter_user_mode`: the highest privilege that the engine offers, as a reset leaves it.
+    virtual void enter_kernel_mode(uc_engine* engine) const = 0;
+    virtual std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory) const = 0;
+    // What the processor does as it takes an exception of that kind, at the present PC. Arm: kind 0 synchronous, 1 IRQ,
+    // 2 FIQ, 3 SError, with ESR_EL1 and FAR_EL1, where the exception writes them.
+    virtual void take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
+                                std::optional<uint64_t> address) const = 0;
+    // Where MRS and MSR, or RDMSR and WRMSR, find it in the engine.
+    virtual uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const = 0;
+    virtual void write_kernel_register(uc_engine* engine, uint32_t number, uint64_t value) const = 0;
 };
 
 std::unique_ptr<Isa> make_aarch64(std::span<const std::string> features);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <stdexcept>
 
 #include "instructions/faulting_address.hpp"
 #include "isa/isa.hpp"
@@ -53,12 +54,12 @@ class X8664 final : public Isa {
     int first_vector() const override { return UC_X86_REG_XMM0; }
     unsigned vectors() const override { return 16; }
 
-    void set_stepping(uc_engine* engine, bool on) const override {
+    void set_stepping(uc_engine* engine, bool on) override {
         uint64_t flags = read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF;
         write_register(engine, UC_X86_REG_RFLAGS, on ? flags | RFLAGS_TF : flags);
     }
     // TF stays set, but for POPF.
-    void rearm_stepping(uc_engine* engine) const override { set_stepping(engine, true); }
+    void rearm_stepping(uc_engine* engine) override { set_stepping(engine, true); }
 
     // Intel SDM vol. 2, SYSCALL: RCX gets the return address and R11 the flags.
     void complete_syscall(uc_engine* engine) const override {
@@ -66,7 +67,7 @@ class X8664 final : public Isa {
         write_register(engine, UC_X86_REG_R11, read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF);
     }
 
-    std::vector<Op> decode(uint64_t, std::span<const uint8_t> bytes) override {
+    std::vector<Op> decode(uint64_t, std::span<const uint8_t> bytes, Level) override {
         std::vector<Op> ops;
         for (size_t at = 0; at < bytes.size(); at += ops.back().length) {
             ops.push_back(read_op(bytes.subspan(at)));
@@ -79,6 +80,19 @@ class X8664 final : public Isa {
                               std::span<const uint8_t> bytes, uint64_t page) override;
     bool raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) override;
     bool undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) override;
+
+    void enter_kernel_mode(uc_engine*) const override { refuse_kernels(); }
+    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory>) const override { refuse_kernels(); }
+    void take_exception(uc_engine*, unsigned, std::optional<uint64_t>, std::optional<uint64_t>) const override {
+        refuse_kernels();
+    }
+    uint64_t read_kernel_register(uc_engine*, uint32_t) const override { refuse_kernels(); }
+    void write_kernel_register(uc_engine*, uint32_t, uint64_t) const override { refuse_kernels(); }
+
+  private:
+    [[noreturn]] static void refuse_kernels() {
+        throw std::invalid_argument("x86_64: a guest's own kernel is not modelled yet");
+    }
 };
 
 constexpr int BY_NUMBER[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_X86_REG_RBX,

@@ -44,6 +44,8 @@ class PhysicalMemory {
 
     uint8_t* host(Frame frame) { return arena_ + (uint64_t{frame} << PAGE_SHIFT); }
     void check(Frame frame, uint32_t count) const;
+    // Whether the frame of that number has ever been handed out.
+    bool is_allocated(uint64_t number) const { return number < frames_.size(); }
 
     // What the machine keeps elsewhere of its RAM, files in memory say: no frames are left for it. False if there is no
     // room for `bytes` more. Negative: given back.
@@ -164,6 +166,10 @@ class AddressTranslation {
     uint64_t generation() const { return generation_; }
     // Grows whenever other code, or none, may be at an address that has been fetched from.
     uint64_t code_generation() const { return code_generation_; }
+    // Whether frames are where the guest itself says: machines' caches go by their numbers then.
+    bool is_guests_own() const { return is_guests_own_; }
+    // By which TLBs tell one address space from another, if so. Who executes in it makes no difference.
+    uint64_t regime() const { return regime_; }
 
   protected:
     explicit AddressTranslation(std::shared_ptr<PhysicalMemory> memory);
@@ -172,6 +178,8 @@ class AddressTranslation {
     uint64_t id_;
     uint64_t generation_ = 0;
     uint64_t code_generation_ = 0;
+    bool is_guests_own_ = false;
+    uint64_t regime_ = 0;
 
   private:
     std::unordered_set<uint64_t> breakpoints_;

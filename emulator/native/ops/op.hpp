@@ -42,6 +42,13 @@ constexpr ProbeMask mask(Probes... probes) {
 // emulator.cpu.TrapKind.
 enum class Trap : uint8_t { MRS, MSR, CPUID, RDTSC, RDTSCP, RDPMC, XGETBV, UNDEFINED, PRIVILEGED, DEBUG, NONE };
 
+// What an instruction that only a kernel may execute changes for those behind it. The engine ends its block there.
+enum Change : uint8_t {
+    CHANGES_TRANSLATION = 1,  // page tables, registers that say where they are, or what is remembered of them
+    CHANGES_LEVEL = 2,
+    CHANGES_MASKS = 4,  // of exceptions, single steps among them
+};
+
 // One instruction.
 struct Op {
     ProbeMask probes = 0;            // what fires when it retires
@@ -57,6 +64,9 @@ struct Op {
     bool address_32 = false;            // counts in ECX
     bool pushes_flags = false;          // PUSHF: must not show the single-step flag
     bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
+    uint8_t changes = 0;                // bits of Change
+    bool shows_masks = false;           // of exceptions, in `trap_register`
+    bool acts_for_user = false;         // a kernel's access that may do what user mode may
 };
 
 }  // namespace perfemu

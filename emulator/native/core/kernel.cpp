@@ -1,0 +1,97 @@
+// A guest's own kernel in the core: its page tables translate, and it changes them, and the level, while it executes.
+//
+// The engine ends a block behind an instruction that does so. Such a block is special; the next one is considered
+// before it runs, and by then the core has followed. What the engine asks for meanwhile, to find that next block, it is
+// told by the registers as they are.
+#include <stdexcept>
+#include <utility>
+
+#include "core/core.hpp"
+#include "core/model.hpp"
+
+namespace perfemu {
+
+std::shared_ptr<GuestPageTables> Core::enter_kernel_mode() {
+    if (retired() || space_)
+        throw std::logic_error("a core enters kernel mode before it has an address space, or runs");
+    std::shared_ptr<GuestPageTables> tables = isa_->page_tables(memory_);
+    isa_->enter_kernel_mode(engine_);
+    guest_tables_ = tables.get();
+    tables->read_registers(engine_);
+    set_address_space(tables);
+    set_level(tables->level());
+    return tables;
+}
+
+// Takes over what the guest has set.
+void Core::follow_guest() {
+    guest_tables_->read_registers(engine_);
+    set_level(guest_tables_->level());
+}
+
+void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address) {
+    if (!guest_tables_) throw std::logic_error("only a guest's own kernel takes exceptions");
+    if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot take another exception");
+    isa_->take_exception(engine_, kind, syndrome, address);
+    follow_guest();
+}
+
+void Core::write_kernel_register(uint32_t number, uint64_t value) {
+    isa_->write_kernel_register(engine_, number, value);
+    if (guest_tables_) follow_guest();
+}
+
+// The block is about to run. Nothing fits until `take_changes`.
+void Core::note_changes(const Block& block) {
+    changes_ = block.changes;
+    drop_budget();
+}
+
+// Before the block at `next`, behind one that changes something. True: it does not run now.
+bool Core::follow_changes(uint64_t next) {
+    if (model_ && model_->visit.block) finish_visit(next);
+    last_retired_pc_ = previous_->address + previous_->ops.back().offset;
+    const uint8_t changes = changes_;
+    take_changes();
+    if (interrupt_raised()) {
+        exit(Exit::OVERFLOW);
+        return true;
+    }
+    if (!(changes & CHANGES_TRANSLATION)) return false;
+    forget_departure();
+    redispatch(next);  // the engine has looked it up as things were
+    return true;
+}
+
+// What the last block has changed is so from now on.
+void Core::take_changes() {
+    const uint8_t changes = std::exchange(changes_, 0);
+    if (!(changes & (CHANGES_TRANSLATION | CHANGES_LEVEL))) return;
+    if (changes & CHANGES_TRANSLATION) guest_tables_->forget();
+    follow_guest();
+    refresh_mappings();
+    if (model_) {
+        model_->addresses->notice_mappings();
+        model_->memory.set_address_space(space_);
+    }
+}
+
+Page Core::lookup(uint64_t address, FaultAccess access) {
+    if (!guest_tables_) return space_->lookup(address);
+    if (changes_) guest_tables_->read_registers(engine_);
+    if (!guest_tables_->refusal().empty()) return {};
+    const bool for_user = access != FaultAccess::FETCH && stepping_ && stepped_ && stepped_->ops[0].acts_for_user &&
+                          guest_tables_->acts_for_user();
+    return guest_tables_->walk(address, for_user ? Level::USER : guest_tables_->level()).page;
+}
+
+// The engine is about to translate code in that page: what is stored there must be noticed from now on.
+void Core::watch_code(const Page& page) {
+    memory_->mark_code(page.frame);
+    if (!guest_tables_ || memory_->executable(page.frame)) return;
+    memory_->mark_executable(page.frame);  // no kernel of ours has said so when it mapped the page
+    seen_watch_generation_ = memory_->watch_generation();
+    uc_ctl_flush_tlb(engine_);
+}
+
+}  // namespace perfemu

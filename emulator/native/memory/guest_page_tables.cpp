@@ -1,0 +1,37 @@
+#include "memory/guest_page_tables.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace perfemu {
+
+GuestPageTables::GuestPageTables(std::shared_ptr<PhysicalMemory> memory) : AddressTranslation(std::move(memory)) {
+    is_guests_own_ = true;
+}
+
+// Each set of registers has an id, so that blocks found under one are found again when it comes back.
+void GuestPageTables::read_registers(uc_engine* engine) {
+    refusal_.clear();
+    const Registers now = read(engine, refusal_);
+    level_ = now.level;
+    if (registers_ == now) return;
+    registers_ = now;
+    generation_++;
+    if (ids_.size() == MOST_IDS) ids_.clear();
+    auto [known, is_new] = ids_.try_emplace(now, 0);
+    if (is_new) known->second = memory_->new_space_id();
+    id_ = known->second;
+    if (regimes_.size() == MOST_IDS) regimes_.clear();
+    regime_ = regimes_.try_emplace(now.tables, id_).first->second;
+}
+
+std::optional<uint64_t> GuestPageTables::descriptor(uint64_t physical, PageWalk& walk) const {
+    walk.descriptors[walk.reads++] = physical;
+    if (!is_ram(physical)) return std::nullopt;
+    uint64_t value;
+    std::memcpy(&value, memory_->host(static_cast<Frame>(physical >> PAGE_SHIFT)) + (physical & PAGE_MASK),
+                sizeof value);
+    return value;
+}
+
+}  // namespace perfemu

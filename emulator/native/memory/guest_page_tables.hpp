@@ -1,0 +1,87 @@
+// Page tables that a guest's own kernel keeps in its RAM, read as a processor's walker reads them.
+#pragma once
+
+#include <unicorn/unicorn.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "level.hpp"
+#include "memory/memory.hpp"
+
+namespace perfemu {
+
+// Why a look-up fails. emulator.cpu.WalkFault
+enum class WalkFault : uint8_t {
+    NONE,
+    TRANSLATION,   // a descriptor says that there is nothing
+    ADDRESS_SIZE,  // the address, or one in a descriptor, has too many bits
+    ACCESS_FLAG,   // Arm: the page's is clear, and hardware sets none
+    EXTERNAL,      // a descriptor lies where there is no RAM
+};
+
+// One look-up. What may be done to a page says `page.protection`; a permission fault is for who asked to tell.
+struct PageWalk {
+    static constexpr unsigned MOST_LEVELS = 5;
+
+    Page page;
+    WalkFault fault = WalkFault::NONE;
+    uint8_t level = 0;                                // of the last descriptor, as the architecture numbers them
+    uint8_t reads = 0;                                // how many descriptors were read ...
+    std::array<uint64_t, MOST_LEVELS> descriptors{};  // ... at which physical addresses
+};
+
+// A frame's number is its physical address / 4096: RAM begins at 0.
+class GuestPageTables : public AddressTranslation {
+  public:
+    // As an access at that level finds it. Nothing is remembered between two walks.
+    virtual PageWalk walk(uint64_t address, Level level) const = 0;
+    Page lookup(uint64_t address) const final { return walk(address, level_).page; }
+
+    // Takes over from the engine who executes, and the registers that say where the tables are.
+    void read_registers(uc_engine* engine);
+    // At which level what executes does so. Of the registers as they were read.
+    Level level() const { return level_; }
+    // Whether loads and stores that are to act as user mode's do so.
+    virtual bool acts_for_user() const { return true; }
+    // The guest has said that what is remembered of its tables is wrong.
+    void forget() {
+        generation_++;
+        code_generation_++;
+    }
+    // What the registers ask for that is not modelled; empty if nothing is. Nothing is found then.
+    const std::string& refusal() const { return refusal_; }
+
+  protected:
+    explicit GuestPageTables(std::shared_ptr<PhysicalMemory> memory);
+
+    // What look-ups depend on.
+    struct Registers {
+        using Tables = std::array<uint64_t, 4>;
+
+        Level level = Level::USER;
+        uint64_t state = 0;  // of what executes, besides
+        Tables tables{};     // where they are, and of which form
+        auto operator<=>(const Registers&) const = default;
+    };
+    // Also keeps what `walk` needs of them. Sets `refusal`.
+    virtual Registers read(uc_engine* engine, std::string& refusal) = 0;
+
+    // The eight bytes of a descriptor, counted in `walk`; none where there is no RAM.
+    std::optional<uint64_t> descriptor(uint64_t physical, PageWalk& walk) const;
+    bool is_ram(uint64_t physical) const { return memory_->is_allocated(physical >> PAGE_SHIFT); }
+
+  private:
+    static constexpr size_t MOST_IDS = 4096;
+
+    Level level_ = Level::USER;
+    std::optional<Registers> registers_;
+    std::map<Registers, uint64_t> ids_;
+    std::map<Registers::Tables, uint64_t> regimes_;
+    std::string refusal_;
+};
+
+}  // namespace perfemu

@@ -82,8 +82,12 @@ class GuestPageTables(AddressTranslation):
     A frame's number is its physical address / 4096. `lookup` and all that goes by it are for who executes now.
     """
 
-    def walk(self, address: int) -> tuple[int, int, tuple[int, ...]]:
-        """(emulator.cpu.WalkFault, level of the last descriptor, physical addresses of all that were read)."""
+    def walk(self, address: int, level: int | None = None) -> tuple[tuple[int, int] | None, int, int, tuple[int, ...]]:
+        """As an access at that emulator.cpu.Level finds it, or one of who executes now.
+
+        (what `lookup` says, emulator.cpu.WalkFault, level of the last descriptor, physical addresses of all that were
+        read).
+        """
 
 class CounterBank:
     """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.

@@ -1,5 +1,6 @@
 // The Python faces of PhysicalMemory, AddressTranslation and AddressSpace, as emulator/_native.pyi declares them.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -76,11 +77,18 @@ static nb::object view(PhysicalMemory& memory, Frame frame, uint32_t count) {
     return nb::steal(PyMemoryView_FromMemory(host, static_cast<Py_ssize_t>(count * PAGE_SIZE), PyBUF_WRITE));
 }
 
-static nb::tuple walk(const GuestPageTables& tables, uint64_t address) {
-    const PageWalk walk = tables.walk(address, tables.level());
+static nb::object frame_and_protection(const Page& page) {
+    if (!page.present) return nb::none();
+    return nb::make_tuple(page.frame, page.protection);
+}
+
+static nb::tuple walk(const GuestPageTables& tables, uint64_t address, std::optional<unsigned> level) {
+    if (level && *level >= LEVELS) throw nb::index_error("no such privilege level");
+    const PageWalk walk = tables.walk(address, level ? static_cast<Level>(*level) : tables.level());
     nb::list descriptors;
     for (unsigned i = 0; i < walk.reads; i++) descriptors.append(walk.descriptors[i]);
-    return nb::make_tuple(static_cast<int>(walk.fault), walk.level, nb::tuple(descriptors));
+    return nb::make_tuple(frame_and_protection(walk.page), static_cast<int>(walk.fault), walk.level,
+                          nb::tuple(descriptors));
 }
 
 void bind_memory(nb::module_& module) {
@@ -109,9 +117,7 @@ void bind_memory(nb::module_& module) {
         .def(
             "lookup",
             [](const AddressTranslation& space, uint64_t address) -> nb::object {
-                const Page page = space.lookup(address);
-                if (!page.present) return nb::none();
-                return nb::make_tuple(page.frame, page.protection);
+                return frame_and_protection(space.lookup(address));
             },
             nb::arg("address"));
 
@@ -124,7 +130,8 @@ void bind_memory(nb::module_& module) {
         .def("present_pages", &AddressSpace::present_pages)
         .def("fork", &AddressSpace::fork);
 
-    nb::class_<GuestPageTables, AddressTranslation>(module, "GuestPageTables").def("walk", &walk, nb::arg("address"));
+    nb::class_<GuestPageTables, AddressTranslation>(module, "GuestPageTables")
+        .def("walk", &walk, nb::arg("address"), nb::arg("level") = nb::none());
 }
 
 }  // namespace perfemu

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu, ExitReason, Level, WalkFault
 from emulator.machine import Hardware, Machine, MachineConfig, Turn
 from emulator.probes import Probe
+from emulator.sysregs import SysReg
 from tests.unit.native.bare import FOREVER, PC, assemble
 
 MEMORY_BYTES = 16 << 20
@@ -20,6 +22,7 @@ USER_CODE, KERNEL_DATA, OLD_DATA, NEW_DATA = LOADED_AT + 0x1000, 0x1_2000, 0x4_0
 USER_DATA = 0x3_0000  # virtual: OLD_DATA at first, then NEW_DATA
 TABLES = 0x2_0000
 LOOPS = 1000
+SCTLR_EL1, TTBR0_EL1, TCR_EL1 = SysReg(3, 0, 1, 0, 0), SysReg(3, 0, 2, 0, 0), SysReg(3, 0, 2, 0, 2)
 
 # Armv8-A descriptors: a page, accessed, inner shareable; AP[2:1]; UXN and PXN.
 PAGE, USER, READ_ONLY, PXN, UXN = 0x703, 1 << 6, 1 << 7, 1 << 53, 1 << 54
@@ -268,3 +271,73 @@ def test_slices_change_nothing(slice_cycles: int, core: str, code: bytes) -> Non
         assert whole.by_level(probe) == sliced.by_level(probe), probe.name
     assert whole.cpu.core.registers() == sliced.cpu.core.registers()
     assert whole.monitor.taken == sliced.monitor.taken
+
+
+CALLED, ALIAS, OTHER, LAST_TABLE, ROUNDS = 0x4_0000, 0x5_0000, 0x6_0000, TABLES + 0x2000, 50
+ENTRY = LAST_TABLE + (CALLED >> 9)
+
+# A function that is written anew through another mapping, and then mapped elsewhere, in each round.
+REWRITES = f"""
+        mov     x20, #{CALLED}          // 1
+        mov     x21, #{ALIAS}           // 1
+        movz    x22, #{ENTRY >> 16}, lsl #16 // 1
+        movk    x22, #{ENTRY & 0xFFFF}  // 1
+        ldr     x23, [x22]              // 1
+        mov     x24, #{CALLED ^ OTHER}  // 1
+        movz    w25, #0xd280, lsl #16   // 1   mov x0, #0
+        mov     x26, #0                 // 1
+        mov     x27, #{ROUNDS}          // 1
+1:      add     w25, w25, #1 << 5       // 1 a round
+        str     w25, [x21]              // 1
+        dsb     ish                     // 1
+        isb                             // 1
+        blr     x20                     // 3   the round's number
+        add     x26, x26, x0            // 1
+        eor     x23, x23, x24           // 1
+        str     x23, [x22]              // 1
+        dsb     ish                     // 1
+        tlbi    vmalle1                 // 1
+        isb                             // 1
+        blr     x20                     // 3   1000
+        add     x26, x26, x0            // 1
+        eor     x23, x23, x24           // 1
+        str     x23, [x22]              // 1
+        dsb     ish                     // 1
+        tlbi    vmalle1                 // 1
+        isb                             // 1
+        subs    x27, x27, #1            // 1
+        b.ne    1b                      // 1
+        wfi                             // 1
+"""
+MOVE_1000, RETURN = 0xD280_7D00, 0xD65F_03C0
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("slice_cycles", [FOREVER, 29])
+def test_code_that_changes_or_moves_is_executed_as_it_is_now(slice_cycles: int, core: str, tmp_path: Path) -> None:
+    board = Board.load(assemble("aarch64", REWRITES, tmp_path), core)
+    board.monitor.slice_cycles = slice_cycles
+    memory = board.machine.memory.view(0, MEMORY_BYTES >> 12)
+
+    def store(address: int, *values: int) -> None:
+        for number, value in enumerate(values):
+            memory[address + 8 * number : address + 8 * number + 8] = value.to_bytes(8, "little")
+
+    store(CALLED, RETURN << 32)
+    store(OTHER, RETURN << 32 | MOVE_1000)
+    store(TABLES, TABLES + 0x1000 | 3)
+    store(TABLES + 0x1000, LAST_TABLE | 3)
+    code, data = PAGE | READ_ONLY | UXN, PAGE | UXN | PXN
+    for at, entry in {
+        LOADED_AT: LOADED_AT | code,
+        CALLED: CALLED | code,
+        ALIAS: CALLED | data,
+        LAST_TABLE: LAST_TABLE | data,
+    }.items():
+        store(LAST_TABLE + (at >> 9), entry)
+    for register, value in ((TTBR0_EL1, TABLES), (TCR_EL1, 25 | 1 << 23), (SCTLR_EL1, 1)):
+        old = board.cpu.core.read_kernel_register(register.encoding)
+        board.cpu.core.write_kernel_register(register.encoding, old | value)
+    board.machine.run_to_the_end()
+    assert board.cpu.core.read_register(26) == sum(range(ROUNDS + 1)) + 1000 * ROUNDS
+    assert board.by_level(Probe.INST_RETIRED) == (0, 9 + 24 * ROUNDS + 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator._native import CounterBank, GuestPageTables
+from emulator._native import PAGE_SIZE, CounterBank, GuestPageTables
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu, ExitReason, Level, WalkFault
 from emulator.machine import Hardware, Machine, MachineConfig, Turn
@@ -20,7 +20,7 @@ MEMORY_BYTES = 16 << 20
 LOADED_AT = 0x1_0000
 USER_CODE, KERNEL_DATA, OLD_DATA, NEW_DATA = LOADED_AT + 0x1000, 0x1_2000, 0x4_0000, 0x4_1000
 USER_DATA = 0x3_0000  # virtual: OLD_DATA at first, then NEW_DATA
-TABLES = 0x2_0000
+TABLES, LAST_TABLE = 0x2_0000, 0x2_2000
 LOOPS = 1000
 SCTLR_EL1, TTBR0_EL1, TCR_EL1 = SysReg(3, 0, 1, 0, 0), SysReg(3, 0, 2, 0, 0), SysReg(3, 0, 2, 0, 2)
 
@@ -125,6 +125,7 @@ class Monitor:
     tables: GuestPageTables
     on_overflow: Callable[[], None] = lambda: None
     slice_cycles: int = FOREVER
+    turns: Callable[[], Turn | None] | None = None  # instead of slices
     ended: bool = False
     taken: list[tuple[int, int]] = field(default_factory=list)  # syndrome, address
 
@@ -140,7 +141,10 @@ class Monitor:
 
     @property
     def next_turn(self) -> Callable[[], Turn | None]:
-        return lambda: None if self.ended else (self.cpu, self.cpu.core.cycles + self.slice_cycles)
+        return self.turns or self.slices
+
+    def slices(self) -> Turn | None:
+        return None if self.ended else (self.cpu, self.cpu.core.cycles + self.slice_cycles)
 
     def take(self, syndrome: int, address: int | None = None) -> None:
         self.cpu.core.take_exception(0, syndrome, address)
@@ -150,7 +154,7 @@ class Monitor:
         core = self.cpu.core
         _, fault, level, _ = self.tables.walk(core.fault_address)
         status = FAULT_STATUS[WalkFault(fault)] | level | (WRITE_NOT_READ if core.fault_access == 2 else 0)
-        self.take(DATA_ABORT_FROM_EL0 << 26 | 1 << 25 | status, core.fault_address)
+        self.take(DATA_ABORT_FROM_EL0 + self.cpu.level << 26 | 1 << 25 | status, core.fault_address)
 
     def end(self) -> None:
         self.ended = True
@@ -177,6 +181,20 @@ class Board:
         cpu.core.write_register(PC["aarch64"], LOADED_AT)
         monitor = Monitor(cpu, tables)
         return cls(cpu, monitor, Machine(hardware, monitor))
+
+    def store(self, address: int, value: int) -> None:
+        offset = address % PAGE_SIZE
+        self.machine.memory.view(address // PAGE_SIZE)[offset : offset + 8] = value.to_bytes(8, "little")
+
+    def map(self, pages: Mapping[int, int]) -> None:
+        """These descriptors by address, and the MMU on."""
+        self.store(TABLES, TABLES + 0x1000 | 3)
+        self.store(TABLES + 0x1000, LAST_TABLE | 3)
+        for at, entry in pages.items():
+            self.store(LAST_TABLE + (at >> 9), entry)
+        core = self.cpu.core
+        for register, value in ((TTBR0_EL1, TABLES), (TCR_EL1, 25 | 1 << 23), (SCTLR_EL1, 1)):
+            core.write_kernel_register(register.encoding, core.read_kernel_register(register.encoding) | value)
 
     def by_level(self, probe: Probe) -> tuple[int, int]:
         return self.cpu.core.total(probe, Level.USER), self.cpu.core.total(probe, Level.KERNEL)
@@ -273,7 +291,7 @@ def test_slices_change_nothing(slice_cycles: int, core: str, code: bytes) -> Non
     assert whole.monitor.taken == sliced.monitor.taken
 
 
-CALLED, ALIAS, OTHER, LAST_TABLE, ROUNDS = 0x4_0000, 0x5_0000, 0x6_0000, TABLES + 0x2000, 50
+CALLED, ALIAS, OTHER, ROUNDS = 0x4_0000, 0x5_0000, 0x6_0000, 50
 ENTRY = LAST_TABLE + (CALLED >> 9)
 
 # A function that is written anew through another mapping, and then mapped elsewhere, in each round.
@@ -317,27 +335,74 @@ MOVE_1000, RETURN = 0xD280_7D00, 0xD65F_03C0
 def test_code_that_changes_or_moves_is_executed_as_it_is_now(slice_cycles: int, core: str, tmp_path: Path) -> None:
     board = Board.load(assemble("aarch64", REWRITES, tmp_path), core)
     board.monitor.slice_cycles = slice_cycles
-    memory = board.machine.memory.view(0, MEMORY_BYTES >> 12)
-
-    def store(address: int, *values: int) -> None:
-        for number, value in enumerate(values):
-            memory[address + 8 * number : address + 8 * number + 8] = value.to_bytes(8, "little")
-
-    store(CALLED, RETURN << 32)
-    store(OTHER, RETURN << 32 | MOVE_1000)
-    store(TABLES, TABLES + 0x1000 | 3)
-    store(TABLES + 0x1000, LAST_TABLE | 3)
+    board.store(CALLED, RETURN << 32)
+    board.store(OTHER, RETURN << 32 | MOVE_1000)
     code, data = PAGE | READ_ONLY | UXN, PAGE | UXN | PXN
-    for at, entry in {
-        LOADED_AT: LOADED_AT | code,
-        CALLED: CALLED | code,
-        ALIAS: CALLED | data,
-        LAST_TABLE: LAST_TABLE | data,
-    }.items():
-        store(LAST_TABLE + (at >> 9), entry)
-    for register, value in ((TTBR0_EL1, TABLES), (TCR_EL1, 25 | 1 << 23), (SCTLR_EL1, 1)):
-        old = board.cpu.core.read_kernel_register(register.encoding)
-        board.cpu.core.write_kernel_register(register.encoding, old | value)
+    board.map(
+        {
+            LOADED_AT: LOADED_AT | code,
+            CALLED: CALLED | code,
+            ALIAS: CALLED | data,
+            LAST_TABLE: LAST_TABLE | data,
+        }
+    )
     board.machine.run_to_the_end()
     assert board.cpu.core.read_register(26) == sum(range(ROUNDS + 1)) + 1000 * ROUNDS
     assert board.by_level(Probe.INST_RETIRED) == (0, 9 + 24 * ROUNDS + 1)
+
+
+# EL1: loads and stores that may do what user mode may, then a wait for an interrupt.
+FOR_USER = f"""
+        mov     x1, #{KERNEL_DATA & 0xFFFF} // 1
+        movk    x1, #{KERNEL_DATA >> 16}, lsl #16 // 1
+        mov     x6, #{USER_DATA}        // 1
+        adr     x7, vectors             // 1
+        msr     vbar_el1, x7            // 1
+        ldr     x2, [x1]                // 1
+        ldtr    x3, [x1]                //     faults, and is skipped: 4
+        ldtr    x4, [x6]                // 1
+        sttr    x4, [x1]                //     likewise
+        msr     daifclr, #2             // 1
+1:      cbz     x5, 1b                  //     until the interrupt
+        wfi
+        .balign 0x800
+vectors: .org   vectors + 0x200
+        mrs     x13, elr_el1
+        add     x13, x13, #4
+        msr     elr_el1, x13
+        eret
+        .org    vectors + 0x280
+        mov     x5, #1
+        eret
+"""
+IRQ, INTERRUPT_AT = 1, 100
+
+
+@pytest.mark.parametrize("slice_cycles", [INTERRUPT_AT, 1])
+def test_loads_for_user_mode_and_interrupts(slice_cycles: int, tmp_path: Path) -> None:
+    board = Board.load(assemble("aarch64", FOR_USER, tmp_path))
+    board.map(
+        {
+            LOADED_AT: LOADED_AT | PAGE | READ_ONLY | UXN,
+            KERNEL_DATA: KERNEL_DATA | PAGE | UXN | PXN,
+            USER_DATA: OLD_DATA | PAGE | USER | UXN | PXN,
+        }
+    )
+    board.store(KERNEL_DATA, 5)
+    core, monitor = board.cpu.core, board.monitor
+
+    def next_turn() -> Turn | None:
+        if core.cycles == INTERRUPT_AT:
+            core.take_exception(IRQ)
+        until = min(core.cycles + slice_cycles, INTERRUPT_AT) if core.cycles < INTERRUPT_AT else FOREVER
+        return None if monitor.ended else (board.cpu, until)
+
+    machine = board.machine
+    monitor.turns = next_turn
+    machine.run_to_the_end()
+    aborts = [(syndrome >> 26, syndrome & 0x7F, address) for syndrome, address in monitor.taken]
+    fault = PERMISSION_FAULT | 3
+    assert aborts == [(0x25, fault, KERNEL_DATA), (0x25, WRITE_NOT_READ | fault, KERNEL_DATA)]
+    assert [core.read_register(number) for number in (2, 3, 4, 5)] == [5, 0, 1, 1]
+    # Behind the interrupt: its handler's two, one more look, and WFI.
+    assert board.by_level(Probe.INST_RETIRED) == (0, INTERRUPT_AT + 4)

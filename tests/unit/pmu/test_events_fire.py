@@ -12,7 +12,7 @@ from pmu.model import model, models
 NATIVE = Path(__file__).resolve().parents[3] / "emulator" / "native"
 EVERY_FILE = ("**/*.[ch]pp",)
 # Without what fires in caches and pipelines, which some cores do not have.
-OF_ANY_CORE = ("*.cpp", "aarch64/*.cpp", "x86_64/*.cpp")
+OF_ANY_CORE = ("core/*.cpp", "isa/*.cpp", "ops/*.[ch]pp", "aarch64/*.cpp", "x86_64/*.cpp")
 FILES = {"armv8_pmuv3": OF_ANY_CORE, "intel_arch_perfmon": OF_ANY_CORE}
 
 

@@ -129,6 +129,13 @@ class Addresses::Assembly {
         host_.shift(Host::LEFT, Host::RCX, op.left);
         host_.apply(Host::ADD, Host::RAX, Host::RCX);
     }
+    void load_operands(const BoundMicroOp& op) {
+        value(Host::RAX, op.a);
+        value(Host::RCX, op.b);
+    }
+    void multiply_high(const BoundMicroOp& op, bool sign);
+    void select(const BoundMicroOp& op);
+    bool condition(const BoundMicroOp& op);
     void load(const BoundMicroOp& op, bool sign);
     void check_apart(const BoundMicroOp& op, const AddressSlice::Store& store);
 
@@ -170,11 +177,37 @@ void Addresses::Assembly::check_apart(const BoundMicroOp& op, const AddressSlice
     host_.fail_if(Host::BELOW);
 }
 
+void Addresses::Assembly::multiply_high(const BoundMicroOp& op, bool sign) {
+    load_operands(op);
+    host_.move(Host::R9, RESULTS);
+    static_assert(RESULTS == Host::RDX);
+    host_.multiply_wide(Host::RCX, sign);
+    host_.move(Host::RAX, Host::RDX);
+    host_.move(RESULTS, Host::R9);
+}
+
+void Addresses::Assembly::select(const BoundMicroOp& op) {
+    value(Host::R9, op.c);
+    load_operands(op);
+    host_.set_flags(Host::OF_AND, Host::R9, Host::R9, false);
+    host_.move_if(Host::EQUAL, Host::RAX, Host::RCX);
+}
+
+// False: the host has no single condition for it.
+bool Addresses::Assembly::condition(const BoundMicroOp& op) {
+    const std::optional<Host::Condition> wanted = on_host(op.condition, op.operation);
+    if (!wanted) return false;
+    const Host::FlagSetter flags = op.operation == Operation::CONDITION_SUBTRACT ? Host::OF_SUBTRACTION
+                                   : op.operation == Operation::CONDITION_ADD    ? Host::OF_ADDITION
+                                                                                 : Host::OF_AND;
+    load_operands(op);
+    host_.set_flags(flags, Host::RAX, Host::RCX, op.width == Width::BITS_32);
+    host_.set_if(*wanted, Host::RAX);
+    return true;
+}
+
 bool Addresses::Assembly::micro_op(const BoundMicroOp& op, const Segment& segment) {
-    auto load_operands = [&] {
-        value(Host::RAX, op.a);
-        value(Host::RCX, op.b);
-    };
+    auto load_operands = [&] { this->load_operands(op); };
     auto arithmetic = [&](Host::Arithmetic what) {
         load_operands();
         host_.apply(what, Host::RAX, Host::RCX);
@@ -198,22 +231,6 @@ bool Addresses::Assembly::micro_op(const BoundMicroOp& op, const Segment& segmen
         (host_.*extend)(Host::RAX);
         (host_.*extend)(Host::RCX);
         host_.multiply(Host::RAX, Host::RCX);
-    };
-    auto condition = [&](Host::FlagSetter flags) {
-        const std::optional<Host::Condition> wanted = on_host(op.condition, op.operation);
-        if (!wanted) return false;
-        load_operands();
-        host_.set_flags(flags, Host::RAX, Host::RCX, op.width == Width::BITS_32);
-        host_.set_if(*wanted, Host::RAX);
-        return true;
-    };
-    auto multiply_high = [&](bool sign) {
-        load_operands();
-        host_.move(Host::R9, RESULTS);
-        static_assert(RESULTS == Host::RDX);
-        host_.multiply_wide(Host::RCX, sign);
-        host_.move(Host::RAX, Host::RDX);
-        host_.move(RESULTS, Host::R9);
     };
     switch (op.operation) {
         case Operation::ADD: arithmetic(Host::ADD); break;
@@ -244,22 +261,13 @@ bool Addresses::Assembly::micro_op(const BoundMicroOp& op, const Segment& segmen
             break;
         case Operation::MULTIPLY_LONG: multiply_low_halves(&Host::clear_high_half); break;
         case Operation::MULTIPLY_LONG_SIGNED: multiply_low_halves(&Host::extend_low_half); break;
-        case Operation::MULTIPLY_HIGH: multiply_high(false); break;
-        case Operation::MULTIPLY_HIGH_SIGNED: multiply_high(true); break;
-        case Operation::SELECT:
-            value(Host::R9, op.c);
-            load_operands();
-            host_.set_flags(Host::OF_AND, Host::R9, Host::R9, false);
-            host_.move_if(Host::EQUAL, Host::RAX, Host::RCX);
-            break;
+        case Operation::MULTIPLY_HIGH: multiply_high(op, false); break;
+        case Operation::MULTIPLY_HIGH_SIGNED: multiply_high(op, true); break;
+        case Operation::SELECT: select(op); break;
         case Operation::CONDITION_SUBTRACT:
-            if (!condition(Host::OF_SUBTRACTION)) return false;
-            break;
         case Operation::CONDITION_ADD:
-            if (!condition(Host::OF_ADDITION)) return false;
-            break;
         case Operation::CONDITION_AND:
-            if (!condition(Host::OF_AND)) return false;
+            if (!condition(op)) return false;
             break;
         case Operation::LOAD: load(op, false); break;
         case Operation::LOAD_SIGNED: load(op, true); break;

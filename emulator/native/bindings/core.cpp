@@ -153,24 +153,8 @@ static nb::list decode(std::string_view isa, uint64_t address, nb::bytes code,
     return rows;
 }
 
-void bind_core(nb::module_& module) {
-    module.attr("PROBE_COUNT") = PROBE_COUNT;
-    module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"),
-               nb::arg("features") = std::vector<std::string>());
-    bind_counters(module);
-
-    nb::class_<RegisterState>(module, "RegisterState");
-    nb::class_<SharedMemory>(module, "SharedCaches")
-        .def(
-            "__init__",
-            [](SharedMemory* shared, nb::dict model, unsigned cores) {
-                new (shared) SharedMemory(config_of(model), cores);
-            },
-            nb::arg("model"), nb::arg("cores"))
-        .def_prop_ro("returns", &SharedMemory::returns)
-        .def_prop_ro("coherence_latency", &SharedMemory::coherence_latency);
-
-    nb::class_<Core> core(module, "Core");
+// What executes, and how it goes on.
+static void bind_running(nb::class_<Core>& core) {
     core.def(
             "__init__",
             [](Core* core, std::string_view isa, std::shared_ptr<PhysicalMemory> memory, bool counting,
@@ -201,8 +185,12 @@ void bind_core(nb::module_& module) {
         .def(
             "restore_state", [](Core& core, const RegisterState& state) { state.restore(core); }, nb::arg("state"))
         .def_prop_ro("exclusive_open", &exclusive_open)
-        .def("close_exclusive", &close_exclusive)
-        .def_prop_ro("decoded_blocks", &Core::decoded_blocks)
+        .def("close_exclusive", &close_exclusive);
+}
+
+// Why it has stopped; and what tests want to know of blocks.
+static void bind_exits(nb::class_<Core>& core) {
+    core.def_prop_ro("decoded_blocks", &Core::decoded_blocks)
         .def_prop_ro("known_calls", &Core::known_calls)
         .def("keep_blocks", &Core::keep_blocks, nb::arg("most"))
         .def_prop_ro("elides_exit_checks", &Core::elides_exit_checks)
@@ -216,8 +204,11 @@ void bind_core(nb::module_& module) {
                          const Op& op = core.trapped();
                          return nb::make_tuple(static_cast<int>(op.trap), op.trap_encoding, op.trap_register);
                      })
-        .def("complete_trapped", &Core::complete_trapped)
-        .def("read_register", &Core::read, nb::arg("number"))
+        .def("complete_trapped", &Core::complete_trapped);
+}
+
+static void bind_registers(nb::class_<Core>& core) {
+    core.def("read_register", &Core::read, nb::arg("number"))
         .def("write_register", &Core::write, nb::arg("number"), nb::arg("value"))
         .def(
             "read_registers",
@@ -232,22 +223,29 @@ void bind_core(nb::module_& module) {
         .def("read_vector", &read_vector, nb::arg("number"))
         .def("write_vector", &write_vector, nb::arg("number"), nb::arg("value"))
         .def("read_x87", &read_x87, nb::arg("number"))
-        .def("write_x87", &write_x87, nb::arg("number"), nb::arg("value"))
-        .def_prop_ro("cycles", &Core::cycles)
+        .def("write_x87", &write_x87, nb::arg("number"), nb::arg("value"));
+}
+
+// Time, and what models are told.
+static void bind_models(nb::class_<Core>& core) {
+    core.def_prop_ro("cycles", &Core::cycles)
         .def("elapse", &Core::elapse, nb::arg("cycles"))
         .def("work", &Core::work, nb::arg("cycles"))
         .def("skip", &Core::skip, nb::arg("cycles"))
         .def("place_page", &Core::place_page, nb::arg("address"))
         .def_prop_ro("address_way", &Core::address_way)
         .def("start_trace", &Core::start_trace)
-        .def("take_trace",
-             [](Core& core) {
-                 nb::list rows;
-                 for (const TracedAccess& access : core.take_trace())
-                     rows.append(nb::make_tuple(access.pc, access.address, access.size, access.elements, access.store));
-                 return rows;
-             })
-        .def_prop_ro("progress", &Core::progress)
+        .def("take_trace", [](Core& core) {
+            nb::list rows;
+            for (const TracedAccess& access : core.take_trace())
+                rows.append(nb::make_tuple(access.pc, access.address, access.size, access.elements, access.store));
+            return rows;
+        });
+}
+
+// What has been counted, at which level, and by which instruction.
+static void bind_totals(nb::class_<Core>& core) {
+    core.def_prop_ro("progress", &Core::progress)
         .def(
             "total",
             [](Core& core, unsigned probe, std::optional<unsigned> level) {
@@ -282,6 +280,31 @@ void bind_core(nb::module_& module) {
             nb::arg("account"))
         .def("follow_branches", &Core::follow_branches)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
+}
+
+void bind_core(nb::module_& module) {
+    module.attr("PROBE_COUNT") = PROBE_COUNT;
+    module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"),
+               nb::arg("features") = std::vector<std::string>());
+    bind_counters(module);
+
+    nb::class_<RegisterState>(module, "RegisterState");
+    nb::class_<SharedMemory>(module, "SharedCaches")
+        .def(
+            "__init__",
+            [](SharedMemory* shared, nb::dict model, unsigned cores) {
+                new (shared) SharedMemory(config_of(model), cores);
+            },
+            nb::arg("model"), nb::arg("cores"))
+        .def_prop_ro("returns", &SharedMemory::returns)
+        .def_prop_ro("coherence_latency", &SharedMemory::coherence_latency);
+
+    nb::class_<Core> core(module, "Core");
+    bind_running(core);
+    bind_exits(core);
+    bind_registers(core);
+    bind_models(core);
+    bind_totals(core);
     bind_retirement(module, core);
 }
 

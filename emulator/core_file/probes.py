@@ -4,48 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emulator.probes import Probe
+from emulator.probes import Probe, Source
 
-_BRANCH_PARTS = {  # [branch]'s keys; without one, that part is never wrong
-    Probe.BR_COND_MISPREDICTED: "direction",
-    Probe.BR_INDIRECT_MISPREDICTED: "indirect",
-    Probe.BR_RETURN_MISPREDICTED: "return_stack",
-    Probe.BTB_MISS: "btb_entries",
-}
-_TABLES = {  # what a memory probe's name begins with -> the table that it needs
-    "L1I_": "l1i",
-    "L1D_": "l1d",
-    "L2_": "l2",
-    "LL_": "llc",
-    "DRAM_": "memory",
-    "UNALIGNED_": "l1d",
-    "ITLB_": "itlb",
-    "DTLB_": "dtlb",
-    "L2TLB_": "l2tlb",
-    "SNOOP": "l1d",
-    "INVALIDATED": "l1d",
-    "FETCHED_": "l1d",
-}
 KERNEL_WORK = ("syscall", "fault", "exception", "switch")  # what [kernel] gives cycles to
-_OUT_OF_ORDER = (Probe.STALL_ROB, Probe.STALL_SCHEDULER, Probe.STALL_LOAD_QUEUE, Probe.MOVE_ELIMINATED)
+
+_PREDICTORS = {probe.part for probe in Probe if probe.source is Source.BRANCH_UNIT and probe.part}
+
+
+def _memory_fires(tables: Mapping[str, object], part: str) -> bool:
+    return part in tables
+
+
+def _branch_unit_fires(tables: Mapping[str, object], part: str) -> bool:
+    """Without a predictor, its part of the branches is never wrong."""
+    branch = tables.get("branch")
+    return isinstance(branch, dict) and not branch.keys().isdisjoint({part} if part else _PREDICTORS)
+
+
+def _pipeline_fires(tables: Mapping[str, object], part: str) -> bool:
+    pipeline = tables.get("pipeline")
+    model = pipeline.get("model", "ideal") if isinstance(pipeline, dict) else "ideal"
+    return bool(model == part if part else model != "ideal")
+
+
+_FIRES = {
+    Source.INSTRUCTION: lambda tables, part: True,
+    Source.CLOCK: lambda tables, part: True,
+    Source.MEMORY: _memory_fires,
+    Source.BRANCH_UNIT: _branch_unit_fires,
+    Source.PIPELINE: _pipeline_fires,
+}
 
 
 def fires(tables: Mapping[str, object], probe: Probe) -> bool:
-    """Whether a core of these tables (those of a core file) can fire the probe. Those of the engine always do."""
-    if probe < Probe.L1I_ACCESS:
-        return True
-    if probe >= Probe.UOPS_DISPATCHED:
-        pipeline = tables.get("pipeline")
-        model = pipeline.get("model", "ideal") if isinstance(pipeline, dict) else "ideal"
-        return model == "out_of_order" if probe in _OUT_OF_ORDER else model != "ideal"
-    if probe >= Probe.BR_MISPREDICTED:
-        branch = tables.get("branch")
-        if not isinstance(branch, dict):
-            return False
-        part = _BRANCH_PARTS.get(probe)
-        return any(key in branch for key in _BRANCH_PARTS.values()) if part is None else part in branch
-    table = next(table for start, table in _TABLES.items() if probe.name.startswith(start))
-    return table in tables
+    """Whether a core of these tables (those of a core file) can fire the probe."""
+    return _FIRES[probe.source](tables, probe.part)
 
 
 def kernel_takes_time(tables: Mapping[str, object]) -> bool:

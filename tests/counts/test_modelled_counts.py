@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.core_file.core_file import load_core
-from emulator.probes import Probe
+from emulator.probes import Probe, Source
 from end_to_end.random_guests import write_program
 from end_to_end.watching import Observation, observe
 from guests import guest
@@ -20,7 +20,7 @@ CORES = {
 }
 PROGRAMS = ("fresh_pages", "memory_access", "page_crossing", "sort")
 CASES = [(program, isa, core) for isa, cores in CORES.items() for core in cores for program in PROGRAMS]
-ARCHITECTURAL = [probe.name for probe in Probe if probe < Probe.L1I_ACCESS and probe is not Probe.CYCLES]
+ARCHITECTURAL = [probe.name for probe in Probe if probe.source is Source.INSTRUCTION]
 
 
 @cache

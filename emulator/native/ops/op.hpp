@@ -14,8 +14,9 @@ inline constexpr size_t LONGEST_INSTRUCTION = 15;  // bytes
 __extension__ typedef unsigned __int128 ProbeMask;
 static_assert(PROBE_COUNT <= 128);
 
-// The probes before this one are known from an instruction's bytes, but for where conditional branches go.
-static constexpr unsigned DECODED_PROBES = static_cast<unsigned>(Probe::L1I_ACCESS);
+// The probes before this one are known from an instruction's bytes, but for where conditional branches go; on a core
+// without a pipeline, the clock's too.
+static constexpr unsigned DECODED_PROBES = MEMORY_PROBES.first;
 static constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
 
 // The number of probes in the mask.

@@ -9,14 +9,13 @@
 
 namespace perfemu {
 
-// One of the probes that emulator/probes.py has from FIRST to LAST; any other does not compile.
+// One of the probes of Source.PIPELINE in emulator/probes.py; any other does not compile.
 class PipelineProbe {
   public:
-    static constexpr Probe FIRST = Probe::UOPS_DISPATCHED, LAST = Probe::MOVE_ELIMINATED;
-    static constexpr unsigned COUNT = static_cast<unsigned>(LAST) - static_cast<unsigned>(FIRST) + 1;
+    static constexpr unsigned FIRST = PIPELINE_PROBES.first, COUNT = PIPELINE_PROBES.count;
 
-    consteval PipelineProbe(Probe probe) : index_(static_cast<uint8_t>(probe) - static_cast<uint8_t>(FIRST)) {
-        if (probe < FIRST || probe > LAST) throw "not one of the pipeline's probes";
+    consteval PipelineProbe(Probe probe) : index_(static_cast<uint8_t>(static_cast<unsigned>(probe) - FIRST)) {
+        if (index_ >= COUNT) throw "not one of the pipeline's probes";
     }
     unsigned index() const { return index_; }
     bool operator==(const PipelineProbe&) const = default;
@@ -36,7 +35,7 @@ struct PipelineCounts {
     uint64_t* hits() { return &amounts[PipelineProbe::COUNT]; }
     void settle(uint64_t* totals, MemorySystem& memory) {
         for (unsigned index = 0; index < PipelineProbe::COUNT; ++index)
-            totals[static_cast<unsigned>(PipelineProbe::FIRST) + index] += amounts[index];
+            totals[PipelineProbe::FIRST + index] += amounts[index];
         memory.count_filtered_hits(hits()[LOADS], hits()[STORES], hits()[FETCHES]);
         amounts = {};
     }

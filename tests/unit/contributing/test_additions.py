@@ -211,12 +211,8 @@ def add_probe(tree: Tree) -> None:
     tree.insert("pmu/models/armv8_pmuv3.py", "    SW_INCR ", "    MADD_SPEC\n")
     madd = ".adjusted(multiply_add).follows(&Flow::multiply),  // MSUB"
     tree.insert(str(NATIVE / "aarch64/rows_general.cpp"), madd, ".fires(Probe::MADD_OP)")
-    # The last of those that are told by an instruction's bytes alone. The order is the number.
-    tree.insert("emulator/probes.py", "    L1I_ACCESS = ", "    MADD_OP = 0  # AArch64: multiplications that add\n")
-    path = tree.root / "emulator/probes.py"
-    numbers = iter(range(1000))
-    path.write_text(
-        re.sub(r"^(    [A-Z]\w+ = )\d+", lambda row: f"{row[1]}{next(numbers)}", path.read_text(), flags=re.MULTILINE)
+    tree.insert(
+        "emulator/probes.py", "    MUL_OP = ", "    MADD_OP = Source.INSTRUCTION  # AArch64: multiplications that add\n"
     )
 
 

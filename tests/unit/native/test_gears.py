@@ -11,13 +11,13 @@ import pytest
 
 from emulator._native import CounterBank
 from emulator.cpu import Cpu, Gear, Level
-from emulator.probes import Probe
+from emulator.probes import Probe, Source
 from perfemu.guest import Guest
 from perfemu.session import Session
 
 PROGRAMS = Path(__file__).parents[3] / "guest_programs"
-MODELLED = [probe for probe in Probe if probe is Probe.CYCLES or probe > Probe.SOFTWARE_PREFETCH]
-DECODED = [probe for probe in Probe if probe not in MODELLED]
+MODELLED = [probe for probe in Probe if probe.source is not Source.INSTRUCTION]
+DECODED = [probe for probe in Probe if probe.source is Source.INSTRUCTION]
 CORES = [("aarch64", "cortex-a55"), ("aarch64", "neoverse-n1"), ("x86_64", "zen5")]
 # Their requests depend on when others are answered.
 PLAIN = ("l1d.prefetchers=", "l2.prefetchers=", "l1i.prefetchers=")

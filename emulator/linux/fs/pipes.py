@@ -161,6 +161,8 @@ class PipeEnd(NodeFile):
 
     def part_of_write(self, size: int, readable: int) -> int:
         """Whole pages, and before them what goes into the last one (`Pipe.append`)."""
+        if not self.pipe.readers:  # asked before the buffer is looked at
+            raise LinuxError(EPIPE, f"{self.path}: the reading end is closed")
         first = self.pipe.joined(size)
         return first + (readable - first) // PAGE_SIZE * PAGE_SIZE if readable >= first else 0
 
@@ -214,6 +216,8 @@ def read_pipe(pipe: Pipe, destination: Destination, path: str) -> int:
 
 
 def write_pipe(pipe: Pipe, data: bytes, path: str) -> int:
+    if not data:
+        return 0
     if not pipe.readers:
         raise LinuxError(EPIPE, f"{path}: the reading end is closed")
     room = pipe.capacity - len(pipe.data)

@@ -85,13 +85,17 @@ def read_bytes(task: Task, file: File, size: int, at: int | None = None) -> Slee
     return buffer.data
 
 
+def _signal_if_broken(task: Task, error: LinuxError) -> None:
+    if error.code == EPIPE:
+        task.kernel.send_signal(task, SignalInfo(SIGPIPE))
+
+
 def _write_now(task: Task, file: File, data: bytes) -> int:
     """What can be written at once; 0 where it must wait. SIGPIPE for what nobody will read."""
     try:
         return file.write(task, data)
     except LinuxError as error:
-        if error.code == EPIPE:
-            task.kernel.send_signal(task, SignalInfo(SIGPIPE))
+        _signal_if_broken(task, error)
         if not _waits(file, error):
             raise
         return 0
@@ -103,7 +107,11 @@ def _gathered(task: Task, file: File, pieces: list[Piece]) -> bytes:
     size = sum(length for _, length in pieces)
     if len(readable) == size:
         return readable
-    count = file.part_of_write(size, len(readable))
+    try:
+        count = file.part_of_write(size, len(readable))
+    except LinuxError as error:
+        _signal_if_broken(task, error)
+        raise
     if not count:
         raise LinuxError(EFAULT, f"{size - len(readable)} of {size} bytes cannot be read")
     return readable[:count].ljust(count, b"\0")

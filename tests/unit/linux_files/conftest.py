@@ -67,6 +67,10 @@ class Memory:
         offset = self._offset(address, size)
         return bytes(self.data[offset : offset + size])
 
+    def read_some(self, address: int, size: int) -> bytes:
+        end = self.BASE + len(self.data)
+        return self.read(address, min(size, end - address)) if self.BASE <= address < end else b""
+
     def write(self, address: int, data: bytes) -> None:
         offset = self._offset(address, len(data))
         self.data[offset : offset + len(data)] = data

@@ -55,6 +55,17 @@ def test_a_write_that_nobody_can_read_is_sigpipe(program, pipe):
     assert [info.signal for info in program.guest.task.kernel.signals] == [SIGPIPE]
 
 
+def test_whether_anybody_reads_is_asked_before_the_buffer_is_looked_at(program, pipe):
+    """As Linux 6.18 does; of no bytes nothing is asked."""
+    reading, writing = pipe
+    program("close", reading)
+    nowhere = 1 << 40
+    assert program("write", writing, nowhere, 0) == 0
+    assert program.guest.task.kernel.signals == []
+    assert program("write", writing, nowhere, 5) == -EPIPE
+    assert [info.signal for info in program.guest.task.kernel.signals] == [SIGPIPE]
+
+
 def test_an_empty_pipe(program, pipe):
     reading, _ = pipe
     assert program("read", reading, BUFFER, 1) == -ERESTARTSYS  # the kernel has ended the task, as its message says

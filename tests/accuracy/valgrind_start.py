@@ -157,14 +157,14 @@ def start(machine: LinuxMachine, run: Run, directory: Path, stdout: int, monkeyp
         )
         machine.start(program)
     (task,) = machine.kernel.tasks.values()
-    own = dict(struct.iter_unpack("<QQ", task.mm.auxiliary_vector))
+    own = dict(struct.iter_unpack("<QQ", task.mm.program.auxiliary_vector))
     content = _with_entries(content, {key: own[key] for key in (AT_PHDR, AT_PHNUM, AT_ENTRY)})
     task.mm.brk_start = task.mm.brk_end = BREAK
     beside, own_place = (str(run.path.parents[1] / which).encode() for which in "10")
     content = content.replace(beside, own_place)
     pointer = STACK_END - len(content)
     task.mm.write(pointer, content)
-    task.mm.stack_start = pointer
+    task.mm.program.stack_start = pointer
     cpu.core.write_register(architecture.sp, pointer)
 
 

@@ -106,14 +106,14 @@ def _lay_out_vector(machine: LinuxMachine, task: Task) -> None:
     architecture = machine.kernel.architecture
     core, mm = machine.cpus[0].core, task.mm
     old = core.read_register(architecture.sp)
-    size = (mm.argument_start - old) // 8 * 8
+    size = (mm.program.argument_start - old) // 8 * 8
     words = struct.unpack(f"<{size // 8}Q", mm.read(old, size))
     pointers = words[: words.index(0, words[0] + 2) + 1]  # argc, arguments, 0, environment, 0
     entries = dict(zip(words[len(pointers) :: 2], words[len(pointers) + 1 :: 2], strict=False))
     random = mm.read(entries[AT_RANDOM], 16)
     platform = architecture.platform.encode() + b"\0"
     entries |= {AT_UID: os.getuid(), AT_EUID: os.geteuid(), AT_GID: os.getgid(), AT_EGID: os.getegid()}
-    entries[AT_PLATFORM] = mm.argument_start - (len(platform) + 7 & -8)
+    entries[AT_PLATFORM] = mm.program.argument_start - (len(platform) + 7 & -8)
     entries[AT_RANDOM] = (entries[AT_PLATFORM] & -16) - 16
     vector = [word for key in ORDER[architecture.isa] for word in (key, entries[key])]
     content = struct.pack(f"<{len(pointers) + len(vector)}Q", *pointers, *vector)
@@ -121,5 +121,5 @@ def _lay_out_vector(machine: LinuxMachine, task: Task) -> None:
     mm.write(entries[AT_PLATFORM], platform)
     mm.write(entries[AT_RANDOM], random)
     mm.write(new, content)
-    mm.stack_start = new
+    mm.program.stack_start = new
     core.write_register(architecture.sp, new)

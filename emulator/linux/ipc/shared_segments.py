@@ -10,8 +10,8 @@ from typing import Protocol
 
 from emulator.linux.ipc.ipc_objects import Objects, Permissions
 from emulator.linux.mm.mapping import PAGE_SHIFT, MappedFile, page_up
-from emulator.linux.mm.mm import SharedMemory
 from emulator.linux.mm.page_cache import PageCache
+from emulator.linux.mm.shared_memory import SharedMemory
 
 MOST_SEGMENTS = 4096  # SHMMNI
 MOST_BYTES = (1 << 64) - 1 - (1 << 24)  # SHMMAX, SHMALL: no limit but the machine's memory

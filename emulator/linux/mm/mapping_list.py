@@ -5,19 +5,30 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from emulator.linux.mm.mapping import Holder, MappedFile, Mapping
+from emulator.linux.errors import EEXIST, EINVAL, ENOMEM, EPERM, LinuxError
+from emulator.linux.mm.mapping import (
+    MAP_FIXED,
+    MAP_FIXED_NOREPLACE,
+    PAGE_SIZE,
+    Holder,
+    MappedFile,
+    Mapping,
+    page_up,
+)
 
+MAX_MAPPINGS = 65_530  # vm.max_map_count
 STACK_GUARD_GAP = 256 << 12  # bytes kept free below a mapping that grows down (stack_guard_gap)
 
 
 class MappingList:
     """Mappings that do not overlap, sorted. Lookups are O(log n)."""
 
-    def __init__(self, bottom: int, top: int) -> None:
+    def __init__(self, bottom: int, top: int, limit: int) -> None:
         self._starts: list[int] = []
         self._mappings: list[Mapping] = []
         self._bottom = bottom  # automatic placement is in [bottom, top)
         self._top = top
+        self._limit = limit  # ... and what is fixed below this
         self._uses: dict[tuple[MappedFile, Holder | None], int] = {}  # how many mappings show a file or device
         # Highest-fit search: no hole larger than _largest_hole lies in [_search_top, top).
         self._search_top = top
@@ -122,6 +133,38 @@ class MappingList:
             if mapping.start < start or mapping.end > end:
                 touched[index] = mapping.part(max(mapping.start, start), min(mapping.end, end))
         return touched
+
+    def place(self, address: int, length: int, flags: int) -> int:
+        """Where mmap with these flags puts `length` bytes."""
+        if length == 0 or length > self._limit:
+            raise LinuxError(ENOMEM, f"a mapping of {length} bytes")
+        self.check_room()
+        if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE):
+            if address & (PAGE_SIZE - 1):
+                raise LinuxError(EINVAL, f"MAP_FIXED address {address:#x} is not a multiple of {PAGE_SIZE}")
+            if address > self._limit - length:
+                raise LinuxError(ENOMEM, f"MAP_FIXED beyond the address space: {address:#x}")
+            if address < self._bottom:
+                raise LinuxError(EPERM, f"address {address:#x} is below mmap_min_addr {self._bottom:#x}")
+            if flags & MAP_FIXED_NOREPLACE and self.overlapping(address, address + length):
+                raise LinuxError(EEXIST, f"something is mapped in {address:#x}..{address + length:#x}")
+            return address
+        return self.choose(address, length)
+
+    def check_room(self) -> None:
+        """ENOMEM where there may be no more mappings."""
+        if len(self) >= MAX_MAPPINGS:
+            raise LinuxError(ENOMEM, f"{MAX_MAPPINGS} mappings: vm.max_map_count is reached")
+
+    def choose(self, address: int, length: int) -> int:
+        """A free range of `length` bytes: at the hint if that is free, else the highest that there is."""
+        address = page_up(address)
+        if address and self._bottom <= address <= self._limit - length and self.is_free(address, address + length):
+            return address
+        gap = self.find_gap(length)
+        if gap is None:
+            raise LinuxError(ENOMEM, f"no free range of {length} bytes")
+        return gap
 
     def find_gap(self, length: int) -> int | None:
         """The highest free range of `length` bytes, as Linux' top-down search finds it; None when there is none."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 
 from emulator._native import AddressSpace, PhysicalMemory
 from emulator.linux.arch.architecture import Layout
-from emulator.linux.errors import EACCES, EEXIST, EFAULT, EINVAL, ENOMEM, EPERM, LinuxError
+from emulator.linux.errors import EACCES, EINVAL, ENOMEM, LinuxError
 from emulator.linux.mm.breakpoints import Breakpoints
 from emulator.linux.mm.mapping import (
     MAP_ANONYMOUS,
     MAP_FIXED,
-    MAP_FIXED_NOREPLACE,
     MAP_GROWSDOWN,
     MAP_LOCKED,
     MAP_NORESERVE,
@@ -35,33 +34,18 @@ from emulator.linux.mm.mapping import (
 from emulator.linux.mm.mapping_list import STACK_GUARD_GAP, MappingList
 from emulator.linux.mm.page_cache import PageCache
 from emulator.linux.mm.pages import Pages
+from emulator.linux.mm.program_bounds import ProgramBounds
+from emulator.linux.mm.shared_files import SharedFiles
+from emulator.linux.mm.shared_memory import SharedMemory
+from emulator.linux.mm.user_access import UserAccess
 from emulator.linux.proc.residency import Residency, measure
 from emulator.linux.signals.signal import BUS_ADRERR, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGSEGV
 
 POPULATED_PAGES = 2048  # at once
-MAX_MAPPINGS = 65_530  # vm.max_map_count
 KEPT_FLAGS = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_LOCKED | MAP_NORESERVE  # of mmap
 
 
-@dataclass(slots=True, eq=False)
-class SharedMemory:
-    """What stands behind MAP_SHARED | MAP_ANONYMOUS: pages that are zero at first and live in the page cache."""
-
-    identity: MappedFile
-    length: int
-    is_kept: bool = False  # also when nobody has mapped it: its owner frees the pages
-
-    def size(self) -> int:
-        return self.length
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        return b""  # frames start zeroed
-
-    def write_at(self, offset: int, data: bytes) -> int:
-        return len(data)
-
-
-class MemoryMap:
+class MemoryMap(UserAccess):
     """A process's address space (mm_struct). Faults are counted, and told to `on_fault`; new mappings to `on_map`."""
 
     def __init__(
@@ -73,26 +57,22 @@ class MemoryMap:
         space: AddressSpace | None = None,
     ) -> None:
         """`space`: page tables that are there already, as fork makes them."""
+        super().__init__(space if space is not None else AddressSpace(memory), layout.task_size)
         self._memory = memory
         self._page_cache = page_cache
         self._zero_frame = zero_frame
         self._users = 1  # tasks
-        self._shared: dict[MappedFile, FileContent] = {}  # that this process has shared mappings of
+        self._files = SharedFiles(page_cache)
         self.layout = layout
-        self.space = space if space is not None else AddressSpace(memory)
         self.breakpoints = Breakpoints(self.space)
         self._pages = Pages(self.space, memory, page_cache, zero_frame)
-        self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top)
+        self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top, layout.task_size)
         self.on_map: Callable[[Mapping], None] | None = None
         self.on_fault: Callable[[int, bool | None, bool], None] | None = None  # as the tracepoint page_fault
         self.on_page: Callable[[bool], None] | None = None  # one has come; whether that was a major fault
         self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
         self.brk_start = self.brk_end = 0
-        self.stack_start = 0  # the stack pointer at the program's start
-        self.argument_start = self.argument_end = 0
-        self.environment_start = self.environment_end = 0
-        self.code_start = self.code_end = self.data_start = self.data_end = 0
-        self.auxiliary_vector = b""
+        self.program = ProgramBounds()
         self.locks_new = False  # mlockall(MCL_FUTURE)
         self.barriers = 0  # MEMBARRIER_CMD_REGISTER_* that have been called
         self.signal_trampoline = 0  # the kernel's own code that calls rt_sigreturn
@@ -115,46 +95,17 @@ class MemoryMap:
         for mapping in self.mappings:
             if mapping.holder is None:
                 child.mappings.insert(mapping.with_flags(mapping.flags & ~MAP_LOCKED))  # mlock(2)
-                child._share(mapping)
+                child._files.share(mapping, child)
                 if mapping.shared:  # found again at a fault: vma_needs_copy(), mm/memory.c
                     child.space.unmap(mapping.start, mapping.length >> PAGE_SHIFT)
             else:  # a device's frames, as those of perf's buffers, are not inherited
                 child.space.unmap(mapping.start, mapping.length >> PAGE_SHIFT)
         child.stack_limit = self.stack_limit
         child.brk_start, child.brk_end = self.brk_start, self.brk_end
-        child.stack_start = self.stack_start
-        child.argument_start, child.argument_end = self.argument_start, self.argument_end
-        child.environment_start, child.environment_end = self.environment_start, self.environment_end
-        child.code_start, child.code_end = self.code_start, self.code_end
-        child.data_start, child.data_end = self.data_start, self.data_end
-        child.auxiliary_vector = self.auxiliary_vector
+        child.program = replace(self.program)
         child.signal_trampoline = self.signal_trampoline
         child.barriers = self.barriers
         return child
-
-    def _share(self, mapping: Mapping) -> None:
-        """The page cache counts who may write a file's pages, and knows who shows them."""
-        if mapping.content is not None:
-            self._page_cache.file(mapping.content).maps.add(self)
-        if mapping.shared and mapping.content is not None and mapping.file not in self._shared:
-            assert mapping.file is not None, "what has content has a name"
-            self._shared[mapping.file] = mapping.content
-            self._page_cache.file(mapping.content).sharers += 1
-
-    def _unshare(self, file: MappedFile) -> None:
-        """The last mapping of `file` in this process has gone."""
-        content = self._shared.pop(file, None)
-        if content is None:
-            return
-        cached = self._page_cache.file(content)
-        cached.sharers -= 1
-        if cached.sharers:
-            return
-        if isinstance(content, SharedMemory):
-            if not content.is_kept:
-                self._page_cache.forget(content)
-        else:
-            cached.dirty.clear()
 
     # ---- ranges
 
@@ -174,7 +125,7 @@ class MemoryMap:
     ) -> int:
         """mmap of anonymous memory or a file's content, its arguments checked by the syscall. The start address."""
         length = page_up(length)
-        start = self._place(address, length, flags)
+        start = self.mappings.place(address, length, flags)
         self._check_commit(length, protection, flags)
         if content is None and flags & MAP_SHARED:
             content = SharedMemory(MappedFile("/dev/zero (deleted)", 0, 1, self._page_cache.new_inode()), length)
@@ -197,7 +148,7 @@ class MemoryMap:
     ) -> int:
         """mmap of a device: contiguous frames from `frame` on, kept by `holder` as long as a part stays mapped."""
         length = page_up(length)
-        start = self._place(address, length, flags)
+        start = self.mappings.place(address, length, flags)
         mapping = Mapping(start, start + length, protection & 7, flags & 3, offset, file, "", None, holder)
         if not self.mappings.shows(file, holder):
             holder.mapped()
@@ -208,51 +159,15 @@ class MemoryMap:
     def make_way(self, address: int, length: int, flags: int) -> None:
         """For MAP_FIXED of a device: what is there goes first, since it may be the device's own last mapping."""
         if flags & MAP_FIXED:
-            self.unmap(self._place(address, length, flags), length)
+            self.unmap(self.mappings.place(address, length, flags), length)
 
     def _install(self, mapping: Mapping) -> None:
         if self.mappings.overlapping(mapping.start, mapping.end):
             self.unmap(mapping.start, mapping.length)
         merged = self.mappings.insert(mapping)
-        self._share(mapping)
+        self._files.share(mapping, self)
         if self.on_map is not None:
             self.on_map(merged)
-
-    def _place(self, address: int, length: int, flags: int) -> int:
-        limit = self.layout.task_size
-        if length == 0 or length > limit:
-            raise LinuxError(ENOMEM, f"a mapping of {length} bytes")
-        self._check_room()
-        if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE):
-            if address & (PAGE_SIZE - 1):
-                raise LinuxError(EINVAL, f"MAP_FIXED address {address:#x} is not a multiple of {PAGE_SIZE}")
-            if address > limit - length:
-                raise LinuxError(ENOMEM, f"MAP_FIXED beyond the address space: {address:#x}")
-            if address < self.layout.mmap_bottom:
-                raise LinuxError(EPERM, f"address {address:#x} is below mmap_min_addr {self.layout.mmap_bottom:#x}")
-            if flags & MAP_FIXED_NOREPLACE and self.mappings.overlapping(address, address + length):
-                raise LinuxError(EEXIST, f"something is mapped in {address:#x}..{address + length:#x}")
-            return address
-        return self.choose(address, length)
-
-    def _check_room(self) -> None:
-        if len(self.mappings) >= MAX_MAPPINGS:
-            raise LinuxError(ENOMEM, f"{MAX_MAPPINGS} mappings: vm.max_map_count is reached")
-
-    def choose(self, address: int, length: int) -> int:
-        """A free range of `length` bytes: at the hint if that is free, else the highest that there is."""
-        limit = self.layout.task_size
-        address = page_up(address)
-        if (
-            address
-            and self.layout.mmap_bottom <= address <= limit - length
-            and self.mappings.is_free(address, address + length)
-        ):
-            return address
-        gap = self.mappings.find_gap(length)
-        if gap is None:
-            raise LinuxError(ENOMEM, f"no free range of {length} bytes")
-        return gap
 
     def _check_commit(self, length: int, protection: int, flags: int) -> None:
         """Heuristic overcommit: only what could never fit is refused."""
@@ -264,7 +179,7 @@ class MemoryMap:
     def unmap(self, address: int, length: int) -> None:
         end = address + page_up(length)
         if self.mappings.would_split(address, end) > 1:  # a hole in the middle of one
-            self._check_room()
+            self.mappings.check_room()
         pieces = self.mappings.carve(address, end)
         gone: dict[tuple[MappedFile, Holder | None], Mapping] = {}  # one piece of each file that is no longer mapped
         for piece in pieces:
@@ -272,27 +187,20 @@ class MemoryMap:
             if file is not None and not self.mappings.shows(file, holder):
                 gone[file, holder] = piece
             with suppress(LinuxError):  # as Linux's write-back, which is nobody's call
-                for _ in self._flushing(piece):
+                for _ in self._files.flushing(piece):
                     pass
             self.space.unmap(piece.start, piece.length >> PAGE_SHIFT)
         for piece in gone.values():
             if piece.holder is not None:
                 piece.holder.unmapped()
             elif piece.file is not None:
-                self._unshare(piece.file)
-
-    def _flushing(self, piece: Mapping) -> Iterator[int]:
-        """Bytes written through a shared mapping go to the file. Its pages may be written again, so they stay dirty."""
-        if piece.content is not None and piece.shared:
-            cached = self._page_cache.file(piece.content)
-            if cached.dirty:
-                yield from self._page_cache.flushing(cached, piece.offset >> PAGE_SHIFT, piece.length >> PAGE_SHIFT)
+                self._files.unshare(piece.file)
 
     def syncing(self, address: int, length: int) -> Iterator[int]:
         """msync: dirty pages of shared file mappings go to their files, in parts: after each, how many pages it had."""
         self.check_mapped(address, length)
         for piece in self.mappings.overlapping(address, address + length):
-            yield from self._flushing(piece)
+            yield from self._files.flushing(piece)
 
     def clear(self) -> None:
         """The process ends: everything is unmapped."""
@@ -304,7 +212,7 @@ class MemoryMap:
         if protection & PROT_WRITE and not all(piece.may_write for piece in self.mappings.overlapping(address, end)):
             raise LinuxError(EACCES, "a shared mapping of a file that is not open for writing")
         if self.mappings.would_split(address, end):
-            self._check_room()
+            self.mappings.check_room()
         for piece in self.mappings.carve(address, end):
             changed = piece.with_protection(protection & 7)
             self._pages.protect(changed)
@@ -363,7 +271,7 @@ class MemoryMap:
         self.check_mapped(address, length)
         end = address + length
         if self.mappings.would_split(address, end):
-            self._check_room()
+            self.mappings.check_room()
         for piece in self.mappings.carve(address, end):
             self.mappings.insert(piece.with_flags(piece.flags & ~MAP_LOCKED | (MAP_LOCKED if locked else 0)))
 
@@ -412,7 +320,7 @@ class MemoryMap:
 
     def move(self, mapping: Mapping, old: int, old_length: int, new: int, new_length: int, keep_old: bool) -> None:
         """mremap: [old, +old_length) of `mapping`, with its pages, goes to [new, +new_length)."""
-        self._check_room()
+        self.mappings.check_room()
         if self.mappings.overlapping(new, new + new_length):
             self.unmap(new, new_length)
         space = self.space
@@ -457,10 +365,6 @@ class MemoryMap:
         self._pages.on_written = hear
 
     def fault(self, address: int, access: int, user: bool = True) -> tuple[int, int] | None:
-        """Bring in the page for an access (READ, WRITE, EXECUTE), counting a fault. None, or (signal, si_code).
-
-        `user`: the program itself accessed it, rather than the kernel in its name (copy_from_user and the like).
-        """
         outcome = self._bring_in(address, access)
         major = outcome if isinstance(outcome, bool) else None
         if self.on_fault is not None:
@@ -494,75 +398,7 @@ class MemoryMap:
         grown = Mapping(start, above.start, above.protection, above.flags, name=above.name)
         return self.mappings.insert(grown)
 
-    # ---- the kernel's access to user memory (copy_from_user and the like): EFAULT where the process may not
-
-    def read(self, address: int, size: int) -> bytes:
-        if address < 0 or address + size > self.layout.task_size:
-            raise LinuxError(EFAULT, f"read of {size} bytes at {address:#x}")
-        read = self.space.read
-        while True:
-            data = read(address, size)
-            if isinstance(data, bytes):
-                return data
-            self._fault_in(data)
-
-    def read_some(self, address: int, size: int) -> bytes:
-        """copy_from_user: what can be read before the first byte that cannot."""
-        with suppress(LinuxError):
-            return self.read(address, size)
-        data = b""
-        with suppress(LinuxError):
-            while len(data) < size:
-                at = address + len(data)
-                data += self.read(at, min(size - len(data), PAGE_SIZE - at % PAGE_SIZE))
-        return data
-
-    def write(self, address: int, data: bytes) -> None:
-        done = self.copy_out(address, data)
-        if done < len(data):
-            raise LinuxError(EFAULT, f"the process may not write {address + done:#x}, of {len(data)} bytes there")
-
-    def copy_out(self, address: int, data: bytes) -> int:
-        """copy_to_user: how many bytes arrive before the first that may not be written."""
-        if address < 0 or address + len(data) > self.layout.task_size:
-            return 0
-        done = self.space.write_permitted(address, data)
-        while done < len(data) and self._brings_in(address + done, WRITE):
-            done += self.space.write_permitted(address + done, memoryview(data)[done:])
-        return done
-
-    def read_string(self, address: int, limit: int) -> bytes:
-        """Bytes up to the first NUL, at most `limit`."""
-        if address >= self.layout.task_size:
-            raise LinuxError(EFAULT, f"string at {address:#x}")
-        while True:
-            data = self.space.read_string(address, limit)
-            if isinstance(data, bytes):
-                return data
-            self._fault_in(data)
-
-    def read_u64(self, address: int) -> int:
-        value = self.space.read_u64(address)
-        return int.from_bytes(self.read(address, 8), "little") if value is None else value
-
-    def read_u32(self, address: int) -> int:
-        return int.from_bytes(self.read(address, 4), "little")
-
-    def peek(self, address: int, size: int) -> bytes | None:
-        """What the process would read there; nothing is brought in and nobody hears of it. None where it may not."""
-        if address + size > self.layout.task_size:
-            return None
-        pieces = []
-        while size > 0:
-            count = min(size, PAGE_SIZE - address % PAGE_SIZE)
-            piece = self._peek_page(address, count)
-            if piece is None:
-                return None
-            pieces.append(piece)
-            address, size = address + count, size - count
-        return b"".join(pieces)
-
-    def _peek_page(self, address: int, count: int) -> bytes | None:
+    def peek_page(self, address: int, count: int) -> bytes | None:
         mapping = self.mappings.find(address)
         if mapping is None or not mapping.page_protection & READ:
             return None
@@ -572,13 +408,6 @@ class MemoryMap:
         if mapping.content is None:
             return bytes(count) if mapping.holder is None else None
         return self._page_cache.peek(mapping.content, mapping.offset + address - mapping.start, count)
-
-    def _fault_in(self, address: int) -> None:
-        if not self._brings_in(address, READ):
-            raise LinuxError(EFAULT, f"the process may not read {address:#x}")
-
-    def _brings_in(self, address: int, access: int) -> bool:
-        return address < self.layout.task_size and self.fault(address, access, user=False) is None
 
     def residency(self, mapping: Mapping) -> Residency:
         """What of one of its mappings is in memory."""

@@ -29,7 +29,7 @@ def _pages(task: Task) -> int:
 def statm(task: Task) -> str:
     """Pages: size resident shared text lib data dt."""
     mm = task.mm
-    text = (mm.code_end - mm.code_start + PAGE_SIZE - 1) // PAGE_SIZE
+    text = (mm.program.code_end - mm.program.code_start + PAGE_SIZE - 1) // PAGE_SIZE
     data = sum(
         mapping.length for mapping in mm.mappings if mapping.protection & PROT_WRITE and not mapping.shared
     )  # fmt: skip
@@ -59,10 +59,12 @@ def stat(task: Task) -> str:
         task.pid, f"({task.comm})", task.state.value, task.ppid, task.pgid, task.sid, *terminal, 0x400000,
         task.minor_faults, 0, task.major_faults, 0, ticks(task.user_ns()), ticks(task.system_ns()), 0, 0,
         20 + task.nice, task.nice, len(task.process.threads), 0, start,
-        _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.code_start, mm.code_end, mm.stack_start,
+        _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.program.code_start, mm.program.code_end,
+        mm.program.stack_start,
         0, 0, 0, task.signals.blocked & 0x7FFFFFFF, ignored & 0x7FFFFFFF, caught & 0x7FFFFFFF, 0, 0, 0, 17,
-        task.cpu.number, 0, 0, 0, 0, 0, mm.data_start, mm.data_end, mm.brk_start, mm.argument_start,
-        mm.argument_end, mm.environment_start, mm.environment_end, 0,
+        task.cpu.number, 0, 0, 0, 0, 0, mm.program.data_start, mm.program.data_end, mm.brk_start,
+        mm.program.argument_start,
+        mm.program.argument_end, mm.program.environment_start, mm.program.environment_end, 0,
     ]  # fmt: skip
     return " ".join(str(field) for field in fields) + "\n"
 
@@ -75,7 +77,7 @@ def status(task: Task) -> str:
     size = _pages(task) * PAGE_SIZE // KIB
     resident = mm.resident_pages() * PAGE_SIZE // KIB
     stack = sum(mapping.length for mapping in mm.mappings if mapping.name == "[stack]") // KIB
-    text = (mm.code_end - mm.code_start) // KIB
+    text = (mm.program.code_end - mm.program.code_start) // KIB
     rows: list[tuple[str, object]] = [
         ("Name", task.comm),
         ("Umask", f"{task.fs.umask:04o}"),
@@ -147,11 +149,11 @@ def _memory_text(task: Task, start: int, end: int) -> bytes:
 
 
 def cmdline(task: Task) -> bytes:
-    return _memory_text(task, task.mm.argument_start, task.mm.argument_end)
+    return _memory_text(task, task.mm.program.argument_start, task.mm.program.argument_end)
 
 
 def environ(task: Task) -> bytes:
-    return _memory_text(task, task.mm.environment_start, task.mm.environment_end)
+    return _memory_text(task, task.mm.program.environment_start, task.mm.program.environment_end)
 
 
 LIMIT_NAMES = (  # fs/proc/base.c, lnames, by RLIMIT_*
@@ -202,7 +204,7 @@ def mountinfo(task: Task) -> str:
 ALL_IDS = f"{0:10} {0:10} {0xFFFF_FFFF:10}\n"  # there is one user namespace
 
 PROCESS_TEXTS: dict[str, Callable[[Task], str | bytes]] = {
-    "auxv": lambda task: task.mm.auxiliary_vector,
+    "auxv": lambda task: task.mm.program.auxiliary_vector,
     "cgroup": lambda task: "0::/\n",
     "cmdline": cmdline,
     "environ": environ,

@@ -17,7 +17,7 @@ from emulator.linux.fs.nodes import Directory, Node
 from emulator.linux.fs.pipes import MOST_CAPACITY_BYTES
 from emulator.linux.fs.virtual_files import TextLink, VirtualDirectory, Volume
 from emulator.linux.ipc import message_queues, posix_queues, semaphores, shared_segments
-from emulator.linux.mm.mm import MAX_MAPPINGS
+from emulator.linux.mm.mapping_list import MAX_MAPPINGS
 from emulator.linux.net.stream_sockets import MOST_BACKLOG
 from emulator.linux.proc.cpuinfo import CPUINFO
 from emulator.linux.proc.memory_texts import KIB

@@ -1,14 +1,12 @@
-"""The loader: execve's work: what a file is, what goes where in a new process, and what lies on its stack."""
+"""The loader: execve's work: what a file is, and what goes where in a new process."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 from emulator._native import PhysicalMemory
 from emulator.linux.arch.architecture import Architecture
 from emulator.linux.errors import (
-    E2BIG,
     EACCES,
     ELIBBAD,
     ELOOP,
@@ -52,17 +50,35 @@ from emulator.linux.process.elf import (
     parse,
     program_header_range,
 )
-from emulator.linux.process.limits import MAX_ARG_STRLEN, argument_limit
+from emulator.linux.process.initial_stack import (
+    AT_BASE,
+    AT_CLKTCK,
+    AT_EGID,
+    AT_ENTRY,
+    AT_EUID,
+    AT_EXECFN,
+    AT_FLAGS,
+    AT_GID,
+    AT_HWCAP,
+    AT_HWCAP2,
+    AT_MINSIGSTKSZ,
+    AT_NULL,
+    AT_PAGESZ,
+    AT_PHDR,
+    AT_PHENT,
+    AT_PHNUM,
+    AT_PLATFORM,
+    AT_RANDOM,
+    AT_SECURE,
+    AT_SYSINFO_EHDR,
+    AT_UID,
+    InitialStack,
+)
 from emulator.linux.process.program import MAX_SCRIPT_DEPTH, script_interpreter
 from emulator.linux.random import Random
 from emulator.linux.structures import TICKS_PER_SECOND
 
 STACK_EXPANSION = 131_072  # bytes of stack mapped below the strings at the start (setup_arg_pages)
-
-# uapi/linux/auxvec.h
-AT_NULL, AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY = 0, 3, 4, 5, 6, 7, 8, 9
-AT_UID, AT_EUID, AT_GID, AT_EGID, AT_PLATFORM, AT_HWCAP, AT_CLKTCK = 11, 12, 13, 14, 15, 16, 17
-AT_SECURE, AT_RANDOM, AT_HWCAP2, AT_EXECFN, AT_SYSINFO_EHDR, AT_MINSIGSTKSZ = 23, 25, 26, 31, 33, 51
 
 ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS
 
@@ -199,7 +215,7 @@ class Loader:
     ) -> Loaded:
         """Fill the empty `mm`. `ids` are uid and gid. From here on a failure is the new program's."""
         layout = self._architecture.layout
-        stack = _Strings(executable.argv, environment, exec_path, layout.stack_top, mm.stack_limit)
+        stack = InitialStack(executable.argv, environment, exec_path, layout.stack_top, mm.stack_limit)
         stack_segment = executable.elf.first(PT_GNU_STACK)
         executable_stack = PROT_EXEC if stack_segment is not None and stack_segment.flags & PF_X else 0
         bottom = page_down(stack.bottom) - STACK_EXPANSION
@@ -229,9 +245,8 @@ class Loader:
             mm.signal_trampoline = self._map_trampoline(mm)
         else:
             self._vdso.map(mm)
-        stack.write(mm)
-        stack_pointer = self._write_vectors(mm, stack, executable.elf, bias, base, program_entry, ids)
-        return Loaded(entry, stack_pointer)
+        vector = self._auxiliary_vector(stack, executable.elf, bias, base, program_entry, ids)
+        return Loaded(entry, stack.write(mm, vector))
 
     def _place_interpreter(self, mm: MemoryMap, elf: Elf) -> int:
         low = page_down(min(segment.address for segment in elf.loads))
@@ -285,28 +300,16 @@ class Loader:
         mm.space.map(address, self._trampoline_frame, 1, PROT_READ | PROT_EXEC)
         return address
 
-    def _write_vectors(
-        self,
-        mm: MemoryMap,
-        stack: _Strings,
-        elf: Elf,
-        bias: int,
-        base: int,
-        entry: int,
-        ids: tuple[int, int],
-    ) -> int:
-        """argc, argv, envp and the auxiliary vector, with what they point to, in the order of create_elf_tables()."""
+    def _auxiliary_vector(
+        self, stack: InitialStack, elf: Elf, bias: int, base: int, entry: int, ids: tuple[int, int]
+    ) -> list[tuple[int, int]]:
+        """In the order of create_elf_tables()."""
         architecture = self._architecture
-        position = stack.bottom & -16
-        platform = architecture.platform.encode() + b"\0"
-        position -= len(platform)
-        platform_address = position
-        mm.write(position, platform)
-        position -= 16
-        mm.write(position, self._random.bytes(16))
+        platform = stack.push(architecture.platform.encode() + b"\0")
+        random = stack.push(self._random.bytes(16))
         uid, gid = ids
-        vector = (
-            *(() if self._vdso is None else ((AT_SYSINFO_EHDR, self._vdso.address),)),
+        return [
+            *([] if self._vdso is None else [(AT_SYSINFO_EHDR, self._vdso.address)]),
             (AT_MINSIGSTKSZ, architecture.minimum_signal_stack),
             (AT_HWCAP, self._hwcap),
             (AT_PAGESZ, PAGE_SIZE),
@@ -322,55 +325,12 @@ class Loader:
             (AT_GID, gid),
             (AT_EGID, gid),
             (AT_SECURE, 0),
-            (AT_RANDOM, position),
+            (AT_RANDOM, random),
             (AT_HWCAP2, architecture.hwcap2),
             (AT_EXECFN, stack.exec_path),
-            (AT_PLATFORM, platform_address),
+            (AT_PLATFORM, platform),
             (AT_NULL, 0),
-        )
-        words = [len(stack.arguments), *stack.arguments, 0, *stack.environment, 0]
-        words += [word for entry_pair in vector for word in entry_pair]
-        pointer = (position - 8 * len(words)) & -16
-        packed = struct.pack(f"<{len(words)}Q", *words)
-        mm.write(pointer, packed)
-        mm.auxiliary_vector = packed[-16 * len(vector) :]
-        mm.stack_start = pointer
-        return pointer
-
-
-class _Strings:
-    """The strings at the top of the stack: from the top down an empty word, the path, environment, arguments."""
-
-    def __init__(
-        self, argv: tuple[bytes, ...], environment: tuple[bytes, ...], path: str, top: int, stack_limit: int
-    ) -> None:
-        encoded = path.encode("utf-8", "surrogateescape")
-        limit = argument_limit(stack_limit)
-        total = sum(len(string) + 9 for string in (*argv, *environment))
-        if total > limit or any(len(string) >= MAX_ARG_STRLEN for string in (*argv, *environment)):
-            raise LinuxError(E2BIG, f"{total} bytes of arguments and environment; {limit} may be")
-        position = top - 8 - (len(encoded) + 1)
-        self.exec_path = position
-        self.environment_end = position
-        self.environment = _addresses(environment, position)
-        self.environment_start = self.argument_end = self.environment[0] if environment else position
-        self.arguments = _addresses(argv, self.argument_end)
-        self.bottom = self.arguments[0] if argv else self.argument_end
-        self._bytes = b"".join(string + b"\0" for string in (*argv, *environment, encoded))
-
-    def write(self, mm: MemoryMap) -> None:
-        mm.write(self.bottom, self._bytes)
-        mm.argument_start, mm.argument_end = self.bottom, self.argument_end
-        mm.environment_start, mm.environment_end = self.environment_start, self.environment_end
-
-
-def _addresses(strings: tuple[bytes, ...], end: int) -> list[int]:
-    """Where each string begins if the last one's NUL is just below `end`."""
-    addresses = []
-    for string in reversed(strings):
-        end -= len(string) + 1
-        addresses.append(end)
-    return addresses[::-1]
+        ]
 
 
 REASONS = {
@@ -422,5 +382,7 @@ def _note_sections(mm: MemoryMap, elf: Elf, bias: int) -> None:
     code = [segment for segment in elf.loads if segment.flags & PF_X]
     data = elf.loads[-1]
     if code:
-        mm.code_start, mm.code_end = code[0].address + bias, code[-1].address + code[-1].file_size + bias
-    mm.data_start, mm.data_end = data.address + bias, data.address + data.file_size + bias
+        mm.program.code_start = code[0].address + bias
+        mm.program.code_end = code[-1].address + code[-1].file_size + bias
+    mm.program.data_start = data.address + bias
+    mm.program.data_end = data.address + data.file_size + bias

@@ -205,7 +205,7 @@ def mremap(task: Task, addr: Address, old_len: Size, new_len: Size, flags: ULong
             mm.unmap(addr + new_len, old_len - new_len)
             old_len = new_len
     else:
-        new_addr = mm.choose(new_addr if flags & MREMAP_DONTUNMAP else 0, new_len)
+        new_addr = mm.mappings.choose(new_addr if flags & MREMAP_DONTUNMAP else 0, new_len)
     mm.move(mapping, addr, old_len, new_addr, new_len, keep_old=bool(flags & MREMAP_DONTUNMAP))
     return new_addr
 

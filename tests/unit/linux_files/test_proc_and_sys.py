@@ -11,6 +11,7 @@ from emulator.linux.errors import EINVAL, ENOENT, LinuxError
 from emulator.linux.fs import sysfs
 from emulator.linux.fs.file import O_RDWR, O_WRONLY, File
 from emulator.linux.mm.mapping import MAP_PRIVATE, PROT_EXEC, PROT_READ, PROT_WRITE, MappedFile, Mapping
+from emulator.linux.mm.program_bounds import ProgramBounds
 from emulator.linux.proc import procfs
 from emulator.linux.process.credentials import Credentials
 from emulator.linux.process.limits import Limits
@@ -59,11 +60,17 @@ class Machine:
         ]
         mm.resident_pages = lambda: 3
         task.minor_faults, task.major_faults = 5, 1
-        mm.code_start, mm.code_end = 0x40_0000, 0x40_0800
-        mm.data_start = mm.data_end = mm.brk_start = mm.stack_start = 0
+        mm.brk_start = 0
+        mm.program = ProgramBounds(
+            0x40_0000,
+            0x40_0800,
+            argument_start=0x1000,
+            argument_end=0x100B,
+            environment_start=0x100B,
+            environment_end=0x100F,
+            auxiliary_vector=bytes(16),
+        )
         mm.write(0x1000, b"program\0-x\0A=1\0")
-        mm.argument_start, mm.argument_end, mm.environment_start, mm.environment_end = 0x1000, 0x100B, 0x100B, 0x100F
-        mm.auxiliary_vector = bytes(16)
         self.tasks = {1000: task}
 
     def calling(self) -> object:

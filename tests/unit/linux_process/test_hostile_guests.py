@@ -36,7 +36,7 @@ from emulator.linux.mm.mapping import (
     MAP_SHARED,
     PAGE_SIZE,
 )
-from emulator.linux.mm.mm import MAX_MAPPINGS
+from emulator.linux.mm.mapping_list import MAX_MAPPINGS
 from emulator.linux.process.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
 from emulator.linux.process.program import Program
 from emulator.linux.process.task import Task

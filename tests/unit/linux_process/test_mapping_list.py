@@ -22,7 +22,7 @@ def ranges(mappings: MappingList) -> list[tuple[int, int]]:
 
 
 def test_equal_neighbours_become_one_mapping() -> None:
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     mappings.insert(mapping(0, 2))
     mappings.insert(mapping(4, 6))
     assert ranges(mappings) == [(0, 2), (4, 6)]
@@ -32,7 +32,7 @@ def test_equal_neighbours_become_one_mapping() -> None:
 
 
 def test_neighbours_that_differ_stay_apart() -> None:
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     mappings.insert(mapping(0, 2))
     mappings.insert(mapping(2, 4, protection=1))
     mappings.insert(mapping(4, 6, protection=1, name="[heap]"))
@@ -41,7 +41,7 @@ def test_neighbours_that_differ_stay_apart() -> None:
 
 def test_pieces_of_a_file_join_only_where_the_file_goes_on() -> None:
     file = MappedFile("/lib/x", 8, 1, 42)
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     first = Mapping(BOTTOM, BOTTOM + PAGE_SIZE, 1, MAP_PRIVATE, 0, file)
     mappings.insert(first)
     mappings.insert(Mapping(BOTTOM + PAGE_SIZE, BOTTOM + 2 * PAGE_SIZE, 1, MAP_PRIVATE, PAGE_SIZE, file))
@@ -51,7 +51,7 @@ def test_pieces_of_a_file_join_only_where_the_file_goes_on() -> None:
 
 def test_carving_the_middle_keeps_the_ends_with_their_offsets() -> None:
     file = MappedFile("/lib/x", 8, 1, 42)
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     mappings.insert(Mapping(BOTTOM, BOTTOM + 8 * PAGE_SIZE, 1, MAP_PRIVATE, 0x10000, file))
     (carved,) = mappings.carve(BOTTOM + 2 * PAGE_SIZE, BOTTOM + 5 * PAGE_SIZE)
     assert carved.offset == 0x10000 + 2 * PAGE_SIZE
@@ -59,7 +59,7 @@ def test_carving_the_middle_keeps_the_ends_with_their_offsets() -> None:
 
 
 def test_the_highest_gap_is_found() -> None:
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     assert mappings.find_gap(PAGE_SIZE) == TOP - PAGE_SIZE
     mappings.insert(mapping(60, 64))
     mappings.insert(mapping(50, 58))
@@ -69,7 +69,7 @@ def test_the_highest_gap_is_found() -> None:
 
 
 def test_a_hole_that_opens_above_is_found_again() -> None:
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     mappings.insert(mapping(20, 64))
     assert mappings.find_gap(4 * PAGE_SIZE) == BOTTOM + 16 * PAGE_SIZE  # the search has passed the high end
     mappings.carve(BOTTOM + 40 * PAGE_SIZE, BOTTOM + 44 * PAGE_SIZE)
@@ -79,7 +79,7 @@ def test_a_hole_that_opens_above_is_found_again() -> None:
 def test_a_gap_is_kept_below_what_grows_down() -> None:
     pages = STACK_GUARD_GAP // PAGE_SIZE
     top = BOTTOM + 2 * STACK_GUARD_GAP
-    mappings = MappingList(BOTTOM, top)
+    mappings = MappingList(BOTTOM, top, top)
     stack = Mapping(top - PAGE_SIZE, top, 3, ANONYMOUS | MAP_GROWSDOWN)
     mappings.insert(stack)
     assert mappings.find_gap(PAGE_SIZE) == stack.start - (pages + 1) * PAGE_SIZE
@@ -89,7 +89,7 @@ def test_a_gap_is_kept_below_what_grows_down() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_random_operations_agree_with_one_entry_per_page(seed: int) -> None:
     generator = random.Random(seed)
-    mappings = MappingList(BOTTOM, TOP)
+    mappings = MappingList(BOTTOM, TOP, TOP)
     pages: dict[int, int] = {}
     for _ in range(400):
         start = generator.randrange(64)
@@ -118,7 +118,7 @@ def test_random_operations_agree_with_one_entry_per_page(seed: int) -> None:
 def test_a_thousand_mappings_are_made_and_unmade_in_time_that_does_not_grow() -> None:
     """Counted, not timed: every search must begin where the last ended, so the mappings it looks at stay few."""
     top = BOTTOM + 8192 * PAGE_SIZE
-    mappings = MappingList(BOTTOM, top)
+    mappings = MappingList(BOTTOM, top, top)
     looked_at = 0
     original = mappings._mappings
 

@@ -144,7 +144,8 @@ def test_a_script_runs_its_interpreter_with_its_own_path(tmp_path: Path) -> None
     script = make(tmp_path, f"#!{tmp_path}/interpreter  one argument \nrest".encode(), name="script")
     machine = start(script)
     task = machine.kernel.tasks[1000]
-    arguments = task.mm.read(task.mm.argument_start, task.mm.argument_end - task.mm.argument_start)
+    program = task.mm.program
+    arguments = task.mm.read(program.argument_start, program.argument_end - program.argument_start)
     assert arguments.split(b"\0")[:-1] == [f"{tmp_path}/interpreter".encode(), b"one argument", script.encode()]
     assert task.comm == "script"
 

@@ -33,7 +33,7 @@ def stack_words(machine: LinuxMachine) -> tuple[int, list[int]]:
     mm = machine.kernel.tasks[1000].mm
     core = machine.cpus[0].core
     sp = core.read_register(machine.kernel.architecture.sp)
-    data = mm.read(sp, (mm.argument_start - sp) & -8)
+    data = mm.read(sp, (mm.program.argument_start - sp) & -8)
     return sp, list(struct.unpack(f"<{len(data) // 8}Q", data))
 
 
@@ -55,7 +55,7 @@ def test_the_stack_holds_arguments_environment_and_the_vector(isa: str, tmp_path
     assert mm.read_string(pairs[AT_EXECFN], 4096) == str(tmp_path / f"program-{isa}").encode()
     assert mm.read_string(pairs[AT_PLATFORM], 100) == isa.encode()
     assert mm.read(pairs[AT_RANDOM], 16) != bytes(16)
-    assert mm.auxiliary_vector[-16:] == bytes(16)
+    assert mm.program.auxiliary_vector[-16:] == bytes(16)
 
 
 def test_random_bytes_follow_from_the_seed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind
 from emulator.linux.arch import architecture
 from emulator.linux.configuration import LinuxConfig
-from emulator.linux.errors import ENOSYS, LinuxError
+from emulator.linux.errors import LinuxError
 from emulator.linux.fs import sysfs
 from emulator.linux.fs.file import Caller, File
 from emulator.linux.fs.file_tree import FileTree
@@ -24,7 +24,7 @@ from emulator.linux.mm.vdso import Vdso
 from emulator.linux.proc import procfs
 from emulator.linux.process.lifecycle import Lifecycle
 from emulator.linux.process.loader import Loader
-from emulator.linux.process.task import COMM_LENGTH, Call, Process, Task, TaskState
+from emulator.linux.process.task import COMM_LENGTH, Process, Task, TaskState
 from emulator.linux.random import Random
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.dispatcher import Dispatcher
@@ -32,21 +32,18 @@ from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import Timer, Timers
-from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 from emulator.linux.signals.exceptions import REGISTERS, exception_info, fault_info
-from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
-from emulator.linux.signals.signal_delivery import deliver, force, is_restart
+from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, SignalInfo
+from emulator.linux.signals.signal_delivery import deliver, force
 from emulator.linux.signals.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
-from emulator.linux.syscalls.names import syscall_name
+from emulator.linux.syscalls.entry import SyscallEntry
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
 from emulator.machine import Hardware
 from emulator.sysregs import UndefinedRegister
 
 MOST_MESSAGES = 1000  # to the user, of one run
-
-Handler = Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]
 
 
 class Kernel:
@@ -93,8 +90,7 @@ class Kernel:
             memory_limit_bytes=min(MEMORY_LIMIT_BYTES, memory.size_bytes // 2),
         )
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)
-        self._rows = table.by_number(table.load(), machine.isa)
-        self._calls: dict[int, Handler] = {}  # compiled rows
+        self.syscalls = SyscallEntry(self, table.by_number(table.load(), machine.isa))
         for cpu in cpus:
             self.architecture.claim_registers(cpu, clock, self.processor)
         self.terminals = Terminals(self)
@@ -123,20 +119,9 @@ class Kernel:
         """For which the machine works at the moment."""
         return self.dispatcher.executing.cpu
 
-    def install_syscall(self, row: table.Syscall) -> None:
-        """Put `row` in place of what this kernel has for its number: a call that another room's object answers."""
-        number = row.number(self.architecture.isa)
-        if number is not None:
-            self._rows[number] = row
-            self._calls.pop(number, None)
-
     def register_files(self, path: str, factory: Callable[[Caller, int], File]) -> None:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
         self.file_tree.register(path, factory)
-
-    def syscall_row(self, number: int) -> table.Syscall | None:
-        """What answers a call of this number; None if nothing does."""
-        return self._rows.get(number)
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task of that CPU; None while it idles."""
@@ -189,7 +174,7 @@ class Kernel:
     @property
     def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
         return {
-            ExitReason.SYSCALL: self.handle_syscall,
+            ExitReason.SYSCALL: self.syscalls.handle,
             ExitReason.REGISTER: self.handle_register,
             ExitReason.OVERFLOW: self.handle_overflow,
             ExitReason.FAULT: self.handle_fault,
@@ -203,86 +188,6 @@ class Kernel:
         if self._takes_time:
             task.system_cycles += cycles
             task.cpu.work(cycles)
-
-    def handle_syscall(self, cpu: Cpu) -> None:
-        task = self.dispatcher.queues[cpu.number].current
-        assert task is not None, f"CPU {cpu.number} runs no task"
-        core = cpu.core
-        self.work(task, self.costs.syscall)
-        registers = core.syscall_arguments()
-        number, arguments = registers[0], registers[1:]
-        call = self._calls.get(number) or self._compile(number)
-        tracepoints = self.tracepoints
-        if tracepoints.sys_enter:
-            tracepoints.sys_enter.fire(task, number, arguments)
-        try:
-            given = call(task, arguments)
-            if given is None or isinstance(given, int):
-                result = given
-            else:
-                result = self._begin(task, given, number, arguments[0])
-                if task.call is not None:
-                    return
-        except LinuxError as error:
-            result = -error.code
-        except MemoryError:
-            self.out_of_memory(task)
-            return
-        self._finish(task, number, arguments[0], result)
-
-    def _begin(self, task: Task, call: Sleeping[int], number: int, first_argument: int) -> int | None:
-        """A call that may sleep: its result, if it does not. If it does, `task.call` is what goes on later."""
-        try:
-            sleep = next(call)
-        except StopIteration as stop:
-            result: int | None = stop.value
-            return result
-        task.call = Call(call, number, first_argument)
-        self._wait(task, sleep)
-        return None
-
-    def _wait(self, task: Task, sleep: Sleep) -> None:
-        """A call wants to sleep; or it has come a good part of its way, and what is due goes first."""
-        if not sleep.works_cycles:
-            self.dispatcher.sleep(task, sleep)
-            return
-        task.system_cycles += sleep.works_cycles
-        task.cpu.work(sleep.works_cycles)
-        task.woken_by = Wake.CONTINUE
-        self.dispatcher.events.version += 1
-
-    def _finish(self, task: Task, number: int, first_argument: int, result: int | None) -> None:
-        """A call is over: its result, and on the way back to user mode the signals."""
-        if task.exit_code is not None:
-            return  # it has killed itself
-        tracepoints = self.tracepoints
-        if tracepoints.sys_exit:
-            tracepoints.sys_exit.fire(task, number, 0 if result is None else result)
-        interrupted = None
-        if result is not None:
-            if result < 0 and is_restart(result):
-                interrupted = Interrupted(-result, number, first_argument)
-            else:
-                self.architecture.set_syscall_result(task.cpu.core, result)
-        signals = task.signals
-        if interrupted is not None or signals.pending or signals.shared.pending:
-            deliver(task, interrupted)
-
-    def _compile(self, number: int) -> Handler:
-        row = self._rows.get(number)
-        if row is None:
-            return self._unknown(number)
-        call = self._calls[number] = row.compile()
-        return call
-
-    def _unknown(self, number: int) -> Handler:
-        isa = self.architecture.isa
-
-        def call(task: Task, arguments: tuple[int, ...]) -> int:
-            self.name_once(f"syscall {number} ({syscall_name(isa, number)}) is not modelled: ENOSYS")
-            return -ENOSYS
-
-        return call
 
     def handle_overflow(self, cpu: Cpu) -> None:
         """Who counts only observes."""
@@ -379,24 +284,7 @@ class Kernel:
 
     def resume(self, task: Task) -> None:
         """The call in which `task` slept goes on."""
-        call, reason = task.call, task.woken_by
-        assert call is not None, f"task {task.tid} sleeps in no call"
-        assert reason is not None, f"task {task.tid} has not been woken"
-        task.call = task.woken_by = None
-        try:
-            sleep = call.generator.send(reason)
-        except StopIteration as stop:
-            result = stop.value
-        except LinuxError as error:
-            result = -error.code
-        except MemoryError:
-            self.out_of_memory(task)
-            return
-        else:
-            task.call = call
-            self._wait(task, sleep)
-            return
-        self._finish(task, call.number, call.first_argument, result)
+        self.syscalls.resume(task)
 
     def return_to_user(self, task: Task) -> None:
         registration = task.rseq

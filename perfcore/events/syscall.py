@@ -10,6 +10,7 @@ from typing import Protocol
 from emulator.linux.errors import E2BIG, EINVAL, EMFILE, ESRCH, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
+from emulator.linux.syscalls.entry import SyscallEntry
 from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
 from perfcore.abi.attr import AttrTooBig, PerfEventAttr, attr_size
 from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
@@ -35,15 +36,16 @@ class HostingKernel(GuestKernel, Protocol):
     @property
     def file_tree(self) -> FileTree: ...
 
-    def install_syscall(self, row: Syscall) -> None: ...
+    @property
+    def syscalls(self) -> SyscallEntry: ...
 
 
 def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     """Give the guests of `kernel` the subsystem `perf_events`."""
     opening = PerfEventOpen(kernel, perf_events)
-    kernel.install_syscall(Syscall("perf_event_open", opening.open, 241, 298, Support.PARTIAL, NOTE))
+    kernel.syscalls.install(Syscall("perf_event_open", opening.open, 241, 298, Support.PARTIAL, NOTE))
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
-    kernel.install_syscall(_with_perf_events(prctl, perf_events))
+    kernel.syscalls.install(_with_perf_events(prctl, perf_events))
     isa = kernel.architecture.isa
     kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
     kernel.file_tree.register_directory(FTRACE_EVENTS)

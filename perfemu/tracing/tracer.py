@@ -140,7 +140,7 @@ class Tracer:
     def _shape(self, number: int) -> CallShape:
         shape = self._shapes.get(number)
         if shape is None:
-            row = self._kernel.syscall_row(number)
+            row = self._kernel.syscalls.row(number)
             if row is not None:
                 shape = CallShape.of(row)
             else:

@@ -95,7 +95,7 @@ def raw(workload: Workload) -> None:
 def _run_raw(machine: LinuxMachine, cpu: Cpu) -> int:
     kernel = machine.kernel
     answers: dict[int, Callable[[Cpu], None]] = {
-        ExitReason.SYSCALL: kernel.handle_syscall,
+        ExitReason.SYSCALL: kernel.syscalls.handle,
         ExitReason.FAULT: kernel.handle_fault,
         ExitReason.EXCEPTION: kernel.handle_exception,
     }

@@ -75,7 +75,7 @@ def run(
         bank.arm(1)
     broken = 0
     answers = {
-        ExitReason.SYSCALL: kernel.handle_syscall,
+        ExitReason.SYSCALL: kernel.syscalls.handle,
         ExitReason.REGISTER: kernel.handle_register,
         ExitReason.FAULT: kernel.handle_fault,
         ExitReason.EXCEPTION: kernel.handle_exception,

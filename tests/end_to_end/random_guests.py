@@ -319,7 +319,7 @@ def run_syscalls(isa: str, seed: int, directory: Path, log: list[str]) -> int:
             log.append(" ".join(f"{value:#x}" for value in values))
             for register, value in zip(SYSCALL_REGISTERS[isa], values, strict=True):
                 cpu.core.write_register(register, value)
-            kernel.handle_syscall(cpu)
+            kernel.syscalls.handle(cpu)
             kernel.scheduler.next_turn()  # somebody sleeps until his time has come; timers fire
         return CALLS_PER_RUN
     finally:

@@ -31,7 +31,7 @@ def answers(kernels: Mapping[str, Kernel], numbers: Mapping[str, Mapping[str, in
     """Name -> the row; a call is the same on both ISAs."""
     found: dict[str, Syscall | None] = {}
     for name in sorted({name for names in numbers.values() for name in names}):
-        rows = [kernels[isa].syscall_row(numbers[isa][name]) for isa in ISAS if name in numbers[isa]]
+        rows = [kernels[isa].syscalls.row(numbers[isa][name]) for isa in ISAS if name in numbers[isa]]
         assert len({row and (row.support, row.note) for row in rows}) == 1, f"{name} differs between the ISAs"
         found[name] = rows[0]
     return found

@@ -1,0 +1,161 @@
+"""SyscallEntry: the way of a system call into the kernel, through its sleeps, and back to user mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from emulator.core_file.core_file import KernelCosts
+from emulator.cpu import Cpu
+from emulator.linux.arch.architecture import Architecture
+from emulator.linux.errors import ENOSYS, LinuxError
+from emulator.linux.process.task import Call, Task
+from emulator.linux.sched.dispatcher import Dispatcher
+from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
+from emulator.linux.signals.signal import Interrupted
+from emulator.linux.signals.signal_delivery import deliver, is_restart
+from emulator.linux.syscalls.names import syscall_name
+from emulator.linux.syscalls.table import Syscall
+from emulator.linux.tracepoints import Tracepoints
+
+Handler = Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]
+
+
+class Kernel(Protocol):
+    """What a call needs of its kernel."""
+
+    @property
+    def architecture(self) -> Architecture: ...
+    @property
+    def costs(self) -> KernelCosts: ...
+    @property
+    def dispatcher(self) -> Dispatcher: ...
+    @property
+    def tracepoints(self) -> Tracepoints: ...
+    def work(self, task: Task, cycles: int) -> None: ...
+    def out_of_memory(self, task: Task) -> None: ...
+    def name_once(self, message: str) -> None: ...
+
+
+class SyscallEntry:
+    """Answers the calls of one kernel's tasks."""
+
+    def __init__(self, kernel: Kernel, rows: dict[int, Syscall]) -> None:
+        """`rows`: by number."""
+        self._kernel = kernel
+        self._rows = rows
+        self._calls: dict[int, Handler] = {}  # compiled rows
+
+    def install(self, row: Syscall) -> None:
+        """Put `row` in place of what this kernel has for its number: a call that another room's object answers."""
+        number = row.number(self._kernel.architecture.isa)
+        if number is not None:
+            self._rows[number] = row
+            self._calls.pop(number, None)
+
+    def row(self, number: int) -> Syscall | None:
+        """What answers a call of this number; None if nothing does."""
+        return self._rows.get(number)
+
+    def handle(self, cpu: Cpu) -> None:
+        """The task of `cpu` has made a call."""
+        kernel = self._kernel
+        task = kernel.dispatcher.queues[cpu.number].current
+        assert task is not None, f"CPU {cpu.number} runs no task"
+        core = cpu.core
+        kernel.work(task, kernel.costs.syscall)
+        registers = core.syscall_arguments()
+        number, arguments = registers[0], registers[1:]
+        call = self._calls.get(number) or self._compile(number)
+        sys_enter = kernel.tracepoints.sys_enter
+        if sys_enter:
+            sys_enter.fire(task, number, arguments)
+        try:
+            given = call(task, arguments)
+            if given is None or isinstance(given, int):
+                result = given
+            else:
+                result = self._begin(task, given, number, arguments[0])
+                if task.call is not None:
+                    return
+        except LinuxError as error:
+            result = -error.code
+        except MemoryError:
+            kernel.out_of_memory(task)
+            return
+        self._finish(task, number, arguments[0], result)
+
+    def resume(self, task: Task) -> None:
+        """The call in which `task` slept goes on."""
+        call, reason = task.call, task.woken_by
+        assert call is not None, f"task {task.tid} sleeps in no call"
+        assert reason is not None, f"task {task.tid} has not been woken"
+        task.call = task.woken_by = None
+        try:
+            sleep = call.generator.send(reason)
+        except StopIteration as stop:
+            result = stop.value
+        except LinuxError as error:
+            result = -error.code
+        except MemoryError:
+            self._kernel.out_of_memory(task)
+            return
+        else:
+            task.call = call
+            self._wait(task, sleep)
+            return
+        self._finish(task, call.number, call.first_argument, result)
+
+    def _begin(self, task: Task, call: Sleeping[int], number: int, first_argument: int) -> int | None:
+        """A call that may sleep: its result, if it does not. If it does, `task.call` is what goes on later."""
+        try:
+            sleep = next(call)
+        except StopIteration as stop:
+            result: int | None = stop.value
+            return result
+        task.call = Call(call, number, first_argument)
+        self._wait(task, sleep)
+        return None
+
+    def _wait(self, task: Task, sleep: Sleep) -> None:
+        """A call wants to sleep; or it has come a good part of its way, and what is due goes first."""
+        if not sleep.works_cycles:
+            self._kernel.dispatcher.sleep(task, sleep)
+            return
+        task.system_cycles += sleep.works_cycles
+        task.cpu.work(sleep.works_cycles)
+        task.woken_by = Wake.CONTINUE
+        self._kernel.dispatcher.events.version += 1
+
+    def _finish(self, task: Task, number: int, first_argument: int, result: int | None) -> None:
+        """A call is over: its result, and on the way back to user mode the signals."""
+        if task.exit_code is not None:
+            return  # it has killed itself
+        tracepoints = self._kernel.tracepoints
+        if tracepoints.sys_exit:
+            tracepoints.sys_exit.fire(task, number, 0 if result is None else result)
+        interrupted = None
+        if result is not None:
+            if result < 0 and is_restart(result):
+                interrupted = Interrupted(-result, number, first_argument)
+            else:
+                self._kernel.architecture.set_syscall_result(task.cpu.core, result)
+        signals = task.signals
+        if interrupted is not None or signals.pending or signals.shared.pending:
+            deliver(task, interrupted)
+
+    def _compile(self, number: int) -> Handler:
+        row = self._rows.get(number)
+        if row is None:
+            return self._unknown(number)
+        call = self._calls[number] = row.compile()
+        return call
+
+    def _unknown(self, number: int) -> Handler:
+        isa = self._kernel.architecture.isa
+
+        def call(task: Task, arguments: tuple[int, ...]) -> int:
+            self._kernel.name_once(f"syscall {number} ({syscall_name(isa, number)}) is not modelled: ENOSYS")
+            return -ENOSYS
+
+        return call

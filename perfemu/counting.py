@@ -31,6 +31,7 @@ from perfemu.statistics.counts import (
     cpu_label,
     thread_label,
 )
+from pmu.generic_events import HardwareId
 
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
@@ -48,8 +49,7 @@ DEFAULT_EVENTS = (
     "branch-misses",
 )
 _ONLY_IF_KNOWN = {  # of these, what is left out where the PMU cannot know it, as perf does
-    "stalled-cycles-frontend": "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND",
-    "stalled-cycles-backend": "PERF_COUNT_HW_STALLED_CYCLES_BACKEND",
+    generic.names[0]: generic for generic in (HardwareId.STALLED_CYCLES_FRONTEND, HardwareId.STALLED_CYCLES_BACKEND)
 }
 DETAILED_EVENTS = (  # what -d adds, what -dd adds to that, and -ddd; tools/perf/builtin-stat.c
     ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-loads", "LLC-load-misses"),

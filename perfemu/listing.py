@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from perfcore.abi.constants import CacheId, CacheOp, CacheResult, PerfType
+from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import FIXED_TRACEPOINTS
 from perfcore.events.drivers.software import NOTES
 from perfemu.events.names import CACHE_EVENTS, CLOCKS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
 from pmu.event import Event, Support
-from pmu.model import GENERIC_HARDWARE_EVENTS, PmuModel
+from pmu.generic_events import HardwareId, cache_event
+from pmu.model import PmuModel
 
 KINDS = {
     "hw": "Hardware event",
@@ -74,19 +75,13 @@ def _generic(generic: GenericEvent, kind: str, event: Event | None) -> Listed:
 
 def hardware_events(model: PmuModel) -> Iterator[Listed]:
     for generic in HARDWARE_EVENTS:
-        yield _generic(generic, "hw", model.generic_event(GENERIC_HARDWARE_EVENTS[generic.config]))
+        yield _generic(generic, "hw", model.generic_event(HardwareId(generic.config)))
 
 
 def cache_events(model: PmuModel) -> Iterator[Listed]:
     """One name each: the many spellings that perf knows are for typing, not for reading."""
     for generic in CACHE_EVENTS:
-        key = (
-            CacheId(generic.config & 0xFF).name,
-            f"OP_{CacheOp(generic.config >> 8 & 0xFF).name}",
-            f"RESULT_{CacheResult(generic.config >> 16).name}",
-        )
-        name = model.generic_cache_events.get(key)
-        event = None if name is None else model.events.find(name)
+        event = model.generic_cache_event(cache_event(generic.config))
         yield _generic(GenericEvent(generic.names[:1], PerfType.HW_CACHE, generic.config), "cache", event)
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from emulator.probes import Probe
 from pmu import models as model_files
 from pmu.event import Event, EventList, UnknownEvent
+from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 
 
 class Role(Enum):
@@ -61,20 +62,6 @@ class FixedCounter:
     programmable: bool = True  # whether an event counter can count `config` as well
 
 
-GENERIC_HARDWARE_EVENTS = (  # uapi/linux/perf_event.h, enum perf_hw_id, in order of number
-    "PERF_COUNT_HW_CPU_CYCLES",
-    "PERF_COUNT_HW_INSTRUCTIONS",
-    "PERF_COUNT_HW_CACHE_REFERENCES",
-    "PERF_COUNT_HW_CACHE_MISSES",
-    "PERF_COUNT_HW_BRANCH_INSTRUCTIONS",
-    "PERF_COUNT_HW_BRANCH_MISSES",
-    "PERF_COUNT_HW_BUS_CYCLES",
-    "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND",
-    "PERF_COUNT_HW_STALLED_CYCLES_BACKEND",
-    "PERF_COUNT_HW_REF_CPU_CYCLES",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class PmuModel:
     """One PMU as its vendor and Linux describe it. A live device is made from it and a counter bank."""
@@ -91,17 +78,13 @@ class PmuModel:
     fixed_counters: tuple[FixedCounter, ...]
     events: EventList
     format: tuple[FormatField, ...]
-    generic_events: Mapping[str, str]  # PERF_COUNT_HW_* -> event name; what is not there is not supported
-    generic_cache_events: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    """(L1D, OP_READ, RESULT_ACCESS), as after PERF_COUNT_HW_CACHE_ -> event name"""
+    generic_events: Mapping[HardwareId, str]  # -> event name; what is not there is not supported
+    generic_cache_events: Mapping[CacheEvent, str] = field(default_factory=dict)
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
 
     def __post_init__(self) -> None:
-        for generic in self.generic_events:
-            if generic not in GENERIC_HARDWARE_EVENTS:
-                raise ValueError(f"{self.name}: {generic} is no PERF_COUNT_HW_* event")
         named = [*self.generic_events.values(), *self.generic_cache_events.values(), *self.sysfs_aliases.values()]
         for name in [*named, *(fixed.event for fixed in self.fixed_counters)]:
             if self.events.by_name(name) is None:
@@ -132,20 +115,25 @@ class PmuModel:
         """Counters that the core's bank must have for a device with this many event counters."""
         return counters + len(self.fixed_counters)
 
-    def generic_event(self, generic: str) -> Event | None:
+    def generic_event(self, generic: HardwareId) -> Event | None:
         """The event behind PERF_COUNT_HW_*, or None where this PMU cannot know it."""
         name = self.generic_events.get(generic)
         return None if name is None else self.events.find(name)
 
+    def generic_cache_event(self, generic: CacheEvent) -> Event | None:
+        """The event behind PERF_COUNT_HW_CACHE_*, or None where this PMU cannot know it."""
+        name = self.generic_cache_events.get(generic)
+        return None if name is None else self.events.find(name)
+
     @property
-    def caches_counted_by_hits(self) -> frozenset[str]:
+    def caches_counted_by_hits(self) -> frozenset[CacheId]:
         """Caches of `generic_cache_events` whose reads do not contain those that miss: Intel's ITLB, by STLB_HIT."""
         found = []
-        for (cache, operation, result), name in self.generic_cache_events.items():
-            misses = self.generic_cache_events.get((cache, operation, "RESULT_MISS"))
-            if operation == "OP_READ" and result == "RESULT_ACCESS" and misses is not None:
-                less = {*self.events.find(name).less}
-                found += [cache] if less and less >= {*self.events.find(misses).probes} else []
+        for cache in CacheId:
+            reads = self.generic_cache_event((cache, CacheOp.READ, CacheResult.ACCESS))
+            misses = self.generic_cache_event((cache, CacheOp.READ, CacheResult.MISS))
+            if reads is not None and misses is not None and reads.less and {*reads.less} >= {*misses.probes}:
+                found.append(cache)
         return frozenset(found)
 
     def config_of(self, event: Event) -> int:

@@ -1,8 +1,13 @@
-"""The numbers of uapi/linux/perf_event.h, under the kernel's names without their common prefix."""
+"""The numbers of uapi/linux/perf_event.h, under the kernel's names without their common prefix.
+
+Those of events that PMUs count are in pmu/generic_events.py.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
+
+from pmu.generic_events import NamedNumber
 
 PERF_MAX_STACK_DEPTH = 127  # callchain entries, sysctl kernel.perf_event_max_stack
 PERF_MAX_CONTEXTS_PER_STACK = 8  # PERF_CONTEXT_* markers, sysctl kernel.perf_event_max_contexts_per_stack
@@ -20,68 +25,21 @@ class PerfType(IntEnum):
     MAX = 6
 
 
-class HardwareId(IntEnum):
-    """enum perf_hw_id (attr.config of PERF_TYPE_HARDWARE)."""
-
-    CPU_CYCLES = 0
-    INSTRUCTIONS = 1
-    CACHE_REFERENCES = 2
-    CACHE_MISSES = 3
-    BRANCH_INSTRUCTIONS = 4
-    BRANCH_MISSES = 5
-    BUS_CYCLES = 6
-    STALLED_CYCLES_FRONTEND = 7
-    STALLED_CYCLES_BACKEND = 8
-    REF_CPU_CYCLES = 9
-
-
-class CacheId(IntEnum):
-    """enum perf_hw_cache_id: bits 0..7 of attr.config of PERF_TYPE_HW_CACHE."""
-
-    L1D = 0
-    L1I = 1
-    LL = 2
-    DTLB = 3
-    ITLB = 4
-    BPU = 5
-    NODE = 6
-
-
-class CacheOp(IntEnum):
-    """enum perf_hw_cache_op_id: bits 8..15."""
-
-    READ = 0
-    WRITE = 1
-    PREFETCH = 2
-
-
-class CacheResult(IntEnum):
-    """enum perf_hw_cache_op_result_id: bits 16..23."""
-
-    ACCESS = 0
-    MISS = 1
-
-
-def cache_config(cache: CacheId, op: CacheOp, result: CacheResult) -> int:
-    """attr.config of a PERF_TYPE_HW_CACHE event."""
-    return cache | op << 8 | result << 16
-
-
-class SoftwareId(IntEnum):
+class SoftwareId(NamedNumber):
     """enum perf_sw_ids."""
 
-    CPU_CLOCK = 0
-    TASK_CLOCK = 1
-    PAGE_FAULTS = 2
-    CONTEXT_SWITCHES = 3
-    CPU_MIGRATIONS = 4
-    PAGE_FAULTS_MIN = 5
-    PAGE_FAULTS_MAJ = 6
-    ALIGNMENT_FAULTS = 7
-    EMULATION_FAULTS = 8
-    DUMMY = 9
-    BPF_OUTPUT = 10
-    CGROUP_SWITCHES = 11
+    CPU_CLOCK = 0, "cpu-clock"
+    TASK_CLOCK = 1, "task-clock"
+    PAGE_FAULTS = 2, "page-faults", "faults"
+    CONTEXT_SWITCHES = 3, "context-switches", "cs"
+    CPU_MIGRATIONS = 4, "cpu-migrations", "migrations"
+    PAGE_FAULTS_MIN = 5, "minor-faults"
+    PAGE_FAULTS_MAJ = 6, "major-faults"
+    ALIGNMENT_FAULTS = 7, "alignment-faults"
+    EMULATION_FAULTS = 8, "emulation-faults"
+    DUMMY = 9, "dummy"
+    BPF_OUTPUT = 10, "bpf-output"
+    CGROUP_SWITCHES = 11, "cgroup-switches"
 
 
 class SampleType(IntFlag):

@@ -14,7 +14,7 @@ from perfemu.errors import EventSyntaxError
 from perfemu.events.names import CLOCKS, generic_event, printed_names
 from perfemu.events.spec import EventSpec, Modifiers, parse_modifiers
 from pmu.event import Event, UnknownEvent
-from pmu.model import GENERIC_HARDWARE_EVENTS, PmuModel
+from pmu.model import PmuModel
 
 _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
 _TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifiers>\w*))?\Z")
@@ -82,15 +82,10 @@ class _Parser:
             name, _, letters = text.partition(":")
             spec = self._named(name, letters, text)
         modifiers = _merged_modifiers(letters, group_modifiers, text)
-        return replace(spec, modifiers=modifiers, known_in_kernel=spec.is_hardware and self._known_in_kernel(spec))
+        return replace(spec, modifiers=modifiers, known_in_kernel=self._known_in_kernel(spec))
 
     def _known_in_kernel(self, spec: EventSpec) -> bool:
-        if spec.type == PerfType.HARDWARE:
-            event = self._pmu.generic_event(GENERIC_HARDWARE_EVENTS[spec.config])
-        elif spec.type == PerfType.HW_CACHE:
-            event = None
-        else:
-            event = self._pmu.counted_by(spec.config)
+        event = spec.counted_by(self._pmu)
         return event is not None and self._pmu.known_in_kernel(event)
 
     def _tracepoint(self, name: str) -> int:

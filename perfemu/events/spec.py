@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from perfcore.abi.constants import PerfType
 from perfemu.errors import EventSyntaxError
+from pmu.event import Event
+from pmu.generic_events import HardwareId, cache_event
+from pmu.model import PmuModel
 
 MAX_PRECISE = 3
 
@@ -82,6 +85,16 @@ class EventSpec:
     def is_hardware(self) -> bool:
         """Counted by the PMU, not by Linux."""
         return self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)
+
+    def counted_by(self, pmu: PmuModel) -> Event | None:
+        """The event of this PMU that counts it, if one does."""
+        if not self.is_hardware:
+            return None
+        if self.type == PerfType.HARDWARE:
+            return pmu.generic_event(HardwareId(self.config))
+        if self.type == PerfType.HW_CACHE:
+            return pmu.generic_cache_event(cache_event(self.config))
+        return pmu.counted_by(self.config)
 
     @property
     def user_only(self) -> bool:

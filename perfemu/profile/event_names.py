@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import HardwareId, PerfType, SoftwareId
+from perfcore.abi.constants import PerfType, SoftwareId
+from pmu.generic_events import HardwareId
 
-_HARDWARE: dict[int, str] = {
-    HardwareId.CPU_CYCLES: "cycles",
-    HardwareId.INSTRUCTIONS: "instructions",
-    HardwareId.CACHE_REFERENCES: "cache-references",
-    HardwareId.CACHE_MISSES: "cache-misses",
-    HardwareId.BRANCH_INSTRUCTIONS: "branches",
-    HardwareId.BRANCH_MISSES: "branch-misses",
-    HardwareId.BUS_CYCLES: "bus-cycles",
-    HardwareId.STALLED_CYCLES_FRONTEND: "stalled-cycles-frontend",
-    HardwareId.STALLED_CYCLES_BACKEND: "stalled-cycles-backend",
-    HardwareId.REF_CPU_CYCLES: "ref-cycles",
-}
+_HARDWARE: dict[int, str] = {number: number.names[0] for number in HardwareId}
 _SOFTWARE: dict[int, str] = {number: number.name.lower().replace("_", "-") for number in SoftwareId}
 _NAMES: dict[int, dict[int, str]] = {PerfType.HARDWARE: _HARDWARE, PerfType.SOFTWARE: _SOFTWARE}
 

@@ -12,6 +12,7 @@ from perfemu.events.spec import EventSpec
 from perfemu.run_times import RunTimes
 from perfemu.scope import Split
 from perfemu.visible import visible
+from pmu.generic_events import CacheId
 
 
 class Absence(Enum):
@@ -149,7 +150,7 @@ class Counts:
     runs: tuple[RunTimes, ...]
     system_wide: bool = False
     parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
-    counted_by_hits: frozenset[str] = frozenset()  # caches, as PmuModel has them
+    counted_by_hits: frozenset[CacheId] = frozenset()  # as PmuModel has them
     partly_modelled: bool = False  # cycles and what models count are of less than the other events
 
     def __iter__(self) -> Iterator[Count]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SoftwareId, cache_config
+from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.statistics.counts import Count, Counts
+from pmu.generic_events import CacheId, CacheOp, CacheResult, HardwareId, cache_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _cache_share(cache: CacheId, name: str) -> tuple[tuple[int, int], Rule]:
 
     def rule(counts: Counts, value: float) -> list[Metric]:
         loads = counts.mean_of(PerfType.HW_CACHE, access)
-        whole = loads + value if loads is not None and cache.name in counts.counted_by_hits else loads
+        whole = loads + value if loads is not None and cache in counts.counted_by_hits else loads
         return _percentage(counts, value, whole, f"of all {name} accesses", "%7.2f%%")
 
     return (PerfType.HW_CACHE, miss), rule

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from pmu.arm.event_rows import ROWS, TOP_DOWN_ALIASES, core_rows
 from pmu.arm.not_modelled import COMMON, is_common
 from pmu.event import EventList
+from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
 
 FORMAT = (
@@ -16,29 +17,29 @@ FORMAT = (
     FormatField("rdpmc", 1, 1, Role.OPTION, "config1"),
 )
 GENERIC_EVENTS = {  # drivers/perf/arm_pmuv3.c: armv8_pmuv3_perf_map
-    "PERF_COUNT_HW_CPU_CYCLES": "CPU_CYCLES",
-    "PERF_COUNT_HW_INSTRUCTIONS": "INST_RETIRED",
-    "PERF_COUNT_HW_CACHE_REFERENCES": "L1D_CACHE",
-    "PERF_COUNT_HW_CACHE_MISSES": "L1D_CACHE_REFILL",
-    "PERF_COUNT_HW_BRANCH_INSTRUCTIONS": "BR_RETIRED",
-    "PERF_COUNT_HW_BRANCH_MISSES": "BR_MIS_PRED",
-    "PERF_COUNT_HW_BUS_CYCLES": "BUS_CYCLES",
-    "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND": "STALL_FRONTEND",
-    "PERF_COUNT_HW_STALLED_CYCLES_BACKEND": "STALL_BACKEND",
+    HardwareId.CPU_CYCLES: "CPU_CYCLES",
+    HardwareId.INSTRUCTIONS: "INST_RETIRED",
+    HardwareId.CACHE_REFERENCES: "L1D_CACHE",
+    HardwareId.CACHE_MISSES: "L1D_CACHE_REFILL",
+    HardwareId.BRANCH_INSTRUCTIONS: "BR_RETIRED",
+    HardwareId.BRANCH_MISSES: "BR_MIS_PRED",
+    HardwareId.BUS_CYCLES: "BUS_CYCLES",
+    HardwareId.STALLED_CYCLES_FRONTEND: "STALL_FRONTEND",
+    HardwareId.STALLED_CYCLES_BACKEND: "STALL_BACKEND",
 }
 GENERIC_CACHE_EVENTS = {  # armv8_pmuv3_perf_cache_map
-    ("L1D", "OP_READ", "RESULT_ACCESS"): "L1D_CACHE",
-    ("L1D", "OP_READ", "RESULT_MISS"): "L1D_CACHE_REFILL",
-    ("L1I", "OP_READ", "RESULT_ACCESS"): "L1I_CACHE",
-    ("L1I", "OP_READ", "RESULT_MISS"): "L1I_CACHE_REFILL",
-    ("LL", "OP_READ", "RESULT_ACCESS"): "LL_CACHE_RD",
-    ("LL", "OP_READ", "RESULT_MISS"): "LL_CACHE_MISS_RD",
-    ("DTLB", "OP_READ", "RESULT_ACCESS"): "L1D_TLB",
-    ("DTLB", "OP_READ", "RESULT_MISS"): "L1D_TLB_REFILL",
-    ("ITLB", "OP_READ", "RESULT_ACCESS"): "L1I_TLB",
-    ("ITLB", "OP_READ", "RESULT_MISS"): "L1I_TLB_REFILL",
-    ("BPU", "OP_READ", "RESULT_ACCESS"): "BR_PRED",
-    ("BPU", "OP_READ", "RESULT_MISS"): "BR_MIS_PRED",
+    (CacheId.L1D, CacheOp.READ, CacheResult.ACCESS): "L1D_CACHE",
+    (CacheId.L1D, CacheOp.READ, CacheResult.MISS): "L1D_CACHE_REFILL",
+    (CacheId.L1I, CacheOp.READ, CacheResult.ACCESS): "L1I_CACHE",
+    (CacheId.L1I, CacheOp.READ, CacheResult.MISS): "L1I_CACHE_REFILL",
+    (CacheId.LL, CacheOp.READ, CacheResult.ACCESS): "LL_CACHE_RD",
+    (CacheId.LL, CacheOp.READ, CacheResult.MISS): "LL_CACHE_MISS_RD",
+    (CacheId.DTLB, CacheOp.READ, CacheResult.ACCESS): "L1D_TLB",
+    (CacheId.DTLB, CacheOp.READ, CacheResult.MISS): "L1D_TLB_REFILL",
+    (CacheId.ITLB, CacheOp.READ, CacheResult.ACCESS): "L1I_TLB",
+    (CacheId.ITLB, CacheOp.READ, CacheResult.MISS): "L1I_TLB_REFILL",
+    (CacheId.BPU, CacheOp.READ, CacheResult.ACCESS): "BR_PRED",
+    (CacheId.BPU, CacheOp.READ, CacheResult.MISS): "BR_MIS_PRED",
 }
 
 
@@ -46,7 +47,7 @@ def core_pmu(
     name: str,
     part: str,
     events: str,
-    cache_events: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+    cache_events: Mapping[CacheEvent, str] = MappingProxyType({}),
     *,
     third_level: bool = True,
     not_modelled: Mapping[int, str] = MappingProxyType({}),
@@ -69,8 +70,8 @@ def core_pmu(
 def pmu_v3(
     name: str,
     events: EventList,
-    generic_events: Mapping[str, str],
-    generic_cache_events: Mapping[tuple[str, str, str], str] = MappingProxyType({}),
+    generic_events: Mapping[HardwareId, str],
+    generic_cache_events: Mapping[CacheEvent, str] = MappingProxyType({}),
     further_aliases: Mapping[str, str] = MappingProxyType({}),
     not_modelled: Mapping[int, str] = MappingProxyType({}),
 ) -> PmuModel:

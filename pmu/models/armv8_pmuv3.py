@@ -8,6 +8,7 @@ from __future__ import annotations
 from pmu.arm.core_pmu import pmu_v3
 from pmu.arm.event_rows import rows
 from pmu.event import EventList
+from pmu.generic_events import HardwareId
 
 EVENTS = EventList(rows(
     """
@@ -22,8 +23,8 @@ MODEL = pmu_v3(
     "armv8_pmuv3",
     EVENTS,
     {
-        "PERF_COUNT_HW_CPU_CYCLES": "CPU_CYCLES",
-        "PERF_COUNT_HW_INSTRUCTIONS": "INST_RETIRED",
-        "PERF_COUNT_HW_BRANCH_INSTRUCTIONS": "BR_RETIRED",
+        HardwareId.CPU_CYCLES: "CPU_CYCLES",
+        HardwareId.INSTRUCTIONS: "INST_RETIRED",
+        HardwareId.BRANCH_INSTRUCTIONS: "BR_RETIRED",
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pmu.arm.core_pmu import core_pmu
 from pmu.arm.not_modelled import CORTEX_A55
+from pmu.generic_events import CacheId, CacheOp, CacheResult
 
 MODEL = core_pmu(
     "cortex_a55",
@@ -21,9 +22,9 @@ MODEL = core_pmu(
     BR_INDIRECT_MIS_PRED BR_COND_MIS_PRED BR_INDIRECT_ADDR_PRED BR_RETURN_ADDR_PRED BR_RETURN_ADDR_MIS_PRED
     """,
     {  # drivers/perf/arm_pmuv3.c: armv8_a53_perf_cache_map, which Cortex-A55 shares
-        ("L1D", "OP_PREFETCH", "RESULT_MISS"): "L1D_CACHE_REFILL_PREFETCH",
-        ("NODE", "OP_READ", "RESULT_ACCESS"): "BUS_ACCESS_RD",
-        ("NODE", "OP_WRITE", "RESULT_ACCESS"): "BUS_ACCESS_WR",
+        (CacheId.L1D, CacheOp.PREFETCH, CacheResult.MISS): "L1D_CACHE_REFILL_PREFETCH",
+        (CacheId.NODE, CacheOp.READ, CacheResult.ACCESS): "BUS_ACCESS_RD",
+        (CacheId.NODE, CacheOp.WRITE, CacheResult.ACCESS): "BUS_ACCESS_WR",
     },
     not_modelled=CORTEX_A55,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pmu.arm.core_pmu import core_pmu
+from pmu.generic_events import CacheId, CacheOp, CacheResult
 
 MODEL = core_pmu(
     "cortex_a72",
@@ -18,11 +19,11 @@ MODEL = core_pmu(
     EXC_DABORT
     """,
     {  # drivers/perf/arm_pmuv3.c: armv8_a57_perf_cache_map, which Cortex-A72 shares
-        ("L1D", "OP_WRITE", "RESULT_ACCESS"): "L1D_CACHE_WR",
-        ("L1D", "OP_WRITE", "RESULT_MISS"): "L1D_CACHE_REFILL_WR",
-        ("DTLB", "OP_WRITE", "RESULT_MISS"): "L1D_TLB_REFILL_WR",
-        ("NODE", "OP_READ", "RESULT_ACCESS"): "BUS_ACCESS_RD",
-        ("NODE", "OP_WRITE", "RESULT_ACCESS"): "BUS_ACCESS_WR",
+        (CacheId.L1D, CacheOp.WRITE, CacheResult.ACCESS): "L1D_CACHE_WR",
+        (CacheId.L1D, CacheOp.WRITE, CacheResult.MISS): "L1D_CACHE_REFILL_WR",
+        (CacheId.DTLB, CacheOp.WRITE, CacheResult.MISS): "L1D_TLB_REFILL_WR",
+        (CacheId.NODE, CacheOp.READ, CacheResult.ACCESS): "BUS_ACCESS_RD",
+        (CacheId.NODE, CacheOp.WRITE, CacheResult.ACCESS): "BUS_ACCESS_WR",
     },
     third_level=False,
 )

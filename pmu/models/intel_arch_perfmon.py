@@ -6,7 +6,7 @@ Counters as Skylake with Hyper-Threading: four and three fixed, of 48 bits.
 from __future__ import annotations
 
 from pmu.event import EventList
-from pmu.intel.core_pmu import CLOCK_AND_RETIRED, FIXED_COUNTERS, FORMAT, RETIRED_ALIASES, RETIRED_CACHE_EVENTS
+from pmu.intel.core_pmu import CLOCK_AND_RETIRED, FIXED_COUNTERS, FORMAT, RETIRED_CACHE_EVENTS, sysfs_aliases
 from pmu.intel.event_rows import FIXED, RETIRED, SKYLAKE
 from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.model import PmuModel
@@ -26,6 +26,6 @@ MODEL = PmuModel(
     format=FORMAT,
     generic_events=CLOCK_AND_RETIRED,
     generic_cache_events=RETIRED_CACHE_EVENTS,
-    sysfs_aliases=RETIRED_ALIASES,
+    sysfs_aliases=sysfs_aliases(CLOCK_AND_RETIRED),
     not_modelled=NOT_MODELLED | {event.code: event.name for event in SKYLAKE if event not in (*FIXED, *RETIRED)},
 )

@@ -7,13 +7,14 @@ the others go by Skylake's codes and names, and count what this core's model doe
 
 from __future__ import annotations
 
+from pmu.generic_events import HardwareId
 from pmu.intel.core_pmu import core_pmu
 
 MODEL = core_pmu(
     "zen5_perfmon",
     counters=6,
     generic_events={  # which Linux has on AMD's cores, and not on Skylake
-        "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND": "IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE",
-        "PERF_COUNT_HW_STALLED_CYCLES_BACKEND": "RESOURCE_STALLS.ANY",
+        HardwareId.STALLED_CYCLES_FRONTEND: "IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE",
+        HardwareId.STALLED_CYCLES_BACKEND: "RESOURCE_STALLS.ANY",
     },
 )

@@ -12,13 +12,11 @@ from functools import partial
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
-from perfcore.abi.constants import CacheId, CacheOp, CacheResult, HardwareId, PerfType, SampleType
+from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
 from pmu.event import Event
-from pmu.model import GENERIC_HARDWARE_EVENTS
-
-assert len(GENERIC_HARDWARE_EVENTS) == len(HardwareId)
+from pmu.generic_events import HardwareId, cache_event
 
 _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
 _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
@@ -177,24 +175,23 @@ class HardwareDriver(ABC):
         return self.model.config_of(event)
 
     def _generic_event(self, config: int) -> Event:
-        if config >= len(GENERIC_HARDWARE_EVENTS):
+        if config >= len(HardwareId):
             raise LinuxError(EINVAL, f"PERF_TYPE_HARDWARE has no event {config}")
-        generic = GENERIC_HARDWARE_EVENTS[config]
-        event = self.model.generic_event(generic)
+        event = self.model.generic_event(HardwareId(config))
         if event is None:
-            raise LinuxError(ENOENT, f"{self.name} has no event for {generic}")
+            raise LinuxError(ENOENT, f"{self.name} has no event for PERF_COUNT_HW_{HardwareId(config).name}")
         return event
 
     def _generic_cache_event(self, config: int) -> Event:
-        """uapi: id | op << 8 | result << 16."""
-        cache, op, result = config & 0xFF, config >> 8 & 0xFF, config >> 16 & 0xFF
-        if cache >= len(CacheId) or op >= len(CacheOp) or result >= len(CacheResult):
-            raise LinuxError(EINVAL, f"PERF_TYPE_HW_CACHE has no event {config:#x}")
-        key = (CacheId(cache).name, f"OP_{CacheOp(op).name}", f"RESULT_{CacheResult(result).name}")
-        name = self.model.generic_cache_events.get(key)
-        if name is None:
-            raise LinuxError(ENOENT, f"{self.name} has no event for PERF_COUNT_HW_CACHE_{'_'.join(key)}")
-        return self.model.events.find(name)
+        try:
+            cache, op, result = cache_event(config)
+        except ValueError:
+            raise LinuxError(EINVAL, f"PERF_TYPE_HW_CACHE has no event {config:#x}") from None
+        event = self.model.generic_cache_event((cache, op, result))
+        if event is None:
+            generic = f"PERF_COUNT_HW_CACHE_{cache.name}_OP_{op.name}_RESULT_{result.name}"
+            raise LinuxError(ENOENT, f"{self.name} has no event for {generic}")
+        return event
 
     # counters
 

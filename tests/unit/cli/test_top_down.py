@@ -16,6 +16,7 @@ from perfemu.events.parser import parse_events
 from perfemu.run_times import RunTimes
 from perfemu.statistics.counts import Count, Counts, Reading
 from perfemu.statistics.metrics import metrics_of
+from pmu.generic_events import CacheId, CacheOp, CacheResult, HardwareId
 from pmu.model import model
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -129,9 +130,9 @@ def test_a_pmu_lists_what_its_core_fires() -> None:
     limited = whole.limited_to(lambda probe: not probe.name.startswith("LL_"))
     assert limited.events.by_name("LL_CACHE_RD") is None
     assert limited.events.by_name("L1D_CACHE_REFILL_INNER") is None  # LL's refills are taken away from it
-    assert ("LL", "OP_READ", "RESULT_ACCESS") not in limited.generic_cache_events
-    assert limited.generic_cache_events["L1D", "OP_READ", "RESULT_MISS"] == "L1D_CACHE_REFILL"
+    assert (CacheId.LL, CacheOp.READ, CacheResult.ACCESS) not in limited.generic_cache_events
+    assert limited.generic_cache_events[CacheId.L1D, CacheOp.READ, CacheResult.MISS] == "L1D_CACHE_REFILL"
     assert "ll_cache_rd" not in limited.sysfs_aliases
     ideal = whole.limited_to(lambda probe: fires({}, probe))
-    assert "PERF_COUNT_HW_CACHE_MISSES" not in ideal.generic_events
+    assert HardwareId.CACHE_MISSES not in ideal.generic_events
     assert {event.name for event in ideal.events} >= {"INST_RETIRED", "CPU_CYCLES", "SW_INCR"}

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import HardwareId, PerfType, ReadFormat, SoftwareId
+from perfcore.abi.constants import PerfType, ReadFormat, SoftwareId
 from perfcore.events.event import EventState, PerfEvent
+from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 
 INSTRUCTIONS = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.INSTRUCTIONS, exclude_kernel=1)

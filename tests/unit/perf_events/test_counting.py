@@ -7,8 +7,9 @@ import pytest
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import HardwareId, PerfType, ReadFormat
+from perfcore.abi.constants import PerfType, ReadFormat
 from perfcore.events.settings import Settings
+from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine
 
 ISAS = ("aarch64", "x86_64")

@@ -6,9 +6,10 @@ import pytest
 
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import HardwareId, PerfType, ReadFormat, SoftwareId
+from perfcore.abi.constants import PerfType, ReadFormat, SoftwareId
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import EventState
+from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 
 INSTRUCTIONS = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.INSTRUCTIONS, exclude_kernel=1)

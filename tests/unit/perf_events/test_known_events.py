@@ -9,8 +9,9 @@ import pytest
 
 import perfemu
 from c_programs import build
-from perfcore.abi.constants import HardwareId, PerfType
+from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
+from pmu.generic_events import HardwareId
 
 SOURCE = Path(__file__).with_name("open_events.c")
 HARDWARE, HW_CACHE, RAW = PerfType.HARDWARE, PerfType.HW_CACHE, PerfType.RAW

@@ -4,8 +4,9 @@ import pytest
 
 from emulator.linux.errors import E2BIG, EACCES, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, EOVERFLOW, NAMES, LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import BranchSampleType, HardwareId, OpenFlag, PerfType, SampleType, SoftwareId
+from perfcore.abi.constants import BranchSampleType, OpenFlag, PerfType, SampleType, SoftwareId
 from perfcore.events.settings import Settings
+from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 
 INSTRUCTIONS = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.INSTRUCTIONS, exclude_kernel=1)

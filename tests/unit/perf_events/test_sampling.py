@@ -7,13 +7,14 @@ import pytest
 from emulator.linux.arch import architecture
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import HardwareId, PerfContext, PerfType, ReadFormat, RecordType, SampleType, SoftwareId
+from perfcore.abi.constants import PerfContext, PerfType, ReadFormat, RecordType, SampleType, SoftwareId
 from perfcore.abi.records import Throttle, Unthrottle, decode_record
 from perfcore.abi.sample import HEADER, decode_sample
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState
 from perfcore.events.output import sampled_registers
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.settings import Settings
+from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import CODE, FakeMachine
 
 ISAS = ("aarch64", "x86_64")

@@ -5,10 +5,11 @@ import struct
 import pytest
 
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import HardwareId, PerfType
+from perfcore.abi.constants import PerfType
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.user_page import UserClock
 from pmu.arm.registers import PMCCNTR_EL0, PMUSERENR_EL0, PMEVCNTRn_EL0
+from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 
 INSTRUCTIONS = PerfEventAttr(type=PerfType.HARDWARE, config=HardwareId.INSTRUCTIONS, exclude_kernel=1)

@@ -4,8 +4,9 @@ import pytest
 
 from emulator.probes import Probe
 from pmu.event import LESS_SHIFT, Event, EventList, Support, UnknownEvent
+from pmu.generic_events import CacheId, CacheResult, HardwareId
 from pmu.intel.perfmon import cpuid_leaf_0a
-from pmu.model import GENERIC_HARDWARE_EVENTS, FormatField, model, models
+from pmu.model import FormatField, model, models
 
 ARM = model("armv8_pmuv3")
 INTEL = model("intel_arch_perfmon")
@@ -86,7 +87,7 @@ def test_models_are_what_their_files_say(name: str) -> None:
     found = model(name)
     assert found.isa in ("aarch64", "x86_64")
     assert found.counters <= found.most_counters
-    for generic in GENERIC_HARDWARE_EVENTS:
+    for generic in HardwareId:
         event = found.generic_event(generic)
         assert (event is None) == (generic not in found.generic_events)
     for event in found.events:
@@ -101,9 +102,17 @@ def test_unknown_models_are_refused_with_those_there() -> None:
 
 
 def test_what_the_ideal_core_cannot_know_is_not_there() -> None:
-    for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_MISSES", "STALLED_CYCLES_FRONTEND"):
-        assert ARM.generic_event(f"PERF_COUNT_HW_{generic}") is None
-        assert INTEL.generic_event(f"PERF_COUNT_HW_{generic}") is None
+    for name in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_MISSES", "STALLED_CYCLES_FRONTEND"):
+        assert ARM.generic_event(HardwareId[name]) is None
+        assert INTEL.generic_event(HardwareId[name]) is None
+
+
+def test_x86_kernels_spell_generic_events_their_own_way() -> None:
+    """arch/x86/events/core.c, the EVENT_ATTRs above events_attr."""
+    assert [generic.sysfs_name for generic in HardwareId] == [
+        *("cpu-cycles", "instructions", "cache-references", "cache-misses", "branch-instructions", "branch-misses"),
+        *("bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"),
+    ]
 
 
 def test_sysfs_texts() -> None:
@@ -180,9 +189,9 @@ def test_a_threshold_is_part_of_the_code_where_the_event_has_it() -> None:
 def test_a_modelled_core_answers_the_generic_events(name: str) -> None:
     found = model(name)
     for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_INSTRUCTIONS", "BRANCH_MISSES"):
-        assert found.generic_event(f"PERF_COUNT_HW_{generic}") is not None
-    reads = {cache for cache, operation, result in found.generic_cache_events if result == "RESULT_MISS"}
-    assert {"L1D", "L1I", "LL", "DTLB", "ITLB", "BPU"} <= reads
+        assert found.generic_event(HardwareId[generic]) is not None
+    reads = {cache for cache, operation, result in found.generic_cache_events if result is CacheResult.MISS}
+    assert {*CacheId} - {CacheId.NODE} <= reads
 
 
 def test_where_the_second_level_is_the_last_it_answers_for_it() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType, SoftwareId
-from pmu.generic_events import HardwareId
+from perfcore.abi.constants import PerfType
+from perfemu.events.names import GENERIC_EVENTS
 
-_HARDWARE: dict[int, str] = {number: number.names[0] for number in HardwareId}
-_SOFTWARE: dict[int, str] = {number: number.name.lower().replace("_", "-") for number in SoftwareId}
-_NAMES: dict[int, dict[int, str]] = {PerfType.HARDWARE: _HARDWARE, PerfType.SOFTWARE: _SOFTWARE}
+_NAMES: dict[tuple[int, int], str] = {(event.type, event.config): event.name for event in GENERIC_EVENTS}
 
 
 def event_name(attr: PerfEventAttr) -> str:
@@ -16,7 +14,7 @@ def event_name(attr: PerfEventAttr) -> str:
     if attr.type == PerfType.RAW:
         name = f"raw {attr.config:#x}"
     else:
-        name = _NAMES.get(attr.type, {}).get(attr.config, f"unknown attr type: {attr.type}, config {attr.config:#x}")
+        name = _NAMES.get((attr.type, attr.config), f"unknown attr type: {attr.type}, config {attr.config:#x}")
     modifiers = "p" * attr.precise_ip
     if attr.exclude_user or attr.exclude_kernel or attr.exclude_hv:
         allowed = (("u", attr.exclude_user), ("k", attr.exclude_kernel), ("h", attr.exclude_hv))

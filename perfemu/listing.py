@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from perfcore.abi.constants import PerfType
+from perfcore.abi.constants import CLOCKS, PerfType, SoftwareId
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import FIXED_TRACEPOINTS
 from perfcore.events.drivers.software import NOTES
-from perfemu.events.names import CACHE_EVENTS, CLOCKS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
+from perfemu.events.names import CACHE_EVENTS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
 from pmu.event import Event, Support
 from pmu.generic_events import HardwareId, cache_event
 from pmu.model import PmuModel
@@ -50,7 +50,7 @@ def software_events() -> Iterator[Listed]:
         if generic.config in CLOCKS:
             yield Listed(generic.names, "sw", Support.EXACT, _CLOCK_NOTE)
             continue
-        note = next((note for number, note in NOTES.items() if number == generic.config), None)
+        note = NOTES.get(SoftwareId(generic.config))
         if note is not None:
             yield Listed(generic.names, "sw", Support.EXACT, note)
     for event in FIXED_TRACEPOINTS:

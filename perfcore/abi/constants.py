@@ -42,6 +42,10 @@ class SoftwareId(NamedNumber):
     CGROUP_SWITCHES = 11, "cgroup-switches"
 
 
+CLOCKS = (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK)  # counted in ns
+FAULTS = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)  # whose address is the data's
+
+
 class SampleType(IntFlag):
     """enum perf_event_sample_format (attr.sample_type)."""
 

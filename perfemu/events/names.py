@@ -24,7 +24,6 @@ class GenericEvent:
 
 HARDWARE_EVENTS = tuple(GenericEvent(number.names, PerfType.HARDWARE, number) for number in HardwareId)
 SOFTWARE_EVENTS = tuple(GenericEvent(number.names, PerfType.SOFTWARE, number) for number in SoftwareId)
-CLOCKS = (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK)  # counted in ns, printed in msec
 
 
 _OPERATIONS = {  # of caches that do not have all of them

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from perfcore.abi.constants import PerfType
+from perfcore.abi.constants import CLOCKS, PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfemu.errors import EventSyntaxError
-from perfemu.events.names import CLOCKS, generic_event, printed_names
+from perfemu.events.names import generic_event, printed_names
 from perfemu.events.spec import EventSpec, Modifiers, parse_modifiers
 from pmu.event import Event, UnknownEvent
 from pmu.model import PmuModel

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from perfcore.abi.constants import Misc, PerfType, RecordType, SampleType, SoftwareId
+from perfcore.abi.constants import CLOCKS, Misc, PerfType, RecordType, SampleType
 from perfcore.abi.records import Lost, LostSamples
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
@@ -27,7 +27,6 @@ _CPU, _PERIOD, _CALLCHAIN = int(SampleType.CPU), int(SampleType.PERIOD), int(Sam
 _MOST_KINDS = 1 << 16  # of samples, whose sums are looked up by their bytes
 _MASK_64 = (1 << 64) - 1
 _CPUMODE_MASK, _KERNEL = int(Misc.CPUMODE_MASK), int(Misc.KERNEL)
-_CLOCKS = (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK)
 _CONTEXTS = {_CONTEXT_KERNEL: True, _CONTEXT_USER: False}
 
 
@@ -74,7 +73,7 @@ class EventProfile:
     def unit(self) -> str:
         """Of periods: nanoseconds, or count."""
         attr = self.description.attr
-        return "nanoseconds" if attr.type == PerfType.SOFTWARE and attr.config in _CLOCKS else "count"
+        return "nanoseconds" if attr.type == PerfType.SOFTWARE and attr.config in CLOCKS else "count"
 
     @property
     def has_callchains(self) -> bool:

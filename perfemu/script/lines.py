@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perfcore.abi.constants import Misc, PerfType, SampleType, SoftwareId
+from perfcore.abi.constants import FAULTS, Misc, PerfType, SampleType
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription
 from perfemu.profile.places import Place
@@ -22,7 +22,6 @@ _LEVELS = (  # perf's letters for cpumodes that the bits of `misc` contain
     (Misc.GUEST_KERNEL, "G"),
     (Misc.GUEST_USER, "g"),
 )
-_ADDRESSES_WITH_SYMBOLS = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)
 
 
 @dataclass(slots=True)
@@ -109,7 +108,7 @@ class SampleLines:
         self._trace = trace if "trace" in fields else None
         attr = described.attr
         self._symbol_of_address = attr.type == PerfType.BREAKPOINT or (
-            attr.type == PerfType.SOFTWARE and attr.config in _ADDRESSES_WITH_SYMBOLS
+            attr.type == PerfType.SOFTWARE and attr.config in FAULTS
         )
         self._fields = fields
         self._texts: dict[object, str] = {}

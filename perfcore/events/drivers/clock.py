@@ -11,7 +11,7 @@ from functools import partial
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
-from perfcore.abi.constants import PerfType, SampleType, SoftwareId
+from perfcore.abi.constants import CLOCKS, PerfType, SampleType, SoftwareId
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux, Timer
 
@@ -26,7 +26,7 @@ class ClockDriver:
     is_hardware = False
 
     def __init__(self, kernel: Linux, config: SoftwareId) -> None:
-        self.name = {SoftwareId.CPU_CLOCK: "cpu_clock", SoftwareId.TASK_CLOCK: "task_clock"}[config]
+        self.name = config.name.lower()
         self._kernel = kernel
         self._config = config
         self._timers: dict[PerfEvent, Timer] = {}
@@ -129,4 +129,4 @@ class ClockDriver:
 
 
 def software_clocks(kernel: Linux) -> list[ClockDriver]:
-    return [ClockDriver(kernel, SoftwareId.CPU_CLOCK), ClockDriver(kernel, SoftwareId.TASK_CLOCK)]
+    return [ClockDriver(kernel, clock) for clock in CLOCKS]

@@ -9,7 +9,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
-from perfcore.abi.constants import PerfType, SampleType, SoftwareId
+from perfcore.abi.constants import FAULTS, PerfType, SampleType, SoftwareId
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
@@ -26,8 +26,6 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
     SoftwareId.CGROUP_SWITCHES: "there is one control group",
 }
 
-
-FAULTS = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)
 P = ParamSpec("P")
 
 

@@ -97,7 +97,20 @@ class LinuxError(Exception):
     @classmethod
     def from_host(cls, error: OSError) -> LinuxError:
         """What the host said about a file that stands behind a guest's (the host is Linux: the same numbers)."""
+        if error.errno == EPIPE:  # of a standard stream: one of the host's pipes
+            return BrokenPipe(str(error), after_part=True)
         return cls(error.errno or EIO, str(error))
+
+
+class BrokenPipe(LinuxError):
+    """EPIPE of a pipe or a stream socket: it comes with SIGPIPE, unlike that of packets (`failures.fail`).
+
+    `after_part`: even if part of what was to be written has been. So it is with pipes.
+    """
+
+    def __init__(self, why: str, *, after_part: bool = False) -> None:
+        super().__init__(EPIPE, why)
+        self.after_part = after_part
 
 
 class _HostErrors:

@@ -131,7 +131,10 @@ class File:
         raise LinuxError(EINVAL, f"{self.path or type(self).__name__} cannot be written")
 
     def part_of_write(self, size: int, readable: int) -> int:
-        """How much of a write of `size` bytes is done where only the first `readable` can be read; none is EFAULT."""
+        """How much of a write of `size` bytes is done where only the first `readable` can be read; none is EFAULT.
+
+        LinuxError for what is wrong whatever the bytes are, and is found before they are looked at.
+        """
         return 0
 
     def read_at(self, task: Caller, offset: int, destination: Destination) -> int:

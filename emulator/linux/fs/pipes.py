@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat as file_mode
 
-from emulator.linux.errors import EAGAIN, EINVAL, ENOTTY, ENXIO, EPIPE, LinuxError
+from emulator.linux.errors import EAGAIN, EINVAL, ENOTTY, ENXIO, BrokenPipe, LinuxError
 from emulator.linux.fs.attributes import Attributes
 from emulator.linux.fs.byte_queue import ByteQueue
 from emulator.linux.fs.destination import Destination
@@ -161,8 +161,7 @@ class PipeEnd(NodeFile):
 
     def part_of_write(self, size: int, readable: int) -> int:
         """Whole pages, and before them what goes into the last one (`Pipe.append`)."""
-        if not self.pipe.readers:  # asked before the buffer is looked at
-            raise LinuxError(EPIPE, f"{self.path}: the reading end is closed")
+        check_readers(self.pipe, self.path)
         first = self.pipe.joined(size)
         return first + (readable - first) // PAGE_SIZE * PAGE_SIZE if readable >= first else 0
 
@@ -215,11 +214,15 @@ def read_pipe(pipe: Pipe, destination: Destination, path: str) -> int:
     return count
 
 
+def check_readers(pipe: Pipe, path: str) -> None:
+    if not pipe.readers:
+        raise BrokenPipe(f"{path}: the reading end is closed", after_part=True)
+
+
 def write_pipe(pipe: Pipe, data: bytes, path: str) -> int:
     if not data:
         return 0
-    if not pipe.readers:
-        raise LinuxError(EPIPE, f"{path}: the reading end is closed")
+    check_readers(pipe, path)
     room = pipe.capacity - len(pipe.data)
     if room < len(data) and (room <= 0 or len(data) <= ATOMIC_BYTES):
         raise LinuxError(EAGAIN, f"{path}: no room for {len(data)} bytes")

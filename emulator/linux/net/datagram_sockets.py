@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from emulator.linux.errors import EAGAIN, ECONNREFUSED, EMSGSIZE, ENOTCONN, EPERM, EPIPE, EPROTOTYPE, LinuxError
+from emulator.linux.errors import (
+    EAGAIN,
+    ECONNREFUSED,
+    ECONNRESET,
+    EMSGSIZE,
+    ENOTCONN,
+    EPERM,
+    EPIPE,
+    EPROTOTYPE,
+    LinuxError,
+)
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP
 from emulator.linux.fs.nodes import Superblock
@@ -42,6 +52,8 @@ class DatagramSocket(Socket):
             raise LinuxError(ECONNREFUSED, f"nobody has the address {address}")
         if not isinstance(target, DatagramSocket):
             raise LinuxError(EPROTOTYPE, f"{address} is of another type")
+        if target is not self.peer:
+            self.disconnect()
         self.pair_with(target)
 
     def pair_with(self, other: DatagramSocket) -> None:
@@ -49,7 +61,16 @@ class DatagramSocket(Socket):
         self._connected = other.name
 
     def disconnect(self) -> None:
-        self.peer = self._connected = None
+        """What had come is lost, and a peer that stays connected is told so (unix_dgram_disconnected())."""
+        peer, self.peer, self._connected = self.peer, None, None
+        if peer is None or not self.inbox:
+            return
+        for file in self.inbox.clear():
+            file.release()
+        self.changed.wake()
+        if peer.is_open and peer.peer is self:
+            peer.error = ECONNRESET
+            peer.changed.wake()
 
     @property
     def peer_name(self) -> Address:
@@ -65,33 +86,48 @@ class DatagramSocket(Socket):
     def is_full(self) -> bool:
         return len(self.inbox) > MOST_LOCAL_MESSAGES or self.inbox.room <= 0
 
+    def is_full_for(self, sender: DatagramSocket) -> bool:
+        """Of messages between two that are connected to each other, only the bytes are limited."""
+        return self.inbox.room <= 0 if self.peer is sender else self.is_full
+
     def send(self, message: Message, address: Address | None = None, target: Socket | None = None) -> int:
+        if address is None:
+            self.check_send(message.size)
+        else:
+            self._check_message(message.size)
+        if message.unreadable:
+            message.keep(0)
+        return self._send_local(message, address, target) if is_local(self) else self._send_udp(message, address)
+
+    def check_send(self, size: int) -> None:
+        """... to whom it is connected: AF_UNIX looks for a receiver when it has the bytes."""
+        if self._connected is None and not is_local(self):
+            raise self.no_destination()
+        self._check_message(size)
+
+    def _check_message(self, size: int) -> None:
+        if size > (most := self.most_sent if is_local(self) else MOST_UDP_BYTES):
+            raise LinuxError(EMSGSIZE, f"a message of {size} bytes; at most {most}")
         self.raise_error()
         if self.write_shut:
             raise LinuxError(EPIPE, f"{self.path} is shut for writing")
-        if message.unreadable and is_local(self):
-            message.keep(0)
-        if address is None and self._connected is None:
-            raise LinuxError(ENOTCONN, f"{self.path} is not connected") if is_local(self) else self.no_destination()
-        return self._send_local(message, address, target) if is_local(self) else self._send_udp(message, address)
-
-    def part_of_write(self, size: int, readable: int) -> int:
-        """What is too long is refused before it is looked at."""
-        return MOST_UDP_BYTES + 1 if size > MOST_UDP_BYTES and not is_local(self) else 0
 
     def _send_local(self, message: Message, address: Address | None, target: Socket | None) -> int:
+        if address is None and self._connected is None:
+            raise LinuxError(ENOTCONN, f"{self.path} is not connected")
         receiver = self.peer if address is None else target
         if receiver is None or not receiver.is_open:
-            raise LinuxError(ECONNREFUSED, f"nobody has the address {address or self._connected}")
+            refused = LinuxError(ECONNREFUSED, f"nobody has the address {address or self._connected}")
+            if address is None:
+                self.disconnect()
+            raise refused
         if not isinstance(receiver, DatagramSocket):
             raise LinuxError(EPROTOTYPE, f"{receiver.name} is of another type")
         if receiver.peer is not None and receiver.peer is not self:
             raise LinuxError(EPERM, f"{receiver.name} listens to another one")
         if receiver.read_shut:
             raise LinuxError(EPIPE, f"{receiver.name} is shut for reading")
-        if len(message.data) > receiver.inbox.capacity:
-            raise LinuxError(EMSGSIZE, f"a message of {len(message.data)} bytes")
-        if receiver.is_full:
+        if receiver.is_full_for(self):
             raise LinuxError(EAGAIN, f"{receiver.name} has {len(receiver.inbox)} messages to read")
         message.sender = self.name if self.is_bound else None
         receiver.inbox.put(message)
@@ -102,12 +138,8 @@ class DatagramSocket(Socket):
         to = self._connected if address is None else address
         assert isinstance(to, InetAddress), "parsed for this family"
         to = destination(to)
-        if message.size > MOST_UDP_BYTES:
-            raise LinuxError(EMSGSIZE, f"a message of {message.size} bytes")
         if not self.is_bound:
             self.bind(self.name)
-        if message.unreadable:
-            message.keep(0)
         name = self.name
         assert isinstance(name, InetAddress), "of this family"
         message.sender = InetAddress(to.host, name.port) if name.is_any else name
@@ -139,11 +171,11 @@ class DatagramSocket(Socket):
         return (self.changed,) if self.peer is None else (self.changed, self.peer.changed)
 
     def shutdown(self, how: int) -> None:
-        if self._connected is None:
-            raise LinuxError(ENOTCONN, f"{self.path} is not connected")
         self.read_shut |= how in (SHUT_RD, SHUT_RDWR)
         self.write_shut |= how in (SHUT_WR, SHUT_RDWR)
         self.changed.wake()
+        if self._connected is None and not is_local(self):
+            raise LinuxError(ENOTCONN, f"{self.path} is not connected, but shut")
 
     def close(self) -> None:
         super().close()
@@ -155,7 +187,7 @@ class DatagramSocket(Socket):
             bits |= POLLIN
         if self.read_shut:
             bits |= POLLRDHUP | (POLLHUP if self.write_shut else 0)
-        if self.peer is None or not self.peer.is_open or not self.peer.is_full:
+        if self.peer is None or not self.peer.is_open or not self.peer.is_full_for(self):
             bits |= POLLOUT
         return bits
 

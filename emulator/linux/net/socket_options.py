@@ -17,6 +17,7 @@ from emulator.linux.net.sockets import (
     IPV6_V6ONLY,
     SO_REUSEADDR,
     SO_REUSEPORT,
+    SO_SNDBUF,
     SOCK_DGRAM,
     SOCK_STREAM,
     SOL_SOCKET,
@@ -26,7 +27,7 @@ from emulator.linux.net.stream_sockets import State, StreamSocket
 from emulator.linux.structures import NANOSECONDS
 
 # asm-generic/socket.h
-SO_TYPE, SO_ERROR, SO_DONTROUTE, SO_BROADCAST, SO_SNDBUF, SO_RCVBUF = 3, 4, 5, 6, 7, 8
+SO_TYPE, SO_ERROR, SO_DONTROUTE, SO_BROADCAST, SO_RCVBUF = 3, 4, 5, 6, 8
 SO_KEEPALIVE, SO_NO_CHECK, SO_PRIORITY, SO_LINGER = 9, 11, 12, 13
 SO_PASSCRED, SO_PEERCRED, SO_RCVLOWAT, SO_SNDLOWAT, SO_RCVTIMEO, SO_SNDTIMEO = 16, 17, 18, 19, 20, 21
 SO_ACCEPTCONN, SO_PROTOCOL, SO_DOMAIN = 30, 38, 39

@@ -16,13 +16,13 @@ from emulator.linux.fs.nodes import PIPE_DEVICE, Node, Superblock
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry
 from emulator.linux.net.socket_addresses import AF_UNIX, Address, InetAddress, UnixAddress, check_own, unnamed
-from emulator.linux.net.socket_messages import Credentials, Inbox, Message, Received
+from emulator.linux.net.socket_messages import CAPACITY_BYTES, Credentials, Inbox, Message, Received
 from emulator.linux.net.socket_names import SocketNames
 from emulator.linux.tty.terminal_requests import FIONREAD, TIOCOUTQ
 
 SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET = 1, 2, 5  # linux/net.h
 SOL_SOCKET = 1
-SO_REUSEADDR, SO_REUSEPORT = 2, 15  # asm-generic/socket.h
+SO_REUSEADDR, SO_SNDBUF, SO_REUSEPORT = 2, 7, 15  # asm-generic/socket.h
 IPPROTO_IPV6, IPV6_V6ONLY = 41, 26  # linux/in6.h
 SHUT_RD, SHUT_WR, SHUT_RDWR = 0, 1, 2
 
@@ -140,6 +140,18 @@ class Socket(NodeFile):
         """How many bytes went; EAGAIN if none could. `target` has `address`, or nobody has."""
         raise NotImplementedError
 
+    def check_send(self, size: int) -> None:
+        """What is wrong with a message of `size` bytes whatever they are: found before they are looked at."""
+
+    def part_of_send(self, readable: int) -> int:
+        """How much of a message is sent of which only the first `readable` bytes can be read."""
+        return 0
+
+    @property
+    def most_sent(self) -> int:
+        """Bytes in one message of AF_UNIX (unix_dgram_sendmsg(), net/unix/af_unix.c)."""
+        return self.options.get((SOL_SOCKET, SO_SNDBUF), CAPACITY_BYTES) - 32
+
     def receive(self, destination: Destination, *, peek: bool = False) -> Received:
         """What there is room for; nothing at the end. Whoever receives files holds them. EAGAIN if nothing is there."""
         raise NotImplementedError
@@ -158,6 +170,10 @@ class Socket(NodeFile):
 
     def write(self, task: Caller, data: bytes) -> int:
         return self.send(Message(data, self.credentials_of(task)))
+
+    def part_of_write(self, size: int, readable: int) -> int:
+        self.check_send(size)
+        return self.part_of_send(readable)
 
     def credentials_of(self, task: Caller) -> Credentials:
         return Credentials(task.pid, task.credentials.uid, task.credentials.gid)

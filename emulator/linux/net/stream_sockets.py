@@ -19,8 +19,10 @@ from emulator.linux.errors import (
     EMSGSIZE,
     ENETUNREACH,
     ENOTCONN,
+    EOPNOTSUPP,
     EPIPE,
     EPROTOTYPE,
+    BrokenPipe,
     LinuxError,
 )
 from emulator.linux.fs.destination import Destination
@@ -153,28 +155,20 @@ class StreamSocket(Socket):
     # ---- transfer
 
     def send(self, message: Message, address: Address | None = None, target: Socket | None = None) -> int:
-        if address is not None and is_local(self):
-            raise LinuxError(EISCONN if self.state is State.CONNECTED else EINVAL, f"{self.path}: an address is given")
-        self.raise_error()
-        if self.state is not State.CONNECTED:
-            raise LinuxError(ENOTCONN if is_local(self) else EPIPE, f"{self.path} is {self.state.value}")
+        """Packets go to the peer, whatever the address."""
+        if address is not None and is_local(self) and self.kind == SOCK_STREAM:
+            code = EISCONN if self.state is State.CONNECTED else EOPNOTSUPP
+            raise LinuxError(code, f"{self.path}: an address is given")
+        self.check_send(message.size)
         peer = self.peer
-        if self.write_shut or self._answered:
-            raise LinuxError(EPIPE, f"{self.path} is shut for writing")
-        if is_local(self) and (peer is None or peer.read_shut):
-            raise LinuxError(EPIPE, f"{self.path}: nobody reads any more")
-        if peer is not None and self.kind != SOCK_STREAM and message.size > peer.inbox.capacity:
-            raise LinuxError(EMSGSIZE, f"a message of {message.size} bytes")
-        if peer is not None and not message.size and self.kind == SOCK_STREAM:
+        if not message.size and self.kind == SOCK_STREAM:
             return 0
         if peer is not None and peer.inbox.room <= 0:
             raise LinuxError(EAGAIN, f"{self.path}: the peer has {peer.inbox.size} bytes to read")
         if message.unreadable:
-            message.keep(self.part_of_write(message.size, len(message.data)))
-        if peer is None:
-            self._answered = True
-            self.error = EPIPE
-            self.changed.wake()
+            message.keep(self.part_of_send(len(message.data)))
+        if peer is None or (peer.read_shut and peer.write_shut):
+            self._reset()
             return len(message.data)
         if self.kind == SOCK_STREAM:
             message.data = message.data[: peer.inbox.room]
@@ -182,10 +176,50 @@ class StreamSocket(Socket):
         peer.changed.wake()
         return len(message.data)
 
+    def _reset(self) -> None:
+        """TCP: what nobody reads is answered with a reset."""
+        self._answered = True
+        self.error = EPIPE
+        self.changed.wake()
+        if self.peer is not None:
+            self.peer._answered = True
+            self.peer.error = ECONNRESET
+            self.peer.changed.wake()
+
+    def check_send(self, size: int) -> None:
+        if is_local(self):
+            self._check_local(size)
+            return
+        if self.error == EPIPE:  # what is said next, too
+            self.error = 0
+        self.raise_error()
+        if self.state is not State.CONNECTED:
+            raise BrokenPipe(f"{self.path} is {self.state.value}")
+        if self.write_shut or self._answered:
+            raise BrokenPipe(f"{self.path} is shut for writing")
+
+    def _check_local(self, size: int) -> None:
+        packets = self.kind != SOCK_STREAM
+        if packets:
+            self.raise_error()
+        if self.state is not State.CONNECTED:
+            raise LinuxError(ENOTCONN, f"{self.path} is {self.state.value}")
+        if packets and size > self.most_sent:
+            raise LinuxError(EMSGSIZE, f"a message of {size} bytes; at most {self.most_sent}")
+        if self.write_shut or self.peer is None or self.peer.read_shut:
+            why = f"{self.path}: nobody reads any more"
+            raise LinuxError(EPIPE, why) if packets else BrokenPipe(why)
+
+    def part_of_send(self, readable: int) -> int:
+        """Whole buffers, of a stream."""
+        buffer_bytes = BUFFER_BYTES if is_local(self) else TCP_BUFFER_BYTES
+        return readable // buffer_bytes * buffer_bytes if self.kind == SOCK_STREAM else 0
+
     def receive(self, destination: Destination, *, peek: bool = False) -> Received:
         if self.state is not State.CONNECTED:
             self.raise_error()
-            raise LinuxError(EINVAL if is_local(self) else ENOTCONN, f"{self.path} is {self.state.value}")
+            unconnected = EINVAL if is_local(self) and self.kind == SOCK_STREAM else ENOTCONN
+            raise LinuxError(unconnected, f"{self.path} is {self.state.value}")
         if self.inbox:
             was_full = self.inbox.room <= 0
             try:
@@ -193,15 +227,11 @@ class StreamSocket(Socket):
             finally:
                 if was_full and self.peer is not None:
                     self.peer.changed.wake()
-        self.raise_error()
+        if self.error != EPIPE:  # which is for writes: what came before the reset had an end
+            self.raise_error()
         if self.ended or self.read_shut:
             return Received()
         raise self.no_message()
-
-    def part_of_write(self, size: int, readable: int) -> int:
-        """Whole buffers, of a stream."""
-        buffer_bytes = BUFFER_BYTES if is_local(self) else TCP_BUFFER_BYTES
-        return readable // buffer_bytes * buffer_bytes if self.kind == SOCK_STREAM else 0
 
     def unread_by_peer(self) -> int:
         return self.peer.inbox.waiting_bytes() if self.peer is not None and is_local(self) else 0
@@ -213,7 +243,7 @@ class StreamSocket(Socket):
             self.state = State.FRESH
             self.changed.wake()
             return
-        if self.state is not State.CONNECTED:
+        if self.state is not State.CONNECTED and not (is_local(self) and self.state is State.FRESH):
             raise LinuxError(ENOTCONN, f"{self.path} is {self.state.value}")
         if how in (SHUT_RD, SHUT_RDWR):
             self.read_shut = True

@@ -14,6 +14,7 @@ from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 from emulator.linux.signals.signal import Interrupted
 from emulator.linux.signals.signal_delivery import deliver, is_restart
+from emulator.linux.syscalls.failures import fail
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.syscalls.table import Syscall
 from emulator.linux.tracepoints import Tracepoints
@@ -79,7 +80,7 @@ class SyscallEntry:
                 if task.call is not None:
                     return
         except LinuxError as error:
-            result = -error.code
+            result = fail(task, error)
         except MemoryError:
             kernel.out_of_memory(task)
             return
@@ -96,7 +97,7 @@ class SyscallEntry:
         except StopIteration as stop:
             result = stop.value
         except LinuxError as error:
-            result = -error.code
+            result = fail(task, error)
         except MemoryError:
             self._kernel.out_of_memory(task)
             return

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from emulator.linux.errors import EAGAIN, EBADF, EFAULT, EINVAL, EISDIR, EOPNOTSUPP, EPIPE, ERESTARTSYS, LinuxError
+from emulator.linux.errors import EAGAIN, EBADF, EFAULT, EINVAL, EISDIR, EOPNOTSUPP, ERESTARTSYS, LinuxError
 from emulator.linux.fs.destination import (
     Destination,
     KernelBuffer,
@@ -24,7 +24,7 @@ from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, POLLERR, POLLHUP, POLLI
 from emulator.linux.fs.open_files import SEEK_CUR, OpenDirectory, OpenFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake, wait_until, work
-from emulator.linux.signals.signal import SIGPIPE, SignalInfo
+from emulator.linux.syscalls.failures import cut_short
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, Unused, syscall
 
 MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
@@ -85,17 +85,11 @@ def read_bytes(task: Task, file: File, size: int, at: int | None = None) -> Slee
     return buffer.data
 
 
-def _signal_if_broken(task: Task, error: LinuxError) -> None:
-    if error.code == EPIPE:
-        task.kernel.send_signal(task, SignalInfo(SIGPIPE))
-
-
 def _write_now(task: Task, file: File, data: bytes) -> int:
-    """What can be written at once; 0 where it must wait. SIGPIPE for what nobody will read."""
+    """What can be written at once; 0 where it must wait."""
     try:
         return file.write(task, data)
     except LinuxError as error:
-        _signal_if_broken(task, error)
         if not _waits(file, error):
             raise
         return 0
@@ -107,11 +101,7 @@ def _gathered(task: Task, file: File, pieces: list[Piece]) -> bytes:
     size = sum(length for _, length in pieces)
     if len(readable) == size:
         return readable
-    try:
-        count = file.part_of_write(size, len(readable))
-    except LinuxError as error:
-        _signal_if_broken(task, error)
-        raise
+    count = file.part_of_write(size, len(readable))
     if not count:
         raise LinuxError(EFAULT, f"{size - len(readable)} of {size} bytes cannot be read")
     return readable[:count].ljust(count, b"\0")
@@ -132,10 +122,8 @@ def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]
                 if wake is Wake.TIMEOUT:
                     raise LinuxError(EAGAIN, f"{what}: the timeout is over")
             done += _write_now(task, file, data[done:])
-        except LinuxError:
-            if done:
-                break
-            raise
+        except LinuxError as error:
+            return cut_short(task, error, done)
     return done
 
 
@@ -268,10 +256,8 @@ def _read_into(
         wanted = destination.left
         try:
             count = yield from read(done, destination)
-        except LinuxError:
-            if done:
-                break
-            raise
+        except LinuxError as error:
+            return cut_short(task, error, done)
         done += count
         if count < wanted:
             break
@@ -290,10 +276,8 @@ def _write_from(
         try:
             data = _gathered(task, file, portion)
             written = yield from write(done, data)
-        except LinuxError:
-            if done:
-                break
-            raise
+        except LinuxError as error:
+            return cut_short(task, error, done)
         done += written
         if written < sum(length for _, length in portion):
             break
@@ -405,11 +389,9 @@ def copy(
                 written = yield from write_file(task, target, data)
             else:
                 written = target.write_at(task, target_at + done, data)
-        except LinuxError:
+        except LinuxError as error:
             _give_back(source, source_at, len(data))
-            if done:
-                break
-            raise
+            return cut_short(task, error, done)
         done += written
         if written < len(data):
             _give_back(source, source_at, len(data) - written)

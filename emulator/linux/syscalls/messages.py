@@ -12,7 +12,7 @@ from emulator.linux.errors import (
     EINVAL,
     EMSGSIZE,
     EOPNOTSUPP,
-    EPIPE,
+    BrokenPipe,
     LinuxError,
 )
 from emulator.linux.fs.destination import Destination, Piece, UserBuffer, check_range, in_memory, read_pieces
@@ -21,11 +21,11 @@ from emulator.linux.net.socket_addresses import AF_UNIX
 from emulator.linux.net.socket_addresses import Address as SocketAddress
 from emulator.linux.net.socket_messages import Message, Received
 from emulator.linux.net.socket_options import SO_PASSCRED
-from emulator.linux.net.sockets import SOCK_STREAM, SOL_SOCKET, Socket
+from emulator.linux.net.sockets import SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET, Socket
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
-from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.structures import Timespec
+from emulator.linux.syscalls.failures import fail
 from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
@@ -89,16 +89,17 @@ def _each(
 ) -> Sleeping[int]:
     """Move the messages of an array of struct mmsghdr; how many. `move` has a message's header and its number.
 
-    An error after the first message is the next call's. `is_over` is asked behind each.
+    An error after the first message is the next call's, but its signal comes now. `is_over` is asked behind each.
     """
     for number in range(min(count, MAX_VECTORS)):
         at = headers + number * MULTIPLE_BYTES
         try:
             moved = yield from move(Header.read(task, at), number)
-        except LinuxError:
-            if number:
-                return number
-            raise
+        except LinuxError as error:
+            if not number:
+                raise
+            fail(task, error)
+            return number
         task.mm.write(at + MESSAGE_HEADER.size, moved.to_bytes(4, "little"))
         if is_over():
             return number + 1
@@ -110,7 +111,9 @@ def _each(
 
 def _send(task: Task, socket: Socket, message: Message, address: SocketAddress | None, flags: int) -> Sleeping[int]:
     whole = not message.unreadable
-    target = target_of(task, socket, address) if address is not None and whole else None
+    target = None
+    if address is not None and whole and socket.kind == SOCK_DGRAM:
+        target = target_of(task, socket, address)
     waits = _waits(socket, flags)
     until_ns = None if socket.write_timeout_ns is None else task.clock.elapsed_ns() + socket.write_timeout_ns
     data = message.data
@@ -136,8 +139,8 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
         except LinuxError as error:
             if done and not (error.code == EAGAIN and waits):
                 return done
-            if error.code == EPIPE and not flags & MSG_NOSIGNAL:
-                task.kernel.send_signal(task, SignalInfo(SIGPIPE))
+            if flags & MSG_NOSIGNAL and isinstance(error, BrokenPipe):
+                raise LinuxError(error.code, error.why) from None
             if error.code != EAGAIN or not waits:
                 raise
         try:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import stat as file_mode
 
-from emulator.linux.errors import EAGAIN, EBADF, EINVAL, EPIPE, ESPIPE, LinuxError
+from emulator.linux.errors import EAGAIN, EBADF, EINVAL, ESPIPE, LinuxError
 from emulator.linux.fs.destination import KernelBuffer, in_memory
 from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, File
 from emulator.linux.fs.open_files import OpenFile
-from emulator.linux.fs.pipes import Pipe, PipeEnd, read_pipe, write_pipe
+from emulator.linux.fs.pipes import Pipe, PipeEnd, check_readers, read_pipe, write_pipe
 from emulator.linux.fs.standard_streams import PIPE_BYTES, StandardStream
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
-from emulator.linux.signals.signal import SIGPIPE, SignalInfo
 from emulator.linux.syscalls.input_output import read_bytes, user_offset, vectors, write_file
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
 
@@ -46,11 +45,9 @@ def _await_data(task: Task, pipe: Pipe, *, waits: bool) -> Sleeping[bool]:
 
 
 def _await_room(task: Task, pipe: Pipe, *, waits: bool) -> Sleeping[int]:
-    """How many bytes can be written. SIGPIPE where nobody will read them."""
+    """How many bytes can be written."""
     while True:
-        if not pipe.readers:
-            task.kernel.send_signal(task, SignalInfo(SIGPIPE))
-            raise LinuxError(EPIPE, "a splice to a pipe that nobody reads")
+        check_readers(pipe, "a splice to a pipe")
         room = pipe.capacity - len(pipe.data)
         if (yield from _until(task, pipe.freed, room > 0, "a splice to a full pipe", waits=waits)):
             return room

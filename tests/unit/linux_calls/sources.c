@@ -1,6 +1,7 @@
 /* Writes whose bytes cannot all be read: how many are written, and what is found then. */
 #include "show.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -11,6 +12,9 @@ enum { PAGE = 4096, MOST = 1 << 17 };
 static char *good, *bad;
 static int reader;
 
+static volatile int signals;
+static void on_signal(int number) { signals += number == SIGPIPE; }
+static int null_reader(void) { return open("/dev/null", O_RDONLY); }
 static int ends(int one, int other) { return reader = one, other; }
 static int empty_pipe(void) {
     int both[2];
@@ -31,6 +35,16 @@ static int stream(void) { return pair(SOCK_STREAM); }
 static int datagram(void) { return pair(SOCK_DGRAM); }
 static int packets(void) { return pair(SOCK_SEQPACKET); }
 static int same(int fd) { return reader = fd, fd; }
+static int unread(int end) { return close(reader), reader = null_reader(), end; }
+static int unread_pipe(void) { return unread(empty_pipe()); }
+static int unread_stream(void) { return unread(stream()); }
+static int unread_packets(void) { return unread(packets()); }
+static int unread_datagram(void) { return unread(datagram()); }
+static int shut_stream(void) {
+    int end = stream();
+    shutdown(end, SHUT_WR);
+    return end;
+}
 static int counter(void) { return same(eventfd(0, EFD_NONBLOCK)); }
 static int null(void) { return same(open("/dev/null", O_RDWR)); }
 static int full(void) { return same(open("/dev/full", O_RDWR)); }
@@ -48,6 +62,8 @@ static void try(const char *kind, const char *what, int (*make)(void), struct io
     done = read(reader, found, sizeof found);
     printf(", then %ld%s%s", done, done < 0 ? " " : "", done < 0 ? strerror(errno) : "");
     if (done > 0) printf(" %.4s", found);
+    if (signals) printf(", %d times SIGPIPE", signals);
+    signals = 0;
     putchar('\n');
     close(fd);
     if (reader != fd) close(reader);
@@ -71,6 +87,7 @@ static void kind(const char *name, int (*make)(void), long size) {
 
 int main(void) {
     setvbuf(stdout, 0, _IOLBF, 1 << 16);
+    signal(SIGPIPE, on_signal);
     good = mmap(0, MOST + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bad = good + MOST;
     mprotect(bad, PAGE, PROT_NONE);
@@ -84,6 +101,11 @@ int main(void) {
     kind("long stream", stream, 80000);
     kind("datagram", datagram, 8);
     kind("packets", packets, 8);
+    kind("unread pipe", unread_pipe, 8);
+    kind("unread stream", unread_stream, 8);
+    kind("unread packets", unread_packets, 8);
+    kind("unread datagram", unread_datagram, 8);
+    kind("stream that is shut", shut_stream, 8);
     kind("memfd", memory_file, 10000);
     kind("unlinked", unlinked, 10000);
     kind("null", null, 10000);

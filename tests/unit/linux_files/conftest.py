@@ -25,6 +25,7 @@ from emulator.linux.random import Random
 from emulator.linux.sched.waiting import Sleep, Wake
 from emulator.linux.signals.signal import SignalInfo, SignalState
 from emulator.linux.syscalls import table
+from emulator.linux.syscalls.failures import fail
 
 
 class NoPages:
@@ -221,7 +222,7 @@ class Program:
         try:
             return result_of(self._calls[name](self.guest.task, padded), self.guest.task.kernel.sleep)
         except LinuxError as error:
-            return -error.code
+            return fail(self.guest.task, error)
 
     def path(self, text: str, at: int = 0x2000) -> int:
         self.memory.write(at, os.fsencode(text) + b"\0")

@@ -14,8 +14,9 @@ from emulator.linux.process.task import Process, Task
 from emulator.linux.release import DOMAIN_NAME, HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import NANOSECONDS, U32
-from emulator.linux.syscalls.input_output import MAX_BYTES, ends_early
+from emulator.linux.syscalls.input_output import ends_early
 from emulator.linux.syscalls.table import Address, Out, Size, Support, UInt, syscall
+from emulator.linux.syscalls.user_vectors import MAX_BYTES
 
 UTSNAME_FIELD = 65  # bytes with the NUL
 GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE = 1, 2, 4

@@ -6,11 +6,9 @@ the next call's: this one says how far it came.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 
-from emulator.linux.errors import EAGAIN, EBADF, EFAULT, EINVAL, EISDIR, EOPNOTSUPP, ERESTARTSYS, LinuxError
+from emulator.linux.errors import EAGAIN, EBADF, EFAULT, EINVAL, EOPNOTSUPP, ERESTARTSYS, LinuxError
 from emulator.linux.fs.destination import (
     Destination,
     KernelBuffer,
@@ -20,16 +18,14 @@ from emulator.linux.fs.destination import (
     in_memory,
     read_pieces,
 )
-from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
-from emulator.linux.fs.open_files import SEEK_CUR, OpenDirectory, OpenFile
+from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
+from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake, wait_until, work
 from emulator.linux.syscalls.failures import cut_short
 from emulator.linux.syscalls.table import Address, Long, Size, Support, UInt, Unused, syscall
+from emulator.linux.syscalls.user_vectors import MAX_BYTES, PORTION_BYTES, portions, vectors
 
-MAX_BYTES = 0x7FFF_F000  # linux/fs.h MAX_RW_COUNT: what one call moves at most
-MAX_VECTORS = 1024  # uapi/linux/uio.h UIO_MAXIOV
-PORTION_BYTES = 4 << 20  # more than any pipe holds: a read of one is never two
 BYTES_PER_CYCLE = 8  # of portions but the last, on every core: a call that moves GB takes time, however few there are
 
 
@@ -197,43 +193,6 @@ def pwrite64(task: Task, fd: int, buf: Address, count: Size, pos: Long) -> Sleep
     return _write_from(task, file, pieces, lambda done, data: _write_at(task, file, pos + done, data))
 
 
-def any_vectors(task: Task, address: int, count: int) -> list[Piece]:
-    """struct iovec[count]: (address, length), cut where their sum reaches what one call moves."""
-    if not 0 <= count <= MAX_VECTORS:
-        raise LinuxError(EINVAL, f"{count} vectors; at most {MAX_VECTORS}")
-    left = MAX_BYTES
-    found = []
-    for base, length in struct.iter_unpack("<QQ", task.mm.read(address, 16 * count)) if count else ():
-        if length >> 63:
-            raise LinuxError(EINVAL, f"a vector of {length} bytes")
-        found.append((base, min(length, left)))
-        left -= found[-1][1]
-    return found
-
-
-def vectors(task: Task, address: int, count: int) -> list[Piece]:
-    """... of the caller's own memory. None where there are no bytes: then, unlike by read(2), no file is asked."""
-    found = any_vectors(task, address, count)
-    for base, length in found:
-        check_range(task.mm, base, length)
-    return found if any(length for _, length in found) else []
-
-
-def _portions(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """The same memory in parts of PORTION_BYTES, the last one shorter."""
-    portion: list[Piece] = []
-    room = PORTION_BYTES
-    for base, length in pieces:
-        while length > room:
-            yield [*portion, (base, room)]
-            base, length = base + room, length - room
-            portion, room = [], PORTION_BYTES
-        portion.append((base, length))
-        room -= length
-    if portion:
-        yield portion
-
-
 def ends_early(task: Task, file: File | None = None, *, size: int = PORTION_BYTES) -> Sleeping[bool]:
     """After a portion, when it has taken its time: whether a signal ends the call.
 
@@ -248,7 +207,7 @@ def _read_into(
 ) -> Sleeping[int]:
     """Fill `pieces` by `read(bytes done, destination)`, until there is less than there is room. How many bytes came."""
     done = 0
-    parts = ([piece] for piece in pieces) if file.reads_each_piece else _portions(pieces)
+    parts = ([piece] for piece in pieces) if file.reads_each_piece else portions(pieces)
     for part in parts:
         if done >= PORTION_BYTES and (yield from ends_early(task, file)):
             break
@@ -269,7 +228,7 @@ def _write_from(
 ) -> Sleeping[int]:
     """Give `pieces` to `write(bytes done, data)`, until it takes less than it is given. How many bytes went."""
     done = 0
-    parts = ([piece] for piece in pieces) if file.writes_each_piece else _portions(pieces)
+    parts = ([piece] for piece in pieces) if file.writes_each_piece else portions(pieces)
     for portion in parts:
         if done >= PORTION_BYTES and (yield from ends_early(task, file)):
             break
@@ -367,95 +326,3 @@ def pwritev2(task: Task, fd: int, vec: Address, vlen: int, pos_l: Long, pos_h: U
 def lseek(task: Task, fd: int, offset: Long, whence: UInt) -> int:
     """lseek(2)"""
     return task.files.get(fd).seek(offset, whence)
-
-
-COPY_BYTES = 1 << 20
-
-
-def copy(
-    task: Task, source: File, source_at: int | None, target: File, target_at: int | None, size: int
-) -> Sleeping[int]:
-    """Move bytes between open files without user memory. None: at the file's position."""
-    done = 0
-    while done < size:
-        if done and not done % PORTION_BYTES and (yield from ends_early(task)):
-            break
-        wanted = min(size - done, COPY_BYTES)
-        data = yield from read_bytes(task, source, wanted, None if source_at is None else source_at + done)
-        if not data:
-            break
-        try:
-            if target_at is None:
-                written = yield from write_file(task, target, data)
-            else:
-                written = target.write_at(task, target_at + done, data)
-        except LinuxError as error:
-            _give_back(source, source_at, len(data))
-            return cut_short(task, error, done)
-        done += written
-        if written < len(data):
-            _give_back(source, source_at, len(data) - written)
-            break
-        if len(data) < wanted:
-            break
-    return done
-
-
-def _give_back(source: File, source_at: int | None, count: int) -> None:
-    """What the target had no room for is read again."""
-    if source_at is None:
-        with suppress(LinuxError):  # a pipe's bytes are gone
-            source.seek(-count, SEEK_CUR)
-
-
-def user_offset(task: Task, address: int) -> int | None:
-    """A file offset in user memory; None where there is none."""
-    if not address:
-        return None
-    offset: int = struct.unpack("<q", task.mm.read(address, 8))[0]
-    if offset < 0:
-        raise LinuxError(EINVAL, f"offset {offset}")
-    return offset
-
-
-@syscall(aarch64=71, x86_64=40)
-def sendfile(task: Task, out_fd: int, in_fd: int, offset: Address, count: Size) -> Sleeping[int]:
-    """sendfile(2)"""
-    start = user_offset(task, offset)
-    done = yield from copy(task, readable(task, in_fd), start, writable(task, out_fd), None, min(count, MAX_BYTES))
-    if start is not None:
-        task.mm.write(offset, struct.pack("<q", start + done))
-    return done
-
-
-def _check_copy(source: File, target: File, source_at: int | None, target_at: int | None, size: int) -> int:
-    """generic_copy_file_checks(): between regular files, not onto itself; how much there is."""
-    if not source.readable or not target.writable or target.flags & O_APPEND:
-        raise LinuxError(EBADF, f"from {source.path} to {target.path}")
-    if isinstance(source, OpenDirectory):
-        raise LinuxError(EISDIR, source.path)
-    if not isinstance(source, OpenFile) or not isinstance(target, OpenFile):
-        raise LinuxError(EINVAL, f"{source.path} and {target.path} are not two regular files")
-    start = source.position if source_at is None else source_at
-    into = target.position if target_at is None else target_at
-    size = max(0, min(size, source.body.size() - start))
-    if source.lock_key() == target.lock_key() and start < into + size and into < start + size:
-        raise LinuxError(EINVAL, f"{size} bytes at {start} to {into} of the same file")
-    return size
-
-
-@syscall(aarch64=285, x86_64=326)
-def copy_file_range(
-    task: Task, fd_in: int, off_in: Address, fd_out: int, off_out: Address, len_: Size, flags: UInt
-) -> Sleeping[int]:
-    """copy_file_range(2)"""
-    if flags:
-        raise LinuxError(EINVAL, f"copy_file_range flags {flags:#x}: there are none")
-    source_at, target_at = user_offset(task, off_in), user_offset(task, off_out)
-    files = task.files.get(fd_in), task.files.get(fd_out)
-    len_ = _check_copy(*files, source_at, target_at, len_)
-    done = yield from copy(task, files[0], source_at, files[1], target_at, min(len_, MAX_BYTES))
-    for address, start in ((off_in, source_at), (off_out, target_at)):
-        if start is not None:
-            task.mm.write(address, struct.pack("<q", start + done))
-    return done

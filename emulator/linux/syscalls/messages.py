@@ -26,9 +26,9 @@ from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.failures import fail
-from emulator.linux.syscalls.input_output import MAX_BYTES, MAX_VECTORS, vectors
 from emulator.linux.syscalls.sockets import read_address, socket_at, target_of, write_address
 from emulator.linux.syscalls.table import Address, Size, Support, UInt, syscall
+from emulator.linux.syscalls.user_vectors import MAX_BYTES, MAX_VECTORS, vectors
 
 # linux/socket.h
 MSG_OOB, MSG_PEEK, MSG_DONTROUTE, MSG_CTRUNC, MSG_TRUNC, MSG_DONTWAIT, MSG_EOR, MSG_WAITALL = (

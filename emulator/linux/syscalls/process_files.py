@@ -13,9 +13,10 @@ from emulator.linux.process.cloning import CLONE_PIDFD
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import SI_USER, SignalInfo
-from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES, any_vectors, ends_early, vectors
+from emulator.linux.syscalls.input_output import ends_early
 from emulator.linux.syscalls.signals import check_signal, given_info, queued
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
+from emulator.linux.syscalls.user_vectors import MAX_BYTES, PORTION_BYTES, any_vectors, vectors
 
 
 @syscall(aarch64=434, x86_64=434)

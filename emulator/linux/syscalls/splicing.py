@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat as file_mode
+import struct
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, ESPIPE, LinuxError
 from emulator.linux.fs.destination import KernelBuffer, in_memory
@@ -12,13 +13,14 @@ from emulator.linux.fs.pipes import Pipe, PipeEnd, check_readers, read_pipe, wri
 from emulator.linux.fs.standard_streams import PIPE_BYTES, StandardStream
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
-from emulator.linux.syscalls.input_output import read_bytes, user_offset, vectors, write_file
+from emulator.linux.syscalls.input_output import read_bytes, write_file
 from emulator.linux.syscalls.table import Address, Size, UInt, syscall
+from emulator.linux.syscalls.user_vectors import vectors
 
 SPLICE_F_NONBLOCK, ALL_FLAGS = 2, 15  # uapi/linux/splice.h; MOVE, MORE and GIFT change nothing that could be seen
 
 
-def _is_pipe(file: File) -> bool:
+def is_pipe(file: File) -> bool:
     """One of the guest's, or one that the user gave it."""
     return isinstance(file, PipeEnd) or (
         isinstance(file, StandardStream) and file_mode.S_ISFIFO(file.attributes().mode)
@@ -91,7 +93,7 @@ def _out_of_pipe(task: Task, source: File, target: File, at: int | None, size: i
     return written
 
 
-def _into_pipe(task: Task, source: File, at: int | None, target: File, size: int, *, waits: bool) -> Sleeping[int]:
+def into_pipe(task: Task, source: File, at: int | None, target: File, size: int, *, waits: bool) -> Sleeping[int]:
     """From a file to a pipe: as much as there is room for."""
     room = PIPE_BYTES
     if isinstance(target, PipeEnd):
@@ -109,13 +111,23 @@ def _between_pipes(task: Task, source: File, target: File, size: int, *, waits: 
     if not isinstance(target, PipeEnd):
         return (yield from _out_of_pipe(task, source, target, None, size, waits=waits))
     if not isinstance(source, PipeEnd):
-        return (yield from _into_pipe(task, source, None, target, size, waits=waits))
+        return (yield from into_pipe(task, source, None, target, size, waits=waits))
     if source.pipe is target.pipe:
         raise LinuxError(EINVAL, "a splice from a pipe to itself")
     room = yield from _await_room(task, target.pipe, waits=waits)
     if not (yield from _await_data(task, source.pipe, waits=waits)):
         return 0
     return write_pipe(target.pipe, _taken(source, min(size, room)), target.path)
+
+
+def user_offset(task: Task, address: int) -> int | None:
+    """A file offset in user memory; None where there is none."""
+    if not address:
+        return None
+    offset: int = struct.unpack("<q", task.mm.read(address, 8))[0]
+    if offset < 0:
+        raise LinuxError(EINVAL, f"offset {offset}")
+    return offset
 
 
 @syscall(aarch64=76, x86_64=275)
@@ -129,7 +141,7 @@ def splice(
         raise LinuxError(EINVAL, f"splice flags {flags:#x}")
     files = task.files.get(fd_in), task.files.get(fd_out)
     for file, offset in zip(files, (off_in, off_out), strict=True):
-        if offset and _is_pipe(file):
+        if offset and is_pipe(file):
             raise LinuxError(ESPIPE, f"{file.path} is a pipe and has no offsets")
     return _splice(task, *files, off_in, off_out, len_, flags)
 
@@ -141,17 +153,17 @@ def _splice(
     if not source.readable or not target.writable:
         raise LinuxError(EBADF, f"from {source.path} to {target.path}")
     waits = not flags & SPLICE_F_NONBLOCK
-    waits = waits and not any(file.flags & O_NONBLOCK for file in (source, target) if _is_pipe(file))
-    if _is_pipe(source) and _is_pipe(target):
+    waits = waits and not any(file.flags & O_NONBLOCK for file in (source, target) if is_pipe(file))
+    if is_pipe(source) and is_pipe(target):
         return (yield from _between_pipes(task, source, target, size, waits=waits))
-    if _is_pipe(source):
+    if is_pipe(source):
         if target.flags & O_APPEND or (target_at is not None and not isinstance(target, OpenFile)):
             raise LinuxError(EINVAL, f"a splice to {target.path}")
         done = yield from _out_of_pipe(task, source, target, target_at, size, waits=waits)
-    elif _is_pipe(target):
+    elif is_pipe(target):
         if source_at is not None and not isinstance(source, OpenFile):
             raise LinuxError(EINVAL, f"a splice from {source.path}")
-        done = yield from _into_pipe(task, source, source_at, target, size, waits=waits)
+        done = yield from into_pipe(task, source, source_at, target, size, waits=waits)
     else:
         raise LinuxError(EINVAL, f"neither {source.path} nor {target.path} is a pipe")
     for address, start in ((source_offset, source_at), (target_offset, target_at)):

@@ -339,9 +339,10 @@ int main(void) {
         long (*by)(int, const char*, long);
         int enough;
     } waits[] = {
-        {"pipe by write", pipes, by_write, 65536},    {"pipe by writev", pipes, by_writev, 65536},
-        {"stream by write", stream, by_write, 65536}, {"stream by writev", stream, by_writev, 65536},
-        {"stream by send", stream, by_send, 65536},   {"stream by sendfile", stream, by_sendfile, 30000},
+        {"pipe by write", pipes, by_write, 65536},          {"pipe by writev", pipes, by_writev, 65536},
+        {"stream by write", stream, by_write, 65536},       {"stream by writev", stream, by_writev, 65536},
+        {"pipe by sendfile", pipes, by_sendfile, 65536},    {"stream by send", stream, by_send, 65536},
+        {"stream by sendfile", stream, by_sendfile, 30000},
     };
     for (unsigned i = 0; i < sizeof waits / sizeof *waits; i++)
         interrupted(waits[i].name, waits[i].make, waits[i].by, waits[i].enough);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -169,9 +170,47 @@ static void flags(void) {
     SHOW(copy_file_range(fd, NULL, reading, NULL, 4, 0));
 }
 
+/* To a pipe: what there is room for. */
+static void sendfiles(void) {
+    int ends[2], other[2], pair[2], file = memfd_create("a", 0), zero = open("/dev/zero", O_RDONLY);
+    off_t at = 0;
+    pipe(ends), pipe(other);
+    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
+    write(file, data, sizeof data), write(other[1], "01234", 5), write(pair[1], "abc", 3);
+    SHOW(sendfile(ends[1], file, &at, sizeof data));
+    SHOW(at);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    SHOW(sendfile(ends[1], file, &at, sizeof data));
+    SHOW(read(ends[0], data, 8192));
+    SHOW(sendfile(ends[1], file, &at, 4096));
+    SHOW(sendfile(ends[1], file, 0, 10));
+    SHOW(read(ends[0], data, sizeof data));
+    SHOW(lseek(file, 0, SEEK_CUR));
+    lseek(file, 2, SEEK_SET);
+    SHOW(sendfile(ends[1], file, 0, 10));
+    SHOW(lseek(file, 0, SEEK_CUR));
+    SHOW(sendfile(ends[1], zero, 0, 5));
+    SHOW(sendfile(ends[1], pair[0], 0, 10));
+    SHOW(read(ends[0], data, sizeof data));
+    SHOW(sendfile(ends[1], other[0], 0, 5));
+    SHOW(sendfile(file, other[0], 0, 5));
+    SHOW(sendfile(pair[0], pair[1], 0, 5));
+    SHOW(sendfile(file, pair[1], 0, 5));
+    SHOW(sendfile(pair[0], zero, 0, 5));
+    SHOW(sendfile(file, zero, 0, 5));
+    SHOW(sendfile(ends[1], file, &at, 0));
+    int appending = open("/tmp/splicing", O_CREAT | O_RDWR | O_APPEND, 0600);
+    unlink("/tmp/splicing");
+    SHOW(sendfile(appending, file, &at, 5));
+    close(ends[0]);
+    SHOW(sendfile(ends[1], file, &at, 0));
+    SHOW(sendfile(ends[1], file, &at, 5));
+}
+
 int main(void) {
     splices();
     seals();
     flags();
+    sendfiles();
     return 0;
 }

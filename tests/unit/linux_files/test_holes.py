@@ -12,7 +12,7 @@ from emulator.linux.fs.file import O_CREAT, O_RDWR
 from emulator.linux.fs.open_files import SEEK_DATA, SEEK_HOLE
 from emulator.linux.fs.standard_streams import StandardStream
 from emulator.linux.sched.waiting import Wake
-from emulator.linux.syscalls.input_output import copy
+from emulator.linux.syscalls.copying import copy
 
 BLOCK = 4096
 

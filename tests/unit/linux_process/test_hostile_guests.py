@@ -41,7 +41,7 @@ from emulator.linux.process.limits import RLIMIT_SIGPENDING, RLIMIT_STACK
 from emulator.linux.process.program import Program
 from emulator.linux.process.task import Task
 from emulator.linux.syscalls import table
-from emulator.linux.syscalls.input_output import MAX_BYTES, PORTION_BYTES
+from emulator.linux.syscalls.user_vectors import MAX_BYTES, PORTION_BYTES
 from emulator.machine import MachineConfig
 from unit.linux_process.elf_builder import EM_AARCH64, EM_X86_64, elf
 

@@ -1,12 +1,13 @@
-"""core_pmu: Intel's architectural perfmon, version 4, on a core that is modelled; with Skylake's events."""
+"""core_pmu: Intel's architectural perfmon, version 4, with Skylake's events, or some of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
-from pmu.event import EventList
-from pmu.generic_events import CacheId, CacheOp, CacheResult, HardwareId
+from pmu.event import Event, EventList
+from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.intel.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
 from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
@@ -58,13 +59,29 @@ _MODELLED_CACHE_EVENTS = {  # skl_hw_cache_event_ids; LL, which Linux counts by 
 }
 
 
-def sysfs_aliases(generic_events: Mapping[HardwareId, str]) -> dict[str, str]:
-    """Names in sysfs ``events/``, of generic events alone."""
-    return {generic.sysfs_name: event for generic, event in generic_events.items()}
-
-
 def core_pmu(name: str, counters: int, generic_events: Mapping[HardwareId, str] = MappingProxyType({})) -> PmuModel:
-    """With `counters` general-purpose counters of 48 bits, and `generic_events` besides those of every Intel core."""
+    """Of a modelled core. `generic_events`: besides those of every Intel core."""
+    found = perfmon_v4(
+        name,
+        counters,
+        [*SKYLAKE, *TOP_DOWN],
+        CLOCK_AND_RETIRED | _MODELLED,
+        RETIRED_CACHE_EVENTS | _MODELLED_CACHE_EVENTS,
+        TOP_DOWN_ALIASES,
+    )
+    return replace(found, generic_events={**found.generic_events, **generic_events})
+
+
+def perfmon_v4(
+    name: str,
+    counters: int,
+    rows: Sequence[Event],
+    generic_events: Mapping[HardwareId, str],
+    generic_cache_events: Mapping[CacheEvent, str],
+    further_aliases: Mapping[str, str] = MappingProxyType({}),
+) -> PmuModel:
+    """With `counters` general-purpose counters of 48 bits. sysfs names: the generic events'."""
+    having = {row.name for row in rows}
     return PmuModel(
         name=name,
         isa="x86_64",
@@ -76,10 +93,10 @@ def core_pmu(name: str, counters: int, generic_events: Mapping[HardwareId, str] 
         most_counters=32,
         counter_width_bits=48,
         fixed_counters=FIXED_COUNTERS,
-        events=EventList([*SKYLAKE, *TOP_DOWN]),
+        events=EventList(rows),
         format=FORMAT,
-        generic_events=CLOCK_AND_RETIRED | _MODELLED | dict(generic_events),
-        generic_cache_events=RETIRED_CACHE_EVENTS | _MODELLED_CACHE_EVENTS,
-        sysfs_aliases=sysfs_aliases(CLOCK_AND_RETIRED | _MODELLED) | TOP_DOWN_ALIASES,
-        not_modelled=NOT_MODELLED,
+        generic_events=generic_events,
+        generic_cache_events=generic_cache_events,
+        sysfs_aliases={generic.sysfs_name: event for generic, event in generic_events.items()} | dict(further_aliases),
+        not_modelled=NOT_MODELLED | {row.code: row.name for row in SKYLAKE if row.name not in having},
     )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cpu import Cpu
+from emulator.linux.arch.aarch64 import MIDR_EL1
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.release import HOST_NAME, RELEASE
-from emulator.sysregs import SysReg
 from perfcore.perfdata.features import CpuCount, Features
 from perfemu.version import VERSION
-
-_MIDR_EL1 = SysReg(3, 0, 0, 0, 0)
 
 
 def machine_features(
@@ -35,7 +33,7 @@ def machine_features(
 
 def _midr(cpu: Cpu) -> str:
     """As tools/perf/arch/arm64/util/header.c."""
-    return f"0x{cpu.system_registers.read(_MIDR_EL1):016x}"
+    return f"0x{cpu.system_registers.read(MIDR_EL1):016x}"
 
 
 def _family_model_stepping(cpu: Cpu) -> str:

@@ -10,7 +10,7 @@ from emulator._native import PhysicalMemory
 from emulator.linux.errors import EBADF, EBUSY, EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
-from emulator.linux.mm.mapping import PROT_WRITE
+from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.signals.signal import SI_KERNEL, SIGIO, SignalInfo
@@ -18,7 +18,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent
 from perfcore.events.kernel import Linux
-from perfcore.events.ring_buffer import PAGE_SIZE, RingBuffer
+from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.subsystem import PerfEvents
 
 _NO_OUTPUT = (1 << 64) - 1  # the argument of PERF_EVENT_IOC_SET_OUTPUT for none: a long, where an int is no descriptor

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol
 
+from emulator.linux.mm.mapping import PAGE_SIZE
 from emulator.linux.sched.waiting import WaitQueue
 from perfcore.abi import mmap_page
 from perfcore.abi.mmap_page import Capability
 
-PAGE_SIZE = 4096
 _U64 = struct.Struct("<Q")
 _read_u64, _write_u64 = _U64.unpack_from, _U64.pack_into
 _HEAD = mmap_page.DATA_HEAD.offset

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import BinaryIO
 
-from perfcore.abi.attr import PERF_ATTR_SIZE_VER0, PerfEventAttr
+from perfcore.abi.attr import ATTR_SIZE_LIMIT, PERF_ATTR_SIZE_VER0, PerfEventAttr
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.records import Record, decode_record
 from perfcore.abi.sample import Sample, sample_id_size
@@ -35,7 +35,6 @@ from perfcore.perfdata.record_stream import FIRST_USER_RECORD, RawRecord, Record
 from perfcore.perfdata.records import EVENT_UPDATE_NAME, RECORD_HEADER_SIZE, UserRecord
 from perfcore.perfdata.samples import SampleDecoder, sample_field_offset, sample_id_field_offset
 
-_ATTR_SIZE_LIMIT = 4096  # bytes, the kernel's own limit on attr.size
 _SAMPLE = int(RecordType.SAMPLE)
 
 
@@ -116,8 +115,8 @@ class PerfDataFile:
 
     def _read_attrs(self, file_size: int) -> None:
         attr_size = self.header.attr_size - SECTION_SIZE
-        if not PERF_ATTR_SIZE_VER0 <= attr_size <= _ATTR_SIZE_LIMIT:
-            raise self._error(f"attr size {attr_size} is not within {PERF_ATTR_SIZE_VER0}..{_ATTR_SIZE_LIMIT}")
+        if not PERF_ATTR_SIZE_VER0 <= attr_size <= ATTR_SIZE_LIMIT:
+            raise self._error(f"attr size {attr_size} is not within {PERF_ATTR_SIZE_VER0}..{ATTR_SIZE_LIMIT}")
         attrs = self._section(self.header.attrs, "the attr section", file_size)
         if not attrs or len(attrs) % self.header.attr_size:
             raise self._error(f"the attr section has {len(attrs)} bytes, not a multiple of {self.header.attr_size}")

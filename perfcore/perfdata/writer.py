@@ -10,6 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import BinaryIO
 
+from emulator.linux.mm.mapping import PROT_EXEC
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.records import Mmap, Mmap2, Mmap2BuildId, decode_record
 from perfcore.abi.sample import sample_id_size
@@ -38,7 +39,6 @@ _NOT_IN_A_PIPE = frozenset(  # perf ends with an error when a pipe has these as 
     (Feature.TRACING_DATA, Feature.BUILD_ID, Feature.BRANCH_STACK, Feature.AUXTRACE, Feature.STAT, Feature.CACHE)
 )
 _UNKNOWN_UNTIL_THE_END = frozenset((Feature.SAMPLE_TIME,))
-_PROT_EXEC = 4
 
 
 class PerfDataWriter:
@@ -248,7 +248,7 @@ class _RecordScan:
     def _add_mapping(self, record: bytes) -> None:
         mapping = decode_record(record, self._trailer_bytes)
         if isinstance(mapping, (Mmap, Mmap2, Mmap2BuildId)) and mapping.filename.startswith("/"):
-            if not isinstance(mapping, Mmap) and not mapping.prot & _PROT_EXEC:
+            if not isinstance(mapping, Mmap) and not mapping.prot & PROT_EXEC:
                 return
             if mapping.filename.startswith("//"):  # //anon
                 self.pids_with_own_code.setdefault(mapping.pid)

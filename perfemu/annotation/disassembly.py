@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import capstone
 
+from emulator.linux.process.elf import EM_AARCH64, EM_X86_64
 from perfemu.errors import UsageError
 
-EM_X86_64, EM_AARCH64 = 62, 183  # of the ELF header
 _MACHINES = {
     EM_X86_64: (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
     EM_AARCH64: (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from emulator.core_file.core_file import CoreFile
+from emulator.core_file.keys import ISAS
 from emulator.core_file.layers import is_file, names
 from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-v", "--details", "--long-desc", action="store_true", help="show what is counted, and notes")
     add_core_options(parser, "whose events; the ISA's default")
-    parser.add_argument("--isa", choices=("aarch64", "x86_64"), help="only this ISA's events")
+    parser.add_argument("--isa", choices=ISAS, help="only this ISA's events")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -12,7 +12,6 @@ from perfemu.symbols.finder import SymbolFinder
 from perfemu.visible import visible
 
 KERNEL_PID = 0xFFFFFFFF  # of the records that tell of the kernel's own text
-_MAP_ANONYMOUS = 0x20
 _ANONYMOUS_NAMES = ("//anon", "/dev/zero", "/anon_hugepage", "/SYSV", "[heap]", "[stack")
 
 

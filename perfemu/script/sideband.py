@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from emulator.linux.mm.mapping import MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE
 from perfcore.abi.constants import Misc, RecordType
 from perfcore.abi.records import (
     Comm,
@@ -18,8 +19,6 @@ from perfcore.abi.records import (
     SwitchCpuWide,
 )
 from perfemu.visible import visible
-
-_PROT_READ, _PROT_WRITE, _PROT_EXEC, _MAP_SHARED = 1, 2, 4, 1
 
 SHOWN_BY = {  # --show-NAME-events
     "task": (RecordType.COMM, RecordType.FORK, RecordType.EXIT),
@@ -82,8 +81,8 @@ def _mmap(record: Mmap, misc: int) -> str:
 
 
 def _rights(prot: int, flags: int) -> str:
-    bits = ((_PROT_READ, "r"), (_PROT_WRITE, "w"), (_PROT_EXEC, "x"))
-    return "".join(letter if prot & bit else "-" for bit, letter in bits) + ("s" if flags & _MAP_SHARED else "p")
+    bits = ((PROT_READ, "r"), (PROT_WRITE, "w"), (PROT_EXEC, "x"))
+    return "".join(letter if prot & bit else "-" for bit, letter in bits) + ("s" if flags & MAP_SHARED else "p")
 
 
 def _mmap2(record: Mmap2, misc: int) -> str:

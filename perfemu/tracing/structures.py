@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 
 from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS
+from emulator.linux.process.limits import INFINITY
 from emulator.linux.signals.signal import SIGCHLD, SignalInfo
 from emulator.linux.structures import U32, U64, Itimerspec, Itimerval, Timespec, Timeval
 from emulator.linux.syscalls.limits import Rlimit, Rusage
@@ -32,7 +33,6 @@ from perfemu.tracing.values import (
 )
 
 MOST_VARIABLES = 10_000  # that are counted
-_INFINITY = (1 << 64) - 1
 
 
 def word(data: bytes, offset: int = 0, size: int = 8) -> int:
@@ -62,7 +62,7 @@ def rlimit(view: View, data: bytes) -> str:
 
 
 def _limit(value: int) -> str:
-    if value == _INFINITY:
+    if value == INFINITY:
         return "RLIM64_INFINITY"
     return f"{value >> 10}*1024" if value > 1024 and value % 1024 == 0 else str(value)
 

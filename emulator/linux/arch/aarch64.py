@@ -64,7 +64,6 @@ class AArch64:
     """See ``Architecture``."""
 
     isa = "aarch64"
-    elf_machine = 183  # EM_AARCH64
     uname_machine = "aarch64"
     platform = "aarch64"
     hwcap2 = 0

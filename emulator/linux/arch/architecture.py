@@ -84,7 +84,6 @@ class Architecture(Protocol):
     """One ISA. Registers are named by their number in ``Core.read_register``."""
 
     isa: str
-    elf_machine: int  # e_machine
     uname_machine: str
     platform: str  # AT_PLATFORM
     hwcap2: int

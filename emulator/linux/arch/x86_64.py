@@ -56,7 +56,6 @@ class X86_64:
     """See ``Architecture``."""
 
     isa = "x86_64"
-    elf_machine = 62  # EM_X86_64
     uname_machine = "x86_64"
     platform = "x86_64"
     hwcap2 = 2  # HWCAP2_FSGSBASE

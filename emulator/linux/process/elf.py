@@ -15,7 +15,8 @@ HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
 PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
 MAX_PROGRAM_HEADERS = 65536 // PROGRAM_HEADER.size  # Linux: they must fit 64 KiB
 
-MACHINES = {183: "aarch64", 62: "x86_64"}
+EM_X86_64, EM_AARCH64 = 62, 183
+MACHINES = {EM_AARCH64: "aarch64", EM_X86_64: "x86_64"}
 
 # Names of the machines that a user is likely to meet (elf(5), gABI e_machine)
 FOREIGN_MACHINES = {

@@ -4,8 +4,9 @@ import struct
 
 import pytest
 
+from emulator.linux.mm.mapping import PAGE_SIZE
 from perfcore.abi.records import Lost
-from perfcore.events.ring_buffer import PAGE_SIZE, RingBuffer, Written
+from perfcore.events.ring_buffer import RingBuffer, Written
 
 
 class Source:

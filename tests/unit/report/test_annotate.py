@@ -11,11 +11,12 @@ import pytest
 
 import perfemu as api
 import require
+from emulator.linux.process.elf import EM_AARCH64, EM_X86_64
 from end_to_end.command import complaint, perfemu
 from guests import ISAS, guest
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.writer import PerfDataWriter
-from perfemu.annotation.disassembly import EM_AARCH64, EM_X86_64, instructions
+from perfemu.annotation.disassembly import instructions
 from perfemu.annotation.sources import SourceTexts
 from perfemu.annotation.stdio import Layout, function_lines
 from synthetic_elf import ADDRESS, TEXT_OFFSET, ElfSymbol, synthetic_elf

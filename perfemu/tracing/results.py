@@ -9,8 +9,6 @@ from emulator.linux import errors
 from perfemu.tracing import constants, structures
 from perfemu.tracing.values import LARGEST_ERRNO, View, descriptor_text, flags, hexadecimal, octal, open_flags, signed
 
-_GETFD, _GETFL, _DUPLICATE = 1, 3, (0, 1030)  # fcntl
-
 
 def _polled(view: View, result: int) -> str:
     """How many are ready, and what they are ready for."""
@@ -41,12 +39,12 @@ def _error(code: int) -> str:
 
 
 def _fcntl_result(view: View, result: int) -> str:
-    command = view.arguments[1] & 0xFFFFFFFF
-    if command == _GETFL:
+    command = constants.FCNTL.get(view.arguments[1] & 0xFFFFFFFF, "")
+    if command == "F_GETFL":
         return f"{hexadecimal(result)} (flags {open_flags(view.isa, result)})"
-    if command == _GETFD:
+    if command == "F_GETFD":
         return f"{hexadecimal(result)} (flags FD_CLOEXEC)" if result & 1 else "0"
-    return descriptor_text(view, result) if command in _DUPLICATE else str(result)
+    return descriptor_text(view, result) if command in ("F_DUPFD", "F_DUPFD_CLOEXEC") else str(result)
 
 
 def _descriptor(view: View, result: int) -> str:

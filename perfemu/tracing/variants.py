@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from emulator.linux.fs.file import O_CREAT
+from emulator.linux.fs.openable_tree import O_TMPFILE_BIT
+from emulator.linux.process import cloning
+from emulator.linux.syscalls.futex import FUTEX_CLOCK_REALTIME, FUTEX_PRIVATE
+from emulator.linux.syscalls.memory import MREMAP_DONTUNMAP, MREMAP_FIXED
 from perfemu.tracing import constants, structures
 from perfemu.tracing.values import (
     ADDRESS,
@@ -44,31 +49,23 @@ Variant = Callable[[View, Arguments], Arguments]
 
 def _open_variant(flags_index: int) -> Variant:
     def variant(view: View, usual: Arguments) -> Arguments:
-        return usual if view.arguments[flags_index] & 0o20000100 else usual[:-1]
+        return usual if view.arguments[flags_index] & (O_CREAT | O_TMPFILE_BIT) else usual[:-1]
 
     return variant
 
 
 def _mremap_variant(view: View, usual: Arguments) -> Arguments:
-    return usual if view.arguments[3] & 6 else usual[:4]
+    return usual if view.arguments[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP) else usual[:4]
 
 
-_DUPFD, _GETFD, _SETFD, _GETFL, _SETFL = range(5)
-_NO_ARGUMENT = (_GETFD, _GETFL, 9, 11, 1025, 1032, 1034)
-_FCNTL_ARGUMENTS: Mapping[int, Shape] = {
-    _SETFD: bits_of(constants.DESCRIPTOR_FLAGS),
-    _SETFL: OPEN_FLAGS,
-    **dict.fromkeys((5, 6, 7, 36, 37, 38), structures.FLOCK),
-    1033: bits_of(constants.SEALS),
-    **dict.fromkeys((_DUPFD, 1030, 8, 1031), INT),
+_FCNTL_ARGUMENTS: Mapping[str, Shape | None] = {  # None: there is none
+    **dict.fromkeys(["F_GETFD", "F_GETFL", "F_GETOWN", "F_GETSIG", "F_GETLEASE", "F_GETPIPE_SZ", "F_GET_SEALS"]),
+    **dict.fromkeys(["F_GETLK", "F_SETLK", "F_SETLKW", "F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"], structures.FLOCK),
+    **dict.fromkeys(["F_DUPFD", "F_DUPFD_CLOEXEC", "F_SETOWN", "F_SETPIPE_SZ"], INT),
+    "F_SETFD": bits_of(constants.DESCRIPTOR_FLAGS),
+    "F_SETFL": OPEN_FLAGS,
+    "F_ADD_SEALS": bits_of(constants.SEALS),
 }
-
-
-def _fcntl_variant(view: View, usual: Arguments) -> Arguments:
-    command = view.arguments[1] & 0xFFFFFFFF
-    if command in _NO_ARGUMENT:
-        return usual[:2]
-    return (*usual[:2], Argument(2, _FCNTL_ARGUMENTS.get(command, HEX)))
 
 
 _WINDOW_SIZE = structure(
@@ -81,65 +78,67 @@ _WINDOW_SIZE = structure(
 )
 _INT_OUT = structure(4, lambda view, data: f"[{int.from_bytes(data, 'little', signed=True)}]", out=True)
 _INT_IN = structure(4, lambda view, data: f"[{int.from_bytes(data, 'little', signed=True)}]")
-_IOCTL_ARGUMENTS: Mapping[int, Shape | None] = {
-    0x5413: _WINDOW_SIZE, 0x541B: _INT_OUT, 0x540F: _INT_OUT, 0x5429: _INT_OUT, 0x80045430: _INT_OUT,
-    0x5421: _INT_IN, 0x5410: _INT_IN, 0x40045431: _INT_IN, 0x5450: None, 0x5451: None, 0x5422: None,
-}  # fmt: skip
+_IOCTL_ARGUMENTS: Mapping[str, Shape | None] = {
+    "TIOCGWINSZ": _WINDOW_SIZE,
+    **dict.fromkeys(["FIONREAD", "TIOCGPGRP", "TIOCGSID", "TIOCGPTN"], _INT_OUT),
+    **dict.fromkeys(["FIONBIO", "TIOCSPGRP", "TIOCSPTLCK"], _INT_IN),
+    **dict.fromkeys(["FIONCLEX", "FIOCLEX", "TIOCNOTTY"]),
+}
 
 
-def _ioctl_variant(view: View, usual: Arguments) -> Arguments:
-    request = view.arguments[1] & 0xFFFFFFFF
-    if request not in _IOCTL_ARGUMENTS:
-        return (*usual[:2], Argument(2, HEX))
-    shape = _IOCTL_ARGUMENTS[request]
-    return usual[:2] if shape is None else (*usual[:2], Argument(2, shape))
+def _by_command(commands: constants.Names, arguments: Mapping[str, Shape | None]) -> Variant:
+    """What the third argument is, the second says."""
+
+    def variant(view: View, usual: Arguments) -> Arguments:
+        shape = arguments.get(commands.get(view.arguments[1] & 0xFFFFFFFF, ""), HEX)
+        return usual[:2] if shape is None else (*usual[:2], Argument(2, shape))
+
+    return variant
 
 
-_PR_SET_NAME, _PR_GET_NAME, _PR_SET_PDEATHSIG, _PR_SET_VMA = 15, 16, 1, 0x53564D41
+_PRCTL_ARGUMENTS: Mapping[str, Arguments] = {  # behind the option
+    "PR_SET_NAME": (Argument(1, TEXT),),
+    "PR_GET_NAME": (Argument(1, Shape(TEXT.show, out=True)),),
+    "PR_SET_PDEATHSIG": (Argument(1, SIGNAL),),
+    "PR_SET_VMA": (*(Argument(index, HEX) for index in (1, 2, 3)), Argument(4, TEXT)),
+}
+_ANY_PRCTL = tuple(Argument(index, HEX) for index in range(1, 5))
 
 
 def _prctl_variant(view: View, usual: Arguments) -> Arguments:
-    option = view.arguments[0] & 0xFFFFFFFF
-    if option == _PR_SET_NAME:
-        return usual[0], Argument(1, TEXT)
-    if option == _PR_GET_NAME:
-        return usual[0], Argument(1, Shape(TEXT.show, out=True))
-    if option == _PR_SET_PDEATHSIG:
-        return usual[0], Argument(1, SIGNAL)
-    if option == _PR_SET_VMA:
-        return usual[0], *(Argument(index, HEX) for index in (1, 2, 3)), Argument(4, TEXT)
-    return usual[0], *(Argument(index, HEX) for index in range(1, 5))
+    option = constants.PRCTL.get(view.arguments[0] & 0xFFFFFFFF, "")
+    return usual[0], *_PRCTL_ARGUMENTS.get(option, _ANY_PRCTL)
 
 
-_FUTEX_PRIVATE, _FUTEX_CLOCK = 128, 256
+_FUTEX_FLAGS = FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME
 _BITSET = Shape(lambda view, raw: "FUTEX_BITSET_MATCH_ANY" if raw & 0xFFFFFFFF == 0xFFFFFFFF else f"{raw:#x}")
 _VALUE = Argument(2, UNSIGNED)
 _TIMEOUT = Argument(3, structures.TIMESPEC)
-_FUTEX_ARGUMENTS: Mapping[int, Arguments] = {  # behind address and operation
-    0: (_VALUE, _TIMEOUT),
-    1: (_VALUE,),
-    3: (_VALUE, Argument(3, UNSIGNED), Argument(4, ADDRESS)),
-    4: (_VALUE, Argument(3, UNSIGNED), Argument(4, ADDRESS), Argument(5, UNSIGNED)),
-    5: (_VALUE, Argument(3, UNSIGNED), Argument(4, ADDRESS), Argument(5, HEX32)),
-    6: (_TIMEOUT,),
-    7: (),
-    8: (),
-    9: (_VALUE, _TIMEOUT, Argument(5, _BITSET)),
-    10: (_VALUE, Argument(5, _BITSET)),
-    13: (_TIMEOUT,),
+_FUTEX_ARGUMENTS: Mapping[str, Arguments] = {  # behind address and operation
+    "FUTEX_WAIT": (_VALUE, _TIMEOUT),
+    "FUTEX_WAKE": (_VALUE,),
+    "FUTEX_REQUEUE": (_VALUE, Argument(3, UNSIGNED), Argument(4, ADDRESS)),
+    "FUTEX_CMP_REQUEUE": (_VALUE, Argument(3, UNSIGNED), Argument(4, ADDRESS), Argument(5, UNSIGNED)),
+    "FUTEX_WAKE_OP": (_VALUE, Argument(3, UNSIGNED), Argument(4, ADDRESS), Argument(5, HEX32)),
+    "FUTEX_LOCK_PI": (_TIMEOUT,),
+    "FUTEX_UNLOCK_PI": (),
+    "FUTEX_TRYLOCK_PI": (),
+    "FUTEX_WAIT_BITSET": (_VALUE, _TIMEOUT, Argument(5, _BITSET)),
+    "FUTEX_WAKE_BITSET": (_VALUE, Argument(5, _BITSET)),
+    "FUTEX_LOCK_PI2": (_TIMEOUT,),
 }
 
 
 def _futex_operation(view: View, raw: int) -> str:
-    number = raw & 0xFFFFFFFF & ~(_FUTEX_PRIVATE | _FUTEX_CLOCK)
+    number = raw & 0xFFFFFFFF & ~_FUTEX_FLAGS
     name = choice(constants.FUTEX, number, "FUTEX")
-    private = "_PRIVATE" if raw & _FUTEX_PRIVATE and number in constants.FUTEX else ""
-    return name + private + ("|FUTEX_CLOCK_REALTIME" if raw & _FUTEX_CLOCK else "")
+    private = "_PRIVATE" if raw & FUTEX_PRIVATE and number in constants.FUTEX else ""
+    return name + private + ("|FUTEX_CLOCK_REALTIME" if raw & FUTEX_CLOCK_REALTIME else "")
 
 
 def _futex_variant(view: View, usual: Arguments) -> Arguments:
-    number = view.arguments[1] & 0xFFFFFFFF & ~(_FUTEX_PRIVATE | _FUTEX_CLOCK)
-    rest = _FUTEX_ARGUMENTS.get(number, usual[2:])
+    number = view.arguments[1] & 0xFFFFFFFF & ~_FUTEX_FLAGS
+    rest = _FUTEX_ARGUMENTS.get(constants.FUTEX.get(number, ""), usual[2:])
     return (usual[0], Argument(1, Shape(_futex_operation)), *rest)
 
 
@@ -155,12 +154,12 @@ def _clone_variant(view: View, usual: Arguments) -> Arguments:
     tls, child = (3, 4) if view.isa == "aarch64" else (4, 3)
     bits = view.arguments[0]
     chosen = [Argument(1, ADDRESS, "child_stack="), Argument(0, Shape(_clone_flags), "flags=")]
-    if bits & 0x00101000:
+    if bits & (cloning.CLONE_PIDFD | cloning.CLONE_PARENT_SETTID):
         tid = structure(4, lambda view, data: f"[{int.from_bytes(data, 'little')}]", out=True)
         chosen.append(Argument(2, tid, "parent_tid="))
-    if bits & 0x00080000:
+    if bits & cloning.CLONE_SETTLS:
         chosen.append(Argument(tls, ADDRESS, "tls="))
-    if bits & 0x01200000:
+    if bits & (cloning.CLONE_CHILD_CLEARTID | cloning.CLONE_CHILD_SETTID):
         chosen.append(Argument(child, ADDRESS, "child_tidptr="))
     return tuple(chosen)
 
@@ -176,8 +175,8 @@ VARIANTS: Mapping[str, Variant] = {
     "open": _open_variant(1),
     "openat": _open_variant(2),
     "mremap": _mremap_variant,
-    "fcntl": _fcntl_variant,
-    "ioctl": _ioctl_variant,
+    "fcntl": _by_command(constants.FCNTL, _FCNTL_ARGUMENTS),
+    "ioctl": _by_command(constants.IOCTL, _IOCTL_ARGUMENTS),
     "prctl": _prctl_variant,
     "futex": _futex_variant,
     "clone": _clone_variant,

@@ -141,14 +141,7 @@ class ArmPmuV3(HardwareDriver):
             return
         pmu.write(PMOVSCLR_EL0, status)
         pmu.write(PMCR_EL0, _HALT)
-        while status:
-            bit = status & -status
-            status ^= bit
-            event = counters.events.get(bit.bit_length() - 1)
-            if event is not None:
-                self.overflowed(event, counters)
-        if counters.pending:
-            self.run_pending(counters)
+        self.handle_overflows(counters, status)
         pmu.write(PMCR_EL0, _RUN)
 
     # user space: attr.config1 bit 1 asks for it, mapping the event's page gets it

@@ -316,11 +316,18 @@ class HardwareDriver(ABC):
             if event.pending_disable:
                 counters.pending.append(event)
 
-    def run_pending(self, counters: CpuCounters) -> None:
-        """At the end of the interrupt, when no counter is looked at any more."""
-        pending, counters.pending = counters.pending, []
-        for event in pending:
-            event.run_pending()
+    def handle_overflows(self, counters: CpuCounters, status: int) -> None:
+        """`status`: a bit for each counter that has wrapped. What is pending is done when no counter is looked at."""
+        while status:
+            bit = status & -status
+            status ^= bit
+            event = counters.events.get(bit.bit_length() - 1)
+            if event is not None:
+                self.overflowed(event, counters)
+        if counters.pending:
+            pending, counters.pending = counters.pending, []
+            for event in pending:
+                event.run_pending()
 
     # reading by user space
 

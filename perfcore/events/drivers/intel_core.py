@@ -145,14 +145,7 @@ class IntelCore(HardwareDriver):
         pmu.write(IA32_PERF_GLOBAL_CTRL, 0)
         status = pmu.read(IA32_PERF_GLOBAL_STATUS) & self._all_counters
         pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, status)
-        while status:
-            bit = status & -status
-            status ^= bit
-            event = counters.events.get(bit.bit_length() - 1)
-            if event is not None:
-                self.overflowed(event, counters)
-        if counters.pending:
-            self.run_pending(counters)
+        self.handle_overflows(counters, status)
         pmu.write(IA32_PERF_GLOBAL_CTRL, counters.running)
 
     # user space: /sys/devices/cpu/rdpmc is 1, so mapping an event's page sets CR4.PCE

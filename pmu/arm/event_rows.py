@@ -10,23 +10,18 @@ from dataclasses import replace
 
 from emulator.probes import Probe
 from pmu.event import Event, Support
+from pmu.event_notes import BY_MODEL, DEMAND, L1D_REFILL, L2_REFILL, MODELLED, OWN_CYCLES, PREDICTORS, SLOTS, UNFED
 
 NO_SPECULATION = "nothing is executed speculatively: counts what retires"
 ONE_ACCESS = "one for an instruction that reads or writes; hardware may count a pair or an unaligned access as two"
 FROM_EL0 = "counted at EL0, where the exception is taken from"
-MODELLED = "of the core's model, whose caches and TLBs nothing on a wrong path disturbs"
-DEMAND = (
-    "of the core's model: for loads, stores and fetches of the right path; what a prefetcher asks for is not counted"
-)
 STORE_WRITES = "the line that a store needs counts as written"
 LINES = "lines, where hardware counts the beats of its bus"
-BY_MODEL = "cycles and slots are the core model's"
+OURS = f"{BY_MODEL}; an event of perfemu's own"
 _APPROXIMATE = Support.APPROXIMATE
 
 _L1D_ACCESS = (Probe.L1D_ACCESS_LOAD, Probe.L1D_ACCESS_STORE)
-_L1D_REFILL = (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE)
 _L2_READ = (Probe.L2_ACCESS_FETCH, Probe.L2_ACCESS_LOAD)
-_L2_REFILL = (Probe.L2_REFILL_FETCH, Probe.L2_REFILL_LOAD, Probe.L2_REFILL_STORE)
 _LL_READ = (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD)
 _LL_READ_MISS = (Probe.LL_REFILL_FETCH, Probe.LL_REFILL_LOAD)
 _DTLB_ACCESS = (Probe.DTLB_ACCESS_LOAD, Probe.DTLB_ACCESS_STORE)
@@ -43,7 +38,7 @@ _RETIRED = [
     Event(0x000D, "BR_IMMED_RETIRED", (Probe.BR_IMMED,)),
     Event(0x000E, "BR_RETURN_RETIRED", (Probe.BR_RETURN,)),
     Event(0x000F, "UNALIGNED_LDST_RETIRED", (Probe.UNALIGNED_LOAD, Probe.UNALIGNED_STORE)),
-    Event(0x0011, "CPU_CYCLES", (Probe.CYCLES,), note="the core's own: on the ideal core one cycle an instruction"),
+    Event(0x0011, "CPU_CYCLES", (Probe.CYCLES,), note=OWN_CYCLES),
     Event(0x0013, "MEM_ACCESS", (Probe.LOAD, Probe.STORE), _APPROXIMATE, ONE_ACCESS),
     Event(0x001B, "INST_SPEC", (Probe.INST_RETIRED,), _APPROXIMATE, NO_SPECULATION),
     Event(0x001E, "CHAIN", (), note="counts overflows of the even counter before an odd one", listed=False),
@@ -53,19 +48,19 @@ _RETIRED = [
 _BRANCHES = [
     Event(0x0010, "BR_MIS_PRED", (Probe.BR_MISPREDICTED,), _APPROXIMATE, NO_SPECULATION),
     Event(0x0012, "BR_PRED", (Probe.BR_RETIRED,), _APPROXIMATE, NO_SPECULATION),
-    Event(0x0022, "BR_MIS_PRED_RETIRED", (Probe.BR_MISPREDICTED,), _APPROXIMATE, "of the core model's predictors"),
+    Event(0x0022, "BR_MIS_PRED_RETIRED", (Probe.BR_MISPREDICTED,), _APPROXIMATE, PREDICTORS),
 ]  # fmt: skip
 
 _CACHES = [
     Event(0x0001, "L1I_CACHE_REFILL", (Probe.L1I_REFILL,), _APPROXIMATE, DEMAND),
-    Event(0x0003, "L1D_CACHE_REFILL", _L1D_REFILL, _APPROXIMATE, DEMAND),
+    Event(0x0003, "L1D_CACHE_REFILL", L1D_REFILL, _APPROXIMATE, DEMAND),
     Event(0x0004, "L1D_CACHE", _L1D_ACCESS, _APPROXIMATE, MODELLED),
     Event(0x0014, "L1I_CACHE", (Probe.L1I_ACCESS,), _APPROXIMATE, MODELLED),
     Event(0x0015, "L1D_CACHE_WB", (Probe.L1D_WRITE_BACK,), _APPROXIMATE, MODELLED),
     Event(0x0016, "L2D_CACHE", (*_L2_READ, Probe.L2_ACCESS_STORE, Probe.L1D_WRITE_BACK), _APPROXIMATE, DEMAND),
-    Event(0x0017, "L2D_CACHE_REFILL", _L2_REFILL, _APPROXIMATE, DEMAND),
+    Event(0x0017, "L2D_CACHE_REFILL", L2_REFILL, _APPROXIMATE, DEMAND),
     Event(0x0018, "L2D_CACHE_WB", (Probe.L2_WRITE_BACK,), _APPROXIMATE, MODELLED),
-    Event(0x0019, "BUS_ACCESS", (*_L2_REFILL, Probe.L2_WRITE_BACK), _APPROXIMATE, LINES),
+    Event(0x0019, "BUS_ACCESS", (*L2_REFILL, Probe.L2_WRITE_BACK), _APPROXIMATE, LINES),
     Event(0x001D, "BUS_CYCLES", (Probe.CYCLES,), _APPROXIMATE, "the bus runs at the core's frequency"),
     Event(0x002A, "L3D_CACHE_REFILL", (*_LL_READ_MISS, Probe.LL_REFILL_STORE), _APPROXIMATE, DEMAND),
     Event(0x002B, "L3D_CACHE", (*_LL_READ, Probe.LL_ACCESS_STORE, Probe.L2_WRITE_BACK), _APPROXIMATE, DEMAND),
@@ -75,7 +70,7 @@ _CACHES = [
     Event(0x0041, "L1D_CACHE_WR", (Probe.L1D_ACCESS_STORE,), _APPROXIMATE, MODELLED),
     Event(0x0042, "L1D_CACHE_REFILL_RD", (Probe.L1D_REFILL_LOAD,), _APPROXIMATE, DEMAND),
     Event(0x0043, "L1D_CACHE_REFILL_WR", (Probe.L1D_REFILL_STORE,), _APPROXIMATE, DEMAND),
-    Event(0x0044, "L1D_CACHE_REFILL_INNER", _L1D_REFILL, _APPROXIMATE, f"from a cache; {DEMAND}",
+    Event(0x0044, "L1D_CACHE_REFILL_INNER", L1D_REFILL, _APPROXIMATE, f"from a cache; {DEMAND}",
           less=(Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE)),
     Event(0x0045, "L1D_CACHE_REFILL_OUTER", (Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE), _APPROXIMATE,
           f"from memory; {DEMAND}"),
@@ -86,7 +81,7 @@ _CACHES = [
     Event(0x0052, "L2D_CACHE_REFILL_RD", (Probe.L2_REFILL_FETCH, Probe.L2_REFILL_LOAD), _APPROXIMATE, STORE_WRITES),
     Event(0x0053, "L2D_CACHE_REFILL_WR", (Probe.L2_REFILL_STORE,), _APPROXIMATE, STORE_WRITES),
     Event(0x0056, "L2D_CACHE_WB_VICTIM", (Probe.L2_WRITE_BACK,), _APPROXIMATE, MODELLED),
-    Event(0x0060, "BUS_ACCESS_RD", _L2_REFILL, _APPROXIMATE, LINES),
+    Event(0x0060, "BUS_ACCESS_RD", L2_REFILL, _APPROXIMATE, LINES),
     Event(0x0061, "BUS_ACCESS_WR", (Probe.L2_WRITE_BACK,), _APPROXIMATE, LINES),
     Event(0x00A0, "L3D_CACHE_RD", _LL_READ, _APPROXIMATE, STORE_WRITES),
     Event(0x00A2, "L3D_CACHE_REFILL_RD", _LL_READ_MISS, _APPROXIMATE, STORE_WRITES),
@@ -121,8 +116,7 @@ _PIPELINE = [
     Event(0x003B, "OP_SPEC", (Probe.UOPS_DISPATCHED,), _APPROXIMATE, NO_SPECULATION),
     Event(0x003C, "STALL", (Probe.STALL_FRONTEND, Probe.STALL_BACKEND), _APPROXIMATE, BY_MODEL),
     Event(0x003D, "STALL_SLOT_BACKEND", (Probe.SLOTS_BACKEND,), _APPROXIMATE, BY_MODEL),
-    Event(0x003E, "STALL_SLOT_FRONTEND", (Probe.SLOTS_FRONTEND,), _APPROXIMATE,
-          f"{BY_MODEL}; those lost to mispredicted branches are not among them"),
+    Event(0x003E, "STALL_SLOT_FRONTEND", (Probe.SLOTS_FRONTEND,), _APPROXIMATE, UNFED),
     Event(0x003F, "STALL_SLOT", (Probe.SLOTS_FRONTEND, Probe.SLOTS_BACKEND), _APPROXIMATE, BY_MODEL),
     Event(0x4005, "STALL_BACKEND_MEM", (Probe.STALL_BACKEND_MEMORY,), _APPROXIMATE, BY_MODEL),
 ]  # fmt: skip
@@ -170,14 +164,10 @@ _CORTEX_A55 = [  # its technical reference manual, "PMU events"
 ]  # fmt: skip
 
 OWN = [  # what top-down analysis asks for and no Arm core has; numbers from the space that implementations may use
-    Event(0x03F0, "SLOTS", (Probe.UOPS_RETIRED, Probe.SLOTS_FRONTEND, Probe.SLOTS_BACKEND,
-                            Probe.SLOTS_BAD_SPECULATION), _APPROXIMATE, f"{BY_MODEL}; an event of perfemu's own"),
-    Event(0x03F1, "SLOTS_BAD_SPECULATION", (Probe.SLOTS_BAD_SPECULATION,), _APPROXIMATE,
-          f"{BY_MODEL}; an event of perfemu's own"),
-    Event(0x03F2, "SLOTS_FETCH_LATENCY", (Probe.SLOTS_FRONTEND_LATENCY,), _APPROXIMATE,
-          f"{BY_MODEL}; an event of perfemu's own"),
-    Event(0x03F3, "SLOTS_MEMORY_BOUND", (Probe.SLOTS_BACKEND_MEMORY,), _APPROXIMATE,
-          f"{BY_MODEL}; an event of perfemu's own"),
+    Event(0x03F0, "SLOTS", SLOTS, _APPROXIMATE, OURS),
+    Event(0x03F1, "SLOTS_BAD_SPECULATION", (Probe.SLOTS_BAD_SPECULATION,), _APPROXIMATE, OURS),
+    Event(0x03F2, "SLOTS_FETCH_LATENCY", (Probe.SLOTS_FRONTEND_LATENCY,), _APPROXIMATE, OURS),
+    Event(0x03F3, "SLOTS_MEMORY_BOUND", (Probe.SLOTS_BACKEND_MEMORY,), _APPROXIMATE, OURS),
 ]  # fmt: skip
 
 ROWS = {

@@ -10,26 +10,18 @@ from collections.abc import Iterable
 
 from emulator.probes import Probe
 from pmu.event import Event, Support
+from pmu.event_notes import BY_MODEL, DEMAND, L1D_REFILL, L2_REFILL, MODELLED, OWN_CYCLES, PREDICTORS, SLOTS, UNFED
 
 FAR_TOO = "SYSCALL and INT n, which are far, are counted too"
 BY_ITERATION = "REP string instructions count by iteration; hardware moves wider pieces"
-OWN_CYCLES = "the core's own: on the ideal core one cycle an instruction"
-MODELLED = "of the core's model, whose caches and TLBs nothing on a wrong path disturbs"
-DEMAND = (
-    "of the core's model: for loads, stores and fetches of the right path; what a prefetcher asks for is not counted"
-)
 BY_LINE = "by cache line: a load that crosses lines may count twice; of the core's model"
-BY_MODEL = "cycles and slots are the core model's"
 UOPS = "micro-operations of the core's model; none on a wrong path"
-PREDICTORS = "of the core model's predictors"
 BOTH_WALKS = "of the core's model, for loads and stores together"
 _APPROXIMATE = Support.APPROXIMATE
 
 _L2_ACCESS = (Probe.L2_ACCESS_FETCH, Probe.L2_ACCESS_LOAD, Probe.L2_ACCESS_STORE)
-_L2_REFILL = (Probe.L2_REFILL_FETCH, Probe.L2_REFILL_LOAD, Probe.L2_REFILL_STORE)
 _LL_ACCESS = (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE)
 _LL_REFILL = (Probe.LL_REFILL_FETCH, Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE)
-_L1D_REFILL = (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE)
 
 _LOADS = (Probe.LOAD, Probe.SOFTWARE_PREFETCH)
 
@@ -79,13 +71,13 @@ _BRANCHES = [
 _CACHES = [
     Event(0x0183, "ICACHE_64B.IFTAG_HIT", (Probe.L1I_ACCESS,), _APPROXIMATE, MODELLED, less=(Probe.L1I_REFILL,)),
     Event(0x0283, "ICACHE_64B.IFTAG_MISS", (Probe.L1I_REFILL,), _APPROXIMATE, DEMAND),
-    Event(0x0151, "L1D.REPLACEMENT", (*_L1D_REFILL, Probe.L1D_PREFETCH), _APPROXIMATE, MODELLED),
+    Event(0x0151, "L1D.REPLACEMENT", (*L1D_REFILL, Probe.L1D_PREFETCH), _APPROXIMATE, MODELLED),
     Event(0x2124, "L2_RQSTS.DEMAND_DATA_RD_MISS", (Probe.L2_REFILL_LOAD,), _APPROXIMATE, DEMAND),
     Event(0x2224, "L2_RQSTS.RFO_MISS", (Probe.L2_REFILL_STORE,), _APPROXIMATE, DEMAND),
     Event(0x2424, "L2_RQSTS.CODE_RD_MISS", (Probe.L2_REFILL_FETCH,), _APPROXIMATE, DEMAND),
-    Event(0x2724, "L2_RQSTS.ALL_DEMAND_MISS", _L2_REFILL, _APPROXIMATE, DEMAND),
+    Event(0x2724, "L2_RQSTS.ALL_DEMAND_MISS", L2_REFILL, _APPROXIMATE, DEMAND),
     Event(0x3824, "L2_RQSTS.PF_MISS", (Probe.L2_PREFETCH,), _APPROXIMATE, MODELLED),
-    Event(0x3F24, "L2_RQSTS.MISS", (*_L2_REFILL, Probe.L2_PREFETCH), _APPROXIMATE, MODELLED),
+    Event(0x3F24, "L2_RQSTS.MISS", (*L2_REFILL, Probe.L2_PREFETCH), _APPROXIMATE, MODELLED),
     Event(0xC124, "L2_RQSTS.DEMAND_DATA_RD_HIT", (Probe.L2_ACCESS_LOAD,), _APPROXIMATE, DEMAND,
           less=(Probe.L2_REFILL_LOAD,)),
     Event(0xC224, "L2_RQSTS.RFO_HIT", (Probe.L2_ACCESS_STORE,), _APPROXIMATE, DEMAND, less=(Probe.L2_REFILL_STORE,)),
@@ -96,7 +88,7 @@ _CACHES = [
     Event(0xE424, "L2_RQSTS.ALL_CODE_RD", (Probe.L2_ACCESS_FETCH,), _APPROXIMATE, DEMAND),
     Event(0xE724, "L2_RQSTS.ALL_DEMAND_REFERENCES", _L2_ACCESS, _APPROXIMATE, DEMAND),
     Event(0x40F0, "L2_TRANS.L2_WB", (Probe.L2_WRITE_BACK,), _APPROXIMATE, MODELLED),
-    Event(0x1FF1, "L2_LINES_IN.ALL", (*_L2_REFILL, Probe.L2_PREFETCH), _APPROXIMATE, MODELLED),
+    Event(0x1FF1, "L2_LINES_IN.ALL", (*L2_REFILL, Probe.L2_PREFETCH), _APPROXIMATE, MODELLED),
     Event(0x01B0, "OFFCORE_REQUESTS.DEMAND_DATA_RD", (Probe.L2_REFILL_LOAD,), _APPROXIMATE, DEMAND),
     Event(0x02B0, "OFFCORE_REQUESTS.DEMAND_CODE_RD", (Probe.L2_REFILL_FETCH,), _APPROXIMATE, DEMAND),
     Event(0x04B0, "OFFCORE_REQUESTS.DEMAND_RFO", (Probe.L2_REFILL_STORE,), _APPROXIMATE, DEMAND),
@@ -144,8 +136,7 @@ _PIPELINE = [
     Event(0x010E, "UOPS_ISSUED.ANY", (Probe.UOPS_DISPATCHED,), _APPROXIMATE, UOPS),
     Event(0x0180_010E, "UOPS_ISSUED.STALL_CYCLES", (Probe.STALL_FRONTEND, Probe.STALL_BACKEND), _APPROXIMATE, BY_MODEL),
     Event(0x0100_0114, "ARITH.DIVIDER_ACTIVE", (Probe.DIVIDER_ACTIVE,), _APPROXIMATE, BY_MODEL),
-    Event(0x019C, "IDQ_UOPS_NOT_DELIVERED.CORE", (Probe.SLOTS_FRONTEND,), _APPROXIMATE,
-          f"{BY_MODEL}; those lost to mispredicted branches are not among them"),
+    Event(0x019C, "IDQ_UOPS_NOT_DELIVERED.CORE", (Probe.SLOTS_FRONTEND,), _APPROXIMATE, UNFED),
     Event(0x0400_019C, "IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", (Probe.STALL_FRONTEND,), _APPROXIMATE,
           BY_MODEL),
     Event(0x01A2, "RESOURCE_STALLS.ANY", (Probe.STALL_BACKEND,), _APPROXIMATE, BY_MODEL),
@@ -161,8 +152,7 @@ _PIPELINE = [
 
 OWN_SLOTS = f"as PERF_METRICS of Intel's later parts has it, but on any counter; {BY_MODEL}"
 TOP_DOWN = [  # the encodings that Linux gives to the fixed counter of slots and to the fields of PERF_METRICS
-    Event(0x0400, "TOPDOWN.SLOTS", (Probe.UOPS_RETIRED, Probe.SLOTS_FRONTEND, Probe.SLOTS_BACKEND,
-                                    Probe.SLOTS_BAD_SPECULATION), _APPROXIMATE, OWN_SLOTS),
+    Event(0x0400, "TOPDOWN.SLOTS", SLOTS, _APPROXIMATE, OWN_SLOTS),
     Event(0x8000, "PERF_METRICS.RETIRING", (Probe.UOPS_RETIRED,), _APPROXIMATE, OWN_SLOTS),
     Event(0x8100, "PERF_METRICS.BAD_SPECULATION", (Probe.SLOTS_BAD_SPECULATION,), _APPROXIMATE, OWN_SLOTS),
     Event(0x8200, "PERF_METRICS.FRONTEND_BOUND", (Probe.SLOTS_FRONTEND,), _APPROXIMATE, OWN_SLOTS),

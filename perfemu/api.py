@@ -13,7 +13,7 @@ from perfemu.attributing import ExactSamples
 from perfemu.counting import count, default_events
 from perfemu.ending import Ending
 from perfemu.errors import EventSyntaxError, PerfemuError, UsageError
-from perfemu.events.attributes import Sampling
+from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.functions import FunctionCounter
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted
@@ -136,7 +136,7 @@ def record(
     *,
     output: str | os.PathLike[str] = "perf.data",
     period: int | None = None,
-    frequency_hz: int = 4000,
+    frequency_hz: int = DEFAULT_FREQUENCY_HZ,
     callchains: bool = False,
     exact: bool = False,
     all_cpus: bool = False,

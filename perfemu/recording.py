@@ -11,11 +11,12 @@ from typing import BinaryIO, Protocol, TextIO
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, RecordType
+from perfcore.abi.sample import HEADER
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.perfdata.features import EventDescription, EventGroup, Features, JitFile
-from perfcore.perfdata.records import RECORD_HEADER, BuildId
+from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.counting import enable_groups
@@ -83,7 +84,7 @@ class _Drain:
 
 
 def _count_samples(records: bytes) -> int:
-    unpack, end, sample = RECORD_HEADER.unpack_from, len(records), int(RecordType.SAMPLE)
+    unpack, end, sample = HEADER.unpack_from, len(records), int(RecordType.SAMPLE)
     position = count = 0
     while position < end:
         kind, _, size = unpack(records, position)

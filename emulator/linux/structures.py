@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from emulator.linux.errors import EINVAL, LinuxError
 
 NANOSECONDS = 1_000_000_000  # in a second
-COARSE_NS = 4_000_000  # of the coarse clocks: a tick at CONFIG_HZ=250
+TICK_NS = 4_000_000  # CONFIG_HZ=250: the scheduler's tick, and the resolution of the coarse clocks
 TICKS_PER_SECOND = 100  # USER_HZ, AT_CLKTCK: times(2), /proc
 
 _TWO_LONGS = struct.Struct("<qq")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.period import calculate_period, filtered_period
-from perfcore.events.settings import TICK_NS, Settings
+from perfcore.events.settings import Settings
 
 
 class Sampling(Protocol):

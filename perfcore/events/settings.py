@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emulator.linux.structures import TICK_NS
 from perfcore.abi.constants import PERF_MAX_STACK_DEPTH
-
-TICK_NS = 4_000_000  # the scheduler's tick, CONFIG_HZ=250
 
 
 @dataclass(slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from emulator.linux.structures import TICK_NS
 from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
-from perfcore.events.settings import TICK_NS, Settings
+from perfcore.events.settings import Settings
 
 DEVICES = "/sys/bus/event_source/devices"
 TRACEFS = "/sys/kernel/tracing"

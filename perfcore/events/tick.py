@@ -7,9 +7,9 @@ nothing of it.
 from __future__ import annotations
 
 from emulator.cpu import Cpu
+from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
-from perfcore.events.settings import TICK_NS
 
 
 class Tick:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfcore.abi.constants import RecordType
+from perfcore.abi.sample import HEADER
 from perfcore.perfdata.errors import PerfDataError
-from perfcore.perfdata.records import RECORD_HEADER, RECORD_HEADER_SIZE, UserRecord
+from perfcore.perfdata.records import RECORD_HEADER_SIZE, UserRecord
 
 FIRST_USER_RECORD = int(UserRecord.HEADER_ATTR)  # record types from here on are perf's own
 _BLOCK_BYTES = 1 << 18  # read at once
@@ -74,7 +75,7 @@ class RecordStream:
             left = 1 << 62
         else:
             self._file.seek(offset)
-        unpack = RECORD_HEADER.unpack_from
+        unpack = HEADER.unpack_from
         block, position = b"", 0
         while left > 0:
             if len(block) - position < RECORD_HEADER_SIZE:

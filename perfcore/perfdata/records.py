@@ -9,12 +9,10 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
+from perfcore.abi.sample import HEADER, LONGEST_RECORD
 from perfcore.perfdata.errors import Malformed
 
-RECORD_HEADER = struct.Struct("<IHH")  # type, misc, size: struct perf_event_header
-RECORD_HEADER_SIZE = RECORD_HEADER.size
-RECORD_SIZE_LIMIT = 0xFFF8  # the largest u16 that is a multiple of 8
-
+RECORD_HEADER_SIZE = HEADER.size
 _BUILD_ID_SIZE_IS_VALID = 1 << 15  # PERF_RECORD_MISC_BUILD_ID_SIZE
 _BUILD_ID_BODY = struct.Struct("<i20sB3x")
 _NAME_ALIGNMENT = 64  # bytes
@@ -58,9 +56,9 @@ class BuildId:
 def pack_record(record_type: int, body: bytes = b"", misc: int = 0) -> bytes:
     """A whole record; the body is padded to a multiple of 8 bytes."""
     size = RECORD_HEADER_SIZE + (len(body) + 7 & ~7)
-    if size > RECORD_SIZE_LIMIT:
-        raise ValueError(f"record type {record_type}: {size} bytes, a record has at most {RECORD_SIZE_LIMIT}")
-    return RECORD_HEADER.pack(record_type, misc, size) + body.ljust(size - RECORD_HEADER_SIZE, b"\0")
+    if size > LONGEST_RECORD:
+        raise ValueError(f"record type {record_type}: {size} bytes, a record has at most {LONGEST_RECORD}")
+    return HEADER.pack(record_type, misc, size) + body.ljust(size - RECORD_HEADER_SIZE, b"\0")
 
 
 def pack_header_attr(attr: bytes, ids: tuple[int, ...]) -> bytes:
@@ -76,7 +74,7 @@ def pack_header_feature(feature: int, blob: bytes) -> bytes:
 def pack_tracing_data(blob: bytes) -> bytes:
     """PERF_RECORD_HEADER_TRACING_DATA: the blob stands behind the record, and only the record says how long it is."""
     size = len(blob) + 7 & ~7
-    record = RECORD_HEADER.pack(UserRecord.HEADER_TRACING_DATA, 0, RECORD_HEADER_SIZE + 4) + struct.pack("<I", size)
+    record = HEADER.pack(UserRecord.HEADER_TRACING_DATA, 0, RECORD_HEADER_SIZE + 4) + struct.pack("<I", size)
     return record + blob.ljust(size, b"\0")
 
 
@@ -105,7 +103,7 @@ def unpack_build_id(record: bytes) -> BuildId:
     start = RECORD_HEADER_SIZE + _BUILD_ID_BODY.size
     if len(record) < start:
         raise Malformed(f"build-id record of {len(record)} bytes, it takes {start} and a name")
-    _, misc, _ = RECORD_HEADER.unpack_from(record)
+    _, misc, _ = HEADER.unpack_from(record)
     pid, build_id, length = _BUILD_ID_BODY.unpack_from(record, RECORD_HEADER_SIZE)
     if not misc & _BUILD_ID_SIZE_IS_VALID:
         length = 20

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfcore.abi.constants import RecordType
+from perfcore.abi.sample import HEADER
 from perfcore.perfdata.ordering import in_time_order
 from perfcore.perfdata.reader import PerfDataFile
 from perfcore.perfdata.record_stream import RawRecord, SampleRun
-from perfcore.perfdata.records import RECORD_HEADER, UserRecord
+from perfcore.perfdata.records import UserRecord
 
 _FINISHED_ROUND = int(UserRecord.FINISHED_ROUND)
 _SAMPLE = int(RecordType.SAMPLE)
@@ -44,7 +45,7 @@ class SampleBatch:
 
     def record(self, row: int) -> RawRecord:
         data = self.words[row].tobytes()
-        kind, misc, _ = RECORD_HEADER.unpack_from(data)
+        kind, misc, _ = HEADER.unpack_from(data)
         return RawRecord(int(self.offsets[row]), kind, misc, data)
 
     def rows(self, chosen: NDArray[np.intp] | slice) -> SampleBatch:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from emulator.linux.mm.mapping import PROT_EXEC
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.records import Mmap, Mmap2, Mmap2BuildId, decode_record
-from perfcore.abi.sample import sample_id_size
+from perfcore.abi.sample import HEADER, sample_id_size
 from perfcore.perfdata.features import EventDescription, Features, file_attr, pack_appendix
 from perfcore.perfdata.header import (
     DATA_SIZE_OFFSET,
@@ -26,7 +26,6 @@ from perfcore.perfdata.header import (
 )
 from perfcore.perfdata.records import (
     FINISHED_ROUND,
-    RECORD_HEADER,
     pack_event_name,
     pack_header_attr,
     pack_header_feature,
@@ -223,14 +222,14 @@ class _RecordScan:
         self._trailer_bytes = trailers.pop() if len(trailers) == 1 else 0
 
     def add(self, records: bytes) -> None:
-        unpack_header, unpack_time = RECORD_HEADER.unpack_from, struct.Struct("<Q").unpack_from
+        unpack_header, unpack_time = HEADER.unpack_from, struct.Struct("<Q").unpack_from
         sample, time_offset = int(RecordType.SAMPLE), self._time_offset
         maps = (int(RecordType.MMAP), int(RecordType.MMAP2))
         first = last = None
         position, end = 0, len(records)
         while position < end:
             kind, misc, size = unpack_header(records, position)
-            if size < RECORD_HEADER.size or position + size > end:
+            if size < HEADER.size or position + size > end:
                 raise ValueError(f"record type {kind} of {size} bytes at {position} of {end}: not whole records")
             if kind == sample:
                 if time_offset is not None:

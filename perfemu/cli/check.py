@@ -16,7 +16,6 @@ from perfemu.cli.streams import tell
 from perfemu.errors import UsageError
 from perfemu.output_file import OutputText
 
-SUMMARY = "hold the counts of benchmarks against a baseline"
 EXAMPLES = """\
   perfemu check --update                      run the benchmarks of perfemu.toml, and keep what they count
   perfemu check                               run them again: exit status 1 if one has grown beyond its tolerance

@@ -25,7 +25,6 @@ from perfemu.comparing.printing import Shown, document, markdown, text
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.scope import PROGRAM
 
-SUMMARY = "show what two profiles, stat results or programs differ in"
 EXAMPLES = """\
   perfemu diff --old './a 10' --new './b 10'          run both: every instruction that one has more, by function
   perfemu diff -e cycles,branch-misses --old ./a --new ./b

@@ -15,7 +15,6 @@ from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.listing import KINDS, Listed, events_of, software_events, system_call_events
 
-SUMMARY = "List the events that a core's PMU can count, and the cores"
 EXAMPLES = """\
   perfemu list                    all events, for AArch64 and x86-64
   perfemu list hw sw              hardware and software events

@@ -21,12 +21,11 @@ from perfemu.cli.guest import (
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import CLOSED, say_if_elsewhere, tell
 from perfemu.errors import UsageError
-from perfemu.events.attributes import Sampling
+from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.interruption import die_of
 from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, record
 from perfemu.scope import scope_of_cpus
 
-SUMMARY = "Run a program and record its profile into perf.data"
 EXAMPLES = """\
   perfemu record ./prog                              cycles, 4000 samples in each second of the guest's time
   perfemu record -e instructions -c 100000 -g ./prog every 100,000 instructions, with callchains
@@ -35,7 +34,6 @@ EXAMPLES = """\
   perfemu report                                     shows what was recorded; so does perf report
 """
 
-_FREQUENCY_HZ = 4000  # perf's default
 _MAX_FREQUENCY_HZ = Settings().sample_rate_hz  # kernel.perf_event_max_sample_rate
 _CLOCKS = {"mono": 1, "monotonic": 1, "raw": 4, "monotonic_raw": 4}  # by perf's names; both are perf's own here
 _CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
@@ -73,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--freq",
         metavar="HZ",
         type=_frequency,
-        help=f"samples per second of guest time, or max [{_FREQUENCY_HZ}]",
+        help=f"samples per second of guest time, or max [{DEFAULT_FREQUENCY_HZ}]",
     )
     parser.add_argument(
         "--exact",
@@ -125,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
     if options.count is not None and options.freq is not None:
         raise UsageError("record: -c and -F exclude each other")
     sampling = Sampling(
-        frequency_hz=None if options.count is not None else options.freq or _FREQUENCY_HZ,
+        frequency_hz=None if options.count is not None else options.freq or DEFAULT_FREQUENCY_HZ,
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,

@@ -25,7 +25,6 @@ from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.reporting import default_input, open_profile, read_profile
 from perfemu.symbols.jit import JIT_MAP, JITDUMP
 
-SUMMARY = "show where the samples of a perf.data file lie"
 EXAMPLES = """\
   perfemu report                                 perf.data, as perf report --stdio shows it
   perfemu report --no-children -g caller         own weight first; who called

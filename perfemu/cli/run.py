@@ -11,7 +11,6 @@ from perfemu.interruption import SignalKeys, die_of
 from perfemu.progress import Progress
 from perfemu.session import Session
 
-SUMMARY = "Run a program on the emulated machine, and nothing else"
 EXAMPLES = """\
   perfemu run ./prog arg
   perfemu run --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option

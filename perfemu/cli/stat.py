@@ -39,7 +39,6 @@ from perfemu.untimed import needs_no_timing
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
 
-SUMMARY = "Run a program and count events"
 EXAMPLES = """\
   perfemu stat ./prog                          the default events
   perfemu stat -e instructions,branches ./prog

@@ -20,7 +20,6 @@ from perfemu.tracing.summary import SORT_KEYS
 from perfemu.tracing.tracer import Style
 from perfemu.tracing.values import MOST_ITEMS
 
-SUMMARY = "Run a program and show its system calls and signals, with simulated times"
 EXAMPLES = """\
   perfemu trace ./prog                         each line begins with the seconds since the start
   perfemu trace -e openat,read -y ./prog       two calls; descriptors with their paths

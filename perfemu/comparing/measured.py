@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from perfcore.abi.tracepoints import COMM_BYTES
 from perfemu.events.attributes import is_exact
 from perfemu.profile.places import Place
 from perfemu.profile.profile import EventProfile, Profile
 
 NO_INSTRUCTION = "[no instruction]"  # the module and function of what no instruction made: exceptions, say
 UNKNOWN = "[unknown]"  # the function of all addresses of a module that have no symbol
-_COMM_BYTES = 15  # of a task's name: as much of its program's as fits
 
 
 class Function(NamedTuple):
@@ -88,7 +88,7 @@ def measured_of(profile: Profile, name: str = "") -> Measured:
             events[counts.name] = counts
     features = profile.features
     core = (features.cpu_description or "").removeprefix("perfemu core ")
-    programs = frozenset(module for module in modules if module[:_COMM_BYTES] in comms)
+    programs = frozenset(module for module in modules if module[: COMM_BYTES - 1] in comms)
     return Measured(name or profile.path, events, features.architecture or "", core, sizes=sizes, programs=programs)
 
 

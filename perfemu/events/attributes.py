@@ -13,11 +13,14 @@ HAPPEN_IN_KERNEL = (SoftwareId.CONTEXT_SWITCHES, SoftwareId.CPU_MIGRATIONS)  # e
 ATTR_SIZE = 128  # PERF_ATTR_SIZE_VER7, what perf 6.1 passes
 
 
+DEFAULT_FREQUENCY_HZ = 4000  # perf record's
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """What record samples: by period or by frequency, and what goes into a sample."""
 
-    frequency_hz: int | None = 4000
+    frequency_hz: int | None = DEFAULT_FREQUENCY_HZ
     period: int | None = None  # instead of the frequency
     rate_asked: bool = False  # one of them by the user: otherwise tracepoints sample each occurrence
     callchains: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from perfcore.abi.constants import CLOCKS, Misc, PerfType, RecordType, SampleType
+from perfcore.abi.constants import CLOCKS, Misc, PerfContext, PerfType, RecordType, SampleType
 from perfcore.abi.records import Lost, LostSamples
 from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription, EventGroup, Features
@@ -20,7 +20,7 @@ from perfemu.profile.tasks import Tasks, Thread
 from perfemu.symbols.finder import SymbolFinder
 from perfemu.visible import visible
 
-_CONTEXT_MAX = (1 << 64) - 4095  # callchain entries from here on are PERF_CONTEXT_* markers
+_CONTEXT_MAX = int(PerfContext.MAX)  # callchain entries from here on are PERF_CONTEXT_* markers
 _CONTEXT_KERNEL = (1 << 64) - 128
 _CONTEXT_USER = (1 << 64) - 512
 _CPU, _PERIOD, _CALLCHAIN = int(SampleType.CPU), int(SampleType.PERIOD), int(SampleType.CALLCHAIN)

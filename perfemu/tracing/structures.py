@@ -10,6 +10,7 @@ from emulator.linux.errors import EINTR, ERESTARTNOHAND, ERESTARTSYS
 from emulator.linux.process.limits import INFINITY
 from emulator.linux.signals.signal import SIGCHLD, SignalInfo
 from emulator.linux.structures import U32, U64, Itimerspec, Itimerval, Timespec, Timeval
+from emulator.linux.syscalls.attributes import UTIME_NOW, UTIME_OMIT
 from emulator.linux.syscalls.limits import Rlimit, Rusage
 from perfcore.abi.constants import PerfType
 from perfemu.tracing import constants
@@ -44,7 +45,7 @@ def word(data: bytes, offset: int = 0, size: int = 8) -> int:
 
 def timespec(view: View, data: bytes) -> str:
     seconds, nanoseconds = struct.unpack("<qq", data)
-    names = {0x3FFFFFFF: "UTIME_NOW", 0x3FFFFFFE: "UTIME_OMIT"}
+    names = {UTIME_NOW: "UTIME_NOW", UTIME_OMIT: "UTIME_OMIT"}
     return names.get(nanoseconds) or f"{{tv_sec={seconds}, tv_nsec={nanoseconds}}}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pmu.arm.event_rows import ROWS, TOP_DOWN_ALIASES, core_rows
-from pmu.arm.not_modelled import COMMON, is_common
+from pmu.arm.not_modelled import COMMON, is_announced, is_common
 from pmu.event import EventList
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
@@ -80,7 +80,7 @@ def pmu_v3(
     sysfs names, as arm_pmuv3.c gives them, the common events that PMCEID0/1 announce, in lower case.
     """
     lacking = {row.code: row.name for row in ROWS.values() if is_common(row.code) and events.by_code(row.code) is None}
-    announced = [row.name for row in events if row.listed and (row.code < 0x40 or 0x4000 <= row.code < 0x4040)]
+    announced = [row.name for row in events if row.listed and is_announced(row.code)]
     return PmuModel(
         name=name,
         isa="aarch64",

@@ -34,4 +34,9 @@ CORTEX_A55 = _table("""
 
 def is_common(code: int) -> bool:
     """Whether a number means the same on every part that has it; the others each part gives away itself."""
-    return code < 0xC0 or 0x4000 <= code < 0x4040
+    return code < 0xC0 or is_announced(code)
+
+
+def is_announced(code: int) -> bool:
+    """Whether PMCEID0/1_EL0 have a bit for it."""
+    return code < 0x40 or 0x4000 <= code < 0x4040

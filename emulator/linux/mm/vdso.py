@@ -21,7 +21,7 @@ from emulator.linux.mm.mapping import (
     PROT_READ,
 )
 from emulator.linux.mm.mm import MemoryMap
-from emulator.linux.structures import COARSE_NS, NANOSECONDS
+from emulator.linux.structures import NANOSECONDS, TICK_NS
 
 DIRECTORY = Path(__file__).parents[1] / "arch" / "vdso"
 CLOCKS_OFFSET = 64  # in the data, of clock 0's entry
@@ -35,8 +35,8 @@ def _data(clock: Clock) -> bytes:
         0: (realtime, 1),
         1: (0, 1),  # CLOCK_MONOTONIC
         4: (0, 1),  # CLOCK_MONOTONIC_RAW
-        5: (realtime, COARSE_NS),
-        6: (0, COARSE_NS),
+        5: (realtime, TICK_NS),
+        6: (0, TICK_NS),
         7: (0, 1),  # CLOCK_BOOTTIME
         11: (realtime, 1),  # CLOCK_TAI
     }

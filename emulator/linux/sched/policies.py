@@ -10,6 +10,7 @@ from typing import Protocol
 SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE = 0, 1, 2, 3, 5, 6
 POLICIES = (SCHED_OTHER, SCHED_FIFO, SCHED_RR, SCHED_BATCH, SCHED_IDLE, SCHED_DEADLINE)
 REAL_TIME = (SCHED_FIFO, SCHED_RR)
+MOST_REAL_TIME_PRIORITY = 99  # 1 is the least
 
 SLICE_NS = 3_000_000  # of a task with nice 0 while others wait (sched_base_slice_ns on a small machine)
 # A sleeper's virtual time stays behind that of its CPU, but by no more than this: half of what CFS calls its latency.

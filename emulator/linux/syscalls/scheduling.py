@@ -7,7 +7,14 @@ from enum import IntEnum
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOSYS, ESRCH, LinuxError
 from emulator.linux.process.task import Task
-from emulator.linux.sched.policies import POLICIES, REAL_TIME, ROUND_ROBIN_NS, SCHED_DEADLINE, SCHED_RR
+from emulator.linux.sched.policies import (
+    MOST_REAL_TIME_PRIORITY,
+    POLICIES,
+    REAL_TIME,
+    ROUND_ROBIN_NS,
+    SCHED_DEADLINE,
+    SCHED_RR,
+)
 from emulator.linux.structures import U32, Timespec
 from emulator.linux.syscalls.table import Address, In, Out, Support, UInt, ULong, syscall
 
@@ -84,7 +91,7 @@ MOST_NICE, LEAST_NICE = -20, 19
 def _set_policy(task: Task, policy: int, priority: int) -> int:
     if policy not in POLICIES or policy == SCHED_DEADLINE:
         raise LinuxError(EINVAL, f"policy {policy}")
-    if (policy in REAL_TIME) != (1 <= priority <= 99) or (policy not in REAL_TIME and priority):
+    if (policy in REAL_TIME) != (1 <= priority <= MOST_REAL_TIME_PRIORITY) or (policy not in REAL_TIME and priority):
         raise LinuxError(EINVAL, f"priority {priority} with policy {policy}")
     task.policy, task.priority = policy, priority
     task.kernel.dispatcher.reclassify(task)
@@ -140,7 +147,7 @@ def sched_setattr(task: Task, pid: int, uattr: Address, flags: UInt) -> int:
 def _priority_range(policy: int) -> tuple[int, int]:
     if policy not in POLICIES:
         raise LinuxError(EINVAL, f"policy {policy}")
-    return (1, 99) if policy in REAL_TIME else (0, 0)
+    return (1, MOST_REAL_TIME_PRIORITY) if policy in REAL_TIME else (0, 0)
 
 
 @syscall(aarch64=125, x86_64=146)

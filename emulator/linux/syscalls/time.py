@@ -26,8 +26,8 @@ from emulator.linux.signals.signal import (
 )
 from emulator.linux.signals.signal_sending import pending_of_timer
 from emulator.linux.structures import (
-    COARSE_NS,
     NANOSECONDS,
+    TICK_NS,
     TICKS_PER_SECOND,
     U32,
     U64,
@@ -47,7 +47,7 @@ TIMER_ABSTIME = 1
 
 
 def _coarse(ns: int) -> int:
-    return ns - ns % COARSE_NS
+    return ns - ns % TICK_NS
 
 
 CLOCKS: dict[int, Callable[[Task], int]] = {
@@ -119,7 +119,7 @@ def clock_gettime(task: Task, which_clock: int, tp: Out[Timespec]) -> int:
 def clock_getres(task: Task, which_clock: int, tp: Out[Timespec]) -> int:
     _now(task, which_clock)
     if tp:
-        tp.write(Timespec(0, COARSE_NS if which_clock in FINE_CLOCKS else 1))
+        tp.write(Timespec(0, TICK_NS if which_clock in FINE_CLOCKS else 1))
     return 0
 
 

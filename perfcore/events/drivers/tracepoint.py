@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task, TaskState
-from emulator.linux.sched.policies import REAL_TIME
+from emulator.linux.sched.policies import MOST_REAL_TIME_PRIORITY, REAL_TIME
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
@@ -43,8 +43,7 @@ Told = Callable[..., tuple[Value, ...]]
 WhichCpu = Callable[..., Cpu | None]
 """Of the kernel and what a tracepoint tells: the CPU on which it happens, None if it is not one of the event's."""
 
-MOST_REAL_TIME_PRIORITY = 99  # include/linux/sched/prio.h: real-time priorities are 0..98 the other way round
-NORMAL_PRIORITY = 120  # of nice 0
+NORMAL_PRIORITY = 120  # of nice 0; include/linux/sched/prio.h: real-time priorities are 0..98 the other way round
 IDLE = ("swapper", 0, NORMAL_PRIORITY)  # the idle task's name, pid and priority
 _SLEEPING, _STOPPED, _DEAD, _ZOMBIE = 0x01, 0x04, 0x10, 0x20
 _STATES = {TaskState.RUNNABLE: 0, TaskState.SLEEPING: _SLEEPING, TaskState.STOPPED: _STOPPED}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.sample_rate import SampleRate
-from perfcore.events.settings import TICK_NS, Settings
+from perfcore.events.settings import Settings
 
 
 class Sampled:

@@ -31,6 +31,7 @@ from perfemu.statistics.counts import (
     cpu_label,
     thread_label,
 )
+from perfemu.statistics.metrics import TOP_DOWN
 from pmu.generic_events import HardwareId
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ DETAILED_EVENTS = (  # what -d adds, what -dd adds to that, and -ddd; tools/perf
     ("L1-dcache-prefetches", "L1-dcache-prefetch-misses"),
 )
 TOP_DOWN_EVENTS = (  # what level 1 counts, and what level 2 adds
-    ("slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"),
-    ("topdown-br-mispredict", "topdown-fetch-lat", "topdown-mem-bound"),
+    ("slots", *(name for name, slots in TOP_DOWN.items() if not slots.part_of)),
+    tuple(name for name, slots in TOP_DOWN.items() if slots.part_of),
 )
 
 

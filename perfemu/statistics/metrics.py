@@ -133,7 +133,7 @@ _RULES: dict[tuple[int, int], Rule] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Slots:
+class Slots:
     """An event of top-down analysis: its name in the report; and of which event it leaves a rest, of what name."""
 
     unit: str
@@ -141,14 +141,14 @@ class _Slots:
     rest: str = ""
 
 
-_TOP_DOWN = {  # by the names that Linux gives to Intel's events
-    "topdown-retiring": _Slots("Retiring"),
-    "topdown-bad-spec": _Slots("Bad Speculation"),
-    "topdown-fe-bound": _Slots("Frontend Bound"),
-    "topdown-be-bound": _Slots("Backend Bound"),
-    "topdown-br-mispredict": _Slots("Branch Mispredict", "topdown-bad-spec", "Machine Clears"),
-    "topdown-fetch-lat": _Slots("Fetch Latency", "topdown-fe-bound", "Fetch Bandwidth"),
-    "topdown-mem-bound": _Slots("Memory Bound", "topdown-be-bound", "Core Bound"),
+TOP_DOWN = {  # by the names that Linux gives to Intel's events
+    "topdown-retiring": Slots("Retiring"),
+    "topdown-bad-spec": Slots("Bad Speculation"),
+    "topdown-fe-bound": Slots("Frontend Bound"),
+    "topdown-be-bound": Slots("Backend Bound"),
+    "topdown-br-mispredict": Slots("Branch Mispredict", "topdown-bad-spec", "Machine Clears"),
+    "topdown-fetch-lat": Slots("Fetch Latency", "topdown-fe-bound", "Fetch Bandwidth"),
+    "topdown-mem-bound": Slots("Memory Bound", "topdown-be-bound", "Core Bound"),
 }
 _SLOTS_FORMAT = "%8.1f%%"
 
@@ -162,7 +162,7 @@ def _named(counts: Counts, name: str) -> float | None:
     return next((count.spread.mean for count in counts if _bare(count) == name and count.absence is None), None)
 
 
-def _top_down(counts: Counts, row: _Slots, value: float) -> list[Metric]:
+def _top_down(counts: Counts, row: Slots, value: float) -> list[Metric]:
     """Shares of all slots, as print_metric's callers in stat-shadow.c; nothing if those were not counted."""
     slots = _named(counts, "slots")
     if not slots:
@@ -178,7 +178,7 @@ def metrics_of(counts: Counts, count: Count) -> list[Metric]:
     """What follows from `count` among `counts`; the first stands on its line, others below it."""
     if count.absence is not None:
         return []
-    slots = _TOP_DOWN.get(_bare(count))
+    slots = TOP_DOWN.get(_bare(count))
     if slots is not None:
         return _top_down(counts, slots, count.spread.mean)
     rule = _RULES.get((count.spec.type, count.spec.config), _per_second)

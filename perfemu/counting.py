@@ -17,7 +17,6 @@ from perfemu.events.attributes import stat_attr
 from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
-from perfemu.progress import Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import PROGRAM, Scope, Split
 from perfemu.session import Session, cannot_know
@@ -262,11 +261,8 @@ def count(
         interruption = Interruption()
         beside = None if attach is None else attach(session, specs, scope, interruption)
         try:
-            if progress is None:
+            with session.showing_progress(progress):
                 ending = session.run(interruption)
-            else:
-                with Progress(progress, session.progress, session.console, session.limits()):
-                    ending = session.run(interruption)
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number
         times.append(session.times)

@@ -30,7 +30,6 @@ from perfemu.jit_files import jit_files
 from perfemu.machine_features import machine_features
 from perfemu.namespace import Namespace
 from perfemu.output_file import open_output
-from perfemu.progress import Progress
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import Session, cannot_know
 
@@ -259,11 +258,8 @@ def record(
         recorder.write_to(writer, interruption)
         ending, interrupted_by = None, None
         try:
-            if progress is None:
+            with session.showing_progress(progress):
                 ending = session.run(interruption)
-            else:
-                with Progress(progress, session.progress, session.console, session.limits()):
-                    ending = session.run(interruption)
         except Interrupted as interrupted:
             interrupted_by = interrupted.number
         interruption.hold()  # a second signal does not hurry the end

@@ -7,7 +7,9 @@ can have. On each stands a perf_event subsystem of its own; they share nothing b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import TextIO
 
 from emulator.core_file.layers import is_file
 from emulator.cpu import Cpu
@@ -43,7 +45,7 @@ from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space, raise_descriptor_limit
 from perfemu.interruption import Interruption
 from perfemu.locate import locate
-from perfemu.progress import Limit
+from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
 from perfemu.undefined.message import UndefinedInstructions
@@ -258,11 +260,15 @@ class Session:
     def limits(self) -> list[Limit]:
         """Where the run ends, if the program does not before."""
         clock, config = self.machine.clock, self._config
-        asked = ((self.progress, config.most_instructions), (clock.elapsed_ns, config.most_ns))
+        asked = ((self._progress, config.most_instructions), (clock.elapsed_ns, config.most_ns))
         return [Limit(reached, most) for reached, most in asked if most is not None]
 
-    def progress(self) -> int:
-        """How many the guest had executed a moment ago; may be asked at any time."""
+    def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]:
+        """While entered, a line on `stream` says how far the run is; None: nobody looks."""
+        return nullcontext() if stream is None else Progress(stream, self._progress, self.console, self.limits())
+
+    def _progress(self) -> int:
+        """How many instructions the guest had executed a moment ago; may be asked at any time."""
         return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from perfemu.cli.guest import add_guest_options, announce_death, guest_of
 from perfemu.interruption import SignalKeys, die_of
-from perfemu.progress import Progress
 from perfemu.session import Session
 
 EXAMPLES = """\
@@ -27,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     guest = replace(guest_of(options), interactive=True)
     session = Session(guest)
     keys = SignalKeys(session.console)
-    with Progress(sys.stderr, session.progress, session.console, session.limits()):
+    with session.showing_progress(sys.stderr):
         ending = session.run(keys)
     announce_death(guest.command[0], ending)
     if keys.last is not None and keys.last == ending.signal:

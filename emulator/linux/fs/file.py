@@ -137,6 +137,9 @@ class File:
         """
         return 0
 
+    def check_waited_write(self) -> None:
+        """What a write that has waited for room finds to be wrong before it goes on."""
+
     def read_at(self, task: Caller, offset: int, destination: Destination) -> int:
         """pread: the position stays."""
         raise LinuxError(ESPIPE, f"{self.path or type(self).__name__} has no offsets")

@@ -159,15 +159,16 @@ class StreamSocket(Socket):
         if address is not None and is_local(self) and self.kind == SOCK_STREAM:
             code = EISCONN if self.state is State.CONNECTED else EOPNOTSUPP
             raise LinuxError(code, f"{self.path}: an address is given")
-        self.check_send(message.size)
+        size = message.size
+        self.check_send(size)
         peer = self.peer
-        if not message.size and self.kind == SOCK_STREAM:
+        if not size and self.kind == SOCK_STREAM:
             return 0
         if peer is not None and peer.inbox.room <= 0:
             raise LinuxError(EAGAIN, f"{self.path}: the peer has {peer.inbox.size} bytes to read")
         if message.unreadable:
             message.keep(self.part_of_send(len(message.data)))
-        if peer is None or (peer.read_shut and peer.write_shut):
+        if peer is None or (peer.read_shut and peer.write_shut):  # TCP, since `check_send`
             self._reset()
             return len(message.data)
         if self.kind == SOCK_STREAM:
@@ -187,18 +188,9 @@ class StreamSocket(Socket):
             self.peer.changed.wake()
 
     def check_send(self, size: int) -> None:
-        if is_local(self):
-            self._check_local(size)
+        if not is_local(self):
+            self._check_tcp()
             return
-        if self.error == EPIPE:  # what is said next, too
-            self.error = 0
-        self.raise_error()
-        if self.state is not State.CONNECTED:
-            raise BrokenPipe(f"{self.path} is {self.state.value}")
-        if self.write_shut or self._answered:
-            raise BrokenPipe(f"{self.path} is shut for writing")
-
-    def _check_local(self, size: int) -> None:
         packets = self.kind != SOCK_STREAM
         if packets:
             self.raise_error()
@@ -206,9 +198,25 @@ class StreamSocket(Socket):
             raise LinuxError(ENOTCONN, f"{self.path} is {self.state.value}")
         if packets and size > self.most_sent:
             raise LinuxError(EMSGSIZE, f"a message of {size} bytes; at most {self.most_sent}")
-        if self.write_shut or self.peer is None or self.peer.read_shut:
+        if self.write_shut or self.peer is None:
             why = f"{self.path}: nobody reads any more"
             raise LinuxError(EPIPE, why) if packets else BrokenPipe(why)
+
+    def check_waited_write(self) -> None:
+        """AF_UNIX: a reset, or that nobody reads; without a signal (sock_alloc_send_pskb(), net/core/sock.c)."""
+        if is_local(self):
+            self.raise_error()
+            if self.write_shut or self.peer is None:
+                raise LinuxError(EPIPE, f"{self.path}: nobody reads any more")
+
+    def _check_tcp(self) -> None:
+        if self.error == EPIPE:  # what is said next, too
+            self.error = 0
+        self.raise_error()
+        if self.state is not State.CONNECTED:
+            raise BrokenPipe(f"{self.path} is {self.state.value}")
+        if self.write_shut or self._answered:
+            raise BrokenPipe(f"{self.path} is shut for writing")
 
     def part_of_send(self, readable: int) -> int:
         """Whole buffers, of a stream."""
@@ -247,6 +255,8 @@ class StreamSocket(Socket):
             raise LinuxError(ENOTCONN, f"{self.path} is {self.state.value}")
         if how in (SHUT_RD, SHUT_RDWR):
             self.read_shut = True
+            if self.peer is not None and is_local(self):
+                self.peer.write_shut = True
         if how in (SHUT_WR, SHUT_RDWR):
             self.write_shut = True
             if self.peer is not None:
@@ -301,6 +311,7 @@ def join(one: StreamSocket, other: StreamSocket) -> None:
     for end, peer in ((one, other), (other, one)):
         end.state = State.CONNECTED
         end.peer = peer
+        end.write_shut |= peer.read_shut and is_local(end)
         end._peer_name = peer.name
         end._peer_credentials = peer.credentials
         end.changed.wake()

@@ -117,6 +117,7 @@ def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]
                     raise LinuxError(ERESTARTSYS, f"{what}: a signal came")
                 if wake is Wake.TIMEOUT:
                     raise LinuxError(EAGAIN, f"{what}: the timeout is over")
+            file.check_waited_write()
             done += _write_now(task, file, data[done:])
         except LinuxError as error:
             return cut_short(task, error, done)

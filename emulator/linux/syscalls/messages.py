@@ -147,6 +147,7 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
             before = wakes()
             if not (yield from wait_until(task, changed, queues, f"a send of {socket.path}", until_ns)):
                 raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
+            socket.check_waited_write()
         except LinuxError:
             if done:
                 return done

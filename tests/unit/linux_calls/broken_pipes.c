@@ -232,6 +232,20 @@ static void ended(void) {
         TRY(rows[i].name, read(writer, good, 5));
         close(writer);
     }
+    struct sockaddr_un name = {AF_UNIX};
+    socklen_t size = sizeof name;
+    int server = socket(AF_UNIX, SOCK_STREAM, 0);
+    bind(server, (void*)&name, sizeof name.sun_family), listen(server, 1);
+    getsockname(server, (void*)&name, &size);
+    reader = socket(AF_UNIX, SOCK_STREAM, 0);
+    TRY("shut, then connected", shutdown(reader, SHUT_RDWR));
+    TRY("shut, then connected", connect(reader, (void*)&name, size));
+    writer = accept(server, 0, 0);
+    TRY("shut, then connected", write(writer, good, 5));
+    TRY("shut, then connected", write(writer, good, 5));
+    TRY("shut, then connected", write(reader, good, 5));
+    TRY("shut, then connected", read(reader, good, 5));
+    close(server), close(reader), close(writer);
     writer = socket(AF_INET, SOCK_DGRAM, 0);
     TRY("fresh udp", shutdown(writer, SHUT_WR));
     TRY("fresh udp", sendto(writer, good, 5, 0, (void*)&port, sizeof port));
@@ -295,6 +309,37 @@ static long by_sendfile(int fd, const char* from, long size) {
     return done;
 }
 
+/* ... or before anything has. */
+static void until_asleep(int process) {
+    char path[40], line[100] = "", *state = line;
+    sprintf(path, "/proc/%d/stat", process);
+    while (*state != 'S') {
+        int file = open(path, O_RDONLY);
+        usleep(1000);
+        read(file, line, sizeof line - 1), close(file);
+        state = strrchr(line, ')') + 2;
+    }
+}
+static void waiting(const char* name, void (*make)(void), int shuts) {
+    int process = getpid();
+    make();
+    while (write(writer, good, 1000) > 0) {
+    }
+    fcntl(writer, F_SETFL, 0);
+    if (!fork()) {
+        close(writer);
+        until_asleep(process);
+        if (shuts) shutdown(reader, SHUT_RD);
+        _exit(0);
+    }
+    if (!shuts) close(reader);
+    TRY(name, write(writer, good, 1000));
+    wait(0);
+    TRY(name, write(writer, good, 1000));
+    if (shuts) close(reader);
+    close(writer);
+}
+
 /* No handler: the signal ends the process. */
 static void fatal(const char* name, void (*make)(void)) {
     int status;
@@ -330,6 +375,8 @@ int main(void) {
         fatal(rows[i].name, rows[i].make);
         unread(rows[i].name, rows[i].make, 0), unread(rows[i].name, rows[i].make, 1);
     }
+    for (unsigned i = 0; i < 5; i++) waiting(rows[i].name, rows[i].make, 0);  // but UDP, which does not wait
+    waiting("stream, shut", stream, 1), waiting("packets, shut", packets, 1);
     never_connected();
     forgotten_peer();
     ended();

@@ -79,14 +79,16 @@ class AddressSpace(AddressTranslation):
 class GuestPageTables(AddressTranslation):
     """Page tables that a guest's own kernel keeps in RAM, read as the engine's registers say that they are to be read.
 
-    A frame's number is its physical address / 4096. `lookup` and all that goes by it are for who executes now.
+    `lookup` and all that goes by it are for who executes now.
     """
 
-    def walk(self, address: int, level: int | None = None) -> tuple[tuple[int, int] | None, int, int, tuple[int, ...]]:
+    def walk(
+        self, address: int, level: int | None = None
+    ) -> tuple[tuple[int, int] | None, int, int, tuple[int, ...], int]:
         """As an access at that emulator.cpu.Level finds it, or one of who executes now.
 
         (what `lookup` says, emulator.cpu.WalkFault, level of the last descriptor, physical addresses of all that were
-        read).
+        read, physical address that was found: with EXTERNAL, where no RAM is).
         """
 
 class CounterBank:
@@ -294,9 +296,10 @@ class Core:
         """Between two runs: what executes from now on is at that emulator.cpu.Level. It is USER at first."""
     @property
     def level(self) -> int: ...
-    def enter_kernel_mode(self) -> GuestPageTables:
+    def enter_kernel_mode(self, ram_base: int = 0) -> GuestPageTables:
         """From now on a guest's own kernel executes, as after a reset: these tables are its address space.
 
+        The first frame is at the physical address `ram_base`.
         Before the first run, in place of `set_address_space`. The core follows by itself what the guest does to its
         tables and its level; exceptions are the machine's to deliver. ValueError where that is not modelled.
         """
@@ -305,6 +308,8 @@ class Core:
 
         AArch64: kind 0 synchronous, 1 IRQ, 2 FIQ, 3 SError; `syndrome` and `address` become ESR_EL1 and FAR_EL1.
         """
+    def set_interrupt_line(self, asserted: bool) -> None:
+        """Whether an interrupt is pending here. A run takes it before the first instruction that does not mask it."""
     def read_kernel_register(self, number: int) -> int:
         """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit."""
     def write_kernel_register(self, number: int, value: int) -> None: ...

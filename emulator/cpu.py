@@ -22,6 +22,7 @@ class ExitReason(IntEnum):
     DEADLINE = 5  # `until_cycle` reached, exactly
     BREAKPOINT = 6  # PC is on an instruction at which the address space has a breakpoint; it has not been executed
     IDLE = 7  # a guest's own kernel waits for an interrupt: WFI has retired; PC is after it
+    DEVICE = 8  # a data access of its leads beyond RAM; PC is on the instruction, which has not retired
 
 
 class ExceptionKind(IntEnum):
@@ -133,9 +134,12 @@ class Cpu:
         """
         self.core.set_level(level)
 
-    def enter_kernel_mode(self) -> GuestPageTables:
-        """A guest's own kernel executes here, by its own page tables: in place of `set_address_space`."""
-        return self.core.enter_kernel_mode()
+    def enter_kernel_mode(self, ram_base: int = 0) -> GuestPageTables:
+        """A guest's own kernel executes here, by its own page tables: in place of `set_address_space`.
+
+        `ram_base`: the physical address at which RAM begins.
+        """
+        return self.core.enter_kernel_mode(ram_base)
 
     def set_address_space(self, space: AddressSpace) -> None:
         self.space = space

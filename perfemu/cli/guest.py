@@ -110,6 +110,13 @@ def within_region(scope: Scope, options: argparse.Namespace) -> Scope:
 
 def guest_of(options: argparse.Namespace) -> Guest:
     """What the options of `add_guest_options` say."""
+    guest = guest_named(options)
+    _name_the_hosts_program(guest)
+    return guest
+
+
+def guest_named(options: argparse.Namespace) -> Guest:
+    """The same, whatever the program is."""
     program: list[str] = options.program
     if program[:1] == ["--"]:
         program = program[1:]
@@ -118,7 +125,7 @@ def guest_of(options: argparse.Namespace) -> Guest:
     if options.core is not None:
         core(options.core, options.core_changes)
     stdin, stdout, stderr = options.descriptors
-    guest = Guest(
+    return Guest(
         program,
         **{name: getattr(options, name) for name in OPTIONS if name in options},
         environment=dict(guest_environment(options.env, os.environ, options.inherit_env)),
@@ -126,8 +133,6 @@ def guest_of(options: argparse.Namespace) -> Guest:
         stdout=stdout,
         stderr=stderr,
     )
-    _name_the_hosts_program(guest)
-    return guest
 
 
 def _name_the_hosts_program(guest: Guest) -> None:

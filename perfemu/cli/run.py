@@ -6,23 +6,34 @@ import argparse
 import sys
 from dataclasses import replace
 
-from perfemu.cli.guest import add_guest_options, announce_death, guest_of
-from perfemu.interruption import SignalKeys, die_of
+from perfemu.cli.guest import add_guest_options, announce_death, guest_named, guest_of
+from perfemu.cli.streams import tell
+from perfemu.errors import UsageError
+from perfemu.interruption import Interruption, SignalKeys, die_of
 from perfemu.session import Session
 
 EXAMPLES = """\
   perfemu run ./prog arg
   perfemu run --sysroot /usr/aarch64-linux-gnu -- ./prog --prog-option
   perfemu run --env DEBUG=1 --rw /var/tmp ./prog
+  perfemu run --board virt --memory 1G --append console=ttyAMA0 --initrd initrd.cpio Image    a whole kernel
   perfemu run --bind ~/debian:/ --bind .:/work:rw -- bash    a system of its own, and your files in it
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("board")
+    group.add_argument("--board", metavar="NAME", help="boot an image on a board instead: virt, see docs/board.md")
+    group.add_argument("--initrd", metavar="FILE", help="initial RAM disk of the kernel")
+    group.add_argument("--append", metavar="TEXT", default="", help="the kernel's command line")
     add_guest_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.board is not None:
+        return _boot(options)
+    if options.initrd or options.append:
+        raise UsageError("--initrd, --append: are a kernel's; --board virt boots one")
     guest = replace(guest_of(options), interactive=True)
     session = Session(guest)
     keys = SignalKeys(session.console)
@@ -32,3 +43,12 @@ def run(options: argparse.Namespace) -> int:
     if keys.last is not None and keys.last == ending.signal:
         die_of(keys.last)  # so that the user's shell sees it, too
     return ending.exit_status
+
+
+def _boot(options: argparse.Namespace) -> int:
+    # only boards need it
+    from perfemu.boards import BoardRequest, boot, standard_output
+
+    request = BoardRequest(options.board, options.initrd, options.append)
+    with Interruption():
+        return boot(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

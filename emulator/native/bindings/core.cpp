@@ -256,7 +256,8 @@ static void bind_totals(nb::class_<Core>& core) {
             nb::arg("probe"), nb::arg("level") = nb::none())
         .def(
             "set_level", [](Core& core, unsigned level) { core.set_level(level_of(level)); }, nb::arg("level"))
-        .def("enter_kernel_mode", &Core::enter_kernel_mode)
+        .def("enter_kernel_mode", &Core::enter_kernel_mode, nb::arg("ram_base") = 0)
+        .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))
         .def("take_exception", &Core::take_exception, nb::arg("kind"), nb::arg("syndrome") = nb::none(),
              nb::arg("address") = nb::none())
         .def("read_kernel_register", &Core::read_kernel_register, nb::arg("number"))

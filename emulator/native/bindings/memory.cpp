@@ -88,7 +88,7 @@ static nb::tuple walk(const GuestPageTables& tables, uint64_t address, std::opti
     nb::list descriptors;
     for (unsigned i = 0; i < walk.reads; i++) descriptors.append(walk.descriptors[i]);
     return nb::make_tuple(frame_and_protection(walk.page), static_cast<int>(walk.fault), walk.level,
-                          nb::tuple(descriptors));
+                          nb::tuple(descriptors), walk.output);
 }
 
 void bind_memory(nb::module_& module) {

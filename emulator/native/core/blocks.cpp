@@ -1,5 +1,6 @@
 // Blocks: counting them before they run, decoding them once, and what can happen to their code.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/core.hpp"
@@ -126,6 +127,7 @@ void Core::count(Block& block) {
     budget_ -= cost(block);
     begin_run(block);
     if (block.changes) note_changes(block);
+    if (interrupt_line_) drop_budget();  // each block may be the one that unmasks it
 }
 
 void Core::note_run(Block* block) { ran_.push_back(block); }
@@ -275,9 +277,12 @@ bool Core::changeable(const Page& page) const { return page.protection & WRITE |
 
 void Core::set_cost(Block& block) const { block.cost = block.special ? NEVER_FITS : cost(block); }
 
+// Of a block that is where it was found: its frames hold the bytes that it was decoded from.
 bool Core::unchanged(const Block& block) const {
-    std::vector<uint8_t> now(block.size);
-    return space_->read(block.address, now) == block.size && now == block.bytes;
+    if (block.frames.first == NO_FRAME || block.frames.last == NO_FRAME) return false;
+    const uint64_t offset = block.address & PAGE_MASK, in_first = std::min<uint64_t>(block.size, PAGE_SIZE - offset);
+    return !std::memcmp(memory_->host(block.frames.first) + offset, block.bytes.data(), in_first) &&
+           !std::memcmp(memory_->host(block.frames.last), block.bytes.data() + in_first, block.size - in_first);
 }
 
 // On x86 a store into its own block ends that block: the engine runs the store again, alone.

@@ -213,12 +213,15 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (pending_exit_ != Exit::NONE) return std::exchange(pending_exit_, Exit::NONE);
     if (interrupt_raised()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;
+    if (guest_tables_) hear_other_cores();
+    if (is_interrupted()) take_interrupt();
     refresh_translations();
     if (model_) {
         model_->addresses->notice_mappings();
         model_->memory.notice_mappings();
     }
     plan();
+    if (interrupt_line_) drop_budget();
     exit_ = Exit::NONE;
     changes_ = 0;
     GuardedTranslation guarded(*space_);
@@ -330,6 +333,10 @@ void Core::locate_fault(uint64_t now) {
     const ProbeMask accesses = ops.empty() ? 0 : ops[0].probes & mask(Probe::LOAD, Probe::STORE);
     const bool only_stores = accesses == bit(Probe::STORE);  // where one looks before it stores, it reads
     if (only_stores || (!ops.empty() && ops[0].updates_memory)) fault_access_ = FaultAccess::WRITE;
+    if (reaches_device()) {
+        exit_ = Exit::DEVICE;
+        trapped_ = ops[0];
+    }
 }
 
 void Core::locate_misalignment(uint64_t now) {

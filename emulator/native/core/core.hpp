@@ -39,6 +39,7 @@ enum class Exit : uint8_t {
     DEADLINE,
     BREAKPOINT,
     IDLE,
+    DEVICE,
     INTERRUPTED,
     NONE
 };
@@ -152,8 +153,12 @@ class Core final : public Totals {
     Level level() const override { return level_; }
 
     // From now on a guest's own kernel executes, as after a reset, at physical addresses and then by its own page
-    // tables: these. Before the first run. Throws std::invalid_argument where that is not modelled.
-    std::shared_ptr<GuestPageTables> enter_kernel_mode();
+    // tables: these. RAM begins at `ram_base`. Before the first run. Throws std::invalid_argument where that is not
+    // modelled.
+    std::shared_ptr<GuestPageTables> enter_kernel_mode(uint64_t ram_base);
+    // Whether an interrupt is pending at this processor. It takes it before the first instruction that does not mask
+    // it.
+    void set_interrupt_line(bool asserted) { interrupt_line_ = asserted; }
     // Between two runs, then: as Isa::take_exception.
     void take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address);
     // One that MRS and MSR, or RDMSR and WRMSR, find in the engine.
@@ -304,8 +309,12 @@ class Core final : public Totals {
     // A guest's own kernel
     void note_changes(const Block& block);
     bool follow_changes(uint64_t next);
+    bool is_interrupted() const { return interrupt_line_ && isa_->takes_interrupts(engine_); }
     void take_changes();
     void follow_guest();
+    bool reaches_device() const;
+    void take_interrupt();
+    void hear_other_cores();
     Page lookup(uint64_t address, FaultAccess access);
     void watch_code(const Page& page);
 
@@ -332,6 +341,7 @@ class Core final : public Totals {
     std::shared_ptr<AddressTranslation> space_;
     GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
+    bool interrupt_line_ = false;
     uc_engine* engine_ = nullptr;
     bool elides_exit_checks_ = false;
 
@@ -424,6 +434,7 @@ class Core final : public Totals {
 
     uint64_t seen_space_generation_ = 0;
     uint64_t seen_watch_generation_ = 0;
+    uint64_t seen_tables_generation_ = 0;
     uint64_t seen_code_generation_ = 0;
     uint64_t seen_breakpoint_generation_ = 0;
     uint64_t fills_until_flush_;

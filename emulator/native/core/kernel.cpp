@@ -11,10 +11,10 @@
 
 namespace perfemu {
 
-std::shared_ptr<GuestPageTables> Core::enter_kernel_mode() {
+std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(uint64_t ram_base) {
     if (retired() || space_)
         throw std::logic_error("a core enters kernel mode before it has an address space, or runs");
-    std::shared_ptr<GuestPageTables> tables = isa_->page_tables(memory_);
+    std::shared_ptr<GuestPageTables> tables = isa_->page_tables(memory_, ram_base);
     isa_->enter_kernel_mode(engine_);
     guest_tables_ = tables.get();
     tables->read_registers(engine_);
@@ -27,6 +27,26 @@ std::shared_ptr<GuestPageTables> Core::enter_kernel_mode() {
 void Core::follow_guest() {
     guest_tables_->read_registers(engine_);
     set_level(guest_tables_->level());
+}
+
+// TLBI of the inner shareable domain: cores execute in turns, so that the others hear it before they execute. What
+// changes one core's own registers is heard, too, for nothing.
+void Core::hear_other_cores() {
+    if (std::exchange(seen_tables_generation_, memory_->tables_generation()) != memory_->tables_generation())
+        guest_tables_->forget();
+}
+
+// Of a data access that has found no page: whether tables lead it beyond RAM.
+bool Core::reaches_device() const {
+    if (!guest_tables_ || fault_access_ == FaultAccess::FETCH) return false;
+    const PageWalk walk = guest_tables_->walk(fault_address_, guest_tables_->level());
+    return walk.fault == WalkFault::EXTERNAL && walk.page.protection & static_cast<uint8_t>(fault_access_);
+}
+
+void Core::take_interrupt() {
+    constexpr unsigned IRQ = 1;
+    take_exception(IRQ, std::nullopt, std::nullopt);
+    fire(Probe::EXC_TAKEN, 1);
 }
 
 void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address) {
@@ -57,6 +77,10 @@ bool Core::follow_changes(uint64_t next) {
         exit(Exit::OVERFLOW);
         return true;
     }
+    if (is_interrupted()) {
+        exit(Exit::DEADLINE);  // the next run takes it
+        return true;
+    }
     if (!(changes & CHANGES_TRANSLATION)) return false;
     forget_departure();
     redispatch(next);  // the engine has looked it up as things were
@@ -67,7 +91,11 @@ bool Core::follow_changes(uint64_t next) {
 void Core::take_changes() {
     const uint8_t changes = std::exchange(changes_, 0);
     if (!(changes & (CHANGES_TRANSLATION | CHANGES_LEVEL))) return;
-    if (changes & CHANGES_TRANSLATION) guest_tables_->forget();
+    if (changes & CHANGES_TRANSLATION) {
+        guest_tables_->forget();
+        memory_->tables_changed();
+        seen_tables_generation_ = memory_->tables_generation();
+    }
     follow_guest();
     refresh_mappings();
     if (model_) {

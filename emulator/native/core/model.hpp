@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "address/addresses.hpp"
@@ -99,6 +100,7 @@ struct Model {
     std::vector<uint64_t> found;  // the addresses of the visited block's accesses
     unsigned steps_ahead = 0;     // instructions that the models have heard of, and the engine has yet to step
     uint64_t kernel_cycles = 0;
+    std::unordered_map<uint64_t, std::unique_ptr<PreparedBlock>> device_accesses;  // by PC
 
     uint64_t due_cycle = 0;  // the first cycle at which something is due
     struct Target {

@@ -346,8 +346,15 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
     }
 }
 
-// An instruction that the machine has answered retires.
+// An instruction that the machine has answered retires. An access that a device has answered went by no cache: it takes
+// as long as an instruction without one.
 void Core::consume_answered(uint64_t at, uint64_t next) {
+    if (exit_ == Exit::DEVICE) {
+        std::unique_ptr<PreparedBlock>& prepared = model_->device_accesses[at];
+        if (!prepared) prepared = model_->pipeline->prepare(at, std::vector<TimedOp>(1), {});
+        model_->pipeline->retire(*prepared, nullptr, 0, 1, next, Pipeline::NO_LIMIT);
+        return;
+    }
     Block& block = block_at(at, trapped_.length);
     if (!block.modelled) throw std::logic_error("an instruction alone is not modelled");
     model_->visit = {.block = &block};

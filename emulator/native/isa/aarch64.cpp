@@ -21,7 +21,7 @@ constexpr uint64_t SCR_RW = 1 << 10;
 constexpr uint64_t TCR_TBI0 = uint64_t{1} << 37;  // Linux: Documentation/arch/arm64/tagged-pointers.rst
 constexpr uint64_t MDSCR_SS = 1 << 0, MDSCR_KDE = 1 << 13, MDSCR_MDE = 1 << 15;
 constexpr uint64_t PSTATE_SS = 1 << 21, PSTATE_D = 1 << 9, PSTATE_EL = 3 << 2, PSTATE_SP = 1 << 0;
-constexpr uint64_t PSTATE_DAIF = 0xf << 6, PSTATE_EL1 = 1 << 2, PSTATE_PAN = 1 << 22;
+constexpr uint64_t PSTATE_DAIF = 0xf << 6, PSTATE_I = 1 << 7, PSTATE_EL1 = 1 << 2, PSTATE_PAN = 1 << 22;
 constexpr uint64_t SCTLR_SPAN = 1 << 23, SCTLR_RESET = 0x30d0'0800;  // what is 1 without later features
 
 constexpr std::array REGISTERS = {
@@ -138,11 +138,15 @@ class Aarch64 final : public Isa {
         write_register(engine, UC_ARM64_REG_PSTATE, PSTATE_DAIF | PSTATE_EL1 | PSTATE_SP);
         write_system_register(engine, SCR_EL3, SCR_RW);  // and this write makes the engine notice
     }
-    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory) const override {
-        return std::make_shared<PageTables>(std::move(memory));
+    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory,
+                                                 uint64_t ram_base) const override {
+        return std::make_shared<PageTables>(std::move(memory), ram_base);
     }
     void take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
                         std::optional<uint64_t> address) const override;
+    bool takes_interrupts(uc_engine* engine) const override {
+        return !(read_register(engine, UC_ARM64_REG_PSTATE) & PSTATE_I);
+    }
     uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const override {
         return read_system_register(engine, SystemRegister::from_encoding(number));
     }

@@ -42,15 +42,22 @@ struct Attributes {
     uint8_t data() const { return READ | (writable ? WRITE : 0); }
 };
 
-PageWalk physical(uint64_t address, bool is_small_enough) {
+}  // namespace
+
+// With the MMU off.
+PageWalk PageTables::physical(uint64_t address) const {
     PageWalk walk;
-    walk.fault = is_small_enough ? WalkFault::NONE : WalkFault::ADDRESS_SIZE;
-    const auto frame = static_cast<Frame>(address >> PAGE_SHIFT);
-    walk.page = {.frame = frame, .protection = READ | WRITE | EXECUTE, .present = is_small_enough};
+    walk.output = address;
+    if (address >> OUTPUT_BITS) {
+        walk.fault = WalkFault::ADDRESS_SIZE;
+    } else if (!is_ram(address)) {
+        walk.fault = WalkFault::EXTERNAL;
+        walk.page.protection = READ | WRITE;
+    } else {
+        walk.page = {.frame = frame_of(address), .protection = READ | WRITE | EXECUTE, .present = true};
+    }
     return walk;
 }
-
-}  // namespace
 
 GuestPageTables::Registers PageTables::read(uc_engine* engine, std::string& refusal) {
     const uint64_t sctlr = read_system_register(engine, SCTLR_EL1), tcr = read_system_register(engine, TCR_EL1);
@@ -79,7 +86,7 @@ GuestPageTables::Registers PageTables::read(uc_engine* engine, std::string& refu
 }
 
 PageWalk PageTables::walk(uint64_t address, Level level) const {
-    if (!enabled_) return physical(address, address >> OUTPUT_BITS == 0 && is_ram(address));
+    if (!enabled_) return physical(address);
     constexpr unsigned HALF_BIT = 55;
     const bool is_upper = bit_at(address, HALF_BIT);
     const Half& half = is_upper ? upper_ : lower_;
@@ -119,6 +126,7 @@ PageWalk PageTables::walk(uint64_t address, Level level) const {
         }
         const uint64_t within = (uint64_t{1} << shift) - 1;
         const uint64_t output = (*found & OUTPUT_ADDRESS & ~within) | (address & within);
+        walk.output = output;
         walk.fault = is_ram(output) ? WalkFault::NONE : WalkFault::EXTERNAL;
         const bool is_user = level == Level::USER;
         uint8_t protection = 0;
@@ -129,7 +137,7 @@ PageWalk PageTables::walk(uint64_t address, Level level) const {
                     : attributes.privileged_execute_never || (attributes.user && attributes.writable);
         const bool written = attributes.writable && write_implies_never_execute_;
         if (!never_executed && !written) protection |= EXECUTE;
-        walk.page = {.frame = static_cast<Frame>(output >> PAGE_SHIFT),
+        walk.page = {.frame = walk.fault == WalkFault::NONE ? frame_of(output) : Frame{},
                      .protection = protection,
                      .present = walk.fault == WalkFault::NONE};
         return walk;

@@ -9,7 +9,8 @@ namespace perfemu::aarch64 {
 // and 64 KiB.
 class PageTables final : public GuestPageTables {
   public:
-    explicit PageTables(std::shared_ptr<PhysicalMemory> memory) : GuestPageTables(std::move(memory)) {}
+    PageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base)
+        : GuestPageTables(std::move(memory), ram_base) {}
 
     PageWalk walk(uint64_t address, Level level) const override;
     bool acts_for_user() const override { return !user_access_override_; }
@@ -25,6 +26,8 @@ class PageTables final : public GuestPageTables {
         bool disabled = false;      // its tables are not to be read: EPD0, EPD1
         bool ignores_tags = false;  // TBI0, TBI1
     };
+
+    PageWalk physical(uint64_t address) const;
 
     bool enabled_ = false;  // else addresses are physical
     bool write_implies_never_execute_ = false, privileged_access_never_ = false, user_access_override_ = false;

@@ -79,11 +79,14 @@ class Isa {
 
     // In place of `enter_user_mode`: the highest privilege that the engine offers, as a reset leaves it.
     virtual void enter_kernel_mode(uc_engine* engine) const = 0;
-    virtual std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory) const = 0;
+    virtual std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory,
+                                                         uint64_t ram_base) const = 0;
     // What the processor does as it takes an exception of that kind, at the present PC. Arm: kind 0 synchronous, 1 IRQ,
     // 2 FIQ, 3 SError, with ESR_EL1 and FAR_EL1, where the exception writes them.
     virtual void take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
                                 std::optional<uint64_t> address) const = 0;
+    // Whether what executes does not mask interrupts.
+    virtual bool takes_interrupts(uc_engine* engine) const = 0;
     // Where MRS and MSR, or RDMSR and WRMSR, find it in the engine.
     virtual uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const = 0;
     virtual void write_kernel_register(uc_engine* engine, uint32_t number, uint64_t value) const = 0;

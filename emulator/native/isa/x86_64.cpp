@@ -82,10 +82,13 @@ class X8664 final : public Isa {
     bool undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) override;
 
     void enter_kernel_mode(uc_engine*) const override { refuse_kernels(); }
-    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory>) const override { refuse_kernels(); }
+    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory>, uint64_t) const override {
+        refuse_kernels();
+    }
     void take_exception(uc_engine*, unsigned, std::optional<uint64_t>, std::optional<uint64_t>) const override {
         refuse_kernels();
     }
+    bool takes_interrupts(uc_engine*) const override { return false; }
     uint64_t read_kernel_register(uc_engine*, uint32_t) const override { refuse_kernels(); }
     void write_kernel_register(uc_engine*, uint32_t, uint64_t) const override { refuse_kernels(); }
 

@@ -5,7 +5,8 @@
 
 namespace perfemu {
 
-GuestPageTables::GuestPageTables(std::shared_ptr<PhysicalMemory> memory) : AddressTranslation(std::move(memory)) {
+GuestPageTables::GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base)
+    : AddressTranslation(std::move(memory)), ram_base_(ram_base) {
     is_guests_own_ = true;
 }
 
@@ -29,8 +30,7 @@ std::optional<uint64_t> GuestPageTables::descriptor(uint64_t physical, PageWalk&
     walk.descriptors[walk.reads++] = physical;
     if (!is_ram(physical)) return std::nullopt;
     uint64_t value;
-    std::memcpy(&value, memory_->host(static_cast<Frame>(physical >> PAGE_SHIFT)) + (physical & PAGE_MASK),
-                sizeof value);
+    std::memcpy(&value, memory_->host(frame_of(physical)) + (physical & PAGE_MASK), sizeof value);
     return value;
 }
 

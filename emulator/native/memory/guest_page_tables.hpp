@@ -29,12 +29,13 @@ struct PageWalk {
 
     Page page;
     WalkFault fault = WalkFault::NONE;
+    uint64_t output = 0;                              // the physical address; with EXTERNAL, where no RAM is
     uint8_t level = 0;                                // of the last descriptor, as the architecture numbers them
     uint8_t reads = 0;                                // how many descriptors were read ...
     std::array<uint64_t, MOST_LEVELS> descriptors{};  // ... at which physical addresses
 };
 
-// A frame's number is its physical address / 4096: RAM begins at 0.
+// RAM begins at a physical address of the board's: its first frame is number 0.
 class GuestPageTables : public AddressTranslation {
   public:
     // As an access at that level finds it. Nothing is remembered between two walks.
@@ -56,7 +57,7 @@ class GuestPageTables : public AddressTranslation {
     const std::string& refusal() const { return refusal_; }
 
   protected:
-    explicit GuestPageTables(std::shared_ptr<PhysicalMemory> memory);
+    GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base);
 
     // What look-ups depend on.
     struct Registers {
@@ -72,11 +73,16 @@ class GuestPageTables : public AddressTranslation {
 
     // The eight bytes of a descriptor, counted in `walk`; none where there is no RAM.
     std::optional<uint64_t> descriptor(uint64_t physical, PageWalk& walk) const;
-    bool is_ram(uint64_t physical) const { return memory_->is_allocated(physical >> PAGE_SHIFT); }
+    bool is_ram(uint64_t physical) const {
+        return physical >= ram_base_ && memory_->is_allocated((physical - ram_base_) >> PAGE_SHIFT);
+    }
+    // Where there is RAM.
+    Frame frame_of(uint64_t physical) const { return static_cast<Frame>((physical - ram_base_) >> PAGE_SHIFT); }
 
   private:
     static constexpr size_t MOST_IDS = 4096;
 
+    const uint64_t ram_base_;
     Level level_ = Level::USER;
     std::optional<Registers> registers_;
     std::map<Registers, uint64_t> ids_;

@@ -65,6 +65,10 @@ class PhysicalMemory {
     }
     // Grows whenever the engines' translations of data addresses must be made anew, watched.
     uint64_t watch_generation() const { return watch_generation_; }
+
+    // A guest's own kernel has said on one core that its page tables have changed, which all of them must hear.
+    void tables_changed() { tables_generation_++; }
+    uint64_t tables_generation() const { return tables_generation_; }
     bool executable(Frame frame) const { return frames_[frame].executable; }
     // Code in this frame may change by the guest's stores: it is both executable and, somewhere, written.
     // True if blocks may have been decoded from it as if it could not change.
@@ -117,6 +121,7 @@ class PhysicalMemory {
     uint64_t reserved_bytes_ = 0;
     uint64_t code_generation_ = 0;
     uint64_t watch_generation_ = 0;
+    uint64_t tables_generation_ = 0;
     std::set<uint64_t> breakpoint_addresses_;
     uint64_t breakpoint_generation_ = 0;
     uint64_t spaces_ = 0;

@@ -152,7 +152,7 @@ class Monitor:
 
     def abort(self) -> None:
         core = self.cpu.core
-        _, fault, level, _ = self.tables.walk(core.fault_address)
+        _, fault, level, *_ = self.tables.walk(core.fault_address)
         status = FAULT_STATUS[WalkFault(fault)] | level | (WRITE_NOT_READ if core.fault_access == 2 else 0)
         self.take(DATA_ABORT_FROM_EL0 + self.cpu.level << 26 | 1 << 25 | status, core.fault_address)
 

@@ -1,0 +1,191 @@
+"""BoardCpu: one AArch64 CPU of a board: its timer and interrupts, and what becomes of each exit of its core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from emulator.arch.processor import Processor
+from emulator.board import id_registers
+from emulator.board.bus import Bus, Unmodelled
+from emulator.board.device_access import DeviceAccess, decode
+from emulator.board.generic_timer import GenericTimer
+from emulator.board.gic import CpuInterface
+from emulator.board.syndromes import (
+    ALIGNMENT_FAULT,
+    EXTERNAL_ABORT,
+    ExceptionClass,
+    abort,
+    fault_status,
+    syndrome,
+)
+from emulator.clock import Clock
+from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind, WalkFault
+from emulator.sysregs import SysReg, UndefinedRegister
+
+PC, ZERO_REGISTER = 32, 31
+CALL_MASK, HVC, SMC = 0xFFE0_001F, 0xD400_0002, 0xD400_0003
+OP1_OF_EL0 = 3  # of registers that EL0 may reach
+INSTRUCTION_BYTES = 4
+WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
+
+FirmwareCall = Callable[["BoardCpu", int, tuple[int, int, int]], int]
+
+
+class BoardCpu:
+    """A CPU that is on, waits for an interrupt, or is off."""
+
+    def __init__(
+        self,
+        cpu: Cpu,
+        ram_base: int,
+        clock: Clock,
+        processor: Processor,
+        interface: CpuInterface,
+        bus: Bus,
+        firmware: FirmwareCall,
+        message: Callable[[str], None],
+    ) -> None:
+        """`firmware(cpu, function, arguments)` answers HVC and SMC: what X0 is then."""
+        self.cpu = cpu
+        self.core = cpu.core
+        self.interface = interface
+        self.is_on = False
+        self.waits = False  # for an interrupt
+        self.due_cycle: int | None = None  # at which a timer interrupts
+        self._bus = bus
+        self._firmware = firmware
+        self._message = message
+        self._timers_changed = True
+        self.timer = GenericTimer(clock, cpu, self._note_timers)
+        self.tables = cpu.enter_kernel_mode(ram_base)
+        registers = cpu.system_registers
+        id_registers.claim(cpu, processor)
+        self.timer.claim_registers(registers)
+        interface.claim_registers(registers)
+        self.answers: Mapping[ExitReason, Callable[[], None]] = {
+            ExitReason.SYSCALL: self._supervisor_call,
+            ExitReason.REGISTER: self._register,
+            ExitReason.FAULT: self._abort,
+            ExitReason.EXCEPTION: self._exception,
+            ExitReason.DEADLINE: lambda: None,
+            ExitReason.IDLE: self._wait,
+            ExitReason.DEVICE: self._device,
+        }
+
+    def start(self, entry: int, argument: int) -> None:
+        """As PSCI's CPU_ON does, and the board at power-up: at EL1, with the MMU off."""
+        self.core.write_register(PC, entry)
+        self.core.write_register(0, argument)
+        self.is_on = True
+
+    # ---- time and interrupts
+
+    def _note_timers(self) -> None:
+        self._timers_changed = True
+
+    def look_at_timers(self) -> None:
+        """Bring their interrupts, and when the next one is due, up to date."""
+        if not self._timers_changed and (self.due_cycle is None or self.core.cycles < self.due_cycle):
+            return
+        for timer in self.timer.timers:
+            self.interface.set_level(timer.interrupt, timer.is_asserted)
+        self.due_cycle = self.timer.due_cycle()
+        self._timers_changed = False
+
+    def look_at_interrupts(self, now: int) -> None:
+        """Another interrupt may be the highest. One that waits goes on at cycle `now`, at the earliest."""
+        asserted = self.interface.is_asserted
+        self.core.set_interrupt_line(asserted)
+        if asserted and self.waits:
+            self.waits = False
+            self.cpu.idle(max(now - self.core.cycles, 0))
+
+    def _wait(self) -> None:
+        self.waits = not self.interface.is_asserted
+
+    # ---- exceptions
+
+    def _word(self, address: int) -> int:
+        data = self.tables.read(address, INSTRUCTION_BYTES)
+        return int.from_bytes(data, "little") if isinstance(data, bytes) else 0
+
+    def _supervisor_call(self) -> None:
+        immediate = self._word(self.core.pc - INSTRUCTION_BYTES) >> 5 & 0xFFFF
+        self.core.take_exception(0, syndrome(ExceptionClass.SVC, immediate))
+
+    def _undefined(self) -> None:
+        self.core.take_exception(0, syndrome(ExceptionClass.UNKNOWN))
+
+    def _abort(self) -> None:
+        core = self.core
+        _, fault, table_level, *_ = self.tables.walk(core.fault_address)
+        self._take_abort(fault_status(WalkFault(fault), table_level))
+
+    def _take_abort(self, status: int) -> None:
+        core = self.core
+        core.take_exception(0, abort(core.fault_access, self.cpu.level, status), core.fault_address)
+
+    def _exception(self) -> None:
+        core = self.core
+        kind = ExceptionKind(core.exception)
+        word = self._word(core.pc)
+        if kind is ExceptionKind.ALIGNMENT:
+            self._take_abort(ALIGNMENT_FAULT)
+        elif kind is ExceptionKind.BREAKPOINT:
+            core.take_exception(0, syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
+        elif self.cpu.level and word & CALL_MASK in (HVC, SMC):
+            function, *arguments = core.read_registers(range(4))
+            core.write_register(PC, core.pc + INSTRUCTION_BYTES)
+            result = self._firmware(self, function & WORD, (arguments[0], arguments[1], arguments[2]))
+            core.write_register(0, result & DOUBLE_WORD)
+        else:
+            self._undefined()
+
+    # ---- system registers and devices
+
+    def _register(self) -> None:
+        core, registers = self.core, self.cpu.system_registers
+        kind, encoding, rt = core.trapped
+        register = SysReg.from_encoding(encoding)
+        try:
+            if not self.cpu.level and register.op1 != OP1_OF_EL0:
+                raise UndefinedRegister(f"{register} at EL0")
+            if kind == TrapKind.MSR:
+                registers.write(register, 0 if rt == ZERO_REGISTER else core.read_register(rt))
+            else:
+                value = registers.read(register)
+                if rt != ZERO_REGISTER:
+                    core.write_register(rt, value)
+        except UndefinedRegister:
+            if self.cpu.level:  # of what EL0 tries, its kernel knows more
+                name = "S{}_{}_C{}_C{}_{}".format(*register)
+                self._message(f"{TrapKind(kind).name} of {name} at {core.pc:#x} is not modelled: undefined")
+            self._undefined()
+            return
+        core.complete_trapped()
+
+    def _device(self) -> None:
+        core = self.core
+        address, word = self.tables.walk(core.fault_address)[4], self._word(core.pc)
+        access = decode(word)
+        try:
+            if access is None:
+                raise Unmodelled(f"the instruction {word:#010x}, at a device at {address:#x}")
+            self._access(access, address)
+        except Unmodelled as error:
+            self._message(f"{error}: not modelled; PC {core.pc:#x}")
+            self._take_abort(EXTERNAL_ABORT)
+            return
+        core.complete_trapped()
+
+    def _access(self, access: DeviceAccess, address: int) -> None:
+        core = self.core
+        if access.is_store:
+            value = 0 if access.register == ZERO_REGISTER else core.read_register(access.register)
+            self._bus.write(address, access.size, value)
+        else:
+            value = access.extended(self._bus.read(address, access.size))
+            if access.register != ZERO_REGISTER:
+                core.write_register(access.register, value)
+        if access.base is not None:
+            core.write_register(access.base, core.read_register(access.base) + access.increment & DOUBLE_WORD)

@@ -1,0 +1,90 @@
+"""GenericTimer: the counter and the timers that every Armv8 CPU has. Arm ARM DDI 0487, "The Generic Timer"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.clock import Clock
+from emulator.cpu import Cpu
+from emulator.sysregs import Access, SysReg, SystemRegisters
+
+COUNTER_HZ = 62_500_000  # as boards of this kind have it
+NS_PER_TICK = 1_000_000_000 // COUNTER_HZ
+PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT = 30, 27  # PPIs
+ENABLE, IMASK, ISTATUS = 1, 2, 4
+WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
+
+
+class Timer:
+    """One comparator: CNTP_* or CNTV_* of EL1 and EL0."""
+
+    def __init__(self, interrupt: int, count: Callable[[], int], changed: Callable[[], None]) -> None:
+        self.interrupt = interrupt
+        self.control = 0
+        self.compare = 0  # CVAL
+        self._count = count
+        self._changed = changed
+
+    @property
+    def is_met(self) -> bool:
+        return bool(self.control & ENABLE) and self._count() >= self.compare
+
+    @property
+    def is_asserted(self) -> bool:
+        return self.is_met and not self.control & IMASK
+
+    @property
+    def due_tick(self) -> int | None:
+        """The count at which it will interrupt; None where it will not, or has."""
+        armed = self.control & ENABLE and not self.control & IMASK and not self.is_met
+        return self.compare if armed else None
+
+    def claim(self, registers: SystemRegisters, crm: int) -> None:
+        registers.claim(SysReg(3, 3, 14, crm, 0), Access(lambda: self.compare - self._count() & WORD, self._set_value))
+        registers.claim(SysReg(3, 3, 14, crm, 1), Access(self._read_control, self._set_control))
+        registers.claim(SysReg(3, 3, 14, crm, 2), Access(lambda: self.compare, self._set_compare))
+
+    def _read_control(self) -> int:
+        return self.control | (ISTATUS if self.is_met else 0)
+
+    def _set_control(self, value: int) -> None:
+        self.control = value & (ENABLE | IMASK)
+        self._changed()
+
+    def _set_compare(self, value: int) -> None:
+        self.compare = value
+        self._changed()
+
+    def _set_value(self, value: int) -> None:
+        signed = (value & WORD ^ 1 << 31) - (1 << 31)
+        self._set_compare(self._count() + signed & DOUBLE_WORD)
+
+
+class GenericTimer:
+    """Of one CPU. There is no EL2, so that virtual and physical time are one."""
+
+    def __init__(self, clock: Clock, cpu: Cpu, changed: Callable[[], None]) -> None:
+        """`changed` is called when another time may be the next at which one of the timers is due."""
+        self._clock = clock
+        self._core = cpu.core
+        self.physical = Timer(PHYSICAL_INTERRUPT, self.count, changed)
+        self.virtual = Timer(VIRTUAL_INTERRUPT, self.count, changed)
+
+    @property
+    def timers(self) -> tuple[Timer, Timer]:
+        return self.physical, self.virtual
+
+    def count(self) -> int:
+        return self._clock.at(self._core.cycles) // NS_PER_TICK
+
+    def due_cycle(self) -> int | None:
+        """The cycle at which the next of them interrupts; None where none will."""
+        ticks = [tick for timer in self.timers if (tick := timer.due_tick) is not None]
+        return self._clock.cycle_at(min(ticks) * NS_PER_TICK) if ticks else None
+
+    def claim_registers(self, registers: SystemRegisters) -> None:
+        registers.claim(SysReg(3, 3, 14, 0, 0), Access(lambda: COUNTER_HZ, lambda value: None))  # CNTFRQ_EL0
+        registers.claim(SysReg(3, 3, 14, 0, 1), Access(self.count))  # CNTPCT_EL0
+        registers.claim(SysReg(3, 3, 14, 0, 2), Access(self.count))  # CNTVCT_EL0
+        self.physical.claim(registers, 2)
+        self.virtual.claim(registers, 3)

@@ -1,0 +1,318 @@
+"""Gic: Arm's interrupt controller GICv3, with one security state, affinity routing, and no LPIs.
+
+Registers: Arm IHI 0069, "The GICv3 programmers' model". Only Group 1 is there: Group 0 is the other security state's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from emulator.sysregs import Access, SysReg, SystemRegisters
+
+PRIVATE = 32  # SGIs 0..15 and PPIs 16..31 of each CPU
+SHARED = 256  # SPIs from 32 on
+SPURIOUS = 1023
+IDLE_PRIORITY = 0xFF
+PRIORITY_MASK = 0xF8  # 32 priorities
+IMPLEMENTER = 0x43B  # Arm
+ARCHITECTURE_3 = 0x3B  # GICD_PIDR2, GICR_PIDR2
+WORD = 0xFFFF_FFFF
+
+# GICD_*, and GICR_* of a redistributor's second frame, by what they begin with
+GROUPS, SET_ENABLE, CLEAR_ENABLE, SET_PENDING, CLEAR_PENDING, SET_ACTIVE, CLEAR_ACTIVE = range(0x80, 0x400, 0x80)
+PRIORITIES, CONFIGURATIONS, ROUTES = 0x400, 0xC00, 0x6000
+PENDING_WORDS = (SET_PENDING, CLEAR_PENDING)
+
+DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES = 0x1_0000, 0x2_0000
+
+
+class Interrupts:
+    """The state of some interrupts, as masks: bit n is the n-th of them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.groups = self.enabled = self.pended = self.asserted = self.active = 0
+        self.priorities = bytearray(count)
+        self.configurations = bytearray(count // 4)
+
+    @property
+    def ready(self) -> int:
+        return (self.pended | self.asserted) & self.enabled & ~self.active & self.groups
+
+    def read(self, offset: int, size: int) -> int:
+        """Of the registers that all interrupts have, at that offset from this part's first one."""
+        if offset >= CONFIGURATIONS:
+            return int.from_bytes(self.configurations[offset - CONFIGURATIONS :][:size], "little")
+        if offset >= PRIORITIES:
+            return int.from_bytes(self.priorities[offset - PRIORITIES :][:size], "little")
+        kind, shift = offset & ~0x7F, 8 * (offset & 0x7F)
+        return self._mask(kind) >> shift & WORD
+
+    def _mask(self, kind: int) -> int:
+        if kind == GROUPS:
+            return self.groups
+        if kind in (SET_ENABLE, CLEAR_ENABLE):
+            return self.enabled
+        if kind in PENDING_WORDS:
+            return self.pended | self.asserted
+        return self.active
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        data = value.to_bytes(size, "little")
+        if offset >= CONFIGURATIONS:
+            _store(self.configurations, offset - CONFIGURATIONS, data)
+        elif offset >= PRIORITIES:
+            _store(self.priorities, offset - PRIORITIES, bytes(byte & PRIORITY_MASK for byte in data))
+        else:
+            self._write_mask(offset & ~0x7F, 8 * (offset & 0x7F), value & WORD)
+
+    def _write_mask(self, kind: int, shift: int, word: int) -> None:
+        bits = word << shift & ((1 << self.count) - 1)
+        if kind == GROUPS:
+            self.groups = self.groups & ~(WORD << shift) | bits
+        elif kind == SET_ENABLE:
+            self.enabled |= bits
+        elif kind == CLEAR_ENABLE:
+            self.enabled &= ~bits
+        elif kind == SET_PENDING:
+            self.pended |= bits
+        elif kind == CLEAR_PENDING:
+            self.pended &= ~bits
+        elif kind == SET_ACTIVE:
+            self.active |= bits
+        else:
+            self.active &= ~bits
+
+
+def _store(kept: bytearray, start: int, data: bytes) -> None:
+    """What of the data is within."""
+    kept[start : start + len(data)] = data[: max(len(kept) - start, 0)]
+
+
+class CpuInterface:
+    """What one CPU sees of the controller: its private interrupts, and the ICC registers."""
+
+    def __init__(self, gic: Gic, number: int) -> None:
+        self.gic = gic
+        self.number = number
+        self.private = Interrupts(PRIVATE)
+        self.sleeps = True  # GICR_WAKER.ProcessorSleep
+        self.enabled = False
+        self.mask = 0  # ICC_PMR_EL1
+        self.binary_point = 0
+        self.drops_only = False  # ICC_CTLR_EL1.EOImode: EOI drops the priority, and DIR deactivates
+        self._running: list[int] = []  # priorities of what has been acknowledged and not ended
+
+    @property
+    def running_priority(self) -> int:
+        return self._running[-1] if self._running else IDLE_PRIORITY
+
+    def highest(self) -> int:
+        """The interrupt to be taken next, or SPURIOUS."""
+        if not (self.enabled and self.gic.enabled):
+            return SPURIOUS
+        best, limit = SPURIOUS, min(self.mask, self.running_priority)
+        for first, interrupts, ready in (
+            (0, self.private, self.private.ready),
+            (PRIVATE, self.gic.shared, self.gic.shared.ready & self.gic.routed_to(self.number)),
+        ):
+            while ready:
+                number = (ready & -ready).bit_length() - 1
+                ready &= ready - 1
+                if interrupts.priorities[number] < limit:
+                    best, limit = first + number, interrupts.priorities[number]
+        return best
+
+    @property
+    def is_asserted(self) -> bool:
+        return self.highest() != SPURIOUS
+
+    def _find(self, interrupt: int) -> tuple[Interrupts, int]:
+        if interrupt < PRIVATE:
+            return self.private, interrupt
+        return self.gic.shared, interrupt - PRIVATE
+
+    def acknowledge(self) -> int:
+        interrupt = self.highest()
+        if interrupt != SPURIOUS:
+            interrupts, number = self._find(interrupt)
+            interrupts.active |= 1 << number
+            interrupts.pended &= ~(1 << number)
+            self._running.append(interrupts.priorities[number])
+            self.gic.changed()
+        return interrupt
+
+    def end(self, value: int) -> None:
+        if value & 0xFF_FFFF >= PRIVATE + SHARED:
+            return
+        if self._running:
+            self._running.pop()
+        if not self.drops_only:
+            self.deactivate(value)
+        self.gic.changed()
+
+    def deactivate(self, value: int) -> None:
+        if value & 0xFF_FFFF < PRIVATE + SHARED:
+            interrupts, number = self._find(value & 0xFF_FFFF)
+            interrupts.active &= ~(1 << number)
+            self.gic.changed()
+
+    def set_level(self, interrupt: int, asserted: bool) -> None:
+        """A private interrupt's line."""
+        bit = 1 << interrupt
+        before = self.private.asserted
+        self.private.asserted = before | bit if asserted else before & ~bit
+        if self.private.asserted != before:
+            self.gic.changed()
+
+    def claim_registers(self, registers: SystemRegisters) -> None:
+        def claim(crn: int, crm: int, op2: int, access: Access) -> None:
+            registers.claim(SysReg(3, 0, crn, crm, op2), access)
+
+        claim(4, 6, 0, Access(lambda: self.mask, self._set_mask))
+        claim(12, 12, 0, Access(read=self.acknowledge))
+        claim(12, 12, 1, Access(write=self.end))
+        claim(12, 12, 2, Access(read=self.highest))
+        claim(12, 12, 3, Access(lambda: self.binary_point, self._set_binary_point))
+        claim(12, 12, 4, Access(lambda: 4 << 8 | self.drops_only << 1, self._set_control))  # five bits of priority
+        claim(12, 12, 5, Access(lambda: 7, lambda value: None))  # ICC_SRE_EL1: nothing but system registers
+        claim(12, 12, 7, Access(lambda: int(self.enabled), self._set_enabled))
+        claim(12, 11, 1, Access(write=self.deactivate))
+        claim(12, 11, 3, Access(read=lambda: self.running_priority))
+        claim(12, 11, 5, Access(write=partial(self.gic.send, self.number)))
+        for op2 in range(4):  # ICC_AP0Rn_EL1 and ICC_AP1Rn_EL1: what is active is known from what runs
+            claim(12, 8, 4 + op2, Access(lambda: 0, lambda value: None))
+            claim(12, 9, op2, Access(lambda: 0, lambda value: None))
+
+    def _set_mask(self, value: int) -> None:
+        self.mask = value & PRIORITY_MASK
+        self.gic.changed()
+
+    def _set_binary_point(self, value: int) -> None:
+        self.binary_point = value & 7
+
+    def _set_control(self, value: int) -> None:
+        self.drops_only = bool(value >> 1 & 1)
+
+    def _set_enabled(self, value: int) -> None:
+        self.enabled = bool(value & 1)
+        self.gic.changed()
+
+
+class Gic:
+    """The distributor, and what the CPUs have of it. A device by its first frame."""
+
+    def __init__(self, cpus: int, changed: Callable[[], None]) -> None:
+        """`changed` is called when another interrupt may be the highest of some CPU."""
+        self.changed = changed
+        self.enabled = False
+        self.shared = Interrupts(SHARED)
+        self._routes = [0] * SHARED
+        self._routed = [0] * cpus  # masks of SPIs
+        self._routed[0] = (1 << SHARED) - 1
+        self._control = 0
+        self.interfaces = [CpuInterface(self, number) for number in range(cpus)]
+
+    def routed_to(self, cpu: int) -> int:
+        return self._routed[cpu]
+
+    def set_level(self, interrupt: int, asserted: bool) -> None:
+        """A shared interrupt's line."""
+        bit = 1 << interrupt - PRIVATE
+        before = self.shared.asserted
+        self.shared.asserted = before | bit if asserted else before & ~bit
+        if self.shared.asserted != before:
+            self.changed()
+
+    def send(self, sender: int, value: int) -> None:
+        """ICC_SGI1R_EL1 of CPU `sender`."""
+        number, to_all = value >> 24 & 15, value >> 40 & 1
+        for interface in self.interfaces:
+            listed = not value & 0xFF_00FF_0000 and value >> interface.number & 1
+            if interface.number != sender if to_all else listed:
+                interface.private.pended |= 1 << number
+        self.changed()
+
+    def read(self, offset: int, size: int) -> int:
+        if offset == 0:
+            return self._control | 0x50  # affinity routing; one security state
+        if offset == 4:
+            return SHARED // 32 | 9 << 19 | 1 << 25  # GICD_TYPER: ten bits of numbers, SPIs go to one CPU
+        if offset == 8:
+            return IMPLEMENTER
+        if offset == 0xFFE8:
+            return ARCHITECTURE_3
+        if ROUTES + 8 * PRIVATE <= offset < ROUTES + 8 * (PRIVATE + SHARED):
+            return self._routes[(offset - ROUTES) // 8 - PRIVATE] >> 8 * (offset & 4)
+        inner = _of_shared(offset)
+        return 0 if inner is None else self.shared.read(inner, size)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        if offset == 0:
+            self._control = value & 0x37
+            self.enabled = bool(value & 3)
+        elif ROUTES + 8 * PRIVATE <= offset < ROUTES + 8 * (PRIVATE + SHARED):
+            self._route((offset - ROUTES) // 8 - PRIVATE, value if size == 8 or not offset & 4 else 0)
+        elif (inner := _of_shared(offset)) is not None:
+            self.shared.write(inner, size, value)
+        self.changed()
+
+    def _route(self, number: int, value: int) -> None:
+        """To the CPU of that affinity, or with the highest bit to any: the first."""
+        self._routes[number] = value & 0xFF_80FF_FFFF
+        cpu = 0 if value >> 31 & 1 else value & 0xFF
+        for other in range(len(self._routed)):
+            self._routed[other] &= ~(1 << number)
+        if cpu < len(self._routed):
+            self._routed[cpu] |= 1 << number
+
+
+def _of_shared(offset: int) -> int | None:
+    """The same register, counted from the first SPI's; None for those of private interrupts and what is none."""
+    if PRIORITIES <= offset < PRIORITIES + PRIVATE + SHARED:
+        return offset - PRIVATE if offset >= PRIORITIES + PRIVATE else None
+    if CONFIGURATIONS <= offset < CONFIGURATIONS + (PRIVATE + SHARED) // 4:
+        return offset - PRIVATE // 4 if offset >= CONFIGURATIONS + PRIVATE // 4 else None
+    if GROUPS <= offset < PRIORITIES and 4 <= offset & 0x7F < 4 + SHARED // 8:
+        return offset - 4
+    return None
+
+
+class Redistributors:
+    """A device: two frames for each CPU."""
+
+    def __init__(self, gic: Gic) -> None:
+        self._gic = gic
+
+    def read(self, offset: int, size: int) -> int:
+        interface = self._gic.interfaces[offset // REDISTRIBUTOR_BYTES]
+        offset %= REDISTRIBUTOR_BYTES
+        if offset >= 0x1_0000:
+            return interface.private.read(offset - 0x1_0000, size) if _is_private(offset - 0x1_0000) else 0
+        is_last = interface.number == len(self._gic.interfaces) - 1
+        typer = interface.number << 32 | interface.number << 8 | is_last << 4
+        return {
+            0x4: IMPLEMENTER,
+            0x8: typer,
+            0xC: typer >> 32,
+            0x14: interface.sleeps << 1 | interface.sleeps << 2,
+            0xFFE8: ARCHITECTURE_3,
+        }.get(offset, 0)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        interface = self._gic.interfaces[offset // REDISTRIBUTOR_BYTES]
+        offset %= REDISTRIBUTOR_BYTES
+        if offset == 0x14:
+            interface.sleeps = bool(value & 2)
+        elif offset >= 0x1_0000 and _is_private(offset - 0x1_0000):
+            interface.private.write(offset - 0x1_0000, size, value)
+        self._gic.changed()
+
+
+def _is_private(offset: int) -> bool:
+    return (
+        (GROUPS <= offset < PRIORITIES and offset & 0x7F < 4)
+        or PRIORITIES <= offset < PRIORITIES + PRIVATE
+        or CONFIGURATIONS <= offset < CONFIGURATIONS + PRIVATE // 4
+    )

@@ -1,0 +1,47 @@
+"""ESR_EL1 of what a core's exits say. Arm ARM DDI 0487, "ESR_EL1" and "ISS encoding for an exception from ..."."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from emulator.cpu import Level, WalkFault
+
+
+class ExceptionClass(IntEnum):
+    """ESR_EL1.EC. Those of aborts and breakpoints are one more when they come from EL1."""
+
+    UNKNOWN = 0x00
+    SVC = 0x15
+    INSTRUCTION_ABORT = 0x20
+    PC_ALIGNMENT = 0x22
+    DATA_ABORT = 0x24
+    BRK = 0x3C
+
+
+INSTRUCTION_OF_32_BITS = 1 << 25  # IL
+WRITE_NOT_READ = 1 << 6
+PERMISSION_FAULT, ALIGNMENT_FAULT, EXTERNAL_ABORT, EXTERNAL_ABORT_ON_WALK = 0b001100, 0b100001, 0b010000, 0b010100
+FAULT_STATUS = {
+    WalkFault.ADDRESS_SIZE: 0b000000,
+    WalkFault.TRANSLATION: 0b000100,
+    WalkFault.ACCESS_FLAG: 0b001000,
+    WalkFault.NONE: PERMISSION_FAULT,
+    WalkFault.EXTERNAL: EXTERNAL_ABORT_ON_WALK,
+}
+FETCH, WRITE = 4, 2  # Core.fault_access
+
+
+def syndrome(kind: ExceptionClass, specific: int = 0) -> int:
+    return kind << 26 | INSTRUCTION_OF_32_BITS | specific
+
+
+def abort(access: int, level: Level, status: int) -> int:
+    """Of an instruction or data abort; `level`: whose access it was."""
+    kind = ExceptionClass.INSTRUCTION_ABORT if access == FETCH else ExceptionClass.DATA_ABORT
+    writes = WRITE_NOT_READ if access == WRITE else 0
+    return (kind + level) << 26 | INSTRUCTION_OF_32_BITS | writes | status
+
+
+def fault_status(fault: WalkFault, table_level: int) -> int:
+    """DFSC and IFSC of a walk that ended at a table of that level."""
+    return FAULT_STATUS[fault] | table_level

@@ -1,0 +1,204 @@
+"""Virt: a board with AArch64 CPUs as QEMU's and others' `virt` have it: GICv3, generic timer, PL011, PSCI.
+
+What is executed is the guest's, kernel and all: at EL1 and EL0. There is no EL2 and no EL3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from emulator.arch.processor import Processor
+from emulator.board.board_cpu import BoardCpu
+from emulator.board.bus import Bus
+from emulator.board.device_tree import flattened
+from emulator.board.gic import DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES, Gic, Redistributors
+from emulator.board.image import Image, NotBootable
+from emulator.board.limits import Limits
+from emulator.board.pl011 import Pl011
+from emulator.board.psci import Firmware
+from emulator.board.virt_tree import (
+    GIC_DISTRIBUTOR,
+    GIC_REDISTRIBUTORS,
+    RAM_BASE,
+    UART,
+    UART_BYTES,
+    UART_INTERRUPT,
+    device_tree,
+)
+from emulator.cpu import Cpu, ExitReason
+from emulator.machine import Hardware, Turn
+
+PAGE_SHIFT, TWO_MIB = 12, 2 << 20
+FOREVER = 1 << 62  # cycles
+MOST_EXTENDED_CYCLES = 1000  # of a turn, behind its end
+
+
+class Ended(Enum):
+    """Why a board runs no further, for the user."""
+
+    OFF = "the guest has turned the board off"
+    RESET = "the guest has asked for a reset, which ends the run"
+    IDLE = "all CPUs wait for interrupts that nothing will raise, which ends the run"
+    LIMIT = "stopped: a limit is reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """What is loaded, and what is told to what is loaded."""
+
+    image: Image
+    initrd: bytes = b""
+    command_line: str = ""
+
+
+class Virt:
+    """The software that a machine carries: devices, firmware, and whatever has been loaded."""
+
+    def __init__(
+        self, hardware: Hardware, boot: Boot, send: Callable[[bytes], None], message: Callable[[str], None]
+    ) -> None:
+        """`send`: bytes of the serial port. `message`: a line for the user. NotBootable: what does not fit into RAM."""
+        config = hardware.config
+        self.ended: Ended | None = None
+        self._clock = hardware.clock
+        self._quantum = config.quantum
+        self._limits = Limits(hardware)
+        self._gic = Gic(config.cpus, self._look_at_interrupts)
+        self.uart = Pl011(send, partial(self._gic.set_level, UART_INTERRUPT))
+        self.bus = Bus()
+        redistributors = config.cpus * REDISTRIBUTOR_BYTES
+        self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, self._gic)
+        self.bus.attach("GICv3 redistributors", GIC_REDISTRIBUTORS, redistributors, Redistributors(self._gic))
+        self.bus.attach("PL011", UART, UART_BYTES, self.uart)
+        processor = Processor.of(config.core, config.isa, config.cpus)
+        firmware = Firmware(self._find, partial(self.end, Ended.OFF), partial(self.end, Ended.RESET))
+        self.cpus = [
+            BoardCpu(cpu, RAM_BASE, hardware.clock, processor, interface, self.bus, firmware, message)
+            for cpu, interface in zip(hardware.cpus, self._gic.interfaces, strict=True)
+        ]
+        self._executing = self.cpus[0]
+        self._extended_cycles = 0
+        self._load(hardware, boot)
+
+    def _load(self, hardware: Hardware, boot: Boot) -> None:
+        size = hardware.memory.size_bytes
+        frames = size >> PAGE_SHIFT
+        hardware.memory.allocate(frames)
+        ram = hardware.memory.view(0, frames)
+
+        def place(what: str, address: int, data: bytes) -> int:
+            start = address - RAM_BASE
+            if start < 0 or start + len(data) > size:
+                raise NotBootable(
+                    f"{what} wants {len(data)} bytes at {address:#x}: RAM is {RAM_BASE:#x}..{RAM_BASE + size:#x}"
+                )
+            ram[start : start + len(data)] = data
+            return address + len(data)
+
+        for address, piece in boot.image.pieces:
+            place("the image", address, piece)
+        initrd = _behind(boot.image.end)
+        end = place("the initrd", initrd, boot.initrd)
+        tree = device_tree(
+            cpus=len(self.cpus),
+            ram_bytes=size,
+            command_line=boot.command_line,
+            seed=hardware.config.seed,
+            initrd=(initrd, end) if boot.initrd else None,
+        )
+        tree_at = _behind(end)
+        place("the device tree", tree_at, flattened(tree))
+        self.cpus[0].start(boot.image.entry, tree_at)
+
+    # ---- who executes
+
+    @property
+    def next_turn(self) -> Callable[[], Turn | None]:
+        return self._next_turn
+
+    def _next_turn(self) -> Turn | None:
+        """The CPU whose time is lowest, until something is due there, or it is a quantum before the next."""
+        while self.ended is None:
+            if self._limits.reached:
+                self.end(Ended.LIMIT)
+                break
+            if self._ends_within_exclusive():
+                return self._executing.cpu, self._executing.core.cycles + 1
+            executing: list[BoardCpu] = []
+            waiting: list[BoardCpu] = []
+            for each in self.cpus:
+                if each.is_on:
+                    each.look_at_timers()
+                    (waiting if each.waits else executing).append(each)
+            executing.sort(key=_time)
+            due = min((each for each in waiting if each.due_cycle is not None), key=_due, default=None)
+            if due is not None and (not executing or _due(due) <= _time(executing[0])):
+                due.cpu.idle(max(_due(due) - _time(due), 0))  # the others' time has come there
+            elif executing:
+                return self._turn(executing, due)
+            else:
+                self.end(Ended.IDLE)
+        return None
+
+    def _ends_within_exclusive(self) -> bool:
+        """Whether a turn has ended between an exclusive load and its store: it goes on then, but not for ever, so that
+        whether pairs succeed does not depend on where turns end."""
+        core = self._executing.core
+        if len(self.cpus) == 1 or self._executing.waits or not core.exclusive_open:
+            self._extended_cycles = 0
+            return False
+        self._extended_cycles += 1
+        if self._extended_cycles <= MOST_EXTENDED_CYCLES:
+            return True
+        self._extended_cycles = 0
+        core.close_exclusive()
+        return False
+
+    def _turn(self, executing: list[BoardCpu], waiting: BoardCpu | None) -> Turn:
+        ready = executing[0]
+        until = FOREVER if len(executing) == 1 else _time(executing[1]) + self._quantum
+        for each in (ready, waiting):
+            if each is not None and each.due_cycle is not None:
+                until = min(until, each.due_cycle)
+        until = min(until, self._limits.cycle(ready.core))
+        if ready is not self._executing:
+            self._executing = ready
+            self._clock.cycles = partial(_time, ready)
+        return ready.cpu, until
+
+    def _look_at_interrupts(self) -> None:
+        now = self._executing.core.cycles
+        for each in self.cpus:
+            each.look_at_interrupts(now)
+
+    # ---- what CPUs ask of the board
+
+    @property
+    def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
+        return {reason: partial(self._answer, reason) for reason in self.cpus[0].answers}
+
+    def _answer(self, reason: ExitReason, cpu: Cpu) -> None:
+        self.cpus[cpu.number].answers[reason]()
+
+    def _find(self, number: int) -> BoardCpu | None:
+        """The CPU of that affinity; None where there is none."""
+        return self.cpus[number] if number < len(self.cpus) else None
+
+    def end(self, why: Ended) -> None:
+        self.ended = why
+
+
+def _time(cpu: BoardCpu) -> int:
+    return cpu.core.cycles
+
+
+def _due(cpu: BoardCpu) -> int:
+    assert cpu.due_cycle is not None
+    return cpu.due_cycle
+
+
+def _behind(address: int) -> int:
+    return -(-address // TWO_MIB) * TWO_MIB

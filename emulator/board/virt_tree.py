@@ -1,0 +1,92 @@
+"""What is where on the board virt, and the device tree that tells a kernel so."""
+
+from __future__ import annotations
+
+from emulator.board.device_tree import Node, Property, cells
+from emulator.board.generic_timer import PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT
+from emulator.board.gic import DISTRIBUTOR_BYTES, PRIVATE, REDISTRIBUTOR_BYTES
+
+RAM_BASE = 0x4000_0000
+GIC_DISTRIBUTOR, GIC_REDISTRIBUTORS = 0x0800_0000, 0x080A_0000
+UART, UART_BYTES, UART_INTERRUPT = 0x0900_0000, 0x1000, PRIVATE + 1
+UART_CLOCK_HZ = 24_000_000
+SECURE_TIMER, HYPERVISOR_TIMER = 29, 26  # PPIs that nothing raises; bindings want a number
+GIC_HANDLE, CLOCK_HANDLE = 1, 2  # phandles
+LEVEL_HIGH, PPI, SPI = 4, 1, 0  # cells of an interrupt
+FIRST_PPI = 16
+
+
+def device_tree(*, cpus: int, ram_bytes: int, command_line: str, seed: int, initrd: tuple[int, int] | None) -> Node:
+    """`seed`: of the kernel's random numbers. `initrd`: its first address, and the one behind it.
+
+    Bindings: Documentation/devicetree/bindings of Linux.
+    """
+    chosen = Node("chosen", {"bootargs": command_line, "stdout-path": f"/pl011@{UART:x}"})
+    chosen.properties["rng-seed"] = seed.to_bytes(8, "little") * 4
+    if initrd is not None:
+        chosen.properties |= {"linux,initrd-start": cells(initrd[0]), "linux,initrd-end": cells(initrd[1])}
+    root: dict[str, Property] = {
+        "interrupt-parent": (GIC_HANDLE,),
+        "#address-cells": (2,),
+        "#size-cells": (2,),
+        "compatible": "linux,dummy-virt",
+        "model": "perfemu,virt",
+    }
+    memory = Node(f"memory@{RAM_BASE:x}", {"device_type": "memory", "reg": cells(RAM_BASE, ram_bytes)})
+    psci = Node("psci", {"compatible": ["arm,psci-1.0", "arm,psci-0.2"], "method": "hvc"})
+    return Node("", root, [chosen, memory, _cpus(cpus), psci, _timer(), _clock(), _uart(), _gic(cpus)])
+
+
+def _cpus(count: int) -> Node:
+    cpus = [
+        Node(
+            f"cpu@{number:x}",
+            {"device_type": "cpu", "compatible": "arm,armv8", "reg": (number,), "enable-method": "psci"},
+        )
+        for number in range(count)
+    ]
+    return Node("cpus", {"#address-cells": (1,), "#size-cells": (0,)}, cpus)
+
+
+def _timer() -> Node:
+    numbers = SECURE_TIMER, PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT, HYPERVISOR_TIMER
+    interrupts = tuple(cell for number in numbers for cell in (PPI, number - FIRST_PPI, LEVEL_HIGH))
+    return Node("timer", {"compatible": "arm,armv8-timer", "interrupts": interrupts, "always-on": b""})
+
+
+def _clock() -> Node:
+    return Node(
+        "apb-pclk",
+        {
+            "compatible": "fixed-clock",
+            "#clock-cells": (0,),
+            "clock-frequency": (UART_CLOCK_HZ,),
+            "phandle": (CLOCK_HANDLE,),
+        },
+    )
+
+
+def _uart() -> Node:
+    return Node(
+        f"pl011@{UART:x}",
+        {
+            "compatible": ["arm,pl011", "arm,primecell"],
+            "reg": cells(UART, UART_BYTES),
+            "interrupts": (SPI, UART_INTERRUPT - PRIVATE, LEVEL_HIGH),
+            "clocks": (CLOCK_HANDLE, CLOCK_HANDLE),
+            "clock-names": ["uartclk", "apb_pclk"],
+        },
+    )
+
+
+def _gic(cpus: int) -> Node:
+    return Node(
+        f"intc@{GIC_DISTRIBUTOR:x}",
+        {
+            "compatible": "arm,gic-v3",
+            "interrupt-controller": b"",
+            "#interrupt-cells": (3,),
+            "reg": cells(GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, GIC_REDISTRIBUTORS, cpus * REDISTRIBUTOR_BYTES),
+            "phandle": (GIC_HANDLE,),
+        },
+    )

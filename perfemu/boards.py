@@ -1,0 +1,125 @@
+"""Boards: one run of an image that is no program of Linux's: a bare-metal program, or a whole kernel."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from emulator.board.image import NotBootable, read_image
+from emulator.board.virt import Boot, Ended, Virt
+from emulator.board.virt_tree import RAM_BASE
+from emulator.linux.configuration import MOST_OUTPUT_BYTES
+from emulator.machine import Hardware, Machine, MachineConfig
+from perfemu.cores import core_for
+from perfemu.ending import STOPPED
+from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
+from perfemu.guest import Guest
+from perfemu.host_limits import check_address_space
+
+BOARDS = {"virt": "aarch64"}  # name -> ISA
+MOST_IMAGE_BYTES = 1 << 30
+# What a board has not: fields of Guest, with their flags
+_OF_PROGRAMS = {
+    "sysroot": "--sysroot",
+    "binds": "--bind",
+    "isolate": "--isolate",
+    "writable_paths": "--rw",
+    "user": "--user",
+    "max_tasks": "--max-tasks",
+    "fast_forward": "--fast-forward",
+    "warmup": "--warmup",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRequest:
+    """What the options of a board say."""
+
+    board: str
+    initrd: str | None = None
+    command_line: str = ""
+
+
+def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> int:
+    """Run it to its end: the exit status. `output`: what the serial port says; `tell`: lines for the user."""
+    isa = _check(guest, request)
+    if len(guest.argv) > 1:
+        raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
+    core = core_for(guest.core_name, isa, guest.core_changes, untimed=guest.untimed)
+    config = guest.machine(isa, core)
+    check_address_space(config.memory_bytes, config.cpus)
+    path = guest.command[0]
+    try:
+        image = read_image(_contents(path), RAM_BASE)
+        initrd = b"" if request.initrd is None else _contents(request.initrd)
+        machine, board = _build(config, Boot(image, initrd, request.command_line), output, tell)
+    except NotBootable as problem:
+        raise PerfemuError(f"{path}: {problem}") from None
+    machine.run_to_the_end()
+    output.flush()
+    ended = board.ended
+    assert ended is not None, "it has come to its end"
+    if ended is not Ended.OFF:
+        tell(ended.value)
+    return {Ended.OFF: 0, Ended.LIMIT: STOPPED}.get(ended, FAILURE_STATUS)
+
+
+def _check(guest: Guest, request: BoardRequest) -> str:
+    if request.board not in BOARDS:
+        raise UsageError(f"--board {request.board}: there is {', '.join(BOARDS)}")
+    for name, flag in _OF_PROGRAMS.items():
+        if getattr(guest, name):
+            raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
+    return BOARDS[request.board]
+
+
+def _build(config: MachineConfig, boot: Boot, output: BinaryIO, tell: Callable[[str], None]) -> tuple[Machine, Virt]:
+    hardware = Hardware(config)
+    board = Virt(hardware, boot, _Console(output), _once(tell))
+    return Machine(hardware, board), board
+
+
+class _Console:
+    """The serial port's bytes on a stream: whole lines, and no more of them than a guest may write."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self._left = MOST_OUTPUT_BYTES
+
+    def __call__(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            raise PerfemuError(f"the guest has written {MOST_OUTPUT_BYTES >> 30} GiB, and may write no more", STOPPED)
+        self._output.write(data)
+        if data == b"\n":
+            self._output.flush()
+
+
+def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    said: set[str] = set()
+
+    def message(text: str) -> None:
+        if text not in said and len(said) < 100:
+            said.add(text)
+            tell(text)
+
+    return message
+
+
+def _contents(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MOST_IMAGE_BYTES + 1)
+    except OSError as problem:
+        raise PerfemuError(f"{path}: {os.strerror(problem.errno or 0)}") from None
+    if len(data) > MOST_IMAGE_BYTES:
+        raise PerfemuError(f"{path}: more than {MOST_IMAGE_BYTES >> 30} GiB")
+    return data
+
+
+def standard_output() -> BinaryIO:
+    return sys.stdout.buffer

@@ -1,0 +1,61 @@
+"""Bare-metal code on the board virt, started as a flat image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from emulator.board.image import read_image
+from emulator.board.virt import Boot, Virt
+from emulator.board.virt_tree import RAM_BASE, UART
+from emulator.core_file.core_file import load_core
+from emulator.cpu import Cpu
+from emulator.machine import Hardware, Machine, MachineConfig
+from tests.unit.native.bare import assemble
+
+LOADED_AT = RAM_BASE + 0x8_0000
+MEMORY_BYTES = 16 << 20
+
+# Where a test's code begins with these, x20 is the UART, and `off` turns the board off.
+START = f"""
+        movz    x20, #{UART >> 16}, lsl #16
+"""
+OFF = """
+off:    movz    w0, #0x8400, lsl #16
+        movk    w0, #8
+        hvc     #0
+"""
+
+
+@dataclass
+class Booted:
+    """One run, at its end."""
+
+    board: Virt
+    cpus: list[Cpu]
+    output: bytes
+    messages: list[str] = field(default_factory=list)
+
+    def register(self, number: int, cpu: int = 0) -> int:
+        return self.cpus[cpu].core.read_register(number)
+
+
+def boot(
+    source: str,
+    folder: Path,
+    *,
+    core: str = "ideal",
+    cpus: int = 1,
+    quantum: int = 1000,
+    instructions: int | None = None,
+) -> Booted:
+    """The code between START and OFF, run to the board's end."""
+    code = assemble("aarch64", START + source + OFF, folder)
+    config = MachineConfig(
+        "aarch64", load_core(core), MEMORY_BYTES, cpus=cpus, quantum=quantum, most_instructions=instructions
+    )
+    hardware = Hardware(config)
+    output, messages = bytearray(), []
+    board = Virt(hardware, Boot(read_image(code, RAM_BASE)), output.extend, messages.append)
+    Machine(hardware, board).run_to_the_end()
+    return Booted(board, hardware.cpus, bytes(output), messages)

@@ -1,0 +1,65 @@
+"""What is bootable, and what is said of what is not."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import pytest
+
+from emulator.board.image import FLAT_OFFSET, NotBootable, read_image
+from perfemu.cli.main import main
+
+RAM = 0x4000_0000
+
+
+def linux_image(size: int = 64, image_size: int = 0x1000) -> bytes:
+    return struct.pack("<2I3Q", 0, 0, 0x20_0000, image_size, 0).ljust(56, b"\0") + b"ARM\x64" + bytes(size)
+
+
+def test_where_each_kind_goes() -> None:
+    image = read_image(linux_image(), RAM)
+    assert (image.entry, image.end, image.is_linux) == (RAM + 0x20_0000, RAM + 0x20_1000, True)
+    assert read_image(gzip.compress(linux_image()), RAM) == image
+    flat = read_image(bytes(100), RAM)
+    assert (flat.entry, flat.end, flat.is_linux) == (RAM + FLAT_OFFSET, RAM + FLAT_OFFSET + 100, False)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "a file of 0 bytes"),
+        (b"\x1f\x8b and no more", "a gzip file that cannot be read"),
+        (b"\x7fELF\x02\x01\x01" + bytes(60), "ELF"),
+        (b"\x7fELF", "a broken ELF file"),
+    ],
+)
+def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
+    with pytest.raises(NotBootable, match=says):
+        read_image(data, RAM)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--board", "pc", "x"], "--board pc: there is virt"),
+        (["--board", "virt", "--sysroot", "/", "IMAGE"], "--sysroot: is for programs"),
+        (["--board", "virt", "IMAGE", "more"], "boots one image; 'more'"),
+        (["--board", "virt", "/nonexistent"], "/nonexistent: No such file"),
+        (["--board", "virt", "--initrd", "/nonexistent", "IMAGE"], "/nonexistent: No such file"),
+        (["--board", "virt", "--core", "zen5", "IMAGE"], "executes x86_64, not aarch64"),
+        (["--initrd", "x", "IMAGE"], "--board virt boots one"),
+        (["--board", "virt", "--memory", "16M", "IMAGE"], "the image wants"),
+    ],
+)
+def test_one_line_for_what_is_wrong(
+    arguments: list[str], says: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(linux_image(15 << 20))
+    status = main(["run", *(str(image) if each == "IMAGE" else each for each in arguments)])
+    error = capfd.readouterr().err
+    assert status in (1, 129)
+    assert says in error
+    assert error.count("\n") == 1

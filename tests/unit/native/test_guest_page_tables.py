@@ -90,7 +90,7 @@ def test_random_tables_lead_where_the_engine_says(seed: int, code: bytes) -> Non
     for number, address in enumerate(asked):
         for kind, (level, access) in enumerate(KINDS):
             answer = load(ANSWERED_AT + 8 * (4 * number + kind))
-            page, fault, at, descriptors = tables.walk(address, level)
+            page, fault, at, descriptors, output = tables.walk(address, level)
             if fault == WalkFault.EXTERNAL:  # AT does not look whether there is RAM
                 continue
             assert all(TABLES <= each < TABLES + POOL * 0x1000 for each in descriptors)
@@ -100,6 +100,7 @@ def test_random_tables_lead_where_the_engine_says(seed: int, code: bytes) -> Non
             if page is not None and page[1] & access:
                 found += 1
                 assert (answer & 1, answer >> 12 & (1 << 36) - 1) == (0, page[0]), hex(address)
+                assert output == page[0] << 12 | address & 0xFFF
             else:
                 assert (answer & 1, answer >> 1 & 0x3F) == (1, STATUS[WalkFault(fault)] | at), hex(address)
     assert found

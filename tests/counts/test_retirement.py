@@ -19,7 +19,7 @@ from emulator.probes import Probe
 from guests import guest
 
 CONDITIONAL, DIRECT, CALL, RETURN = 1, 2, 4, 6  # kinds of branches
-NOTHING, FIRST_LEVEL = 0, 1  # levels that answer
+NOTHING, FIRST_LEVEL, MEMORY = 0, 1, 5  # levels that answer
 CORES = {"aarch64": ("ideal", "cortex-a55", "neoverse-n1"), "x86_64": ("ideal", "skylake", "zen5")}
 # Loops that come to few states; REP and page faults; changing code; calls of oneself
 PROGRAMS = {"embedded_mix": "2", "string_instructions": "", "self_modifying": "", "page_crossing": "", "recursion": ""}
@@ -156,6 +156,19 @@ def test_a_listener_may_stop() -> None:
 
     listened = run("loop_1k", "aarch64", load_core("ideal"), briefly)
     assert (listened.recorder.branches, listened.recorder.selections) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("core", "last"), [("cortex-a72", Probe.L2_REFILL_LOAD), ("neoverse-n1", Probe.LL_REFILL_LOAD)]
+)
+def test_what_the_last_cache_has_not_memory_answers(core: str, last: Probe) -> None:
+    """Whichever cache of the core is the last."""
+    ran = run("fresh_pages", "aarch64", load_core(core), select(Probe.LOAD, 1))
+    answered = [(level, fired) for *_, level, _, _, fired in ran.recorder.take_selected()]
+    missed = [level for level, fired in answered if fired >> last & 1]
+    assert missed
+    assert set(missed) == {MEMORY}
+    assert all(level < MEMORY for level, fired in answered if not fired >> last & 1)
 
 
 @pytest.mark.parametrize(("probes", "period"), [(0, 1), (1 << Probe.INST_RETIRED, 0), (1 << Probe.CYCLES, 5)])

@@ -200,6 +200,7 @@ MemorySystem::Arrival MemorySystem::request(unsigned depth, const CacheAccess& a
     return request_from<Detail::FULL>(depth, access, line, cycle);
 }
 
+// Depth 0 is L2, where there is one: here it is decided whether an access hits in L2.
 template <MemorySystem::Detail DETAIL>
 inline MemorySystem::Arrival MemorySystem::request_from(unsigned depth, const CacheAccess& access, uint64_t line,
                                                         uint64_t cycle, bool keep) {

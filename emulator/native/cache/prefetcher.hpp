@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cache/cache_access.hpp"
-#include "cache/named.hpp"
 #include "config.hpp"
+#include "named.hpp"
 
 namespace perfemu {
 

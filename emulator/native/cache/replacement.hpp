@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cache/cache_access.hpp"
-#include "cache/named.hpp"
+#include "named.hpp"
 
 namespace perfemu {
 

@@ -176,7 +176,8 @@ class Core final : public Totals {
     // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
     // stop.
     void listen(RetirementListener& listener);
-    // ... of one instruction each time that such events have come to another `period`: the one that made the last.
+    // ... of one instruction each time that such events have come to another `period`: the one that made the last. What
+    // samples instructions (SPE, IBS) sits here, and what records branches (LBR, BRBE) at `listen`.
     // Throws std::invalid_argument.
     void select(RetirementListener& listener, ProbeMask probes, uint64_t period);
     void stop_listening(const RetirementListener& listener);

@@ -9,6 +9,8 @@
 
 namespace perfemu {
 
+// A level that does not answer asks the next one: where that fires nothing, it is memory. With [page_walk]
+// reads_entries an access whose page walk has asked L2 counts as one that has.
 MemoryLevel level_that_answered(ProbeMask fired) {
     constexpr ProbeMask ACCESSED = mask(Probe::L1D_ACCESS_LOAD, Probe::L1D_ACCESS_STORE);
     constexpr struct {
@@ -18,7 +20,9 @@ MemoryLevel level_that_answered(ProbeMask fired) {
         {mask(Probe::FETCHED_HIT, Probe::FETCHED_HITM), MemoryLevel::OTHER_CORE},
         {mask(Probe::LL_REFILL_LOAD, Probe::LL_REFILL_STORE), MemoryLevel::MEMORY},
         {mask(Probe::LL_ACCESS_LOAD, Probe::LL_ACCESS_STORE), MemoryLevel::LAST},
+        {mask(Probe::L2_REFILL_LOAD, Probe::L2_REFILL_STORE), MemoryLevel::MEMORY},
         {mask(Probe::L2_ACCESS_LOAD, Probe::L2_ACCESS_STORE), MemoryLevel::L2},
+        {mask(Probe::L1D_REFILL_LOAD, Probe::L1D_REFILL_STORE), MemoryLevel::MEMORY},
         {ACCESSED, MemoryLevel::L1},
     };
     for (const auto& row : FARTHEST_FIRST)

@@ -2,8 +2,8 @@
 // selected.
 //
 // Two kinds of listeners. A path listener hears of every branch: branch records and traces are made of that. Blocks are
-// logged, batched and recalled as ever. A selection is one instruction of so many, or the one that made so many events:
-// a deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the
+// logged and recalled as ever, but one by one. A selection is one instruction of so many, or the one that made so many
+// events: a deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the
 // instruction. Where nobody listens nothing is looked at; who listens changes no count and no cycle.
 #pragma once
 
@@ -26,7 +26,7 @@ struct RetiredOp {
     uint64_t pc = 0, next = 0;  // addresses; `next` is where execution went on
     uint64_t address = 0;       // of its first data access, if that is known
     uint64_t cycle = 0;         // of the core, at which it has retired
-    uint64_t cycles = 0;        // since the instruction before it retired
+    uint64_t cycles = 0;        // since the instruction before it retired: not how long it took
     ProbeMask fired = 0;        // all that it counted as: from them follows which level answered a load
     OpClass op_class = OpClass::NONE;
     BranchKind branch = BranchKind::NONE;

@@ -10,9 +10,8 @@ class AlwaysTaken : public DirectionPredictor {
     bool learn(uint64_t, bool) override { return true; }
 };
 
-Kinds<DirectionPredictor>::Registered registered("always_taken", [](const Config&) {
-    return std::unique_ptr<DirectionPredictor>(new AlwaysTaken);
-});
+DirectionPredictor::Row registered("always_taken",
+                                   [](const Config&) { return std::unique_ptr<DirectionPredictor>(new AlwaysTaken); });
 
 }  // namespace
 

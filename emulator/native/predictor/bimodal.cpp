@@ -22,7 +22,7 @@ class Bimodal : public DirectionPredictor {
     uint64_t mask_;
 };
 
-Kinds<DirectionPredictor>::Registered registered("bimodal", [](const Config& parameters) {
+DirectionPredictor::Row registered("bimodal", [](const Config& parameters) {
     return std::unique_ptr<DirectionPredictor>(new Bimodal(parameters));
 });
 

@@ -12,15 +12,19 @@ namespace perfemu {
 
 class DirectionPredictor {
   public:
+    using Maker = std::unique_ptr<DirectionPredictor> (*)(const Config& parameters);
+    using Row = Named<Maker>;  // a static one in a kind's file registers it
+
     virtual ~DirectionPredictor() = default;
 
     // By the name in `branch.direction`. Throws std::invalid_argument.
     static std::unique_ptr<DirectionPredictor> make(const Config& branch) {
-        return Kinds<DirectionPredictor>::make(branch, "direction");
+        return make_predictor<DirectionPredictor>(branch, "direction", "direction predictor");
     }
-    static std::vector<std::string> names() { return Kinds<DirectionPredictor>::names(); }
+    static std::vector<std::string> names() { return Row::names(); }
 
-    // A conditional branch retires. Returns whether it was predicted taken; learns what it did.
+    // A conditional branch retires. Returns whether it was predicted taken; learns what it did. What it knows is
+    // outside of a pipeline's memo: it is asked by blocks that are recalled, too.
     virtual bool learn(uint64_t pc, bool taken) = 0;
 
     // A branch through a register, or a return, went to `target`: for predictors whose history is of paths.

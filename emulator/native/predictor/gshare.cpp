@@ -2,7 +2,7 @@
 
 namespace perfemu {
 
-static Kinds<DirectionPredictor>::Registered registered("gshare", [](const Config& parameters) {
+static DirectionPredictor::Row registered("gshare", [](const Config& parameters) {
     return std::unique_ptr<DirectionPredictor>(new Gshare(parameters));
 });
 

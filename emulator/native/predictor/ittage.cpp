@@ -117,7 +117,7 @@ class Ittage : public IndirectPredictor {
     uint32_t random_ = 1;
 };
 
-Kinds<IndirectPredictor>::Registered registered("ittage", [](const Config& parameters) {
+IndirectPredictor::Row registered("ittage", [](const Config& parameters) {
     return std::unique_ptr<IndirectPredictor>(new Ittage(parameters));
 });
 

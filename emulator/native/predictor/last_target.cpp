@@ -22,7 +22,7 @@ class LastTarget : public IndirectPredictor {
     uint64_t mask_;
 };
 
-Kinds<IndirectPredictor>::Registered registered("last_target", [](const Config& parameters) {
+IndirectPredictor::Row registered("last_target", [](const Config& parameters) {
     return std::unique_ptr<IndirectPredictor>(new LastTarget(parameters));
 });
 

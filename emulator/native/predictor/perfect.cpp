@@ -16,12 +16,11 @@ class PerfectIndirect : public IndirectPredictor {
     bool learn(uint64_t, uint64_t, uint64_t) override { return true; }
 };
 
-Kinds<DirectionPredictor>::Registered direction("perfect", [](const Config&) {
+DirectionPredictor::Row direction("perfect", [](const Config&) {
     return std::unique_ptr<DirectionPredictor>(new PerfectDirection);
 });
-Kinds<IndirectPredictor>::Registered indirect("perfect", [](const Config&) {
-    return std::unique_ptr<IndirectPredictor>(new PerfectIndirect);
-});
+IndirectPredictor::Row indirect("perfect",
+                                [](const Config&) { return std::unique_ptr<IndirectPredictor>(new PerfectIndirect); });
 
 }  // namespace
 

@@ -3,13 +3,13 @@
 
 #include <bit>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "config.hpp"
+#include "named.hpp"
 
 namespace perfemu {
 
@@ -46,35 +46,11 @@ inline const Config& parameters(const Config& branch, const std::string& name) {
     return branch.has_table(name) ? branch.table(name) : NONE;
 }
 
-// Kinds of one part by name. A kind registers itself by a static `Registered` object in its own file.
-template <typename Part>
-struct Kinds {
-    using Make = std::unique_ptr<Part> (*)(const Config& parameters);
-
-    static std::map<std::string, Make>& all() {
-        static std::map<std::string, Make> kinds;
-        return kinds;
-    }
-
-    struct Registered {
-        Registered(const char* name, Make make) { all()[name] = make; }
-    };
-
-    static std::vector<std::string> names() {
-        std::vector<std::string> names;
-        for (const auto& [name, make] : all()) names.push_back(name);
-        return names;
-    }
-
-    // The one that `branch` names at `key`, with the parameters from the table of its name.
-    static std::unique_ptr<Part> make(const Config& branch, std::string_view key) {
-        const std::string& name = branch.text(key);
-        auto found = all().find(name);
-        if (found != all().end()) return found->second(parameters(branch, name));
-        std::string known;
-        for (const std::string& other : names()) known += (known.empty() ? "" : ", ") + other;
-        throw std::invalid_argument(branch.path(key) + ": no '" + name + "'; there are " + known);
-    }
-};
+// The predictor that `branch` names at `key`, with the parameters from the table of its name.
+template <typename Predictor>
+std::unique_ptr<Predictor> make_predictor(const Config& branch, std::string_view key, const char* kind) {
+    const std::string& name = branch.text(key);
+    return Predictor::Row::find(name, branch.path(key), kind)(parameters(branch, name));
+}
 
 }  // namespace perfemu

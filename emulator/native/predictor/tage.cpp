@@ -302,7 +302,7 @@ class Tage : public DirectionPredictor {
     bool provider_taken_ = false, alternate_taken_ = false, predicted_ = false;
 };
 
-Kinds<DirectionPredictor>::Registered registered("tage", [](const Config& parameters) {
+DirectionPredictor::Row registered("tage", [](const Config& parameters) {
     if (parameters.integer("tables", DEFAULT_TABLES) <= MOST_TABLES / 2)
         return std::unique_ptr<DirectionPredictor>(new Tage<MOST_TABLES / 2>(parameters));
     return std::unique_ptr<DirectionPredictor>(new Tage<MOST_TABLES>(parameters));

@@ -155,7 +155,7 @@ template <bool AHEAD>
     return cycle;
 }
 
-// When the loaded data are there. Here a load's latency enters the schedule, as that of a hit in L2:
+// When the loaded data are there. Here a load's latency enters the schedule, also that of a hit in L2:
 // LoadStoreUnit::load asks MemorySystem::load for it (cache/access_path.cpp), and `write` puts the cycle where the
 // sources of later instructions look. A block that the memo knows asks the same, in `replay` (out_of_order_memo.cpp).
 template <unsigned POSSIBLE>

@@ -1,15 +1,14 @@
-// How a model's file makes itself known to Pipeline::make: one static object of this.
+// How a model's file makes itself known to Pipeline::make: one static PipelineModel.
 #pragma once
 
+#include "named.hpp"
 #include "timing/pipeline.hpp"
 
 namespace perfemu {
 
-struct PipelineModel {
-    using Maker = std::unique_ptr<Pipeline> (*)(const Config& config, MemorySystem& memory, BranchUnit& branches,
-                                                uint64_t* totals);
-    PipelineModel(const char* name, Maker maker);
-};
+using PipelineMaker = std::unique_ptr<Pipeline> (*)(const Config& config, MemorySystem& memory, BranchUnit& branches,
+                                                    uint64_t* totals);
+using PipelineModel = Named<PipelineMaker>;
 
 template <typename Model>
 std::unique_ptr<Pipeline> make_pipeline(const Config& config, MemorySystem& memory, BranchUnit& branches,

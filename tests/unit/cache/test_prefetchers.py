@@ -31,7 +31,7 @@ def walk(memory: MemorySystem, lines: list[int], pc: int = 0) -> list[int]:
 
 
 def test_all_prefetchers_are_registered():
-    assert prefetchers() == ["next_line", "stream", "stride"]
+    assert {"next_line", "stream", "stride"} <= set(prefetchers())
 
 
 @pytest.mark.parametrize("degree", [1, 3])

@@ -12,7 +12,7 @@ HIT, MISS = 4, 50
 
 
 def test_all_policies_are_registered():
-    assert replacement_policies() == ["brrip", "drrip", "lru", "plru", "random", "rrip", "ship"]
+    assert {"brrip", "drrip", "lru", "plru", "random", "rrip", "ship"} <= set(replacement_policies())
 
 
 @pytest.mark.parametrize(("sets", "ways"), [(1, 4), (4, 2), (8, 8), (16, 3), (64, 12), (2, 32)])

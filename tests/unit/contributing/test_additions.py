@@ -176,27 +176,51 @@ assert misses("nru") == [50, 50, 4, 50, 4]
 """
 
 
-def test_a_replacement_policy_is_one_file(tree: Tree, tmp_path: Path) -> None:
-    """Compiled by itself, and linked with everything else as it is."""
-    source = tmp_path / "replacement_nru.cpp"
-    includes = '#include <algorithm>\n\n#include "cache/replacement.hpp"\n\nnamespace perfemu {\n\n'
-    source.write_text(f"{includes}{example('A replacement policy', 'cpp')}\n}}  // namespace perfemu\n")
+def linked_with(tree: Tree, source: Path, like: str) -> None:
+    """The tree's extension is everything as it is, and `source`, compiled as the file `like` of the native half is."""
     folder = build_folder()
     commands = recorded_commands(folder)
-    like = next(target for target in commands if target.endswith("replacement_lru.cpp.o"))
-    new = tmp_path / "replacement_nru.cpp.o"
-    compiles = (
-        commands[like].replace(like, str(new)).replace(str(ROOT / NATIVE / "cache/replacement_lru.cpp"), str(source))
-    )
+    there = next(target for target in commands if target.endswith(f"{like}.o"))
+    new = source.with_suffix(".o")
+    compiles = commands[there].replace(there, str(new)).replace(str(ROOT / NATIVE / like), str(source))
     tree.extension.unlink()
     links = (
         commands[EXTENSION.name]
         .replace(f"-o {EXTENSION.name}", f"-o {tree.extension}")
-        .replace(f" {like} ", f" {like} {new} ")
+        .replace(f" {there} ", f" {there} {new} ")
     )
     run([compiles, links], folder)
+
+
+def test_a_replacement_policy_is_one_file(tree: Tree, tmp_path: Path) -> None:
+    source = tmp_path / "replacement_nru.cpp"
+    includes = '#include <algorithm>\n\n#include "cache/replacement.hpp"\n\nnamespace perfemu {\n\n'
+    source.write_text(f"{includes}{example('A replacement policy', 'cpp')}\n}}  // namespace perfemu\n")
+    linked_with(tree, source, "cache/replacement_lru.cpp")
     done = tree.python("-c", REPLACES)
     assert done.returncode == 0, done.stderr
+
+
+# A loop's branch is taken, taken, not taken, and so on: what came last is wrong twice of three times.
+PREDICTS = """
+import struct
+import emulator
+from emulator._native import BranchUnit
+from emulator.probes import Probe
+unit = BranchUnit({"branch": {"direction": "last_direction", "last_direction": {"entries": 16}}})
+taken, not_taken = (struct.pack("<4Q", 0x1000, 1, to, 0x1004) for to in (0x900, 0x1004))
+unit.resolve_all((taken + taken + not_taken) * 100)
+print(unit.total(Probe.BR_MISPREDICTED))
+"""
+
+
+def test_a_branch_predictor_is_one_file(tree: Tree, tmp_path: Path) -> None:
+    source = tmp_path / "last_direction.cpp"
+    includes = '#include "predictor/direction.hpp"\n\nnamespace perfemu {\n\nnamespace {\n\n'
+    source.write_text(f"{includes}{example('A branch predictor', 'cpp')}\n}}\n}}  // namespace perfemu\n")
+    linked_with(tree, source, "predictor/bimodal.cpp")
+    done = tree.python("-c", PREDICTS)
+    assert done.stdout == "200\n", done.stderr
 
 
 # movz x0, #0; movz x8, #93; madd x1, x2, x3, x4, three times; svc

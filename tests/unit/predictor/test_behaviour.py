@@ -29,8 +29,8 @@ LEARNING = ("bimodal", *WITH_HISTORY)
 
 
 def test_the_predictors_are_known_by_name() -> None:
-    assert direction_predictors() == ["always_taken", "bimodal", "gshare", "perfect", "tage"]
-    assert indirect_predictors() == ["ittage", "last_target", "perfect"]
+    assert {"always_taken", "bimodal", "gshare", "perfect", "tage"} <= set(direction_predictors())
+    assert {"ittage", "last_target", "perfect"} <= set(indirect_predictors())
 
 
 def test_without_a_table_every_branch_is_right() -> None:
@@ -206,9 +206,9 @@ def test_ittage_knows_a_target_by_the_conditional_branch_before_it() -> None:
     [
         (
             {"direction": "oracle"},
-            "branch.direction: no 'oracle'; there are always_taken, bimodal, ",
+            'branch.direction: "oracle" is no direction predictor: there are always_taken, bimodal, ',
         ),
-        ({"indirect": "guess"}, "branch.indirect: no 'guess'; there are ittage, last_target, perfect"),
+        ({"indirect": "guess"}, 'branch.indirect: "guess" is no indirect predictor: there are ittage, last_target'),
         ({"direction": "bimodal", "bimodal": {"entries": 1000}}, "branch.bimodal.entries: 1000 is no power of two"),
         (
             {"direction": "gshare", "gshare": {"entries": 256, "history_bits": 9}},

@@ -175,7 +175,7 @@ def damaged(model: str, path: str, value: object) -> Config:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("pipeline.model", "quantum", r"pipeline.model: there is no 'quantum', but ideal, in_order, out_of_order"),
+        ("pipeline.model", "quantum", r'pipeline.model: "quantum" is no pipeline model: there are ideal, in_order, '),
         ("pipeline.ports", ["P0", "P0"], r"pipeline.ports: 'P0' is there twice"),
         ("pipeline.ports", ["P0"], r"there is no port 'P1' in pipeline.ports: P0"),
         ("pipeline.load_ports", ["P9"], r"pipeline.load_ports: there is no port 'P9' in pipeline.ports: P"),

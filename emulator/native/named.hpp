@@ -1,4 +1,5 @@
-// Policies by name: each registers itself from its own file, so that adding one touches no other file.
+// Models by name (policies, predictors, prefetchers, pipelines): each registers itself from its own file, so that
+// adding one touches no other file.
 #pragma once
 
 #include <map>
@@ -11,7 +12,7 @@ namespace perfemu {
 template <typename Maker>
 class Named {
   public:
-    // A static object of this type, in the policy's file, is the registration.
+    // A static object of this type, in the model's file, is the registration.
     Named(const char* name, Maker maker) { all().emplace(name, maker); }
 
     // `key` is where the name was written; `kind` what it should be the name of.

@@ -1,0 +1,58 @@
+"""Debian's unmodified arm64 kernels boot on the board virt, run busybox, and turn it off."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import debian_kernel
+from debian import TRIXIE
+from tests.end_to_end.command import ENVIRONMENT, PERFEMU
+
+TIMEOUT_S = 300  # 10 s on an idle host
+SCRIPT = """
+uname -r
+grep -c ^processor /proc/cpuinfo
+sleep 1
+echo $((6 * 7)) | tr 4 5
+"""
+
+
+def boot(kernel: Path, folder: Path, cpus: int = 1) -> list[str]:
+    """The console's lines. Those of the kernel begin with its time, in microseconds of the core's own cycles."""
+    initrd = folder / "initrd"
+    initrd.write_bytes(debian_kernel.initramfs(SCRIPT))
+    done = subprocess.run(
+        [PERFEMU, "run", "--board", "virt", "--core", "ideal", "--memory", "512M", "--cpus", str(cpus)]
+        + ["--initrd", initrd, "--append", "console=ttyAMA0", kernel],
+        capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode().splitlines()
+
+
+def said(lines: list[str]) -> list[str]:
+    """What is not the kernel's."""
+    return [line for line in lines if not re.match(r"\[ *\d", line)]
+
+
+@pytest.mark.parametrize(("release", "version"), [("", r"\d+\.\d+\.\d+-\d+-arm64"), (TRIXIE, r"6\.12\..*-arm64")])
+def test_a_kernel_boots_to_user_space(release: str, version: str, tmp_path: Path) -> None:
+    lines = boot(debian_kernel.kernel(release), tmp_path)
+    running, cpus, answer = said(lines)
+    assert re.fullmatch(version, running)
+    assert (cpus, answer) == ("1", "52")
+    assert re.match(r"\[ .*\] Booting Linux on physical CPU 0x0000000000 ", lines[0])
+    assert re.match(r"\[ .*\] reboot: Power down", lines[-1])
+    # Nothing of it is taken for an error, by the kernel or by us.
+    assert not [line for line in lines if re.search("Oops|BUG|WARNING|Unable to handle", line)]
+
+
+def test_four_cpus_twice_the_same_bytes(tmp_path: Path) -> None:
+    kernel = debian_kernel.kernel()
+    first = boot(kernel, tmp_path, cpus=4)
+    assert said(first)[1:] == ["4", "52"]
+    assert boot(kernel, tmp_path, cpus=4) == first

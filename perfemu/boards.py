@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from emulator.board.image import NotBootable, read_image
-from emulator.board.virt import Boot, Ended, Virt
+from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.machine import Hardware, Machine, MachineConfig
+from perfemu.board_input import board_input
 from perfemu.cores import core_for
 from perfemu.ending import STOPPED
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
@@ -56,10 +57,11 @@ def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[
     try:
         image = read_image(_contents(path), RAM_BASE)
         initrd = b"" if request.initrd is None else _contents(request.initrd)
-        machine, board = _build(config, Boot(image, initrd, request.command_line), output, tell)
+        with board_input(guest.stdin, guest.stdout, output.flush) as source:
+            outside = Outside(_Console(output), _once(tell), source)
+            board = _run(config, Boot(image, initrd, request.command_line), outside)
     except NotBootable as problem:
         raise PerfemuError(f"{path}: {problem}") from None
-    machine.run_to_the_end()
     output.flush()
     ended = board.ended
     assert ended is not None, "it has come to its end"
@@ -77,10 +79,11 @@ def _check(guest: Guest, request: BoardRequest) -> str:
     return BOARDS[request.board]
 
 
-def _build(config: MachineConfig, boot: Boot, output: BinaryIO, tell: Callable[[str], None]) -> tuple[Machine, Virt]:
+def _run(config: MachineConfig, boot: Boot, outside: Outside) -> Virt:
     hardware = Hardware(config)
-    board = Virt(hardware, boot, _Console(output), _once(tell))
-    return Machine(hardware, board), board
+    board = Virt(hardware, boot, outside)
+    Machine(hardware, board).run_to_the_end()
+    return board
 
 
 class _Console:

@@ -1,4 +1,5 @@
-"""Pl011: Arm's serial port. Arm DDI 0183, "Programmers Model". It sends at once, and never loses a byte."""
+"""Pl011: Arm's serial port. Arm DDI 0183, "Programmers Model". It sends at once, and never loses a byte: more than its
+FIFO holds waits in front of it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ DR, FR, IBRD, FBRD, LCR_H, CR, IFLS, IMSC, RIS, MIS, ICR = (
 )  # fmt: skip
 TX_EMPTY, RX_FULL, RX_EMPTY = 1 << 7, 1 << 6, 1 << 4
 RX_INTERRUPT, TX_INTERRUPT, TIMEOUT_INTERRUPT = 1 << 4, 1 << 5, 1 << 6
+INCOMING = RX_INTERRUPT | TIMEOUT_INTERRUPT  # always both: nobody waits for a FIFO to fill
 FIFO = 16  # bytes
+POLLS = 256  # looks at the flags in a row, without a byte, by which a guest waits for one
 # UARTPeriphID0..3 and UARTPCellID0..3, r1p5
 IDENTIFICATION = dict(zip(range(0xFE0, 0x1000, 4), (0x11, 0x10, 0x34, 0x00, 0x0D, 0xF0, 0x05, 0xB1), strict=True))
 
@@ -22,7 +25,14 @@ class Pl011:
         self._set_line = set_line
         self._received = bytearray()
         self._raw = 0  # RIS
+        self._polls = 0
+        self.transfers = 0  # bytes that were read or written
         self._kept = {IBRD: 0, FBRD: 0, LCR_H: 0, CR: 0x300, IFLS: 0x12, IMSC: 0}
+
+    @property
+    def wants_input(self) -> bool:
+        """Whether somebody waits for bytes, by interrupt or by looking again and again, and has read all there were."""
+        return not self._received and (bool(self._kept[IMSC] & INCOMING) or self._polls >= POLLS)
 
     def receive(self, data: bytes) -> None:
         """Bytes from outside: they wait until the guest reads them."""
@@ -31,10 +41,12 @@ class Pl011:
 
     def read(self, offset: int, size: int) -> int:
         if offset == DR:
+            self._note_transfer()
             byte = self._received.pop(0) if self._received else 0
             self._update()
             return byte
         if offset == FR:
+            self._note_poll()
             full = RX_FULL if len(self._received) >= FIFO else 0
             return TX_EMPTY | full | (0 if self._received else RX_EMPTY)
         if offset == RIS:
@@ -45,6 +57,7 @@ class Pl011:
 
     def write(self, offset: int, size: int, value: int) -> None:
         if offset == DR:
+            self._note_transfer()
             self._send(bytes((value & 0xFF,)))
             self._raw |= TX_INTERRUPT
         elif offset == ICR:
@@ -53,7 +66,17 @@ class Pl011:
             self._kept[offset] = value & 0xFFFF
         self._update()
 
+    def _note_poll(self) -> None:
+        self._polls += 1
+        if self._polls >= POLLS and not self._received:
+            self._polls = 0
+            if self.when_polled is not None:
+                self.when_polled()
+
+    def _note_transfer(self) -> None:
+        self.transfers += 1
+        self._polls = 0
+
     def _update(self) -> None:
-        incoming = RX_INTERRUPT | TIMEOUT_INTERRUPT
-        self._raw = self._raw | incoming if self._received else self._raw & ~incoming
+        self._raw = self._raw | INCOMING if self._received else self._raw & ~INCOMING
         self._set_line(bool(self._raw & self._kept[IMSC]))

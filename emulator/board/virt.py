@@ -19,6 +19,7 @@ from emulator.board.image import Image, NotBootable
 from emulator.board.limits import Limits
 from emulator.board.pl011 import Pl011
 from emulator.board.psci import Firmware
+from emulator.board.serial_input import SerialInput, Source
 from emulator.board.virt_tree import (
     GIC_DISTRIBUTOR,
     GIC_REDISTRIBUTORS,
@@ -54,20 +55,28 @@ class Boot:
     command_line: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a board is connected to."""
+
+    send: Callable[[bytes], None]  # gets the serial port's bytes
+    message: Callable[[str], None]  # gets lines for the user
+    source: Source | None = None  # of what the serial port receives
+
+
 class Virt:
     """The software that a machine carries: devices, firmware, and whatever has been loaded."""
 
-    def __init__(
-        self, hardware: Hardware, boot: Boot, send: Callable[[bytes], None], message: Callable[[str], None]
-    ) -> None:
-        """`send`: bytes of the serial port. `message`: a line for the user. NotBootable: what does not fit into RAM."""
+    def __init__(self, hardware: Hardware, boot: Boot, outside: Outside) -> None:
+        """NotBootable: what does not fit into RAM."""
         config = hardware.config
         self.ended: Ended | None = None
         self._clock = hardware.clock
         self._quantum = config.quantum
         self._limits = Limits(hardware)
         self._gic = Gic(config.cpus, self._look_at_interrupts)
-        self.uart = Pl011(send, partial(self._gic.set_level, UART_INTERRUPT))
+        self.uart = Pl011(outside.send, partial(self._gic.set_level, UART_INTERRUPT))
+        self._input = SerialInput(outside.source, self.uart, self._clock)
         self.bus = Bus()
         redistributors = config.cpus * REDISTRIBUTOR_BYTES
         self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, self._gic)
@@ -76,7 +85,7 @@ class Virt:
         processor = Processor.of(config.core, config.isa, config.cpus)
         firmware = Firmware(self._find, partial(self.end, Ended.OFF), partial(self.end, Ended.RESET))
         self.cpus = [
-            BoardCpu(cpu, RAM_BASE, hardware.clock, processor, interface, self.bus, firmware, message)
+            BoardCpu(cpu, RAM_BASE, hardware.clock, processor, interface, self.bus, firmware, outside.message)
             for cpu, interface in zip(hardware.cpus, self._gic.interfaces, strict=True)
         ]
         self._executing = self.cpus[0]
@@ -135,13 +144,35 @@ class Virt:
                     (waiting if each.waits else executing).append(each)
             executing.sort(key=_time)
             due = min((each for each in waiting if each.due_cycle is not None), key=_due, default=None)
-            if due is not None and (not executing or _due(due) <= _time(executing[0])):
-                due.cpu.idle(max(_due(due) - _time(due), 0))  # the others' time has come there
-            elif executing:
+            if not executing:
+                self._idle(due)
+            elif due is not None and _due(due) <= _time(executing[0]):
+                _idle_until_due(due)  # the others' time has come there
+            elif not self._hears(executing[0]):
                 return self._turn(executing, due)
-            else:
-                self.end(Ended.IDLE)
         return None
+
+    def _hears(self, ready: BoardCpu) -> bool:
+        """Whether the serial port has received something, which may be news for CPUs that wait."""
+        if self._input.due_cycle is None or _time(ready) < self._input.due_cycle:
+            return False
+        self._select(ready)
+        return self._input.look(_time(ready))
+
+    def _idle(self, due: BoardCpu | None) -> None:
+        """All CPUs wait: time goes on to what comes first, a timer or input."""
+        last = self._executing
+        until = None if due is None else max(_due(due) - _time(last), 0)
+        if self._input.wait(None if until is None else self._clock.at(until)):
+            return
+        asked = self._input.idle_cycle
+        if asked is not None and (due is None or asked < _due(due)):
+            last.cpu.idle(max(asked - _time(last), 0))
+            self._input.look(_time(last))
+        elif due is not None:
+            _idle_until_due(due)
+        elif not self._input.awaited:
+            self.end(Ended.IDLE)
 
     def _ends_within_exclusive(self) -> bool:
         """Whether a turn has ended between an exclusive load and its store: it goes on then, but not for ever, so that
@@ -160,14 +191,19 @@ class Virt:
     def _turn(self, executing: list[BoardCpu], waiting: BoardCpu | None) -> Turn:
         ready = executing[0]
         until = FOREVER if len(executing) == 1 else _time(executing[1]) + self._quantum
-        for each in (ready, waiting):
-            if each is not None and each.due_cycle is not None:
-                until = min(until, each.due_cycle)
+        waiting_until = None if waiting is None else waiting.due_cycle
+        for cycle in (ready.due_cycle, waiting_until, self._input.due_cycle):
+            if cycle is not None:
+                until = min(until, cycle)
         until = min(until, self._limits.cycle(ready.core))
+        self._select(ready)
+        return ready.cpu, until
+
+    def _select(self, ready: BoardCpu) -> None:
+        """What happens now happens at its time."""
         if ready is not self._executing:
             self._executing = ready
             self._clock.cycles = partial(_time, ready)
-        return ready.cpu, until
 
     def _look_at_interrupts(self) -> None:
         now = self._executing.core.cycles
@@ -198,6 +234,10 @@ def _time(cpu: BoardCpu) -> int:
 def _due(cpu: BoardCpu) -> int:
     assert cpu.due_cycle is not None
     return cpu.due_cycle
+
+
+def _idle_until_due(cpu: BoardCpu) -> None:
+    cpu.cpu.idle(max(_due(cpu) - _time(cpu), 0))
 
 
 def _behind(address: int) -> int:

@@ -21,14 +21,14 @@ echo $((6 * 7)) | tr 4 5
 """
 
 
-def boot(kernel: Path, folder: Path, cpus: int = 1) -> list[str]:
+def boot(kernel: Path, folder: Path, cpus: int = 1, script: str = SCRIPT, typed: str = "") -> list[str]:
     """The console's lines. Those of the kernel begin with its time, in microseconds of the core's own cycles."""
     initrd = folder / "initrd"
-    initrd.write_bytes(debian_kernel.initramfs(SCRIPT))
+    initrd.write_bytes(debian_kernel.initramfs(script))
     done = subprocess.run(
         [PERFEMU, "run", "--board", "virt", "--core", "ideal", "--memory", "512M", "--cpus", str(cpus)]
         + ["--initrd", initrd, "--append", "console=ttyAMA0", kernel],
-        capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
+        input=typed.encode(), capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode().splitlines()
@@ -56,3 +56,11 @@ def test_four_cpus_twice_the_same_bytes(tmp_path: Path) -> None:
     first = boot(kernel, tmp_path, cpus=4)
     assert said(first)[1:] == ["4", "52"]
     assert boot(kernel, tmp_path, cpus=4) == first
+
+
+def test_a_shell_is_typed_to(tmp_path: Path) -> None:
+    typed = "echo $((6 * 7)) | tr 4 5\nsleep 1\ngrep -c pl011 /proc/interrupts\nexit\n"
+    lines = said(boot(debian_kernel.kernel(), tmp_path, script="exec 2>&1 < /dev/console; sh", typed=typed))
+    assert "52" in lines
+    assert "1" in lines
+    assert [line.endswith("sleep 1") for line in lines].count(True) == 1

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.board.image import read_image
-from emulator.board.virt import Boot, Virt
+from emulator.board.serial_input import Source
+from emulator.board.virt import Boot, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE, UART
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu
@@ -48,6 +49,7 @@ def boot(
     cpus: int = 1,
     quantum: int = 1000,
     instructions: int | None = None,
+    source_of_input: Source | None = None,
 ) -> Booted:
     """The code between START and OFF, run to the board's end."""
     code = assemble("aarch64", START + source + OFF, folder)
@@ -56,6 +58,7 @@ def boot(
     )
     hardware = Hardware(config)
     output, messages = bytearray(), []
-    board = Virt(hardware, Boot(read_image(code, RAM_BASE)), output.extend, messages.append)
+    outside = Outside(output.extend, messages.append, source_of_input)
+    board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside)
     Machine(hardware, board).run_to_the_end()
     return Booted(board, hardware.cpus, bytes(output), messages)

@@ -1,0 +1,85 @@
+"""SerialInput: when bytes from outside reach the serial port, in guest time, so that equal bytes give equal runs.
+
+A file or a pipe is read once the guest wants to be interrupted by bytes and the port has been quiet for a while, as by
+somebody who types a line and waits for what it does; or when the guest has looked for bytes many times in a row. If a
+pipe has nothing yet, the whole board stands still until it has, or ends. A terminal is asked again and again instead:
+when its user types is part of what the user does. A board that idles waits for the user in the meantime, as long as it
+would have idled.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from emulator.board.pl011 import Pl011
+from emulator.clock import Clock
+
+QUIET_NS = 100_000_000  # between a line and the next, after the port was in use last
+LOOK_NS = 10_000_000  # between two looks at a terminal
+MOST_BYTES = 1024  # at once, of a longer line: drivers have room for some thousands
+
+
+class Source(Protocol):
+    """Where the bytes come from. Once it has ended, it is asked no more."""
+
+    is_live: bool  # somebody types: it gives what is there, while a dead one waits until there is something
+
+    def take(self, most: int, wait_ns: int | None) -> bytes | None:
+        """At most so many, of one line; None at its end. `wait_ns`: of the host's time, for a live one that has nothing
+        now; None: for ever."""
+
+
+class SerialInput:
+    """A port's bytes from one source."""
+
+    def __init__(self, source: Source | None, uart: Pl011, clock: Clock) -> None:
+        self._source = source
+        self._uart = uart
+        self._transfers = 0  # of the port, when it was looked at last
+        self._every = clock.cycle_at(LOOK_NS if source is not None and source.is_live else QUIET_NS)
+        self._due_cycle = self._every
+        uart.when_polled = self._give_at_once
+
+    @property
+    def due_cycle(self) -> int | None:
+        """When it wants to be looked at next; None: never again."""
+        return None if self._source is None else self._due_cycle
+
+    @property
+    def idle_cycle(self) -> int | None:
+        """The same while all CPUs wait: if nobody wants bytes, or a user types them, nothing is due."""
+        return self._due_cycle if self.awaited and self._source is not None and not self._source.is_live else None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the guest wants bytes, and some may come."""
+        return self._source is not None and self._uart.wants_input
+
+    def look(self, now: int) -> bool:
+        """It is cycle `now`: let the port receive what is due. Whether there was something."""
+        source = self._source
+        if source is None or now < self._due_cycle:
+            return False
+        self._due_cycle = now + self._every
+        is_quiet = self._transfers == self._uart.transfers
+        self._transfers = self._uart.transfers
+        return self._uart.wants_input and (is_quiet or source.is_live) and self._receive(source, 0)
+
+    def wait(self, ns: int | None) -> bool:
+        """All CPUs would idle for so long, or for ever: whether something has come instead, from a live source."""
+        source = self._source
+        if source is None or not source.is_live or not self._uart.wants_input:
+            return False
+        return self._receive(source, ns)
+
+    def _give_at_once(self) -> None:
+        if self._source is not None:
+            self._receive(self._source, 0)
+
+    def _receive(self, source: Source, wait_ns: int | None) -> bool:
+        data = source.take(MOST_BYTES, wait_ns)
+        if data is None:
+            self._source = None
+        if data:
+            self._uart.receive(data)
+        return bool(data)

@@ -27,12 +27,13 @@ class Pl011:
         self._raw = 0  # RIS
         self._polls = 0
         self.transfers = 0  # bytes that were read or written
+        self.when_polled: Callable[[], None] | None = None  # called when somebody looks for bytes again and again
         self._kept = {IBRD: 0, FBRD: 0, LCR_H: 0, CR: 0x300, IFLS: 0x12, IMSC: 0}
 
     @property
     def wants_input(self) -> bool:
-        """Whether somebody waits for bytes, by interrupt or by looking again and again, and has read all there were."""
-        return not self._received and (bool(self._kept[IMSC] & INCOMING) or self._polls >= POLLS)
+        """Whether somebody waits to be interrupted by bytes, and has read all there were."""
+        return not self._received and bool(self._kept[IMSC] & INCOMING)
 
     def receive(self, data: bytes) -> None:
         """Bytes from outside: they wait until the guest reads them."""

@@ -351,7 +351,8 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
 void Core::consume_answered(uint64_t at, uint64_t next) {
     if (exit_ == Exit::DEVICE) {
         std::unique_ptr<PreparedBlock>& prepared = model_->device_accesses[at];
-        if (!prepared) prepared = model_->pipeline->prepare(at, std::vector<TimedOp>(1), {});
+        const TimedOp access{.length = trapped_.length};
+        if (!prepared) prepared = model_->pipeline->prepare(at, {&access, 1}, {});
         model_->pipeline->retire(*prepared, nullptr, 0, 1, next, Pipeline::NO_LIMIT);
         return;
     }

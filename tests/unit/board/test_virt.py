@@ -54,6 +54,12 @@ def test_devices_are_stored_to_by_all_simple_forms(instruction: str, stored: int
     assert booted.register(20) & 0xFFF == (4 if instruction.endswith("#4") else 0)
 
 
+@pytest.mark.parametrize("core", CORES)
+def test_an_access_to_a_device_may_begin_a_line_of_code(core: str, tmp_path: Path) -> None:
+    booted = boot("mov w1, #65\nb 1f\n.balign 64\n1: strb w1, [x20]\n", tmp_path, core=core)
+    assert (booted.output, booted.board.ended) == (b"A", Ended.OFF)
+
+
 # The flag register of the UART reads 0x90: sent, and nothing received.
 @pytest.mark.parametrize(
     ("instruction", "read"),

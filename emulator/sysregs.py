@@ -37,16 +37,24 @@ class UndefinedRegister(Exception):
     """No such register, or not at this privilege: the guest gets SIGILL (Arm) or SIGSEGV (x86 #GP)."""
 
 
+class TrappedRegister(UndefinedRegister):
+    """The register is there, and a control of the kernel's traps the access (Arm): a kernel is told which it was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How user mode reaches one register; None where it may not."""
+    """How a register is reached; None where it may not be: by user mode, and on a board by whoever executes."""
 
     read: Callable[[], int] | None = None
     write: Callable[[int], None] | None = None
+    may_write: Callable[[], None] | None = None  # raises UndefinedRegister if not at this privilege; writes nothing
 
 
 class SystemRegisters:
-    """User mode's view of system registers. Whoever owns a register claims it; an access to any other is undefined."""
+    """What user mode sees of system registers, and on a board the guest's kernel, too.
+
+    Whoever owns a register claims it; an access to any other is undefined.
+    """
 
     def __init__(self) -> None:
         self._claims: dict[SysReg | Msr, Access] = {}
@@ -75,6 +83,15 @@ class SystemRegisters:
         if access is None or access.write is None:
             raise UndefinedRegister(f"write of {register}")
         access.write(value)
+
+    def writer(self, register: SysReg | Msr) -> Callable[[int], None]:
+        """What writes `register`, if that may be written now: for those who have to do something in between."""
+        access = self._claims.get(register)
+        if access is None or access.write is None:
+            raise UndefinedRegister(f"write of {register}")
+        if access.may_write is not None:
+            access.may_write()
+        return access.write
 
     def claim_rdpmc(self, read: Callable[[int], int]) -> None:
         """`read(ecx)` answers RDPMC in user mode; raises UndefinedRegister where #GP is due."""

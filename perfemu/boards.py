@@ -15,11 +15,13 @@ from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.machine import Hardware, Machine, MachineConfig
 from perfemu.board_input import board_input
-from perfemu.cores import core_for
+from perfemu.cores import core_for, pmu_of
 from perfemu.ending import STOPPED
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space
+from pmu.arm.pmuv3 import PmuV3
+from pmu.model import PmuModel
 
 BOARDS = {"virt": "aarch64"}  # name -> ISA
 MOST_IMAGE_BYTES = 1 << 30
@@ -59,7 +61,7 @@ def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[
         initrd = b"" if request.initrd is None else _contents(request.initrd)
         with board_input(guest.stdin, guest.stdout, output.flush) as source:
             outside = Outside(_Console(output), _once(tell), source)
-            board = _run(config, Boot(image, initrd, request.command_line), outside)
+            board = _run(config, pmu_of(core, isa), Boot(image, initrd, request.command_line), outside)
     except NotBootable as problem:
         raise PerfemuError(f"{path}: {problem}") from None
     output.flush()
@@ -79,9 +81,10 @@ def _check(guest: Guest, request: BoardRequest) -> str:
     return BOARDS[request.board]
 
 
-def _run(config: MachineConfig, boot: Boot, outside: Outside) -> Virt:
+def _run(config: MachineConfig, model: PmuModel, boot: Boot, outside: Outside) -> Virt:
     hardware = Hardware(config)
-    board = Virt(hardware, boot, outside)
+    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
+    board = Virt(hardware, boot, outside, pmus)
     Machine(hardware, board).run_to_the_end()
     return board
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from emulator.arch.processor import Processor
 from emulator.board import id_registers
@@ -17,18 +18,33 @@ from emulator.board.syndromes import (
     abort,
     fault_status,
     syndrome,
+    trapped_access,
 )
 from emulator.clock import Clock
-from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind, WalkFault
-from emulator.sysregs import SysReg, UndefinedRegister
+from emulator.cpu import Cpu, ExceptionKind, ExitReason, Level, TrapKind, WalkFault
+from emulator.sysregs import SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
 
 PC, ZERO_REGISTER = 32, 31
 CALL_MASK, HVC, SMC = 0xFFE0_001F, 0xD400_0002, 0xD400_0003
 OP1_OF_EL0 = 3  # of registers that EL0 may reach
 INSTRUCTION_BYTES = 4
+PMU_INTERRUPT = 23  # PPI, as Arm's Base System Architecture has it
 WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
 
 FirmwareCall = Callable[["BoardCpu", int, tuple[int, int, int]], int]
+
+
+class BoardPmu(Protocol):
+    """The counting unit that the guest programs."""
+
+    @property
+    def version(self) -> int:
+        """ID_AA64DFR0_EL1.PMUVer."""
+
+    def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None:
+        """Claim its registers; `level`: at which an access happens."""
+
+    def interrupt_asserted(self) -> bool: ...
 
 
 class BoardCpu:
@@ -42,6 +58,7 @@ class BoardCpu:
         processor: Processor,
         interface: CpuInterface,
         bus: Bus,
+        pmu: BoardPmu | None,
         firmware: FirmwareCall,
         message: Callable[[str], None],
     ) -> None:
@@ -53,13 +70,16 @@ class BoardCpu:
         self.waits = False  # for an interrupt
         self.due_cycle: int | None = None  # at which a timer interrupts
         self._bus = bus
+        self._pmu = pmu
         self._firmware = firmware
         self._message = message
         self._timers_changed = True
         self.timer = GenericTimer(clock, cpu, self._note_timers)
         self.tables = cpu.enter_kernel_mode(ram_base)
         registers = cpu.system_registers
-        id_registers.claim(cpu, processor)
+        id_registers.claim(cpu, processor, self.pmu_version)
+        if pmu is not None:
+            pmu.grant_access(registers, lambda: cpu.level)
         self.timer.claim_registers(registers)
         interface.claim_registers(registers)
         self.answers: Mapping[ExitReason, Callable[[], None]] = {
@@ -68,9 +88,15 @@ class BoardCpu:
             ExitReason.FAULT: self._abort,
             ExitReason.EXCEPTION: self._exception,
             ExitReason.DEADLINE: lambda: None,
+            ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,
         }
+
+    @property
+    def pmu_version(self) -> int:
+        """ID_AA64DFR0_EL1.PMUVer: 0 without one."""
+        return 0 if self._pmu is None else self._pmu.version
 
     def start(self, entry: int, argument: int) -> None:
         """As PSCI's CPU_ON does, and the board at power-up: at EL1, with the MMU off."""
@@ -99,6 +125,14 @@ class BoardCpu:
         if asserted and self.waits:
             self.waits = False
             self.cpu.idle(max(now - self.core.cycles, 0))
+
+    def _overflow(self) -> None:
+        self.cpu.deliver_interrupts()
+        self._look_at_pmu()
+
+    def _look_at_pmu(self) -> None:
+        if self._pmu is not None:
+            self.interface.set_level(PMU_INTERRUPT, self._pmu.interrupt_asserted())
 
     def _wait(self) -> None:
         self.waits = not self.interface.is_asserted
@@ -151,18 +185,23 @@ class BoardCpu:
             if not self.cpu.level and register.op1 != OP1_OF_EL0:
                 raise UndefinedRegister(f"{register} at EL0")
             if kind == TrapKind.MSR:
-                registers.write(register, 0 if rt == ZERO_REGISTER else core.read_register(rt))
+                write = registers.writer(register)
+                value = 0 if rt == ZERO_REGISTER else core.read_register(rt)
+                core.complete_trapped()  # what is written holds for the instructions behind: it counts as it did
+                write(value)
             else:
                 value = registers.read(register)
                 if rt != ZERO_REGISTER:
                     core.write_register(rt, value)
+                core.complete_trapped()
+        except TrappedRegister:
+            core.take_exception(0, trapped_access(register, rt, reads=kind == TrapKind.MRS))
         except UndefinedRegister:
             if self.cpu.level:  # of what EL0 tries, its kernel knows more
                 name = "S{}_{}_C{}_C{}_{}".format(*register)
                 self._message(f"{TrapKind(kind).name} of {name} at {core.pc:#x} is not modelled: undefined")
             self._undefined()
-            return
-        core.complete_trapped()
+        self._look_at_pmu()
 
     def _device(self) -> None:
         core = self.core
@@ -177,6 +216,7 @@ class BoardCpu:
             self._take_abort(EXTERNAL_ABORT)
             return
         core.complete_trapped()
+        self._look_at_pmu()
 
     def _access(self, access: DeviceAccess, address: int) -> None:
         core = self.core

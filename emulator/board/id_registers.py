@@ -40,9 +40,11 @@ MPIDR_IS_ONE = 1 << 31
 CLIDR_TYPES = {frozenset({CacheKind.Instruction, CacheKind.Data}): 3, frozenset({CacheKind.Unified}): 4}
 
 
-def claim(cpu: Cpu, processor: Processor) -> None:
+def claim(cpu: Cpu, processor: Processor, pmu_version: int) -> None:
+    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU."""
     registers = cpu.system_registers
     values = {**dict.fromkeys(ID_SPACE, 0), **BASE, MIDR_EL1: processor.midr_el1, AIDR_EL1: 0}
+    values[ID_AA64DFR0_EL1] |= pmu_version << 8
     values[MPIDR_EL1] = MPIDR_IS_ONE | cpu.number
     for feature in features_of(processor.features):
         if feature.register is not None:

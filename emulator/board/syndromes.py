@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from emulator.cpu import Level, WalkFault
+from emulator.sysregs import SysReg
 
 
 class ExceptionClass(IntEnum):
@@ -12,6 +13,7 @@ class ExceptionClass(IntEnum):
 
     UNKNOWN = 0x00
     SVC = 0x15
+    SYSTEM_REGISTER = 0x18
     INSTRUCTION_ABORT = 0x20
     PC_ALIGNMENT = 0x22
     DATA_ABORT = 0x24
@@ -40,6 +42,13 @@ def abort(access: int, level: Level, status: int) -> int:
     kind = ExceptionClass.INSTRUCTION_ABORT if access == FETCH else ExceptionClass.DATA_ABORT
     writes = WRITE_NOT_READ if access == WRITE else 0
     return (kind + level) << 26 | INSTRUCTION_OF_32_BITS | writes | status
+
+
+def trapped_access(register: SysReg, rt: int, *, reads: bool) -> int:
+    """Of an MRS or MSR that a control register traps."""
+    op0, op1, crn, crm, op2 = register
+    specific = op0 << 20 | op2 << 17 | op1 << 14 | crn << 10 | rt << 5 | crm << 1 | reads
+    return syndrome(ExceptionClass.SYSTEM_REGISTER, specific)
 
 
 def fault_status(fault: WalkFault, table_level: int) -> int:

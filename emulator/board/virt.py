@@ -5,13 +5,13 @@ What is executed is the guest's, kernel and all: at EL1 and EL0. There is no EL2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
 from emulator.arch.processor import Processor
-from emulator.board.board_cpu import BoardCpu
+from emulator.board.board_cpu import BoardCpu, BoardPmu
 from emulator.board.bus import Bus
 from emulator.board.device_tree import flattened
 from emulator.board.gic import DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES, Gic, Redistributors
@@ -67,8 +67,8 @@ class Outside:
 class Virt:
     """The software that a machine carries: devices, firmware, and whatever has been loaded."""
 
-    def __init__(self, hardware: Hardware, boot: Boot, outside: Outside) -> None:
-        """NotBootable: what does not fit into RAM."""
+    def __init__(self, hardware: Hardware, boot: Boot, outside: Outside, pmus: Sequence[BoardPmu | None] = ()) -> None:
+        """`pmus`: one for each CPU, or none. NotBootable: what does not fit into RAM."""
         config = hardware.config
         self.ended: Ended | None = None
         self._clock = hardware.clock
@@ -85,8 +85,10 @@ class Virt:
         processor = Processor.of(config.core, config.isa, config.cpus)
         firmware = Firmware(self._find, partial(self.end, Ended.OFF), partial(self.end, Ended.RESET))
         self.cpus = [
-            BoardCpu(cpu, RAM_BASE, hardware.clock, processor, interface, self.bus, firmware, outside.message)
-            for cpu, interface in zip(hardware.cpus, self._gic.interfaces, strict=True)
+            BoardCpu(cpu, RAM_BASE, hardware.clock, processor, interface, self.bus, pmu, firmware, outside.message)
+            for cpu, interface, pmu in zip(
+                hardware.cpus, self._gic.interfaces, pmus or [None] * config.cpus, strict=True
+            )
         ]
         self._executing = self.cpus[0]
         self._extended_cycles = 0
@@ -116,6 +118,7 @@ class Virt:
             ram_bytes=size,
             command_line=boot.command_line,
             seed=hardware.config.seed,
+            has_pmu=self.cpus[0].pmu_version > 0,
             initrd=(initrd, end) if boot.initrd else None,
         )
         tree_at = _behind(end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emulator.board.board_cpu import PMU_INTERRUPT
 from emulator.board.device_tree import Node, Property, cells
 from emulator.board.generic_timer import PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT
 from emulator.board.gic import DISTRIBUTOR_BYTES, PRIVATE, REDISTRIBUTOR_BYTES
@@ -16,7 +17,9 @@ LEVEL_HIGH, PPI, SPI = 4, 1, 0  # cells of an interrupt
 FIRST_PPI = 16
 
 
-def device_tree(*, cpus: int, ram_bytes: int, command_line: str, seed: int, initrd: tuple[int, int] | None) -> Node:
+def device_tree(
+    *, cpus: int, ram_bytes: int, command_line: str, seed: int, has_pmu: bool, initrd: tuple[int, int] | None
+) -> Node:
     """`seed`: of the kernel's random numbers. `initrd`: its first address, and the one behind it.
 
     Bindings: Documentation/devicetree/bindings of Linux.
@@ -34,7 +37,10 @@ def device_tree(*, cpus: int, ram_bytes: int, command_line: str, seed: int, init
     }
     memory = Node(f"memory@{RAM_BASE:x}", {"device_type": "memory", "reg": cells(RAM_BASE, ram_bytes)})
     psci = Node("psci", {"compatible": ["arm,psci-1.0", "arm,psci-0.2"], "method": "hvc"})
-    return Node("", root, [chosen, memory, _cpus(cpus), psci, _timer(), _clock(), _uart(), _gic(cpus)])
+    devices = [_timer(), _clock(), _uart(), _gic(cpus)]
+    if has_pmu:
+        devices.append(_pmu())
+    return Node("", root, [chosen, memory, _cpus(cpus), psci, *devices])
 
 
 def _cpus(count: int) -> Node:
@@ -52,6 +58,10 @@ def _timer() -> Node:
     numbers = SECURE_TIMER, PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT, HYPERVISOR_TIMER
     interrupts = tuple(cell for number in numbers for cell in (PPI, number - FIRST_PPI, LEVEL_HIGH))
     return Node("timer", {"compatible": "arm,armv8-timer", "interrupts": interrupts, "always-on": b""})
+
+
+def _pmu() -> Node:
+    return Node("pmu", {"compatible": "arm,armv8-pmuv3", "interrupts": (PPI, PMU_INTERRUPT - FIRST_PPI, LEVEL_HIGH)})
 
 
 def _clock() -> Node:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from emulator.cpu import Level
-from emulator.sysregs import Access, SystemRegisters, UndefinedRegister
+from emulator.sysregs import Access, SystemRegisters, TrappedRegister
 from pmu.arm.registers import (
     ALWAYS,
     CYCLE_COUNTER,
@@ -128,6 +128,11 @@ class PmuV3(RegisterDevice):
         self._compute(PMEVCNTRn_EL0, self._read_count, self._write_count)
         self._compute(PMXEVTYPER_EL0, self._read_selected_type, self._write_selected_type)
         self._compute(PMXEVCNTR_EL0, self._read_selected_count, self._write_selected_count)
+
+    @property
+    def version(self) -> int:
+        """ID_AA64DFR0_EL1.PMUVer."""
+        return self.model.version
 
     def interrupt_asserted(self) -> bool:
         """PMUIRQ: an overflow bit and its interrupt enable are set, while PMCR_EL0.E is."""
@@ -338,6 +343,30 @@ class PmuV3(RegisterDevice):
                 ),
             )
 
+    def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None:
+        """Claim all registers, for a CPU whose kernel is executed: EL1 reaches all, EL0 what PMUSERENR_EL0 says."""
+        for register in self.registers():
+            assert issubclass(register, ArmRegister)
+            for index in range(1 if register.bank is None else self.counters):
+                system_registers.claim(register.encoding_of(index), self._access(register, index, level))
+
+    def _access(self, register: type[ArmRegister], index: int, level: Callable[[], Level]) -> Access:
+        def read() -> int:
+            return self.read(register, index) if level() else self._user_read(register, index)
+
+        def write(value: int) -> None:
+            if level():
+                self.write(register, value, index)
+            else:
+                self._user_write(register, index, value)
+
+        def may_write() -> None:
+            if not level():
+                self._permit(register, index, register.el0_write, "write")
+
+        readable, writable = register in self._readers, register in self._writers
+        return Access(read if readable else None, write if writable else None, may_write)
+
     def _user_registers(self) -> Iterator[tuple[type[ArmRegister], int]]:
         for register in self.registers():
             if issubclass(register, ArmRegister) and (register.el0_read, register.el0_write) != (None, None):
@@ -356,7 +385,7 @@ class PmuV3(RegisterDevice):
             self.write(register, value, index)
 
     def _permit(self, register: type[ArmRegister], index: int, permitting: int | None, access: str) -> None:
-        """UndefinedRegister unless a bit of `permitting` is set in PMUSERENR_EL0."""
+        """TrappedRegister unless a bit of `permitting` is set in PMUSERENR_EL0."""
         enabled = self.storage["PMUSERENR_EL0"]
         if permitting is None or not (permitting == ALWAYS or enabled & permitting):
-            raise UndefinedRegister(f"{access} of {register.name_of(index)} at EL0 with {PMUSERENR_EL0(enabled)}")
+            raise TrappedRegister(f"{access} of {register.name_of(index)} at EL0 with {PMUSERENR_EL0(enabled)}")

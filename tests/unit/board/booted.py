@@ -12,6 +12,8 @@ from emulator.board.virt_tree import RAM_BASE, UART
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu
 from emulator.machine import Hardware, Machine, MachineConfig
+from pmu.arm.pmuv3 import PmuV3
+from pmu.model import model
 from tests.unit.native.bare import assemble
 
 LOADED_AT = RAM_BASE + 0x8_0000
@@ -50,15 +52,22 @@ def boot(
     quantum: int = 1000,
     instructions: int | None = None,
     source_of_input: Source | None = None,
+    counters: int | None = None,
 ) -> Booted:
-    """The code between START and OFF, run to the board's end."""
+    """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then."""
     code = assemble("aarch64", START + source + OFF, folder)
     config = MachineConfig(
         "aarch64", load_core(core), MEMORY_BYTES, cpus=cpus, quantum=quantum, most_instructions=instructions
     )
     hardware = Hardware(config)
     output, messages = bytearray(), []
+    pmus = [] if counters is None else [_pmu(cpu, counters) for cpu in hardware.cpus]
     outside = Outside(output.extend, messages.append, source_of_input)
-    board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside)
+    board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside, pmus)
     Machine(hardware, board).run_to_the_end()
     return Booted(board, hardware.cpus, bytes(output), messages)
+
+
+def _pmu(cpu: Cpu, counters: int) -> PmuV3:
+    pmu = model("armv8_pmuv3")
+    return PmuV3(cpu.core.add_bank(pmu.bank_size(counters)), pmu, counters)

@@ -35,9 +35,9 @@ def test_each_kind_of_property() -> None:
 
 
 def test_what_the_board_has() -> None:
-    text = source(
-        flattened(device_tree(cpus=2, ram_bytes=1 << 30, command_line="x=1", seed=5, initrd=(1 << 32, 2 << 32)))
-    )
+    tree = device_tree(cpus=2, ram_bytes=1 << 30, command_line="x=1", seed=5, has_pmu=True, initrd=(1 << 32, 2 << 32))
+    text = source(flattened(tree))
+    assert 'compatible = "arm,armv8-pmuv3";' in text
     assert 'bootargs = "x=1";' in text
     assert "reg = <0x00 0x40000000 0x00 0x40000000>;" in text
     assert "linux,initrd-start = <0x01 0x00>;" in text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from emulator.board.disk import Disk, NoDisk
 from emulator.board.image import NotBootable, read_image
 from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
@@ -24,6 +25,8 @@ from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
 
 BOARDS = {"virt": "aarch64"}  # name -> ISA
+CONSOLES = {"pl011": False, "virtio": True}  # name -> whether it is the virtio console that receives
+KEEPS = ",rw"  # behind a disk's file: what is written is kept there
 MOST_IMAGE_BYTES = 1 << 30
 # What a board has not: fields of Guest, with their flags
 _OF_PROGRAMS = {
@@ -45,6 +48,9 @@ class BoardRequest:
     board: str
     initrd: str | None = None
     command_line: str = ""
+    disks: Sequence[str] = ()  # FILE, or FILE,rw
+    console: str = "pl011"
+    test_device: bool = False
 
 
 def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> int:
@@ -60,16 +66,23 @@ def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[
         image = read_image(_contents(path), RAM_BASE)
         initrd = b"" if request.initrd is None else _contents(request.initrd)
         with board_input(guest.stdin, guest.stdout, output.flush) as source:
-            outside = Outside(_Console(output), _once(tell), source)
+            outside = Outside(
+                _Console(output),
+                _once(tell),
+                source,
+                disks=[_disk(text) for text in request.disks],
+                virtio_console=CONSOLES[request.console],
+                test_device=request.test_device,
+            )
             board = _run(config, pmu_of(core, isa), Boot(image, initrd, request.command_line), outside)
     except NotBootable as problem:
         raise PerfemuError(f"{path}: {problem}") from None
     output.flush()
     ended = board.ended
     assert ended is not None, "it has come to its end"
-    if ended is not Ended.OFF:
+    if ended not in (Ended.OFF, Ended.STATUS):
         tell(ended.value)
-    return {Ended.OFF: 0, Ended.LIMIT: STOPPED}.get(ended, FAILURE_STATUS)
+    return {Ended.OFF: 0, Ended.LIMIT: STOPPED, Ended.STATUS: board.exit_status}.get(ended, FAILURE_STATUS)
 
 
 def _check(guest: Guest, request: BoardRequest) -> str:
@@ -79,6 +92,14 @@ def _check(guest: Guest, request: BoardRequest) -> str:
         if getattr(guest, name):
             raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
     return BOARDS[request.board]
+
+
+def _disk(text: str) -> Disk:
+    path = text.removesuffix(KEEPS)
+    try:
+        return Disk(path, keeps=text != path)
+    except NoDisk as problem:
+        raise PerfemuError(f"--disk {path}: {problem}") from None
 
 
 def _run(config: MachineConfig, model: PmuModel, boot: Boot, outside: Outside) -> Virt:

@@ -9,9 +9,9 @@ would have idled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from emulator.board.pl011 import Pl011
 from emulator.clock import Clock
 
 QUIET_NS = 100_000_000  # between a line and the next, after the port was in use last
@@ -29,16 +29,29 @@ class Source(Protocol):
         now; None: for ever."""
 
 
+class Port(Protocol):
+    """What receives: a serial port, or another console."""
+
+    transfers: int  # that it has made, of bytes or more
+    when_polled: Callable[[], None] | None  # called when somebody looks for bytes again and again
+
+    @property
+    def wants_input(self) -> bool:
+        """Whether somebody waits to be interrupted by bytes, and has read all there were."""
+
+    def receive(self, data: bytes) -> None: ...
+
+
 class SerialInput:
     """A port's bytes from one source."""
 
-    def __init__(self, source: Source | None, uart: Pl011, clock: Clock) -> None:
+    def __init__(self, source: Source | None, port: Port, clock: Clock) -> None:
         self._source = source
-        self._uart = uart
+        self._port = port
         self._transfers = 0  # of the port, when it was looked at last
         self._every = clock.cycle_at(LOOK_NS if source is not None and source.is_live else QUIET_NS)
         self._due_cycle = self._every
-        uart.when_polled = self._give_at_once
+        port.when_polled = self._give_at_once
 
     @property
     def due_cycle(self) -> int | None:
@@ -53,7 +66,7 @@ class SerialInput:
     @property
     def awaited(self) -> bool:
         """Whether the guest wants bytes, and some may come."""
-        return self._source is not None and self._uart.wants_input
+        return self._source is not None and self._port.wants_input
 
     def look(self, now: int) -> bool:
         """It is cycle `now`: let the port receive what is due. Whether there was something."""
@@ -61,14 +74,14 @@ class SerialInput:
         if source is None or now < self._due_cycle:
             return False
         self._due_cycle = now + self._every
-        is_quiet = self._transfers == self._uart.transfers
-        self._transfers = self._uart.transfers
-        return self._uart.wants_input and (is_quiet or source.is_live) and self._receive(source, 0)
+        is_quiet = self._transfers == self._port.transfers
+        self._transfers = self._port.transfers
+        return self._port.wants_input and (is_quiet or source.is_live) and self._receive(source, 0)
 
     def wait(self, ns: int | None) -> bool:
         """All CPUs would idle for so long, or for ever: whether something has come instead, from a live source."""
         source = self._source
-        if source is None or not source.is_live or not self._uart.wants_input:
+        if source is None or not source.is_live or not self._port.wants_input:
             return False
         return self._receive(source, ns)
 
@@ -81,5 +94,5 @@ class SerialInput:
         if data is None:
             self._source = None
         if data:
-            self._uart.receive(data)
+            self._port.receive(data)
         return bool(data)

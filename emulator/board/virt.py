@@ -18,17 +18,27 @@ from emulator.board.gic import DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES, Gic, Redi
 from emulator.board.image import Image, NotBootable
 from emulator.board.limits import Limits
 from emulator.board.pl011 import Pl011
+from emulator.board.pl031 import Pl031
 from emulator.board.psci import Firmware
 from emulator.board.serial_input import SerialInput, Source
 from emulator.board.virt_tree import (
     GIC_DISTRIBUTOR,
     GIC_REDISTRIBUTORS,
     RAM_BASE,
+    RTC,
+    RTC_BYTES,
+    RTC_INTERRUPT,
     UART,
     UART_BYTES,
     UART_INTERRUPT,
     device_tree,
 )
+from emulator.board.virtio import slots
+from emulator.board.virtio.block import Block, Storage
+from emulator.board.virtio.console import Console, TestExit
+from emulator.board.virtio.device import VirtioDevice
+from emulator.board.virtio.entropy import Entropy
+from emulator.board.virtio.guest_memory import GuestMemory
 from emulator.cpu import Cpu, ExitReason
 from emulator.machine import Hardware, Turn
 
@@ -40,6 +50,7 @@ MOST_EXTENDED_CYCLES = 1000  # of a turn, behind its end
 class Ended(Enum):
     """Why a board runs no further, for the user."""
 
+    STATUS = "the guest has ended the run with a status of its own"
     OFF = "the guest has turned the board off"
     RESET = "the guest has asked for a reset, which ends the run"
     IDLE = "all CPUs wait for interrupts that nothing will raise, which ends the run"
@@ -62,6 +73,9 @@ class Outside:
     send: Callable[[bytes], None]  # gets the serial port's bytes
     message: Callable[[str], None]  # gets lines for the user
     source: Source | None = None  # of what the serial port receives
+    disks: Sequence[Storage] = ()
+    virtio_console: bool = False  # which receives in the serial port's place, and sends as it does
+    test_device: bool = False  # by which tests end the run
 
 
 class Virt:
@@ -71,17 +85,19 @@ class Virt:
         """`pmus`: one for each CPU, or none. NotBootable: what does not fit into RAM."""
         config = hardware.config
         self.ended: Ended | None = None
+        self.exit_status = 0
         self._clock = hardware.clock
         self._quantum = config.quantum
         self._limits = Limits(hardware)
         self._gic = Gic(config.cpus, self._look_at_interrupts)
         self.uart = Pl011(outside.send, partial(self._gic.set_level, UART_INTERRUPT))
-        self._input = SerialInput(outside.source, self.uart, self._clock)
+        self.rtc = Pl031(self._clock, partial(self._gic.set_level, RTC_INTERRUPT))
         self.bus = Bus()
         redistributors = config.cpus * REDISTRIBUTOR_BYTES
         self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, self._gic)
         self.bus.attach("GICv3 redistributors", GIC_REDISTRIBUTORS, redistributors, Redistributors(self._gic))
         self.bus.attach("PL011", UART, UART_BYTES, self.uart)
+        self.bus.attach("PL031", RTC, RTC_BYTES, self.rtc)
         processor = Processor.of(config.core, config.isa, config.cpus)
         firmware = Firmware(self._find, partial(self.end, Ended.OFF), partial(self.end, Ended.RESET))
         self.cpus = [
@@ -93,6 +109,24 @@ class Virt:
         self._executing = self.cpus[0]
         self._extended_cycles = 0
         self._load(hardware, boot)
+        console = Console(outside.send) if outside.virtio_console else None
+        self._attach_virtio(hardware, outside, console)
+        self._input = SerialInput(outside.source, console or self.uart, self._clock)
+        self._timed = self._input, self.rtc
+
+    def _attach_virtio(self, hardware: Hardware, outside: Outside, console: Console | None) -> None:
+        """Disks first, in their order: Linux names them so."""
+        devices: list[VirtioDevice] = [Block(disk, f"disk{number}") for number, disk in enumerate(outside.disks)]
+        devices += [console] if console is not None else []
+        devices.append(Entropy(hardware.config.seed))
+        slots.attach(
+            self.bus,
+            GuestMemory(hardware.memory, RAM_BASE),
+            devices,
+            TestExit(self._end_with) if outside.test_device else None,
+            self._gic.set_level,
+            outside.message,
+        )
 
     def _load(self, hardware: Hardware, boot: Boot) -> None:
         size = hardware.memory.size_bytes
@@ -156,22 +190,25 @@ class Virt:
         return None
 
     def _hears(self, ready: BoardCpu) -> bool:
-        """Whether the serial port has received something, which may be news for CPUs that wait."""
-        if self._input.due_cycle is None or _time(ready) < self._input.due_cycle:
+        """Whether a device has something due, which may be news for CPUs that wait."""
+        now = _time(ready)
+        if all(each.due_cycle is None or now < each.due_cycle for each in self._timed):
             return False
         self._select(ready)
-        return self._input.look(_time(ready))
+        return any(each.look(now) for each in self._timed)
 
     def _idle(self, due: BoardCpu | None) -> None:
-        """All CPUs wait: time goes on to what comes first, a timer or input."""
+        """All CPUs wait: time goes on to what comes first, a timer or a device."""
         last = self._executing
-        until = None if due is None else max(_due(due) - _time(last), 0)
-        if self._input.wait(None if until is None else self._clock.at(until)):
+        asked = min((each.idle_cycle for each in self._timed if each.idle_cycle is not None), default=None)
+        dues = [asked, None if due is None else _due(due)]
+        first = min((cycle for cycle in dues if cycle is not None), default=None)
+        if self._input.wait(None if first is None else self._clock.at(max(first - _time(last), 0))):
             return
-        asked = self._input.idle_cycle
         if asked is not None and (due is None or asked < _due(due)):
             last.cpu.idle(max(asked - _time(last), 0))
-            self._input.look(_time(last))
+            for each in self._timed:
+                each.look(_time(last))
         elif due is not None:
             _idle_until_due(due)
         elif not self._input.awaited:
@@ -195,7 +232,7 @@ class Virt:
         ready = executing[0]
         until = FOREVER if len(executing) == 1 else _time(executing[1]) + self._quantum
         waiting_until = None if waiting is None else waiting.due_cycle
-        for cycle in (ready.due_cycle, waiting_until, self._input.due_cycle):
+        for cycle in (ready.due_cycle, waiting_until, *(each.due_cycle for each in self._timed)):
             if cycle is not None:
                 until = min(until, cycle)
         until = min(until, self._limits.cycle(ready.core))
@@ -228,6 +265,10 @@ class Virt:
 
     def end(self, why: Ended) -> None:
         self.ended = why
+
+    def _end_with(self, status: int) -> None:
+        self.exit_status = status
+        self.end(Ended.STATUS)
 
 
 def _time(cpu: BoardCpu) -> int:

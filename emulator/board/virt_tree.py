@@ -6,10 +6,12 @@ from emulator.board.board_cpu import PMU_INTERRUPT
 from emulator.board.device_tree import Node, Property, cells
 from emulator.board.generic_timer import PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT
 from emulator.board.gic import DISTRIBUTOR_BYTES, PRIVATE, REDISTRIBUTOR_BYTES
+from emulator.board.virtio.slots import FIRST_INTERRUPT, FIRST_SLOT, SLOT_BYTES, SLOTS
 
 RAM_BASE = 0x4000_0000
 GIC_DISTRIBUTOR, GIC_REDISTRIBUTORS = 0x0800_0000, 0x080A_0000
 UART, UART_BYTES, UART_INTERRUPT = 0x0900_0000, 0x1000, PRIVATE + 1
+RTC, RTC_BYTES, RTC_INTERRUPT = 0x0901_0000, 0x1000, PRIVATE + 2
 UART_CLOCK_HZ = 24_000_000
 SECURE_TIMER, HYPERVISOR_TIMER = 29, 26  # PPIs that nothing raises; bindings want a number
 GIC_HANDLE, CLOCK_HANDLE = 1, 2  # phandles
@@ -37,7 +39,7 @@ def device_tree(
     }
     memory = Node(f"memory@{RAM_BASE:x}", {"device_type": "memory", "reg": cells(RAM_BASE, ram_bytes)})
     psci = Node("psci", {"compatible": ["arm,psci-1.0", "arm,psci-0.2"], "method": "hvc"})
-    devices = [_timer(), _clock(), _uart(), _gic(cpus)]
+    devices = [_timer(), _clock(), _uart(), _real_time_clock(), _gic(cpus), *map(_virtio_slot, range(SLOTS))]
     if has_pmu:
         devices.append(_pmu())
     return Node("", root, [chosen, memory, _cpus(cpus), psci, *devices])
@@ -85,6 +87,33 @@ def _uart() -> Node:
             "interrupts": (SPI, UART_INTERRUPT - PRIVATE, LEVEL_HIGH),
             "clocks": (CLOCK_HANDLE, CLOCK_HANDLE),
             "clock-names": ["uartclk", "apb_pclk"],
+        },
+    )
+
+
+def _real_time_clock() -> Node:
+    return Node(
+        f"pl031@{RTC:x}",
+        {
+            "compatible": ["arm,pl031", "arm,primecell"],
+            "reg": cells(RTC, RTC_BYTES),
+            "interrupts": (SPI, RTC_INTERRUPT - PRIVATE, LEVEL_HIGH),
+            "clocks": (CLOCK_HANDLE,),
+            "clock-names": "apb_pclk",
+        },
+    )
+
+
+def _virtio_slot(number: int) -> Node:
+    """Each is told of, whether or not a device is there: a driver asks."""
+    start = FIRST_SLOT + number * SLOT_BYTES
+    return Node(
+        f"virtio_mmio@{start:x}",
+        {
+            "compatible": "virtio,mmio",
+            "reg": cells(start, SLOT_BYTES),
+            "interrupts": (SPI, FIRST_INTERRUPT + number - PRIVATE, LEVEL_HIGH),
+            "dma-coherent": b"",
         },
     )
 

@@ -26,14 +26,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--board", metavar="NAME", help="boot an image on a board instead: virt, see docs/board.md")
     group.add_argument("--initrd", metavar="FILE", help="initial RAM disk of the kernel")
     group.add_argument("--append", metavar="TEXT", default="", help="the kernel's command line")
+    group.add_argument(
+        "--disk", metavar="FILE[,rw]", action="append", default=[],
+        help="a virtio disk; what the guest writes is forgotten at the end, or kept in the file with ,rw",
+    )  # fmt: skip
+    group.add_argument(
+        "--console", metavar="NAME", choices=("pl011", "virtio"), default="pl011",
+        help="what receives standard input: pl011 (ttyAMA0), or virtio (hvc0) [pl011]",
+    )  # fmt: skip
+    group.add_argument(
+        "--test-device", action="store_true", help="let a test end the run: exit status 2n+1 for its verdict n"
+    )
     add_guest_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.board is not None:
         return _boot(options)
-    if options.initrd or options.append:
-        raise UsageError("--initrd, --append: are a kernel's; --board virt boots one")
+    if options.initrd or options.append or options.disk or options.test_device:
+        raise UsageError("--initrd, --append, --disk, --test-device: are for --board virt")
     guest = replace(guest_of(options), interactive=True)
     session = Session(guest)
     keys = SignalKeys(session.console)
@@ -49,6 +60,8 @@ def _boot(options: argparse.Namespace) -> int:
     # only boards need it
     from perfemu.boards import BoardRequest, boot, standard_output
 
-    request = BoardRequest(options.board, options.initrd, options.append)
+    request = BoardRequest(
+        options.board, options.initrd, options.append, options.disk, options.console, options.test_device
+    )
     with Interruption():
         return boot(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

@@ -1,0 +1,20 @@
+"""Entropy: random bytes, the same in every run. VIRTIO 1.2, "Entropy Device"."""
+
+from __future__ import annotations
+
+from random import Random
+
+from emulator.board.virtio.device import Answering
+from emulator.board.virtio.queue import Chain
+
+MOST_BYTES = 4096  # at once: it need not give all that is asked for
+
+
+class Entropy(Answering):
+    name, number = "virtio-rng", 4
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+
+    def answer(self, number: int, chain: Chain) -> int:
+        return chain.write(self._random.randbytes(min(chain.room, MOST_BYTES)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 from functools import cache
 from pathlib import Path
 
 import require
-from perfemu.initramfs import Entry, archive, character_device, directory, program
+from perfemu.initramfs import Entry, archive, character_device, directory, file, program
 
 IMAGE = "linux-image-arm64"
 RUN_HEAD = """#!/bin/busybox sh
@@ -47,3 +48,14 @@ def initramfs(script: str, *more: Entry) -> bytes:
             *more,
         ]
     )
+
+
+def modules(*names: str) -> list[Entry]:
+    """Of the kernel's own, in /modules: NAME.ko each, uncompressed."""
+    found = {path.name.split(".")[0]: path for path in _tree("").glob("**/modules/*/kernel/**/*.ko*")}
+    return [file(f"modules/{name}.ko", _uncompressed(found[name])) for name in names]
+
+
+def _uncompressed(path: Path) -> bytes:
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a virtio disk; what the guest writes is forgotten at the end, or kept in the file with ,rw",
     )  # fmt: skip
     group.add_argument(
-        "--console", metavar="NAME", choices=("pl011", "virtio"), default="pl011",
+        "--console", metavar="NAME", choices=("pl011", "virtio"),
         help="what receives standard input: pl011 (ttyAMA0), or virtio (hvc0) [pl011]",
     )  # fmt: skip
     group.add_argument(
@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.board is not None:
         return _boot(options)
-    if options.initrd or options.append or options.disk or options.test_device:
-        raise UsageError("--initrd, --append, --disk, --test-device: are for --board virt")
+    if options.initrd or options.append or options.disk or options.console or options.test_device:
+        raise UsageError("--initrd, --append, --disk, --console, --test-device: are a kernel's; --board virt boots one")
     guest = replace(guest_of(options), interactive=True)
     session = Session(guest)
     keys = SignalKeys(session.console)
@@ -61,7 +61,7 @@ def _boot(options: argparse.Namespace) -> int:
     from perfemu.boards import BoardRequest, boot, standard_output
 
     request = BoardRequest(
-        options.board, options.initrd, options.append, options.disk, options.console, options.test_device
+        options.board, options.initrd, options.append, options.disk, options.console or "pl011", options.test_device
     )
     with Interruption():
         return boot(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

@@ -52,6 +52,7 @@ def boot(
     quantum: int = 1000,
     instructions: int | None = None,
     source_of_input: Source | None = None,
+    test_device: bool = False,
     counters: int | None = None,
 ) -> Booted:
     """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then."""
@@ -62,7 +63,7 @@ def boot(
     hardware = Hardware(config)
     output, messages = bytearray(), []
     pmus = [] if counters is None else [_pmu(cpu, counters) for cpu in hardware.cpus]
-    outside = Outside(output.extend, messages.append, source_of_input)
+    outside = Outside(output.extend, messages.append, source_of_input, test_device=test_device)
     board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside, pmus)
     Machine(hardware, board).run_to_the_end()
     return Booted(board, hardware.cpus, bytes(output), messages)

@@ -6,10 +6,13 @@ import lzma
 from functools import cache
 from pathlib import Path
 
+from elftools.elf.elffile import ELFFile
+
 import require
 from perfemu.initramfs import Entry, archive, character_device, directory, file, program
 
 IMAGE = "linux-image-arm64"
+LIBRARIES = ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib", "usr/lib")
 RUN_HEAD = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys
@@ -59,3 +62,28 @@ def modules(*names: str) -> list[Entry]:
 def _uncompressed(path: Path) -> bytes:
     data = path.read_bytes()
     return lzma.decompress(data) if path.suffix == ".xz" else data
+
+
+def with_libraries(tree: Path, *programs: str) -> list[Entry]:
+    """Programs of an unpacked tree, by their paths there, and all shared libraries that they need."""
+    found: dict[str, Path] = {}
+    wanted = [tree / name for name in programs]
+    while wanted:
+        path = wanted.pop()
+        name = str(path.relative_to(tree))
+        if name in found:
+            continue
+        found[name] = path.resolve()
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            interpreter = next((each.get_interp_name() for each in elf.iter_segments("PT_INTERP")), None)
+            dynamic = next(elf.iter_segments("PT_DYNAMIC"), None)
+            needed = [] if dynamic is None else [each.needed for each in dynamic.iter_tags("DT_NEEDED")]
+        wanted += [_library(tree, each) for each in needed]
+        if interpreter is not None:
+            wanted.append(tree / interpreter.lstrip("/"))
+    return [program(name, path.read_bytes()) for name, path in sorted(found.items())]
+
+
+def _library(tree: Path, name: str) -> Path:
+    return next(path for place in LIBRARIES if (path := tree / place / name).exists())

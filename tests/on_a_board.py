@@ -1,0 +1,38 @@
+"""A script in Debian's own arm64 kernel, on the board virt: what its commands print."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import debian_kernel
+from perfemu.initramfs import Entry
+from tests.end_to_end.command import ENVIRONMENT, PERFEMU
+
+TIMEOUT_S = 600  # 10 to 30 s on an idle host
+
+
+@dataclass(frozen=True)
+class Board:
+    """What is booted on it: the host's release of Debian, on one CPU."""
+
+    core: str = "ideal"
+    cpus: int = 1
+    memory: str = "1G"
+    release: str = ""
+
+    def run(self, script: str, folder: Path, files: Sequence[Entry] = ()) -> list[str]:
+        """The console's lines but the kernel's. busybox has the script's commands; `files` are in its root besides."""
+        initrd = folder / "initrd"
+        initrd.write_bytes(debian_kernel.initramfs(script, *files))
+        done = subprocess.run(
+            [PERFEMU, "run", "--board", "virt", "--core", self.core, "--memory", self.memory, "--cpus", str(self.cpus)]
+            + ["--initrd", initrd, "--append", "console=ttyAMA0 quiet", debian_kernel.kernel(self.release)],
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
+        lines = done.stdout.decode().splitlines()
+        assert "reboot: Power down" in lines.pop()
+        return lines

@@ -79,7 +79,7 @@ class PerfEventFile(File):
             PerfIoctl.SET_OUTPUT: self._set_output,
             PerfIoctl.PAUSE_OUTPUT: lambda task, argument: self._pause(argument),
             PerfIoctl.SET_FILTER: self._set_filter,
-            PerfIoctl.SET_BPF: self._set_filter,
+            PerfIoctl.SET_BPF: self._set_program,
             PerfIoctl.MODIFY_ATTRIBUTES: self._modify,
         }
         event.on_signal = self._signal
@@ -159,6 +159,10 @@ class PerfEventFile(File):
 
     def _set_filter(self, task: Caller, argument: int) -> int:
         raise LinuxError(EINVAL, f"{self.event.driver.name} events have no filters and no programs")
+
+    def _set_program(self, task: Caller, argument: int) -> int:
+        task.files.get(argument & 0xFFFF_FFFF)  # EBADF before all else
+        return self._set_filter(task, argument)
 
     def _modify(self, task: Caller, argument: int) -> int:
         """Linux does it for breakpoints only."""

@@ -16,22 +16,24 @@ from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.machine import Hardware, Machine, MachineConfig
 from perfemu.board_input import board_input
+from perfemu.board_shares import shares
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import STOPPED
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space
+from perfemu.quantities import size_bytes
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
 
 BOARDS = {"virt": "aarch64"}  # name -> ISA
 CONSOLES = {"pl011": False, "virtio": True}  # name -> whether it is the virtio console that receives
 KEEPS = ",rw"  # behind a disk's file: what is written is kept there
+MOST_DEVICES = 28  # disks and directories; there are slots for the board's own besides
 MOST_IMAGE_BYTES = 1 << 30
 # What a board has not: fields of Guest, with their flags
 _OF_PROGRAMS = {
     "sysroot": "--sysroot",
-    "binds": "--bind",
     "isolate": "--isolate",
     "writable_paths": "--rw",
     "user": "--user",
@@ -62,6 +64,7 @@ def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[
     config = guest.machine(isa, core)
     check_address_space(config.memory_bytes, config.cpus)
     path = guest.command[0]
+    written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
     try:
         image = read_image(_contents(path), RAM_BASE)
         initrd = b"" if request.initrd is None else _contents(request.initrd)
@@ -71,6 +74,7 @@ def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[
                 _once(tell),
                 source,
                 disks=[_disk(text) for text in request.disks],
+                shares=shares(guest.binds, written),
                 virtio_console=CONSOLES[request.console],
                 test_device=request.test_device,
             )
@@ -91,6 +95,8 @@ def _check(guest: Guest, request: BoardRequest) -> str:
     for name, flag in _OF_PROGRAMS.items():
         if getattr(guest, name):
             raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
+    if len(request.disks) + len(guest.binds) > MOST_DEVICES:
+        raise UsageError(f"--disk, --bind: a board has room for {MOST_DEVICES} of them")
     return BOARDS[request.board]
 
 

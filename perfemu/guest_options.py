@@ -87,7 +87,8 @@ OPTIONS = {  # in the order of help texts
     "sysroot": GuestOption("--sysroot", "DIR", MACHINE, "look paths up below DIR first, then as they are"),
     "binds": GuestOption(
         "--bind", "HOST[:GUEST][:rw]", MACHINE,
-        "show a file or directory of the host at the guest's path, to read; with :rw to write, too",
+        "show a file or directory of the host at the guest's path, to read; with :rw to write, too; "
+        "on a board GUEST is the tag by which it mounts a directory",
     ),
     "isolate": GuestOption(
         "--isolate", None, MACHINE,

@@ -6,7 +6,7 @@ What is executed is the guest's, kernel and all: at EL1 and EL0. There is no EL2
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
@@ -17,6 +17,7 @@ from emulator.board.device_tree import flattened
 from emulator.board.gic import DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES, Gic, Redistributors
 from emulator.board.image import Image, NotBootable
 from emulator.board.limits import Limits
+from emulator.board.ninep.share import Share
 from emulator.board.pl011 import Pl011
 from emulator.board.pl031 import Pl031
 from emulator.board.psci import Firmware
@@ -39,6 +40,7 @@ from emulator.board.virtio.console import Console, TestExit
 from emulator.board.virtio.device import VirtioDevice
 from emulator.board.virtio.entropy import Entropy
 from emulator.board.virtio.guest_memory import GuestMemory
+from emulator.board.virtio.ninep import NineP
 from emulator.cpu import Cpu, ExitReason
 from emulator.machine import Hardware, Turn
 
@@ -74,6 +76,7 @@ class Outside:
     message: Callable[[str], None]  # gets lines for the user
     source: Source | None = None  # of what the serial port receives
     disks: Sequence[Storage] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)  # by mount tag
     virtio_console: bool = False  # which receives in the serial port's place, and sends as it does
     test_device: bool = False  # by which tests end the run
 
@@ -117,6 +120,9 @@ class Virt:
     def _attach_virtio(self, hardware: Hardware, outside: Outside, console: Console | None) -> None:
         """Disks first, in their order: Linux names them so."""
         devices: list[VirtioDevice] = [Block(disk, f"disk{number}") for number, disk in enumerate(outside.disks)]
+        for tag, share in outside.shares.items():
+            share.now_ns = self._clock.realtime_ns
+            devices.append(NineP(tag, share))
         devices += [console] if console is not None else []
         devices.append(Entropy(hardware.config.seed))
         slots.attach(

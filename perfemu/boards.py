@@ -53,6 +53,7 @@ class BoardRequest:
     disks: Sequence[str] = ()  # FILE, or FILE,rw
     console: str = "pl011"
     test_device: bool = False
+    semihosting: bool = False
 
 
 def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> int:
@@ -77,6 +78,7 @@ def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[
                 shares=shares(guest.binds, written),
                 virtio_console=CONSOLES[request.console],
                 test_device=request.test_device,
+                semihosting=request.semihosting,
             )
             board = _run(config, pmu_of(core, isa), Boot(image, initrd, request.command_line), outside)
     except NotBootable as problem:

@@ -11,6 +11,7 @@ from emulator.board.bus import Bus, Unmodelled
 from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import GenericTimer
 from emulator.board.gic import CpuInterface
+from emulator.board.semihosting import TRAP, Caller
 from emulator.board.syndromes import (
     ALIGNMENT_FAULT,
     EXTERNAL_ABORT,
@@ -32,6 +33,7 @@ PMU_INTERRUPT = 23  # PPI, as Arm's Base System Architecture has it
 WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
 
 FirmwareCall = Callable[["BoardCpu", int, tuple[int, int, int]], int]
+HostCall = Callable[[Caller, int, int], int]  # (memory, W0, X1) -> X0
 
 
 class BoardPmu(Protocol):
@@ -69,6 +71,7 @@ class BoardCpu:
         self.is_on = False
         self.waits = False  # for an interrupt
         self.due_cycle: int | None = None  # at which a timer interrupts
+        self.host_call: HostCall | None = None  # semihosting, if that is there
         self._bus = bus
         self._pmu = pmu
         self._firmware = firmware
@@ -172,6 +175,10 @@ class BoardCpu:
             core.write_register(PC, core.pc + INSTRUCTION_BYTES)
             result = self._firmware(self, function & WORD, (arguments[0], arguments[1], arguments[2]))
             core.write_register(0, result & DOUBLE_WORD)
+        elif self.cpu.level and word == TRAP and self.host_call is not None:
+            operation, block = core.read_registers(range(2))
+            core.write_register(PC, core.pc + INSTRUCTION_BYTES)
+            core.write_register(0, self.host_call(self.tables, operation & WORD, block) & DOUBLE_WORD)
         else:
             self._undefined()
 

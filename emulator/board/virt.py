@@ -21,6 +21,7 @@ from emulator.board.ninep.share import Share
 from emulator.board.pl011 import Pl011
 from emulator.board.pl031 import Pl031
 from emulator.board.psci import Firmware
+from emulator.board.semihosting import Semihosting
 from emulator.board.serial_input import SerialInput, Source
 from emulator.board.virt_tree import (
     GIC_DISTRIBUTOR,
@@ -79,6 +80,7 @@ class Outside:
     shares: Mapping[str, Share] = field(default_factory=dict)  # by mount tag
     virtio_console: bool = False  # which receives in the serial port's place, and sends as it does
     test_device: bool = False  # by which tests end the run
+    semihosting: bool = False
 
 
 class Virt:
@@ -116,6 +118,8 @@ class Virt:
         self._attach_virtio(hardware, outside, console)
         self._input = SerialInput(outside.source, console or self.uart, self._clock)
         self._timed = self._input, self.rtc
+        if outside.semihosting:
+            self._offer_semihosting(outside, boot.command_line)
 
     def _attach_virtio(self, hardware: Hardware, outside: Outside, console: Console | None) -> None:
         """Disks first, in their order: Linux names them so."""
@@ -133,6 +137,19 @@ class Virt:
             self._gic.set_level,
             outside.message,
         )
+
+    def _offer_semihosting(self, outside: Outside, command_line: str) -> None:
+        call = Semihosting(
+            outside.send,
+            outside.source,
+            outside.shares,
+            command_line,
+            self._clock,
+            self._end_with,
+            outside.message,
+        )
+        for cpu in self.cpus:
+            cpu.host_call = call
 
     def _load(self, hardware: Hardware, boot: Boot) -> None:
         size = hardware.memory.size_bytes

@@ -37,14 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--test-device", action="store_true", help="let a test end the run: exit status 2n+1 for its verdict n"
     )
+    group.add_argument(
+        "--semihosting", action="store_true", help="answer HLT 0xf000: console, exit, and files below what is bound"
+    )
     add_guest_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.board is not None:
         return _boot(options)
-    if options.initrd or options.append or options.disk or options.console or options.test_device:
-        raise UsageError("--initrd, --append, --disk, --console, --test-device: are a kernel's; --board virt boots one")
+    given = options.initrd, options.append, options.disk, options.console, options.test_device, options.semihosting
+    if any(given):
+        raise UsageError(
+            "--initrd, --append, --disk, --console, --test-device, --semihosting: are a kernel's; "
+            "--board virt boots one"
+        )
     guest = replace(guest_of(options), interactive=True)
     session = Session(guest)
     keys = SignalKeys(session.console)
@@ -61,7 +68,13 @@ def _boot(options: argparse.Namespace) -> int:
     from perfemu.boards import BoardRequest, boot, standard_output
 
     request = BoardRequest(
-        options.board, options.initrd, options.append, options.disk, options.console or "pl011", options.test_device
+        options.board,
+        options.initrd,
+        options.append,
+        options.disk,
+        options.console or "pl011",
+        options.test_device,
+        options.semihosting,
     )
     with Interruption():
         return boot(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from emulator.board.image import read_image
 from emulator.board.serial_input import Source
@@ -52,10 +53,13 @@ def boot(
     quantum: int = 1000,
     instructions: int | None = None,
     source_of_input: Source | None = None,
-    test_device: bool = False,
     counters: int | None = None,
+    **offered: Any,
 ) -> Booted:
-    """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then."""
+    """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then.
+
+    `offered`: what of Outside there is besides.
+    """
     code = assemble("aarch64", START + source + OFF, folder)
     config = MachineConfig(
         "aarch64", load_core(core), MEMORY_BYTES, cpus=cpus, quantum=quantum, most_instructions=instructions
@@ -63,7 +67,7 @@ def boot(
     hardware = Hardware(config)
     output, messages = bytearray(), []
     pmus = [] if counters is None else [_pmu(cpu, counters) for cpu in hardware.cpus]
-    outside = Outside(output.extend, messages.append, source_of_input, test_device=test_device)
+    outside = Outside(output.extend, messages.append, source_of_input, **offered)
     board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside, pmus)
     Machine(hardware, board).run_to_the_end()
     return Booted(board, hardware.cpus, bytes(output), messages)

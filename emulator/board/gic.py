@@ -15,6 +15,7 @@ SHARED = 256  # SPIs from 32 on
 SPURIOUS = 1023
 IDLE_PRIORITY = 0xFF
 PRIORITY_MASK = 0xF8  # 32 priorities
+OTHER_AFFINITIES = 0xFF_00FF << 16 | 0xFF << 48  # of ICC_SGI1R_EL1: all CPUs differ in the lowest alone
 IMPLEMENTER = 0x43B  # Arm
 ARCHITECTURE_3 = 0x3B  # GICD_PIDR2, GICR_PIDR2
 WORD = 0xFFFF_FFFF
@@ -175,7 +176,7 @@ class CpuInterface:
         claim(12, 12, 1, Access(write=self.end))
         claim(12, 12, 2, Access(read=self.highest))
         claim(12, 12, 3, Access(lambda: self.binary_point, self._set_binary_point))
-        claim(12, 12, 4, Access(lambda: 4 << 8 | self.drops_only << 1, self._set_control))  # five bits of priority
+        claim(12, 12, 4, Access(self._control, self._set_control))
         claim(12, 12, 5, Access(lambda: 7, lambda value: None))  # ICC_SRE_EL1: nothing but system registers
         claim(12, 12, 7, Access(lambda: int(self.enabled), self._set_enabled))
         claim(12, 11, 1, Access(write=self.deactivate))
@@ -191,6 +192,9 @@ class CpuInterface:
 
     def _set_binary_point(self, value: int) -> None:
         self.binary_point = value & 7
+
+    def _control(self) -> int:
+        return 1 << 18 | 4 << 8 | self.drops_only << 1  # RSS; five bits of priority
 
     def _set_control(self, value: int) -> None:
         self.drops_only = bool(value >> 1 & 1)
@@ -228,8 +232,9 @@ class Gic:
     def send(self, sender: int, value: int) -> None:
         """ICC_SGI1R_EL1 of CPU `sender`."""
         number, to_all = value >> 24 & 15, value >> 40 & 1
+        targets = (value & 0xFFFF) << 16 * (value >> 44 & 15)  # by the range selector
         for interface in self.interfaces:
-            listed = not value & 0xFF_00FF_0000 and value >> interface.number & 1
+            listed = not value & OTHER_AFFINITIES and targets >> interface.number & 1
             if interface.number != sender if to_all else listed:
                 interface.private.pended |= 1 << number
         self.changed()
@@ -238,7 +243,9 @@ class Gic:
         if offset == 0:
             return self._control | 0x50  # affinity routing; one security state
         if offset == 4:
-            return SHARED // 32 | 9 << 19 | 1 << 25  # GICD_TYPER: ten bits of numbers, SPIs go to one CPU
+            return (
+                SHARED // 32 | 9 << 19 | 1 << 25 | 1 << 26
+            )  # GICD_TYPER: ten bits of numbers, SPIs go to one CPU, RSS
         if offset == 8:
             return IMPLEMENTER
         if offset == 0xFFE8:

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.image import NotBootable, read_image
 from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
-from emulator.machine import Hardware, Machine, MachineConfig
+from emulator.linux.process.task import Task
+from emulator.machine import Hardware, Machine
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.events.drivers import arm_pmuv3
+from perfcore.events.event import PerfEvent
+from perfcore.events.subsystem import PerfEvents
+from perfemu.board_events import measuring_events
 from perfemu.board_input import board_input
 from perfemu.board_shares import shares
 from perfemu.cores import core_for, pmu_of
-from perfemu.ending import STOPPED
+from perfemu.ending import STOPPED, Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
+from perfemu.events.parser import parse_events
+from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space
+from perfemu.interruption import Interruption
 from perfemu.quantities import size_bytes
+from perfemu.run_times import RunTimes
+from perfemu.scope import Region
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
 
@@ -56,39 +68,99 @@ class BoardRequest:
     semihosting: bool = False
 
 
-def boot(guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> int:
-    """Run it to its end: the exit status. `output`: what the serial port says; `tell`: lines for the user."""
-    isa = _check(guest, request)
-    if len(guest.argv) > 1:
-        raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
-    core = core_for(guest.core_name, isa, guest.core_changes, untimed=guest.untimed)
-    config = guest.machine(isa, core)
-    check_address_space(config.memory_bytes, config.cpus)
-    path = guest.command[0]
-    written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
-    try:
-        image = read_image(_contents(path), RAM_BASE)
-        initrd = b"" if request.initrd is None else _contents(request.initrd)
-        with board_input(guest.stdin, guest.stdout, output.flush) as source:
-            outside = Outside(
-                _Console(output),
-                _once(tell),
-                source,
-                disks=[_disk(text) for text in request.disks],
-                shares=shares(guest.binds, written),
-                virtio_console=CONSOLES[request.console],
-                test_device=request.test_device,
-                semihosting=request.semihosting,
-            )
-            board = _run(config, pmu_of(core, isa), Boot(image, initrd, request.command_line), outside)
-    except NotBootable as problem:
-        raise PerfemuError(f"{path}: {problem}") from None
-    output.flush()
-    ended = board.ended
-    assert ended is not None, "it has come to its end"
-    if ended not in (Ended.OFF, Ended.STATUS):
-        tell(ended.value)
-    return {Ended.OFF: 0, Ended.LIMIT: STOPPED, Ended.STATUS: board.exit_status}.get(ended, FAILURE_STATUS)
+class BoardSession:
+    """One run of an image on a board: make it, `open` events, `run`; then read what was counted."""
+
+    def __init__(self, guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> None:
+        """`output`: what the serial port says; `tell`: lines for the user."""
+        isa = _check(guest, request)
+        if len(guest.argv) > 1:
+            raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
+        self.core = core_for(guest.core_name, isa, guest.core_changes, untimed=guest.untimed)
+        self.pmu_model = replace(pmu_of(self.core, isa), executes_kernel=True)
+        self.title = f"{self.core.title}, board {request.board}"
+        self.partly_modelled = False
+        self.times = RunTimes(0, 0)
+        self._guest, self._request, self._output = guest, request, output
+        self._tell = _once(tell)
+        self._config = guest.machine(isa, self.core)
+        self._hardware: Hardware | None = None
+        self._events: PerfEvents | None = None
+
+    @property
+    def hardware(self) -> Hardware:
+        """Built when it is first wanted."""
+        if self._hardware is None:
+            check_address_space(self._config.memory_bytes, self._config.cpus)
+            self._hardware = Hardware(self._config)
+        return self._hardware
+
+    def parse(self, events: Iterable[str]) -> list[EventSpec]:
+        """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
+        return parse_events(events, self.pmu_model, arm_pmuv3.TYPE)
+
+    def open(
+        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+    ) -> PerfEvent:
+        """Open an event on all that `cpu` does, on PMUs that the guest does not see. Raises LinuxError."""
+        assert system_wide, "of tasks a board knows nothing"
+        if self._events is None:
+            self._events = measuring_events(self.hardware, self.pmu_model)
+        return self._events.open(attr, None, cpu, leader)
+
+    @property
+    def program_task(self) -> Task:
+        raise UsageError("a board has no threads that perfemu knows")
+
+    def count_within(self, region: Region) -> None:
+        raise UsageError("--from-symbol, --to-symbol: are for programs of Linux's; a board counts as a whole")
+
+    def check_region(self) -> None:
+        """There is none."""
+
+    def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]:
+        """The serial port shows how far it is."""
+        return nullcontext()
+
+    def let_cpus_come_to_the_end(self) -> None:
+        """All have the machine's time, as far as anything is due."""
+
+    def run(self, interruption: Interruption | None = None) -> Ending:
+        """To its end, with the status that a shell would see."""
+        guest, request, output = self._guest, self._request, self._output
+        path = guest.command[0]
+        hardware = self.hardware
+        written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
+        try:
+            image = read_image(_contents(path), RAM_BASE)
+            initrd = b"" if request.initrd is None else _contents(request.initrd)
+            with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
+                outside = Outside(
+                    _Console(output),
+                    self._tell,
+                    source,
+                    disks=[_disk(text) for text in request.disks],
+                    shares=shares(guest.binds, written),
+                    virtio_console=CONSOLES[request.console],
+                    test_device=request.test_device,
+                    semihosting=request.semihosting,
+                )
+                board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
+                Machine(hardware, board).run_to_the_end()
+        except NotBootable as problem:
+            raise PerfemuError(f"{path}: {problem}") from None
+        finally:
+            self.times = RunTimes(hardware.clock.at(max(cpu.core.cycles for cpu in hardware.cpus)), 0)
+        output.flush()
+        return self._ending(board)
+
+    def _ending(self, board: Virt) -> Ending:
+        ended = board.ended
+        assert ended is not None, "it has come to its end"
+        if ended not in (Ended.OFF, Ended.STATUS):
+            self._tell(ended.value)
+        status = {Ended.OFF: 0, Ended.STATUS: board.exit_status}.get(ended, FAILURE_STATUS)
+        return Ending(status << 8, "a limit" if ended is Ended.LIMIT else None)
 
 
 def _check(guest: Guest, request: BoardRequest) -> str:
@@ -110,12 +182,9 @@ def _disk(text: str) -> Disk:
         raise PerfemuError(f"--disk {path}: {problem}") from None
 
 
-def _run(config: MachineConfig, model: PmuModel, boot: Boot, outside: Outside) -> Virt:
-    hardware = Hardware(config)
+def _board(hardware: Hardware, model: PmuModel, boot: Boot, outside: Outside) -> Virt:
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    board = Virt(hardware, boot, outside, pmus)
-    Machine(hardware, board).run_to_the_end()
-    return board
+    return Virt(hardware, boot, outside, pmus)
 
 
 class _Console:

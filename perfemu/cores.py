@@ -42,7 +42,7 @@ def core_for(name: str | None, isa: str, changes: Sequence[str] = (), *, untimed
 
 
 def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
-    """The model of the core's PMU, with the events that the core can fire."""
+    """The model of the core's PMU, with the events that the core can fire, for programs of the modelled Linux."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
     return model(loaded.pmu_models[isa]).limited_to(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
+from emulator.core_file.core_file import CoreFile
 from emulator.linux.errors import LinuxError
 from emulator.linux.process.task import Task
+from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.drivers.hardware import GroupTooLarge
 from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending
@@ -18,7 +21,7 @@ from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.run_times import RunTimes
-from perfemu.scope import PROGRAM, Scope, Split
+from perfemu.scope import PROGRAM, Region, Scope, Split
 from perfemu.session import Session, cannot_know
 from perfemu.statistics.counts import (
     Absence,
@@ -32,6 +35,7 @@ from perfemu.statistics.counts import (
 )
 from perfemu.statistics.metrics import TOP_DOWN
 from pmu.generic_events import HardwareId
+from pmu.model import PmuModel
 
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
@@ -69,13 +73,42 @@ class Beside(Protocol):
         """After the run."""
 
 
+class MeasuredRun(Protocol):
+    """One run that is counted: of a program, as Session is, or of a board."""
+
+    times: RunTimes
+
+    @property
+    def core(self) -> CoreFile: ...
+    @property
+    def pmu_model(self) -> PmuModel: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def partly_modelled(self) -> bool: ...
+    @property
+    def program_task(self) -> Task: ...
+
+    def parse(self, events: Iterable[str]) -> list[EventSpec]: ...
+    def open(
+        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+    ) -> PerfEvent: ...
+    def count_within(self, region: Region) -> None: ...
+    def check_region(self) -> None: ...
+    def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
+    def run(self, interruption: Interruption | None = None) -> Ending: ...
+    def let_cpus_come_to_the_end(self) -> None: ...
+
+
+R = TypeVar("R", bound=MeasuredRun)
+
 Attach = Callable[[Session, Sequence[EventSpec], Scope, Interruption], Beside]
 
-ChooseEvents = Callable[[Session], Iterable[str]]
+ChooseEvents = Callable[[MeasuredRun], Iterable[str]]
 """Events that depend on what the PMU can count."""
 
 
-def default_events(session: Session, scope: Scope = PROGRAM) -> list[str]:
+def default_events(session: MeasuredRun, scope: Scope = PROGRAM) -> list[str]:
     """perf stat's, on this core. A CPU's clock is cpu-clock."""
     known = session.pmu_model.generic_events
     clock = "task-clock" if scope.cpus is None else "cpu-clock"
@@ -83,7 +116,7 @@ def default_events(session: Session, scope: Scope = PROGRAM) -> list[str]:
     return [event for event in events if event not in _ONLY_IF_KNOWN or _ONLY_IF_KNOWN[event] in known]
 
 
-def top_down_events(session: Session, level: int) -> list[str]:
+def top_down_events(session: MeasuredRun, level: int) -> list[str]:
     """For ``--topdown``. Raises UsageError on a core that has no slots."""
     if "slots" not in session.pmu_model.sysfs_aliases:
         raise UsageError(f"stat --topdown: core {session.core.name} has no pipeline whose slots could be counted")
@@ -108,7 +141,7 @@ class Counted:
 
 
 def open_counters(
-    session: Session,
+    session: MeasuredRun,
     specs: Iterable[EventSpec],
     inherit: bool = True,
     cpu: int | None = None,
@@ -142,7 +175,7 @@ def open_counters(
 class _Counters:
     """The events of one run, and what they have come to."""
 
-    def __init__(self, session: Session, specs: Sequence[EventSpec], scope: Scope, inherit: bool) -> None:
+    def __init__(self, session: MeasuredRun, specs: Sequence[EventSpec], scope: Scope, inherit: bool) -> None:
         self._session = session
         self._scope = scope
         self._inherited: dict[Task, dict[int, PerfEvent]] = {}  # by event
@@ -247,14 +280,40 @@ def count(
 
     `attach` makes what watches each run besides, perfemu.functions.FunctionCounter.
     """
-    session = Session(guest)
+    return count_runs(
+        partial(Session, guest),
+        " ".join(guest.command),
+        events,
+        runs=runs,
+        inherit=inherit,
+        scope=scope,
+        progress=progress,
+        after_run=after_run,
+        attach=attach,
+    )
+
+
+def count_runs(
+    new_run: Callable[[], R],
+    name: str,
+    events: Iterable[str] | Callable[[R], Iterable[str]],
+    *,
+    runs: int = 1,
+    inherit: bool = True,
+    scope: Scope = PROGRAM,
+    progress: TextIO | None = None,
+    after_run: Callable[[Ending], None] | None = None,
+    attach: Callable[[R, Sequence[EventSpec], Scope, Interruption], Beside] | None = None,
+) -> Counted:
+    """The same of runs that `new_run` makes. `name`: of what is run."""
+    session = new_run()
     specs = session.parse(events(session) if callable(events) else events)
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
     for number in range(runs):
         if number:
-            session = Session(guest)
+            session = new_run()
         if scope.region is not None:
             session.count_within(scope.region)
         counters = _Counters(session, specs, scope, inherit)
@@ -275,7 +334,7 @@ def count(
         if after_run is not None and ending is not None:
             after_run(ending)
         session.check_region()
-    named = scope.name or " ".join(guest.command)
+    named = scope.name or name
     system_wide = scope.cpus is not None
 
     by_hits = session.pmu_model.caches_counted_by_hits

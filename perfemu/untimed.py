@@ -7,12 +7,12 @@ from functools import partial
 
 from emulator.core_file.probes import fires
 from emulator.probes import Probe
+from perfemu.counting import MeasuredRun
 from perfemu.events.spec import EventSpec
-from perfemu.session import Session
 from pmu.model import PmuModel
 
 
-def needs_no_timing(session: Session, specs: Iterable[EventSpec]) -> bool:
+def needs_no_timing(session: MeasuredRun, specs: Iterable[EventSpec]) -> bool:
     """Whether the run models time, and none of the events can tell.
 
     What a program does by the clock, and which thread comes first, may differ all the same.

@@ -83,6 +83,7 @@ class PmuModel:
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
+    executes_kernel: bool = False  # the machine: all that happens in the kernel is counted, not its time alone
 
     def __post_init__(self) -> None:
         named = [*self.generic_events.values(), *self.generic_cache_events.values(), *self.sysfs_aliases.values()]
@@ -92,7 +93,7 @@ class PmuModel:
 
     def known_in_kernel(self, event: Event) -> bool:
         """Whether the core tells how often it happens in the kernel: of the modelled Linux it knows the time."""
-        return self.kernel_takes_time and event.probes == (Probe.CYCLES,) and not event.less
+        return self.executes_kernel or (self.kernel_takes_time and event.probes == (Probe.CYCLES,) and not event.less)
 
     def limited_to(self, fires: Callable[[Probe], bool], *, kernel_takes_time: bool = True) -> PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""

@@ -133,6 +133,11 @@ class BoardCpu:
         self.cpu.deliver_interrupts()
         self._look_at_pmu()
 
+    @property
+    def pmu_interrupts(self) -> bool:
+        """Whether its own PMU asserts its interrupt, as the interrupt controller knows."""
+        return bool(self.interface.private.asserted >> PMU_INTERRUPT & 1)
+
     def _look_at_pmu(self) -> None:
         if self._pmu is not None:
             self.interface.set_level(PMU_INTERRUPT, self._pmu.interrupt_asserted())

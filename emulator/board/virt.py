@@ -112,6 +112,8 @@ class Virt:
             )
         ]
         self._executing = self.cpus[0]
+        self._turn_taken: Turn | None = None
+        self._goes_on = False  # the turn that was taken last
         self._extended_cycles = 0
         self._load(hardware, boot)
         console = Console(outside.send) if outside.virtio_console else None
@@ -189,6 +191,13 @@ class Virt:
         return self._next_turn
 
     def _next_turn(self) -> Turn | None:
+        taken, goes_on = self._turn_taken, self._goes_on
+        self._goes_on = False
+        if not (goes_on and taken is not None and taken[0].core.cycles < taken[1]):
+            self._turn_taken = self._chosen_turn()
+        return self._turn_taken
+
+    def _chosen_turn(self) -> Turn | None:
         """The CPU whose time is lowest, until something is due there, or it is a quantum before the next."""
         while self.ended is None:
             if self._limits.reached:
@@ -277,7 +286,15 @@ class Virt:
 
     @property
     def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
-        return {reason: partial(self._answer, reason) for reason in self.cpus[0].answers}
+        answers = {reason: partial(self._answer, reason) for reason in self.cpus[0].answers}
+        return {**answers, ExitReason.OVERFLOW: self._overflow}
+
+    def _overflow(self, cpu: Cpu) -> None:
+        """One that is no news for the guest ends no turn: who counts from outside does not change who executes when."""
+        board_cpu = self.cpus[cpu.number]
+        before = board_cpu.pmu_interrupts
+        board_cpu.answers[ExitReason.OVERFLOW]()
+        self._goes_on = board_cpu.pmu_interrupts == before
 
     def _answer(self, reason: ExitReason, cpu: Cpu) -> None:
         self.cpus[cpu.number].answers[reason]()

@@ -6,10 +6,14 @@ import argparse
 import sys
 from dataclasses import replace
 
-from perfemu.cli.guest import add_guest_options, announce_death, guest_named, guest_of
-from perfemu.cli.streams import tell
-from perfemu.errors import UsageError
-from perfemu.interruption import Interruption, SignalKeys, die_of
+from perfemu.cli.guest import (
+    add_board_options,
+    add_guest_options,
+    announce_death,
+    guest_of,
+    refuse_board_options,
+)
+from perfemu.interruption import SignalKeys, die_of
 from perfemu.session import Session
 
 EXAMPLES = """\
@@ -22,36 +26,17 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("board")
-    group.add_argument("--board", metavar="NAME", help="boot an image on a board instead: virt, see docs/board.md")
-    group.add_argument("--initrd", metavar="FILE", help="initial RAM disk of the kernel")
-    group.add_argument("--append", metavar="TEXT", default="", help="the kernel's command line")
-    group.add_argument(
-        "--disk", metavar="FILE[,rw]", action="append", default=[],
-        help="a virtio disk; what the guest writes is forgotten at the end, or kept in the file with ,rw",
-    )  # fmt: skip
-    group.add_argument(
-        "--console", metavar="NAME", choices=("pl011", "virtio"),
-        help="what receives standard input: pl011 (ttyAMA0), or virtio (hvc0) [pl011]",
-    )  # fmt: skip
-    group.add_argument(
-        "--test-device", action="store_true", help="let a test end the run: exit status 2n+1 for its verdict n"
-    )
-    group.add_argument(
-        "--semihosting", action="store_true", help="answer HLT 0xf000: console, exit, and files below what is bound"
-    )
+    add_board_options(parser, "--append")
     add_guest_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.board is not None:
-        return _boot(options)
-    given = options.initrd, options.append, options.disk, options.console, options.test_device, options.semihosting
-    if any(given):
-        raise UsageError(
-            "--initrd, --append, --disk, --console, --test-device, --semihosting: are a kernel's; "
-            "--board virt boots one"
-        )
+        # only boards need it
+        from perfemu.cli.board import session_of
+
+        return session_of(options).run().exit_status
+    refuse_board_options(options)
     guest = replace(guest_of(options), interactive=True)
     session = Session(guest)
     keys = SignalKeys(session.console)
@@ -61,20 +46,3 @@ def run(options: argparse.Namespace) -> int:
     if keys.last is not None and keys.last == ending.signal:
         die_of(keys.last)  # so that the user's shell sees it, too
     return ending.exit_status
-
-
-def _boot(options: argparse.Namespace) -> int:
-    # only boards need it
-    from perfemu.boards import BoardRequest, boot, standard_output
-
-    request = BoardRequest(
-        options.board,
-        options.initrd,
-        options.append,
-        options.disk,
-        options.console or "pl011",
-        options.test_device,
-        options.semihosting,
-    )
-    with Interruption():
-        return boot(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

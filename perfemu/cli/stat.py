@@ -13,23 +13,34 @@ from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from perfemu.cli.guest import (
+    add_board_options,
     add_counters_option,
     add_event_option,
     add_guest_options,
     add_region_options,
     announce_death,
     guest_of,
+    refuse_board_options,
     within_region,
 )
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import say_if_elsewhere, tell
-from perfemu.counting import DETAILED_EVENTS, Attach, ChooseEvents, count, default_events, top_down_events
+from perfemu.counting import (
+    DETAILED_EVENTS,
+    Attach,
+    ChooseEvents,
+    Counted,
+    MeasuredRun,
+    count,
+    count_runs,
+    default_events,
+    top_down_events,
+)
 from perfemu.errors import UsageError
 from perfemu.interruption import die_of
 from perfemu.output_file import OutputText
 from perfemu.progress import PATIENCE_S
 from perfemu.scope import Scope, scope_of_stat
-from perfemu.session import Session
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
@@ -112,38 +123,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="group thousands by commas, whatever the locale",
     )
     add_counters_option(parser)
+    add_board_options(parser)
     add_guest_options(parser, "ms")  # as perf's
     add_refused_options(parser, _NOT_YET)
 
 
 def run(options: argparse.Namespace) -> int:
-    guest = guest_of(options)
     if options.append and options.output is None:
         raise UsageError("stat --append: wants -o FILE to append to")
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
-    scope = within_region(
-        scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, guest.cpus), options
-    )
-    hint = _Hint(_events(options, scope))
+    counting = _of_program if options.board is None else _of_board
     with _output(options) as stream:
-        counted = count(
-            guest,
-            hint.events,
-            runs=options.repeat,
-            inherit=not options.no_inherit,
-            scope=scope,
-            progress=sys.stderr,
-            after_run=lambda ending: announce_death(guest.command[0], ending),
-            attach=_functions(options),
-        )
-        hint.say()
+        counted = counting(options)
         stream.write(_report(counted.counts, options))
         if counted.measured is not None:
             stream.write(_function_report(counted.measured, options))
     if counted.interrupted_by is not None or counted.ending is None:
         die_of(counted.interrupted_by or 0)
     return counted.ending.exit_status
+
+
+def _of_program(options: argparse.Namespace) -> Counted:
+    refuse_board_options(options)
+    guest = guest_of(options)
+    scope = within_region(
+        scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, guest.cpus), options
+    )
+    hint = _Hint(_events(options, scope))
+    counted = count(
+        guest,
+        hint.events,
+        runs=options.repeat,
+        inherit=not options.no_inherit,
+        scope=scope,
+        progress=sys.stderr,
+        after_run=lambda ending: announce_death(guest.command[0], ending),
+        attach=_functions(options),
+    )
+    hint.say()
+    return counted
+
+
+def _of_board(options: argparse.Namespace) -> Counted:
+    """All that its CPUs do: of tasks nothing is known."""
+    if options.functions or options.per_thread:
+        raise UsageError("stat --functions, --per-thread: are of programs; a board's CPUs are counted as a whole")
+
+    # only boards need it
+    from perfemu.cli.board import session_of
+
+    all_cpus = options.cpu is None
+    scope = within_region(scope_of_stat(all_cpus, options.cpu, options.no_aggr, False, options.cpus), options)
+    name = " ".join(options.program)
+    return count_runs(partial(session_of, options), name, _events(options, scope), runs=options.repeat, scope=scope)
 
 
 class _Hint:
@@ -154,7 +187,7 @@ class _Hint:
         self._in_vain = False
         self._start = time.monotonic()
 
-    def events(self, session: Session) -> Sequence[str]:
+    def events(self, session: MeasuredRun) -> Sequence[str]:
         """Those that are counted."""
         chosen = list(self._chosen(session) if callable(self._chosen) else self._chosen)
         if sys.stderr.isatty():
@@ -175,7 +208,7 @@ def _events(options: argparse.Namespace, scope: Scope) -> Sequence[str] | Choose
         raise UsageError("stat --td-level: wants --topdown")
     detailed = [event for level in DETAILED_EVENTS[: options.detailed] for event in level]
 
-    def chosen(session: Session) -> list[str]:
+    def chosen(session: MeasuredRun) -> list[str]:
         asked = options.event or []
         if options.topdown:
             return [*asked, *top_down_events(session, options.td_level or 1), *detailed]

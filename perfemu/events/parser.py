@@ -82,11 +82,16 @@ class _Parser:
             name, _, letters = text.partition(":")
             spec = self._named(name, letters, text)
         modifiers = _merged_modifiers(letters, group_modifiers, text)
-        return replace(spec, modifiers=modifiers, known_in_kernel=self._known_in_kernel(spec))
+        return replace(
+            spec,
+            modifiers=modifiers,
+            known_in_kernel=self._known_in_kernel(spec),
+            kernel_executed=self._pmu.executes_kernel,
+        )
 
     def _known_in_kernel(self, spec: EventSpec) -> bool:
         event = spec.counted_by(self._pmu)
-        return event is not None and self._pmu.known_in_kernel(event)
+        return self._pmu.executes_kernel or (event is not None and self._pmu.known_in_kernel(event))
 
     def _tracepoint(self, name: str) -> int:
         known = tracepoints_of(self._pmu.isa)

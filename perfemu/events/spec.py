@@ -80,6 +80,7 @@ class EventSpec:
     scale: float = 1.0
     label: str | None = None  # of pmu/name=/
     known_in_kernel: bool = False  # hardware: whether this machine knows how often it happens there
+    kernel_executed: bool = False  # ... and executes it, so that it counts there unless it is told otherwise
 
     @property
     def is_hardware(self) -> bool:
@@ -102,7 +103,7 @@ class EventSpec:
         modifiers = self.modifiers
         if not self.is_hardware or modifiers.exclude_user or modifiers.exclude_kernel:
             return False
-        return not (self.known_in_kernel and "k" in modifiers.text)
+        return not (self.known_in_kernel and (self.kernel_executed or "k" in modifiers.text))
 
     @property
     def counts_nothing(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,17 +55,20 @@ def boot(
     instructions: int | None = None,
     source_of_input: Source | None = None,
     counters: int | None = None,
+    watch: Callable[[Sequence[Cpu]], None] | None = None,
     **offered: Any,
 ) -> Booted:
     """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then.
 
-    `offered`: what of Outside there is besides.
+    `watch` may count what the CPUs do; `offered`: what of Outside there is besides.
     """
     code = assemble("aarch64", START + source + OFF, folder)
     config = MachineConfig(
         "aarch64", load_core(core), MEMORY_BYTES, cpus=cpus, quantum=quantum, most_instructions=instructions
     )
     hardware = Hardware(config)
+    if watch is not None:
+        watch(hardware.cpus)
     output, messages = bytearray(), []
     pmus = [] if counters is None else [_pmu(cpu, counters) for cpu in hardware.cpus]
     outside = Outside(output.extend, messages.append, source_of_input, **offered)

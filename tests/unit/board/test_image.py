@@ -49,7 +49,7 @@ def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
         (["--board", "virt", "/nonexistent"], "/nonexistent: No such file"),
         (["--board", "virt", "--initrd", "/nonexistent", "IMAGE"], "/nonexistent: No such file"),
         (["--board", "virt", "--core", "zen5", "IMAGE"], "executes x86_64, not aarch64"),
-        (["--initrd", "x", "IMAGE"], "--board virt boots one"),
+        (["--initrd", "x", "IMAGE"], "--board virt boots an image"),
         (["--board", "virt", "--memory", "16M", "IMAGE"], "the image wants"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from emulator.board.board_cpu import PC
 from emulator.board.generic_timer import VIRTUAL_INTERRUPT
 from emulator.board.virt import Ended
-from emulator.cpu import Level
+from emulator.cpu import Cpu, Level
 from emulator.probes import Probe
 from tests.unit.board.booted import LOADED_AT, boot
 
@@ -224,11 +225,55 @@ second: mov     x27, x0
 """
 
 
+SGI = TIMER.split("mov     w0, #1 << 27")[0] + "mov w0, #1 << 5\nstr w0, [x1, #0x100]\n"
+
+
 @pytest.mark.parametrize("quantum", [1, 7, 1000])
 def test_two_cpus(quantum: int, tmp_path: Path) -> None:
-    interrupts = TIMER.split("mov     w0, #1 << 27")[0] + "mov w0, #1 << 5\nstr w0, [x1, #0x100]\n"
-    booted = boot(WITH_VECTORS + interrupts + TWO_CPUS, tmp_path, cpus=2, quantum=quantum)
+    booted = boot(WITH_VECTORS + SGI + TWO_CPUS, tmp_path, cpus=2, quantum=quantum)
     assert booted.board.ended is Ended.OFF
     assert (booted.register(28), booted.register(27, 1), booted.register(26, 1)) == (0, 7, 1 << 31 | 1)
     assert booted.register(13) == 5
     assert booted.register(7, 1) == 2000
+
+
+class EveryThirty:
+    """Interrupts after each 30 instructions, for somebody outside."""
+
+    def __init__(self, cpu: Cpu) -> None:
+        self._bank = cpu.core.add_bank(1)
+        self._bank.set_width(0, 32)
+        self._bank.connect(0, 1 << Probe.INST_RETIRED)
+        self._bank.arm(1)
+        self.times = 0
+        self._again()
+        cpu.connect_interrupt(self, self._again)
+
+    def _again(self) -> None:
+        self.times += 1
+        self._bank.clear_overflowed(1)
+        self._bank.write(0, (1 << 32) - 30)
+
+    def interrupt_asserted(self) -> bool:
+        return bool(self._bank.overflowed())
+
+    def take_interrupt(self) -> None:
+        """The handler does it."""
+
+
+@pytest.mark.parametrize("core", ["ideal", "cortex-a55"])
+def test_who_counts_from_outside_changes_nothing(core: str, tmp_path: Path) -> None:
+    """Not even which CPU's exclusive store comes first."""
+    counters: list[EveryThirty] = []
+
+    def watch(cpus: Sequence[Cpu]) -> None:
+        counters.extend(map(EveryThirty, cpus))
+
+    code = WITH_VECTORS + SGI + TWO_CPUS
+    alone, watched = (boot(code, tmp_path, core=core, cpus=2, watch=by) for by in (None, watch))
+    for one, other in zip(alone.cpus, watched.cpus, strict=True):
+        assert one.core.cycles == other.core.cycles
+        for probe in (Probe.INST_RETIRED, Probe.LOAD, Probe.STORE, Probe.BR_RETIRED):
+            assert one.core.total(probe) == other.core.total(probe)
+    retired = [cpu.core.total(Probe.INST_RETIRED) for cpu in watched.cpus]
+    assert [counter.times for counter in counters] == [1 + count // 30 for count in retired]

@@ -1,0 +1,23 @@
+"""Options of the commands that can boot an image on a board."""
+
+from __future__ import annotations
+
+import argparse
+
+from perfemu.boards import CONSOLES, BoardRequest, BoardSession, standard_output
+from perfemu.cli.guest import guest_named
+from perfemu.cli.streams import tell
+
+
+def session_of(options: argparse.Namespace) -> BoardSession:
+    """What the options say."""
+    request = BoardRequest(
+        options.board,
+        options.initrd,
+        options.cmdline,
+        options.disk,
+        options.console or next(iter(CONSOLES)),
+        options.test_device,
+        options.semihosting,
+    )
+    return BoardSession(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from emulator.board.disk import Disk, NoDisk
+from emulator.board.gic import GICV2, GICV3
+from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
 from emulator.board.image import NotBootable, read_image
 from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
@@ -66,6 +68,7 @@ class BoardRequest:
     console: str = "pl011"
     test_device: bool = False
     semihosting: bool = False
+    gic: int = GICV3
 
 
 class BoardSession:
@@ -144,6 +147,7 @@ class BoardSession:
                     virtio_console=CONSOLES[request.console],
                     test_device=request.test_device,
                     semihosting=request.semihosting,
+                    gic=request.gic,
                 )
                 board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
                 Machine(hardware, board).run_to_the_end()
@@ -169,6 +173,8 @@ def _check(guest: Guest, request: BoardRequest) -> str:
     for name, flag in _OF_PROGRAMS.items():
         if getattr(guest, name):
             raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
+    if request.gic == GICV2 and guest.cpus is not None and int(guest.cpus) > MOST_GICV2_CPUS:
+        raise UsageError(f"--gic 2 --cpus {guest.cpus}: GICv2 reaches {MOST_GICV2_CPUS} CPUs")
     if len(request.disks) + len(guest.binds) > MOST_DEVICES:
         raise UsageError(f"--disk, --bind: a board has room for {MOST_DEVICES} of them")
     return BOARDS[request.board]

@@ -10,7 +10,7 @@ from emulator.board import id_registers
 from emulator.board.bus import Bus, Unmodelled
 from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import GenericTimer
-from emulator.board.gic import CpuInterface
+from emulator.board.gic import GICV3, CpuInterface
 from emulator.board.semihosting import TRAP, Caller
 from emulator.board.syndromes import (
     ALIGNMENT_FAULT,
@@ -80,11 +80,12 @@ class BoardCpu:
         self.timer = GenericTimer(clock, cpu, self._note_timers)
         self.tables = cpu.enter_kernel_mode(ram_base)
         registers = cpu.system_registers
-        id_registers.claim(cpu, processor, self.pmu_version)
+        id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
         self.timer.claim_registers(registers)
-        interface.claim_registers(registers)
+        if interface.gic.version == GICV3:
+            interface.claim_registers(registers)
         self.answers: Mapping[ExitReason, Callable[[], None]] = {
             ExitReason.SYSCALL: self._supervisor_call,
             ExitReason.REGISTER: self._register,

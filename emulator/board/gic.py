@@ -10,6 +10,7 @@ from functools import partial
 
 from emulator.sysregs import Access, SysReg, SystemRegisters
 
+GICV2, GICV3 = 2, 3  # versions
 PRIVATE = 32  # SGIs 0..15 and PPIs 16..31 of each CPU
 SHARED = 256  # SPIs from 32 on
 SPURIOUS = 1023
@@ -207,9 +208,10 @@ class CpuInterface:
 class Gic:
     """The distributor, and what the CPUs have of it. A device by its first frame."""
 
-    def __init__(self, cpus: int, changed: Callable[[], None]) -> None:
-        """`changed` is called when another interrupt may be the highest of some CPU."""
+    def __init__(self, cpus: int, changed: Callable[[], None], version: int = GICV3) -> None:
+        """`changed` is called when another interrupt may be the highest of some CPU. `version`: of the registers."""
         self.changed = changed
+        self.version = version
         self.enabled = False
         self.shared = Interrupts(SHARED)
         self._routes = [0] * SHARED
@@ -252,7 +254,7 @@ class Gic:
             return ARCHITECTURE_3
         if ROUTES + 8 * PRIVATE <= offset < ROUTES + 8 * (PRIVATE + SHARED):
             return self._routes[(offset - ROUTES) // 8 - PRIVATE] >> 8 * (offset & 4)
-        inner = _of_shared(offset)
+        inner = of_shared(offset)
         return 0 if inner is None else self.shared.read(inner, size)
 
     def write(self, offset: int, size: int, value: int) -> None:
@@ -261,21 +263,22 @@ class Gic:
             self.enabled = bool(value & 3)
         elif ROUTES + 8 * PRIVATE <= offset < ROUTES + 8 * (PRIVATE + SHARED):
             self._route((offset - ROUTES) // 8 - PRIVATE, value if size == 8 or not offset & 4 else 0)
-        elif (inner := _of_shared(offset)) is not None:
+        elif (inner := of_shared(offset)) is not None:
             self.shared.write(inner, size, value)
         self.changed()
 
     def _route(self, number: int, value: int) -> None:
         """To the CPU of that affinity, or with the highest bit to any: the first."""
         self._routes[number] = value & 0xFF_80FF_FFFF
-        cpu = 0 if value >> 31 & 1 else value & 0xFF
-        for other in range(len(self._routed)):
-            self._routed[other] &= ~(1 << number)
-        if cpu < len(self._routed):
-            self._routed[cpu] |= 1 << number
+        self.route(number, 1 if value >> 31 & 1 else 1 << (value & 0xFF))
+
+    def route(self, number: int, cpus: int) -> None:
+        """That SPI to any of the CPUs of the mask."""
+        for cpu in range(len(self._routed)):
+            self._routed[cpu] = self._routed[cpu] & ~(1 << number) | (cpus >> cpu & 1) << number
 
 
-def _of_shared(offset: int) -> int | None:
+def of_shared(offset: int) -> int | None:
     """The same register, counted from the first SPI's; None for those of private interrupts and what is none."""
     if PRIORITIES <= offset < PRIORITIES + PRIVATE + SHARED:
         return offset - PRIVATE if offset >= PRIORITIES + PRIVATE else None
@@ -296,7 +299,7 @@ class Redistributors:
         interface = self._gic.interfaces[offset // REDISTRIBUTOR_BYTES]
         offset %= REDISTRIBUTOR_BYTES
         if offset >= 0x1_0000:
-            return interface.private.read(offset - 0x1_0000, size) if _is_private(offset - 0x1_0000) else 0
+            return interface.private.read(offset - 0x1_0000, size) if is_private(offset - 0x1_0000) else 0
         is_last = interface.number == len(self._gic.interfaces) - 1
         typer = interface.number << 32 | interface.number << 8 | is_last << 4
         return {
@@ -312,12 +315,12 @@ class Redistributors:
         offset %= REDISTRIBUTOR_BYTES
         if offset == 0x14:
             interface.sleeps = bool(value & 2)
-        elif offset >= 0x1_0000 and _is_private(offset - 0x1_0000):
+        elif offset >= 0x1_0000 and is_private(offset - 0x1_0000):
             interface.private.write(offset - 0x1_0000, size, value)
         self._gic.changed()
 
 
-def _is_private(offset: int) -> bool:
+def is_private(offset: int) -> bool:
     return (
         (GROUPS <= offset < PRIORITIES and offset & 0x7F < 4)
         or PRIORITIES <= offset < PRIORITIES + PRIVATE

@@ -16,7 +16,7 @@ ID_AA64DFR0_EL1 = SysReg(3, 0, 0, 5, 0)
 ID_SPACE = [SysReg(3, 0, 0, crm, op2) for crm in range(1, 8) for op2 in range(8)]
 BASE: dict[SysReg, int] = {
     SysReg(3, 0, 0, 0, 6): 0,  # REVIDR_EL1
-    ID_AA64PFR0_EL1: 1 << 24 | 0x11,  # GICv3's registers; EL1 and EL0 are AArch64 alone; FP and AdvSIMD
+    ID_AA64PFR0_EL1: 0x11,  # EL1 and EL0 are AArch64 alone; FP and AdvSIMD
     ID_AA64DFR0_EL1: 1 << 28 | 3 << 20 | 5 << 12 | 6,  # debug architecture v8: six breakpoints, four watchpoints
     SysReg(3, 0, 0, 7, 0): 0x0F00_0025,  # ID_AA64MMFR0_EL1: granules of 4 KiB alone; ASIDs of 16 bits, addresses of 48
 }
@@ -40,10 +40,11 @@ MPIDR_IS_ONE = 1 << 31
 CLIDR_TYPES = {frozenset({CacheKind.Instruction, CacheKind.Data}): 3, frozenset({CacheKind.Unified}): 4}
 
 
-def claim(cpu: Cpu, processor: Processor, pmu_version: int) -> None:
-    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU."""
+def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bool) -> None:
+    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU. `gic_registers`: whether there are GICv3's."""
     registers = cpu.system_registers
     values = {**dict.fromkeys(ID_SPACE, 0), **BASE, MIDR_EL1: processor.midr_el1, AIDR_EL1: 0}
+    values[ID_AA64PFR0_EL1] |= gic_registers << 24
     values[ID_AA64DFR0_EL1] |= pmu_version << 8
     values[MPIDR_EL1] = MPIDR_IS_ONE | cpu.number
     for feature in features_of(processor.features):

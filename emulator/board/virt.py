@@ -11,10 +11,11 @@ from enum import Enum
 from functools import partial
 
 from emulator.arch.processor import Processor
+from emulator.board import gicv2
 from emulator.board.board_cpu import BoardCpu, BoardPmu
 from emulator.board.bus import Bus
 from emulator.board.device_tree import flattened
-from emulator.board.gic import DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES, Gic, Redistributors
+from emulator.board.gic import DISTRIBUTOR_BYTES, GICV3, REDISTRIBUTOR_BYTES, Gic, Redistributors
 from emulator.board.image import Image, NotBootable
 from emulator.board.limits import Limits
 from emulator.board.ninep.share import Share
@@ -25,6 +26,7 @@ from emulator.board.semihosting import Semihosting
 from emulator.board.serial_input import SerialInput, Source
 from emulator.board.virt_tree import (
     GIC_DISTRIBUTOR,
+    GIC_INTERFACES,
     GIC_REDISTRIBUTORS,
     RAM_BASE,
     RTC,
@@ -81,6 +83,7 @@ class Outside:
     virtio_console: bool = False  # which receives in the serial port's place, and sends as it does
     test_device: bool = False  # by which tests end the run
     semihosting: bool = False
+    gic: int = GICV3  # version of the interrupt controller
 
 
 class Virt:
@@ -94,13 +97,11 @@ class Virt:
         self._clock = hardware.clock
         self._quantum = config.quantum
         self._limits = Limits(hardware)
-        self._gic = Gic(config.cpus, self._look_at_interrupts)
+        self._gic = Gic(config.cpus, self._look_at_interrupts, outside.gic)
         self.uart = Pl011(outside.send, partial(self._gic.set_level, UART_INTERRUPT))
         self.rtc = Pl031(self._clock, partial(self._gic.set_level, RTC_INTERRUPT))
         self.bus = Bus()
-        redistributors = config.cpus * REDISTRIBUTOR_BYTES
-        self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, self._gic)
-        self.bus.attach("GICv3 redistributors", GIC_REDISTRIBUTORS, redistributors, Redistributors(self._gic))
+        self._attach_gic()
         self.bus.attach("PL011", UART, UART_BYTES, self.uart)
         self.bus.attach("PL031", RTC, RTC_BYTES, self.rtc)
         processor = Processor.of(config.core, config.isa, config.cpus)
@@ -122,6 +123,20 @@ class Virt:
         self._timed = self._input, self.rtc
         if outside.semihosting:
             self._offer_semihosting(outside, boot.command_line)
+
+    def _attach_gic(self) -> None:
+        """Raises ValueError for CPUs that it does not reach."""
+        gic = self._gic
+        if gic.version == GICV3:
+            size = len(gic.interfaces) * REDISTRIBUTOR_BYTES
+            self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, gic)
+            self.bus.attach("GICv3 redistributors", GIC_REDISTRIBUTORS, size, Redistributors(gic))
+            return
+        if len(gic.interfaces) > gicv2.MOST_CPUS:
+            raise ValueError(f"GICv2 reaches {gicv2.MOST_CPUS} CPUs, and there are {len(gic.interfaces)}")
+        parts = gic, gicv2.Senders(gic), lambda: self._executing.cpu.number
+        self.bus.attach("GICv2 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, gicv2.Distributor(*parts))
+        self.bus.attach("GICv2 CPU interfaces", GIC_INTERFACES, gicv2.INTERFACE_BYTES, gicv2.Interfaces(*parts))
 
     def _attach_virtio(self, hardware: Hardware, outside: Outside, console: Console | None) -> None:
         """Disks first, in their order: Linux names them so."""
@@ -174,6 +189,7 @@ class Virt:
         end = place("the initrd", initrd, boot.initrd)
         tree = device_tree(
             cpus=len(self.cpus),
+            gic_version=self._gic.version,
             ram_bytes=size,
             command_line=boot.command_line,
             seed=hardware.config.seed,

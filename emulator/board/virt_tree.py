@@ -5,11 +5,12 @@ from __future__ import annotations
 from emulator.board.board_cpu import PMU_INTERRUPT
 from emulator.board.device_tree import Node, Property, cells
 from emulator.board.generic_timer import PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT
-from emulator.board.gic import DISTRIBUTOR_BYTES, PRIVATE, REDISTRIBUTOR_BYTES
+from emulator.board.gic import DISTRIBUTOR_BYTES, GICV2, GICV3, PRIVATE, REDISTRIBUTOR_BYTES
+from emulator.board.gicv2 import INTERFACE_BYTES
 from emulator.board.virtio.slots import FIRST_INTERRUPT, FIRST_SLOT, SLOT_BYTES, SLOTS
 
 RAM_BASE = 0x4000_0000
-GIC_DISTRIBUTOR, GIC_REDISTRIBUTORS = 0x0800_0000, 0x080A_0000
+GIC_DISTRIBUTOR, GIC_INTERFACES, GIC_REDISTRIBUTORS = 0x0800_0000, 0x0801_0000, 0x080A_0000
 UART, UART_BYTES, UART_INTERRUPT = 0x0900_0000, 0x1000, PRIVATE + 1
 RTC, RTC_BYTES, RTC_INTERRUPT = 0x0901_0000, 0x1000, PRIVATE + 2
 UART_CLOCK_HZ = 24_000_000
@@ -20,7 +21,14 @@ FIRST_PPI = 16
 
 
 def device_tree(
-    *, cpus: int, ram_bytes: int, command_line: str, seed: int, has_pmu: bool, initrd: tuple[int, int] | None
+    *,
+    cpus: int,
+    gic_version: int,
+    ram_bytes: int,
+    command_line: str,
+    seed: int,
+    has_pmu: bool,
+    initrd: tuple[int, int] | None,
 ) -> Node:
     """`seed`: of the kernel's random numbers. `initrd`: its first address, and the one behind it.
 
@@ -39,7 +47,14 @@ def device_tree(
     }
     memory = Node(f"memory@{RAM_BASE:x}", {"device_type": "memory", "reg": cells(RAM_BASE, ram_bytes)})
     psci = Node("psci", {"compatible": ["arm,psci-1.0", "arm,psci-0.2"], "method": "hvc"})
-    devices = [_timer(), _clock(), _uart(), _real_time_clock(), _gic(cpus), *map(_virtio_slot, range(SLOTS))]
+    devices = [
+        _timer(),
+        _clock(),
+        _uart(),
+        _real_time_clock(),
+        _gic(cpus, gic_version),
+        *map(_virtio_slot, range(SLOTS)),
+    ]
     if has_pmu:
         devices.append(_pmu())
     return Node("", root, [chosen, memory, _cpus(cpus), psci, *devices])
@@ -118,14 +133,18 @@ def _virtio_slot(number: int) -> Node:
     )
 
 
-def _gic(cpus: int) -> Node:
+def _gic(cpus: int, version: int) -> Node:
+    compatible, second = {
+        GICV2: ("arm,cortex-a15-gic", (GIC_INTERFACES, INTERFACE_BYTES)),
+        GICV3: ("arm,gic-v3", (GIC_REDISTRIBUTORS, cpus * REDISTRIBUTOR_BYTES)),
+    }[version]
     return Node(
         f"intc@{GIC_DISTRIBUTOR:x}",
         {
-            "compatible": "arm,gic-v3",
+            "compatible": compatible,
             "interrupt-controller": b"",
             "#interrupt-cells": (3,),
-            "reg": cells(GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, GIC_REDISTRIBUTORS, cpus * REDISTRIBUTOR_BYTES),
+            "reg": cells(GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, *second),
             "phandle": (GIC_HANDLE,),
         },
     )

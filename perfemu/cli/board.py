@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from emulator.board.gic import GICV3
 from perfemu.boards import CONSOLES, BoardRequest, BoardSession, standard_output
 from perfemu.cli.guest import guest_named
 from perfemu.cli.streams import tell
@@ -19,5 +20,6 @@ def session_of(options: argparse.Namespace) -> BoardSession:
         options.console or next(iter(CONSOLES)),
         options.test_device,
         options.semihosting,
+        options.gic or GICV3,
     )
     return BoardSession(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))

@@ -27,6 +27,7 @@ _OF_BOARDS = {
     "console": "--console",
     "test_device": "--test-device",
     "semihosting": "--semihosting",
+    "gic": "--gic",
 }
 _FIELDS = {field.name: field for field in fields(Guest)}
 
@@ -64,6 +65,7 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
     group.add_argument(
         "--semihosting", action="store_true", help="answer HLT 0xf000: console, exit, and files below what is bound"
     )
+    group.add_argument("--gic", type=int, choices=(2, 3), help="version of the interrupt controller [3]")
 
 
 def refuse_board_options(options: argparse.Namespace) -> None:

@@ -35,7 +35,10 @@ def test_each_kind_of_property() -> None:
 
 
 def test_what_the_board_has() -> None:
-    tree = device_tree(cpus=2, ram_bytes=1 << 30, command_line="x=1", seed=5, has_pmu=True, initrd=(1 << 32, 2 << 32))
+    initrd = 1 << 32, 2 << 32
+    tree = device_tree(
+        cpus=2, gic_version=3, ram_bytes=1 << 30, command_line="x=1", seed=5, has_pmu=True, initrd=initrd
+    )
     text = source(flattened(tree))
     assert 'compatible = "arm,armv8-pmuv3";' in text
     assert 'bootargs = "x=1";' in text

@@ -10,8 +10,8 @@ from elftools.elf.elffile import ELFFile
 
 import require
 from perfemu.initramfs import Entry, archive, character_device, directory, file, program
+from perfemu.real_linux import PACKAGES
 
-IMAGE = "linux-image-arm64"
 LIBRARIES = ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib", "usr/lib")
 RUN_HEAD = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
@@ -25,18 +25,18 @@ RUN_TAIL = "\n/bin/busybox poweroff -f\n"
 @cache
 def kernel(release: str = "") -> Path:
     """The Image of a release's kernel, as its package has it."""
-    (image,) = _tree(release).glob("boot/vmlinuz-*")
+    (image,) = tree(release).glob("boot/vmlinuz-*")
     return image
 
 
-def _tree(release: str) -> Path:
-    return require.debian_tree("arm64", IMAGE, release=release)
+def tree(release: str = "") -> Path:
+    """What `perfemu linux` fetches."""
+    return require.debian_tree("arm64", *PACKAGES, release=release)
 
 
 @cache
 def busybox() -> bytes:
-    tree = require.debian_tree("arm64", "busybox-static")
-    return next(path for path in (tree / "bin/busybox", tree / "usr/bin/busybox") if path.exists()).read_bytes()
+    return next(path for name in ("bin", "usr/bin") if (path := tree() / name / "busybox").exists()).read_bytes()
 
 
 def initramfs(script: str, *more: Entry) -> bytes:
@@ -55,7 +55,7 @@ def initramfs(script: str, *more: Entry) -> bytes:
 
 def modules(*names: str) -> list[Entry]:
     """Of the kernel's own, in /modules: NAME.ko each, uncompressed."""
-    found = {path.name.split(".")[0]: path for path in _tree("").glob("**/modules/*/kernel/**/*.ko*")}
+    found = {path.name.split(".")[0]: path for path in tree().glob("**/modules/*/kernel/**/*.ko*")}
     return [file(f"modules/{name}.ko", _uncompressed(found[name])) for name in names]
 
 
@@ -64,13 +64,13 @@ def _uncompressed(path: Path) -> bytes:
     return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def with_libraries(tree: Path, *programs: str) -> list[Entry]:
-    """Programs of an unpacked tree, by their paths there, and all shared libraries that they need."""
+def with_libraries(root: Path, *programs: str) -> list[Entry]:
+    """Programs of an unpacked system, by their paths there, and all shared libraries that they need."""
     found: dict[str, Path] = {}
-    wanted = [tree / name for name in programs]
+    wanted = [root / name for name in programs]
     while wanted:
         path = wanted.pop()
-        name = str(path.relative_to(tree))
+        name = str(path.relative_to(root))
         if name in found:
             continue
         found[name] = path.resolve()
@@ -79,11 +79,11 @@ def with_libraries(tree: Path, *programs: str) -> list[Entry]:
             interpreter = next((each.get_interp_name() for each in elf.iter_segments("PT_INTERP")), None)
             dynamic = next(elf.iter_segments("PT_DYNAMIC"), None)
             needed = [] if dynamic is None else [each.needed for each in dynamic.iter_tags("DT_NEEDED")]
-        wanted += [_library(tree, each) for each in needed]
+        wanted += [_library(root, each) for each in needed]
         if interpreter is not None:
-            wanted.append(tree / interpreter.lstrip("/"))
+            wanted.append(root / interpreter.lstrip("/"))
     return [program(name, path.read_bytes()) for name, path in sorted(found.items())]
 
 
-def _library(tree: Path, name: str) -> Path:
-    return next(path for place in LIBRARIES if (path := tree / place / name).exists())
+def _library(root: Path, name: str) -> Path:
+    return next(path for place in LIBRARIES if (path := root / place / name).exists())

@@ -55,6 +55,7 @@ COMMANDS = (
     Command("run", "Run a program on the emulated machine, and nothing else", _GUEST_ARGUMENTS),
     Command("stat", "Run a program and count events", _GUEST_ARGUMENTS),
     Command("record", "Run a program and record its profile into perf.data", _GUEST_ARGUMENTS),
+    Command("linux", "Run a command in a real Linux kernel, on a board", "[OPTIONS] [--] COMMAND [ARGS]"),
     Command("trace", "Run a program and show its system calls and signals", _GUEST_ARGUMENTS),
     Command("report", "Read perf.data and display the profile"),
     Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),

@@ -1,0 +1,76 @@
+"""perfemu linux: run a command in a real Linux kernel, on a board."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from perfemu.cli.guest import add_guest_options, guest_named
+from perfemu.cli.streams import tell
+from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
+
+EXAMPLES = """\
+  perfemu linux --fetch                                once: Debian's kernel and busybox, into the cache
+  perfemu linux --core ideal -- uname -a
+  perfemu linux --root ~/debian-arm64 -- perf stat ./prog
+  perfemu linux --cpus 4 --memory 1G -- sh             a shell, in your current directory
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("kernel")
+    group.add_argument("--fetch", action="store_true", help="fetch Debian's kernel and busybox by apt-get and dpkg-deb")
+    group.add_argument("--kernel", metavar="DIR", help="a tree with boot/vmlinuz-*, lib/modules/ and bin/busybox")
+    group.add_argument("--root", metavar="DIR", help="an arm64 system's files; what is changed there is forgotten")
+    group.add_argument("--log", action="store_true", help="show what the kernel says, too")
+    group.add_argument("--cmdline", metavar="TEXT", default="", help="more of the kernel's command line")
+    add_guest_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    # only this command needs them
+    from perfemu.boards import BoardRequest, BoardSession, standard_output
+    from perfemu.real_linux import ANSWER, ROOT, STATUS_FILE, WORK, RealLinux, cached, fetched, kernel_command_line
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfemu" / "linux"
+    if options.fetch:
+        print(fetched(cache).tree)
+        if not options.program:
+            return 0
+    linux = RealLinux(Path(options.kernel)) if options.kernel else cached(cache)
+    if linux is None:
+        raise UsageError("linux: no kernel yet: 'perfemu linux --fetch' fetches Debian's, --kernel DIR names one")
+    guest = guest_named(options)
+    if guest.binds:
+        raise UsageError("linux --bind: the current directory is there, and --root; for more, perfemu run --board virt")
+    work = os.getcwd()
+    is_terminal = os.isatty(guest.stdin) and os.isatty(guest.stdout)
+    initrd = linux.initramfs(guest.command, work, has_root=options.root is not None, is_terminal=is_terminal)
+    with tempfile.TemporaryDirectory(prefix="perfemu-") as answer:
+        path = Path(answer) / "initrd"
+        path.write_bytes(initrd)
+        shared = Path(answer) / ANSWER
+        shared.mkdir()
+        binds = [f"{work}:{WORK}:rw", f"{shared}:{ANSWER}:rw"]
+        if options.root is not None:
+            binds.append(f"{options.root}:{ROOT}")
+        guest = replace(guest, argv=[str(linux.image)], binds=binds)
+        command_line = f"{kernel_command_line(tells=options.log)} {options.cmdline}".rstrip()
+        request = BoardRequest("virt", str(path), command_line)
+        ending = BoardSession(guest, request, standard_output(), lambda text: tell(f"perfemu: {text}")).run()
+        return _status(shared / STATUS_FILE) if ending.exit_status == 0 else ending.exit_status
+
+
+def _status(path: Path) -> int:
+    """Of the command. The guest wrote it: anything may be there."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            return int(os.read(descriptor, 16)) & 0xFF
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError):
+        raise PerfemuError("linux: the kernel ended before the command did; --log shows why", FAILURE_STATUS) from None

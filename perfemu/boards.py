@@ -151,7 +151,7 @@ class BoardSession:
                 )
                 board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
                 Machine(hardware, board).run_to_the_end()
-        except NotBootable as problem:
+        except (NotBootable, RuntimeError) as problem:  # of the core: what it does not model of a guest's own tables
             raise PerfemuError(f"{path}: {problem}") from None
         finally:
             self.times = RunTimes(hardware.clock.at(max(cpu.core.cycles for cpu in hardware.cpus)), 0)

@@ -17,15 +17,18 @@ from emulator.board.syndromes import (
     EXTERNAL_ABORT,
     ExceptionClass,
     abort,
+    described,
     fault_status,
     syndrome,
     trapped_access,
 )
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, Level, TrapKind, WalkFault
+from emulator.probes import Probe
 from emulator.sysregs import SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
 
 PC, ZERO_REGISTER = 32, 31
+ELR_EL1 = SysReg(3, 0, 4, 0, 1)
 CALL_MASK, HVC, SMC = 0xFFE0_001F, 0xD400_0002, 0xD400_0003
 OP1_OF_EL0 = 3  # of registers that EL0 may reach
 INSTRUCTION_BYTES = 4
@@ -70,6 +73,7 @@ class BoardCpu:
         self.interface = interface
         self.is_on = False
         self.waits = False  # for an interrupt
+        self._aborted: tuple[int, int] | None = None  # PC and instructions retired, at the last abort
         self.due_cycle: int | None = None  # at which a timer interrupts
         self.host_call: HostCall | None = None  # semihosting, if that is there
         self._bus = bus
@@ -161,12 +165,29 @@ class BoardCpu:
 
     def _abort(self) -> None:
         core = self.core
-        _, fault, table_level, *_ = self.tables.walk(core.fault_address)
-        self._take_abort(fault_status(WalkFault(fault), table_level))
+        _, fault, table_level, _, output = self.tables.walk(core.fault_address)
+        if fault == WalkFault.EXTERNAL and (output or not core.fault_address):  # the walk has come to its end
+            self._take_abort(EXTERNAL_ABORT)
+        else:
+            self._take_abort(fault_status(WalkFault(fault), table_level))
 
     def _take_abort(self, status: int) -> None:
         core = self.core
-        core.take_exception(0, abort(core.fault_access, self.cpu.level, status), core.fault_address)
+        cause = abort(core.fault_access, self.cpu.level, status)
+        state = core.pc, core.total(Probe.INST_RETIRED)
+        if state == self._aborted:  # for ever: nothing has executed since the same abort
+            self._die(cause)
+            return
+        self._aborted = state
+        core.take_exception(0, cause, core.fault_address)
+
+    def _die(self, cause: int) -> None:
+        core = self.core
+        self.is_on = False
+        self._message(
+            f"CPU {self.cpu.number} cannot fetch its exception vector at {core.pc:#x}: {described(cause)},"
+            f" FAR {core.fault_address:#x}; it came there from {core.read_kernel_register(ELR_EL1.encoding):#x}"
+        )
 
     def _exception(self) -> None:
         core = self.core

@@ -51,6 +51,26 @@ def trapped_access(register: SysReg, rt: int, *, reads: bool) -> int:
     return syndrome(ExceptionClass.SYSTEM_REGISTER, specific)
 
 
+def described(cause: int) -> str:
+    """A syndrome for people: its class by name, and the fault of an abort."""
+    number = cause >> 26
+    kind = next((each for each in ExceptionClass if each in (number, number - 1)), None)
+    name = f"class {number:#x}" if kind is None else kind.name.lower().replace("_", " ")
+    if kind in (ExceptionClass.INSTRUCTION_ABORT, ExceptionClass.DATA_ABORT):
+        name += f" ({_described_fault(cause & 0x3F)})"
+    return f"{name}, ESR {cause:#x}"
+
+
+def _described_fault(status: int) -> str:
+    if status in (EXTERNAL_ABORT, ALIGNMENT_FAULT):
+        return "external" if status == EXTERNAL_ABORT else "alignment"
+    for fault, of_level_0 in FAULT_STATUS.items():
+        if of_level_0 == status & ~0b11:
+            name = "permission" if fault is WalkFault.NONE else fault.name.lower().replace("_", " ")
+            return f"{name}, level {status & 0b11}"
+    return f"{status:#x}"
+
+
 def fault_status(fault: WalkFault, table_level: int) -> int:
     """DFSC and IFSC of a walk that ended at a table of that level."""
     return FAULT_STATUS[fault] | table_level

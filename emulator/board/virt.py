@@ -58,6 +58,7 @@ class Ended(Enum):
     STATUS = "the guest has ended the run with a status of its own"
     OFF = "the guest has turned the board off"
     RESET = "the guest has asked for a reset, which ends the run"
+    NONE_ON = "no CPU is on any more, which ends the run"
     IDLE = "all CPUs wait for interrupts that nothing will raise, which ends the run"
     LIMIT = "stopped: a limit is reached"
 
@@ -227,6 +228,9 @@ class Virt:
                 if each.is_on:
                     each.look_at_timers()
                     (waiting if each.waits else executing).append(each)
+            if not executing and not waiting:
+                self.end(Ended.NONE_ON)
+                break
             executing.sort(key=_time)
             due = min((each for each in waiting if each.due_cycle is not None), key=_due, default=None)
             if not executing:

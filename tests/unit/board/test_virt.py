@@ -175,6 +175,41 @@ def test_an_interrupt_that_is_masked_comes_when_it_is_not(tmp_path: Path) -> Non
     assert booted.register(14) == booted.register(19)  # right behind the instruction that unmasks it
 
 
+# Without vectors of its own a program's exceptions go to 0x200, where nothing is.
+@pytest.mark.parametrize("core", CORES)
+def test_a_vector_that_is_nowhere_ends_the_run_in_one_line(core: str, tmp_path: Path) -> None:
+    booted = boot("udf #0\n", tmp_path, core=core)
+    assert booted.board.ended is Ended.NONE_ON
+    assert booted.messages == [
+        "CPU 0 cannot fetch its exception vector at 0x200: instruction abort (external), ESR 0x86000010, FAR 0x200;"
+        " it came there from 0x200"
+    ]
+
+
+def test_a_vector_that_is_not_mapped(tmp_path: Path) -> None:
+    """With the MMU on and an empty table."""
+    source = """
+        adr     x0, table
+        msr     ttbr0_el1, x0
+        movz    x0, #25
+        movk    x0, #0x8019, lsl #16
+        msr     tcr_el1, x0
+        mrs     x0, sctlr_el1
+        orr     x0, x0, #1
+        msr     sctlr_el1, x0
+        isb
+        .balign 4096
+table:  .zero   4096
+    """
+    booted = boot(source, tmp_path)
+    assert booted.board.ended is Ended.NONE_ON
+    assert "cannot fetch its exception vector at 0x200: instruction abort (translation, level 1)" in booted.messages[0]
+
+
+def test_the_last_cpu_turns_itself_off(tmp_path: Path) -> None:
+    assert boot("movz w0, #0x8400, lsl #16\nmovk w0, #2\nhvc #0\n", tmp_path).board.ended is Ended.NONE_ON
+
+
 def test_waiting_for_nothing_ends_the_run(tmp_path: Path) -> None:
     assert boot("wfi\n", tmp_path).board.ended is Ended.IDLE
 

@@ -31,6 +31,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 
 // A block that is new, or does not fit, or is special, or is a single step.
 void Core::consider(uint64_t address, uint32_t size) {
+    if (runs_unchanged(address, size)) return;
     if (changes_ && follow_changes(address)) return;
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
@@ -82,6 +83,19 @@ void Core::consider(uint64_t address, uint32_t size) {
     } else {
         begin_stepping(block);
     }
+}
+
+// The usual special block of a guest with its own kernel, where all RAM is writable somewhere: one whose code may
+// change, and has not.
+bool Core::runs_unchanged(uint64_t address, uint32_t size) {
+    Block* block = blocks_.cached(address);
+    const uint64_t budget = budget_ - block->unchanged_cost;
+    if (block->tag != BlockTable::tag(address, size) || !block->only_changeable || budget & EXHAUSTED) return false;
+    if (stepping_ || changes_ || blocks_stale_ || translation_stale_ || !unchanged(*block)) return false;
+    repeat_ = nullptr;
+    budget_ = budget;
+    begin_run(*block);
+    return true;
 }
 
 // A REP comes once for each iteration, and once more to find its count at zero and go on: then it retires.
@@ -190,27 +204,32 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
         block->plain = enter.never_fails;
         block->sites = static_cast<uint16_t>(block->prepared->sites);
     }
-    block->special = is_special(*block);
-    set_cost(*block);
+    note_special(*block);
     return block;
 }
 
-bool Core::is_special(const Block& block) const {
+void Core::note_special(Block& block) const {
+    // On x86 a store into its own block is looked for when the next one is considered.
+    const bool comparable = block.changeable && !model_ && !block.changes && isa_->engine_arch() != UC_ARCH_X86;
+    block.special = block.changeable || needs_a_look(block);
+    block.only_changeable = comparable && !needs_a_look(block);
+    set_cost(block);
+}
+
+// Whatever its bytes are.
+bool Core::needs_a_look(const Block& block) const {
     const Op& first = block.ops[0];
     // The log has no room for more.
     if (block.prepared && block.prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block.ops.size()) return true;
     if (block.changes & (CHANGES_TRANSLATION | CHANGES_LEVEL)) return true;
-    return block.changeable || first.trap != Trap::NONE || first.repeated || needs_stepping_inside(block) ||
+    return first.trap != Trap::NONE || first.repeated || needs_stepping_inside(block) ||
            memory_->may_break(block.address, block.end);
 }
 
 // There are breakpoints where there was none before.
 void Core::look_for_breakpoints() {
     seen_breakpoint_generation_ = memory_->breakpoint_generation();
-    blocks_.each([this](Block& block) {
-        block.special = is_special(block);
-        set_cost(block);
-    });
+    blocks_.each([this](Block& block) { note_special(block); });
 }
 
 // Whether to stop before the instruction there, for a breakpoint that has not been answered.
@@ -275,7 +294,10 @@ void Core::unlink_successors() {
 
 bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }
 
-void Core::set_cost(Block& block) const { block.cost = block.special ? NEVER_FITS : cost(block); }
+void Core::set_cost(Block& block) const {
+    block.cost = block.special ? NEVER_FITS : cost(block);
+    if (block.only_changeable) block.unchanged_cost = cost(block);
+}
 
 // Of a block that is where it was found: its frames hold the bytes that it was decoded from.
 bool Core::unchanged(const Block& block) const {

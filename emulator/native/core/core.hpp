@@ -222,7 +222,9 @@ class Core final : public Totals {
     void note_interrupted_store(uint64_t address, const Block& next);
     uint64_t cost(const Block& block) const;
     void set_cost(Block& block) const;
-    bool is_special(const Block& block) const;
+    void note_special(Block& block) const;
+    bool needs_a_look(const Block& block) const;
+    bool runs_unchanged(uint64_t address, uint32_t size);
     void look_for_breakpoints();
     bool breaks_at(uint64_t address);
     bool breaks_inside(const Block& block) const;

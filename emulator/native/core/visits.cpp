@@ -350,6 +350,7 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
 // as long as an instruction without one.
 void Core::consume_answered(uint64_t at, uint64_t next) {
     if (exit_ == Exit::DEVICE) {
+        if (model_->device_accesses.size() > most_blocks_) model_->device_accesses.clear();
         std::unique_ptr<PreparedBlock>& prepared = model_->device_accesses[at];
         const TimedOp access{.length = trapped_.length};
         if (!prepared) prepared = model_->pipeline->prepare(at, {&access, 1}, {});

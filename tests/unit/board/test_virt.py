@@ -61,6 +61,19 @@ def test_an_access_to_a_device_may_begin_a_line_of_code(core: str, tmp_path: Pat
     assert (booted.output, booted.board.ended) == (b"A", Ended.OFF)
 
 
+@pytest.mark.parametrize("core", ["cortex-a55", "cortex-a72"])
+def test_accesses_to_devices_at_ever_new_places_do_not_fill_the_hosts_memory(core: str, tmp_path: Path) -> None:
+    """What is kept of each for its time is dropped at some number, and nothing else follows from that."""
+    source = "mov w1, #65\nmov w2, #3\n1:\n" + "strb w1, [x20]\n" * 40 + "subs w2, w2, #1\nb.ne 1b\n"
+
+    def keep_few(cpus: Sequence[Cpu]) -> None:
+        cpus[0].core.keep_blocks(7)
+
+    many, few = (boot(source, tmp_path, core=core, watch=by) for by in (None, keep_few))
+    assert many.output == few.output == b"A" * 120
+    assert many.cpus[0].core.cycles == few.cpus[0].core.cycles
+
+
 # The flag register of the UART reads 0x90: sent, and nothing received.
 @pytest.mark.parametrize(
     ("instruction", "read"),

@@ -50,6 +50,7 @@ from emulator.machine import Hardware, Turn
 PAGE_SHIFT, TWO_MIB = 12, 2 << 20
 FOREVER = 1 << 62  # cycles
 MOST_EXTENDED_CYCLES = 1000  # of a turn, behind its end
+EXTENSION_CYCLES = 50  # ... at a time, though a pair may be over sooner
 
 
 class Ended(Enum):
@@ -221,7 +222,7 @@ class Virt:
                 self.end(Ended.LIMIT)
                 break
             if self._ends_within_exclusive():
-                return self._executing.cpu, self._executing.core.cycles + 1
+                return self._executing.cpu, self._executing.core.cycles + EXTENSION_CYCLES
             executing: list[BoardCpu] = []
             waiting: list[BoardCpu] = []
             for each in self.cpus:
@@ -273,7 +274,7 @@ class Virt:
         if len(self.cpus) == 1 or self._executing.waits or not core.exclusive_open:
             self._extended_cycles = 0
             return False
-        self._extended_cycles += 1
+        self._extended_cycles += EXTENSION_CYCLES
         if self._extended_cycles <= MOST_EXTENDED_CYCLES:
             return True
         self._extended_cycles = 0

@@ -25,6 +25,16 @@ MEMORY_BYTES = 16 << 20
 START = f"""
         movz    x20, #{UART >> 16}, lsl #16
 """
+# Interrupts of group 1 come to CPU 0, if they are enabled; x1 is the distributor.
+GIC_ON = """
+        mov     x0, #1
+        msr     s3_0_c12_c12_7, x0      // ICC_IGRPEN1_EL1
+        mov     x0, #0xf0
+        msr     s3_0_c4_c6_0, x0        // ICC_PMR_EL1
+        movz    x1, #0x0800, lsl #16    // GICD
+        mov     w0, #2
+        str     w0, [x1]                // CTLR: group 1
+"""
 OFF = """
 off:    movz    w0, #0x8400, lsl #16
         movk    w0, #8
@@ -80,3 +90,15 @@ def boot(
 def _pmu(cpu: Cpu, counters: int) -> PmuV3:
     pmu = model("armv8_pmuv3")
     return PmuV3(cpu.core.add_bank(pmu.bank_size(counters)), pmu, counters)
+
+
+def private_interrupt_on(number: int) -> str:
+    """Code after which that SGI or PPI comes to CPU 0. Uses x0 and x1."""
+    enabled = f"""
+        movz    x1, #0x080b, lsl #16    // GICR, its second frame
+        mov     w0, #-1
+        str     w0, [x1, #0x80]         // IGROUPR0
+        mov     w0, #1 << {number}
+        str     w0, [x1, #0x100]        // ISENABLER0
+    """
+    return GIC_ON + enabled

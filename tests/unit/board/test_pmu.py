@@ -11,7 +11,7 @@ import pytest
 
 from emulator.board.board_cpu import PMU_INTERRUPT
 from emulator.board.virt import Ended
-from tests.unit.board.booted import boot
+from tests.unit.board.booted import boot, private_interrupt_on
 
 CORES = ("ideal", "cortex-a55", "cortex-a72")
 INST_RETIRED = 8
@@ -98,19 +98,9 @@ def test_el0_is_trapped_until_it_is_let_in(instruction: str, specific: int, tmp_
     assert let_in.messages == booted.messages == []
 
 
-INTERRUPTS = f"""
-        mov     x0, #1
-        msr     s3_0_c12_c12_7, x0      // ICC_IGRPEN1_EL1
-        mov     x0, #0xf0
-        msr     s3_0_c4_c6_0, x0        // ICC_PMR_EL1
-        movz    x1, #0x0800, lsl #16    // GICD
-        mov     w0, #2
-        str     w0, [x1]                // CTLR: group 1
-        movz    x1, #0x080b, lsl #16    // GICR, its second frame
-        mov     w0, #-1
-        str     w0, [x1, #0x80]         // IGROUPR0
-        mov     w0, #1 << {PMU_INTERRUPT}
-        str     w0, [x1, #0x100]        // ISENABLER0
+INTERRUPTS = (
+    private_interrupt_on(PMU_INTERRUPT)
+    + f"""
         mov     x0, #1
         msr     pmintenset_el1, x0
         mov     w0, #-5
@@ -118,6 +108,7 @@ INTERRUPTS = f"""
         msr     daifclr, #2
         movz    x1, #{INST_RETIRED}
 """
+)
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.board.pl011 import POLLS
 from emulator.board.virt import Ended
-from tests.unit.board.booted import Booted, boot
+from tests.unit.board.booted import GIC_ON, Booted, boot
 from tests.unit.board.test_virt import WITH_VECTORS
 
 
@@ -45,14 +45,9 @@ def test_who_looks_again_and_again_receives(tmp_path: Path) -> None:
 
 
 # The receive interrupt, an SPI of CPU 0. x16: how many wake-ups it took.
-BY_INTERRUPT = """
-        mov     x0, #1
-        msr     s3_0_c12_c12_7, x0      // ICC_IGRPEN1_EL1
-        mov     x0, #0xf0
-        msr     s3_0_c4_c6_0, x0        // ICC_PMR_EL1
-        movz    x1, #0x0800, lsl #16    // GICD
-        mov     w0, #2
-        str     w0, [x1]                // CTLR: group 1
+BY_INTERRUPT = (
+    GIC_ON
+    + """
         str     w0, [x1, #0x84]         // IGROUPR1: SPI 1
         str     w0, [x1, #0x104]        // ISENABLER1
         mov     w0, #0x50               // RXIM, RTIM
@@ -72,6 +67,7 @@ BY_INTERRUPT = """
         b       2b
 3:
 """
+)
 
 
 # 24 ms, between looks at MIS

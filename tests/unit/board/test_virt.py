@@ -12,7 +12,7 @@ from emulator.board.generic_timer import VIRTUAL_INTERRUPT
 from emulator.board.virt import Ended
 from emulator.cpu import Cpu, Level
 from emulator.probes import Probe
-from tests.unit.board.booted import LOADED_AT, boot
+from tests.unit.board.booted import LOADED_AT, boot, private_interrupt_on
 
 CORES = ("ideal", "cortex-a55", "cortex-a72")
 KERNEL = Level.KERNEL
@@ -137,19 +137,9 @@ def test_what_goes_wrong_is_told_to_the_guest_and_what_is_not_modelled_to_the_us
 
 
 # x16 counts the turns of the loop, two instructions each.
-TIMER = """
-        mov     x0, #1
-        msr     s3_0_c12_c12_7, x0      // ICC_IGRPEN1_EL1
-        mov     x0, #0xf0
-        msr     s3_0_c4_c6_0, x0        // ICC_PMR_EL1
-        movz    x1, #0x0800, lsl #16    // GICD
-        mov     w0, #2
-        str     w0, [x1]                // CTLR: group 1
-        movz    x1, #0x080b, lsl #16    // GICR, its second frame
-        mov     w0, #-1
-        str     w0, [x1, #0x80]         // IGROUPR0
-        mov     w0, #1 << 27
-        str     w0, [x1, #0x100]        // ISENABLER0
+TIMER = (
+    private_interrupt_on(VIRTUAL_INTERRUPT)
+    + """
         mov     x0, #TICKS
         msr     cntv_tval_el0, x0
         mov     x0, #1
@@ -157,6 +147,7 @@ TIMER = """
 armed:  mrs     x17, cntvct_el0
         msr     daifclr, #2
 """
+)
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -273,7 +264,7 @@ second: mov     x27, x0
 """
 
 
-SGI = TIMER.split("mov     w0, #1 << 27")[0] + "mov w0, #1 << 5\nstr w0, [x1, #0x100]\n"
+SGI = private_interrupt_on(5)
 
 
 @pytest.mark.parametrize("quantum", [1, 7, 1000])

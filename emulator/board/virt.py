@@ -19,6 +19,7 @@ from emulator.board.gic import DISTRIBUTOR_BYTES, GICV3, REDISTRIBUTOR_BYTES, Gi
 from emulator.board.image import Image, NotBootable
 from emulator.board.limits import Limits
 from emulator.board.ninep.share import Share
+from emulator.board.observers import Observers
 from emulator.board.pl011 import Pl011
 from emulator.board.pl031 import Pl031
 from emulator.board.psci import Firmware
@@ -86,6 +87,7 @@ class Outside:
     test_device: bool = False  # by which tests end the run
     semihosting: bool = False
     gic: int = GICV3  # version of the interrupt controller
+    observers: Observers | None = None  # who watches from outside
 
 
 class Virt:
@@ -118,6 +120,7 @@ class Virt:
         self._turn_taken: Turn | None = None
         self._goes_on = False  # the turn that was taken last
         self._extended_cycles = 0
+        self._observers = outside.observers or Observers(config.cpus)
         self._load(hardware, boot)
         console = Console(outside.send) if outside.virtio_console else None
         self._attach_virtio(hardware, outside, console)
@@ -213,7 +216,13 @@ class Virt:
         self._goes_on = False
         if not (goes_on and taken is not None and taken[0].core.cycles < taken[1]):
             self._turn_taken = self._chosen_turn()
-        return self._turn_taken
+        return None if self._turn_taken is None else self._until_observed(self._turn_taken)
+
+    def _until_observed(self, turn: Turn) -> Turn:
+        """Of a turn, what comes before somebody wants to look; the rest of it follows, whatever is seen there."""
+        cpu, until = turn
+        due = self._observers.look(cpu.number, cpu.core.cycles)
+        return turn if due is None else (cpu, min(until, due))
 
     def _chosen_turn(self) -> Turn | None:
         """The CPU whose time is lowest, until something is due there, or it is a quantum before the next."""
@@ -308,7 +317,11 @@ class Virt:
     @property
     def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
         answers = {reason: partial(self._answer, reason) for reason in self.cpus[0].answers}
-        return {**answers, ExitReason.OVERFLOW: self._overflow}
+        return {**answers, ExitReason.OVERFLOW: self._overflow, ExitReason.DEADLINE: self._deadline}
+
+    def _deadline(self, cpu: Cpu) -> None:
+        """Of the turn, which then is over, or of what was to be observed, behind which it goes on."""
+        self._goes_on = True
 
     def _overflow(self, cpu: Cpu) -> None:
         """One that is no news for the guest ends no turn: who counts from outside does not change who executes when."""

@@ -127,6 +127,16 @@ class Kernel:
         """The task of that CPU; None while it idles."""
         return self.dispatcher.current(cpu)
 
+    @property
+    def executes(self) -> bool:
+        """Whether the guest executes it."""
+        return False
+
+    def thread(self, cpu: Cpu) -> tuple[int, int]:
+        """pid and tid of the task of that CPU; 0, 0 while it idles."""
+        task = self.dispatcher.current(cpu)
+        return (0, 0) if task is None else (task.pid, task.tid)
+
     def running(self, cpu: Cpu) -> Task:
         """... when it cannot idle, because it has just executed."""
         task = self.dispatcher.queues[cpu.number].current

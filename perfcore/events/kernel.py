@@ -34,8 +34,15 @@ class Linux(Protocol):
     def executing_cpu(self) -> Cpu:
         """For which the machine works at the moment."""
 
+    @property
+    def executes(self) -> bool:
+        """Whether the kernel's own code is executed, not modelled: samples of it have addresses then."""
+
     def current(self, cpu: Cpu) -> Task | None:
         """The task that runs on `cpu`."""
+
+    def thread(self, cpu: Cpu) -> tuple[int, int]:
+        """pid and tid of what runs on `cpu`; 0, 0 is the idle task."""
 
     def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer:
         """Call `callback` at exactly that cycle of `cpu` (None: of the one that executes)."""

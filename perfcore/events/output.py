@@ -37,15 +37,10 @@ class SampledEvent(Protocol):
 
 
 def _prepare_tid(event: SampledEvent, kernel: Linux) -> Prepare:
-    current = kernel.current
+    thread = kernel.thread
 
     def prepare(sample: Sample, cpu: Cpu) -> None:
-        task = current(cpu)
-        if task is not None:
-            sample.pid = task.pid
-            sample.tid = task.tid
-        else:  # the idle task
-            sample.pid = sample.tid = 0
+        sample.pid, sample.tid = thread(cpu)
 
     return prepare
 
@@ -109,6 +104,26 @@ def _prepare_kernel(event: SampledEvent, kernel: Linux, user_misc: int) -> Prepa
     return prepare
 
 
+def _prepare_level(event: SampledEvent, kernel: Linux, exact: int) -> Prepare:
+    """Where the kernel's code is executed: whose registers and frames these are. `exact`: EXACT_IP, or 0."""
+    attr = event.attr
+    unwanted = {Level.KERNEL: attr.exclude_callchain_kernel, Level.USER: attr.exclude_callchain_user}
+    markers = {Level.KERNEL: int(PerfContext.KERNEL), Level.USER: int(PerfContext.USER)}
+    mode = {Level.KERNEL: Misc.KERNEL | exact, Level.USER: Misc.USER | exact}
+    abi = {Level.KERNEL: SampleRegsAbi.NONE, Level.USER: SampleRegsAbi.ABI_64}
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        level = cpu.level
+        sample.misc = mode[level]
+        sample.user_regs_abi = abi[level]
+        if sample.callchain:
+            if level == Level.KERNEL and not sample.callchain[-1]:
+                sample.callchain.pop()  # of the frame record with which a kernel's stack begins
+            sample.callchain = [] if unwanted[level] else [markers[level], *sample.callchain[1:]]
+
+    return prepare
+
+
 def _prepare_read(event: SampledEvent, kernel: Linux) -> Prepare:
     def prepare(sample: Sample, cpu: Cpu) -> None:
         sample.read = event.read_group()
@@ -118,7 +133,7 @@ def _prepare_read(event: SampledEvent, kernel: Linux) -> Prepare:
 
 def _prepare_callchain(event: SampledEvent, kernel: Linux) -> Prepare:
     """The marker, then PC, then the return addresses; at most sample_max_stack without the marker."""
-    if event.attr.exclude_callchain_user:
+    if event.attr.exclude_callchain_user and not kernel.executes:
         return lambda sample, cpu: None
     limit = event.attr.sample_max_stack - 1
     marker = int(PerfContext.USER)
@@ -234,9 +249,11 @@ class EventOutput:
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
         if wanted & SampleType.IP:
             prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
-        if hardware and event.counts_at(Level.KERNEL):
+        if kernel.executes:
+            prepares.append(_prepare_level(event, kernel, Misc.EXACT_IP if exact else 0))
+        elif hardware and event.counts_at(Level.KERNEL):
             prepares.append(_prepare_kernel(event, kernel, sample.misc))
-        if not hardware and event.cpu != -1:
+        elif not hardware and event.cpu != -1:
             prepares.append(_prepare_idle(event, kernel))
         self._sample = sample
         self._prepares = tuple(prepares)

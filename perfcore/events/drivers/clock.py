@@ -100,6 +100,14 @@ class ClockDriver:
         assert event.on_cpu is not None, "a clock that is not stopped is on a CPU"
         return self._kernel.clock.at(event.on_cpu.core.cycles)
 
+    def _counts(self, event: PerfEvent, cpu: Cpu) -> bool:
+        """Whether what `cpu` does at the moment is the event's. Idle time is the kernel's."""
+        if self._kernel.executes:
+            return event.counts_at(cpu.level)
+        if self._kernel.current(cpu) is None:
+            return event.counts_at(Level.KERNEL) and not event.attr.exclude_idle
+        return event.counts_at(Level.USER)
+
     def _set_timer(self, event: PerfEvent) -> None:
         cycle = self._kernel.clock.cycle_at(event.hw.expiry)
         self._timers[event] = self._kernel.add_timer(cycle, partial(self._expired, event), event.on_cpu)
@@ -111,11 +119,8 @@ class ClockDriver:
         if hw.stopped or cpu is None:
             return
         self.read(event)
-        attr = event.attr
         restart = True
-        idle = self._kernel.current(cpu) is None
-        counts = event.counts_at(Level.KERNEL) and not attr.exclude_idle if idle else event.counts_at(Level.USER)
-        if counts and event.overflow(cpu, hw.last_period):
+        if self._counts(event, cpu) and event.overflow(cpu, hw.last_period):
             restart = False
         if event.hw.stopped:  # the overflow may have disabled it
             return

@@ -192,8 +192,13 @@ class FakeMachine:
     def executing_cpu(self):
         return self.cpu
 
+    executes = False
+
     def current(self, cpu):
         return self._current
+
+    def thread(self, cpu):
+        return (0, 0) if self._current is None else (self._current.pid, self._current.tid)
 
     def add_timer(self, cycle, callback, cpu=None):
         return self.timers.at_cycle(cycle, callback)

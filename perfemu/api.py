@@ -158,7 +158,7 @@ def record(
     path = os.fspath(output)
     with Streams(input, capture) as streams:
         recorded = record_to_file(
-            streams.connect(guest),
+            Session(streams.connect(guest)),
             events,
             sampling,
             path,

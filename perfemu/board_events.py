@@ -1,7 +1,7 @@
 """What counts a board from outside: perf's events on PMUs that its guest does not see, and what they need of a kernel.
 
-The guest's kernel is executed, not modelled: of its tasks nothing is known here, so that events are of CPUs, and those
-that Linux makes itself (faults, switches) are nobody's.
+The guest's kernel is executed, not modelled: of its tasks nothing is known here but their address spaces, so that
+events are of CPUs, and those that Linux makes itself (faults, switches) are nobody's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from emulator.board.observers import Observers
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.arch import architecture
@@ -16,6 +17,7 @@ from emulator.linux.arch.architecture import Architecture
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.machine import Hardware
+from emulator.sysregs import SysReg
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.event import PerfEvent
@@ -23,34 +25,71 @@ from perfcore.events.kernel import Timer
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
-from perfemu.errors import PerfemuError
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
+
+TTBR0_EL1 = SysReg(3, 0, 2, 0, 0).encoding
+_BASE_OF_TABLES = (1 << 48) - 2  # BADDR: without the ASID, and CnP
+_MOST_SPACES = 1 << 16  # that are told apart; a guest may make any number
+
+
+class AddressSpaces:
+    """Processes, as far as hardware can tell: what TTBR0_EL1 points at, numbered from 1 as they are first seen."""
+
+    def __init__(self) -> None:
+        self.seen: Callable[[Cpu, int | None], None] | None = None
+        """Called at each look, before its sample is written: with the tables' address where they are new."""
+        self._numbers: dict[int, int] = {}
+
+    def number(self, cpu: Cpu) -> int:
+        """Of the one on that CPU."""
+        base = cpu.core.read_kernel_register(TTBR0_EL1) & _BASE_OF_TABLES
+        number = self._numbers.get(base)
+        new = None
+        if number is None:
+            number = min(len(self._numbers) + 1, _MOST_SPACES)
+            if number < _MOST_SPACES:
+                self._numbers[base] = number
+                new = base
+        if self.seen is not None:
+            self.seen(cpu, new)
+        return number
 
 
 @dataclass(frozen=True)
 class BoardKernel:
-    """A kernel in which nothing happens, for perf's half of one."""
+    """A kernel of which nothing is known, for perf's half of one."""
 
     clock: Clock
     cpus: Sequence[Cpu]
     architecture: Architecture
+    observers: Observers
+    spaces: AddressSpaces
     tracepoints: Tracepoints = field(default_factory=Tracepoints)
 
     @property
     def executing_cpu(self) -> Cpu:
         return self.cpus[0]
 
+    @property
+    def executes(self) -> bool:
+        return True
+
     def current(self, cpu: Cpu) -> Task | None:
         return None
 
     def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer:
-        raise PerfemuError("events that happen at times (-F, cpu-clock samples) are not there on boards yet: -c counts")
+        return self.observers.at_cycle((cpu or self.executing_cpu).number, cycle, callback)
+
+    def thread(self, cpu: Cpu) -> tuple[int, int]:
+        """Its address space stands for both."""
+        number = self.spaces.number(cpu)
+        return number, number
 
 
-def measuring_events(hardware: Hardware, model: PmuModel) -> PerfEvents:
+def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, spaces: AddressSpaces) -> PerfEvents:
     """Before the run."""
-    kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa))
+    kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, spaces)
     counters = model.most_counters
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in hardware.cpus]
     drivers: list[PmuDriver[PerfEvent]] = [ArmPmuV3(hardware.cpus, pmus), *software_clocks(kernel)]

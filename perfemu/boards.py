@@ -14,18 +14,22 @@ from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
 from emulator.board.image import NotBootable, read_image
+from emulator.board.observers import Observers
 from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.process.task import Task
 from emulator.machine import Hardware, Machine
 from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
 from perfcore.events.event import PerfEvent
 from perfcore.events.subsystem import PerfEvents
-from perfemu.board_events import measuring_events
+from perfcore.perfdata.features import Features, JitFile
+from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
 from perfemu.board_shares import shares
+from perfemu.board_sideband import BoardSideband
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import STOPPED, Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
@@ -34,9 +38,12 @@ from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
+from perfemu.kernel_symbols import symbols_of_file
+from perfemu.machine_features import board_features
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
+from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
 
@@ -76,7 +83,7 @@ class BoardSession:
 
     def __init__(self, guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> None:
         """`output`: what the serial port says; `tell`: lines for the user."""
-        isa = _check(guest, request)
+        self.isa = isa = _check(guest, request)
         if len(guest.argv) > 1:
             raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
         self.core = core_for(guest.core_name, isa, guest.core_changes, untimed=guest.untimed)
@@ -84,11 +91,16 @@ class BoardSession:
         self.title = f"{self.core.title}, board {request.board}"
         self.partly_modelled = False
         self.times = RunTimes(0, 0)
-        self._guest, self._request, self._output = guest, request, output
+        self.guest = guest
+        self.space = guest.space()
+        self._request, self._output = request, output
         self._tell = _once(tell)
         self._config = guest.machine(isa, self.core)
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
+        self._observers = Observers(self._config.cpus)
+        self._spaces = AddressSpaces()
+        self._sideband = BoardSideband(guest.command[0])
 
     @property
     def hardware(self) -> Hardware:
@@ -108,8 +120,29 @@ class BoardSession:
         """Open an event on all that `cpu` does, on PMUs that the guest does not see. Raises LinuxError."""
         assert system_wide, "of tasks a board knows nothing"
         if self._events is None:
-            self._events = measuring_events(self.hardware, self.pmu_model)
-        return self._events.open(attr, None, cpu, leader)
+            self._events = measuring_events(self.hardware, self.pmu_model, self._observers, self._spaces)
+            self._spaces.seen = self._sideband.seen
+        event = self._events.open(attr, None, cpu, leader)
+        self._sideband.add(event)
+        return event
+
+    def opened_as(self, spec: EventSpec) -> EventSpec:
+        """The event that is recorded for `spec`: at both levels, for both are executed."""
+        return spec
+
+    def use_kallsyms(self, path: str) -> None:
+        """Symbols of the guest's kernel, whatever its image and its memory say. Raises PerfemuError."""
+        self._sideband.kallsyms = symbols_of_file(path)
+
+    def features(self, command_line: tuple[str, ...]) -> Features:
+        """What a recording says of the machine."""
+        types = ((PerfType.SOFTWARE, "software"), (arm_pmuv3.TYPE, self.pmu_model.sysfs_name))
+        return board_features(self.hardware, self._request.board, command_line, types)
+
+    def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
+        """After the run: the kernel's symbols, if samples asked for them."""
+        kallsyms = self._sideband.kallsyms
+        return () if kallsyms is None else (JitFile(KALLSYMS_FILE, kallsyms),)
 
     @property
     def program_task(self) -> Task:
@@ -130,12 +163,13 @@ class BoardSession:
 
     def run(self, interruption: Interruption | None = None) -> Ending:
         """To its end, with the status that a shell would see."""
-        guest, request, output = self._guest, self._request, self._output
+        guest, request, output = self.guest, self._request, self._output
         path = guest.command[0]
         hardware = self.hardware
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
         try:
             image = read_image(_contents(path), RAM_BASE)
+            self._sideband.booted(image, hardware)
             initrd = b"" if request.initrd is None else _contents(request.initrd)
             with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
                 outside = Outside(
@@ -148,6 +182,7 @@ class BoardSession:
                     test_device=request.test_device,
                     semihosting=request.semihosting,
                     gic=request.gic,
+                    observers=self._observers,
                 )
                 board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
                 Machine(hardware, board).run_to_the_end()

@@ -12,7 +12,7 @@ from perfemu.comparing.measured import EventCounts, Measured, measured_of
 from perfemu.events.attributes import Sampling
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interruption
-from perfemu.recording import Recorder, made_at_run_time
+from perfemu.recording import Recorder
 from perfemu.reporting import read_profile
 from perfemu.scope import Scope
 from perfemu.session import Session
@@ -49,7 +49,9 @@ class FunctionCounter:
         known = Measured(counts.command, {}, self._session.isa, self._session.core.title)
         if self._recorder is not None:
             self._recorder.finish()
-            self._recorder.features.jit_files = made_at_run_time(self._session, self._writer)
+            self._recorder.features.jit_files = self._session.symbol_files(
+                self._writer.pids_with_own_code, self._writer.mapped_files
+            )
             self._writer.close()
             self._stream.seek(0)
             with PerfDataFile(self._stream, counts.command) as file:

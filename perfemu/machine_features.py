@@ -1,13 +1,15 @@
-"""machine_features: what perf.data says about the machine: all of it the emulated one's, nothing the host's."""
+"""What perf.data says about the machine, a modelled Linux or a board: all the emulated one's, nothing the host's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from emulator.arch.processor import Processor
 from emulator.cpu import Cpu
 from emulator.linux.arch.aarch64 import MIDR_EL1
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.release import HOST_NAME, RELEASE
+from emulator.machine import Hardware
 from perfcore.perfdata.features import CpuCount, Features
 from perfemu.version import VERSION
 
@@ -26,6 +28,24 @@ def machine_features(
         cpu_description=f"perfemu core {machine.config.core.title}",
         cpuid=_CPUID[machine.config.isa](machine.cpus[0]),
         total_memory_kb=machine.memory.size_bytes // 1024,
+        command_line=command_line,
+        pmu_mappings=pmu_types,
+    )
+
+
+def board_features(
+    hardware: Hardware, board: str, command_line: tuple[str, ...], pmu_types: tuple[tuple[int, str], ...]
+) -> Features:
+    """The same for a board. Which kernel it runs is for its guest to say."""
+    config, cpus = hardware.config, len(hardware.cpus)
+    return Features(
+        hostname=board,
+        version=f"perfemu {VERSION}",
+        architecture=config.isa,
+        cpus=CpuCount(cpus, cpus),
+        cpu_description=f"perfemu core {config.core.title}",
+        cpuid=f"0x{Processor.of(config.core, config.isa, cpus).midr_el1:016x}",
+        total_memory_kb=hardware.memory.size_bytes // 1024,
         command_line=command_line,
         pmu_mappings=pmu_types,
     )

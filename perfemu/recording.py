@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import BinaryIO, Protocol, TextIO
@@ -22,15 +23,13 @@ from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.counting import enable_groups
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.events.attributes import Sampling, counting_attr, record_attrs, user_mode_only
+from perfemu.events.attributes import Sampling, counting_attr, record_attrs
 from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
-from perfemu.jit_files import jit_files
-from perfemu.machine_features import machine_features
 from perfemu.namespace import Namespace
 from perfemu.output_file import open_output
-from perfemu.scope import PROGRAM, Scope
+from perfemu.scope import PROGRAM, Region, Scope
 from perfemu.session import Session, cannot_know
 
 DEFAULT_EVENTS = ("cycles",)
@@ -38,6 +37,27 @@ RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
 
 BuildIdOf = Callable[[str], bytes]
 """From a file of the host."""
+
+
+class RecordedRun(Protocol):
+    """One run that is recorded: of a program, as Session is, or of a board."""
+
+    guest: Guest
+    space: Namespace
+
+    @property
+    def isa(self) -> str: ...
+    def parse(self, events: Iterable[str]) -> list[EventSpec]: ...
+    def opened_as(self, spec: EventSpec) -> EventSpec: ...
+    def open(
+        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+    ) -> PerfEvent: ...
+    def features(self, command_line: tuple[str, ...]) -> Features: ...
+    def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]: ...
+    def count_within(self, region: Region) -> None: ...
+    def check_region(self) -> None: ...
+    def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
+    def run(self, interruption: Interruption | None = None) -> Ending: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +113,7 @@ def _count_samples(records: bytes) -> int:
 
 
 def open_sampling(
-    session: Session,
+    session: RecordedRun,
     specs: Sequence[EventSpec],
     attrs: Sequence[PerfEventAttr],
     cpu: int,
@@ -159,7 +179,7 @@ class Recorder:
 
     def __init__(
         self,
-        session: Session,
+        session: RecordedRun,
         specs: Sequence[EventSpec],
         sampling: Sampling,
         scope: Scope = PROGRAM,
@@ -176,7 +196,10 @@ class Recorder:
         self._specs = specs
         self._opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
         self._exact = None if make_exact is None else make_exact(specs, attrs, self._opened)
-        self._attribution = None if self._exact is None else self._exact.attribution(session, sampling.inherit)
+        self._attribution: Attribution | None = None
+        if self._exact is not None:
+            assert isinstance(session, Session), "of a board's instructions none is attributed"
+            self._attribution = self._exact.attribution(session, sampling.inherit)
         self._buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in cpus]  # as perf: inherited events share them
         for buffer, events_of_cpu in zip(self._buffers, self._opened, strict=True):
             for event in events_of_cpu:
@@ -184,7 +207,7 @@ class Recorder:
         if system_wide:
             for events_of_cpu in self._opened:
                 enable_groups(events_of_cpu)
-        self.features = machine_features(session.machine, command_line, session.pmu_types)
+        self.features = session.features(command_line)
         self.features.groups = _groups(specs)
         self.features.tracing_data = _tracing_data(specs, session.isa)
         self.described = [
@@ -231,7 +254,7 @@ class Recorder:
 
 
 def record(
-    guest: Guest,
+    session: RecordedRun,
     events: Sequence[str],
     sampling: Sampling,
     output: str | BinaryIO,
@@ -242,15 +265,14 @@ def record(
     progress: TextIO | None = None,
     make_exact: MakeExact | None = None,
 ) -> Recorded:
-    """Run the program and write its profile to the file `output`, or to a pipe if that is an open stream.
+    """Run what the session has and write its profile to the file `output`, or to a pipe if that is an open stream.
 
     With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there,
     and there in the end. A program that cannot be started leaves what is there as it is.
     """
-    session = Session(guest)
     if scope.region is not None:
         session.count_within(scope.region)
-    specs = [user_mode_only(spec) for spec in session.parse(events)]
+    specs = [session.opened_as(spec) for spec in session.parse(events)]
     recorder = Recorder(session, specs, sampling, scope, command_line, make_exact)
     features = recorder.features
     with _Destination(output, recorder.described, features) as destination, Interruption() as interruption:
@@ -266,7 +288,7 @@ def record(
         recorder.finish()
         if interrupted_by is None:
             session.check_region()
-        features.jit_files = made_at_run_time(session, writer)
+        features.jit_files = session.symbol_files(writer.pids_with_own_code, writer.mapped_files)
         if build_id_of is not None:
             features.build_ids = _build_ids(writer.mapped_files, session.space, build_id_of)
         path, size_bytes = destination.publish()
@@ -280,12 +302,6 @@ def record(
             recorder.never_counted(),
             recorder.unattributed(),
         )
-
-
-def made_at_run_time(session: Session, writer: PerfDataWriter) -> tuple[JitFile, ...]:
-    """What the guest has told of code that it made itself."""
-    read = session.machine.kernel.file_tree.read_whole
-    return jit_files(read, writer.pids_with_own_code, writer.mapped_files)
 
 
 class _Destination:

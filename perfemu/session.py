@@ -35,16 +35,20 @@ from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
+from perfcore.perfdata.features import Features, JitFile
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import Ending
 from perfemu.environment import search_path
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.events.attributes import user_mode_only
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.host_limits import check_address_space, raise_descriptor_limit
 from perfemu.interruption import Interruption
+from perfemu.jit_files import jit_files
 from perfemu.locate import locate
+from perfemu.machine_features import machine_features
 from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
@@ -153,6 +157,18 @@ class Session:
         if self._machine is None:
             self._machine = self._build()
         return self._machine
+
+    def features(self, command_line: tuple[str, ...]) -> Features:
+        """What a recording says of the machine."""
+        return machine_features(self.machine, command_line, self.pmu_types)
+
+    def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
+        """After the run: what the guest has told of code that it made itself, of these processes and in these files."""
+        return jit_files(self.machine.kernel.file_tree.read_whole, pids, mapped_files)
+
+    def opened_as(self, spec: EventSpec) -> EventSpec:
+        """The event that is recorded for `spec`."""
+        return user_mode_only(spec)
 
     def _build(self) -> LinuxMachine:
         raise_descriptor_limit()

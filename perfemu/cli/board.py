@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import BinaryIO
 
 from emulator.board.gic import GICV3
 from perfemu.boards import CONSOLES, BoardRequest, BoardSession, standard_output
@@ -10,8 +11,8 @@ from perfemu.cli.guest import guest_named
 from perfemu.cli.streams import tell
 
 
-def session_of(options: argparse.Namespace) -> BoardSession:
-    """What the options say."""
+def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> BoardSession:
+    """What the options say. `output`: of the serial port, if it is not standard output."""
     request = BoardRequest(
         options.board,
         options.initrd,
@@ -22,4 +23,6 @@ def session_of(options: argparse.Namespace) -> BoardSession:
         options.semihosting,
         options.gic or GICV3,
     )
-    return BoardSession(guest_named(options), request, standard_output(), lambda text: tell(f"perfemu: {text}"))
+    return BoardSession(
+        guest_named(options), request, output or standard_output(), lambda text: tell(f"perfemu: {text}")
+    )

@@ -10,12 +10,14 @@ from typing import BinaryIO
 
 from perfcore.events.settings import Settings
 from perfemu.cli.guest import (
+    add_board_options,
     add_counters_option,
     add_event_option,
     add_guest_options,
     add_region_options,
     announce_death,
     guest_of,
+    refuse_board_options,
     within_region,
 )
 from perfemu.cli.options import add_refused_options, positive_int
@@ -23,20 +25,23 @@ from perfemu.cli.streams import CLOSED, say_if_elsewhere, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.interruption import die_of
-from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, record
-from perfemu.scope import scope_of_cpus
+from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, RecordedRun, record
+from perfemu.scope import Scope, scope_of_cpus
+from perfemu.session import Session
 
 EXAMPLES = """\
   perfemu record ./prog                              cycles, 4000 samples in each second of the guest's time
   perfemu record -e instructions -c 100000 -g ./prog every 100,000 instructions, with callchains
   perfemu record -e '{cycles,branches}' -o my.data ./prog
   perfemu record -o - ./prog | perf report -i -      through a pipe; the guest's output goes to stderr
+  perfemu record --board virt --memory 1G Image      a whole kernel, on each of its CPUs
   perfemu report                                     shows what was recorded; so does perf report
 """
 
 _MAX_FREQUENCY_HZ = Settings().sample_rate_hz  # kernel.perf_event_max_sample_rate
 _CLOCKS = {"mono": 1, "monotonic": 1, "raw": 4, "monotonic_raw": 4}  # by perf's names; both are perf's own here
 _CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
+_OF_TASKS = {"exact": "--exact", "stat": "-s", "no_inherit": "-i"}  # field of the options -> its flag
 _NOT_YET = {
     "-p, --pid": "a running process",
     "-t, --tid": "a running thread",
@@ -92,6 +97,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_region_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
+    add_board_options(parser)
+    parser.add_argument(
+        "--kallsyms",
+        metavar="FILE",
+        help="symbols of the board's kernel: System.map, kallsyms or ELF [the image's own, or those in its memory]",
+    )
     add_guest_options(parser)
     add_refused_options(parser, _NOT_YET)
 
@@ -132,33 +143,30 @@ def run(options: argparse.Namespace) -> int:
         per_thread_counts=options.stat,
         clock=options.clockid,
     )
-    guest = guest_of(options)
     output: str | BinaryIO = options.output
     if options.output == "-":
         if os.isatty(1):
             raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
-        if guest.stdout == CLOSED:
-            raise UsageError("record -o -: stdout is closed")
         output = sys.stdout.buffer
-        guest = replace(guest, stdout=guest.stderr)  # as perf does: the pipe is for records alone
+    session, scope = (_of_program if options.board is None else _of_board)(options)
 
     # only record needs a reader of ELF files, and only at its end
     from perfemu.symbols.finder import build_id_of
 
     make_exact = _exact() if options.exact else None
     recorded = record(
-        guest,
+        session,
         options.event or DEFAULT_EVENTS,
         sampling,
         output,
         command_line=("perfemu", *options.command_line),
         build_id_of=build_id_of,
-        scope=within_region(scope_of_cpus(options.all_cpus, options.cpu, guest.cpus), options),
+        scope=scope,
         progress=sys.stderr,
         make_exact=make_exact,
     )
     if recorded.ending is not None:
-        announce_death(guest.command[0], recorded.ending)
+        announce_death(session.guest.command[0], recorded.ending)
     for name, count in recorded.unattributed:
         tell(f"perfemu: record: {count} of {name} were of no instruction, and are not in the file")
     for name in recorded.never_counted:
@@ -170,6 +178,33 @@ def run(options: argparse.Namespace) -> int:
     if recorded.interrupted_by is not None or recorded.ending is None:
         die_of(recorded.interrupted_by or 0)
     return recorded.ending.exit_status
+
+
+def _of_program(options: argparse.Namespace) -> tuple[RecordedRun, Scope]:
+    refuse_board_options(options)
+    if options.kallsyms is not None:
+        raise UsageError("record --kallsyms: is of a board's kernel; a program's has no code")
+    guest = guest_of(options)
+    if options.output == "-":
+        if guest.stdout == CLOSED:
+            raise UsageError("record -o -: stdout is closed")
+        guest = replace(guest, stdout=guest.stderr)  # as perf does: the pipe is for records alone
+    return Session(guest), within_region(scope_of_cpus(options.all_cpus, options.cpu, guest.cpus), options)
+
+
+def _of_board(options: argparse.Namespace) -> tuple[RecordedRun, Scope]:
+    """All that its CPUs do: of tasks nothing is known."""
+    for name, flag in _OF_TASKS.items():
+        if getattr(options, name):
+            raise UsageError(f"record {flag}: is of programs; a board's CPUs are recorded as a whole")
+
+    # only boards need it
+    from perfemu.cli.board import session_of
+
+    session = session_of(options, output=sys.stderr.buffer if options.output == "-" else None)
+    if options.kallsyms is not None:
+        session.use_kallsyms(options.kallsyms)
+    return session, within_region(scope_of_cpus(options.cpu is None, options.cpu, session.guest.cpus), options)
 
 
 def _exact() -> MakeExact:

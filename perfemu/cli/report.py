@@ -24,6 +24,7 @@ from perfemu.profile.record_counts import record_count_lines
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.reporting import default_input, open_profile, read_profile
 from perfemu.symbols.jit import JIT_MAP, JITDUMP
+from perfemu.symbols.kallsyms import KALLSYMS_FILE
 
 EXAMPLES = """\
   perfemu report                                 perf.data, as perf report --stdio shows it
@@ -113,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jit-files",
         metavar="DIR",
-        help="write what programs told of code that they made to DIR: perf reads it in /tmp",
+        help="write what programs told of code that they made to DIR: perf reads it in /tmp; and a board's kallsyms",
     )
     parser.add_argument("others", nargs="*", metavar="", help=argparse.SUPPRESS)
     add_refused_options(parser, _NOT_YET)
@@ -180,9 +181,13 @@ def _write_jit_files(files: tuple[JitFile, ...], directory: str) -> int:
     # only this needs what knows of the host's files, and with it the machine
     from perfemu.output_file import write_file
 
-    known = [file for file in files if JIT_MAP.fullmatch(file.path) or JITDUMP.fullmatch(file.path)]
+    known = [
+        file
+        for file in files
+        if JIT_MAP.fullmatch(file.path) or JITDUMP.fullmatch(file.path) or file.path == KALLSYMS_FILE
+    ]
     if not known:
-        raise PerfemuError("the recording has no perf-PID.map and no jitdump")
+        raise PerfemuError("the recording has no perf-PID.map, no jitdump and no kallsyms")
     for file in known:
         print(write_file(os.path.join(directory, os.path.basename(file.path)), file.contents))
     return 0

@@ -9,6 +9,7 @@ from perfcore.abi.constants import Misc
 from perfcore.abi.records import Comm, Fork, Mmap, Mmap2, Mmap2BuildId, Record
 from perfemu.profile.places import Place
 from perfemu.symbols.finder import SymbolFinder
+from perfemu.symbols.kallsyms import KALLSYMS
 from perfemu.visible import visible
 
 KERNEL_PID = 0xFFFFFFFF  # of the records that tell of the kernel's own text
@@ -123,15 +124,16 @@ class Tasks:
         number = self._path_numbers[mapping.path]
         offset = address - mapping.start + mapping.offset
         if in_kernel:
-            return Place(address, address, mapping.path, number, None, in_kernel)
+            file = self._finder.file(mapping.path) if mapping.path == KALLSYMS else None
+            return Place(address, address, mapping.path, number, file, in_kernel)
         return Place(address, offset, mapping.path, number, self._finder.file(mapping.path), in_kernel)
 
     def _map(self, record: Mmap | Mmap2 | Mmap2BuildId, misc: int) -> None:
         path, pid, offset = record.filename, record.pid, record.pgoff
         if misc & Misc.CPUMODE_MASK == Misc.KERNEL:
             pid = KERNEL_PID
-            if path.startswith("[kernel.kallsyms]"):
-                path = "[kernel.kallsyms]"
+            if path.startswith(KALLSYMS):
+                path = KALLSYMS
         elif path.startswith(_ANONYMOUS_NAMES[:4]):
             path, offset = f"/tmp/perf-{pid}.map", record.addr  # perf: code made at run time
         self._path_numbers.setdefault(path, len(self._path_numbers))

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.jit import JIT_MAP, JITDUMP, host_jit_map, jit_symbols
+from perfemu.symbols.kallsyms import KALLSYMS, KALLSYMS_FILE, kallsyms_table
 from perfemu.symbols.lines import SourceLines
 from perfemu.symbols.table import Symbol, SymbolTable
 
@@ -81,6 +82,8 @@ class SymbolFinder:
         if path == VDSO and self._vdso:
             with ElfFile(self._vdso) as elf:
                 return SymbolisedFile(path, elf.symbol_table(), code_path=self._vdso)
+        if path == KALLSYMS:
+            return SymbolisedFile(path, kallsyms_table((self._jit_files or {}).get(KALLSYMS_FILE, b"")))
         if not path.startswith("/") or path.startswith("//"):
             return nothing  # [heap], //anon
         if jit_map := JIT_MAP.fullmatch(path):

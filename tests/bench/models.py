@@ -29,6 +29,7 @@ from perfemu.counting import ChooseEvents, count, default_events
 from perfemu.events.attributes import Sampling
 from perfemu.guest import Guest
 from perfemu.recording import DEFAULT_EVENTS, record
+from perfemu.session import Session
 
 CORES = Path(__file__).resolve().parent / "cores"
 CACHEGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes", "--cachegrind-out-file=/dev/null"]
@@ -53,7 +54,7 @@ def recorded(core: str) -> Callable[[Workload], None]:
     def run(workload: Workload) -> None:
         with open(os.devnull, "wb") as nowhere, tempfile.TemporaryDirectory(prefix="perfemu-bench-") as directory:
             settings = settings_for(workload, core, nowhere)
-            record(settings, DEFAULT_EVENTS, Sampling(), str(Path(directory) / "perf.data"))
+            record(Session(settings), DEFAULT_EVENTS, Sampling(), str(Path(directory) / "perf.data"))
 
     return run
 

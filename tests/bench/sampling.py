@@ -24,6 +24,7 @@ from perfemu.counting import count
 from perfemu.events.attributes import Sampling
 from perfemu.guest import Guest
 from perfemu.recording import record
+from perfemu.session import Session
 
 _RATIOS = "{:12.3f}{:13.3f}{:15.3f}{:14.3f}"
 ARGUMENTS = {  # about a thousand million instructions each
@@ -45,7 +46,7 @@ def sampling(period: int) -> Callable[[Workload, Path], None]:
     def run(workload: Workload, directory: Path) -> None:
         with open(os.devnull, "wb") as nowhere:
             settings = Guest(workload.argv, core="ideal", stdout=nowhere.fileno())
-            record(settings, ["instructions"], Sampling(None, period, True), str(directory / "perf.data"))
+            record(Session(settings), ["instructions"], Sampling(None, period, True), str(directory / "perf.data"))
 
     return run
 
@@ -54,7 +55,7 @@ def exact(workload: Workload, directory: Path) -> None:
     with open(os.devnull, "wb") as nowhere:
         settings = Guest(workload.argv, core="ideal", stdout=nowhere.fileno())
         events = ["instructions", "branches"]
-        record(settings, events, Sampling(), str(directory / "perf.data"), make_exact=ExactSamples)
+        record(Session(settings), events, Sampling(), str(directory / "perf.data"), make_exact=ExactSamples)
 
 
 MODES: dict[str, Callable[[Workload, Path], None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
 from emulator.board.image import NotBootable, read_image
 from emulator.board.observers import Observers
+from emulator.board.trace import Trace, Traced
 from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
@@ -76,6 +77,7 @@ class BoardRequest:
     test_device: bool = False
     semihosting: bool = False
     gic: int = GICV3
+    trace: Collection[Traced] = ()
 
 
 class BoardSession:
@@ -94,7 +96,7 @@ class BoardSession:
         self.guest = guest
         self.space = guest.space()
         self._request, self._output = request, output
-        self._tell = _once(tell)
+        self._line, self._tell = tell, _once(tell)
         self._config = guest.machine(isa, self.core)
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
@@ -183,6 +185,7 @@ class BoardSession:
                     semihosting=request.semihosting,
                     gic=request.gic,
                     observers=self._observers,
+                    trace=Trace(request.trace, self._line) if request.trace else None,
                 )
                 board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
                 Machine(hardware, board).run_to_the_end()

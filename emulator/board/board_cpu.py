@@ -22,6 +22,7 @@ from emulator.board.syndromes import (
     syndrome,
     trapped_access,
 )
+from emulator.board.trace import NOTHING, register_name
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, Level, TrapKind, WalkFault
 from emulator.probes import Probe
@@ -76,6 +77,7 @@ class BoardCpu:
         self._aborted: tuple[int, int] | None = None  # PC and instructions retired, at the last abort
         self.due_cycle: int | None = None  # at which a timer interrupts
         self.host_call: HostCall | None = None  # semihosting, if that is there
+        self.trace = NOTHING
         self._bus = bus
         self._pmu = pmu
         self._firmware = firmware
@@ -156,12 +158,20 @@ class BoardCpu:
         data = self.tables.read(address, INSTRUCTION_BYTES)
         return int.from_bytes(data, "little") if isinstance(data, bytes) else 0
 
+    def _take(self, cause: int, address: int | None = None) -> None:
+        """An exception to EL1. `address`: FAR_EL1, if the exception sets it."""
+        if self.trace.exceptions:
+            self.trace.note(
+                self.cpu, f"exception: {described(cause)}" + ("" if address is None else f", FAR {address:#x}")
+            )
+        self.core.take_exception(0, cause, address)
+
     def _supervisor_call(self) -> None:
         immediate = self._word(self.core.pc - INSTRUCTION_BYTES) >> 5 & 0xFFFF
-        self.core.take_exception(0, syndrome(ExceptionClass.SVC, immediate))
+        self._take(syndrome(ExceptionClass.SVC, immediate))
 
     def _undefined(self) -> None:
-        self.core.take_exception(0, syndrome(ExceptionClass.UNKNOWN))
+        self._take(syndrome(ExceptionClass.UNKNOWN))
 
     def _abort(self) -> None:
         core = self.core
@@ -179,7 +189,7 @@ class BoardCpu:
             self._die(cause)
             return
         self._aborted = state
-        core.take_exception(0, cause, core.fault_address)
+        self._take(cause, core.fault_address)
 
     def _die(self, cause: int) -> None:
         core = self.core
@@ -196,11 +206,16 @@ class BoardCpu:
         if kind is ExceptionKind.ALIGNMENT:
             self._take_abort(ALIGNMENT_FAULT)
         elif kind is ExceptionKind.BREAKPOINT:
-            core.take_exception(0, syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
+            self._take(syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
         elif self.cpu.level and word & CALL_MASK in (HVC, SMC):
             function, *arguments = core.read_registers(range(4))
             core.write_register(PC, core.pc + INSTRUCTION_BYTES)
             result = self._firmware(self, function & WORD, (arguments[0], arguments[1], arguments[2]))
+            if self.trace.exceptions:
+                call = "HVC" if word & CALL_MASK == HVC else "SMC"
+                self.trace.note(
+                    self.cpu, f"{call}: function {function & WORD:#x} is answered with {result & DOUBLE_WORD:#x}"
+                )
             core.write_register(0, result & DOUBLE_WORD)
         elif self.cpu.level and word == TRAP and self.host_call is not None:
             operation, block = core.read_registers(range(2))
@@ -221,15 +236,19 @@ class BoardCpu:
             if kind == TrapKind.MSR:
                 write = registers.writer(register)
                 value = 0 if rt == ZERO_REGISTER else core.read_register(rt)
+                if self.trace.sysregs:
+                    self.trace.note(self.cpu, f"MSR {register_name(register)}, {value:#x}")
                 core.complete_trapped()  # what is written holds for the instructions behind: it counts as it did
                 write(value)
             else:
                 value = registers.read(register)
+                if self.trace.sysregs:
+                    self.trace.note(self.cpu, f"MRS {register_name(register)} is {value:#x}")
                 if rt != ZERO_REGISTER:
                     core.write_register(rt, value)
                 core.complete_trapped()
         except TrappedRegister:
-            core.take_exception(0, trapped_access(register, rt, reads=kind == TrapKind.MRS))
+            self._take(trapped_access(register, rt, reads=kind == TrapKind.MRS))
         except UndefinedRegister:
             if self.cpu.level:  # of what EL0 tries, its kernel knows more
                 name = "S{}_{}_C{}_C{}_{}".format(*register)
@@ -256,10 +275,19 @@ class BoardCpu:
         core = self.core
         if access.is_store:
             value = 0 if access.register == ZERO_REGISTER else core.read_register(access.register)
+            if self.trace.mmio:
+                self._note_access("store", address, access.size, value)
             self._bus.write(address, access.size, value)
         else:
-            value = access.extended(self._bus.read(address, access.size))
+            value = self._bus.read(address, access.size)
+            if self.trace.mmio:
+                self._note_access("load", address, access.size, value)
+            value = access.extended(value)
             if access.register != ZERO_REGISTER:
                 core.write_register(access.register, value)
         if access.base is not None:
             core.write_register(access.base, core.read_register(access.base) + access.increment & DOUBLE_WORD)
+
+    def _note_access(self, what: str, address: int, size: int, value: int) -> None:
+        place = self._bus.place(address, size)
+        self.trace.note(self.cpu, f"{place}: {what} of {size} bytes: {value & ((1 << 8 * size) - 1):#x}")

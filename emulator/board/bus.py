@@ -47,6 +47,11 @@ class Bus:
         region = self._region(address, size, "a store")
         region.device.write(address - region.start, size, value & ((1 << 8 * size) - 1))
 
+    def place(self, address: int, size: int) -> str:
+        """The device there, and the offset in it. Raises Unmodelled."""
+        region = self._region(address, size, "an access")
+        return f"{region.name} + {address - region.start:#x}"
+
     def _region(self, address: int, size: int, what: str) -> Region:
         for region in self.regions:
             if region.start <= address and address + size <= region.start + region.size:

@@ -29,6 +29,15 @@ PENDING_WORDS = (SET_PENDING, CLEAR_PENDING)
 DISTRIBUTOR_BYTES, REDISTRIBUTOR_BYTES = 0x1_0000, 0x2_0000
 
 
+RAISED, LOWERED = "the line of %d is raised", "the line of %d is lowered"
+Hears = Callable[[int | None, str, int], None]
+"""From a CPU, or a device, what happens to an interrupt."""
+
+
+def _nobody_hears(cpu: int | None, what: str, interrupt: int) -> None:
+    pass
+
+
 class Interrupts:
     """The state of some interrupts, as masks: bit n is the n-th of them."""
 
@@ -137,6 +146,7 @@ class CpuInterface:
 
     def acknowledge(self) -> int:
         interrupt = self.highest()
+        self.gic.hears(self.number, "acknowledges %d", interrupt)
         if interrupt != SPURIOUS:
             interrupts, number = self._find(interrupt)
             interrupts.active |= 1 << number
@@ -148,6 +158,7 @@ class CpuInterface:
     def end(self, value: int) -> None:
         if value & 0xFF_FFFF >= PRIVATE + SHARED:
             return
+        self.gic.hears(self.number, "ends %d", value & 0xFF_FFFF)
         if self._running:
             self._running.pop()
         if not self.drops_only:
@@ -166,6 +177,7 @@ class CpuInterface:
         before = self.private.asserted
         self.private.asserted = before | bit if asserted else before & ~bit
         if self.private.asserted != before:
+            self.gic.hears(self.number, RAISED if asserted else LOWERED, interrupt)
             self.gic.changed()
 
     def claim_registers(self, registers: SystemRegisters) -> None:
@@ -211,6 +223,7 @@ class Gic:
     def __init__(self, cpus: int, changed: Callable[[], None], version: int = GICV3) -> None:
         """`changed` is called when another interrupt may be the highest of some CPU. `version`: of the registers."""
         self.changed = changed
+        self.hears: Hears = _nobody_hears
         self.version = version
         self.enabled = False
         self.shared = Interrupts(SHARED)
@@ -229,6 +242,7 @@ class Gic:
         before = self.shared.asserted
         self.shared.asserted = before | bit if asserted else before & ~bit
         if self.shared.asserted != before:
+            self.hears(None, RAISED if asserted else LOWERED, interrupt)
             self.changed()
 
     def send(self, sender: int, value: int) -> None:
@@ -239,6 +253,7 @@ class Gic:
             listed = not value & OTHER_AFFINITIES and targets >> interface.number & 1
             if interface.number != sender if to_all else listed:
                 interface.private.pended |= 1 << number
+                self.hears(sender, f"sends %d to CPU {interface.number}", number)
         self.changed()
 
     def read(self, offset: int, size: int) -> int:

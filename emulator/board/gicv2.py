@@ -113,6 +113,7 @@ class Distributor:
         for cpu in range(len(self._gic.interfaces)):
             if listed >> cpu & 1:
                 number = value & 15
+                self._gic.hears(sender, f"sends %d to CPU {cpu}", number)
                 self._senders.change(cpu, number, self._senders.of(cpu, number) | 1 << sender)
 
     def _change_sent(self, offset: int, masks: bytes) -> None:

@@ -25,6 +25,7 @@ from emulator.board.pl031 import Pl031
 from emulator.board.psci import Firmware
 from emulator.board.semihosting import Semihosting
 from emulator.board.serial_input import SerialInput, Source
+from emulator.board.trace import Trace
 from emulator.board.virt_tree import (
     GIC_DISTRIBUTOR,
     GIC_INTERFACES,
@@ -88,6 +89,7 @@ class Outside:
     semihosting: bool = False
     gic: int = GICV3  # version of the interrupt controller
     observers: Observers | None = None  # who watches from outside
+    trace: Trace | None = None  # who wants lines of what it does
 
 
 class Virt:
@@ -128,6 +130,18 @@ class Virt:
         self._timed = self._input, self.rtc
         if outside.semihosting:
             self._offer_semihosting(outside, boot.command_line)
+        if outside.trace is not None:
+            self._trace(outside.trace)
+
+    def _trace(self, trace: Trace) -> None:
+        def hears(cpu: int | None, what: str, interrupt: int) -> None:
+            board_cpu = self._executing if cpu is None else self.cpus[cpu]
+            trace.note(board_cpu.cpu, f"interrupt: {what % interrupt}")
+
+        for each in self.cpus:
+            each.trace = trace
+        if trace.interrupts:
+            self._gic.hears = hears
 
     def _attach_gic(self) -> None:
         """Raises ValueError for CPUs that it does not reach."""

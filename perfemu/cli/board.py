@@ -6,9 +6,19 @@ import argparse
 from typing import BinaryIO
 
 from emulator.board.gic import GICV3
+from emulator.board.trace import Traced
 from perfemu.boards import CONSOLES, BoardRequest, BoardSession, standard_output
 from perfemu.cli.guest import guest_named
 from perfemu.cli.streams import tell
+from perfemu.errors import UsageError
+
+
+def traced(text: str | None) -> tuple[Traced, ...]:
+    """What --trace asks for. Raises UsageError."""
+    try:
+        return () if text is None else tuple(Traced(name) for name in text.split(","))
+    except ValueError:
+        raise UsageError(f"--trace {text}: a list of {', '.join(Traced)}") from None
 
 
 def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> BoardSession:
@@ -22,6 +32,7 @@ def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> B
         options.test_device,
         options.semihosting,
         options.gic or GICV3,
+        traced(options.trace),
     )
     return BoardSession(
         guest_named(options), request, output or standard_output(), lambda text: tell(f"perfemu: {text}")

@@ -28,6 +28,7 @@ _OF_BOARDS = {
     "test_device": "--test-device",
     "semihosting": "--semihosting",
     "gic": "--gic",
+    "trace": "--trace",
 }
 _FIELDS = {field.name: field for field in fields(Guest)}
 
@@ -66,6 +67,16 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
         "--semihosting", action="store_true", help="answer HLT 0xf000: console, exit, and files below what is bound"
     )
     group.add_argument("--gic", type=int, choices=(2, 3), help="version of the interrupt controller [3]")
+    add_trace_option(group)
+
+
+def add_trace_option(group: argparse._ActionsContainer) -> None:
+    """For each command that boots something."""
+    group.add_argument(
+        "--trace",
+        metavar="LIST",
+        help="say on stderr what the guest does, each time: exceptions,interrupts,mmio,sysregs, or some of them",
+    )
 
 
 def refuse_board_options(options: argparse.Namespace) -> None:

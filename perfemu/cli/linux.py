@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from perfemu.cli.guest import add_guest_options, guest_named
+from perfemu.cli.guest import add_guest_options, add_trace_option, guest_named
 from perfemu.cli.streams import tell
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--kernel", metavar="DIR", help="a tree with boot/vmlinuz-*, lib/modules/ and bin/busybox")
     group.add_argument("--root", metavar="DIR", help="an arm64 system's files; what is changed there is forgotten")
     group.add_argument("--log", action="store_true", help="show what the kernel says, too")
+    add_trace_option(group)
     group.add_argument("--cmdline", metavar="TEXT", default="", help="more of the kernel's command line")
     add_guest_options(parser)
 
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     # only this command needs them
     from perfemu.boards import BoardRequest, BoardSession, standard_output
+    from perfemu.cli.board import traced
     from perfemu.real_linux import ANSWER, ROOT, STATUS_FILE, WORK, RealLinux, cached, fetched, kernel_command_line
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfemu" / "linux"
@@ -46,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     guest = guest_named(options)
     if guest.binds:
         raise UsageError("linux --bind: the current directory is there, and --root; for more, perfemu run --board virt")
+    trace = traced(options.trace)
     work = os.getcwd()
     is_terminal = os.isatty(guest.stdin) and os.isatty(guest.stdout)
     initrd = linux.initramfs(guest.command, work, has_root=options.root is not None, is_terminal=is_terminal)
@@ -59,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
             binds.append(f"{options.root}:{ROOT}")
         guest = replace(guest, argv=[str(linux.image)], binds=binds)
         command_line = f"{kernel_command_line(tells=options.log)} {options.cmdline}".rstrip()
-        request = BoardRequest("virt", str(path), command_line)
+        request = BoardRequest("virt", str(path), command_line, trace=trace)
         ending = BoardSession(guest, request, standard_output(), lambda text: tell(f"perfemu: {text}")).run()
         return _status(shared / STATUS_FILE) if ending.exit_status == 0 else ending.exit_status
 

@@ -94,7 +94,7 @@ class BoardSession:
         self.partly_modelled = False
         self.times = RunTimes(0, 0)
         self.guest = guest
-        self.space = guest.space()
+        self.space = replace(guest, binds=[]).space()  # of the files that records name: the host's
         self._request, self._output = request, output
         self._line, self._tell = tell, _once(tell)
         self._config = guest.machine(isa, self.core)

@@ -65,7 +65,7 @@ def test_perf_injects_them(jit_guest: Path, tmp_path: Path) -> None:
 def test_a_program_without_any(tmp_path: Path) -> None:
     record(tmp_path, DIRECTORY / "loop_1k" / "x86_64.elf")
     done = perfemu("report", "-i", "perf.data", "--jit-files", ".", cwd=tmp_path)
-    assert complaint(done) == "the recording has no perf-PID.map and no jitdump"
+    assert complaint(done) == "the recording has no perf-PID.map, no jitdump and no kallsyms"
 
 
 def names(map_contents: bytes, *dumps: bytes) -> list[tuple[int, int, str]]:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from emulator.board.board import Boot, Ended, Outside
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
 from emulator.board.image import NotBootable, read_image
 from emulator.board.observers import Observers
 from emulator.board.trace import Trace, Traced
-from emulator.board.virt import Boot, Ended, Outside, Virt
+from emulator.board.virt import Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.process.task import Task

@@ -310,6 +310,23 @@ class Core:
         """
     def set_interrupt_line(self, asserted: bool) -> None:
         """Whether an interrupt is pending here. A run takes it before the first instruction that does not mask it."""
+    def set_watchpoints(self, watchpoints: Sequence[tuple[int, int, int, int, int, bool]]) -> None:
+        """From now on these, 64 at most: (address, bytes, accesses, levels, taken_from, maskable). Between two runs.
+
+        A run stops with WATCHPOINT before an access of that kind (1 read, 2 write) to one of the bytes; `fault_address`
+        and `fault_access` say what it was. `levels`, bits 1 << emulator.cpu.Level: whose accesses; `taken_from`: where
+        the core is then; `maskable`: not while PSTATE.D is set at KERNEL. AArch64; guests with a kernel of their own.
+        """
+    @property
+    def watchpoint_hits(self) -> int:
+        """After WATCHPOINT: bits, by their number in what was set."""
+    def set_steps(self, on: bool) -> None:
+        """Each run ends behind one instruction, with STEP if with nothing else."""
+    def set_guest_steps(self, levels: int) -> None:
+        """The guest's own kernel has what executes at these levels stepped, as MDSCR_EL1.SS does: bits by Level."""
+    @property
+    def has_stepped_guest(self) -> bool:
+        """After SOFTWARE_STEP: whether one instruction has been executed since the exception return."""
     def read_kernel_register(self, number: int) -> int:
         """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit."""
     def write_kernel_register(self, number: int, value: int) -> None: ...

@@ -27,6 +27,7 @@ from emulator.machine import Hardware, Turn
 PAGE_SHIFT = 12
 FOREVER = 1 << 62  # cycles
 MOST_EXTENDED_CYCLES = 1000  # of a turn, behind its end
+MAYBE_QUIET = ExitReason.BREAKPOINT, ExitReason.WATCHPOINT
 EXTENSION_CYCLES = 50  # ... at a time, though a pair may be over sooner
 
 
@@ -276,7 +277,9 @@ class Board(Generic[AnyProcessor]):
     @property
     def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
         answers = {reason: partial(self._answer, reason) for reason in self.cpus[0].answers}
-        return {**answers, ExitReason.OVERFLOW: self._overflow, ExitReason.DEADLINE: self._deadline}
+        quiet = {reason: partial(self._quiet, reason) for reason in MAYBE_QUIET if reason in answers}
+        goes_on = dict.fromkeys((ExitReason.DEADLINE, ExitReason.STEP), self._deadline)
+        return {**answers, **quiet, **goes_on, ExitReason.OVERFLOW: self._overflow}
 
     def _deadline(self, cpu: Cpu) -> None:
         """Of the turn, which then is over, or of what was to be observed, behind which it goes on."""
@@ -288,6 +291,12 @@ class Board(Generic[AnyProcessor]):
         before = board_cpu.pmu_interrupts
         board_cpu.answers[ExitReason.OVERFLOW]()
         self._goes_on = board_cpu.pmu_interrupts == before
+
+    def _quiet(self, reason: ExitReason, cpu: Cpu) -> None:
+        """A stop that may be no news for the guest: it ends no turn then."""
+        before = cpu.core.pc
+        self._answer(reason, cpu)
+        self._goes_on = cpu.core.pc == before
 
     def _answer(self, reason: ExitReason, cpu: Cpu) -> None:
         self.cpus[cpu.number].answers[reason]()

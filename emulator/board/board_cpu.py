@@ -8,6 +8,7 @@ from typing import Protocol
 from emulator.arch.processor import Processor
 from emulator.board import id_registers
 from emulator.board.bus import Bus, Unmodelled
+from emulator.board.debug_unit import DebugUnit
 from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import GenericTimer
 from emulator.board.gic import GICV3, CpuInterface
@@ -85,6 +86,7 @@ class BoardCpu:
         self._timers_changed = True
         self.timer = GenericTimer(clock, cpu, self._note_timers)
         self.tables = cpu.enter_kernel_mode(ram_base)
+        self.debug = DebugUnit(cpu, self.tables, self._take, message)
         registers = cpu.system_registers
         id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
@@ -101,6 +103,9 @@ class BoardCpu:
             ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,
+            ExitReason.BREAKPOINT: self.debug.answer_breakpoint,
+            ExitReason.WATCHPOINT: self.debug.answer_watchpoint,
+            ExitReason.SOFTWARE_STEP: self.debug.answer_step,
         }
 
     @property

@@ -9,6 +9,7 @@ from functools import partial
 
 from emulator.aarch64_features import ID_AA64PFR0_EL1, features_of
 from emulator.arch.processor import CacheKind, Processor
+from emulator.board.debug_unit import BREAKPOINTS, CONTEXT_BREAKPOINTS, WATCHPOINTS
 from emulator.cpu import Cpu
 from emulator.sysregs import Access, SysReg
 
@@ -17,21 +18,15 @@ ID_SPACE = [SysReg(3, 0, 0, crm, op2) for crm in range(1, 8) for op2 in range(8)
 BASE: dict[SysReg, int] = {
     SysReg(3, 0, 0, 0, 6): 0,  # REVIDR_EL1
     ID_AA64PFR0_EL1: 0x11,  # EL1 and EL0 are AArch64 alone; FP and AdvSIMD
-    ID_AA64DFR0_EL1: 1 << 28 | 3 << 20 | 5 << 12 | 6,  # debug architecture v8: six breakpoints, four watchpoints
+    # debug architecture v8
+    ID_AA64DFR0_EL1: CONTEXT_BREAKPOINTS - 1 << 28 | WATCHPOINTS - 1 << 20 | BREAKPOINTS - 1 << 12 | 6,
     SysReg(3, 0, 0, 7, 0): 0x0F00_0025,  # ID_AA64MMFR0_EL1: granules of 4 KiB alone; ASIDs of 16 bits, addresses of 48
 }
 # Software may keep values in them, and nothing follows from that here: name -> register
 KEPT = {
     "ACTLR_EL1": SysReg(3, 0, 1, 0, 1),
     "CNTKCTL_EL1": SysReg(3, 0, 14, 1, 0),
-    "MDSCR_EL1": SysReg(2, 0, 0, 2, 2),
-    "OSDLR_EL1": SysReg(2, 0, 1, 3, 4),
-    **{f"DBGBVR{n}_EL1": SysReg(2, 0, 0, n, 4) for n in range(16)},
-    **{f"DBGBCR{n}_EL1": SysReg(2, 0, 0, n, 5) for n in range(16)},
-    **{f"DBGWVR{n}_EL1": SysReg(2, 0, 0, n, 6) for n in range(16)},
-    **{f"DBGWCR{n}_EL1": SysReg(2, 0, 0, n, 7) for n in range(16)},
 }
-OSLAR_EL1, OSLSR_EL1 = SysReg(2, 0, 1, 0, 4), SysReg(2, 0, 1, 1, 4)
 MIDR_EL1, MPIDR_EL1 = SysReg(3, 0, 0, 0, 0), SysReg(3, 0, 0, 0, 5)
 CLIDR_EL1, CCSIDR_EL1, CSSELR_EL1 = SysReg(3, 1, 0, 0, 1), SysReg(3, 1, 0, 0, 0), SysReg(3, 2, 0, 0, 0)
 AIDR_EL1 = SysReg(3, 1, 0, 0, 7)
@@ -54,8 +49,6 @@ def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bo
         registers.claim(register, Access(read=partial(int, value)))
     for register in KEPT.values():
         _keep(cpu, register)
-    registers.claim(OSLAR_EL1, Access(write=lambda value: None))
-    registers.claim(OSLSR_EL1, Access(read=lambda: 1 << 3))  # there is an OS lock, and it is open
     _claim_caches(cpu, processor)
 
 

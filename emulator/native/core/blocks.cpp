@@ -66,11 +66,16 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::BREAKPOINT);
         return;
     }
+    if (guest_step_is_due()) {
+        exit(Exit::SOFTWARE_STEP);
+        return;
+    }
     if (block.ops[0].trap != Trap::NONE) {
         trapped_ = block.ops[0];
         exit(Exit::REGISTER);
         return;
     }
+    if (step_alone(block)) return;
     if (needs_stepping_inside(block) || breaks_inside(block)) {
         begin_stepping(block);
         return;

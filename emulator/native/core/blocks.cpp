@@ -33,6 +33,12 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 void Core::consider(uint64_t address, uint32_t size) {
     if (runs_unchanged(address, size)) return;
     if (changes_ && follow_changes(address)) return;
+    if (remembers_wrongly(address, size)) {
+        uc_ctl_flush_tlb(engine_);
+        forget_departure();
+        redispatch(address);
+        return;
+    }
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
     if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
@@ -88,6 +94,13 @@ void Core::consider(uint64_t address, uint32_t size) {
     } else {
         begin_stepping(block);
     }
+}
+
+// Whether the engine executes what is not there any more: a guest has changed its tables, and not said so yet. Whatever
+// the engine still remembers then, an architecture lets it forget.
+bool Core::remembers_wrongly(uint64_t address, uint32_t size) {
+    return guest_tables_ && blocks_.cached(address)->tag != BlockTable::tag(address, size) &&
+           !space_->lookup(address).present;
 }
 
 // The usual special block of a guest with its own kernel, where all RAM is writable somewhere: one whose code may

@@ -241,6 +241,7 @@ class Core final : public Totals {
     void set_cost(Block& block) const;
     void note_special(Block& block) const;
     bool needs_a_look(const Block& block) const;
+    bool remembers_wrongly(uint64_t address, uint32_t size);
     bool runs_unchanged(uint64_t address, uint32_t size);
     void look_for_breakpoints();
     bool breaks_at(uint64_t address);

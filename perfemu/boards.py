@@ -14,22 +14,20 @@ from emulator.board.board import Boot, Ended, Outside
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
-from emulator.board.image import NotBootable, read_image
+from emulator.board.image import NotBootable
 from emulator.board.observers import Observers
 from emulator.board.trace import Trace, Traced
-from emulator.board.virt import Virt
-from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.process.task import Task
-from emulator.machine import Hardware, Machine
+from emulator.machine import Hardware, Machine, MachineConfig
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
-from perfcore.events.drivers import arm_pmuv3
 from perfcore.events.event import PerfEvent
 from perfcore.events.subsystem import PerfEvents
 from perfcore.perfdata.features import Features, JitFile
 from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
+from perfemu.board_kinds import BOARDS, AnyBoard, BoardKind
 from perfemu.board_shares import shares
 from perfemu.board_sideband import BoardSideband
 from perfemu.cores import core_for, pmu_of
@@ -42,15 +40,12 @@ from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
 from perfemu.kernel_symbols import symbols_of_file
 from perfemu.machine_features import board_features
+from perfemu.pmu_kinds import PMU_KINDS
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
-from pmu.arm.pmuv3 import PmuV3
-from pmu.model import PmuModel
 
-BOARDS = {"virt": "aarch64"}  # name -> ISA
-CONSOLES = {"pl011": False, "virtio": True}  # name -> whether it is the virtio console that receives
 KEEPS = ",rw"  # behind a disk's file: what is written is kept there
 MOST_DEVICES = 28  # disks and directories; there are slots for the board's own besides
 MOST_IMAGE_BYTES = 1 << 30
@@ -74,10 +69,10 @@ class BoardRequest:
     initrd: str | None = None
     command_line: str = ""
     disks: Sequence[str] = ()  # FILE, or FILE,rw
-    console: str = "pl011"
+    console: str | None = None  # None: the serial port
     test_device: bool = False
     semihosting: bool = False
-    gic: int = GICV3
+    gic: int | None = None  # None: GICv3, on boards that have one
     trace: Collection[Traced] = ()
 
 
@@ -86,7 +81,8 @@ class BoardSession:
 
     def __init__(self, guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> None:
         """`output`: what the serial port says; `tell`: lines for the user."""
-        self.isa = isa = _check(guest, request)
+        self._kind = kind = _check(guest, request)
+        self.isa = isa = kind.isa
         if len(guest.argv) > 1:
             raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
         self.core = core_for(guest.core_name, isa, guest.core_changes, untimed=guest.untimed)
@@ -98,12 +94,12 @@ class BoardSession:
         self.space = replace(guest, binds=[]).space()  # of the files that records name: the host's
         self._request, self._output = request, output
         self._line, self._tell = tell, _once(tell)
-        self._config = guest.machine(isa, self.core)
+        self._config = _within(guest, request, kind, guest.machine(isa, self.core))
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
-        self._spaces = AddressSpaces()
-        self._sideband = BoardSideband(guest.command[0])
+        self._spaces = AddressSpaces(kind.tables)
+        self._sideband = BoardSideband(guest.command[0], kind)
 
     @property
     def hardware(self) -> Hardware:
@@ -115,7 +111,7 @@ class BoardSession:
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
         """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
-        return parse_events(events, self.pmu_model, arm_pmuv3.TYPE)
+        return parse_events(events, self.pmu_model, PMU_KINDS[self.pmu_model.driver].type)
 
     def open(
         self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
@@ -139,7 +135,8 @@ class BoardSession:
 
     def features(self, command_line: tuple[str, ...]) -> Features:
         """What a recording says of the machine."""
-        types = ((PerfType.SOFTWARE, "software"), (arm_pmuv3.TYPE, self.pmu_model.sysfs_name))
+        pmu_type = PMU_KINDS[self.pmu_model.driver].type
+        types = ((PerfType.SOFTWARE, "software"), (pmu_type, self.pmu_model.sysfs_name))
         return board_features(self.hardware, self._request.board, command_line, types)
 
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
@@ -171,7 +168,7 @@ class BoardSession:
         hardware = self.hardware
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
         try:
-            image = read_image(_contents(path), RAM_BASE)
+            image = self._kind.read_image(_contents(path))
             self._sideband.booted(image, hardware)
             initrd = b"" if request.initrd is None else _contents(request.initrd)
             with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
@@ -181,14 +178,15 @@ class BoardSession:
                     source,
                     disks=[_disk(text) for text in request.disks],
                     shares=shares(guest.binds, written),
-                    virtio_console=CONSOLES[request.console],
+                    virtio_console=request.console is not None and self._kind.consoles[request.console],
                     test_device=request.test_device,
                     semihosting=request.semihosting,
-                    gic=request.gic,
+                    gic=request.gic or GICV3,
                     observers=self._observers,
                     trace=Trace(request.trace, self._line) if request.trace else None,
                 )
-                board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
+                boot = Boot(image, initrd, request.command_line)
+                board = self._kind.build(hardware, self.pmu_model, boot, outside)
                 Machine(hardware, board).run_to_the_end()
         except (NotBootable, RuntimeError) as problem:  # of the core: what it does not model of a guest's own tables
             raise PerfemuError(f"{path}: {problem}") from None
@@ -197,7 +195,7 @@ class BoardSession:
         output.flush()
         return self._ending(board)
 
-    def _ending(self, board: Virt) -> Ending:
+    def _ending(self, board: AnyBoard) -> Ending:
         ended = board.ended
         assert ended is not None, "it has come to its end"
         if ended not in (Ended.OFF, Ended.STATUS):
@@ -206,9 +204,18 @@ class BoardSession:
         return Ending(status << 8, "a limit" if ended is Ended.LIMIT else None)
 
 
-def _check(guest: Guest, request: BoardRequest) -> str:
-    if request.board not in BOARDS:
+def _check(guest: Guest, request: BoardRequest) -> BoardKind:
+    kind = BOARDS.get(request.board)
+    if kind is None:
         raise UsageError(f"--board {request.board}: there is {', '.join(BOARDS)}")
+    for name, flag in kind.without.items():
+        if getattr(request, name):
+            raise UsageError(f"{flag}: --board {request.board} has no such thing")
+    if request.console is not None and request.console not in kind.consoles:
+        raise UsageError(f"--console {request.console}: --board {request.board} has {', '.join(kind.consoles)}")
+    for traced in request.trace:
+        if traced not in kind.traced:
+            raise UsageError(f"--trace {traced}: of --board {request.board} there are {', '.join(kind.traced)}")
     for name, flag in _OF_PROGRAMS.items():
         if getattr(guest, name):
             raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
@@ -216,7 +223,18 @@ def _check(guest: Guest, request: BoardRequest) -> str:
         raise UsageError(f"--gic 2 --cpus {guest.cpus}: GICv2 reaches {MOST_GICV2_CPUS} CPUs")
     if len(request.disks) + len(guest.binds) > MOST_DEVICES:
         raise UsageError(f"--disk, --bind: a board has room for {MOST_DEVICES} of them")
-    return BOARDS[request.board]
+    return kind
+
+
+def _within(guest: Guest, request: BoardRequest, kind: BoardKind, config: MachineConfig) -> MachineConfig:
+    """With no more RAM than the board has room for, unless told."""
+    if kind.most_ram_bytes is None or config.memory_bytes <= kind.most_ram_bytes:
+        return config
+    if guest.memory is not None:
+        raise UsageError(
+            f"--memory {guest.memory}: --board {request.board} has room for {kind.most_ram_bytes >> 30} GiB"
+        )
+    return replace(config, memory_bytes=kind.most_ram_bytes)
 
 
 def _disk(text: str) -> Disk:
@@ -225,11 +243,6 @@ def _disk(text: str) -> Disk:
         return Disk(path, keeps=text != path)
     except NoDisk as problem:
         raise PerfemuError(f"--disk {path}: {problem}") from None
-
-
-def _board(hardware: Hardware, model: PmuModel, boot: Boot, outside: Outside) -> Virt:
-    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    return Virt(hardware, boot, outside, pmus)
 
 
 class _Console:

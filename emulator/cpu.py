@@ -8,9 +8,7 @@ from typing import Protocol
 
 from emulator._native import AddressSpace, Core, GuestPageTables, PhysicalMemory, SharedCaches
 from emulator.core_file.layers import Tables
-from emulator.sysregs import SysReg, SystemRegisters
-
-DAIF = SysReg(3, 3, 4, 2, 1)
+from emulator.sysregs import SystemRegisters
 
 
 class ExitReason(IntEnum):
@@ -25,9 +23,6 @@ class ExitReason(IntEnum):
     BREAKPOINT = 6  # PC is on an instruction at which the address space has a breakpoint; it has not been executed
     IDLE = 7  # a guest's own kernel waits for an interrupt: WFI has retired; PC is after it
     DEVICE = 8  # a data access of its leads beyond RAM; PC is on the instruction, which has not retired
-    WATCHPOINT = 9  # PC is on an instruction that is about to access what is watched; the next run executes it
-    STEP = 10  # one instruction has retired, as `Core.set_steps` asks for
-    SOFTWARE_STEP = 11  # the guest's own kernel is due to hear that what it steps has executed one; PC is on the next
 
 
 class ExceptionKind(IntEnum):
@@ -98,6 +93,8 @@ class InterruptSource(Protocol):
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
 
+    kept = "idle_cycles", "system_cycles", "in_kernel"  # besides the core
+
     def __init__(
         self,
         number: int,
@@ -132,11 +129,6 @@ class Cpu:
     @property
     def level(self) -> Level:
         return Level(self.core.level)
-
-    @property
-    def masks_debug_exceptions(self) -> bool:
-        """AArch64, a guest's own kernel: PSTATE.D."""
-        return bool(self.core.read_kernel_register(DAIF.encoding) & 1 << 9)
 
     def set_level(self, level: Level) -> None:
         """An exception was taken, or returned from: whoever delivers it says so. The modelled Linux executes nothing

@@ -11,6 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from emulator._native import Core
 from emulator.board.gic import GICV3
 from emulator.board.image import Image, NotBootable
+from emulator.board.kept import WrongState
 from emulator.board.limits import Limits
 from emulator.board.ninep.share import Share
 from emulator.board.observers import Observers
@@ -27,7 +28,6 @@ from emulator.machine import Hardware, Turn
 PAGE_SHIFT = 12
 FOREVER = 1 << 62  # cycles
 MOST_EXTENDED_CYCLES = 1000  # of a turn, behind its end
-MAYBE_QUIET = ExitReason.BREAKPOINT, ExitReason.WATCHPOINT
 EXTENSION_CYCLES = 50  # ... at a time, though a pair may be over sooner
 
 
@@ -52,6 +52,15 @@ class Boot:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A share whose first question is not answered before `Board.go_on`, nor is any input read: what happens before
+    does not depend on what is outside."""
+
+    tag: str
+    tell: Callable[[], None]  # called when something is asked
+
+
+@dataclass(frozen=True, slots=True)
 class Outside:
     """What a board is connected to."""
 
@@ -65,6 +74,7 @@ class Outside:
     semihosting: bool = False
     gic: int = GICV3  # version of the interrupt controller
     observers: Observers | None = None  # who watches from outside
+    held: Held | None = None
     trace: Trace | None = None  # who wants lines of what it does
 
 
@@ -141,6 +151,7 @@ class Board(Generic[AnyProcessor]):
         self._turn_taken: Turn | None = None
         self._goes_on = False  # the turn that was taken last
         self._extended_cycles = 0
+        self._held: NineP | None = None
 
     def _populate(self, cpus: list[AnyProcessor]) -> None:
         """The first of them executes first."""
@@ -157,10 +168,35 @@ class Board(Generic[AnyProcessor]):
         devices: list[VirtioDevice] = [Block(disk, f"disk{number}") for number, disk in enumerate(outside.disks)]
         for tag, share in outside.shares.items():
             share.now_ns = self._clock.realtime_ns
-            devices.append(NineP(tag, share))
+            device = NineP(tag, share)
+            devices.append(device)
+            if outside.held is not None and outside.held.tag == tag:
+                device.hold(outside.held.tell)
+                self._held = device
         devices += [console] if console is not None else []
         devices.append(Entropy(seed))
         return devices
+
+    def go_on(self, source: Source | None) -> None:
+        """The machine has paused, and another Machine goes on with this board: input comes from `source` then, and a
+        share that was held is answered.
+
+        What has been chosen already is chosen anew, so that a board which has been restored here does the same.
+        """
+        self._turn_taken, self._goes_on = None, False
+        self._input.connect(source, _time(self._executing))
+        if self._held is not None:
+            self._held.release()
+
+    @property
+    def _executing_number(self) -> int:
+        return self._executing.cpu.number
+
+    @_executing_number.setter
+    def _executing_number(self, number: int) -> None:
+        if not 0 <= number < len(self.cpus):
+            raise WrongState(f"CPU {number} of {len(self.cpus)}")
+        self._select(self.cpus[number])
 
     def _test_exit(self, outside: Outside) -> TestExit | None:
         return TestExit(self._end_with) if outside.test_device else None
@@ -277,9 +313,7 @@ class Board(Generic[AnyProcessor]):
     @property
     def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
         answers = {reason: partial(self._answer, reason) for reason in self.cpus[0].answers}
-        quiet = {reason: partial(self._quiet, reason) for reason in MAYBE_QUIET if reason in answers}
-        goes_on = dict.fromkeys((ExitReason.DEADLINE, ExitReason.STEP), self._deadline)
-        return {**answers, **quiet, **goes_on, ExitReason.OVERFLOW: self._overflow}
+        return {**answers, ExitReason.OVERFLOW: self._overflow, ExitReason.DEADLINE: self._deadline}
 
     def _deadline(self, cpu: Cpu) -> None:
         """Of the turn, which then is over, or of what was to be observed, behind which it goes on."""
@@ -291,12 +325,6 @@ class Board(Generic[AnyProcessor]):
         before = board_cpu.pmu_interrupts
         board_cpu.answers[ExitReason.OVERFLOW]()
         self._goes_on = board_cpu.pmu_interrupts == before
-
-    def _quiet(self, reason: ExitReason, cpu: Cpu) -> None:
-        """A stop that may be no news for the guest: it ends no turn then."""
-        before = cpu.core.pc
-        self._answer(reason, cpu)
-        self._goes_on = cpu.core.pc == before
 
     def _answer(self, reason: ExitReason, cpu: Cpu) -> None:
         self.cpus[cpu.number].answers[reason]()

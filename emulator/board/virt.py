@@ -45,14 +45,25 @@ TWO_MIB = 2 << 20
 class Virt(Board[BoardCpu]):
     """Devices, firmware, and whatever has been loaded."""
 
-    def __init__(self, hardware: Hardware, boot: Boot, outside: Outside, pmus: Sequence[BoardPmu | None] = ()) -> None:
-        """`pmus`: one for each CPU, or none. NotBootable: what does not fit into RAM."""
+    kept = (
+        "_gic", "_senders", "uart", "rtc", "cpus", "_transports", "_limits", "_clock", "_extended_cycles",
+        "_executing_number",
+    )  # fmt: skip
+
+    def __init__(
+        self, hardware: Hardware, boot: Boot | None, outside: Outside, pmus: Sequence[BoardPmu | None] = ()
+    ) -> None:
+        """`boot`: None where a saved state will be restored. `pmus`: one for each CPU, or none.
+
+        NotBootable: what does not fit into RAM.
+        """
         super().__init__(hardware, outside.observers)
         config = hardware.config
         self._gic = Gic(config.cpus, self._look_at_interrupts, outside.gic)
         self.uart = Pl011(outside.send, partial(self._gic.set_level, UART_INTERRUPT))
         self.rtc = Pl031(self._clock, partial(self._gic.set_level, RTC_INTERRUPT))
         self.bus = Bus()
+        self._senders: gicv2.Senders | None = None
         self._attach_gic()
         self.bus.attach("PL011", UART, UART_BYTES, self.uart)
         self.bus.attach("PL031", RTC, RTC_BYTES, self.rtc)
@@ -71,7 +82,7 @@ class Virt(Board[BoardCpu]):
         self._attach_virtio(hardware, outside, console)
         self._attend(SerialInput(outside.source, console or self.uart, self._clock), self.rtc)
         if outside.semihosting:
-            self._offer_semihosting(outside, boot.command_line)
+            self._offer_semihosting(outside, "" if boot is None else boot.command_line)
         if outside.trace is not None:
             self._trace(outside.trace)
 
@@ -95,12 +106,13 @@ class Virt(Board[BoardCpu]):
             return
         if len(gic.interfaces) > gicv2.MOST_CPUS:
             raise ValueError(f"GICv2 reaches {gicv2.MOST_CPUS} CPUs, and there are {len(gic.interfaces)}")
-        parts = gic, gicv2.Senders(gic), lambda: self._executing.cpu.number
+        self._senders = gicv2.Senders(gic)
+        parts = gic, self._senders, lambda: self._executing.cpu.number
         self.bus.attach("GICv2 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, gicv2.Distributor(*parts))
         self.bus.attach("GICv2 CPU interfaces", GIC_INTERFACES, gicv2.INTERFACE_BYTES, gicv2.Interfaces(*parts))
 
     def _attach_virtio(self, hardware: Hardware, outside: Outside, console: Console | None) -> None:
-        slots.attach(
+        self._transports = slots.attach(
             self.bus,
             GuestMemory(hardware.memory, RAM_BASE),
             self._virtio_devices(outside, hardware.config.seed, console),
@@ -122,8 +134,10 @@ class Virt(Board[BoardCpu]):
         for cpu in self.cpus:
             cpu.host_call = call
 
-    def _load(self, hardware: Hardware, boot: Boot) -> None:
+    def _load(self, hardware: Hardware, boot: Boot | None) -> None:
         place = ram_loader(hardware, RAM_BASE)
+        if boot is None:
+            return
         for address, piece in boot.image.pieces:
             place("the image", address, piece)
         initrd = _behind(boot.image.end)

@@ -22,7 +22,6 @@
 #include "core/block.hpp"
 #include "core/block_table.hpp"
 #include "core/counters.hpp"
-#include "core/debugging.hpp"
 #include "core/ledger.hpp"
 #include "core/retirement.hpp"
 #include "isa/isa.hpp"
@@ -41,9 +40,6 @@ enum class Exit : uint8_t {
     BREAKPOINT,
     IDLE,
     DEVICE,
-    WATCHPOINT,
-    STEP,
-    SOFTWARE_STEP,
     INTERRUPTED,
     NONE
 };
@@ -70,6 +66,7 @@ enum class Gear : uint8_t {
     DETAILED,    // everything
 };
 
+class Archive;
 class SharedMemory;
 struct RunBlock;
 struct Model;
@@ -165,22 +162,13 @@ class Core final : public Totals {
     void set_interrupt_line(bool asserted) { interrupt_line_ = asserted; }
     // Between two runs, then: as Isa::take_exception.
     void take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address);
-    // Between two runs. WATCHPOINT: `fault_address` and `fault_access` say where and how, and these which, as bits. The
-    // next run makes the access.
-    void set_watchpoints(std::vector<Watchpoint> watchpoints);
-    uint64_t watchpoint_hits() const { return debugging_.hits; }
-    // Each run ends with STEP behind one instruction, if it does not end otherwise.
-    void set_steps(bool on) { debugging_.steps = on; }
-    // The guest's own kernel has what executes at these levels (bits) stepped: SOFTWARE_STEP is for it to hear of.
-    void set_guest_steps(uint8_t levels) {
-        debugging_.guest_steps = levels;
-        debugging_.guest_step_from.reset();
-    }
-    // After SOFTWARE_STEP: whether an instruction has been executed since the exception return.
-    bool has_stepped_guest() const { return debugging_.guest_step_from.has_value(); }
     // One that MRS and MSR, or RDMSR and WRMSR, find in the engine.
     uint64_t read_kernel_register(uint32_t number) const { return isa_->read_kernel_register(engine_, number); }
     void write_kernel_register(uint32_t number, uint64_t value);
+    // The state of a core where a guest's own kernel executes: what is saved of one goes on in another that was made
+    // equal, in another process, as it goes on here. Between two runs. Throws WrongState, or std::logic_error where
+    // there is more than can be kept.
+    void archive(Archive& state);
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
@@ -241,7 +229,6 @@ class Core final : public Totals {
     void set_cost(Block& block) const;
     void note_special(Block& block) const;
     bool needs_a_look(const Block& block) const;
-    bool remembers_wrongly(uint64_t address, uint32_t size);
     bool runs_unchanged(uint64_t address, uint32_t size);
     void look_for_breakpoints();
     bool breaks_at(uint64_t address);
@@ -336,19 +323,9 @@ class Core final : public Totals {
     bool reaches_device() const;
     void take_interrupt();
     void hear_other_cores();
+    void forget_remembered();
     Page lookup(uint64_t address, FaultAccess access);
     void watch_code(const Page& page);
-
-    // Debugging
-    bool watches_page(uint64_t address) const;
-    void look_at_access(uint64_t now);
-    bool stops_at_access(uint64_t now);
-    void stop_passing();
-    bool guest_steps() const;
-    bool guest_step_is_due() const;
-    void begin_guest_step();
-    void save_guest_step(bool pending);
-    bool step_alone(Block& block);
 
     void exit(Exit reason);
     void leave(uc_err error);
@@ -461,7 +438,6 @@ class Core final : public Totals {
     FaultAccess fault_access_ = FaultAccess::READ;
     Exception exception_ = Exception::INTERNAL;
     Op trapped_;
-    Debugging debugging_;
     std::optional<uint64_t> passed_breakpoint_;
     uint64_t passed_at_ = 0;  // `retired()` then
 

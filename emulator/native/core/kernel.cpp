@@ -52,10 +52,8 @@ void Core::take_interrupt() {
 void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address) {
     if (!guest_tables_) throw std::logic_error("only a guest's own kernel takes exceptions");
     if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot take another exception");
-    const bool step_pending = guest_steps() && debugging_.guest_step_from == retired();
     isa_->take_exception(engine_, kind, syndrome, address);
     follow_guest();
-    save_guest_step(step_pending);
 }
 
 void Core::write_kernel_register(uint32_t number, uint64_t value) {
@@ -83,10 +81,6 @@ bool Core::follow_changes(uint64_t next) {
         exit(Exit::DEADLINE);  // the next run takes it
         return true;
     }
-    if (debugging_.steps) {
-        exit(Exit::STEP);
-        return true;
-    }
     if (!(changes & CHANGES_TRANSLATION)) return false;
     forget_departure();
     redispatch(next);  // the engine has looked it up as things were
@@ -103,7 +97,6 @@ void Core::take_changes() {
         seen_tables_generation_ = memory_->tables_generation();
     }
     follow_guest();
-    if (changes & CHANGES_LEVEL) begin_guest_step();
     refresh_mappings();
     if (model_) {
         model_->addresses->notice_mappings();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "archive.hpp"
 #include "level.hpp"
 #include "memory/memory.hpp"
 
@@ -53,6 +54,7 @@ class GuestPageTables : public AddressTranslation {
         generation_++;
         code_generation_++;
     }
+    void archive(Archive& state) { state(ids_, regimes_); }
     // What the registers ask for that is not modelled; empty if nothing is. Nothing is found then.
     const std::string& refusal() const { return refusal_; }
 

@@ -17,31 +17,33 @@ from emulator.linux.arch.architecture import Architecture
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.machine import Hardware
+from emulator.sysregs import SysReg
+from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Timer
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
-from perfemu.board_kinds import Tables
-from perfemu.pmu_kinds import PMU_KINDS
+from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
 
+TTBR0_EL1 = SysReg(3, 0, 2, 0, 0).encoding
+_BASE_OF_TABLES = (1 << 48) - 2  # BADDR: without the ASID, and CnP
 _MOST_SPACES = 1 << 16  # that are told apart; a guest may make any number
 
 
 class AddressSpaces:
-    """Processes, as far as hardware can tell: their page tables, numbered from 1 as they are first seen."""
+    """Processes, as far as hardware can tell: what TTBR0_EL1 points at, numbered from 1 as they are first seen."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self) -> None:
         self.seen: Callable[[Cpu, int | None], None] | None = None
         """Called at each look, before its sample is written: with the tables' address where they are new."""
         self._numbers: dict[int, int] = {}
 
     def number(self, cpu: Cpu) -> int:
         """Of the one on that CPU."""
-        base = cpu.core.read_kernel_register(self._tables.register) & self._tables.mask
+        base = cpu.core.read_kernel_register(TTBR0_EL1) & _BASE_OF_TABLES
         number = self._numbers.get(base)
         new = None
         if number is None:
@@ -89,6 +91,6 @@ def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, 
     """Before the run."""
     kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, spaces)
     counters = model.most_counters
-    attached = PMU_KINDS[model.driver].attach(hardware.cpus, model, counters)
-    drivers: list[PmuDriver[PerfEvent]] = [attached.driver, *software_clocks(kernel)]
+    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in hardware.cpus]
+    drivers: list[PmuDriver[PerfEvent]] = [ArmPmuV3(hardware.cpus, pmus), *software_clocks(kernel)]
     return PerfEvents(kernel, drivers, Settings.measuring())

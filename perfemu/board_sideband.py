@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from emulator.board.image import Image
+from emulator.board.virt_tree import RAM_BASE
 from emulator.cpu import Cpu, Level
 from emulator.machine import Hardware
 from perfcore.abi.constants import Misc
 from perfcore.abi.records import Comm, Mmap, Record
 from perfcore.events.event import PerfEvent
-from perfemu.board_kinds import BoardKind
 from perfemu.kernel_symbols import symbols_in_memory, symbols_of_elf
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.kallsyms import KALLSYMS, TEXT_SYMBOLS, parse_kallsyms
@@ -22,10 +22,9 @@ _PAGE = 4096
 class BoardSideband:
     """Written as samples need them, to the first event of their CPU. `path`: of the image."""
 
-    def __init__(self, path: str, kind: BoardKind) -> None:
+    def __init__(self, path: str) -> None:
         self.kallsyms: bytes | None = None
         self._path = os.path.abspath(path)
-        self._kind = kind
         self._events: dict[int, PerfEvent] = {}  # by CPU: the one that hears of mappings
         self._image: Image | None = None
         self._hardware: Hardware | None = None
@@ -56,7 +55,7 @@ class BoardSideband:
             return
         if new_tables is not None:
             pid = event.kernel.thread(cpu)[0]
-            self._write(event, Comm(pid, pid, f"{self._kind.tables.name}:{new_tables:x}"), 0, cpu)
+            self._write(event, Comm(pid, pid, f"ttbr0:{new_tables:x}"), 0, cpu)
             for address, size, offset in self._code:
                 self._write(event, Mmap(pid, pid, address, size, offset, self._path), Misc.USER, cpu)
         if not self._kernel_is_known and cpu.level == Level.KERNEL:
@@ -69,7 +68,7 @@ class BoardSideband:
             return  # it has yet to map itself
         self._kernel_is_known = True
         if self.kallsyms is None and self._image.is_linux:
-            self.kallsyms = symbols_in_memory(_image_memory(self._hardware, self._image, self._kind.ram_base))
+            self.kallsyms = symbols_in_memory(_image_memory(self._hardware, self._image))
         if self.kallsyms is None:
             return
         addresses = {symbol.name: symbol.address for symbol in parse_kallsyms(self.kallsyms)}
@@ -82,8 +81,8 @@ class BoardSideband:
         event.write_record(event.output.record(record, misc, cpu))
 
 
-def _image_memory(hardware: Hardware, image: Image, ram_base: int) -> memoryview:
+def _image_memory(hardware: Hardware, image: Image) -> memoryview:
     """Where it was loaded, as it is now."""
-    pages = min(image.end - ram_base, hardware.config.memory_bytes) // _PAGE
-    first = (image.pieces[0][0] - ram_base) // _PAGE
+    pages = min(image.end - RAM_BASE, hardware.config.memory_bytes) // _PAGE
+    first = (image.pieces[0][0] - RAM_BASE) // _PAGE
     return hardware.memory.view(first, max(pages - first, 1))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import BinaryIO
 
+from emulator.board.gic import GICV3
 from emulator.board.trace import Traced
-from perfemu.boards import BoardRequest, BoardSession, standard_output
+from perfemu.boards import CONSOLES, BoardRequest, BoardSession, standard_output
 from perfemu.cli.guest import guest_named
 from perfemu.cli.streams import tell
 from perfemu.errors import UsageError
@@ -27,10 +28,10 @@ def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> B
         options.initrd,
         options.cmdline,
         options.disk,
-        options.console,
+        options.console or next(iter(CONSOLES)),
         options.test_device,
         options.semihosting,
-        options.gic,
+        options.gic or GICV3,
         traced(options.trace),
     )
     return BoardSession(

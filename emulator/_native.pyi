@@ -32,20 +32,6 @@ class PhysicalMemory:
     def references(self, frame: int) -> int: ...
     def write(self, frame: int, offset: int, data: bytes) -> None:
         """Into one frame. Code that has run may change so: every core hears of it."""
-    def saved_state(self) -> bytes:
-        """What is known of frames, not their bytes, for a memory that has handed out all of its own, as this one."""
-    def load_state(self, state: bytes) -> None:
-        """ValueError: it is of another memory."""
-    def next_used(self, first: int) -> tuple[int, int]:
-        """(first, count) of the next frames, from `first` on, that are not zeroes; few zeroes among them count, too.
-
-        Count 0: there are no more.
-        """
-    def map_file(self, descriptor: int, offset: int, first: int, count: int) -> None:
-        """These frames' bytes are those of the host's file from `offset` on; what is written does not go there.
-
-        ValueError: the file is too short.
-        """
     def view(self, frame: int, count: int = 1) -> memoryview:
         """Writable bytes of `count` contiguous frames. For data only: code that may have run must not change so."""
 
@@ -104,6 +90,8 @@ class GuestPageTables(AddressTranslation):
         (what `lookup` says, emulator.cpu.WalkFault, level of the last descriptor, physical addresses of all that were
         read, physical address that was found: with EXTERNAL, where no RAM is).
         """
+    def exclude(self, begin: int, end: int) -> None:
+        """No RAM answers at physical addresses from `begin` to `end`, which are whole pages: devices do."""
 
 class CounterBank:
     """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.
@@ -213,14 +201,6 @@ class Core:
         """The registers, to be restored here or on another core. Not while an exit is owed."""
     def save_state_into(self, state: RegisterState) -> None: ...
     def restore_state(self, state: RegisterState) -> None: ...
-    def saved_state(self) -> bytes:
-        """Of a core where a guest's own kernel executes, all but RAM: for one that was made equal, in any process.
-
-        Both go on in the same way. What is only remembered (translated code) is forgotten here. RuntimeError where
-        there is more than can be kept: models, listeners.
-        """
-    def load_state(self, state: bytes) -> None:
-        """After `enter_kernel_mode`, and as many banks. ValueError: another core's; this one is of no use then."""
     @property
     def exclusive_open(self) -> bool:
         """Whether the last exclusive load still waits for its store (AArch64's local monitor). False on x86.
@@ -263,7 +243,24 @@ class Core:
 
         AArch64: every MRS and MSR but of TPIDR_EL0, TPIDRRO_EL0, NZCV, FPCR, FPSR, CTR_EL0 and DCZID_EL0 comes here,
         with its encoding as SysReg.encoding gives it.
+        x86_64, where a guest's own kernel executes: of IN, OUT, INS and OUTS (port, size in bytes).
         """
+    @property
+    def access(self) -> tuple[int, int, int, int] | None:
+        """x86_64, after DEVICE, or REGISTER by a port: what the instruction at PC asks of a device.
+
+        (physical address or port; size in bytes; 0 a load, 1 a store, 2 a load and then a store; what is stored, if it
+        is 1). None: that instruction is not modelled for devices.
+        """
+    def complete_access(self, loaded: int = 0) -> int | None:
+        """The device has answered `access` with that: the instruction takes it, and retires.
+
+        Returns what is to be stored there then, if `access` is a load and a store. One that repeats stays at PC until
+        its last iteration, and is another exit for each.
+        """
+    @property
+    def exception_taken(self) -> tuple[int, int | None] | None:
+        """x86_64: vector and error code of the guest's exception that was taken, or could not be taken, last."""
     def complete_trapped(self) -> None:
         """Retire the trapped instruction and step over it. Its result registers have been written by the caller."""
     # registers, 64 bits each, by number:
@@ -323,17 +320,31 @@ class Core:
 
         The first frame is at the physical address `ram_base`.
         Before the first run, in place of `set_address_space`. The core follows by itself what the guest does to its
-        tables and its level; exceptions are the machine's to deliver. ValueError where that is not modelled.
+        tables and its level. AArch64's exceptions are the machine's to deliver; x86_64's the core takes by the guest's
+        own interrupt descriptor table, and executes its system instructions. ValueError where that is not modelled.
         """
+    def reset(self) -> None:
+        """x86_64: all registers are as a reset or an INIT leaves them."""
     def take_exception(self, kind: int, syndrome: int | None = None, address: int | None = None) -> None:
         """Between two runs: what the processor does as it takes an exception at the present PC.
 
         AArch64: kind 0 synchronous, 1 IRQ, 2 FIQ, 3 SError; `syndrome` and `address` become ESR_EL1 and FAR_EL1.
+        x86_64: a vector, the error code of those that have one, and CR2 of a page fault.
         """
     def set_interrupt_line(self, asserted: bool) -> None:
-        """Whether an interrupt is pending here. A run takes it before the first instruction that does not mask it."""
+        """Whether an interrupt is pending here. A run takes it before the first instruction that does not mask it.
+
+        x86_64: it ends there, with INTERRUPT.
+        """
+    def take_interrupt(self, vector: int) -> None:
+        """x86_64, after INTERRUPT: an external interrupt of that vector."""
+    def raise_nmi(self) -> None:
+        """x86_64: a non-maskable interrupt, which is taken at once, or after the one that is being handled."""
     def read_kernel_register(self, number: int) -> int:
-        """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit."""
+        """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit.
+
+        x86_64: by the numbers of emulator.x86_64_system.
+        """
     def write_kernel_register(self, number: int, value: int) -> None: ...
     def listen(self, recorder: RetirementRecorder) -> None:
         """Tell it of every branch, from now on. No count or cycle becomes another by it."""

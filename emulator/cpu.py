@@ -23,6 +23,8 @@ class ExitReason(IntEnum):
     BREAKPOINT = 6  # PC is on an instruction at which the address space has a breakpoint; it has not been executed
     IDLE = 7  # a guest's own kernel waits for an interrupt: WFI has retired; PC is after it
     DEVICE = 8  # a data access of its leads beyond RAM; PC is on the instruction, which has not retired
+    INTERRUPT = 9  # x86: the CPU takes an interrupt here, and wants its vector
+    SHUTDOWN = 10  # x86: an exception of a guest could not be delivered, nor the double fault: a reset is left
 
 
 class ExceptionKind(IntEnum):
@@ -51,6 +53,12 @@ class TrapKind(IntEnum):
     RDTSCP = 4
     RDPMC = 5
     XGETBV = 6
+    RDMSR = 7  # this one and those behind: where a guest's own kernel executes
+    WRMSR = 8
+    IN = 9
+    OUT = 10
+    INS = 11
+    OUTS = 12
 
 
 class Gear(IntEnum):
@@ -92,8 +100,6 @@ class InterruptSource(Protocol):
 
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
-
-    kept = "idle_cycles", "system_cycles", "in_kernel"  # besides the core
 
     def __init__(
         self,

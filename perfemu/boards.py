@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -11,17 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from emulator.board.board import Boot, Ended, Held, Outside
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
 from emulator.board.image import NotBootable, read_image
-from emulator.board.kept import NotKept, WrongState
 from emulator.board.observers import Observers
-from emulator.board.saved_board import resume, saved
-from emulator.board.serial_input import Source
 from emulator.board.trace import Trace, Traced
-from emulator.board.virt import Virt
+from emulator.board.virt import Boot, Ended, Outside, Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.process.task import Task
@@ -36,8 +31,6 @@ from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
 from perfemu.board_shares import shares
 from perfemu.board_sideband import BoardSideband
-from perfemu.checkpoint_file import Broken, read_checkpoint, write_checkpoint
-from perfemu.checkpoints import Checkpoints, key_of
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import STOPPED, Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
@@ -52,7 +45,6 @@ from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
-from perfemu.told import Told
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
 
@@ -74,22 +66,11 @@ _OF_PROGRAMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
-    """A guest that has booted asks a share what to do. Before that nothing of outside matters, and so what is there
-    then can be kept for other runs, which begin behind the boot and say the same."""
-
-    tag: str
-    checkpoints: Checkpoints | None  # where; None: this run neither has nor makes any
-    facts: Sequence[object]  # all that the boot depends on, besides the machine,
-    files: Sequence[Path]  # ... and these
-
-
-@dataclass(frozen=True, slots=True)
 class BoardRequest:
     """What the options of a board say."""
 
     board: str
-    initrd: str | Callable[[], bytes] | None = None
+    initrd: str | None = None
     command_line: str = ""
     disks: Sequence[str] = ()  # FILE, or FILE,rw
     console: str = "pl011"
@@ -97,7 +78,6 @@ class BoardRequest:
     semihosting: bool = False
     gic: int = GICV3
     trace: Collection[Traced] = ()
-    orders: Orders | None = None
 
 
 class BoardSession:
@@ -186,15 +166,18 @@ class BoardSession:
     def run(self, interruption: Interruption | None = None) -> Ending:
         """To its end, with the status that a shell would see."""
         guest, request, output = self.guest, self._request, self._output
+        path = guest.command[0]
+        hardware = self.hardware
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
-        told = Told(_Console(output), self._tell)
-        orders = request.orders
         try:
+            image = read_image(_contents(path), RAM_BASE)
+            self._sideband.booted(image, hardware)
+            initrd = b"" if request.initrd is None else _contents(request.initrd)
             with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
                 outside = Outside(
-                    told.send,
-                    told.message,
-                    None if orders else source,
+                    _Console(output),
+                    self._tell,
+                    source,
                     disks=[_disk(text) for text in request.disks],
                     shares=shares(guest.binds, written),
                     virtio_console=CONSOLES[request.console],
@@ -204,75 +187,14 @@ class BoardSession:
                     observers=self._observers,
                     trace=Trace(request.trace, self._line) if request.trace else None,
                 )
-                if orders is None:
-                    board = self._booted(outside)
-                    Machine(self.hardware, board).run_to_the_end()
-                else:
-                    board = self._run_by_orders(orders, outside, told, source)
+                board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
+                Machine(hardware, board).run_to_the_end()
         except (NotBootable, RuntimeError) as problem:  # of the core: what it does not model of a guest's own tables
-            raise PerfemuError(f"{guest.command[0]}: {problem}") from None
+            raise PerfemuError(f"{path}: {problem}") from None
         finally:
-            self.times = RunTimes(self.hardware.clock.at(max(cpu.core.cycles for cpu in self.hardware.cpus)), 0)
+            self.times = RunTimes(hardware.clock.at(max(cpu.core.cycles for cpu in hardware.cpus)), 0)
         output.flush()
         return self._ending(board)
-
-    def _booted(self, outside: Outside) -> Virt:
-        """At its power-up."""
-        request = self._request
-        image = read_image(_contents(self.guest.command[0]), RAM_BASE)
-        self._sideband.booted(image, self.hardware)
-        initrd = request.initrd() if callable(request.initrd) else _contents(request.initrd) if request.initrd else b""
-        return _board(self.hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
-
-    def _run_by_orders(self, orders: Orders, outside: Outside, told: Told, source: Source | None) -> Virt:
-        """From a checkpoint, or through the boot to where it is made; then to the end, as from a checkpoint."""
-        key = "" if orders.checkpoints is None else self._key(orders)
-        outside = replace(outside, held=Held(orders.tag, lambda: machine.pause()))
-        board = None if orders.checkpoints is None else self._resumed(orders.checkpoints, key, outside, told)
-        if board is None:
-            board = self._booted(outside)
-            machine = Machine(self.hardware, board)
-            machine.run_to_the_end()
-            if not machine.paused:  # it has ended, and never asked
-                return board
-            self._keep(orders.checkpoints, key, board, told)
-        board.go_on(source)
-        Machine(self.hardware, board).run_to_the_end()
-        return board
-
-    def _key(self, orders: Orders) -> str:
-        facts = (self._request.board, self._request.command_line, self._config, *orders.facts)
-        return key_of(facts, [Path(self.guest.command[0]), *orders.files])
-
-    def _resumed(self, checkpoints: Checkpoints, key: str, outside: Outside, told: Told) -> Virt | None:
-        """None where there is no checkpoint that is whole."""
-        with checkpoints.opened(key) as descriptor:
-            if descriptor is None:
-                return None
-            try:
-                found = read_checkpoint(descriptor, key)
-                board = _board(self.hardware, self.pmu_model, None, outside)
-                found.map_ram(self.hardware.memory)
-                resume(board, self.hardware, found.board)
-            except (Broken, WrongState, OSError) as problem:
-                self._hardware = None  # which may be changed in part
-                self._tell(f"{checkpoints.path}: a checkpoint is not used, and made anew: {problem}")
-                return None
-        told.tell(found.told)
-        return board
-
-    def _keep(self, checkpoints: Checkpoints | None, key: str, board: Virt, told: Told) -> None:
-        """What it saves has changed by that, so that it is saved in any case. Without room the next run boots, too."""
-        try:
-            state = saved(board, self.hardware)
-        except NotKept:
-            return
-        lines = told.taken()
-        if checkpoints is not None and lines is not None:
-            with contextlib.suppress(OSError):
-                checkpoints.keep(
-                    key, lambda descriptor: write_checkpoint(descriptor, key, state, lines, self.hardware.memory)
-                )
 
     def _ending(self, board: Virt) -> Ending:
         ended = board.ended
@@ -304,7 +226,7 @@ def _disk(text: str) -> Disk:
         raise PerfemuError(f"--disk {path}: {problem}") from None
 
 
-def _board(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Virt:
+def _board(hardware: Hardware, model: PmuModel, boot: Boot, outside: Outside) -> Virt:
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
     return Virt(hardware, boot, outside, pmus)
 

@@ -56,8 +56,6 @@ class BoardPmu(Protocol):
 class BoardCpu:
     """A CPU that is on, waits for an interrupt, or is off."""
 
-    kept = "cpu", "is_on", "waits", "_aborted", "due_cycle", "_timers_changed", "timer", "_pmu", "_held"
-
     def __init__(
         self,
         cpu: Cpu,
@@ -88,7 +86,7 @@ class BoardCpu:
         self.timer = GenericTimer(clock, cpu, self._note_timers)
         self.tables = cpu.enter_kernel_mode(ram_base)
         registers = cpu.system_registers
-        self._held = id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
+        id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
         self.timer.claim_registers(registers)

@@ -40,26 +40,8 @@ MPIDR_IS_ONE = 1 << 31
 CLIDR_TYPES = {frozenset({CacheKind.Instruction, CacheKind.Data}): 3, frozenset({CacheKind.Unified}): 4}
 
 
-class Held:
-    """A register that holds what was written last."""
-
-    kept = ("value",)
-
-    def __init__(self) -> None:
-        self.value = 0
-
-    def read(self) -> int:
-        return self.value
-
-    def write(self, value: int) -> None:
-        self.value = value
-
-
-def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bool) -> list[Held]:
-    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU. `gic_registers`: whether there are GICv3's.
-
-    Returns those of them that hold something.
-    """
+def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bool) -> None:
+    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU. `gic_registers`: whether there are GICv3's."""
     registers = cpu.system_registers
     values = {**dict.fromkeys(ID_SPACE, 0), **BASE, MIDR_EL1: processor.midr_el1, AIDR_EL1: 0}
     values[ID_AA64PFR0_EL1] |= gic_registers << 24
@@ -70,17 +52,26 @@ def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bo
             values[feature.register] += feature.value << feature.shift
     for register, value in values.items():
         registers.claim(register, Access(read=partial(int, value)))
-    held = [Held() for _ in KEPT]
-    for register, its in zip(KEPT.values(), held, strict=True):
-        registers.claim(register, Access(its.read, its.write))
+    for register in KEPT.values():
+        _keep(cpu, register)
     registers.claim(OSLAR_EL1, Access(write=lambda value: None))
     registers.claim(OSLSR_EL1, Access(read=lambda: 1 << 3))  # there is an OS lock, and it is open
-    return [*held, _claim_caches(cpu, processor)]
+    _claim_caches(cpu, processor)
 
 
-def _claim_caches(cpu: Cpu, processor: Processor) -> Held:
-    """CLIDR_EL1 says which there are; CSSELR_EL1, which is returned, chooses the one that CCSIDR_EL1 describes."""
-    selection = Held()
+def _keep(cpu: Cpu, register: SysReg) -> None:
+    value = 0
+
+    def write(new: int) -> None:
+        nonlocal value
+        value = new
+
+    cpu.system_registers.claim(register, Access(lambda: value, write))
+
+
+def _claim_caches(cpu: Cpu, processor: Processor) -> None:
+    """CLIDR_EL1 says which there are; CSSELR_EL1 chooses the one that CCSIDR_EL1 describes."""
+    selected = 0
     level_of_unification = coherency = 0
     clidr = 0
     levels: dict[int, set[CacheKind]] = {}
@@ -91,8 +82,12 @@ def _claim_caches(cpu: Cpu, processor: Processor) -> Held:
         level_of_unification, coherency = 1, max(coherency, level)
     clidr |= level_of_unification << 21 | coherency << 24 | level_of_unification << 27
 
+    def select(value: int) -> None:
+        nonlocal selected
+        selected = value & 0xF
+
     def describe() -> int:
-        level, instruction = (selection.value >> 1) + 1, selection.value & 1
+        level, instruction = (selected >> 1) + 1, selected & 1
         for cache in processor.caches:
             if cache.level == level and (cache.kind is CacheKind.Instruction) == bool(instruction):
                 return (cache.sets - 1) << 13 | (cache.ways - 1) << 3 | cache.line.bit_length() - 5
@@ -100,6 +95,5 @@ def _claim_caches(cpu: Cpu, processor: Processor) -> Held:
 
     registers = cpu.system_registers
     registers.claim(CLIDR_EL1, Access(read=lambda: clidr))
-    registers.claim(CSSELR_EL1, Access(selection.read, lambda value: selection.write(value & 0xF)))
+    registers.claim(CSSELR_EL1, Access(lambda: selected, select))
     registers.claim(CCSIDR_EL1, Access(read=describe))
-    return selection

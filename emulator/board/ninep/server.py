@@ -9,7 +9,6 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from emulator.board.kept import WrongState
 from emulator.board.ninep.share import Names, Share, refused
 from emulator.board.ninep.wire import HEAD, BadMessage, Fields, text
 
@@ -48,9 +47,7 @@ class Fid:
 
 
 class Server:
-    """One client's files. They are the host's: as long as it has opened some, there is no state to be kept."""
-
-    kept = ("opened",)
+    """One client's files."""
 
     def __init__(self, share: Share) -> None:
         self._share = share
@@ -85,16 +82,6 @@ class Server:
 
     def __del__(self) -> None:
         self.reset()
-
-    @property
-    def opened(self) -> int:
-        """How many numbers the client has for files."""
-        return len(self._fids)
-
-    @opened.setter
-    def opened(self, count: int) -> None:
-        if count:
-            raise WrongState(f"{count} open files")
 
     def reset(self) -> None:
         for fid in self._fids.values():

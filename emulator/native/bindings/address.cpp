@@ -173,7 +173,7 @@ class AddressTracer {
     }
     uint64_t repeat_count(const Op& op) const {
         uint64_t count = read_register(engine_, UC_X86_REG_RCX);
-        return op.address_32 ? static_cast<uint32_t>(count) : count;
+        return op.repeats(count);
     }
     void end_stepping_through() {
         stepped_through_ = nullptr;

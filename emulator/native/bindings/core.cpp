@@ -1,6 +1,7 @@
 // The Python faces of Core and CounterBank, as emulator/_native.pyi declares them.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -11,7 +12,6 @@
 #include <algorithm>
 
 #include "bindings/bindings.hpp"
-#include "bindings/state.hpp"
 #include "core/core.hpp"
 #include "core/model.hpp"
 #include "core/register_state.hpp"
@@ -185,8 +185,6 @@ static void bind_running(nb::class_<Core>& core) {
             "save_state_into", [](const Core& core, RegisterState& state) { state.save(core); }, nb::arg("state"))
         .def(
             "restore_state", [](Core& core, const RegisterState& state) { state.restore(core); }, nb::arg("state"))
-        .def("saved_state", &saved_state<Core>)
-        .def("load_state", &load_state<Core>, nb::arg("state"))
         .def_prop_ro("exclusive_open", &exclusive_open)
         .def("close_exclusive", &close_exclusive);
 }
@@ -207,7 +205,16 @@ static void bind_exits(nb::class_<Core>& core) {
                          const Op& op = core.trapped();
                          return nb::make_tuple(static_cast<int>(op.trap), op.trap_encoding, op.trap_register);
                      })
-        .def("complete_trapped", &Core::complete_trapped);
+        .def("complete_trapped", &Core::complete_trapped)
+        .def_prop_ro("access",
+                     [](const Core& core) -> nb::object {
+                         const auto access = core.device_access();
+                         if (!access) return nb::none();
+                         return nb::make_tuple(access->physical, access->bytes, static_cast<int>(access->kind),
+                                               access->value);
+                     })
+        .def("complete_access", &Core::complete_access, nb::arg("loaded") = 0)
+        .def_prop_ro("exception_taken", &Core::exception_taken);
 }
 
 static void bind_registers(nb::class_<Core>& core) {
@@ -260,7 +267,10 @@ static void bind_totals(nb::class_<Core>& core) {
         .def(
             "set_level", [](Core& core, unsigned level) { core.set_level(level_of(level)); }, nb::arg("level"))
         .def("enter_kernel_mode", &Core::enter_kernel_mode, nb::arg("ram_base") = 0)
+        .def("reset", &Core::reset)
         .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))
+        .def("take_interrupt", &Core::take_interrupt, nb::arg("vector"))
+        .def("raise_nmi", &Core::raise_nmi)
         .def("take_exception", &Core::take_exception, nb::arg("kind"), nb::arg("syndrome") = nb::none(),
              nb::arg("address") = nb::none())
         .def("read_kernel_register", &Core::read_kernel_register, nb::arg("number"))

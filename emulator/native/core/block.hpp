@@ -23,7 +23,8 @@ struct DropModelledBlock {
 // Where a block's bytes lie, and those behind it that were looked at, too.
 struct BlockFrames {
     Frame first = NO_FRAME, last = NO_FRAME;
-    Level level = Level::USER;  // at which they execute: the same bytes do other things at another
+    Level level = Level::USER;  // at which they execute: the same bytes do other things at another ...
+    uint8_t state = 0;          // ... and in another of these: GuestPageTables::code_state
     bool operator==(const BlockFrames&) const = default;
 };
 

@@ -60,7 +60,8 @@ class BlockTable {
         size_t operator()(const Key& key) const {
             constexpr uint64_t ODD = 0x9E3779B97F4A7C15;
             const uint64_t frames = uint64_t{key.frames.first} << 32 | key.frames.last;
-            uint64_t mixed = (key.tag ^ (frames + static_cast<unsigned>(key.frames.level)) * ODD) * ODD;
+            uint64_t mixed =
+                (key.tag ^ (frames + static_cast<unsigned>(key.frames.level) + 2u * key.frames.state) * ODD) * ODD;
             return mixed ^ mixed >> 32;
         }
     };

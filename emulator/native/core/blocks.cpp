@@ -71,7 +71,7 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::REGISTER);
         return;
     }
-    if (needs_stepping_inside(block) || breaks_inside(block)) {
+    if (needs_stepping_inside(block) || breaks_inside(block) || (interrupt_line_ && is_shadowed())) {
         begin_stepping(block);
         return;
     }
@@ -105,8 +105,7 @@ void Core::consider_repeat(Block& block) {
         return;
     }
     const Op& op = block.ops[0];
-    uint64_t left = read_register(engine_, UC_X86_REG_RCX);
-    if (op.address_32) left = static_cast<uint32_t>(left);
+    const uint64_t left = op.repeats(read_register(engine_, UC_X86_REG_RCX));
     if (left == 0) {
         count(block);
         return;
@@ -187,6 +186,12 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     block->frames = frames;
     block->ops = isa_->decode(address, block->bytes, frames.level);
     if (block->ops.empty()) block->ops.push_back(Op{.trap = Trap::UNDEFINED});
+    if (processor_ && block->ops[0].trap == Trap::UNDEFINED) {
+        // What user mode may not execute, the engine has not read to its end.
+        std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
+        block->ops = isa_->decode(address, std::span(bytes).first(space_->read(address, bytes)), frames.level);
+        block->ops.resize(1);
+    }
     for (const Op& op : block->ops)
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
@@ -255,7 +260,8 @@ BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
     };
     const uint64_t last = address + size + LONGEST_INSTRUCTION - 1;
     const Frame first = frame(address);
-    return {first, (address ^ last) & ~PAGE_MASK ? frame(last) : first, level_};
+    const uint8_t state = guest_tables_ ? guest_tables_->code_state() : 0;
+    return {first, (address ^ last) & ~PAGE_MASK ? frame(last) : first, level_, state};
 }
 
 // The code of blocks that have been decoded as unchangeable can change from now on. Called in the middle of a block.

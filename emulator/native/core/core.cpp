@@ -140,6 +140,7 @@ void Core::on_interrupt(uc_engine*, uint32_t number, void* user) {
         core.exit(Exit::SYSCALL);
         return;
     }
+    core.engine_vector_ = number;
     core.delivers_ = !arm && adds_up(number);
     core.exception_ = exception_kind(arm ? std::span<const InterruptRow>(ARM_INTERRUPTS) : X86_INTERRUPTS, number,
                                      arm ? Exception::INTERNAL : Exception::SOFTWARE_INTERRUPT);
@@ -162,6 +163,9 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
     }
     if (access == FaultAccess::FETCH) core.watch_code(page);
     uint8_t protection = page.protection;
+    // A store where the engine may execute goes a long way: it may where it has.
+    if (core.guest_tables_ && access != FaultAccess::FETCH && !core.memory_->executable(page.frame))
+        protection &= static_cast<uint8_t>(~EXECUTE);
     // The engine watches stores only where it may also execute.
     if (protection & WRITE && core.memory_->executable(page.frame)) {
         if (core.memory_->mark_changeable(page.frame)) {
@@ -214,7 +218,14 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (interrupt_raised()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;
     if (guest_tables_) hear_other_cores();
-    if (is_interrupted()) take_interrupt();
+    if (processor_ && nmi_is_due()) {
+        interrupts_guest();
+        if (exit_ == Exit::SHUTDOWN) return exit_;
+    }
+    if (is_interrupted()) {
+        if (processor_) return Exit::INTERRUPT;
+        take_irq();
+    }
     refresh_translations();
     if (model_) {
         model_->addresses->notice_mappings();
@@ -224,7 +235,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (interrupt_line_) drop_budget();
     exit_ = Exit::NONE;
     changes_ = 0;
-    GuardedTranslation guarded(*space_);
+    GuardedTranslation guarded(*space_, *isa_);
     while (exit_ == Exit::NONE) {
         faulted_ = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);
@@ -244,7 +255,7 @@ void Core::leave(uc_err error) {
         exit_ = faulted_ ? Exit::FAULT : Exit::EXCEPTION;
         if (!faulted_) exception_ = error == UC_ERR_INSN_INVALID ? Exception::UNDEFINED : Exception::INTERNAL;
     } else if (exit_ == Exit::NONE) {
-        if (!guest_tables_) return;  // a hint such as WFI: go on
+        if (!guest_tables_ || processor_) return;  // a hint such as WFI: go on
         exit_ = Exit::IDLE;
     }
     if (std::exchange(delivers_, false)) forget_last_exception(engine_);
@@ -265,7 +276,11 @@ void Core::leave(uc_err error) {
         model_->pipeline->complete();
         if (attributes_models()) attribute_models(ledger_->last_address());
     }
-    if (exit_ == Exit::REGISTER && trapped_.trap > Trap::XGETBV) raise_trap(now);
+    if (processor_) {
+        answer_for_guest(now, last);
+        return;
+    }
+    if (exit_ == Exit::REGISTER && trapped_.trap > Trap::OUTS) raise_trap(now);
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT) locate_fault(now);
     // The branch has retired as far as counts go, whether or not it was a step.

@@ -26,6 +26,7 @@
 #include "core/retirement.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"
+#include "x86_64_system/device_access.hpp"
 
 namespace perfemu {
 
@@ -40,6 +41,8 @@ enum class Exit : uint8_t {
     BREAKPOINT,
     IDLE,
     DEVICE,
+    INTERRUPT,
+    SHUTDOWN,
     INTERRUPTED,
     NONE
 };
@@ -66,7 +69,6 @@ enum class Gear : uint8_t {
     DETAILED,    // everything
 };
 
-class Archive;
 class SharedMemory;
 struct RunBlock;
 struct Model;
@@ -107,6 +109,11 @@ class Core final : public Totals {
     Exception exception() const { return exception_; }
     const Op& trapped() const { return trapped_; }
     void complete_trapped();
+    // x86, where a guest's own kernel executes: what the instruction at PC asks of a device, at a port or in memory
+    // where no RAM is; none where that is not modelled.
+    std::optional<x86_64::DeviceAccess> device_access() const { return device_access_; }
+    // It has answered; of a store, whatever. What is to be stored then, if the instruction updates memory.
+    std::optional<uint64_t> complete_access(uint64_t loaded);
     // Where the breakpoint is for which the core has stopped, if no instruction has retired since: it passes that one,
     // whatever happens before the instruction retires. x86 calls it the resume flag. It belongs to the registers.
     std::optional<uint64_t> passed_breakpoint() const {
@@ -157,18 +164,21 @@ class Core final : public Totals {
     // tables: these. RAM begins at `ram_base`. Before the first run. Throws std::invalid_argument where that is not
     // modelled.
     std::shared_ptr<GuestPageTables> enter_kernel_mode(uint64_t ram_base);
+    // x86: as a reset or INIT leaves it, but for time.
+    void reset();
     // Whether an interrupt is pending at this processor. It takes it before the first instruction that does not mask
     // it.
     void set_interrupt_line(bool asserted) { interrupt_line_ = asserted; }
-    // Between two runs, then: as Isa::take_exception.
+    // Between two runs, then: as Isa::take_exception. x86: vector, error code and CR2 of a fault.
     void take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address);
-    // One that MRS and MSR, or RDMSR and WRMSR, find in the engine.
-    uint64_t read_kernel_register(uint32_t number) const { return isa_->read_kernel_register(engine_, number); }
+    // x86: an external interrupt, after an exit that asks for one; a non-maskable one, as soon as none is handled.
+    void take_interrupt(unsigned vector);
+    void raise_nmi() { nmi_ = true; }
+    // x86: the exception that was taken last, and its error code.
+    std::optional<std::pair<unsigned, std::optional<uint32_t>>> exception_taken() const;
+    // One that MRS and MSR, or RDMSR and WRMSR, find in the engine or in the processor.
+    uint64_t read_kernel_register(uint32_t number) const;
     void write_kernel_register(uint32_t number, uint64_t value);
-    // The state of a core where a guest's own kernel executes: what is saved of one goes on in another that was made
-    // equal, in another process, as it goes on here. Between two runs. Throws WrongState, or std::logic_error where
-    // there is more than can be kept.
-    void archive(Archive& state);
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
@@ -317,13 +327,22 @@ class Core final : public Totals {
     // A guest's own kernel
     void note_changes(const Block& block);
     bool follow_changes(uint64_t next);
-    bool is_interrupted() const { return interrupt_line_ && isa_->takes_interrupts(engine_); }
+    bool is_interrupted() const { return interrupt_line_ && isa_->takes_interrupts(engine_) && !is_shadowed(); }
+    // x86: the instruction before takes interrupts only behind the next one.
+    bool is_shadowed() const { return shadow_at_ == retired(); }
+    // Where the processor does what is a board's software's elsewhere.
+    void answer_for_guest(uint64_t now, uint64_t last);
+    void execute_system(uint64_t now);
+    void fault(uint64_t now, uint64_t last);
+    void deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap);
+    bool nmi_is_due() const;
+    bool interrupts_guest();
+    void follow_processor();
     void take_changes();
     void follow_guest();
     bool reaches_device() const;
-    void take_interrupt();
+    void take_irq();
     void hear_other_cores();
-    void forget_remembered();
     Page lookup(uint64_t address, FaultAccess access);
     void watch_code(const Page& page);
 
@@ -351,6 +370,12 @@ class Core final : public Totals {
     GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
+    x86_64::Processor* processor_ = nullptr;  // the Isa's
+    bool nmi_ = false;
+    uint64_t shadow_at_ = ~uint64_t{0};  // `retired()` behind such an instruction
+    uint32_t engine_vector_ = 0;         // of the exception that the engine has raised last
+    std::optional<x86_64::DeviceAccess> device_access_;
+    std::array<uint8_t, LONGEST_INSTRUCTION> answered_{};  // the instruction that asks
     uc_engine* engine_ = nullptr;
     bool elides_exit_checks_ = false;
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "archive.hpp"
 #include "level.hpp"
 #include "ops/op.hpp"
 
@@ -54,7 +53,6 @@ class CounterBank {
     bool armed_for(Probe probe, Level level) const;
     // Has an armed counter wrapped since this was asked last?
     bool take_interrupt();
-    void archive(Archive& state) { state(counters_, armed_, overflowed_, interrupt_); }
 
   private:
     struct Counter {

@@ -8,14 +8,15 @@
 
 #include "core/core.hpp"
 #include "core/model.hpp"
+#include "x86_64_system/processor.hpp"
 
 namespace perfemu {
 
 std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(uint64_t ram_base) {
     if (retired() || space_)
         throw std::logic_error("a core enters kernel mode before it has an address space, or runs");
-    std::shared_ptr<GuestPageTables> tables = isa_->page_tables(memory_, ram_base);
-    isa_->enter_kernel_mode(engine_);
+    std::shared_ptr<GuestPageTables> tables = isa_->enter_kernel_mode(engine_, memory_, ram_base);
+    processor_ = isa_->processor();
     guest_tables_ = tables.get();
     tables->read_registers(engine_);
     set_address_space(tables);
@@ -43,7 +44,7 @@ bool Core::reaches_device() const {
     return walk.fault == WalkFault::EXTERNAL && walk.page.protection & static_cast<uint8_t>(fault_access_);
 }
 
-void Core::take_interrupt() {
+void Core::take_irq() {
     constexpr unsigned IRQ = 1;
     take_exception(IRQ, std::nullopt, std::nullopt);
     fire(Probe::EXC_TAKEN, 1);
@@ -52,12 +53,25 @@ void Core::take_interrupt() {
 void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address) {
     if (!guest_tables_) throw std::logic_error("only a guest's own kernel takes exceptions");
     if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot take another exception");
+    if (processor_) {
+        std::optional<uint32_t> error;
+        if (syndrome) error = static_cast<uint32_t>(*syndrome);
+        deliver(kind, error, address, false);
+        return;
+    }
     isa_->take_exception(engine_, kind, syndrome, address);
     follow_guest();
 }
 
+uint64_t Core::read_kernel_register(uint32_t number) const {
+    return processor_ ? processor_->read(number, cycles()) : isa_->read_kernel_register(engine_, number);
+}
+
 void Core::write_kernel_register(uint32_t number, uint64_t value) {
-    isa_->write_kernel_register(engine_, number, value);
+    if (processor_)
+        processor_->write(number, value, cycles());
+    else
+        isa_->write_kernel_register(engine_, number, value);
     if (guest_tables_) follow_guest();
 }
 
@@ -108,9 +122,10 @@ Page Core::lookup(uint64_t address, FaultAccess access) {
     if (!guest_tables_) return space_->lookup(address);
     if (changes_) guest_tables_->read_registers(engine_);
     if (!guest_tables_->refusal().empty()) return {};
+    const auto protection = static_cast<uint8_t>(access);
     const bool for_user = access != FaultAccess::FETCH && stepping_ && stepped_ && stepped_->ops[0].acts_for_user &&
                           guest_tables_->acts_for_user();
-    return guest_tables_->walk(address, for_user ? Level::USER : guest_tables_->level()).page;
+    return guest_tables_->find(address, for_user ? Level::USER : guest_tables_->level(), protection);
 }
 
 // The engine is about to translate code in that page: what is stored there must be noticed from now on.

@@ -49,11 +49,16 @@ void DropModelledBlock::operator()(ModelledBlock* modelled) const { delete model
 
 std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block& block) {
     std::unique_ptr<ModelledBlock, DropModelledBlock> modelled(new ModelledBlock);
-    std::vector<TimedOp> ops = model_->decoder->decode(block.address, block.bytes);
+    const bool follows = isa_->is_64();  // else they are told of no accesses
+    std::vector<TimedOp> ops;
+    if (follows) ops = model_->decoder->decode(block.address, block.bytes);
     ops.resize(block.ops.size());  // undecodable bytes: one op here
+    for (size_t i = 0; !follows && i < ops.size(); i++)
+        ops[i] = {.offset = block.ops[i].offset, .length = block.ops[i].length};
     tell_what_follows(ops);
     if (ops.back().compares) ops.back().before_branch = fusing_branch_at(block.address + block.bytes.size());
-    model_->addresses->compile(modelled->slice, block.address, block.bytes);
+    model_->addresses->compile(modelled->slice, block.address,
+                               follows ? std::span<const uint8_t>(block.bytes) : std::span<const uint8_t>());
     std::span<const AccessSite> sites = modelled->slice.sites();
     modelled->prepared = model_->pipeline->prepare(block.address, ops, sites);
     modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;

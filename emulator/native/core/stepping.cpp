@@ -68,8 +68,7 @@ void Core::consider_step(Block& block) {
             redispatch(block.address);
             return;
         }
-        uint64_t count = read_register(engine_, UC_X86_REG_RCX);
-        repeat_count_ = op.address_32 ? static_cast<uint32_t>(count) : count;
+        repeat_count_ = op.repeats(read_register(engine_, UC_X86_REG_RCX));
     }
     if (model_ && !model_->steps_ahead) {
         if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return;
@@ -101,6 +100,8 @@ void Core::step_done() {
         isa_->rearm_stepping(engine_);
     } else if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
+    } else if (is_interrupted()) {
+        exit(Exit::DEADLINE);  // the next run takes it
     } else if (cycles() >= until_) {
         exit(Exit::DEADLINE);
     } else if (poll_due() && (*poll_)()) {

@@ -346,10 +346,10 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
     }
 }
 
-// An instruction that the machine has answered retires. An access that a device has answered went by no cache: it takes
-// as long as an instruction without one.
+// An instruction that the machine has answered retires. An access that a device has answered went by no cache, nor did
+// those of system instructions: it takes as long as an instruction without one.
 void Core::consume_answered(uint64_t at, uint64_t next) {
-    if (exit_ == Exit::DEVICE) {
+    if (exit_ == Exit::DEVICE || trapped_.trap == Trap::SYSTEM) {
         if (model_->device_accesses.size() > most_blocks_) model_->device_accesses.clear();
         std::unique_ptr<PreparedBlock>& prepared = model_->device_accesses[at];
         const TimedOp access{.length = trapped_.length};

@@ -16,6 +16,7 @@ constexpr uint8_t UNDEFINED_OPCODE = 0x06;  // PUSH ES: one byte, no instruction
 constexpr uint8_t LOCK = 0xf0;
 
 thread_local const AddressTranslation* translated = nullptr;
+thread_local const BlockRules* rules_now = nullptr;
 
 // The head of QEMU's TranslationBlock.
 struct TranslationBlock {
@@ -87,7 +88,12 @@ void guard_translator() {
 
 const AddressTranslation* translated_space() { return translated; }
 
-GuardedTranslation::GuardedTranslation(const AddressTranslation& space) { translated = &space; }
+const BlockRules* block_rules() { return rules_now; }
+
+GuardedTranslation::GuardedTranslation(const AddressTranslation& space, const BlockRules& rules) {
+    translated = &space;
+    rules_now = &rules;
+}
 GuardedTranslation::~GuardedTranslation() { translated = nullptr; }
 
 }  // namespace perfemu

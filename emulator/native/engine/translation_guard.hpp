@@ -1,6 +1,8 @@
 // What must not reach the engine's translator: x86 code on which it would corrupt its memory or abort.
 #pragma once
 
+#include <span>
+
 #include "memory/memory.hpp"
 
 namespace perfemu {
@@ -20,10 +22,21 @@ void guard_translator();
 // Whose code this thread's engine translates; null outside of `GuardedTranslation`.
 const AddressTranslation* translated_space();
 
+// What decides where blocks begin, and whether the code is the engine's to correct.
+class BlockRules {
+  public:
+    virtual ~BlockRules() = default;
+    // Whether the core has to see that instruction before it runs.
+    virtual bool begins_block(std::span<const uint8_t> bytes) const = 0;
+    // Whether it is 64-bit code.
+    virtual bool is_64() const = 0;
+};
+const BlockRules* block_rules();
+
 // While one exists, what this thread's engine translates is code of `space`.
 class GuardedTranslation {
   public:
-    explicit GuardedTranslation(const AddressTranslation& space);
+    GuardedTranslation(const AddressTranslation& space, const BlockRules& rules);
     ~GuardedTranslation();
     GuardedTranslation(const GuardedTranslation&) = delete;
     GuardedTranslation& operator=(const GuardedTranslation&) = delete;

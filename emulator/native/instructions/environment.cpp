@@ -68,6 +68,16 @@ void calibrate_environment(const Calibration& calibration) {
     layout.segment_base_fs = calibration.find_register("FS", UC_X86_REG_FS_BASE, words);
     layout.segment_base_gs = calibration.find_register("GS", UC_X86_REG_GS_BASE, words);
 
+    // QEMU's hflags have CR0.MP, EM and TS eight bits above their places there, and here what 64-bit code at CPL 0 has.
+    constexpr uint32_t MODE = 0x40'c0b0, PROTECTED = 1;
+    constexpr std::array<uint32_t, 3> CONTROLS_0 = {0, 8, 2};
+    std::array<uint32_t, 3> modes;
+    for (size_t i = 0; i < modes.size(); i++) modes[i] = MODE | CONTROLS_0[i] << 8;
+    layout.mode = calibration.find<uint32_t>("its mode", modes, [&](uint32_t value) {
+        const uint64_t control = PROTECTED | (value & ~MODE) >> 8;
+        uc_reg_write(calibration.engine(), UC_X86_REG_CR0, &control);
+    });
+
     // PTEST leaves ZF, CF, both or none.
     void (*test)(Environment*, const Vector*, const Vector*) = nullptr;
     find_in_engine(test, "helper_ptest_xmm");

@@ -31,6 +31,7 @@ struct EnvironmentLayout {
     size_t mxcsr = 0;
     size_t flags_source = 0;  // the flags of RFLAGS that a helper leaves, where its translation says so (CC_SRC)
     size_t segment_base_fs = 0, segment_base_gs = 0;
+    size_t mode = 0;  // what the translator is told of the processor's mode, the privilege level in its lowest bits
 };
 inline EnvironmentLayout environment_layout;
 
@@ -38,6 +39,7 @@ template <typename T>
 T& field(Environment* environment, size_t offset) {
     return *reinterpret_cast<T*>(reinterpret_cast<uint8_t*>(environment) + offset);
 }
+inline uint32_t mode(Environment* environment) { return field<uint32_t>(environment, environment_layout.mode); }
 inline uint32_t& mxcsr(Environment* environment) { return field<uint32_t>(environment, environment_layout.mxcsr); }
 inline uint64_t& flags_source(Environment* environment) {
     return field<uint64_t>(environment, environment_layout.flags_source);

@@ -48,19 +48,21 @@ inline void find_guest_memory() {
 }
 
 constexpr uint64_t GUEST_PAGE_BYTES = 0x1000;
-constexpr int USER_MODE = 1;  // the engine has a TLB for each mode
+
+// The engine has a TLB for each mode. A modelled kernel's programs it runs at privilege level 0.
+inline int mode_index(Environment* environment) { return (mode(environment) & 3) == 3 ? 1 : 2; }
 
 // So many bytes of the guest's, in this process; null where they have to be accessed the long way, which may fault.
 inline uint8_t* in_host(Environment* environment, uint64_t address, uint64_t bytes, AccessType access) {
     const bool in_a_page = address % GUEST_PAGE_BYTES <= GUEST_PAGE_BYTES - bytes;
     if (!in_a_page || accesses_are_told.load(std::memory_order_relaxed)) [[unlikely]]
         return nullptr;
-    return static_cast<uint8_t*>(guest_page_in_host(environment, address, access, USER_MODE));
+    return static_cast<uint8_t*>(guest_page_in_host(environment, address, access, mode_index(environment)));
 }
 
 // Faults where a store of the byte would.
 inline void check_writable(Environment* environment, uint64_t address, uintptr_t return_address) {
-    probe_guest_page(environment, address, 0, AccessType::STORE, USER_MODE, return_address);
+    probe_guest_page(environment, address, 0, AccessType::STORE, mode_index(environment), return_address);
 }
 
 // Where a store of that many bytes faults, it does so here, before any of them is written.

@@ -12,7 +12,6 @@
 #include "instructions/substitution.hpp"
 #include "instructions/x87_conditional.hpp"
 #include "ops/op.hpp"
-#include "x86_64/op.hpp"
 
 namespace perfemu {
 namespace {
@@ -51,21 +50,20 @@ void translate_plainly() {
     access_as({});
 }
 
-// Whether the core has to see the instruction before it runs: it repeats, or traps. Inside a block it would be reached
-// by single steps.
+// Whether the core has to see the instruction before it runs. Inside a block it would be reached by single steps.
 bool begins_block(uint64_t address) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
     const size_t size = translated_space()->read(address, bytes);
     if (size == 0) return false;
-    const Op op = x86_64::read_op({bytes.data(), size});
-    return op.repeated || op.trap != Trap::NONE;
+    return block_rules()->begins_block({bytes.data(), size});
 }
 
 // May leave by longjmp, as what it calls: no destructors.
 void translate_instruction(BlockTranslation* block, void* cpu) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
     const size_t size = translated_space()->read(block->next, bytes);
-    const std::optional<Encoding> encoding = decode_encoding({bytes.data(), size});
+    std::optional<Encoding> encoding;
+    if (block_rules()->is_64()) encoding = decode_encoding({bytes.data(), size});
     const uint64_t address = block->next;
     const ExecutedRow* row = encoding ? executed_row(*encoding) : nullptr;
     if (row) {

@@ -12,14 +12,20 @@
 #include <vector>
 
 #include "engine/registers.hpp"
+#include "engine/translation_guard.hpp"
 #include "memory/guest_page_tables.hpp"
 #include "ops/op.hpp"
 
 namespace perfemu {
 
-class Isa {
+namespace x86_64 {
+class Processor;
+}
+
+class Isa : public BlockRules {
   public:
-    virtual ~Isa() = default;
+    bool begins_block(std::span<const uint8_t>) const override { return false; }
+    bool is_64() const override { return true; }
 
     // By name, "aarch64" or "x86_64"; with these of the features that not every core has, by the names of
     // /proc/cpuinfo. Throws std::invalid_argument.
@@ -78,9 +84,11 @@ class Isa {
     // --- where a guest's own kernel executes ---
 
     // In place of `enter_user_mode`: the highest privilege that the engine offers, as a reset leaves it.
-    virtual void enter_kernel_mode(uc_engine* engine) const = 0;
-    virtual std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory> memory,
-                                                         uint64_t ram_base) const = 0;
+    virtual std::shared_ptr<GuestPageTables> enter_kernel_mode(uc_engine* engine,
+                                                               std::shared_ptr<PhysicalMemory> memory,
+                                                               uint64_t ram_base) = 0;
+    // x86: what executes, then, all that the engine does not; null elsewhere.
+    virtual x86_64::Processor* processor() const { return nullptr; }
     // What the processor does as it takes an exception of that kind, at the present PC. Arm: kind 0 synchronous, 1 IRQ,
     // 2 FIQ, 3 SError, with ESR_EL1 and FAR_EL1, where the exception writes them.
     virtual void take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,

@@ -11,6 +11,7 @@
 #include "x86_64/dataflow.hpp"
 #include "x86_64/op.hpp"
 #include "x86_64/row.hpp"
+#include "x86_64_system/processor.hpp"
 
 namespace perfemu {
 namespace {
@@ -67,10 +68,10 @@ class X8664 final : public Isa {
         write_register(engine, UC_X86_REG_R11, read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF);
     }
 
-    std::vector<Op> decode(uint64_t, std::span<const uint8_t> bytes, Level) override {
+    std::vector<Op> decode(uint64_t, std::span<const uint8_t> bytes, Level level) override {
         std::vector<Op> ops;
         for (size_t at = 0; at < bytes.size(); at += ops.back().length) {
-            ops.push_back(read_op(bytes.subspan(at)));
+            ops.push_back(op_at(bytes.subspan(at), level));
             ops.back().offset = static_cast<uint16_t>(at);
         }
         return ops;
@@ -81,22 +82,54 @@ class X8664 final : public Isa {
     bool raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) override;
     bool undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) override;
 
-    void enter_kernel_mode(uc_engine*) const override { refuse_kernels(); }
-    std::shared_ptr<GuestPageTables> page_tables(std::shared_ptr<PhysicalMemory>, uint64_t) const override {
-        refuse_kernels();
+    std::shared_ptr<GuestPageTables> enter_kernel_mode(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory,
+                                                       uint64_t ram_base) override {
+        if (ram_base) throw std::invalid_argument("x86_64: RAM begins at physical address 0");
+        processor_ = std::make_unique<Processor>(engine, std::move(memory));
+        return processor_->tables();
     }
+    Processor* processor() const override { return processor_.get(); }
+    bool begins_block(std::span<const uint8_t> bytes) const override {
+        const Op op = op_at(bytes, processor_ ? processor_->state().level() : Level::USER);
+        return op.repeated || op.trap != Trap::NONE;
+    }
+    bool is_64() const override { return mode() == CodeMode::BITS_64; }
     void take_exception(uc_engine*, unsigned, std::optional<uint64_t>, std::optional<uint64_t>) const override {
-        refuse_kernels();
+        throw std::logic_error("x86_64: the core's processor takes exceptions");
     }
-    bool takes_interrupts(uc_engine*) const override { return false; }
-    uint64_t read_kernel_register(uc_engine*, uint32_t) const override { refuse_kernels(); }
-    void write_kernel_register(uc_engine*, uint32_t, uint64_t) const override { refuse_kernels(); }
+    bool takes_interrupts(uc_engine*) const override { return processor_ && processor_->accepts_interrupts(); }
+    uint64_t read_kernel_register(uc_engine*, uint32_t) const override { refuse(); }
+    void write_kernel_register(uc_engine*, uint32_t, uint64_t) const override { refuse(); }
 
   private:
-    [[noreturn]] static void refuse_kernels() {
-        throw std::invalid_argument("x86_64: a guest's own kernel is not modelled yet");
-    }
+    [[noreturn]] static void refuse() { throw std::invalid_argument("x86_64: no guest's own kernel executes here"); }
+    CodeMode mode() const { return processor_ ? processor_->state().mode() : CodeMode::BITS_64; }
+    Op op_at(std::span<const uint8_t> bytes, Level level) const;
+
+    std::unique_ptr<Processor> processor_;  // where a guest's own kernel executes
 };
+
+// Where a guest's own kernel executes, system instructions trap for the processor's sake, and no other ones but those
+// that the machine answers.
+Op X8664::op_at(std::span<const uint8_t> bytes, Level level) const {
+    if (!processor_) return read_op(bytes);
+    constexpr uint8_t STATE_GROUP = 0xae;
+    const Instruction insn = read_instruction(bytes, mode());
+    Op op = op_of(insn, bytes.size());
+    if (op.trap == Trap::UNDEFINED || op.trap == Trap::CPUID) return op;
+    const bool of_bases = insn.map == OpcodeMap::TWO_BYTE && insn.opcode == STATE_GROUP && insn.in_register() &&
+                          insn.repeat == 0xf3 && insn.extension() < 4;
+    if (op.trap == Trap::XGETBV || (of_bases && !(processor_->state().cr4 & cr4::FSGSBASE))) {
+        op.trap = Trap::UNDEFINED;
+    } else if (Processor::executes(insn, level)) {
+        op.trap = Trap::SYSTEM;
+    } else if (op.trap == Trap::PRIVILEGED) {
+        constexpr uint8_t CLI = 0xfa;
+        const bool clears = insn.map == OpcodeMap::ONE_BYTE && insn.opcode == CLI;
+        op.trap = clears ? Trap::NONE : Trap::UNDEFINED;
+    }
+    return op;
+}
 
 constexpr int BY_NUMBER[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_X86_REG_RBX,
                              UC_X86_REG_RSP, UC_X86_REG_RBP, UC_X86_REG_RSI, UC_X86_REG_RDI,
@@ -104,12 +137,6 @@ constexpr int BY_NUMBER[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_
                              UC_X86_REG_R12, UC_X86_REG_R13, UC_X86_REG_R14, UC_X86_REG_R15};
 
 uint64_t general_register(uc_engine* engine, unsigned number) { return read_register(engine, BY_NUMBER[number]); }
-
-bool is_canonical(uint64_t address) {
-    constexpr int BITS = 48;
-    const auto sign = static_cast<int64_t>(address) >> (BITS - 1);
-    return sign == 0 || sign == -1;
-}
 
 // A bit test of memory goes as far as its register says, by whole operands: BT, BTS, BTR, BTC. Zero for all others.
 uint64_t bit_test_offset(uc_engine* engine, const Instruction& insn, const Operands& operands) {
@@ -146,6 +173,7 @@ uint64_t address_of(uc_engine* engine, const Instruction& insn, const Operand& o
 }
 
 bool X8664::undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) {
+    if (mode() != CodeMode::BITS_64) return false;
     constexpr uint64_t SLOT = 8;  // of the stack
     if (is_canonical(target)) return false;
     auto load = [&](uint64_t address) {
@@ -186,6 +214,7 @@ uint64_t X8664::faulting_operand(uc_engine* engine, const AddressTranslation& sp
     constexpr uint64_t HALVES = 16;
     const uint64_t address = faulting_address();
     if ((address & ~PAGE_MASK) != page) return page;
+    if (mode() != CodeMode::BITS_64) return address;
     const Instruction insn = read_instruction(bytes);
     if (!insn.row) return address;
     const Operands operands(insn);
@@ -207,7 +236,7 @@ uint64_t X8664::faulting_operand(uc_engine* engine, const AddressTranslation& sp
 // Intel SDM vol. 1, "Canonical Addressing".
 bool X8664::raises_stack_fault(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes, uint64_t address) {
     constexpr uint64_t LARGEST_ACCESS = 512;  // FXSAVE
-    if (is_canonical(address)) return false;
+    if (mode() != CodeMode::BITS_64 || is_canonical(address)) return false;
     const Instruction insn = read_instruction(bytes);
     if (!insn.row) return false;
     const Operands operands(insn);

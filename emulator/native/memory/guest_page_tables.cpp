@@ -1,6 +1,7 @@
 #include "memory/guest_page_tables.hpp"
 
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace perfemu {
@@ -16,14 +17,22 @@ void GuestPageTables::read_registers(uc_engine* engine) {
     const Registers now = read(engine, refusal_);
     level_ = now.level;
     if (registers_ == now) return;
+    Registers at_this_level = registers_.value_or(now);
+    at_this_level.level = now.level;
+    if (!keeps_levels_apart() || at_this_level != now) generation_++;
     registers_ = now;
-    generation_++;
     if (ids_.size() == MOST_IDS) ids_.clear();
     auto [known, is_new] = ids_.try_emplace(now, 0);
     if (is_new) known->second = memory_->new_space_id();
     id_ = known->second;
     if (regimes_.size() == MOST_IDS) regimes_.clear();
     regime_ = regimes_.try_emplace(now.tables, id_).first->second;
+}
+
+void GuestPageTables::exclude(uint64_t begin, uint64_t end) {
+    if (begin > end || (begin | end) & PAGE_MASK) throw std::invalid_argument("what holds no RAM is whole pages");
+    holes_.push_back({begin, end});
+    forget();
 }
 
 std::optional<uint64_t> GuestPageTables::descriptor(uint64_t physical, PageWalk& walk) const {

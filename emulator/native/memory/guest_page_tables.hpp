@@ -8,8 +8,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "archive.hpp"
 #include "level.hpp"
 #include "memory/memory.hpp"
 
@@ -42,6 +42,17 @@ class GuestPageTables : public AddressTranslation {
     // As an access at that level finds it. Nothing is remembered between two walks.
     virtual PageWalk walk(uint64_t address, Level level) const = 0;
     Page lookup(uint64_t address) const final { return walk(address, level_).page; }
+    // The same for such an access (Protection), which is about to happen: what processors note of it is noted.
+    virtual Page find(uint64_t address, Level level, uint8_t access) {
+        (void)access;
+        return walk(address, level).page;
+    }
+    // Whether what is remembered of one level's accesses is not taken for another's.
+    virtual bool keeps_levels_apart() const { return false; }
+    // What else than bytes and level says what code means.
+    virtual uint8_t code_state() const { return 0; }
+    // No RAM answers from that physical address on, up to another.
+    void exclude(uint64_t begin, uint64_t end);
 
     // Takes over from the engine who executes, and the registers that say where the tables are.
     void read_registers(uc_engine* engine);
@@ -54,7 +65,6 @@ class GuestPageTables : public AddressTranslation {
         generation_++;
         code_generation_++;
     }
-    void archive(Archive& state) { state(ids_, regimes_); }
     // What the registers ask for that is not modelled; empty if nothing is. Nothing is found then.
     const std::string& refusal() const { return refusal_; }
 
@@ -76,7 +86,10 @@ class GuestPageTables : public AddressTranslation {
     // The eight bytes of a descriptor, counted in `walk`; none where there is no RAM.
     std::optional<uint64_t> descriptor(uint64_t physical, PageWalk& walk) const;
     bool is_ram(uint64_t physical) const {
-        return physical >= ram_base_ && memory_->is_allocated((physical - ram_base_) >> PAGE_SHIFT);
+        if (physical < ram_base_ || !memory_->is_allocated((physical - ram_base_) >> PAGE_SHIFT)) return false;
+        for (const Range& hole : holes_)
+            if (physical >= hole.begin && physical < hole.end) return false;
+        return true;
     }
     // Where there is RAM.
     Frame frame_of(uint64_t physical) const { return static_cast<Frame>((physical - ram_base_) >> PAGE_SHIFT); }
@@ -84,7 +97,12 @@ class GuestPageTables : public AddressTranslation {
   private:
     static constexpr size_t MOST_IDS = 4096;
 
+    struct Range {
+        uint64_t begin, end;
+    };
+
     const uint64_t ram_base_;
+    std::vector<Range> holes_;
     Level level_ = Level::USER;
     std::optional<Registers> registers_;
     std::map<Registers, uint64_t> ids_;

@@ -39,9 +39,28 @@ constexpr ProbeMask mask(Probes... probes) {
     return (ProbeMask{0} | ... | bit(probes));
 }
 
-// Instructions that never execute in the engine: the machine answers them, or they are faults. The first seven are
-// emulator.cpu.TrapKind.
-enum class Trap : uint8_t { MRS, MSR, CPUID, RDTSC, RDTSCP, RDPMC, XGETBV, UNDEFINED, PRIVILEGED, DEBUG, NONE };
+// Instructions that never execute in the engine: the machine answers them, or they are faults, or the core's own. Those
+// up to OUTS are emulator.cpu.TrapKind.
+enum class Trap : uint8_t {
+    MRS,
+    MSR,
+    CPUID,
+    RDTSC,
+    RDTSCP,
+    RDPMC,
+    XGETBV,
+    RDMSR,
+    WRMSR,
+    IN,
+    OUT,
+    INS,
+    OUTS,
+    UNDEFINED,
+    PRIVILEGED,
+    DEBUG,
+    SYSTEM,  // x86, where a guest's own kernel executes: the core executes it itself
+    NONE
+};
 
 // What an instruction that only a kernel may execute changes for those behind it. The engine ends its block there.
 enum Change : uint8_t {
@@ -62,12 +81,17 @@ struct Op {
     bool conditional = false;    // fires BR_COND_TAKEN and BR_TAKEN if the next instruction is not the one behind it
     bool repeated = false;       // x86: has a REP prefix that repeats it
     bool repeat_may_end_early = false;  // CMPS, SCAS: the flags end the repetition, too
-    bool address_32 = false;            // counts in ECX
+    bool address_32 = false;            // counts in ECX ...
+    bool address_16 = false;            // ... or in CX
     bool pushes_flags = false;          // PUSHF: must not show the single-step flag
     bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
     uint8_t changes = 0;                // bits of Change
     bool shows_masks = false;           // of exceptions, in `trap_register`
     bool acts_for_user = false;         // a kernel's access that may do what user mode may
+
+    uint64_t repeats(uint64_t count) const {
+        return address_16 ? static_cast<uint16_t>(count) : address_32 ? static_cast<uint32_t>(count) : count;
+    }
 };
 
 }  // namespace perfemu

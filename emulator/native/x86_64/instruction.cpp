@@ -48,20 +48,32 @@ void set_rex(Instruction& insn, uint8_t rex) {
 
 bool prefix(uint8_t byte, Instruction& insn) {
     switch (byte) {
-        case 0x66: insn.operand_16 = true; return true;
-        case 0x67: insn.address_32 = true; return true;
+        case 0x66: insn.operand_16 = insn.mode != CodeMode::BITS_16; return true;
+        case 0x67:
+            insn.address_32 = insn.mode != CodeMode::BITS_32;
+            insn.address_16 = !insn.address_32;
+            return true;
         case 0xf0: insn.locked = true; return true;
         case 0xf2: insn.repeat = insn.repeat ? insn.repeat : byte; return true;
         case 0xf3: insn.repeat = byte; return true;
-        case 0x64: insn.segment = Segment::FS; return true;
-        case 0x65: insn.segment = Segment::GS; return true;
+        case 0x64:
+            insn.segment = Segment::FS;
+            insn.segment_override = 4;
+            return true;
+        case 0x65:
+            insn.segment = Segment::GS;
+            insn.segment_override = 5;
+            return true;
         case 0x26:
         case 0x2e:
         case 0x36:
-        case 0x3e: insn.segment = Segment::NONE; return true;
+        case 0x3e:
+            insn.segment = Segment::NONE;
+            insn.segment_override = byte >> 3 & 3;
+            return true;
         default: break;
     }
-    const bool rex = byte >> 4 == 4;
+    const bool rex = byte >> 4 == 4 && insn.mode == CodeMode::BITS_64;
     if (rex) set_rex(insn, byte);
     return rex;
 }
@@ -85,7 +97,8 @@ void read_vex(Instruction& insn, Reader& reader, bool three_bytes) {
 
 void read_opcode(Instruction& insn, Reader& reader) {
     insn.opcode = reader.byte();
-    if (insn.opcode == 0xc4 || insn.opcode == 0xc5) {
+    const bool vex = insn.mode == CodeMode::BITS_64 || reader.peek() >= REGISTERS;  // otherwise LES and LDS
+    if (vex && (insn.opcode == 0xc4 || insn.opcode == 0xc5)) {
         read_vex(insn, reader, insn.opcode == 0xc4);
         insn.opcode = reader.byte();
     } else if (insn.opcode == 0x0f) {
@@ -104,6 +117,10 @@ void read_modrm(Instruction& insn, Reader& reader) {
     if (control) insn.modrm |= REGISTERS;
     unsigned mode = insn.modrm >> 6, low = insn.modrm & 7;
     if (mode == 3) return;
+    if (insn.address_16) {
+        insn.displacement = reader.number(mode == 1 ? 1 : mode == 2 || insn.no_register() ? 2 : 0);
+        return;
+    }
     if (low == RSP) {
         insn.has_sib = true;
         insn.sib = reader.byte();
@@ -115,7 +132,7 @@ void read_modrm(Instruction& insn, Reader& reader) {
 // Bytes of an operand within the instruction.
 unsigned immediate_bytes(const Instruction& insn, OperandCode code) {
     switch (code.method) {
-        case AddressingMethod::OFFSET: return insn.address_32 ? 4 : 8;
+        case AddressingMethod::OFFSET: return insn.address_16 ? 2 : insn.address_32 ? 4 : 8;
         case AddressingMethod::TARGET: return code.size == Size::BYTE ? 1 : insn.operand_size() == 2 ? 2 : 4;
         case AddressingMethod::IMMEDIATE: {
             const unsigned size = size_of(code.size, insn);
@@ -129,33 +146,41 @@ void read_immediates(Instruction& insn, Reader& reader) {
     for (const OperandCode code : insn.row->operands) {
         if (const unsigned bytes = immediate_bytes(insn, code))
             insn.immediate = static_cast<uint64_t>(reader.number(bytes));
-        if (code.method == AddressingMethod::SECOND_IMMEDIATE) insn.second_immediate = reader.byte();
+        if (code.method == AddressingMethod::SECOND_IMMEDIATE)
+            insn.second_immediate = static_cast<uint64_t>(reader.number(code.size == Size::WORD ? 2 : 1)) & 0xffff;
     }
 }
 
 }  // namespace
 
 unsigned Instruction::base() const {
-    if (!has_sib) return relative_to_ip() ? NO_REGISTER : rm();
+    static constexpr uint8_t OF_16[] = {RBX, RBX, RBP, RBP, RSI, RDI, RBP, RBX};
+    if (address_16) return no_register() ? NO_REGISTER : OF_16[modrm & 7];
+    if (!has_sib) return no_register() ? NO_REGISTER : rm();
     const bool none = (sib & 7) == RBP && modrm >> 6 == 0;
     return none ? NO_REGISTER : (sib & 7U) | (rex_b ? 8U : 0);
 }
 
 unsigned Instruction::index() const {
+    static constexpr uint8_t OF_16[] = {RSI, RDI, RSI, RDI};
+    if (address_16) return (modrm & 7) < 4 ? OF_16[modrm & 7] : NO_REGISTER;
     if (!has_sib) return NO_REGISTER;
     const unsigned number = (sib >> 3 & 7) | (rex_x ? 8U : 0);
     return number == RSP ? NO_REGISTER : number;
 }
 
-Instruction read_instruction(std::span<const uint8_t> bytes) {
+Instruction read_instruction(std::span<const uint8_t> bytes, CodeMode mode) {
     Instruction insn;
+    insn.mode = mode;
+    insn.operand_16 = insn.address_16 = mode == CodeMode::BITS_16;
+    insn.address_32 = mode == CodeMode::BITS_32;
     Reader reader(bytes);
     while (prefix(reader.peek(), insn)) reader.byte();
     read_opcode(insn, reader);
     // 90 is NOP, unless REX.B makes it XCHG with R8.
     constexpr uint8_t NOP = 0x90, XCHG = 0x91;
     const bool exchanges = insn.map == OpcodeMap::ONE_BYTE && insn.opcode == NOP && insn.rex_b;
-    const Candidates& candidates = rows_of(insn.map, exchanges ? XCHG : insn.opcode);
+    const Candidates& candidates = rows_of(insn.map, exchanges ? XCHG : insn.opcode, mode);
     if (candidates.modrm) read_modrm(insn, reader);
     const Row* row = reader.complete() ? candidates.choose(insn) : nullptr;
     if (!row) return insn;

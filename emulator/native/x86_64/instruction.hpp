@@ -12,6 +12,9 @@ namespace perfemu::x86_64 {
 
 struct Row;
 
+// How wide operands and addresses are by default, and whether there are REX prefixes.
+enum class CodeMode : uint8_t { BITS_64, BITS_32, BITS_16 };
+
 enum class OpcodeMap : uint8_t { ONE_BYTE, TWO_BYTE, THREE_BYTE_38, THREE_BYTE_3A, VEX_TWO_BYTE, VEX_38, VEX_3A };
 static constexpr unsigned OPCODE_MAPS = 7;
 
@@ -21,11 +24,16 @@ enum class Segment : uint8_t { NONE, FS, GS };
 enum GeneralRegister : uint8_t { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
 
 struct Instruction {
+    static constexpr uint8_t NO_OVERRIDE = 8;
+
     const Row* row = nullptr;  // none: the bytes are no instruction that user programs could execute
     OpcodeMap map = OpcodeMap::ONE_BYTE;
     uint8_t opcode = 0;
     uint8_t length = 0;  // 0: no row, or the bytes end before the instruction does
+    CodeMode mode = CodeMode::BITS_64;
     bool operand_16 = false, address_32 = false, locked = false;
+    bool address_16 = false;                 // not in 64-bit mode
+    uint8_t segment_override = NO_OVERRIDE;  // as encodings number them; in 64-bit mode only FS and GS count
     bool has_rex = false, rex_w = false, rex_r = false, rex_x = false, rex_b = false;
     uint8_t vex_register = 0;
     uint8_t repeat = 0;  // 0xf2 or 0xf3; that if there are both
@@ -49,17 +57,19 @@ struct Instruction {
     unsigned variant() const { return operand_16 ? 1 : repeat == 0xf3 ? 2 : repeat ? 3 : 0; }
     // Of general operands.
     unsigned operand_size() const { return rex_w ? 8 : operand_16 ? 2 : 4; }
-    unsigned stack_size() const { return operand_16 && !rex_w ? 2 : 8; }
+    unsigned stack_size() const { return operand_16 && !rex_w ? 2 : mode == CodeMode::BITS_64 ? 8 : 4; }
 
     // What ModRM and SIB say of an address in memory; NO_REGISTER where there is none.
     static constexpr unsigned NO_REGISTER = 16;
-    bool relative_to_ip() const { return modrm >> 6 == 0 && (modrm & 7) == RBP; }
+    bool relative_to_ip() const { return mode == CodeMode::BITS_64 && no_register(); }
+    // A displacement and no base.
+    bool no_register() const { return modrm >> 6 == 0 && (modrm & 7) == (address_16 ? RSI : RBP); }
     unsigned base() const;
     unsigned index() const;
     unsigned shift() const { return has_sib ? sib >> 6 : 0; }
 };
 
 // The instruction at the front of `bytes`.
-Instruction read_instruction(std::span<const uint8_t> bytes);
+Instruction read_instruction(std::span<const uint8_t> bytes, CodeMode mode = CodeMode::BITS_64);
 
 }  // namespace perfemu::x86_64

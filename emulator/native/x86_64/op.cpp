@@ -11,7 +11,7 @@ constexpr ProbeMask RETIRED = mask(Probe::INST_RETIRED, Probe::CYCLES);
 
 ProbeMask branch_probes(const Row& row, const Operands& operands) {
     constexpr ProbeMask TRANSFER = mask(Probe::BR_RETIRED, Probe::BR_TAKEN);
-    const bool direct = operands.count() == 1 && operands[0].is_immediate();
+    const bool direct = operands.count() && operands[0].is_immediate();
     const ProbeMask target = bit(direct ? Probe::BR_IMMED : Probe::BR_INDIRECT);
     const bool conditional = row.op_class == OpClass::BRANCH_COUNT || row.has(effect::BY_CONDITION);
     switch (row.op_class) {
@@ -63,12 +63,12 @@ Trap trap(const Instruction& insn, const Operands& operands, const Directions& m
 
 }  // namespace
 
-Op read_op(std::span<const uint8_t> bytes) {
-    const Instruction insn = read_instruction(bytes);
+Op read_op(std::span<const uint8_t> bytes) { return op_of(read_instruction(bytes), bytes.size()); }
+
+Op op_of(const Instruction& insn, size_t bytes) {
     if (!insn.row)
-        return {.probes = RETIRED,
-                .length = static_cast<uint8_t>(std::min<size_t>(bytes.size(), 255)),
-                .trap = Trap::UNDEFINED};
+        return {
+            .probes = RETIRED, .length = static_cast<uint8_t>(std::min<size_t>(bytes, 255)), .trap = Trap::UNDEFINED};
     const Row& row = *insn.row;
     const Operands operands(insn);
     const Directions memory = directions(row, operands);
@@ -83,6 +83,7 @@ Op read_op(std::span<const uint8_t> bytes) {
         op.iteration_probes = accesses;
         op.repeat_may_end_early = row.has(effect::FLAGS_OUT);
         op.address_32 = insn.address_32;
+        op.address_16 = insn.address_16;
         return op;
     }
     op.probes |= accesses;

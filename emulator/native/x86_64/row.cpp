@@ -24,18 +24,22 @@ bool needs_modrm(const Row& row) {
 }
 
 struct Table {
-    std::vector<Row> rows;
+    std::vector<Row> rows, others;
     std::array<std::array<Candidates, 256>, OPCODE_MAPS> candidates;
+    std::array<Candidates, 256> legacy;  // in place of those, where there are any
 
     Table() {
         for (auto some : {&general_rows, &extended_rows, &vector_rows, &x87_rows})
             for (Row& row : some()) rows.push_back(row);
-        for (const Row& row : rows)
-            for (unsigned opcode = row.pattern.first; opcode <= row.pattern.last; opcode++) {
-                Candidates& there = candidates[static_cast<unsigned>(row.pattern.map)][opcode];
-                there.rows.push_back(&row);
-                there.modrm |= needs_modrm(row);
-            }
+        for (const Row& row : rows) enter(row, candidates[static_cast<unsigned>(row.pattern.map)]);
+        others = legacy_rows();
+        for (const Row& row : others) enter(row, legacy);
+    }
+    static void enter(const Row& row, std::array<Candidates, 256>& candidates) {
+        for (unsigned opcode = row.pattern.first; opcode <= row.pattern.last; opcode++) {
+            candidates[opcode].rows.push_back(&row);
+            candidates[opcode].modrm |= needs_modrm(row);
+        }
     }
 };
 
@@ -128,7 +132,9 @@ const Row* Candidates::choose(const Instruction& insn) const {
     return nullptr;
 }
 
-const Candidates& rows_of(OpcodeMap map, uint8_t opcode) {
+const Candidates& rows_of(OpcodeMap map, uint8_t opcode, CodeMode mode) {
+    if (mode != CodeMode::BITS_64 && map == OpcodeMap::ONE_BYTE && !table().legacy[opcode].rows.empty())
+        return table().legacy[opcode];
     return table().candidates[static_cast<unsigned>(map)][opcode];
 }
 

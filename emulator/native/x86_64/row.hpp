@@ -213,8 +213,9 @@ struct Candidates {
 
     const Row* choose(const Instruction& insn) const;
 };
-const Candidates& rows_of(OpcodeMap map, uint8_t opcode);
+const Candidates& rows_of(OpcodeMap map, uint8_t opcode, CodeMode mode = CodeMode::BITS_64);
 
+std::vector<Row> legacy_rows();    // what opcodes of one byte are outside of 64-bit mode alone
 std::vector<Row> general_rows();   // the opcode map of one byte, but for x87
 std::vector<Row> extended_rows();  // of what is behind 0F, general instructions
 std::vector<Row> vector_rows();

@@ -48,7 +48,7 @@ EXCLUDED = {
               0xA9, 0xB2, 0xB4, 0xB5},
 }  # fmt: skip
 BIT_TESTS = {0xA3, 0xAB, 0xB3, 0xBB, 0xBA}  # locked, these abort the engine where nothing guards it
-UNDEFINED = 7  # emulator/native/core/block.hpp: Trap
+UNDEFINED = 13  # emulator/native/core/block.hpp: Trap
 RANDOM = ("rdrand", "rdseed")
 
 # Which bytes these access depends on values, or they leave some out: their sites cover all that they may access. Each

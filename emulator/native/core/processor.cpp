@@ -1,0 +1,226 @@
+// A guest's own x86-64 kernel: its processor executes system instructions, and takes exceptions, in the core. Only what
+// devices answer, and what the machine says of itself, is an exit.
+#include "x86_64_system/processor.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "core/core.hpp"
+#include "core/model.hpp"
+#include "x86_64/instruction.hpp"
+
+namespace perfemu {
+
+using x86_64::DeviceAccess;
+using x86_64::Fault;
+using x86_64::Processor;
+using x86_64::Vector;
+
+namespace {
+
+constexpr uint8_t SYSCALL = 0x05, INT3 = 0xcc, INTO = 0xce, INT1 = 0xf1;  // opcodes
+constexpr unsigned DR6 = 0xffff'0016;                                     // as x86_64/registers.cpp numbers it
+constexpr uint64_t SINGLE_STEP = 1 << 14;                                 // in it
+
+bool is_syscall(const x86_64::Instruction& insn) {
+    return insn.map == x86_64::OpcodeMap::TWO_BYTE && insn.opcode == SYSCALL;
+}
+
+bool is_interrupt(const x86_64::Instruction& insn) {
+    const bool any = (insn.opcode >= INT3 && insn.opcode <= INTO) || insn.opcode == INT1;
+    return insn.map == x86_64::OpcodeMap::ONE_BYTE && any;
+}
+
+}  // namespace
+
+void Core::reset() {
+    if (!processor_) throw std::logic_error("only an x86-64 processor is reset");
+    processor_->reset();
+    nmi_ = false;
+    shadow_at_ = ~uint64_t{0};
+    pending_exit_ = Exit::NONE;
+    follow_guest();
+}
+
+// After the engine has stopped: what its exit is for the guest. EXIT::NONE: it goes on.
+void Core::answer_for_guest(uint64_t now, uint64_t last) {
+    const bool system = exit_ == Exit::REGISTER && trapped_.trap == Trap::SYSTEM;
+    const bool raises = exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION ||
+                        (exit_ == Exit::REGISTER && trapped_.trap == Trap::UNDEFINED);
+    if (raises && model_) {
+        model_->pipeline->complete();
+        if (attributes_models()) attribute_models(ledger_->last_address());
+    }
+    if (system)
+        execute_system(now);
+    else if (raises)
+        fault(now, last);
+    if (exit_ != Exit::NONE && exit_ != Exit::IDLE) return;
+    if (interrupt_raised()) {
+        if (exit_ == Exit::IDLE) pending_exit_ = exit_;
+        exit_ = Exit::OVERFLOW;
+    } else if (nmi_is_due()) {
+        interrupts_guest();
+    } else if (is_interrupted()) {
+        exit_ = Exit::INTERRUPT;
+    }
+}
+
+void Core::execute_system(uint64_t now) {
+    answered_ = {};
+    const size_t size = space_->read(now, answered_);
+    const x86_64::Instruction insn =
+        x86_64::read_instruction(std::span(answered_).first(size), processor_->state().mode());
+    exit_ = Exit::NONE;
+    if (!insn.row || !Processor::executes(insn, level_)) {  // changed, behind what the engine has read of it
+        drop_blocks();
+        uc_ctl_remove_cache(engine_, now, now + 1);
+        return;
+    }
+    trapped_.length = insn.length;
+    x86_64::After after;
+    try {
+        after = processor_->execute(insn, cycles());
+    } catch (const Fault& raised) {
+        if (model_) model_->pipeline->complete();
+        fire(raised.vector == Vector::PAGE_FAULT ? Probe::EXC_DABORT : Probe::EXC_UNDEF, 1);
+        fire(Probe::EXC_TAKEN, 1);
+        deliver(static_cast<unsigned>(raised.vector), raised.error, raised.address, false);
+        return;
+    }
+    if (after == x86_64::After::ASKS) {
+        exit_ = Exit::REGISTER;
+        trapped_.trap = processor_->asks();
+        const x86_64::PortAccess port = processor_->port();
+        trapped_.trap_encoding = port.port;
+        trapped_.trap_register = static_cast<int8_t>(port.bytes);
+        const bool goes_out = trapped_.trap == Trap::OUT || trapped_.trap == Trap::OUTS;
+        device_access_ = DeviceAccess{.physical = port.port,
+                                      .bytes = port.bytes,
+                                      .kind = goes_out ? x86_64::AccessKind::STORE : x86_64::AccessKind::LOAD,
+                                      .value = port.value};
+        return;
+    }
+    const uint64_t next = pc();
+    if (model_) consume_answered(now, next);
+    retire(trapped_, now, next);
+    if (is_syscall(insn)) fire(Probe::EXC_SVC, 1);
+    if (is_syscall(insn) || is_interrupt(insn)) {
+        if (model_) model_->pipeline->complete();
+        fire(Probe::EXC_TAKEN, 1);
+    }
+    if (processor_->shadows()) shadow_at_ = retired();
+    if (after == x86_64::After::HALTS) exit_ = Exit::IDLE;
+    follow_processor();
+}
+
+// What the engine has refused, or cannot do.
+void Core::fault(uint64_t now, uint64_t last) {
+    const bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
+    if (exit_ == Exit::FAULT) locate_fault(now);
+    if (exit_ == Exit::DEVICE) {
+        answered_ = {};
+        const size_t size = space_->read(now, answered_);
+        const x86_64::Instruction insn =
+            x86_64::read_instruction(std::span(answered_).first(size), processor_->state().mode());
+        const uint64_t physical = guest_tables_->walk(fault_address_, level_).output;
+        try {
+            device_access_ = processor_->begin_device(insn, fault_address_, physical);
+            return;
+        } catch (const Fault& raised) {
+            exit_ = Exit::FAULT;
+            fault_address_ = raised.address.value_or(0);
+            fault_access_ = FaultAccess::WRITE;
+        }
+    }
+    std::optional<uint32_t> error;
+    std::optional<uint64_t> address;
+    auto vector = Vector::UNDEFINED;
+    if (exit_ == Exit::FAULT && !(processor_->state().is_long() && !x86_64::is_canonical(fault_address_))) {
+        const auto access = static_cast<uint8_t>(fault_access_);
+        if (fetch && guest_tables_->walk(now, level_).fault == WalkFault::EXTERNAL) return;  // no code: the machine's
+        vector = Vector::PAGE_FAULT;
+        error = processor_->tables()->error_code(fault_address_, level_, access);
+        address = fault_address_;
+    } else if (exit_ == Exit::FAULT || (exit_ == Exit::EXCEPTION && exception_ == Exception::STACK)) {
+        if (fetch && isa_->undo_branch(engine_, *space_, last, now)) write_register(engine_, isa_->pc(), last);
+        vector = exception_ == Exception::STACK && exit_ == Exit::EXCEPTION ? Vector::STACK : Vector::PROTECTION;
+        error = 0;
+    } else if (exit_ == Exit::EXCEPTION && exception_ != Exception::UNDEFINED) {
+        if (exception_ == Exception::INTERNAL) return;
+        vector = static_cast<Vector>(engine_vector_);
+        if (vector == Vector::PROTECTION) error = 0;
+    } else {
+        exit_ = Exit::EXCEPTION;
+    }
+    fire_exception_probes();
+    exit_ = Exit::NONE;
+    const bool is_step = vector == Vector::DEBUG;
+    if (is_step) processor_->write(DR6, processor_->read(DR6, 0) | SINGLE_STEP, 0);
+    deliver(static_cast<unsigned>(vector), error, address, is_step);
+}
+
+void Core::deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap) {
+    const auto cause = is_trap ? Processor::Cause::TRAP : Processor::Cause::FAULT;
+    const bool alive = processor_->take({static_cast<Vector>(vector), error, address}, cause);
+    follow_processor();
+    if (!alive) pending_exit_ = exit_ = Exit::SHUTDOWN;
+}
+
+void Core::take_interrupt(unsigned vector) {
+    if (!processor_) throw std::logic_error("only an x86-64 processor is told its interrupts' vectors");
+    if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot take an interrupt");
+    if (vector > 255) throw std::invalid_argument("an interrupt's vector is below 256");
+    fire(Probe::EXC_TAKEN, 1);
+    const bool alive = processor_->take({static_cast<Vector>(vector)}, Processor::Cause::EXTERNAL);
+    follow_processor();
+    if (!alive) pending_exit_ = Exit::SHUTDOWN;
+}
+
+bool Core::nmi_is_due() const { return nmi_ && processor_->accepts_nmi() && !is_shadowed(); }
+
+bool Core::interrupts_guest() {
+    nmi_ = false;
+    fire(Probe::EXC_TAKEN, 1);
+    const bool alive = processor_->take({Vector::NMI}, Processor::Cause::EXTERNAL);
+    follow_processor();
+    exit_ = alive ? Exit::NONE : Exit::SHUTDOWN;
+    return alive;
+}
+
+// What it has changed is so from now on.
+void Core::follow_processor() {
+    const uint8_t changes = processor_->changes();
+    if (changes & CHANGES_TRANSLATION) guest_tables_->forget();
+    follow_guest();
+    refresh_translations();
+    if (!model_ || !(changes & (CHANGES_TRANSLATION | CHANGES_LEVEL))) return;
+    model_->addresses->notice_mappings();
+    model_->memory.set_address_space(space_);
+}
+
+std::optional<uint64_t> Core::complete_access(uint64_t loaded) {
+    if (!processor_ || !device_access_) throw std::logic_error("no access waits for a device");
+    const DeviceAccess access = *std::exchange(device_access_, std::nullopt);
+    const x86_64::Instruction insn = x86_64::read_instruction(answered_, processor_->state().mode());
+    bool goes_on = false;
+    std::optional<uint64_t> stores;
+    if (exit_ == Exit::DEVICE) {
+        const Processor::Completion completion = processor_->complete_device(insn, access, loaded);
+        goes_on = completion.goes_on;
+        stores = completion.stores;
+        if (trapped_.repeated) add_at(pc(), trapped_.iteration_probes);
+    } else {
+        goes_on = !processor_->complete_port(insn, loaded);
+    }
+    if (!goes_on) complete_trapped();
+    return stores;
+}
+
+std::optional<std::pair<unsigned, std::optional<uint32_t>>> Core::exception_taken() const {
+    if (!processor_ || !processor_->last_taken()) return std::nullopt;
+    const Fault taken = *processor_->last_taken();
+    return std::pair(static_cast<unsigned>(taken.vector), taken.error);
+}
+
+}  // namespace perfemu

@@ -94,10 +94,15 @@ class Pc:
         return self.cpu.core.read_kernel_register(number)
 
     def set_segments(self, code: int, data: int = DATA) -> None:
-        """Flat ones."""
+        """Flat ones, of the selectors 08 and 10."""
         for register in (SegmentRegister.ES, SegmentRegister.CS, SegmentRegister.SS, SegmentRegister.DS):
             attributes = code if register is SegmentRegister.CS else data
-            values = {SegmentField.BASE: 0, SegmentField.LIMIT: 0xFFFF_FFFF, SegmentField.ATTRIBUTES: attributes}
+            values = {
+                SegmentField.SELECTOR: 0x08 if register is SegmentRegister.CS else 0x10,
+                SegmentField.BASE: 0,
+                SegmentField.LIMIT: 0xFFFF_FFFF,
+                SegmentField.ATTRIBUTES: attributes,
+            }
             self.set({segment(register, name): value for name, value in values.items()})
 
     def start_64(self, pages: Mapping[int, int]) -> None:

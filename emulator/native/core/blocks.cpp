@@ -92,6 +92,7 @@ bool Core::runs_unchanged(uint64_t address, uint32_t size) {
     const uint64_t budget = budget_ - block->unchanged_cost;
     if (block->tag != BlockTable::tag(address, size) || !block->only_changeable || budget & EXHAUSTED) return false;
     if (stepping_ || changes_ || blocks_stale_ || translation_stale_ || !unchanged(*block)) return false;
+    if (interrupts_store(address, *block)) return false;
     repeat_ = nullptr;
     budget_ = budget;
     begin_run(*block);
@@ -214,8 +215,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
 }
 
 void Core::note_special(Block& block) const {
-    // On x86 a store into its own block is looked for when the next one is considered.
-    const bool comparable = block.changeable && !model_ && !block.changes && isa_->engine_arch() != UC_ARCH_X86;
+    const bool comparable = block.changeable && !model_ && !block.changes;
     block.special = block.changeable || needs_a_look(block);
     block.only_changeable = comparable && !needs_a_look(block);
     set_cost(block);

@@ -36,9 +36,9 @@ begin:  mov     esp, {STACK}            # 1
         pushfd                          # 1
         pop     ebx                     # 1
         pop     edx                     # 1
+        lgdt    [gdt + {LOADED_AT} - begin] # 1
         push    ds                      # 1
         pop     es                      # 1
-        lgdt    [gdt + {LOADED_AT} - begin] # 1
         mov     eax, cr4                # 1
         or      eax, 0x20               # 1
         mov     cr4, eax                # 1

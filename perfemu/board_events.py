@@ -1,13 +1,14 @@
 """What counts a board from outside: perf's events on PMUs that its guest does not see, and what they need of a kernel.
 
-The guest's kernel is executed, not modelled: of its tasks nothing is known here but their address spaces, so that
-events are of CPUs, and those that Linux makes itself (faults, switches) are nobody's.
+The guest's kernel is executed, not modelled: of its tasks nothing is known here but their address spaces, or what is
+read in its memory, so that events are of CPUs, and those that Linux makes itself (faults, switches) are nobody's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from emulator.board.observers import Observers
 from emulator.clock import Clock
@@ -33,16 +34,23 @@ _BASE_OF_TABLES = (1 << 48) - 2  # BADDR: without the ASID, and CnP
 _MOST_SPACES = 1 << 16  # that are told apart; a guest may make any number
 
 
+class Threads(Protocol):
+    """Who can tell what runs."""
+
+    def thread(self, cpu: Cpu) -> tuple[int, int]:
+        """pid and tid of what runs on `cpu`. Called at each look, before its sample is written."""
+
+
 class AddressSpaces:
     """Processes, as far as hardware can tell: what TTBR0_EL1 points at, numbered from 1 as they are first seen."""
 
-    def __init__(self) -> None:
-        self.seen: Callable[[Cpu, int | None], None] | None = None
-        """Called at each look, before its sample is written: with the tables' address where they are new."""
+    def __init__(self, seen: Callable[[Cpu, int | None], None]) -> None:
+        """`seen`: called at each look, before its sample is written: with the tables' address where they are new."""
+        self._seen = seen
         self._numbers: dict[int, int] = {}
 
-    def number(self, cpu: Cpu) -> int:
-        """Of the one on that CPU."""
+    def thread(self, cpu: Cpu) -> tuple[int, int]:
+        """Its number stands for both."""
         base = cpu.core.read_kernel_register(TTBR0_EL1) & _BASE_OF_TABLES
         number = self._numbers.get(base)
         new = None
@@ -51,9 +59,8 @@ class AddressSpaces:
             if number < _MOST_SPACES:
                 self._numbers[base] = number
                 new = base
-        if self.seen is not None:
-            self.seen(cpu, new)
-        return number
+        self._seen(cpu, new)
+        return number, number
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class BoardKernel:
     cpus: Sequence[Cpu]
     architecture: Architecture
     observers: Observers
-    spaces: AddressSpaces
+    threads: Threads
     tracepoints: Tracepoints = field(default_factory=Tracepoints)
 
     @property
@@ -82,14 +89,12 @@ class BoardKernel:
         return self.observers.at_cycle((cpu or self.executing_cpu).number, cycle, callback)
 
     def thread(self, cpu: Cpu) -> tuple[int, int]:
-        """Its address space stands for both."""
-        number = self.spaces.number(cpu)
-        return number, number
+        return self.threads.thread(cpu)
 
 
-def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, spaces: AddressSpaces) -> PerfEvents:
+def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, threads: Threads) -> PerfEvents:
     """Before the run."""
-    kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, spaces)
+    kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads)
     counters = model.most_counters
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in hardware.cpus]
     drivers: list[PmuDriver[PerfEvent]] = [ArmPmuV3(hardware.cpus, pmus), *software_clocks(kernel)]

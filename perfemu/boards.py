@@ -29,14 +29,17 @@ from perfcore.events.subsystem import PerfEvents
 from perfcore.perfdata.features import Features, JitFile
 from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
+from perfemu.board_processes import BoardProcesses
 from perfemu.board_shares import shares
 from perfemu.board_sideband import BoardSideband
+from perfemu.booted_image import BootedImage
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import STOPPED, Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
+from perfemu.guest_linux.system import GuestLinux
 from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
 from perfemu.kernel_symbols import symbols_of_file
@@ -44,6 +47,7 @@ from perfemu.machine_features import board_features
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
+from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import PmuModel
@@ -78,6 +82,8 @@ class BoardRequest:
     semihosting: bool = False
     gic: int = GICV3
     trace: Collection[Traced] = ()
+    guest_linux: bool = False
+    guest_root: str | None = None  # a directory of the host's with the guest's files
 
 
 class BoardSession:
@@ -101,8 +107,11 @@ class BoardSession:
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
-        self._spaces = AddressSpaces()
         self._sideband = BoardSideband(guest.command[0])
+        self._linux = GuestLinux(self._tell) if request.guest_linux else None
+        self._processes = (
+            None if self._linux is None else BoardProcesses(self._linux, self._sideband, request.guest_root)
+        )
 
     @property
     def hardware(self) -> Hardware:
@@ -122,8 +131,8 @@ class BoardSession:
         """Open an event on all that `cpu` does, on PMUs that the guest does not see. Raises LinuxError."""
         assert system_wide, "of tasks a board knows nothing"
         if self._events is None:
-            self._events = measuring_events(self.hardware, self.pmu_model, self._observers, self._spaces)
-            self._spaces.seen = self._sideband.seen
+            threads = self._processes or AddressSpaces(self._sideband.seen_space)
+            self._events = measuring_events(self.hardware, self.pmu_model, self._observers, threads)
         event = self._events.open(attr, None, cpu, leader)
         self._sideband.add(event)
         return event
@@ -142,9 +151,13 @@ class BoardSession:
         return board_features(self.hardware, self._request.board, command_line, types)
 
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
-        """After the run: the kernel's symbols, if samples asked for them."""
-        kallsyms = self._sideband.kallsyms
-        return () if kallsyms is None else (JitFile(KALLSYMS_FILE, kallsyms),)
+        """After the run: the kernel's symbols, if samples asked for them, and what it maps into each process."""
+        vdso = b"" if self._processes is None else self._processes.vdso
+        found = ((KALLSYMS_FILE, self._sideband.kallsyms), (VDSO, vdso))
+        return tuple(JitFile(name, contents) for name, contents in found if contents)
+
+    def build_id(self, path: str) -> bytes | None:
+        return None if self._processes is None else self._processes.build_id(path)
 
     @property
     def program_task(self) -> Task:
@@ -171,7 +184,10 @@ class BoardSession:
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
         try:
             image = read_image(_contents(path), RAM_BASE)
-            self._sideband.booted(image, hardware)
+            booted = BootedImage(image, hardware)
+            self._sideband.booted(booted)
+            if self._linux is not None:
+                self._linux.booted(booted, path)
             initrd = b"" if request.initrd is None else _contents(request.initrd)
             with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
                 outside = Outside(

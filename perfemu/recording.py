@@ -54,6 +54,9 @@ class RecordedRun(Protocol):
     ) -> PerfEvent: ...
     def features(self, command_line: tuple[str, ...]) -> Features: ...
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]: ...
+    def build_id(self, path: str) -> bytes | None:
+        """Of a mapped file, if the run knows it itself, or knows that nobody does (empty)."""
+
     def count_within(self, region: Region) -> None: ...
     def check_region(self) -> None: ...
     def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
@@ -290,7 +293,7 @@ def record(
             session.check_region()
         features.jit_files = session.symbol_files(writer.pids_with_own_code, writer.mapped_files)
         if build_id_of is not None:
-            features.build_ids = _build_ids(writer.mapped_files, session.space, build_id_of)
+            features.build_ids = _build_ids(writer.mapped_files, session, build_id_of)
         path, size_bytes = destination.publish()
         return Recorded(
             ending,
@@ -358,7 +361,12 @@ class _Destination:
             raise self._failure(error, kept) from None
 
 
-def _build_ids(paths: Sequence[str], space: Namespace, build_id_of: BuildIdOf) -> tuple[BuildId, ...]:
+def _build_ids(paths: Sequence[str], session: RecordedRun, build_id_of: BuildIdOf) -> tuple[BuildId, ...]:
     """Of the files that the guest had at these paths."""
-    found = ((path, build_id_of(space.on_host(path) or "")) for path in paths)
-    return tuple(BuildId(path, build_id) for path, build_id in found if build_id)
+
+    def found(path: str) -> bytes:
+        known = session.build_id(path)
+        return build_id_of(session.space.on_host(path) or "") if known is None else known
+
+    build_ids = ((path, found(path)) for path in paths)
+    return tuple(BuildId(path, build_id) for path, build_id in build_ids if build_id)

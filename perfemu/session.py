@@ -166,6 +166,10 @@ class Session:
         """After the run: what the guest has told of code that it made itself, of these processes and in these files."""
         return jit_files(self.machine.kernel.file_tree.read_whole, pids, mapped_files)
 
+    def build_id(self, path: str) -> bytes | None:
+        """The files say it."""
+        return None
+
     def opened_as(self, spec: EventSpec) -> EventSpec:
         """The event that is recorded for `spec`."""
         return user_mode_only(spec)

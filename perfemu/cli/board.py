@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import BinaryIO
 
 from emulator.board.gic import GICV3
@@ -21,8 +22,18 @@ def traced(text: str | None) -> tuple[Traced, ...]:
         raise UsageError(f"--trace {text}: a list of {', '.join(Traced)}") from None
 
 
+def _directory(path: str | None) -> str | None:
+    if path is None:
+        return None
+    if not os.path.isdir(path):
+        raise UsageError(f"--guest-root {path}: is no directory")
+    return os.path.realpath(path)
+
+
 def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> BoardSession:
     """What the options say. `output`: of the serial port, if it is not standard output."""
+    root = _directory(options.guest_root) if "guest_root" in options else None
+    guest_linux = "guest_linux" in options and (options.guest_linux or root is not None)
     request = BoardRequest(
         options.board,
         options.initrd,
@@ -33,6 +44,8 @@ def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> B
         options.semihosting,
         options.gic or GICV3,
         traced(options.trace),
+        guest_linux,
+        root,
     )
     return BoardSession(
         guest_named(options), request, output or standard_output(), lambda text: tell(f"perfemu: {text}")

@@ -29,6 +29,8 @@ _OF_BOARDS = {
     "semihosting": "--semihosting",
     "gic": "--gic",
     "trace": "--trace",
+    "guest_linux": "--guest-linux",
+    "guest_root": "--guest-root",
 }
 _FIELDS = {field.name: field for field in fields(Guest)}
 
@@ -70,6 +72,18 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
     add_trace_option(group)
 
 
+def add_guest_linux_options(parser: argparse.ArgumentParser) -> None:
+    """Of commands that can tell a board's processes apart."""
+    group = parser.add_argument_group("board's processes")
+    group.add_argument(
+        "--guest-linux", action="store_true",
+        help="read in the memory of the board's Linux which task runs and what it has mapped, by the kernel's own BTF",
+    )  # fmt: skip
+    group.add_argument(
+        "--guest-root", metavar="DIR", help="the same; the programs of those tasks are in DIR, by their paths there"
+    )
+
+
 def add_trace_option(group: argparse._ActionsContainer) -> None:
     """For each command that boots something."""
     group.add_argument(
@@ -82,7 +96,7 @@ def add_trace_option(group: argparse._ActionsContainer) -> None:
 def refuse_board_options(options: argparse.Namespace) -> None:
     """For a program: without --board they mean nothing."""
     for name, flag in _OF_BOARDS.items():
-        if getattr(options, name):
+        if getattr(options, name, None):
             raise UsageError(f"{flag}: is a board's, and there is none: --board virt boots an image")
 
 

@@ -13,6 +13,7 @@ from perfemu.cli.guest import (
     add_board_options,
     add_counters_option,
     add_event_option,
+    add_guest_linux_options,
     add_guest_options,
     add_region_options,
     announce_death,
@@ -98,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
     add_board_options(parser)
+    add_guest_linux_options(parser)
     parser.add_argument(
         "--kallsyms",
         metavar="FILE",

@@ -124,7 +124,7 @@ class Tasks:
         number = self._path_numbers[mapping.path]
         offset = address - mapping.start + mapping.offset
         if in_kernel:
-            file = self._finder.file(mapping.path) if mapping.path == KALLSYMS else None
+            file = self._finder.file(KALLSYMS) if mapping.path.startswith("[") else None  # modules, too
             return Place(address, address, mapping.path, number, file, in_kernel)
         return Place(address, offset, mapping.path, number, self._finder.file(mapping.path), in_kernel)
 

@@ -9,6 +9,7 @@ import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
 from elftools.elf.elffile import ELFFile
@@ -62,9 +63,10 @@ _MAPPING_SYMBOLS = frozenset("adtx")  # $x and its kind: where Arm code and data
 class ElfFile:
     """An open little-endian 64-bit ELF file. Raises ElfProblem, and OSError where there is no file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, contents: bytes | None = None) -> None:
+        """`contents`: of a file that is not on the disk."""
         self.path = path
-        self._file: BinaryIO = open(path, "rb")  # noqa: SIM115  # closed by close()
+        self._file: BinaryIO = open(path, "rb") if contents is None else BytesIO(contents)  # noqa: SIM115  # close()
         try:
             with damage_is_a_problem():
                 self._read_headers()
@@ -73,7 +75,8 @@ class ElfFile:
             raise
 
     def _read_headers(self) -> None:
-        self._size = os.fstat(self._file.fileno()).st_size  # bytes
+        self._size = self._file.seek(0, os.SEEK_END)  # bytes
+        self._file.seek(0)
         self._elf = ELFFile(self._file)
         if self._elf.elfclass != 64 or not self._elf.little_endian:
             raise ElfProblem("not a 64-bit little-endian ELF file")

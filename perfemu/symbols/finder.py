@@ -79,9 +79,8 @@ class SymbolFinder:
 
     def _load(self, path: str) -> SymbolisedFile:
         nothing = SymbolisedFile(path, SymbolTable([]))
-        if path == VDSO and self._vdso:
-            with ElfFile(self._vdso) as elf:
-                return SymbolisedFile(path, elf.symbol_table(), code_path=self._vdso)
+        if path == VDSO:
+            return self._load_vdso() or nothing
         if path == KALLSYMS:
             return SymbolisedFile(path, kallsyms_table((self._jit_files or {}).get(KALLSYMS_FILE, b"")))
         if not path.startswith("/") or path.startswith("//"):
@@ -101,6 +100,20 @@ class SymbolFinder:
         except ElfProblem as problem:
             self._complain(f"{place}: {problem}")
         return nothing
+
+    def _load_vdso(self) -> SymbolisedFile | None:
+        """A guest's own kernel's is in the recording."""
+        kept = (self._jit_files or {}).get(VDSO)
+        try:
+            if kept is not None:
+                with ElfFile(VDSO, kept) as elf:
+                    return SymbolisedFile(VDSO, elf.symbol_table())
+            if self._vdso:
+                with ElfFile(self._vdso) as elf:
+                    return SymbolisedFile(VDSO, elf.symbol_table(), code_path=self._vdso)
+        except ElfProblem as problem:
+            self._complain(f"{VDSO}: {problem}")
+        return None
 
     def _jit_table(self, path: str, pid: int) -> SymbolTable:
         """Of the code that process `pid` has made: from the recording, or where perf looks for it."""

@@ -1,0 +1,123 @@
+"""GuestLinux: what is known from outside of a Linux that executes: who runs, and what is mapped where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from emulator.board.virt_tree import RAM_BASE
+from emulator.cpu import Level
+from perfemu.booted_image import BootedImage
+from perfemu.errors import PerfemuError
+from perfemu.guest_linux.btf import BtfProblem
+from perfemu.guest_linux.elf_headers import build_id_in_memory
+from perfemu.guest_linux.kernel import KERNEL_HALF, Extent, GuestCpu, GuestKernel
+from perfemu.guest_linux.mappings import GuestMapping, Mappings
+from perfemu.guest_linux.memory import PageTables, Ram, Unreadable
+from perfemu.guest_linux.tasks import IDLE, GuestTask, Tasks
+from perfemu.symbols.kallsyms import parse_kallsyms
+
+Found = TypeVar("Found")
+
+
+class GuestLinux:
+    """Only reads. `tell` gets what cannot be read, a line for the user."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.tell = tell
+        self._booted: BootedImage | None = None
+        self._kernel: GuestKernel | None = None
+        self._tasks: Tasks
+        self._mappings: Mappings
+
+    def booted(self, image: BootedImage, path: str) -> None:
+        """Before it begins. Raises PerfemuError."""
+        if not image.is_linux:
+            raise PerfemuError(f"--guest-linux: {path} is no Linux Image")
+        self._booted = image
+
+    def kernel(self, cpu: GuestCpu) -> GuestKernel | None:
+        """As `cpu` sees it now; None while it has yet to map itself. Raises PerfemuError."""
+        if self._kernel is None:
+            if cpu.level == Level.KERNEL and cpu.core.pc < KERNEL_HALF:
+                return None
+            self._kernel = self._found()
+        try:
+            self._kernel.look(cpu)
+        except Unreadable:
+            return None
+        return self._kernel
+
+    def _found(self) -> GuestKernel:
+        booted = self._booted
+        assert booted is not None, "it executes"
+        symbols = {symbol.name: symbol.address for symbol in parse_kallsyms(booted.kallsyms or b"")}
+        try:
+            kernel = GuestKernel(Ram(booted.ram, RAM_BASE), Extent(booted.start, booted.end), symbols)
+            self._tasks, self._mappings = Tasks(kernel), Mappings(kernel)
+        except (BtfProblem, Unreadable) as problem:
+            raise PerfemuError(f"--guest-linux: this kernel cannot be understood: {problem}") from None
+        return kernel
+
+    def task(self, cpu: GuestCpu) -> GuestTask | None:
+        """That `cpu` executes; None if that cannot be read. A kernel that begins is its idle task."""
+        kernel = self.kernel(cpu)
+        if kernel is None:
+            return IDLE
+        return self._read(lambda: self._tasks.current(cpu), "the task that executes")
+
+    def executable_pages(self, task: GuestTask) -> int | None:
+        return self._read(lambda: self._mappings.executable_pages(task.mm), "a process's size")
+
+    def mapping(self, task: GuestTask, address: int) -> GuestMapping | None:
+        return self._read(lambda: self._mappings.at(task.mm, address, self._root(task)), "a mapping")
+
+    def mappings(self, task: GuestTask) -> list[GuestMapping]:
+        """By their addresses."""
+        found = self._read(lambda: list(self._mappings.all(task.mm, self._root(task))), "a process's mappings")
+        return found or []
+
+    def build_id(self, task: GuestTask, mapping: GuestMapping) -> bytes | None:
+        """Of the ELF file that is mapped from its first byte on; empty if it has none, None if it is not in memory."""
+
+        def read(offset: int, size: int) -> bytes:
+            if offset + size > mapping.end - mapping.start:
+                raise Unreadable("a part that is not mapped")
+            return self.memory(task, mapping.start + offset, size)
+
+        try:
+            return build_id_in_memory(read)
+        except Unreadable:
+            return None
+
+    def memory(self, task: GuestTask, address: int, size: int) -> bytes:
+        """Of its process. Raises Unreadable."""
+        kernel = self._known
+        tables = kernel.tables.physical(kernel.value(task.mm, "mm_struct", "pgd"))
+        return PageTables(kernel.ram, tables, kernel.user_regime).read(address, size)
+
+    def contents(self, task: GuestTask, address: int, size: int) -> bytes | None:
+        """The same; None where it is not there."""
+        try:
+            return self.memory(task, address, size)
+        except Unreadable:
+            return None
+
+    def _root(self, task: GuestTask) -> int:
+        """Its struct path of what it calls /."""
+        kernel = self._known
+        return kernel.value(task.address, "task_struct", "fs") + kernel.member("fs_struct", "root").offset
+
+    @property
+    def _known(self) -> GuestKernel:
+        assert self._kernel is not None, "a task of it is known"
+        return self._kernel
+
+    def _read(self, look: Callable[[], Found], what: str) -> Found | None:
+        try:
+            return look()
+        except Unreadable as problem:
+            self.tell(f"--guest-linux: {what} cannot be read, and is left out: {problem}")
+        except BtfProblem as problem:
+            raise PerfemuError(f"--guest-linux: this kernel cannot be understood: {problem}") from None
+        return None

@@ -1,0 +1,204 @@
+"""--guest-linux: what a kernel that executes knows of its tasks, read from outside; it says the same itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import debian_kernel
+from c_programs import build
+from debian import TRIXIE
+from end_to_end.command import PERFEMU, perfemu
+from perfemu import boards
+from perfemu.boards import BoardRequest
+from perfemu.events.attributes import Sampling
+from perfemu.guest import Guest
+from perfemu.guest_linux.kernel import GuestCpu, GuestKernel
+from perfemu.guest_linux.mappings import GuestMapping, Mappings
+from perfemu.guest_linux.memory import Ram, Unreadable
+from perfemu.guest_linux.system import GuestLinux
+from perfemu.guest_linux.tasks import GuestTask, Tasks
+from perfemu.initramfs import program
+from perfemu.recording import record
+from perfemu.scope import scope_of_cpus
+from perfemu.symbols.finder import build_id_of
+
+PERIOD = 10_007
+BROKEN_LOOKS = 10
+LOOPS = {"in_itself": 2_000_000, "in_child": 1_000_000, "in_thread": 1_500_000}  # of SUBS and B.NE
+WHO = {"in_itself": "worker", "in_child": "a child", "in_thread": "a thread"}
+SCRIPT = "echo == sh $$ $(cat /proc/$$/comm)\n/bin/worker\nsha256sum /bin/worker"
+
+
+class Output(BytesIO):
+    """The serial port. `on_line` is called when the guest has written a line, before it goes on."""
+
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        super().__init__()
+        self._on_line = on_line
+        self._line = bytearray()
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        self._line += data
+        if data.endswith(b"\n"):
+            self._on_line(self._line.decode().strip())
+            self._line.clear()
+        return super().write(data)
+
+
+class Broken(Ram):
+    """Some of what is read has other bits."""
+
+    def __init__(self, ram: Ram, seed: int) -> None:
+        super().__init__(ram.view, ram.base)
+        self._random = Random(seed)
+
+    def word(self, physical: int) -> int:
+        return super().word(physical) ^ (self._random.random() < 0.005) << self._random.randrange(64)
+
+    def read(self, physical: int, size: int) -> bytes:
+        data = bytearray(super().read(physical, size))
+        if size and self._random.random() < 0.02:
+            data[self._random.randrange(size)] = self._random.randrange(256)
+        return bytes(data)
+
+
+def look_at_what_makes_no_sense(kernel: GuestKernel, task: GuestTask, cpu: GuestCpu, seed: int) -> None:
+    """It comes to an end, whatever is there, and says that something is Unreadable, at most."""
+    broken = copy(kernel)
+    broken.ram = Broken(kernel.ram, seed)
+    broken.tables = replace(kernel.tables, ram=broken.ram)
+    try:
+        Tasks(broken).current(cpu)
+        root = broken.value(task.address, "task_struct", "fs") + broken.member("fs_struct", "root").offset
+        assert len(list(Mappings(broken).all(task.mm, root))) < 1000
+    except Unreadable:
+        pass
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one boot gave."""
+
+    data: Path
+    root: Path  # which has /bin/worker
+    lines: list[str]  # of the console
+    mappings: list[GuestMapping]  # of the worker, as they were read from outside when it began to print them
+    told: list[str]  # to the user
+
+
+@pytest.fixture(scope="module", params=["", TRIXIE], ids=["bookworm", "trixie"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("guest_linux")
+    root = folder / "root"
+    (root / "bin").mkdir(parents=True)
+    worker = build(Path(__file__).with_name("guest_linux.c"), "aarch64", root / "bin" / "worker", "-Wl,--build-id")
+    kernel = debian_kernel.kernel(request.param)
+    initrd = folder / "initrd"
+    initrd.write_bytes(debian_kernel.initramfs(SCRIPT, program("bin/worker", worker.read_bytes())))
+    mappings: list[GuestMapping] = []
+    lines: list[str] = []
+    told: list[str] = []
+
+    class Looking(GuestLinux):
+        """At the first sample of the worker behind what it has printed, it looks at more than samples need."""
+
+        def task(self, cpu: GuestCpu) -> GuestTask | None:
+            task = super().task(cpu)
+            if task is not None and task.comm == "worker" and "== maps" in lines and not mappings:
+                mappings.extend(self.mappings(task))
+                kernel = self.kernel(cpu)
+                assert kernel is not None
+                for seed in range(BROKEN_LOOKS):
+                    look_at_what_makes_no_sense(kernel, task, cpu, seed)
+            return task
+
+    with Path(os.devnull).open("rb") as nothing, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boards, "GuestLinux", Looking)
+        guest = Guest([str(kernel)], core="ideal", memory="256M", stdin=nothing.fileno())
+        options = BoardRequest("virt", str(initrd), "console=ttyAMA0", guest_linux=True)
+        session = boards.BoardSession(guest, options, Output(lines.append), told.append)
+        ending = record(
+            session, ["instructions:u"], Sampling(period=PERIOD), str(folder / "perf.data"),
+            scope=scope_of_cpus(True, None, 1), build_id_of=build_id_of,
+        ).ending  # fmt: skip
+    assert ending is not None
+    assert ending.exit_status == 0
+    return Run(folder / "perf.data", root, lines, mappings, told)
+
+
+def maps_line(mapping: GuestMapping) -> str:
+    """As fs/proc/task_mmu.c writes it."""
+    letters = "".join(letter if mapping.protection & bit else "-" for letter, bit in (("r", 1), ("w", 2), ("x", 4)))
+    file = mapping.file
+    where = "00:00 0" if file is None else f"{file.major:02x}:{file.minor:02x} {file.inode}"
+    shared = "s" if mapping.is_shared else "p"
+    head = f"{mapping.start:08x}-{mapping.end:08x} {letters}{shared} {mapping.offset:08x} {where} "
+    return (head.ljust(73) + mapping.path).rstrip()
+
+
+def printed_maps(run: Run) -> list[str]:
+    start = run.lines.index("== maps") + 1
+    return run.lines[start : run.lines.index("==", start)]
+
+
+def test_mappings_are_those_that_the_guest_sees(run: Run) -> None:
+    assert [maps_line(mapping) for mapping in run.mappings] == printed_maps(run)
+    paths = {mapping.path for mapping in run.mappings}
+    assert {"/bin/worker", "[heap]", "[stack]", "[vvar]", "[vdso]", "/mnt/directory/code", "/tmp/shared"} <= paths
+    assert {"/tmp/of the dead (deleted)", "/memfd:memory (deleted)"} <= paths
+
+
+def samples(run: Run, *command: str | Path) -> Counter[tuple[str, ...]]:
+    """Of (name, process or thread, file, symbol), how many there are."""
+    done = subprocess.run(
+        [*command, "-i", run.data, "--symfs", run.root, "-F", "comm,pid,tid,ip,sym,dso"],
+        capture_output=True, text=True, check=True, cwd=run.root,
+    )  # fmt: skip
+    found: Counter[tuple[str, ...]] = Counter()
+    for line in done.stdout.splitlines():
+        row = re.match(r" *(.+?) +(\d+)/(\d+) +[0-9a-f]+ (\S+) \((.*)\)", line)
+        if row:
+            comm, pid, tid, symbol, dso = row.groups()
+            found[comm, "process" if pid == tid else "thread", dso.removeprefix(str(run.root)), symbol] += 1
+    return found
+
+
+def expected(symbol: str) -> tuple[str, str, str, str]:
+    return WHO[symbol], "thread" if symbol == "in_thread" else "process", "/bin/worker", symbol
+
+
+@pytest.mark.parametrize("reader", ["perfemu", "perf"])
+def test_samples_are_of_processes_and_their_symbols(reader: str, run: Run) -> None:
+    command = ["perf"] if reader == "perf" else [str(PERFEMU)]
+    found = samples(run, *command, "script")
+    for symbol, loops in LOOPS.items():
+        assert abs(found[expected(symbol)] - 2 * loops / PERIOD) <= 1
+    assert not [row for row in found if row[3] in LOOPS and row != expected(row[3])]
+
+
+def test_nothing_is_unresolved(run: Run) -> None:
+    """Each sample is of a task with a name and of a file; and nothing had to be left out."""
+    found = samples(run, str(PERFEMU), "script")
+    assert run.told == []
+    assert {row[2] for row in found} <= {"/bin/worker", "/bin/busybox", "[vdso]"}
+    assert {row[0] for row in found} >= {"worker", "a child", "a thread", "init", "sha256sum"}
+
+
+def test_files_of_the_host_are_not_taken_for_the_guests(run: Run, tmp_path: Path) -> None:
+    """By their build ids, which are read in the guest's memory."""
+    done = perfemu("report", "-i", run.data, "--sort", "dso,symbol")
+    assert b"in_itself" not in done.stdout
+    listed = subprocess.run(["perf", "buildid-list", "-i", run.data], capture_output=True, text=True, check=True).stdout
+    worker = build_id_of(str(run.root / "bin" / "worker")).hex()
+    assert f"{worker} /bin/worker" in listed.splitlines()

@@ -72,7 +72,7 @@ void Core::execute_system(uint64_t now) {
     const x86_64::Instruction insn =
         x86_64::read_instruction(std::span(answered_).first(size), processor_->state().mode());
     exit_ = Exit::NONE;
-    if (!insn.row || !Processor::executes(insn, level_)) {  // changed, behind what the engine has read of it
+    if (!insn.row || !processor_->executes(insn, level_)) {  // changed, behind what the engine has read of it
         drop_blocks();
         uc_ctl_remove_cache(engine_, now, now + 1);
         return;

@@ -121,7 +121,7 @@ Op X8664::op_at(std::span<const uint8_t> bytes, Level level) const {
                           insn.repeat == 0xf3 && insn.extension() < 4;
     if (op.trap == Trap::XGETBV || (of_bases && !(processor_->state().cr4 & cr4::FSGSBASE))) {
         op.trap = Trap::UNDEFINED;
-    } else if (Processor::executes(insn, level)) {
+    } else if (processor_->executes(insn, level)) {
         op.trap = Trap::SYSTEM;
     } else if (op.trap == Trap::PRIVILEGED) {
         constexpr uint8_t CLI = 0xfa;

@@ -10,9 +10,9 @@
 namespace perfemu::x86_64 {
 namespace {
 
-// QEMU's HF_*_MASK: what its translator is told of the processor's mode.
+// QEMU's HF_*_MASK: what its translator is told of the processor's mode. Vectors and x87 are always there: we use them
+// for other instructions (instructions/executed.cpp); where they are not, the processor says so.
 namespace hidden {
-constexpr unsigned OF_CR0 = 8;  // MP, EM and TS lie so far above their places in CR0
 constexpr uint32_t CS_32 = 1 << 4, SS_32 = 1 << 5, ADDS_BASES = 1 << 6, PROTECTED = 1 << 7, LONG = 1 << 14,
                    CS_64 = 1 << 15, OSFXSR = 1 << 22;
 }  // namespace hidden
@@ -53,15 +53,13 @@ void EngineRegisters::follow(const State& state) const {
             bases |= code != CodeMode::BITS_64 && i != CS && segment.base;
         }
     }
-    uint32_t mode = state.cpl;
-    mode |= static_cast<uint32_t>((state.cr0 & (cr0::MP | cr0::EM | cr0::TS)) << hidden::OF_CR0);
+    uint32_t mode = state.cpl | hidden::OSFXSR;
     if (code != CodeMode::BITS_16) mode |= hidden::CS_32;
     if (code == CodeMode::BITS_64) mode |= hidden::CS_64 | hidden::SS_32;
     if (state.segments[SS].has(attribute::DB)) mode |= hidden::SS_32;
     if (bases) mode |= hidden::ADDS_BASES;
     if (state.is_protected()) mode |= hidden::PROTECTED;
     if (state.is_long()) mode |= hidden::LONG;
-    if (state.cr4 & cr4::OSFXSR) mode |= hidden::OSFXSR;
     *mode_ = mode;
 }
 

@@ -123,9 +123,34 @@ void Processor::reset() {
     registers_.follow(state_);
 }
 
-bool Processor::executes(const Instruction& insn, Level level) {
+bool Processor::executes(const Instruction& insn, Level level) const {
     const SystemTable::Row* row = SystemTable::find(insn);
-    return row && (level == Level::USER || !row->of_user_alone);
+    return row ? level == Level::USER || !row->of_user_alone : refusal(insn).has_value();
+}
+
+// SDM vol. 3, 2.5 and table 13-1.
+std::optional<Vector> Processor::refusal(const Instruction& insn) const {
+    constexpr uint64_t BY_CONTROL = cr0::EM | cr0::TS;
+    if (!(state_.cr0 & BY_CONTROL) && state_.cr4 & cr4::OSFXSR) return std::nullopt;
+    bool x87 = insn.row->has(effect::ON_X87), mmx = false, vectors = false;
+    for (const OperandCode code : insn.row->operands) switch (code.method) {
+            case AddressingMethod::VECTOR_RM:
+            case AddressingMethod::VECTOR_REG: vectors = true; break;
+            case AddressingMethod::MMX_RM:
+            case AddressingMethod::MMX_REG: mmx = true; break;
+            case AddressingMethod::LANES_RM:
+            case AddressingMethod::LANES_REG: (insn.operand_16 ? vectors : mmx) = true; break;
+            default: break;
+        }
+    const std::string_view name = insn.row->name;
+    vectors |= name == "LDMXCSR" || name == "STMXCSR";
+    mmx |= name == "EMMS";
+    x87 |= name == "FXSAVE" || name == "FXRSTOR";
+    const bool any = x87 || mmx || vectors;
+    if (((mmx || vectors) && state_.cr0 & cr0::EM) || (vectors && !(state_.cr4 & cr4::OSFXSR)))
+        return Vector::UNDEFINED;
+    if (any && state_.cr0 & BY_CONTROL) return Vector::NO_MATH;
+    return std::nullopt;
 }
 
 After Processor::execute(const Instruction& insn, uint64_t now) {
@@ -136,7 +161,9 @@ After Processor::execute(const Instruction& insn, uint64_t now) {
     after_ = After::RETIRES;
     changes_ = 0;
     shadows_ = false;
-    (this->*SystemTable::find(insn)->execute)();
+    const SystemTable::Row* row = SystemTable::find(insn);
+    if (!row) throw Fault{refusal(insn).value_or(Vector::UNDEFINED)};
+    (this->*row->execute)();
     if (after_ == After::ASKS) return after_;
     registers_.follow(state_);
     registers_.set_rip(next_);

@@ -35,8 +35,10 @@ std::span<const PageTables::Step> PageTables::steps() const {
 }
 
 GuestPageTables::Registers PageTables::read(uc_engine*, std::string&) {
-    const bool bases = state_.cr4 & cr4::FSGSBASE;
-    code_state_ = static_cast<uint8_t>(static_cast<unsigned>(state_.mode()) << 1 | bases);
+    // What there is of instructions.
+    const unsigned bases = (state_.cr4 & cr4::FSGSBASE) != 0, vectors = (state_.cr4 & cr4::OSFXSR) != 0;
+    const unsigned refused = (state_.cr0 & (cr0::EM | cr0::TS)) != 0;
+    code_state_ = static_cast<uint8_t>(static_cast<unsigned>(state_.mode()) << 3 | refused << 2 | vectors << 1 | bases);
     Registers now{.level = state_.level(), .state = code_state_};
     if (!state_.paging()) return now;
     constexpr uint64_t CR4 = cr4::PSE | cr4::PAE | cr4::SMEP, EFER = efer::NXE | efer::LMA;

@@ -36,7 +36,7 @@ class Processor {
     // --- instructions ---
 
     // Whether this class executes it, at that level.
-    static bool executes(const Instruction& insn, Level level);
+    bool executes(const Instruction& insn, Level level) const;
     // The instruction at RIP, one of those. Throws Fault: then nothing has happened. `now`: the core's cycles.
     After execute(const Instruction& insn, uint64_t now);
     // Of the last one: what it asks the machine, as Trap has it, and has changed, bits of Change; whether no interrupt
@@ -76,7 +76,8 @@ class Processor {
 
   private:
     friend struct SystemTable;
-    using Execute = void (Processor::*)();
+    // What an instruction of the x87 or vector units raises as control registers are.
+    std::optional<Vector> refusal(const Instruction& insn) const;
 
     // Operands of the instruction at hand
     uint64_t offset_of(const Operand& operand) const;

@@ -261,3 +261,39 @@ def test_registers_of_system_calls(code: bytes, gates: dict[int, bytes]) -> None
     assert core.read_register(11) & 0x200  # R11: RFLAGS with IF, which SFMASK has taken away
     assert not core.read_register(RFLAGS) & 0x200
     assert pc.get(SystemRegister.CPL) == 0
+
+
+CR0_EM, CR0_TS, CR4_PAE, CR4_OSFXSR = 1 << 2, 1 << 3, 1 << 5, 1 << 9
+PE_WP_PG = 1 | 1 << 16 | 1 << 31
+NO_MATH = 7
+
+
+@pytest.mark.parametrize(
+    ("instruction", "control_0", "control_4", "vector"),
+    [
+        ("movaps xmm0, xmm1", 0, CR4_OSFXSR, None),
+        ("movaps xmm0, xmm1", 0, 0, UD),
+        ("movaps xmm0, xmm1", CR0_TS, CR4_OSFXSR, NO_MATH),
+        ("movaps xmm0, xmm1", CR0_EM, CR4_OSFXSR, UD),
+        ("movd mm0, eax", 0, 0, None),
+        ("movd mm0, eax", CR0_TS, 0, NO_MATH),
+        ("fld1", CR0_EM, 0, NO_MATH),
+        ("fld1", 0, 0, None),
+        ("fxsave [rsp - 0x400]", CR0_TS, 0, NO_MATH),
+        ("pause; sfence; prefetchnta [rsp]", CR0_TS | CR0_EM, 0, None),
+        (f"lock cmpxchg [{KERNEL_DATA + 0x800}], edx", CR0_TS, 0, None),  # which the core does by a vector instruction
+    ],
+)
+def test_units_that_a_kernel_has_not_enabled(
+    instruction: str, control_0: int, control_4: int, vector: int | None, tmp_path: Path
+) -> None:
+    source = f"{PROLOGUE}\n{instruction}\nud2\nhandler: hlt\n{TABLES}\n.org 0x800\n.quad handler - begin"
+    code = assemble("x86_64", source, tmp_path)
+    pc = Pc.load(code)
+    handler = LOADED_AT + struct.unpack("<Q", code[-8:])[0]
+    set_up(pc, {vector: gate(handler) for vector in (UD, NO_MATH)})
+    pc.start_64(PAGES)
+    pc.set({SystemRegister.CR0: PE_WP_PG | control_0, SystemRegister.CR4: CR4_PAE | control_4})
+    pc.run()
+    at = pc.read(STACK - 5 * 8) - (LOADED_AT + code.index(b"\x0f\x0b"))
+    assert (pc.cpu.core.exception_taken, at == 0) == ((vector or UD, None), vector is None)

@@ -32,6 +32,20 @@ class PhysicalMemory:
     def references(self, frame: int) -> int: ...
     def write(self, frame: int, offset: int, data: bytes) -> None:
         """Into one frame. Code that has run may change so: every core hears of it."""
+    def saved_state(self) -> bytes:
+        """What is known of frames, not their bytes, for a memory that has handed out all of its own, as this one."""
+    def load_state(self, state: bytes) -> None:
+        """ValueError: it is of another memory."""
+    def next_used(self, first: int) -> tuple[int, int]:
+        """(first, count) of the next frames, from `first` on, that are not zeroes; few zeroes among them count, too.
+
+        Count 0: there are no more.
+        """
+    def map_file(self, descriptor: int, offset: int, first: int, count: int) -> None:
+        """These frames' bytes are those of the host's file from `offset` on; what is written does not go there.
+
+        ValueError: the file is too short.
+        """
     def view(self, frame: int, count: int = 1) -> memoryview:
         """Writable bytes of `count` contiguous frames. For data only: code that may have run must not change so."""
 
@@ -201,6 +215,14 @@ class Core:
         """The registers, to be restored here or on another core. Not while an exit is owed."""
     def save_state_into(self, state: RegisterState) -> None: ...
     def restore_state(self, state: RegisterState) -> None: ...
+    def saved_state(self) -> bytes:
+        """Of a core where a guest's own kernel executes, all but RAM: for one that was made equal, in any process.
+
+        Both go on in the same way. What is only remembered (translated code) is forgotten here. RuntimeError where
+        there is more than can be kept: models, listeners.
+        """
+    def load_state(self, state: bytes) -> None:
+        """After `enter_kernel_mode`, and as many banks. ValueError: another core's; this one is of no use then."""
     @property
     def exclusive_open(self) -> bool:
         """Whether the last exclusive load still waits for its store (AArch64's local monitor). False on x86.
@@ -340,6 +362,23 @@ class Core:
         """x86_64, after INTERRUPT: an external interrupt of that vector."""
     def raise_nmi(self) -> None:
         """x86_64: a non-maskable interrupt, which is taken at once, or after the one that is being handled."""
+    def set_watchpoints(self, watchpoints: Sequence[tuple[int, int, int, int, int, bool]]) -> None:
+        """From now on these, 64 at most: (address, bytes, accesses, levels, taken_from, maskable). Between two runs.
+
+        A run stops with WATCHPOINT before an access of that kind (1 read, 2 write) to one of the bytes; `fault_address`
+        and `fault_access` say what it was. `levels`, bits 1 << emulator.cpu.Level: whose accesses; `taken_from`: where
+        the core is then; `maskable`: not while PSTATE.D is set at KERNEL. AArch64; guests with a kernel of their own.
+        """
+    @property
+    def watchpoint_hits(self) -> int:
+        """After WATCHPOINT: bits, by their number in what was set."""
+    def set_steps(self, on: bool) -> None:
+        """Each run ends behind one instruction, with STEP if with nothing else."""
+    def set_guest_steps(self, levels: int) -> None:
+        """The guest's own kernel has what executes at these levels stepped, as MDSCR_EL1.SS does: bits by Level."""
+    @property
+    def has_stepped_guest(self) -> bool:
+        """After SOFTWARE_STEP: whether one instruction has been executed since the exception return."""
     def read_kernel_register(self, number: int) -> int:
         """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit.
 

@@ -15,6 +15,8 @@ class Clock:
     the core's. `realtime_at_boot_ns`: since 1970, UTC.
     """
 
+    kept = ("_shown_cycles",)
+
     def __init__(
         self, cycles: Callable[[], int], frequency_hz: int, realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
     ) -> None:

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from emulator._native import AddressSpace, Core, GuestPageTables, PhysicalMemory, SharedCaches
 from emulator.core_file.layers import Tables
-from emulator.sysregs import SystemRegisters
+from emulator.sysregs import SysReg, SystemRegisters
+
+DAIF = SysReg(3, 3, 4, 2, 1)
 
 
 class ExitReason(IntEnum):
@@ -23,8 +25,11 @@ class ExitReason(IntEnum):
     BREAKPOINT = 6  # PC is on an instruction at which the address space has a breakpoint; it has not been executed
     IDLE = 7  # a guest's own kernel waits for an interrupt: WFI has retired; PC is after it
     DEVICE = 8  # a data access of its leads beyond RAM; PC is on the instruction, which has not retired
-    INTERRUPT = 9  # x86: the CPU takes an interrupt here, and wants its vector
-    SHUTDOWN = 10  # x86: an exception of a guest could not be delivered, nor the double fault: a reset is left
+    WATCHPOINT = 9  # PC is on an instruction that is about to access what is watched; the next run executes it
+    STEP = 10  # one instruction has retired, as `Core.set_steps` asks for
+    SOFTWARE_STEP = 11  # the guest's own kernel is due to hear that what it steps has executed one; PC is on the next
+    INTERRUPT = 12  # x86: the CPU takes an interrupt here, and wants its vector
+    SHUTDOWN = 13  # x86: an exception of a guest could not be delivered, nor the double fault: a reset is left
 
 
 class ExceptionKind(IntEnum):
@@ -101,6 +106,8 @@ class InterruptSource(Protocol):
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
 
+    kept = "idle_cycles", "system_cycles", "in_kernel"  # besides the core
+
     def __init__(
         self,
         number: int,
@@ -135,6 +142,11 @@ class Cpu:
     @property
     def level(self) -> Level:
         return Level(self.core.level)
+
+    @property
+    def masks_debug_exceptions(self) -> bool:
+        """AArch64, a guest's own kernel: PSTATE.D."""
+        return bool(self.core.read_kernel_register(DAIF.encoding) & 1 << 9)
 
     def set_level(self, level: Level) -> None:
         """An exception was taken, or returned from: whoever delivers it says so. The modelled Linux executes nothing

@@ -18,19 +18,16 @@ from emulator.linux.arch.architecture import Architecture
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.machine import Hardware
-from emulator.sysregs import SysReg
-from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Timer
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
-from pmu.arm.pmuv3 import PmuV3
+from perfemu.board_kinds import Tables
+from perfemu.pmu_kinds import PMU_KINDS
 from pmu.model import PmuModel
 
-TTBR0_EL1 = SysReg(3, 0, 2, 0, 0).encoding
-_BASE_OF_TABLES = (1 << 48) - 2  # BADDR: without the ASID, and CnP
 _MOST_SPACES = 1 << 16  # that are told apart; a guest may make any number
 
 
@@ -42,16 +39,17 @@ class Threads(Protocol):
 
 
 class AddressSpaces:
-    """Processes, as far as hardware can tell: what TTBR0_EL1 points at, numbered from 1 as they are first seen."""
+    """Processes, as far as hardware can tell: their page tables, numbered from 1 as they are first seen."""
 
-    def __init__(self, seen: Callable[[Cpu, int | None], None]) -> None:
+    def __init__(self, tables: Tables, seen: Callable[[Cpu, int | None], None]) -> None:
         """`seen`: called at each look, before its sample is written: with the tables' address where they are new."""
+        self._tables = tables
         self._seen = seen
         self._numbers: dict[int, int] = {}
 
     def thread(self, cpu: Cpu) -> tuple[int, int]:
         """Its number stands for both."""
-        base = cpu.core.read_kernel_register(TTBR0_EL1) & _BASE_OF_TABLES
+        base = cpu.core.read_kernel_register(self._tables.register) & self._tables.mask
         number = self._numbers.get(base)
         new = None
         if number is None:
@@ -96,6 +94,6 @@ def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, 
     """Before the run."""
     kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads)
     counters = model.most_counters
-    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in hardware.cpus]
-    drivers: list[PmuDriver[PerfEvent]] = [ArmPmuV3(hardware.cpus, pmus), *software_clocks(kernel)]
+    attached = PMU_KINDS[model.driver].attach(hardware.cpus, model, counters)
+    drivers: list[PmuDriver[PerfEvent]] = [attached.driver, *software_clocks(kernel)]
     return PerfEvents(kernel, drivers, Settings.measuring())

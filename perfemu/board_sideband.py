@@ -8,6 +8,7 @@ from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import Misc
 from perfcore.abi.records import Comm, Mmap, Record
 from perfcore.events.event import PerfEvent
+from perfemu.board_kinds import BoardKind
 from perfemu.booted_image import BootedImage
 from perfemu.kernel_symbols import symbols_of_elf
 from perfemu.symbols.elf import ElfFile, ElfProblem
@@ -19,9 +20,10 @@ NO_PID = 0xFFFFFFFF  # of the kernel's text
 class BoardSideband:
     """Written as samples need them, to the first event of their CPU. `path`: of the image."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, kind: BoardKind) -> None:
         self.kallsyms: bytes | None = None
         self._path = os.path.abspath(path)
+        self._kind = kind
         self._events: dict[int, PerfEvent] = {}  # by CPU: the one that hears of mappings
         self._booted: BootedImage | None = None
         self._code: list[tuple[int, int, int]] = []  # of an ELF image: address, size in bytes, offset in its file
@@ -55,7 +57,7 @@ class BoardSideband:
             return
         if new_tables is not None:
             pid = event.kernel.thread(cpu)[0]
-            self.write(event, Comm(pid, pid, f"ttbr0:{new_tables:x}"), 0, cpu)
+            self.write(event, Comm(pid, pid, f"{self._kind.tables.name}:{new_tables:x}"), 0, cpu)
             for address, size, offset in self._code:
                 self.write(event, Mmap(pid, pid, address, size, offset, self._path), Misc.USER, cpu)
         self.tell_of_kernel(event, cpu)

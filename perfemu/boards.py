@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -10,29 +11,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from emulator.board.board import Boot, Ended, Held, Outside
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
-from emulator.board.image import NotBootable, read_image
+from emulator.board.image import NotBootable
+from emulator.board.kept import NotKept, WrongState
 from emulator.board.observers import Observers
+from emulator.board.saved_board import resume, saved
+from emulator.board.serial_input import Source
 from emulator.board.trace import Trace, Traced
-from emulator.board.virt import Boot, Ended, Outside, Virt
-from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.process.task import Task
-from emulator.machine import Hardware, Machine
+from emulator.machine import Hardware, Machine, MachineConfig
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
-from perfcore.events.drivers import arm_pmuv3
 from perfcore.events.event import PerfEvent
 from perfcore.events.subsystem import PerfEvents
 from perfcore.perfdata.features import Features, JitFile
 from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
+from perfemu.board_kinds import BOARDS, AnyBoard, BoardKind
 from perfemu.board_processes import BoardProcesses
 from perfemu.board_shares import shares
 from perfemu.board_sideband import BoardSideband
 from perfemu.booted_image import BootedImage
+from perfemu.checkpoint_file import Broken, read_checkpoint, write_checkpoint
+from perfemu.checkpoints import Checkpoints, key_of
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import STOPPED, Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
@@ -44,16 +49,14 @@ from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
 from perfemu.kernel_symbols import symbols_of_file
 from perfemu.machine_features import board_features
+from perfemu.pmu_kinds import PMU_KINDS
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
 from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
-from pmu.arm.pmuv3 import PmuV3
-from pmu.model import PmuModel
+from perfemu.told import Told
 
-BOARDS = {"virt": "aarch64"}  # name -> ISA
-CONSOLES = {"pl011": False, "virtio": True}  # name -> whether it is the virtio console that receives
 KEEPS = ",rw"  # behind a disk's file: what is written is kept there
 MOST_DEVICES = 28  # disks and directories; there are slots for the board's own besides
 MOST_IMAGE_BYTES = 1 << 30
@@ -70,20 +73,32 @@ _OF_PROGRAMS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Orders:
+    """A guest that has booted asks a share what to do. Before that nothing of outside matters, and so what is there
+    then can be kept for other runs, which begin behind the boot and say the same."""
+
+    tag: str
+    checkpoints: Checkpoints | None  # where; None: this run neither has nor makes any
+    facts: Sequence[object]  # all that the boot depends on, besides the machine,
+    files: Sequence[Path]  # ... and these
+
+
+@dataclass(frozen=True, slots=True)
 class BoardRequest:
     """What the options of a board say."""
 
     board: str
-    initrd: str | None = None
+    initrd: str | Callable[[], bytes] | None = None
     command_line: str = ""
     disks: Sequence[str] = ()  # FILE, or FILE,rw
-    console: str = "pl011"
+    console: str | None = None  # None: the serial port
     test_device: bool = False
     semihosting: bool = False
-    gic: int = GICV3
+    gic: int | None = None  # None: GICv3, on boards that have one
     trace: Collection[Traced] = ()
     guest_linux: bool = False
     guest_root: str | None = None  # a directory of the host's with the guest's files
+    orders: Orders | None = None
 
 
 class BoardSession:
@@ -91,7 +106,8 @@ class BoardSession:
 
     def __init__(self, guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> None:
         """`output`: what the serial port says; `tell`: lines for the user."""
-        self.isa = isa = _check(guest, request)
+        self._kind = kind = _check(guest, request)
+        self.isa = isa = kind.isa
         if len(guest.argv) > 1:
             raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
         self.core = core_for(guest.core_name, isa, guest.core_changes, untimed=guest.untimed)
@@ -103,11 +119,11 @@ class BoardSession:
         self.space = replace(guest, binds=[]).space()  # of the files that records name: the host's
         self._request, self._output = request, output
         self._line, self._tell = tell, _once(tell)
-        self._config = guest.machine(isa, self.core)
+        self._config = _within(guest, request, kind, guest.machine(isa, self.core))
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
-        self._sideband = BoardSideband(guest.command[0])
+        self._sideband = BoardSideband(guest.command[0], kind)
         self._linux = GuestLinux(self._tell) if request.guest_linux else None
         self._processes = (
             None if self._linux is None else BoardProcesses(self._linux, self._sideband, request.guest_root)
@@ -123,7 +139,7 @@ class BoardSession:
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
         """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
-        return parse_events(events, self.pmu_model, arm_pmuv3.TYPE)
+        return parse_events(events, self.pmu_model, PMU_KINDS[self.pmu_model.driver].type)
 
     def open(
         self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
@@ -131,7 +147,7 @@ class BoardSession:
         """Open an event on all that `cpu` does, on PMUs that the guest does not see. Raises LinuxError."""
         assert system_wide, "of tasks a board knows nothing"
         if self._events is None:
-            threads = self._processes or AddressSpaces(self._sideband.seen_space)
+            threads = self._processes or AddressSpaces(self._kind.tables, self._sideband.seen_space)
             self._events = measuring_events(self.hardware, self.pmu_model, self._observers, threads)
         event = self._events.open(attr, None, cpu, leader)
         self._sideband.add(event)
@@ -147,7 +163,8 @@ class BoardSession:
 
     def features(self, command_line: tuple[str, ...]) -> Features:
         """What a recording says of the machine."""
-        types = ((PerfType.SOFTWARE, "software"), (arm_pmuv3.TYPE, self.pmu_model.sysfs_name))
+        pmu_type = PMU_KINDS[self.pmu_model.driver].type
+        types = ((PerfType.SOFTWARE, "software"), (pmu_type, self.pmu_model.sysfs_name))
         return board_features(self.hardware, self._request.board, command_line, types)
 
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
@@ -179,40 +196,98 @@ class BoardSession:
     def run(self, interruption: Interruption | None = None) -> Ending:
         """To its end, with the status that a shell would see."""
         guest, request, output = self.guest, self._request, self._output
-        path = guest.command[0]
-        hardware = self.hardware
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
+        told = Told(_Console(output), self._tell)
+        orders = request.orders
         try:
-            image = read_image(_contents(path), RAM_BASE)
-            booted = BootedImage(image, hardware)
-            self._sideband.booted(booted)
-            if self._linux is not None:
-                self._linux.booted(booted, path)
-            initrd = b"" if request.initrd is None else _contents(request.initrd)
             with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
                 outside = Outside(
-                    _Console(output),
-                    self._tell,
-                    source,
+                    told.send,
+                    told.message,
+                    None if orders else source,
                     disks=[_disk(text) for text in request.disks],
                     shares=shares(guest.binds, written),
-                    virtio_console=CONSOLES[request.console],
+                    virtio_console=request.console is not None and self._kind.consoles[request.console],
                     test_device=request.test_device,
                     semihosting=request.semihosting,
-                    gic=request.gic,
+                    gic=request.gic or GICV3,
                     observers=self._observers,
                     trace=Trace(request.trace, self._line) if request.trace else None,
                 )
-                board = _board(hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
-                Machine(hardware, board).run_to_the_end()
+                if orders is None:
+                    board = self._booted(outside)
+                    Machine(self.hardware, board).run_to_the_end()
+                else:
+                    board = self._run_by_orders(orders, outside, told, source)
         except (NotBootable, RuntimeError) as problem:  # of the core: what it does not model of a guest's own tables
-            raise PerfemuError(f"{path}: {problem}") from None
+            raise PerfemuError(f"{guest.command[0]}: {problem}") from None
         finally:
-            self.times = RunTimes(hardware.clock.at(max(cpu.core.cycles for cpu in hardware.cpus)), 0)
+            self.times = RunTimes(self.hardware.clock.at(max(cpu.core.cycles for cpu in self.hardware.cpus)), 0)
         output.flush()
         return self._ending(board)
 
-    def _ending(self, board: Virt) -> Ending:
+    def _booted(self, outside: Outside) -> AnyBoard:
+        """At its power-up."""
+        request = self._request
+        image = self._kind.read_image(_contents(self.guest.command[0]))
+        booted = BootedImage(image, self.hardware, self._kind.ram_base)
+        self._sideband.booted(booted)
+        if self._linux is not None:
+            self._linux.booted(booted, self.guest.command[0])
+        initrd = request.initrd() if callable(request.initrd) else _contents(request.initrd) if request.initrd else b""
+        return self._kind.build(self.hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
+
+    def _run_by_orders(self, orders: Orders, outside: Outside, told: Told, source: Source | None) -> AnyBoard:
+        """From a checkpoint, or through the boot to where it is made; then to the end, as from a checkpoint."""
+        key = "" if orders.checkpoints is None else self._key(orders)
+        outside = replace(outside, held=Held(orders.tag, lambda: machine.pause()))
+        board = None if orders.checkpoints is None else self._resumed(orders.checkpoints, key, outside, told)
+        if board is None:
+            board = self._booted(outside)
+            machine = Machine(self.hardware, board)
+            machine.run_to_the_end()
+            if not machine.paused:  # it has ended, and never asked
+                return board
+            self._keep(orders.checkpoints, key, board, told)
+        board.go_on(source)
+        Machine(self.hardware, board).run_to_the_end()
+        return board
+
+    def _key(self, orders: Orders) -> str:
+        facts = (self._request.board, self._request.command_line, self._config, *orders.facts)
+        return key_of(facts, [Path(self.guest.command[0]), *orders.files])
+
+    def _resumed(self, checkpoints: Checkpoints, key: str, outside: Outside, told: Told) -> AnyBoard | None:
+        """None where there is no checkpoint that is whole."""
+        with checkpoints.opened(key) as descriptor:
+            if descriptor is None:
+                return None
+            try:
+                found = read_checkpoint(descriptor, key)
+                board = self._kind.build(self.hardware, self.pmu_model, None, outside)
+                found.map_ram(self.hardware.memory)
+                resume(board, self.hardware, found.board)
+            except (Broken, WrongState, OSError) as problem:
+                self._hardware = None  # which may be changed in part
+                self._tell(f"{checkpoints.path}: a checkpoint is not used, and made anew: {problem}")
+                return None
+        told.tell(found.told)
+        return board
+
+    def _keep(self, checkpoints: Checkpoints | None, key: str, board: AnyBoard, told: Told) -> None:
+        """What it saves has changed by that, so that it is saved in any case. Without room the next run boots, too."""
+        try:
+            state = saved(board, self.hardware)
+        except NotKept:
+            return
+        lines = told.taken()
+        if checkpoints is not None and lines is not None:
+            with contextlib.suppress(OSError):
+                checkpoints.keep(
+                    key, lambda descriptor: write_checkpoint(descriptor, key, state, lines, self.hardware.memory)
+                )
+
+    def _ending(self, board: AnyBoard) -> Ending:
         ended = board.ended
         assert ended is not None, "it has come to its end"
         if ended not in (Ended.OFF, Ended.STATUS):
@@ -221,9 +296,18 @@ class BoardSession:
         return Ending(status << 8, "a limit" if ended is Ended.LIMIT else None)
 
 
-def _check(guest: Guest, request: BoardRequest) -> str:
-    if request.board not in BOARDS:
+def _check(guest: Guest, request: BoardRequest) -> BoardKind:
+    kind = BOARDS.get(request.board)
+    if kind is None:
         raise UsageError(f"--board {request.board}: there is {', '.join(BOARDS)}")
+    for name, flag in kind.without.items():
+        if getattr(request, name):
+            raise UsageError(f"{flag}: --board {request.board} has no such thing")
+    if request.console is not None and request.console not in kind.consoles:
+        raise UsageError(f"--console {request.console}: --board {request.board} has {', '.join(kind.consoles)}")
+    for traced in request.trace:
+        if traced not in kind.traced:
+            raise UsageError(f"--trace {traced}: of --board {request.board} there are {', '.join(kind.traced)}")
     for name, flag in _OF_PROGRAMS.items():
         if getattr(guest, name):
             raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
@@ -231,7 +315,18 @@ def _check(guest: Guest, request: BoardRequest) -> str:
         raise UsageError(f"--gic 2 --cpus {guest.cpus}: GICv2 reaches {MOST_GICV2_CPUS} CPUs")
     if len(request.disks) + len(guest.binds) > MOST_DEVICES:
         raise UsageError(f"--disk, --bind: a board has room for {MOST_DEVICES} of them")
-    return BOARDS[request.board]
+    return kind
+
+
+def _within(guest: Guest, request: BoardRequest, kind: BoardKind, config: MachineConfig) -> MachineConfig:
+    """With no more RAM than the board has room for, unless told."""
+    if kind.most_ram_bytes is None or config.memory_bytes <= kind.most_ram_bytes:
+        return config
+    if guest.memory is not None:
+        raise UsageError(
+            f"--memory {guest.memory}: --board {request.board} has room for {kind.most_ram_bytes >> 30} GiB"
+        )
+    return replace(config, memory_bytes=kind.most_ram_bytes)
 
 
 def _disk(text: str) -> Disk:
@@ -240,11 +335,6 @@ def _disk(text: str) -> Disk:
         return Disk(path, keeps=text != path)
     except NoDisk as problem:
         raise PerfemuError(f"--disk {path}: {problem}") from None
-
-
-def _board(hardware: Hardware, model: PmuModel, boot: Boot, outside: Outside) -> Virt:
-    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    return Virt(hardware, boot, outside, pmus)
 
 
 class _Console:

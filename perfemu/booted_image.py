@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from emulator.board.image import Image
-from emulator.board.virt_tree import RAM_BASE
 from emulator.machine import Hardware
 from perfemu.kernel_symbols import symbols_in_memory
 
@@ -15,11 +14,13 @@ _PAGE = 4096
 class BootedImage:
     """Make it before it begins."""
 
-    def __init__(self, image: Image, hardware: Hardware) -> None:
+    def __init__(self, image: Image, hardware: Hardware, ram_base: int) -> None:
+        """`ram_base`: the physical address at which RAM begins."""
         self.is_linux = image.is_linux
+        self.ram_base = ram_base
         self._hardware = hardware
         self.start = image.pieces[0][0]  # physical addresses
-        self.end = min(image.end, RAM_BASE + hardware.config.memory_bytes)
+        self.end = min(image.end, ram_base + hardware.config.memory_bytes)
 
     @property
     def ram(self) -> memoryview:
@@ -31,4 +32,5 @@ class BootedImage:
         """Of a Linux kernel that has mapped itself: its symbols, as lines of /proc/kallsyms."""
         if not self.is_linux:
             return None
-        return symbols_in_memory(self.ram[self.start - RAM_BASE : max(self.end, self.start + _PAGE) - RAM_BASE])
+        end = max(self.end, self.start + _PAGE)
+        return symbols_in_memory(self.ram[self.start - self.ram_base : end - self.ram_base])

@@ -44,7 +44,7 @@ def board_features(
         architecture=config.isa,
         cpus=CpuCount(cpus, cpus),
         cpu_description=f"perfemu core {config.core.title}",
-        cpuid=f"0x{Processor.of(config.core, config.isa, cpus).midr_el1:016x}",
+        cpuid=_BOARD_CPUID[config.isa](Processor.of(config.core, config.isa, cpus)),
         total_memory_kb=hardware.memory.size_bytes // 1024,
         command_line=command_line,
         pmu_mappings=pmu_types,
@@ -70,3 +70,7 @@ def _family_model_stepping(cpu: Cpu) -> str:
 
 
 _CPUID: dict[str, Callable[[Cpu], str]] = {"aarch64": _midr, "x86_64": _family_model_stepping}
+_BOARD_CPUID: dict[str, Callable[[Processor], str]] = {
+    "aarch64": lambda processor: f"0x{processor.midr_el1:016x}",
+    "x86_64": lambda processor: f"{processor.vendor},{processor.family},{processor.model},{processor.stepping}",
+}

@@ -1,7 +1,8 @@
 """A command in a real Linux kernel: Debian's, on a board, with the user's current directory where it is.
 
-The kernel starts with an initramfs of ours: busybox, the modules for the board's devices, and an init that mounts what
-the command needs, runs it, and leaves its status where we find it.
+The kernel starts with an initramfs of ours: busybox, the modules for the board's devices, and an init that then asks
+for its orders: a script in a directory of ours. That mounts what the command needs, runs it, and leaves its status
+where we find it. Up to there, everything is the same whatever the command is.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import lzma
 import os
 import posixpath
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from perfemu import debian_packages
+from perfemu.debian_packages import ARCHITECTURES, Unavailable, there, unpacked
 from perfemu.errors import PerfemuError
-from perfemu.initramfs import Entry, archive, character_device, directory, file, program
+from perfemu.initramfs import archive, character_device, directory, file, program
 
 ISA = "aarch64"
 PACKAGES = ("busybox-static", "linux-image-arm64")
@@ -24,15 +26,16 @@ PACKAGES = ("busybox-static", "linux-image-arm64")
 MODULES = ("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay", "virtio_mmio", "virtio-rng")
 WORK, ROOT, ANSWER = "work", "root", "answer"  # tags of what is shared
 SERIAL = "/dev/ttyAMA0"
-STATUS_FILE = "status"
+ORDERS_FILE, STATUS_FILE = "orders", "status"
 SHELL = ".perfemu/busybox"  # in a root, which may have none
+MOUNT = "/bin/busybox mount -t"
 MOUNTED = "trans=virtio,version=9p2000.L,msize=262144"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SILENT, TELLING = "console=tty1 quiet", "console=ttyAMA0"
 REBOOT_AT_A_PANIC = "panic=-1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RealLinux:
     """What Debian's packages have brought: a tree with boot/, lib/modules/ and bin/busybox."""
 
@@ -43,20 +46,31 @@ class RealLinux:
         """The kernel. Of several, the one whose name sorts last."""
         return self._one("boot/vmlinuz-*", "a kernel")
 
-    def initramfs(self, command: Sequence[str], directory_of_work: str, *, has_root: bool, is_terminal: bool) -> bytes:
-        """What the kernel runs: the command in that directory, and the board goes off."""
-        modules = self._modules()
-        script = _init(command, directory_of_work, [each.path for each in modules], has_root, is_terminal)
-        busybox = self._one("bin/busybox", "busybox", "usr/bin/busybox")
+    def initramfs(self) -> bytes:
+        """What the kernel runs: it asks for its orders."""
+        modules = self._modules
         return archive(
             [
                 *(directory(name) for name in ("proc", "sys", "dev", "tmp", ANSWER, "lower", "upper", "new")),
                 character_device("dev/console", 5, 1),
-                program("bin/busybox", busybox.read_bytes()),
-                program("init", script.encode()),
-                *modules,
+                program("bin/busybox", self._busybox.read_bytes()),
+                program("init", _init(modules).encode()),
+                *(file(f"modules/{name}.ko", _uncompressed(path)) for name, path in modules.items()),
             ]
         )
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What `initramfs` depends on besides `files`."""
+        return (_init(self._modules),)
+
+    @property
+    def files(self) -> list[Path]:
+        return [self._busybox, *self._modules.values()]
+
+    @property
+    def _busybox(self) -> Path:
+        return self._one("bin/busybox", "busybox", "usr/bin/busybox")
 
     def _one(self, pattern: str, what: str, *others: str) -> Path:
         found = [path for each in (pattern, *others) for path in sorted(self.tree.glob(each))]
@@ -64,27 +78,28 @@ class RealLinux:
             raise PerfemuError(f"{self.tree}: {what} should be at {pattern}")
         return found[-1]
 
-    def _modules(self) -> list[Entry]:
+    @cached_property
+    def _modules(self) -> dict[str, Path]:
+        """By name, in their order."""
         version = self.image.name.removeprefix("vmlinuz-")
-        found = {
-            path.name.split(".")[0]: path
-            for path in self.tree.glob("**/modules/*/kernel/**/*.ko*")
-            if version in path.parts
-        }
-        return [file(f"modules/{name}.ko", _uncompressed(found[name])) for name in MODULES if name in found]
+        found: dict[str, Path] = {}
+        for library in ("lib", "usr/lib"):
+            for folder, _, names in os.walk(self.tree / library / "modules" / version / "kernel"):
+                found.update((name.split(".")[0], Path(folder, name)) for name in names if name.startswith(MODULES))
+        return {name: found[name] for name in MODULES if name in found}
 
 
 def cached(cache: Path) -> RealLinux | None:
     """What has been fetched."""
-    tree = debian_packages.there(cache, debian_packages.ARCHITECTURES[ISA], *PACKAGES)
+    tree = there(cache, ARCHITECTURES[ISA], *PACKAGES)
     return None if tree is None else RealLinux(tree)
 
 
 def fetched(cache: Path) -> RealLinux:
     """From the host's Debian sources, by apt-get and dpkg-deb. Raises PerfemuError."""
     try:
-        return RealLinux(debian_packages.unpacked(cache, debian_packages.ARCHITECTURES[ISA], *PACKAGES))
-    except debian_packages.Unavailable as problem:
+        return RealLinux(unpacked(cache, ARCHITECTURES[ISA], *PACKAGES))
+    except Unavailable as problem:
         raise PerfemuError(f"linux --fetch: {', '.join(PACKAGES)}: {problem}") from None
 
 
@@ -98,28 +113,31 @@ def _uncompressed(path: Path) -> bytes:
     return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def _init(command: Sequence[str], work: str, modules: Sequence[str], has_root: bool, is_terminal: bool) -> str:
-    mount = "/bin/busybox mount -t"
-    lines = ["#!/bin/busybox sh", f"{mount} proc proc /proc", f"{mount} sysfs sys /sys", f"{mount} devtmpfs dev /dev"]
-    lines += [f"/bin/busybox insmod /{module}" for module in modules]
-    lines += [f"{mount} 9p -o {MOUNTED} {ANSWER} /{ANSWER}"]
+def _init(modules: Iterable[str]) -> str:
+    lines = ["#!/bin/busybox sh", f"{MOUNT} proc proc /proc", f"{MOUNT} sysfs sys /sys", f"{MOUNT} devtmpfs dev /dev"]
+    lines += ["/bin/busybox --install -s /bin", *(f"/bin/busybox insmod /modules/{name}.ko" for name in modules)]
+    lines += [f"{MOUNT} 9p -o {MOUNTED} {ANSWER} /{ANSWER}", f". /{ANSWER}/{ORDERS_FILE}", ""]
+    return "\n".join(lines)
+
+
+def orders(command: Sequence[str], work: str, *, has_root: bool, is_terminal: bool) -> str:
+    """The command in that directory, and the board goes off."""
+    lines = []
     if has_root:
         lines += [
-            f"{mount} 9p -o {MOUNTED},ro {ROOT} /lower",
-            f"{mount} tmpfs upper /upper",
+            f"{MOUNT} 9p -o {MOUNTED},ro {ROOT} /lower",
+            f"{MOUNT} tmpfs upper /upper",
             "/bin/busybox mkdir /upper/files /upper/work",
-            f"{mount} overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work root /new",
+            f"{MOUNT} overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work root /new",
             "for each in proc sys dev tmp; do /bin/busybox mkdir -p /new/$each; done",
             f"/bin/busybox mkdir -p /new/{posixpath.dirname(SHELL)}",
             f"/bin/busybox cp /bin/busybox /new/{SHELL}",
             "for each in proc sys dev; do /bin/busybox mount --move /$each /new/$each; done",
         ]
-    else:
-        lines += ["/bin/busybox --install -s /bin"]
     root = "/new" if has_root else ""
     lines += [
         f"/bin/busybox mkdir -p {shlex.quote(root + work)}",
-        f"{mount} 9p -o {MOUNTED} {WORK} {shlex.quote(root + work)}",
+        f"{MOUNT} 9p -o {MOUNTED} {WORK} {shlex.quote(root + work)}",
         f"exec < {root}{SERIAL} > {root}{SERIAL} 2>&1",
         "/bin/busybox stty " + ("sane" if is_terminal else "-echo -onlcr"),
         f"export PATH={PATH} HOME=/root TERM={shlex.quote(os.environ.get('TERM', 'dumb'))}",

@@ -6,13 +6,11 @@ can have. On each stands a perf_event subsystem of its own; they share nothing b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TextIO
 
 from emulator.core_file.layers import is_file
-from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.instruction_alarm import executed
 from emulator.linux.kernel import Kernel
@@ -22,11 +20,8 @@ from emulator.linux.process.task import Task
 from emulator.linux.tty.console import Console
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
-from perfcore.events.drivers import arm_pmuv3
-from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
@@ -49,51 +44,12 @@ from perfemu.interruption import Interruption
 from perfemu.jit_files import jit_files
 from perfemu.locate import locate
 from perfemu.machine_features import machine_features
+from perfemu.pmu_kinds import PMU_KINDS
 from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
 from perfemu.undefined.message import UndefinedInstructions
-from pmu.arm.pmuv3 import PmuV3
-from pmu.device import Pmu
-from pmu.intel.perfmon import Perfmon, cpuid_leaf_0a
 from pmu.model import PmuModel
-
-
-@dataclass(frozen=True, slots=True)
-class _Attached:
-    """One PMU per CPU, and the driver that programs them."""
-
-    driver: HardwareDriver
-    pmus: Sequence[Pmu]
-
-
-def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> _Attached:
-    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
-    return _Attached(ArmPmuV3(cpus, pmus), pmus)
-
-
-def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> _Attached:
-    pmus = [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
-    return _Attached(IntelCore(cpus, pmus), pmus)
-
-
-def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
-    cpu.system_registers.claim_cpuid_leaf(0x0A, cpuid_leaf_0a(model))
-
-
-@dataclass(frozen=True, slots=True)
-class _PmuKind:
-    """How the PMUs of one driver come to life."""
-
-    attach: Callable[[Sequence[Cpu], PmuModel, int], _Attached]
-    type: int  # attr.type of the PMU's own events
-    announce: Callable[[Cpu, PmuModel], None]  # to a guest that asks the CPU
-
-
-_PMU_KINDS = {
-    "arm_pmuv3": _PmuKind(_arm, arm_pmuv3.TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
-    "intel_core": _PmuKind(_intel, PerfType.RAW, _announce_perfmon),
-}
 
 
 class Session:
@@ -111,7 +67,7 @@ class Session:
             raise PerfemuError(problem.message, problem.exit_status) from None
         self.core = core_for(guest.core_name, self.isa, guest.core_changes, untimed=guest.untimed)
         self.pmu_model = pmu_of(self.core, self.isa)
-        self._kind = _PMU_KINDS[self.pmu_model.driver]
+        self._kind = PMU_KINDS[self.pmu_model.driver]
         self._counters = _measuring_counters(self.pmu_model, guest.counters)
         self._config = guest.machine(self.isa, self.core)
         self._linux = guest.linux(self.space)

@@ -8,6 +8,7 @@ from typing import Protocol
 from emulator.arch.processor import Processor
 from emulator.board import id_registers
 from emulator.board.bus import Bus, Unmodelled
+from emulator.board.debug_unit import DebugUnit
 from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import GenericTimer
 from emulator.board.gic import GICV3, CpuInterface
@@ -56,6 +57,8 @@ class BoardPmu(Protocol):
 class BoardCpu:
     """A CPU that is on, waits for an interrupt, or is off."""
 
+    kept = "cpu", "is_on", "waits", "_failed", "due_cycle", "_timers_changed", "timer", "debug", "_pmu", "_held"
+
     def __init__(
         self,
         cpu: Cpu,
@@ -74,7 +77,7 @@ class BoardCpu:
         self.interface = interface
         self.is_on = False
         self.waits = False  # for an interrupt
-        self._aborted: tuple[int, int] | None = None  # PC and instructions retired, at the last abort
+        self._failed: tuple[int, int] | None = None  # PC and instructions retired, at the last exception but calls
         self.due_cycle: int | None = None  # at which a timer interrupts
         self.host_call: HostCall | None = None  # semihosting, if that is there
         self.trace = NOTHING
@@ -85,8 +88,9 @@ class BoardCpu:
         self._timers_changed = True
         self.timer = GenericTimer(clock, cpu, self._note_timers)
         self.tables = cpu.enter_kernel_mode(ram_base)
+        self.debug = DebugUnit(cpu, self.tables, self._take, message)
         registers = cpu.system_registers
-        id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
+        self._held = id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
         self.timer.claim_registers(registers)
@@ -101,6 +105,9 @@ class BoardCpu:
             ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,
+            ExitReason.BREAKPOINT: self.debug.answer_breakpoint,
+            ExitReason.WATCHPOINT: self.debug.answer_watchpoint,
+            ExitReason.SOFTWARE_STEP: self.debug.answer_step,
         }
 
     @property
@@ -170,8 +177,18 @@ class BoardCpu:
         immediate = self._word(self.core.pc - INSTRUCTION_BYTES) >> 5 & 0xFFFF
         self._take(syndrome(ExceptionClass.SVC, immediate))
 
+    def _fail(self, cause: int, address: int | None = None) -> None:
+        """What is there does not execute. If that is the vector, the CPU comes there for ever: it ends."""
+        core = self.core
+        state = core.pc, core.total(Probe.INST_RETIRED)
+        if state == self._failed:
+            self._die(cause, address)
+            return
+        self._failed = state
+        self._take(cause, address)
+
     def _undefined(self) -> None:
-        self._take(syndrome(ExceptionClass.UNKNOWN))
+        self._fail(syndrome(ExceptionClass.UNKNOWN))
 
     def _abort(self) -> None:
         core = self.core
@@ -184,19 +201,16 @@ class BoardCpu:
     def _take_abort(self, status: int) -> None:
         core = self.core
         cause = abort(core.fault_access, self.cpu.level, status)
-        state = core.pc, core.total(Probe.INST_RETIRED)
-        if state == self._aborted:  # for ever: nothing has executed since the same abort
-            self._die(cause)
-            return
-        self._aborted = state
-        self._take(cause, core.fault_address)
+        self._fail(cause, core.fault_address)
 
-    def _die(self, cause: int) -> None:
+    def _die(self, cause: int, address: int | None) -> None:
         core = self.core
         self.is_on = False
+        what = "fetch" if described(cause).startswith("instruction abort") else "execute"
+        far = "" if address is None else f", FAR {address:#x}"
         self._message(
-            f"CPU {self.cpu.number} cannot fetch its exception vector at {core.pc:#x}: {described(cause)},"
-            f" FAR {core.fault_address:#x}; it came there from {core.read_kernel_register(ELR_EL1.encoding):#x}"
+            f"CPU {self.cpu.number} cannot {what} its exception vector at {core.pc:#x}: {described(cause)}{far};"
+            f" it came there from {core.read_kernel_register(ELR_EL1.encoding):#x}"
         )
 
     def _exception(self) -> None:
@@ -206,7 +220,7 @@ class BoardCpu:
         if kind is ExceptionKind.ALIGNMENT:
             self._take_abort(ALIGNMENT_FAULT)
         elif kind is ExceptionKind.BREAKPOINT:
-            self._take(syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
+            self._fail(syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
         elif self.cpu.level and word & CALL_MASK in (HVC, SMC):
             function, *arguments = core.read_registers(range(4))
             core.write_register(PC, core.pc + INSTRUCTION_BYTES)
@@ -248,7 +262,7 @@ class BoardCpu:
                     core.write_register(rt, value)
                 core.complete_trapped()
         except TrappedRegister:
-            self._take(trapped_access(register, rt, reads=kind == TrapKind.MRS))
+            self._fail(trapped_access(register, rt, reads=kind == TrapKind.MRS))
         except UndefinedRegister:
             if self.cpu.level:  # of what EL0 tries, its kernel knows more
                 name = "S{}_{}_C{}_C{}_{}".format(*register)

@@ -18,6 +18,8 @@ WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
 class Timer:
     """One comparator: CNTP_* or CNTV_* of EL1 and EL0."""
 
+    kept = "control", "compare"
+
     def __init__(self, interrupt: int, count: Callable[[], int], changed: Callable[[], None]) -> None:
         self.interrupt = interrupt
         self.control = 0
@@ -62,6 +64,8 @@ class Timer:
 
 class GenericTimer:
     """Of one CPU. There is no EL2, so that virtual and physical time are one."""
+
+    kept = "physical", "virtual"
 
     def __init__(self, clock: Clock, cpu: Cpu, changed: Callable[[], None]) -> None:
         """`changed` is called when another time may be the next at which one of the timers is due."""

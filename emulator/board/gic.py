@@ -41,6 +41,8 @@ def _nobody_hears(cpu: int | None, what: str, interrupt: int) -> None:
 class Interrupts:
     """The state of some interrupts, as masks: bit n is the n-th of them."""
 
+    kept = "groups", "enabled", "pended", "asserted", "active", "priorities", "configurations"
+
     def __init__(self, count: int) -> None:
         self.count = count
         self.groups = self.enabled = self.pended = self.asserted = self.active = 0
@@ -103,6 +105,8 @@ def _store(kept: bytearray, start: int, data: bytes) -> None:
 
 class CpuInterface:
     """What one CPU sees of the controller: its private interrupts, and the ICC registers."""
+
+    kept = "private", "sleeps", "enabled", "mask", "binary_point", "drops_only", "_running"
 
     def __init__(self, gic: Gic, number: int) -> None:
         self.gic = gic
@@ -219,6 +223,8 @@ class CpuInterface:
 
 class Gic:
     """The distributor, and what the CPUs have of it. A device by its first frame."""
+
+    kept = "version", "enabled", "shared", "_routes", "_routed", "_control", "interfaces"
 
     def __init__(self, cpus: int, changed: Callable[[], None], version: int = GICV3) -> None:
         """`changed` is called when another interrupt may be the highest of some CPU. `version`: of the registers."""

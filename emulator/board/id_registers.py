@@ -9,6 +9,7 @@ from functools import partial
 
 from emulator.aarch64_features import ID_AA64PFR0_EL1, features_of
 from emulator.arch.processor import CacheKind, Processor
+from emulator.board.debug_unit import BREAKPOINTS, CONTEXT_BREAKPOINTS, WATCHPOINTS
 from emulator.cpu import Cpu
 from emulator.sysregs import Access, SysReg
 
@@ -17,21 +18,15 @@ ID_SPACE = [SysReg(3, 0, 0, crm, op2) for crm in range(1, 8) for op2 in range(8)
 BASE: dict[SysReg, int] = {
     SysReg(3, 0, 0, 0, 6): 0,  # REVIDR_EL1
     ID_AA64PFR0_EL1: 0x11,  # EL1 and EL0 are AArch64 alone; FP and AdvSIMD
-    ID_AA64DFR0_EL1: 1 << 28 | 3 << 20 | 5 << 12 | 6,  # debug architecture v8: six breakpoints, four watchpoints
+    # debug architecture v8
+    ID_AA64DFR0_EL1: CONTEXT_BREAKPOINTS - 1 << 28 | WATCHPOINTS - 1 << 20 | BREAKPOINTS - 1 << 12 | 6,
     SysReg(3, 0, 0, 7, 0): 0x0F00_0025,  # ID_AA64MMFR0_EL1: granules of 4 KiB alone; ASIDs of 16 bits, addresses of 48
 }
 # Software may keep values in them, and nothing follows from that here: name -> register
 KEPT = {
     "ACTLR_EL1": SysReg(3, 0, 1, 0, 1),
     "CNTKCTL_EL1": SysReg(3, 0, 14, 1, 0),
-    "MDSCR_EL1": SysReg(2, 0, 0, 2, 2),
-    "OSDLR_EL1": SysReg(2, 0, 1, 3, 4),
-    **{f"DBGBVR{n}_EL1": SysReg(2, 0, 0, n, 4) for n in range(16)},
-    **{f"DBGBCR{n}_EL1": SysReg(2, 0, 0, n, 5) for n in range(16)},
-    **{f"DBGWVR{n}_EL1": SysReg(2, 0, 0, n, 6) for n in range(16)},
-    **{f"DBGWCR{n}_EL1": SysReg(2, 0, 0, n, 7) for n in range(16)},
 }
-OSLAR_EL1, OSLSR_EL1 = SysReg(2, 0, 1, 0, 4), SysReg(2, 0, 1, 1, 4)
 MIDR_EL1, MPIDR_EL1 = SysReg(3, 0, 0, 0, 0), SysReg(3, 0, 0, 0, 5)
 CLIDR_EL1, CCSIDR_EL1, CSSELR_EL1 = SysReg(3, 1, 0, 0, 1), SysReg(3, 1, 0, 0, 0), SysReg(3, 2, 0, 0, 0)
 AIDR_EL1 = SysReg(3, 1, 0, 0, 7)
@@ -40,8 +35,26 @@ MPIDR_IS_ONE = 1 << 31
 CLIDR_TYPES = {frozenset({CacheKind.Instruction, CacheKind.Data}): 3, frozenset({CacheKind.Unified}): 4}
 
 
-def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bool) -> None:
-    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU. `gic_registers`: whether there are GICv3's."""
+class Held:
+    """A register that holds what was written last."""
+
+    kept = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def read(self) -> int:
+        return self.value
+
+    def write(self, value: int) -> None:
+        self.value = value
+
+
+def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bool) -> list[Held]:
+    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU. `gic_registers`: whether there are GICv3's.
+
+    Returns those of them that hold something.
+    """
     registers = cpu.system_registers
     values = {**dict.fromkeys(ID_SPACE, 0), **BASE, MIDR_EL1: processor.midr_el1, AIDR_EL1: 0}
     values[ID_AA64PFR0_EL1] |= gic_registers << 24
@@ -52,26 +65,15 @@ def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bo
             values[feature.register] += feature.value << feature.shift
     for register, value in values.items():
         registers.claim(register, Access(read=partial(int, value)))
-    for register in KEPT.values():
-        _keep(cpu, register)
-    registers.claim(OSLAR_EL1, Access(write=lambda value: None))
-    registers.claim(OSLSR_EL1, Access(read=lambda: 1 << 3))  # there is an OS lock, and it is open
-    _claim_caches(cpu, processor)
+    held = [Held() for _ in KEPT]
+    for register, its in zip(KEPT.values(), held, strict=True):
+        registers.claim(register, Access(its.read, its.write))
+    return [*held, _claim_caches(cpu, processor)]
 
 
-def _keep(cpu: Cpu, register: SysReg) -> None:
-    value = 0
-
-    def write(new: int) -> None:
-        nonlocal value
-        value = new
-
-    cpu.system_registers.claim(register, Access(lambda: value, write))
-
-
-def _claim_caches(cpu: Cpu, processor: Processor) -> None:
-    """CLIDR_EL1 says which there are; CSSELR_EL1 chooses the one that CCSIDR_EL1 describes."""
-    selected = 0
+def _claim_caches(cpu: Cpu, processor: Processor) -> Held:
+    """CLIDR_EL1 says which there are; CSSELR_EL1, which is returned, chooses the one that CCSIDR_EL1 describes."""
+    selection = Held()
     level_of_unification = coherency = 0
     clidr = 0
     levels: dict[int, set[CacheKind]] = {}
@@ -82,12 +84,8 @@ def _claim_caches(cpu: Cpu, processor: Processor) -> None:
         level_of_unification, coherency = 1, max(coherency, level)
     clidr |= level_of_unification << 21 | coherency << 24 | level_of_unification << 27
 
-    def select(value: int) -> None:
-        nonlocal selected
-        selected = value & 0xF
-
     def describe() -> int:
-        level, instruction = (selected >> 1) + 1, selected & 1
+        level, instruction = (selection.value >> 1) + 1, selection.value & 1
         for cache in processor.caches:
             if cache.level == level and (cache.kind is CacheKind.Instruction) == bool(instruction):
                 return (cache.sets - 1) << 13 | (cache.ways - 1) << 3 | cache.line.bit_length() - 5
@@ -95,5 +93,6 @@ def _claim_caches(cpu: Cpu, processor: Processor) -> None:
 
     registers = cpu.system_registers
     registers.claim(CLIDR_EL1, Access(read=lambda: clidr))
-    registers.claim(CSSELR_EL1, Access(lambda: selected, select))
+    registers.claim(CSSELR_EL1, Access(selection.read, lambda value: selection.write(value & 0xF)))
     registers.claim(CCSIDR_EL1, Access(read=describe))
+    return selection

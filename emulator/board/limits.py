@@ -13,6 +13,8 @@ FOREVER = 1 << 62  # cycles
 class Limits:
     """Of instructions of all CPUs together, and of the machine's time."""
 
+    kept = ("_left",)
+
     def __init__(self, hardware: Hardware) -> None:
         config = hardware.config
         self._cores = [cpu.core for cpu in hardware.cpus]

@@ -20,6 +20,8 @@ IDENTIFICATION = dict(zip(range(0xFE0, 0x1000, 4), (0x11, 0x10, 0x34, 0x00, 0x0D
 class Pl011:
     """A port whose bytes go to `send`, with its interrupt line."""
 
+    kept = "_received", "_raw", "_polls", "transfers", "_kept"
+
     def __init__(self, send: Callable[[bytes], None], set_line: Callable[[bool], None]) -> None:
         self._send = send
         self._set_line = set_line

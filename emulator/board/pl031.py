@@ -16,6 +16,8 @@ WORD = 0xFFFF_FFFF
 class Pl031:
     """A clock with one alarm."""
 
+    kept = "_offset", "_loaded", "_match", "_enabled", "_raw", "_due_cycle"
+
     def __init__(self, clock: Clock, set_line: Callable[[bool], None]) -> None:
         self._clock = clock
         self._set_line = set_line

@@ -46,12 +46,17 @@ class SerialInput:
     """A port's bytes from one source."""
 
     def __init__(self, source: Source | None, port: Port, clock: Clock) -> None:
-        self._source = source
         self._port = port
-        self._transfers = 0  # of the port, when it was looked at last
-        self._every = clock.cycle_at(LOOK_NS if source is not None and source.is_live else QUIET_NS)
-        self._due_cycle = self._every
+        self._clock = clock
         port.when_polled = self._give_at_once
+        self.connect(source, 0)
+
+    def connect(self, source: Source | None, now: int) -> None:
+        """The port receives from there, from cycle `now` on."""
+        self._source = source
+        self._transfers = self._port.transfers  # when it was looked at last
+        self._every = self._clock.cycle_at(LOOK_NS if source is not None and source.is_live else QUIET_NS)
+        self._due_cycle = now + self._every
 
     @property
     def due_cycle(self) -> int | None:

@@ -17,6 +17,9 @@ class ExceptionClass(IntEnum):
     INSTRUCTION_ABORT = 0x20
     PC_ALIGNMENT = 0x22
     DATA_ABORT = 0x24
+    BREAKPOINT = 0x30
+    SOFTWARE_STEP = 0x32
+    WATCHPOINT = 0x34
     BRK = 0x3C
 
 
@@ -30,6 +33,7 @@ FAULT_STATUS = {
     WalkFault.NONE: PERMISSION_FAULT,
     WalkFault.EXTERNAL: EXTERNAL_ABORT_ON_WALK,
 }
+DEBUG_EVENT = 0b100010  # IFSC, DFSC
 FETCH, WRITE = 4, 2  # Core.fault_access
 
 

@@ -6,9 +6,8 @@ import argparse
 import os
 from typing import BinaryIO
 
-from emulator.board.gic import GICV3
 from emulator.board.trace import Traced
-from perfemu.boards import CONSOLES, BoardRequest, BoardSession, standard_output
+from perfemu.boards import BoardRequest, BoardSession, standard_output
 from perfemu.cli.guest import guest_named
 from perfemu.cli.streams import tell
 from perfemu.errors import UsageError
@@ -39,10 +38,10 @@ def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> B
         options.initrd,
         options.cmdline,
         options.disk,
-        options.console or next(iter(CONSOLES)),
+        options.console,
         options.test_device,
         options.semihosting,
-        options.gic or GICV3,
+        options.gic,
         traced(options.trace),
         guest_linux,
         root,

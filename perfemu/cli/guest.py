@@ -51,7 +51,11 @@ def add_guest_options(parser: argparse.ArgumentParser, bare_time: str = "s", *, 
 def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
     """To boot an image instead of running a program. `also`: another name of --cmdline, where it is free."""
     group = parser.add_argument_group("board")
-    group.add_argument("--board", metavar="NAME", help="boot an image on a board instead: virt, see docs/board.md")
+    group.add_argument(
+        "--board",
+        metavar="NAME",
+        help="boot an image on a board instead: virt, see docs/board.md",
+    )
     group.add_argument("--initrd", metavar="FILE", help="initial RAM disk of the kernel")
     group.add_argument("--cmdline", *also, metavar="TEXT", default="", help="the kernel's command line")
     group.add_argument(
@@ -59,8 +63,8 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
         help="a virtio disk; what the guest writes is forgotten at the end, or kept in the file with ,rw",
     )  # fmt: skip
     group.add_argument(
-        "--console", metavar="NAME", choices=("pl011", "virtio"),
-        help="what receives standard input: pl011 (ttyAMA0), or virtio (hvc0) [pl011]",
+        "--console", metavar="NAME",
+        help="what receives standard input: the serial port, pl011 (ttyAMA0), or virtio (hvc0)",
     )  # fmt: skip
     group.add_argument(
         "--test-device", action="store_true", help="let a test end the run: exit status 2n+1 for its verdict n"
@@ -97,7 +101,7 @@ def refuse_board_options(options: argparse.Namespace) -> None:
     """For a program: without --board they mean nothing."""
     for name, flag in _OF_BOARDS.items():
         if getattr(options, name, None):
-            raise UsageError(f"{flag}: is a board's, and there is none: --board virt boots an image")
+            raise UsageError(f"{flag}: is a board's, and there is none: --board NAME boots an image")
 
 
 def add_core_options(parser: argparse._ActionsContainer, instead_of_run: str) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from emulator.clock import REALTIME_AT_BOOT_NS
 from perfemu.cli.guest import add_guest_options, add_trace_option, guest_named
 from perfemu.cli.streams import tell
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
@@ -26,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--kernel", metavar="DIR", help="a tree with boot/vmlinuz-*, lib/modules/ and bin/busybox")
     group.add_argument("--root", metavar="DIR", help="an arm64 system's files; what is changed there is forgotten")
     group.add_argument("--log", action="store_true", help="show what the kernel says, too")
+    group.add_argument(
+        "--no-checkpoint", action="store_true", help="boot, though another run with these options has, and keep nothing"
+    )
     add_trace_option(group)
     group.add_argument("--cmdline", metavar="TEXT", default="", help="more of the kernel's command line")
     add_guest_options(parser)
@@ -33,16 +37,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     # only this command needs them
-    from perfemu.boards import BoardRequest, BoardSession, standard_output
+    from perfemu.boards import BoardRequest, BoardSession, Orders, standard_output
+    from perfemu.checkpoints import Checkpoints
     from perfemu.cli.board import traced
-    from perfemu.real_linux import ANSWER, ROOT, STATUS_FILE, WORK, RealLinux, cached, fetched, kernel_command_line
+    from perfemu.real_linux import (
+        ANSWER,
+        ORDERS_FILE,
+        ROOT,
+        STATUS_FILE,
+        WORK,
+        RealLinux,
+        cached,
+        fetched,
+        kernel_command_line,
+        orders,
+    )
 
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfemu" / "linux"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfemu"
     if options.fetch:
-        print(fetched(cache).tree)
+        print(fetched(cache / "linux").tree)
         if not options.program:
             return 0
-    linux = RealLinux(Path(options.kernel)) if options.kernel else cached(cache)
+    linux = RealLinux(Path(options.kernel)) if options.kernel else cached(cache / "linux")
     if linux is None:
         raise UsageError("linux: no kernel yet: 'perfemu linux --fetch' fetches Debian's, --kernel DIR names one")
     guest = guest_named(options)
@@ -51,18 +67,28 @@ def run(options: argparse.Namespace) -> int:
     trace = traced(options.trace)
     work = os.getcwd()
     is_terminal = os.isatty(guest.stdin) and os.isatty(guest.stdout)
-    initrd = linux.initramfs(guest.command, work, has_root=options.root is not None, is_terminal=is_terminal)
-    with tempfile.TemporaryDirectory(prefix="perfemu-") as answer:
-        path = Path(answer) / "initrd"
-        path.write_bytes(initrd)
-        shared = Path(answer) / ANSWER
+    has_root = options.root is not None
+    with tempfile.TemporaryDirectory(prefix="perfemu-") as temporary:
+        shared, nothing = Path(temporary) / ANSWER, Path(temporary) / ROOT
         shared.mkdir()
-        binds = [f"{work}:{WORK}:rw", f"{shared}:{ANSWER}:rw"]
-        if options.root is not None:
-            binds.append(f"{options.root}:{ROOT}")
+        nothing.mkdir()
+        script = orders(guest.command, work, has_root=has_root, is_terminal=is_terminal)
+        (shared / ORDERS_FILE).write_text(script, errors="surrogateescape")
+        for path in (shared / ORDERS_FILE, shared, nothing):
+            os.utime(path, ns=(REALTIME_AT_BOOT_NS, REALTIME_AT_BOOT_NS))  # the guest sees when they were made
+        binds = [f"{work}:{WORK}:rw", f"{shared}:{ANSWER}:rw", f"{options.root if has_root else nothing}:{ROOT}"]
         guest = replace(guest, argv=[str(linux.image)], binds=binds)
         command_line = f"{kernel_command_line(tells=options.log)} {options.cmdline}".rstrip()
-        request = BoardRequest("virt", str(path), command_line, trace=trace)
+        # What is traced begins with the boot; and no second is like another.
+        begins_anew = options.no_checkpoint or bool(trace) or guest.date == "now"
+        places = None if begins_anew else Checkpoints(cache)
+        request = BoardRequest(
+            "virt",
+            linux.initramfs,
+            command_line,
+            trace=trace,
+            orders=Orders(ANSWER, places, linux.facts, linux.files),
+        )
         ending = BoardSession(guest, request, standard_output(), lambda text: tell(f"perfemu: {text}")).run()
         return _status(shared / STATUS_FILE) if ending.exit_status == 0 else ending.exit_status
 

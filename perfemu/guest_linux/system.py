@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from emulator.board.virt_tree import RAM_BASE
 from emulator.cpu import Level
 from perfemu.booted_image import BootedImage
 from perfemu.errors import PerfemuError
@@ -53,7 +52,7 @@ class GuestLinux:
         assert booted is not None, "it executes"
         symbols = {symbol.name: symbol.address for symbol in parse_kallsyms(booted.kallsyms or b"")}
         try:
-            kernel = GuestKernel(Ram(booted.ram, RAM_BASE), Extent(booted.start, booted.end), symbols)
+            kernel = GuestKernel(Ram(booted.ram, booted.ram_base), Extent(booted.start, booted.end), symbols)
             self._tasks, self._mappings = Tasks(kernel), Mappings(kernel)
         except (BtfProblem, Unreadable) as problem:
             raise PerfemuError(f"--guest-linux: this kernel cannot be understood: {problem}") from None

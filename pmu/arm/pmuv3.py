@@ -76,6 +76,8 @@ def levels_of(filters: int) -> int:
 class PmuV3(RegisterDevice):
     """A PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
+    kept = "storage", "_active", "_chained", "_armed", "_types", "_probes", "_levels"  # besides the bank
+
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
         super().__init__()
         n = model.counters if counters is None else counters

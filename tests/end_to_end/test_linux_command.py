@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,14 +19,57 @@ from tests.end_to_end.test_board_kernels import TIMEOUT_S
 RECORD = "perf record -q -e instructions:u -c 10007 ./sort"
 
 
-def linux(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [PERFEMU, "linux", "--core", "ideal", "--memory", "1G", "--kernel", debian_kernel.tree(), *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
-    )  # fmt: skip
+Linux = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
-def test_a_shell_in_your_directory(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all tests here, so that the first of them boots, and the others go on from its checkpoint."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def linux(cache: Path) -> Linux:
+    def run(*arguments: str | Path, cwd: Path, typed: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [PERFEMU, "linux", "--core", "ideal", "--memory", "1G", "--kernel", debian_kernel.tree(), *arguments],
+            input=typed, capture_output=True, cwd=cwd, timeout=TIMEOUT_S, check=False,
+            env={**ENVIRONMENT, "XDG_CACHE_HOME": str(cache)},
+        )  # fmt: skip
+
+    return run
+
+
+def kept(cache: Path) -> list[Path]:
+    return sorted((cache / "perfemu/checkpoints").iterdir())
+
+
+def test_a_command_does_the_same_from_a_checkpoint(linux: Linux, cache: Path, tmp_path: Path) -> None:
+    """Up to each cycle that it can measure: what it prints has times and counts. A file that is not whole is made
+    anew, in one line."""
+    script = "cat /proc/uptime /proc/interrupts; head -c 9 /dev/hwrng | md5sum; read it; echo $it"
+
+    def run() -> subprocess.CompletedProcess[bytes]:
+        return linux("--", "sh", "-c", script, cwd=tmp_path, typed=b"typed\n")
+
+    booted = run()
+    assert (booted.returncode, booted.stderr) == (0, b"")
+    assert booted.stdout.endswith(b"typed\n")
+    (file,) = kept(cache)
+    whole = file.stat().st_size
+    os.truncate(file, whole - 1)
+    again = run()
+    assert (again.stdout, again.returncode) == (booted.stdout, 0)
+    assert again.stderr.decode() == (
+        f"perfemu: {file.parent}: a checkpoint is not used, and made anew: its RAM is not whole\n"
+    )
+    (anew,) = kept(cache)
+    assert (anew, anew.stat().st_size) == (file, whole)
+    resumed = run()
+    assert (resumed.stdout, resumed.stderr, resumed.returncode) == (booted.stdout, b"", 0)
+
+
+def test_a_shell_in_your_directory(linux: Linux, tmp_path: Path) -> None:
     work = tmp_path / "it's here"
     work.mkdir()
     (work / "given").write_text("a file\n")
@@ -34,15 +79,15 @@ def test_a_shell_in_your_directory(tmp_path: Path) -> None:
     assert (work / "made").read_text() == "made\n"
 
 
-def test_perf_of_another_system_writes_here_twice_the_same(tmp_path: Path) -> None:
+def test_perf_of_another_system_writes_here_twice_the_same(linux: Linux, tmp_path: Path) -> None:
     root = require.debian_arm64("linux-perf")
     program = tmp_path / "sort"
     program.write_bytes(guest("sort", "aarch64").path.read_bytes())
     program.chmod(0o755)
     recorded = []
-    for _ in range(2):
+    for booting in (["--no-checkpoint"], []):
         (tmp_path / "perf.data").unlink(missing_ok=True)
-        done = linux("--root", root, "--", *RECORD.split(), cwd=tmp_path)
+        done = linux(*booting, "--root", root, "--", *RECORD.split(), cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, b"")
         recorded.append((tmp_path / "perf.data").read_bytes())
     assert recorded[0] == recorded[1]
@@ -50,7 +95,7 @@ def test_perf_of_another_system_writes_here_twice_the_same(tmp_path: Path) -> No
     assert not (root / ".perfemu").exists()
 
 
-def test_a_kernel_that_ends_early_is_told(tmp_path: Path) -> None:
+def test_a_kernel_that_ends_early_is_told(linux: Linux, tmp_path: Path) -> None:
     done = linux("--", "poweroff", "-f", cwd=tmp_path)
     assert done.returncode != 0
     assert done.stderr.decode() == "perfemu: linux: the kernel ended before the command did; --log shows why\n"
@@ -64,7 +109,7 @@ def test_a_kernel_that_ends_early_is_told(tmp_path: Path) -> None:
         ([], "no program to run"),
     ],
 )
-def test_one_line_for_what_is_wrong(arguments: list[str], says: str, tmp_path: Path) -> None:
+def test_one_line_for_what_is_wrong(arguments: list[str], says: str, linux: Linux, tmp_path: Path) -> None:
     done = linux(*arguments, cwd=tmp_path)
     assert done.returncode != 0
     assert done.stderr.decode().count("\n") == 1

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from emulator.board.kept import WrongState
 from emulator.board.ninep.share import Names, Share, refused
 from emulator.board.ninep.wire import HEAD, BadMessage, Fields, text
 
@@ -47,7 +48,9 @@ class Fid:
 
 
 class Server:
-    """One client's files."""
+    """One client's files. They are the host's: as long as it has opened some, there is no state to be kept."""
+
+    kept = ("opened",)
 
     def __init__(self, share: Share) -> None:
         self._share = share
@@ -82,6 +85,16 @@ class Server:
 
     def __del__(self) -> None:
         self.reset()
+
+    @property
+    def opened(self) -> int:
+        """How many numbers the client has for files."""
+        return len(self._fids)
+
+    @opened.setter
+    def opened(self, count: int) -> None:
+        if count:
+            raise WrongState(f"{count} open files")
 
     def reset(self) -> None:
         for fid in self._fids.values():

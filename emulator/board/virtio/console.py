@@ -13,6 +13,7 @@ CONSOLE = 3  # device ID
 
 class Console(Answering):
     name, number, queues = "virtio-console", CONSOLE, 2
+    kept = "_received", "_has_room", "transfers"
     configuration = bytes(12)  # size, ports, emergency write: all belong to features that it has not
 
     def __init__(self, send: Callable[[bytes], None]) -> None:

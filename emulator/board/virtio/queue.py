@@ -56,6 +56,8 @@ class Chain:
 class Queue:
     """Addresses are of its descriptors, of what the driver writes, and of what the device writes."""
 
+    kept = "size", "ready", "descriptors", "available", "used", "page", "_taken"
+
     def __init__(self, memory: GuestMemory, most: int) -> None:
         self._memory = memory
         self.most = most  # descriptors

@@ -24,6 +24,11 @@ WORD = 0xFFFF_FFFF
 class Transport:
     """One slot. Without a device it says so, and does nothing else."""
 
+    kept = (
+        "_device", "_queues", "_selected", "_status", "_interrupts", "_accepted", "_offered_half", "_accepted_half",
+        "_page_bytes", "_alignment",
+    )  # fmt: skip
+
     def __init__(
         self,
         device: VirtioDevice | None,

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "bindings/bindings.hpp"
+#include "bindings/state.hpp"
 #include "core/core.hpp"
 #include "core/model.hpp"
 #include "core/register_state.hpp"
@@ -31,6 +32,17 @@ static int run(Core& core, uint64_t until_cycle) {
     }
     if (exit == Exit::INTERRUPTED && PyErr_Occurred()) throw nb::python_error();
     return static_cast<int>(exit == Exit::INTERRUPTED ? Exit::DEADLINE : exit);
+}
+
+using WatchpointRow = std::tuple<uint64_t, uint64_t, uint8_t, uint8_t, uint8_t, bool>;
+
+static void set_watchpoints(Core& core, const std::vector<WatchpointRow>& rows) {
+    constexpr size_t MOST = 64;
+    if (rows.size() > MOST) throw nb::value_error("more watchpoints than a core can have");
+    std::vector<Watchpoint> watchpoints;
+    for (const auto& [address, bytes, accesses, levels, taken_from, maskable] : rows)
+        watchpoints.push_back({address, bytes, accesses, levels, taken_from, maskable});
+    core.set_watchpoints(std::move(watchpoints));
 }
 
 static std::vector<uint64_t> registers(const Core& core) {
@@ -185,6 +197,8 @@ static void bind_running(nb::class_<Core>& core) {
             "save_state_into", [](const Core& core, RegisterState& state) { state.save(core); }, nb::arg("state"))
         .def(
             "restore_state", [](Core& core, const RegisterState& state) { state.restore(core); }, nb::arg("state"))
+        .def("saved_state", &saved_state<Core>)
+        .def("load_state", &load_state<Core>, nb::arg("state"))
         .def_prop_ro("exclusive_open", &exclusive_open)
         .def("close_exclusive", &close_exclusive);
 }
@@ -269,6 +283,11 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("enter_kernel_mode", &Core::enter_kernel_mode, nb::arg("ram_base") = 0)
         .def("reset", &Core::reset)
         .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))
+        .def("set_watchpoints", &set_watchpoints, nb::arg("watchpoints"))
+        .def_prop_ro("watchpoint_hits", &Core::watchpoint_hits)
+        .def("set_steps", &Core::set_steps, nb::arg("on"))
+        .def("set_guest_steps", &Core::set_guest_steps, nb::arg("levels"))
+        .def_prop_ro("has_stepped_guest", &Core::has_stepped_guest)
         .def("take_interrupt", &Core::take_interrupt, nb::arg("vector"))
         .def("raise_nmi", &Core::raise_nmi)
         .def("take_exception", &Core::take_exception, nb::arg("kind"), nb::arg("syndrome") = nb::none(),

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "bindings/bindings.hpp"
+#include "bindings/state.hpp"
 #include "memory/guest_page_tables.hpp"
 #include "memory/memory.hpp"
 
@@ -103,6 +104,17 @@ void bind_memory(nb::module_& module) {
         .def("retain", &PhysicalMemory::retain, nb::arg("frame"), nb::arg("count") = 1)
         .def("release", &PhysicalMemory::release, nb::arg("frame"), nb::arg("count") = 1)
         .def("references", &PhysicalMemory::references, nb::arg("frame"))
+        .def("saved_state", &saved_state<PhysicalMemory>)
+        .def("load_state", &load_state<PhysicalMemory>, nb::arg("state"))
+        .def(
+            "next_used",
+            [](const PhysicalMemory& memory, uint64_t first) {
+                const PhysicalMemory::Stretch stretch = memory.next_used(first);
+                return nb::make_tuple(stretch.first, stretch.count);
+            },
+            nb::arg("first"))
+        .def("map_file", &PhysicalMemory::map_file, nb::arg("descriptor"), nb::arg("offset"), nb::arg("first"),
+             nb::arg("count"))
         .def("write", &write_frame, nb::arg("frame"), nb::arg("offset"), nb::arg("data"))
         .def("view", &view, nb::arg("frame"), nb::arg("count") = 1, nb::keep_alive<0, 1>());
 

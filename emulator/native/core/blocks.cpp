@@ -33,6 +33,12 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 void Core::consider(uint64_t address, uint32_t size) {
     if (runs_unchanged(address, size)) return;
     if (changes_ && follow_changes(address)) return;
+    if (remembers_wrongly(address, size)) {
+        uc_ctl_flush_tlb(engine_);
+        forget_departure();
+        redispatch(address);
+        return;
+    }
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
     if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
@@ -66,11 +72,16 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::BREAKPOINT);
         return;
     }
+    if (guest_step_is_due()) {
+        exit(Exit::SOFTWARE_STEP);
+        return;
+    }
     if (block.ops[0].trap != Trap::NONE) {
         trapped_ = block.ops[0];
         exit(Exit::REGISTER);
         return;
     }
+    if (step_alone(block)) return;
     if (needs_stepping_inside(block) || breaks_inside(block) || (interrupt_line_ && is_shadowed())) {
         begin_stepping(block);
         return;
@@ -83,6 +94,13 @@ void Core::consider(uint64_t address, uint32_t size) {
     } else {
         begin_stepping(block);
     }
+}
+
+// Whether the engine executes what is not there any more: a guest has changed its tables, and not said so yet. Whatever
+// the engine still remembers then, an architecture lets it forget.
+bool Core::remembers_wrongly(uint64_t address, uint32_t size) {
+    return guest_tables_ && blocks_.cached(address)->tag != BlockTable::tag(address, size) &&
+           !space_->lookup(address).present;
 }
 
 // The usual special block of a guest with its own kernel, where all RAM is writable somewhere: one whose code may

@@ -161,8 +161,15 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
         core.fault_access_ = access;
         return false;
     }
+    const bool watched = !core.debugging_.watchpoints.empty() && !core.debugging_.passes && core.watches_page(address);
+    if (watched && access != FaultAccess::FETCH) {
+        core.faulted_ = core.debugging_.refused = true;
+        core.fault_address_ = address;
+        core.fault_access_ = access;
+        return false;
+    }
     if (access == FaultAccess::FETCH) core.watch_code(page);
-    uint8_t protection = page.protection;
+    uint8_t protection = watched ? EXECUTE : page.protection;
     // A store where the engine may execute goes a long way: it may where it has.
     if (core.guest_tables_ && access != FaultAccess::FETCH && !core.memory_->executable(page.frame))
         protection &= static_cast<uint8_t>(~EXECUTE);
@@ -226,18 +233,19 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
         if (processor_) return Exit::INTERRUPT;
         take_irq();
     }
+    if (guest_step_is_due()) return Exit::SOFTWARE_STEP;
     refresh_translations();
     if (model_) {
         model_->addresses->notice_mappings();
         model_->memory.notice_mappings();
     }
     plan();
-    if (interrupt_line_) drop_budget();
+    if (interrupt_line_ || debugging_.steps || guest_steps()) drop_budget();
     exit_ = Exit::NONE;
     changes_ = 0;
     GuardedTranslation guarded(*space_, *isa_);
     while (exit_ == Exit::NONE) {
-        faulted_ = false;
+        faulted_ = debugging_.refused = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);
         leave(error);
         if (model_) check_addresses();
@@ -252,7 +260,7 @@ void Core::leave(uc_err error) {
     uint64_t now = pc();
     if (model_) close_log();
     if (error != UC_ERR_OK) {
-        exit_ = faulted_ ? Exit::FAULT : Exit::EXCEPTION;
+        exit_ = debugging_.refused ? Exit::WATCHPOINT : faulted_ ? Exit::FAULT : Exit::EXCEPTION;
         if (!faulted_) exception_ = error == UC_ERR_INSN_INVALID ? Exception::UNDEFINED : Exception::INTERNAL;
     } else if (exit_ == Exit::NONE) {
         if (!guest_tables_ || processor_) return;  // a hint such as WFI: go on
@@ -270,7 +278,9 @@ void Core::leave(uc_err error) {
     }
     const uint64_t last = previous_->ops.empty() ? last_retired_pc_ : previous_->address + previous_->ops.back().offset;
     settle_counts(now);
+    stop_passing();
     if (changes_) take_changes();
+    if (exit_ == Exit::WATCHPOINT) look_at_access(now);
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;
     if (model_ && enters_kernel) {
         model_->pipeline->complete();
@@ -297,9 +307,10 @@ void Core::leave(uc_err error) {
 // Exactly the instructions before PC have retired.
 void Core::settle_counts(uint64_t now) {
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
-    bool within_a_block = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION;
+    bool within_a_block = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION || exit_ == Exit::WATCHPOINT;
     bool before_a_block = exit_ == Exit::DEADLINE || exit_ == Exit::REGISTER || exit_ == Exit::INTERRUPTED ||
-                          exit_ == Exit::OVERFLOW || exit_ == Exit::BREAKPOINT;
+                          exit_ == Exit::OVERFLOW || exit_ == Exit::BREAKPOINT || exit_ == Exit::STEP ||
+                          exit_ == Exit::SOFTWARE_STEP;
     if (model_) settle_visit(now, within_a_block);
     if (stepping_) {
         bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it
@@ -349,7 +360,7 @@ void Core::locate_fault(uint64_t now) {
     const bool only_stores = accesses == bit(Probe::STORE);  // where one looks before it stores, it reads
     if (only_stores || (!ops.empty() && ops[0].updates_memory)) fault_access_ = FaultAccess::WRITE;
     if (reaches_device()) {
-        exit_ = Exit::DEVICE;
+        exit_ = !debugging_.watchpoints.empty() && stops_at_access(now) ? Exit::WATCHPOINT : Exit::DEVICE;
         trapped_ = ops[0];
     }
 }

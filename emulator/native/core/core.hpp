@@ -22,6 +22,7 @@
 #include "core/block.hpp"
 #include "core/block_table.hpp"
 #include "core/counters.hpp"
+#include "core/debugging.hpp"
 #include "core/ledger.hpp"
 #include "core/retirement.hpp"
 #include "isa/isa.hpp"
@@ -41,6 +42,9 @@ enum class Exit : uint8_t {
     BREAKPOINT,
     IDLE,
     DEVICE,
+    WATCHPOINT,
+    STEP,
+    SOFTWARE_STEP,
     INTERRUPT,
     SHUTDOWN,
     INTERRUPTED,
@@ -69,6 +73,7 @@ enum class Gear : uint8_t {
     DETAILED,    // everything
 };
 
+class Archive;
 class SharedMemory;
 struct RunBlock;
 struct Model;
@@ -171,6 +176,19 @@ class Core final : public Totals {
     void set_interrupt_line(bool asserted) { interrupt_line_ = asserted; }
     // Between two runs, then: as Isa::take_exception. x86: vector, error code and CR2 of a fault.
     void take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::optional<uint64_t> address);
+    // Between two runs. WATCHPOINT: `fault_address` and `fault_access` say where and how, and these which, as bits. The
+    // next run makes the access.
+    void set_watchpoints(std::vector<Watchpoint> watchpoints);
+    uint64_t watchpoint_hits() const { return debugging_.hits; }
+    // Each run ends with STEP behind one instruction, if it does not end otherwise.
+    void set_steps(bool on) { debugging_.steps = on; }
+    // The guest's own kernel has what executes at these levels (bits) stepped: SOFTWARE_STEP is for it to hear of.
+    void set_guest_steps(uint8_t levels) {
+        debugging_.guest_steps = levels;
+        debugging_.guest_step_from.reset();
+    }
+    // After SOFTWARE_STEP: whether an instruction has been executed since the exception return.
+    bool has_stepped_guest() const { return debugging_.guest_step_from.has_value(); }
     // x86: an external interrupt, after an exit that asks for one; a non-maskable one, as soon as none is handled.
     void take_interrupt(unsigned vector);
     void raise_nmi() { nmi_ = true; }
@@ -179,6 +197,10 @@ class Core final : public Totals {
     // One that MRS and MSR, or RDMSR and WRMSR, find in the engine or in the processor.
     uint64_t read_kernel_register(uint32_t number) const;
     void write_kernel_register(uint32_t number, uint64_t value);
+    // The state of a core where a guest's own kernel executes: what is saved of one goes on in another that was made
+    // equal, in another process, as it goes on here. Between two runs. Throws WrongState, or std::logic_error where
+    // there is more than can be kept.
+    void archive(Archive& state);
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);
@@ -239,6 +261,7 @@ class Core final : public Totals {
     void set_cost(Block& block) const;
     void note_special(Block& block) const;
     bool needs_a_look(const Block& block) const;
+    bool remembers_wrongly(uint64_t address, uint32_t size);
     bool runs_unchanged(uint64_t address, uint32_t size);
     void look_for_breakpoints();
     bool breaks_at(uint64_t address);
@@ -343,8 +366,20 @@ class Core final : public Totals {
     bool reaches_device() const;
     void take_irq();
     void hear_other_cores();
+    void forget_remembered();
     Page lookup(uint64_t address, FaultAccess access);
     void watch_code(const Page& page);
+
+    // Debugging
+    bool watches_page(uint64_t address) const;
+    void look_at_access(uint64_t now);
+    bool stops_at_access(uint64_t now);
+    void stop_passing();
+    bool guest_steps() const;
+    bool guest_step_is_due() const;
+    void begin_guest_step();
+    void save_guest_step(bool pending);
+    bool step_alone(Block& block);
 
     void exit(Exit reason);
     void leave(uc_err error);
@@ -463,6 +498,7 @@ class Core final : public Totals {
     FaultAccess fault_access_ = FaultAccess::READ;
     Exception exception_ = Exception::INTERNAL;
     Op trapped_;
+    Debugging debugging_;
     std::optional<uint64_t> passed_breakpoint_;
     uint64_t passed_at_ = 0;  // `retired()` then
 

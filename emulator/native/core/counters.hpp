@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "archive.hpp"
 #include "level.hpp"
 #include "ops/op.hpp"
 
@@ -53,6 +54,7 @@ class CounterBank {
     bool armed_for(Probe probe, Level level) const;
     // Has an armed counter wrapped since this was asked last?
     bool take_interrupt();
+    void archive(Archive& state) { state(counters_, armed_, overflowed_, interrupt_); }
 
   private:
     struct Counter {

@@ -59,8 +59,10 @@ void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::
         deliver(kind, error, address, false);
         return;
     }
+    const bool step_pending = guest_steps() && debugging_.guest_step_from == retired();
     isa_->take_exception(engine_, kind, syndrome, address);
     follow_guest();
+    save_guest_step(step_pending);
 }
 
 uint64_t Core::read_kernel_register(uint32_t number) const {
@@ -95,6 +97,10 @@ bool Core::follow_changes(uint64_t next) {
         exit(Exit::DEADLINE);  // the next run takes it
         return true;
     }
+    if (debugging_.steps) {
+        exit(Exit::STEP);
+        return true;
+    }
     if (!(changes & CHANGES_TRANSLATION)) return false;
     forget_departure();
     redispatch(next);  // the engine has looked it up as things were
@@ -111,6 +117,7 @@ void Core::take_changes() {
         seen_tables_generation_ = memory_->tables_generation();
     }
     follow_guest();
+    if (changes & CHANGES_LEVEL) begin_guest_step();
     refresh_mappings();
     if (model_) {
         model_->addresses->notice_mappings();

@@ -96,6 +96,7 @@ void Core::step_done() {
         uint64_t stack = read_register(engine_, UC_X86_REG_RSP);
         if (uint8_t* host = space_->host(stack + 1)) *host &= static_cast<uint8_t>(~TF_IN_SECOND_BYTE);
     }
+    stop_passing();
     if (model_ && model_->steps_ahead) {  // nothing is due before those are through
         isa_->rearm_stepping(engine_);
     } else if (interrupt_raised()) {
@@ -106,6 +107,10 @@ void Core::step_done() {
         exit(Exit::DEADLINE);
     } else if (poll_due() && (*poll_)()) {
         exit(Exit::INTERRUPTED);
+    } else if (debugging_.steps && !repeats) {
+        exit(Exit::STEP);
+    } else if (guest_step_is_due()) {
+        exit(Exit::SOFTWARE_STEP);
     } else if (!repeats && (now <= stepped_->address || now >= stepping_end_)) {
         end_stepping();
     } else {

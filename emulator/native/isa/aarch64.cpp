@@ -145,6 +145,14 @@ class Aarch64 final : public Isa {
     bool takes_interrupts(uc_engine* engine) const override {
         return !(read_register(engine, UC_ARM64_REG_PSTATE) & PSTATE_I);
     }
+    DataAccess data_access(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes) const override;
+    bool masks_debug_exceptions(uc_engine* engine) const override {
+        return read_register(engine, UC_ARM64_REG_PSTATE) & PSTATE_D || masked_;
+    }
+    uint64_t saved_state(uc_engine* engine) const override { return read_system_register(engine, SPSR_EL1); }
+    void set_saved_state(uc_engine* engine, uint64_t state) const override {
+        write_system_register(engine, SPSR_EL1, state);
+    }
     uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const override {
         return read_system_register(engine, SystemRegister::from_encoding(number));
     }
@@ -194,6 +202,20 @@ uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressTranslation&,
     if (!row || row->addressing == Addressing::NONE) return page;
     const uint64_t address = untagged(address_of(*row, memory_operand(*row, word), pc, value));
     return address >> 12 == page >> 12 ? address : page;  // or it crosses into that
+}
+
+DataAccess Aarch64::data_access(uc_engine* engine, uint64_t pc, std::span<const uint8_t> bytes) const {
+    if (bytes.size() < INSTRUCTION_BYTES) return {};
+    uint32_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    const Row* row = row_of(word);
+    if (!row || row->addressing == Addressing::NONE) return {};
+    const MemoryOperand operand = memory_operand(*row, word);
+    auto value = [&](unsigned number) { return read_register(engine, REGISTERS[number]); };
+    uint64_t address = untagged(address_of(*row, operand, pc, value));
+    if (row->addressing == Addressing::CACHE_LINE) address &= ~uint64_t{ZVA_BYTES - 1};
+    const uint8_t kinds = (row->has(effect::LOADS) ? READ : 0) | (row->has(effect::STORES) ? WRITE : 0);
+    return {address, operand.bytes, kinds, read_op(word, features_, Level::KERNEL).acts_for_user};
 }
 
 }  // namespace

@@ -18,6 +18,13 @@
 
 namespace perfemu {
 
+// What an instruction is about to access: one range of addresses.
+struct DataAccess {
+    uint64_t address = 0, bytes = 0;
+    uint8_t kinds = 0;  // bits of Core's FaultAccess: READ, WRITE
+    bool acts_for_user = false;
+};
+
 namespace x86_64 {
 class Processor;
 }
@@ -95,6 +102,16 @@ class Isa : public BlockRules {
                                 std::optional<uint64_t> address) const = 0;
     // Whether what executes does not mask interrupts.
     virtual bool takes_interrupts(uc_engine* engine) const = 0;
+    // What the instruction at `pc` accesses as the registers are now.
+    virtual DataAccess data_access(uc_engine*, uint64_t pc, std::span<const uint8_t>) const {
+        (void)pc;
+        return {};
+    }
+    // Whether what executes masks its kernel's debug exceptions (PSTATE.D).
+    virtual bool masks_debug_exceptions(uc_engine*) const { return false; }
+    // What the last exception has saved of PSTATE (SPSR_EL1).
+    virtual uint64_t saved_state(uc_engine*) const { return 0; }
+    virtual void set_saved_state(uc_engine*, uint64_t) const {}
     // Where MRS and MSR, or RDMSR and WRMSR, find it in the engine.
     virtual uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const = 0;
     virtual void write_kernel_register(uc_engine* engine, uint32_t number, uint64_t value) const = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "archive.hpp"
 #include "level.hpp"
 #include "memory/memory.hpp"
 
@@ -65,6 +66,7 @@ class GuestPageTables : public AddressTranslation {
         generation_++;
         code_generation_++;
     }
+    void archive(Archive& state) { state(ids_, regimes_); }
     // What the registers ask for that is not modelled; empty if nothing is. Nothing is found then.
     const std::string& refusal() const { return refusal_; }
 

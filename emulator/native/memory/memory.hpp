@@ -14,6 +14,8 @@
 
 namespace perfemu {
 
+class Archive;
+
 static constexpr uint64_t PAGE_SHIFT = 12;
 static constexpr uint64_t PAGE_SIZE = 1 << PAGE_SHIFT;
 static constexpr uint64_t PAGE_MASK = PAGE_SIZE - 1;
@@ -92,6 +94,17 @@ class PhysicalMemory {
     void take_table();
     void give_tables(uint64_t count) { table_frames_ -= count; }
 
+    // What is known of frames, not their bytes; where all are handed out already, and will not be given back.
+    void archive(Archive& state);
+    // Of those from `first` on, the next frames that are not all zeroes: the first, and how many there are up to a
+    // stretch of others. None: (size, 0).
+    struct Stretch {
+        uint64_t first, count;
+    };
+    Stretch next_used(uint64_t first) const;
+    // These frames' bytes are those of the host's file from `offset` on, as long as nobody writes them: the file stays
+    // as it is. Throws std::invalid_argument, or std::system_error.
+    void map_file(int descriptor, uint64_t offset, Frame first, uint32_t count);
     // Into one frame, which may hold code.
     void write(Frame frame, uint64_t offset, std::span<const uint8_t> data);
     uint64_t new_space_id() { return spaces_++; }

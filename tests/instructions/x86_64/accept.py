@@ -160,6 +160,15 @@ def of_the_stack(case: Case, reference: States, machine: States) -> bool:
     )  # fmt: skip
 
 
+def other_operand(case: Case, reference: States, machine: States) -> bool:
+    """The same fault of another operand, which lies in the same page."""
+    words = {word for word, _, _ in differing(case, reference, machine)}
+    return (
+        (reference.after[0], words) == (_SIGSEGV, {_SI_ADDR})
+        and reference.after[_SI_ADDR] // _PAGE == machine.after[_SI_ADDR] // _PAGE
+    )  # fmt: skip
+
+
 def saved_image(case: Case, reference: States, machine: States) -> bool:
     """FXSAVE: what is reserved, and MXCSR_MASK; where it faults, how much it has written before."""
     words = differing(case, reference, machine)
@@ -172,5 +181,5 @@ FUNCTIONS: dict[str, Accept] = {
     "count_beyond_operand": count_beyond_operand, "zero_source": zero_source, "approximation": approximation,
     "faulted": faulted, "last_place": last_place, "pending_exception": pending_exception, "unselected": unselected,
     "shifted_flags": shifted_flags, "saved_image": saved_image, "second_half": second_half, "pushed": pushed,
-    "of_the_stack": of_the_stack, "abandoned_store": abandoned_store,
+    "of_the_stack": of_the_stack, "other_operand": other_operand, "abandoned_store": abandoned_store,
 }  # fmt: skip

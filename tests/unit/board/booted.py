@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from emulator.board.board import Boot, Outside
 from emulator.board.image import read_image
 from emulator.board.serial_input import Source
-from emulator.board.virt import Boot, Outside, Virt
+from emulator.board.virt import Virt
 from emulator.board.virt_tree import RAM_BASE, UART
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from emulator.board.board import Ended
 from emulator.board.gic import GICV2
-from emulator.board.virt import Ended
 from tests.unit.board.booted import boot
 
 # x1 is the distributor, x2 the CPU interface. A handler takes what comes: x13 is what IAR said, x16 how many came.

@@ -49,11 +49,11 @@ def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
         (["--board", "virt", "/nonexistent"], "/nonexistent: No such file"),
         (["--board", "virt", "--initrd", "/nonexistent", "IMAGE"], "/nonexistent: No such file"),
         (["--board", "virt", "--core", "zen5", "IMAGE"], "executes x86_64, not aarch64"),
-        (["--initrd", "x", "IMAGE"], "--board virt boots an image"),
+        (["--initrd", "x", "IMAGE"], "--board NAME boots an image"),
         (["--board", "virt", "--gic", "2", "--cpus", "9", "IMAGE"], "--gic 2 --cpus 9: GICv2 reaches 8 CPUs"),
         (["--board", "virt", "--disk", "/nonexistent", "IMAGE"], "--disk /nonexistent: No such file"),
         (["--board", "virt", "--bind", "/tmp", "IMAGE"], "--bind /tmp: a board wants HOST:TAG"),
-        (["--semihosting", "IMAGE"], "--board virt boots an image"),
+        (["--semihosting", "IMAGE"], "--board NAME boots an image"),
         (["--board", "virt", "--memory", "16M", "IMAGE"], "the image wants"),
     ],
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.board.board import Ended
 from emulator.board.board_cpu import PMU_INTERRUPT
-from emulator.board.virt import Ended
 from tests.unit.board.booted import boot, private_interrupt_on
 
 CORES = ("ideal", "cortex-a55", "cortex-a72")

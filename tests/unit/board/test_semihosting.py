@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.board.board import Ended
 from emulator.board.ninep.share import Share
 from emulator.board.semihosting import MOST_FILES
-from emulator.board.virt import Ended
 from perfemu.board_shares import shares
 from tests.unit.board.booted import Booted, boot
 from tests.unit.board.test_serial_input import Lines

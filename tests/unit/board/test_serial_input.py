@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.board.board import Ended
 from emulator.board.pl011 import POLLS
-from emulator.board.virt import Ended
 from tests.unit.board.booted import GIC_ON, Booted, boot
 from tests.unit.board.test_virt import WITH_VECTORS
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from emulator.board.board import Ended
 from emulator.board.board_cpu import PC
 from emulator.board.generic_timer import VIRTUAL_INTERRUPT
-from emulator.board.virt import Ended
 from emulator.cpu import Cpu, Level
 from emulator.probes import Probe
 from tests.unit.board.booted import LOADED_AT, boot, private_interrupt_on

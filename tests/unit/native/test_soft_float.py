@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import processor
 import require
 
 NATIVE = Path(__file__).parents[3] / "emulator/native"
@@ -24,4 +25,5 @@ def test_soft_float_computes_what_the_host_computes(tmp_path: Path) -> None:
     flags = ("-std=c++20", "-O1", "-msse4.1", f"-I{NATIVE}", "-o", str(program))
     subprocess.run([compiler, *flags, str(DRIVER), *map(str, SOURCES)], check=True)
     run = subprocess.run([program, str(ROUNDS)], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout
+    with processor.as_reference():  # Rocket Lake's FPREM by an infinity raises no unmasked underflow, others' does
+        assert run.returncode == 0, run.stdout

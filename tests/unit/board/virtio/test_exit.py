@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.board.virt import Ended
+from emulator.board.board import Ended
 from tests.unit.board.booted import boot
 
 # The queue is at RAM + 1 MiB: descriptors, the available ring at 16 * 8, the used ring at the next page.

@@ -1,0 +1,105 @@
+"""What parts of a machine keep, as plain data, so that the machine goes on in another process.
+
+A part names its fields once, in `kept`: numbers, bytes, lists, tuples and dicts of them, and other parts. What its
+constructor makes of the configuration is not among them: what is restored meets a part that was made equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Plain = Any  # what JSON can say
+
+_NUMBER = (int, bool)
+_SIMPLE = (*_NUMBER, str, type(None))
+
+
+class NotKept(Exception):
+    """A part of the machine has no state that can be kept: says which."""
+
+
+class WrongState(Exception):
+    """That is not what these parts have kept."""
+
+
+def state_of(part: object) -> Plain:
+    """Raises NotKept."""
+    return {name: _plain(getattr(part, name), f"{type(part).__name__}.{name}") for name in _kept(part)}
+
+
+def restore(part: object, state: Plain) -> None:
+    """Fields that a part shares with others stay the same objects. Raises WrongState."""
+    names = _kept(part)
+    if not isinstance(state, dict) or set(state) != set(names):
+        raise WrongState(type(part).__name__)
+    for name in names:
+        _restore_field(part, name, state[name])
+
+
+def _kept(part: object) -> tuple[str, ...]:
+    names = getattr(type(part), "kept", None)
+    if names is None:
+        raise NotKept(f"{type(part).__name__} has no state that can be kept")
+    assert isinstance(names, tuple), "kept: names of fields"
+    return names
+
+
+def _plain(value: object, where: str) -> Plain:
+    """Collections are lists with their kind in front."""
+    if isinstance(value, _SIMPLE):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return [type(value).__name__, value.hex()]
+    if isinstance(value, (list, tuple)):
+        return [type(value).__name__, *(_plain(each, where) for each in value)]
+    if isinstance(value, dict):
+        return ["dict", _plain(list(value), where), _plain(list(value.values()), where)]
+    if hasattr(type(value), "kept"):
+        return state_of(value)
+    raise NotKept(f"{where} is a {type(value).__name__}")
+
+
+def _restore_field(part: object, name: str, state: Plain) -> None:
+    now, where = getattr(part, name), f"{type(part).__name__}.{name}"
+    if hasattr(type(now), "kept"):
+        restore(now, state)
+    elif isinstance(now, (list, tuple)) and now and hasattr(type(now[0]), "kept"):
+        if not isinstance(state, list) or len(state) != len(now) + 1:
+            raise WrongState(where)
+        for each, its in zip(now, state[1:], strict=True):
+            restore(each, its)
+    else:
+        _put(part, name, now, _value(state, where), where)
+
+
+def _put(part: object, name: str, now: object, value: object, where: str) -> None:
+    if isinstance(now, (list, bytearray)) and isinstance(value, type(now)):
+        now[:] = value
+    elif isinstance(now, dict) and isinstance(value, dict):
+        now.clear()
+        now.update(value)
+    elif isinstance(now, (list, bytearray, dict)) or (isinstance(now, _NUMBER) and not isinstance(value, _SIMPLE)):
+        raise WrongState(where)
+    else:
+        setattr(part, name, value)
+
+
+def _value(state: Plain, where: str) -> object:
+    if isinstance(state, _SIMPLE):
+        return state
+    try:
+        kind, *items = state
+        return _COLLECTIONS[kind]([item if kind in _TEXTS else _value(item, where) for item in items])
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise WrongState(where) from None
+
+
+_COLLECTIONS: Mapping[str, Callable[[list[Any]], object]] = {
+    "bytes": lambda items: bytes.fromhex(items[0]),
+    "bytearray": lambda items: bytearray.fromhex(items[0]),
+    "list": list,
+    "tuple": tuple,
+    "dict": lambda items: dict(zip(*items, strict=True)),
+}
+_TEXTS = ("bytes", "bytearray")  # whose items are hexadecimal digits

@@ -1,0 +1,43 @@
+"""SavedBoard: all that a board and its machine keep besides the bytes of RAM, to go on in another process.
+
+Between two turns. Whoever saves goes on as whoever restores: what is only remembered is forgotten by both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.board.kept import NotKept, Plain, WrongState, restore, state_of
+from emulator.board.virt import Virt
+from emulator.machine import Hardware
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBoard:
+    parts: Plain
+    memory: bytes  # what is known of RAM
+    cores: tuple[bytes, ...]  # by CPU
+
+
+def saved(board: Virt, hardware: Hardware) -> SavedBoard:
+    """Raises NotKept."""
+    if hardware.config.core.model is not None:
+        raise NotKept("a core with models has no state that can be kept")
+    parts = state_of(board)
+    cores = tuple(cpu.core.saved_state() for cpu in hardware.cpus)
+    return SavedBoard(parts, hardware.memory.saved_state(), cores)
+
+
+def resume(board: Virt, hardware: Hardware, state: SavedBoard) -> None:
+    """A board that was made equal, without a boot, whose RAM has the bytes. Raises WrongState: it is of no use then."""
+    if len(state.cores) != len(hardware.cpus):
+        raise WrongState(f"{len(state.cores)} CPUs")
+    try:
+        hardware.memory.load_state(state.memory)
+        for cpu, core in zip(hardware.cpus, state.cores, strict=True):
+            cpu.core.load_state(core)
+    except ValueError as problem:
+        raise WrongState(str(problem)) from None
+    restore(board, state.parts)
+    for each in board.cpus:
+        each.debug.apply()

@@ -1,0 +1,54 @@
+"""How the PMUs of each driver come to life, one on each CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from emulator.cpu import Cpu
+from perfcore.abi.constants import PerfType
+from perfcore.events.drivers import arm_pmuv3
+from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
+from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.drivers.intel_core import IntelCore
+from pmu.arm.pmuv3 import PmuV3
+from pmu.device import Pmu
+from pmu.intel.perfmon import Perfmon, cpuid_leaf_0a
+from pmu.model import PmuModel
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """One PMU per CPU, and the driver that programs them."""
+
+    driver: HardwareDriver
+    pmus: Sequence[Pmu]
+
+
+def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+    return Attached(ArmPmuV3(cpus, pmus), pmus)
+
+
+def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    pmus = [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+    return Attached(IntelCore(cpus, pmus), pmus)
+
+
+def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
+    cpu.system_registers.claim_cpuid_leaf(0x0A, cpuid_leaf_0a(model))
+
+
+@dataclass(frozen=True, slots=True)
+class PmuKind:
+    """How the PMUs of one driver come to life."""
+
+    attach: Callable[[Sequence[Cpu], PmuModel, int], Attached]
+    type: int  # attr.type of the PMU's own events
+    announce: Callable[[Cpu, PmuModel], None]  # to a guest that asks the CPU
+
+
+PMU_KINDS = {
+    "arm_pmuv3": PmuKind(_arm, arm_pmuv3.TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
+    "intel_core": PmuKind(_intel, PerfType.RAW, _announce_perfmon),
+}

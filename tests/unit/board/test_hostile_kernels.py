@@ -1,0 +1,74 @@
+"""Kernels that do what none should: the board stands it, and says what has ended it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emulator.board.virt import Ended
+from tests.unit.board.booted import LOADED_AT, boot
+from tests.unit.board.mapped import MMU_ON
+from tests.unit.board.test_virt import WITH_VECTORS
+
+CORES = ("ideal", "cortex-a55", "neoverse-n1")
+TRANSLATION_FAULT_AT_LEVEL_3 = 0x21 << 26 | 1 << 25 | 0b000111
+
+# The page of `there` loses its entry behind the guest's back: it says nothing of it to the processor, and calls code
+# there that has not executed before. A processor may still know the page, or not; ours does not.
+STALE = """
+        bl      there
+        adr     x1, there
+        ubfx    x1, x1, #12, #9
+        str     xzr, [x21, x1, lsl #3]
+        dsb     ish
+        bl      there + 16
+        b       off
+        .balign 4096
+there:  mov     x9, #1
+        ret
+        .balign 16
+        mov     x9, #2
+        ret
+        .balign 4096
+"""
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_a_page_that_is_taken_from_the_tables_and_not_from_the_tlb(core: str, tmp_path: Path) -> None:
+    booted = boot(WITH_VECTORS + MMU_ON + STALE, tmp_path, core=core)
+    assert (booted.board.ended, booted.register(9)) == (Ended.OFF, 1)
+    assert booted.register(10) == TRANSLATION_FAULT_AT_LEVEL_3
+    assert booted.register(11) == booted.register(12)  # FAR and ELR
+
+
+@pytest.mark.parametrize(
+    ("vector", "says"),
+    [
+        ("udf #0", "unknown, ESR 0x2000000"),
+        ("brk #5", "brk, ESR 0xf2000005"),
+        ("ldr x0, [x1]", "data abort (external), ESR 0x96000010, FAR 0xb000000"),
+        ("ldaxr x0, [x2]", "data abort (alignment), ESR 0x96000021, FAR 0x40080003"),
+        ("mrs x0, s3_0_c15_c2_3", "unknown, ESR 0x2000000"),
+    ],
+)
+def test_a_vector_that_cannot_execute_ends_the_run(vector: str, says: str, tmp_path: Path) -> None:
+    """Nothing ever retires again, and no time passes that a limit could end."""
+    source = f"""
+        adr     x0, vectors
+        msr     vbar_el1, x0
+        isb
+        movz    x1, #0x0b00, lsl #16
+        movz    x2, #{LOADED_AT >> 16}, lsl #16
+        orr     x2, x2, #3
+        udf     #1
+        .balign 0x800
+vectors: .org   vectors + 0x200
+        {vector}
+        .org    vectors + 0x800
+    """
+    booted = boot(source, tmp_path)
+    assert booted.board.ended is Ended.NONE_ON
+    assert booted.messages[-1].startswith(
+        f"CPU 0 cannot execute its exception vector at {LOADED_AT + 0xA00:#x}: {says}"
+    )

@@ -385,6 +385,11 @@ class Core:
         x86_64: by the numbers of emulator.x86_64_system.
         """
     def write_kernel_register(self, number: int, value: int) -> None: ...
+    @property
+    def processor_state(self) -> int:
+        """AArch64, a guest with its own kernel: PSTATE as SPSR_EL1 has it. Flags and masks alone can be written."""
+    @processor_state.setter
+    def processor_state(self, state: int) -> None: ...
     def listen(self, recorder: RetirementRecorder) -> None:
         """Tell it of every branch, from now on. No count or cycle becomes another by it."""
     def select(self, recorder: RetirementRecorder, probes: int, period: int) -> None:

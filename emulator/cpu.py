@@ -8,9 +8,7 @@ from typing import Protocol
 
 from emulator._native import AddressSpace, Core, GuestPageTables, PhysicalMemory, SharedCaches
 from emulator.core_file.layers import Tables
-from emulator.sysregs import SysReg, SystemRegisters
-
-DAIF = SysReg(3, 3, 4, 2, 1)
+from emulator.sysregs import SystemRegisters
 
 
 class ExitReason(IntEnum):
@@ -146,7 +144,7 @@ class Cpu:
     @property
     def masks_debug_exceptions(self) -> bool:
         """AArch64, a guest's own kernel: PSTATE.D."""
-        return bool(self.core.read_kernel_register(DAIF.encoding) & 1 << 9)
+        return bool(self.core.processor_state & 1 << 9)
 
     def set_level(self, level: Level) -> None:
         """An exception was taken, or returned from: whoever delivers it says so. The modelled Linux executes nothing

@@ -15,6 +15,7 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol
 
 from emulator.board.serial_input import Source
 from perfemu.errors import PerfemuError
@@ -24,14 +25,24 @@ ESCAPE, LEAVE = b"\x01", b"x"  # Ctrl-A, as of QEMU and others
 NS_PER_S = 1_000_000_000
 
 
+class Attention(Protocol):
+    """Who else may say something while input is waited for: a debugger."""
+
+    def fileno(self) -> int: ...
+
+    def attend(self) -> bool:
+        """It has: whether the wait goes on."""
+
+
 class Stream:
     """A file, a pipe, a socket: the same bytes in every run. A read waits until there is a whole line."""
 
     is_live = False
 
-    def __init__(self, descriptor: int, flush: Callable[[], None]) -> None:
+    def __init__(self, descriptor: int, flush: Callable[[], None], attention: Attention | None = None) -> None:
         """`flush` is called before a wait, so that whoever is at the other end knows for what."""
         self._descriptor = descriptor
+        self._attention = attention
         self._flush = flush
         self._read = b""
         self._ended = False
@@ -39,7 +50,7 @@ class Stream:
     def take(self, most: int, wait_ns: int | None) -> bytes | None:
         while b"\n" not in self._read[:most] and len(self._read) < most and not self._ended:
             self._flush()
-            data = _read(self._descriptor, most)
+            data = _read(self._descriptor, most) if _waited(self._descriptor, self._attention) else b""
             self._read += data
             self._ended = not data
         end = self._read.find(b"\n", 0, most) + 1 or most
@@ -52,16 +63,16 @@ class Keys:
 
     is_live = True
 
-    def __init__(self, descriptor: int, flush: Callable[[], None]) -> None:
+    def __init__(self, descriptor: int, flush: Callable[[], None], attention: Attention | None = None) -> None:
         self._descriptor = descriptor
+        self._attention = attention
         self._flush = flush
         self._escaped = False
 
     def take(self, most: int, wait_ns: int | None) -> bytes | None:
         """Raises Interrupted where the user leaves."""
         self._flush()
-        ready, _, _ = select.select([self._descriptor], [], [], None if wait_ns is None else wait_ns / NS_PER_S)
-        if not ready:
+        if not _waited(self._descriptor, self._attention, None if wait_ns is None else wait_ns / NS_PER_S):
             return b""
         data = _read(self._descriptor, most)
         return self._meant(data) if data else None
@@ -78,23 +89,25 @@ class Keys:
 
 
 @contextmanager
-def board_input(descriptor: int, shown: int, flush: Callable[[], None]) -> Iterator[Source | None]:
+def board_input(
+    descriptor: int, shown: int, flush: Callable[[], None], attention: Attention | None = None
+) -> Iterator[Source | None]:
     """Of the user's descriptor, which may be closed (-1). `shown`: where the guest's output appears."""
     if descriptor < 0:
         yield None
     elif not os.isatty(descriptor):
-        yield Stream(descriptor, flush)
+        yield Stream(descriptor, flush, attention)
     elif os.tcgetpgrp(descriptor) != os.getpgrp():
         yield None  # in the background, where a read would stop us
     elif shown < 0 or not os.isatty(shown):
-        yield Keys(descriptor, flush)
+        yield Keys(descriptor, flush, attention)
     else:
         before = termios.tcgetattr(descriptor)
         give_back = partial(termios.tcsetattr, descriptor, termios.TCSADRAIN, before)
         atexit.register(give_back)  # should something else than an exception end us
         try:
             _make_raw(descriptor)
-            yield Keys(descriptor, flush)
+            yield Keys(descriptor, flush, attention)
         finally:
             give_back()
             atexit.unregister(give_back)
@@ -107,6 +120,17 @@ def _make_raw(descriptor: int) -> None:
     modes = termios.tcgetattr(descriptor)
     modes[1] = output_modes
     termios.tcsetattr(descriptor, termios.TCSADRAIN, modes)
+
+
+def _waited(descriptor: int, attention: Attention | None, most_s: float | None = None) -> bool:
+    """Until something can be read there: whether it can, before the time is over."""
+    while True:
+        other = -1 if attention is None else attention.fileno()
+        ready, _, _ = select.select([descriptor] if attention is None else [descriptor, other], [], [], most_s)
+        if attention is None or other not in ready:
+            return descriptor in ready
+        if not attention.attend():
+            return False
 
 
 def _read(descriptor: int, most: int) -> bytes:

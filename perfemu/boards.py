@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from emulator.board.board import Boot, Ended, Held, Outside
+from emulator.board.debugging import Debugged
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
 from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
@@ -21,9 +22,11 @@ from emulator.board.observers import Observers
 from emulator.board.saved_board import resume, saved
 from emulator.board.serial_input import Source
 from emulator.board.trace import Trace, Traced
+from emulator.board.virt import Virt
+from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.process.task import Task
-from emulator.machine import Hardware, Machine, MachineConfig
+from emulator.machine import Hardware, Machine, MachineConfig, Software
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
 from perfcore.events.event import PerfEvent
@@ -43,6 +46,7 @@ from perfemu.ending import STOPPED, Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
+from perfemu.gdb.server import GdbServer
 from perfemu.guest import Guest
 from perfemu.guest_linux.system import GuestLinux
 from perfemu.host_limits import check_address_space
@@ -99,6 +103,7 @@ class BoardRequest:
     guest_linux: bool = False
     guest_root: str | None = None  # a directory of the host's with the guest's files
     orders: Orders | None = None
+    gdb: str | None = None  # where a debugger connects: a port, or a path
 
 
 class BoardSession:
@@ -200,7 +205,11 @@ class BoardSession:
         told = Told(_Console(output), self._tell)
         orders = request.orders
         try:
-            with board_input(guest.stdin, guest.stdout, output.flush) as source, interruption or Interruption():
+            with (
+                interruption or Interruption(),
+                nullcontext() if request.gdb is None else GdbServer(request.gdb, self._line) as debugger,
+                board_input(guest.stdin, guest.stdout, output.flush, debugger) as source,
+            ):
                 outside = Outside(
                     told.send,
                     told.message,
@@ -216,15 +225,18 @@ class BoardSession:
                 )
                 if orders is None:
                     board = self._booted(outside)
-                    Machine(self.hardware, board).run_to_the_end()
+                    Machine(self.hardware, _debugged(board, self.hardware, debugger)).run_to_the_end()
                 else:
-                    board = self._run_by_orders(orders, outside, told, source)
+                    board = self._run_by_orders(orders, outside, told, source, debugger)
+                ending = self._ending(board)
+                if debugger is not None:
+                    debugger.ended(ending.exit_status)
         except (NotBootable, RuntimeError) as problem:  # of the core: what it does not model of a guest's own tables
             raise PerfemuError(f"{guest.command[0]}: {problem}") from None
         finally:
             self.times = RunTimes(self.hardware.clock.at(max(cpu.core.cycles for cpu in self.hardware.cpus)), 0)
         output.flush()
-        return self._ending(board)
+        return ending
 
     def _booted(self, outside: Outside) -> AnyBoard:
         """At its power-up."""
@@ -237,20 +249,22 @@ class BoardSession:
         initrd = request.initrd() if callable(request.initrd) else _contents(request.initrd) if request.initrd else b""
         return self._kind.build(self.hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
 
-    def _run_by_orders(self, orders: Orders, outside: Outside, told: Told, source: Source | None) -> AnyBoard:
+    def _run_by_orders(
+        self, orders: Orders, outside: Outside, told: Told, source: Source | None, debugger: GdbServer | None
+    ) -> AnyBoard:
         """From a checkpoint, or through the boot to where it is made; then to the end, as from a checkpoint."""
         key = "" if orders.checkpoints is None else self._key(orders)
         outside = replace(outside, held=Held(orders.tag, lambda: machine.pause()))
         board = None if orders.checkpoints is None else self._resumed(orders.checkpoints, key, outside, told)
         if board is None:
             board = self._booted(outside)
-            machine = Machine(self.hardware, board)
+            machine = Machine(self.hardware, _debugged(board, self.hardware, debugger))
             machine.run_to_the_end()
             if not machine.paused:  # it has ended, and never asked
                 return board
             self._keep(orders.checkpoints, key, board, told)
         board.go_on(source)
-        Machine(self.hardware, board).run_to_the_end()
+        Machine(self.hardware, _debugged(board, self.hardware, debugger)).run_to_the_end()
         return board
 
     def _key(self, orders: Orders) -> str:
@@ -335,6 +349,15 @@ def _disk(text: str) -> Disk:
         return Disk(path, keeps=text != path)
     except NoDisk as problem:
         raise PerfemuError(f"--disk {path}: {problem}") from None
+
+
+def _debugged(board: AnyBoard, hardware: Hardware, debugger: GdbServer | None) -> Software:
+    if debugger is None:
+        return board
+    assert isinstance(board, Virt), "others are refused"
+    if debugger.debugged is None:
+        debugger.debugged = Debugged(board, hardware.memory, RAM_BASE, debugger)
+    return debugger.debugged
 
 
 class _Console:

@@ -40,6 +40,7 @@ class Ended(Enum):
     RESET = "the guest has asked for a reset, which ends the run"
     NONE_ON = "no CPU is on any more, which ends the run"
     IDLE = "all CPUs wait for interrupts that nothing will raise, which ends the run"
+    KILLED = "stopped: the debugger has ended the run"
     LIMIT = "stopped: a limit is reached"
 
 

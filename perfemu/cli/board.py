@@ -45,6 +45,7 @@ def session_of(options: argparse.Namespace, output: BinaryIO | None = None) -> B
         traced(options.trace),
         guest_linux,
         root,
+        gdb=options.gdb,
     )
     return BoardSession(
         guest_named(options), request, output or standard_output(), lambda text: tell(f"perfemu: {text}")

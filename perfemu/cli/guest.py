@@ -31,6 +31,7 @@ _OF_BOARDS = {
     "trace": "--trace",
     "guest_linux": "--guest-linux",
     "guest_root": "--guest-root",
+    "gdb": "--gdb",
 }
 _FIELDS = {field.name: field for field in fields(Guest)}
 
@@ -73,7 +74,7 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
         "--semihosting", action="store_true", help="answer HLT 0xf000: console, exit, and files below what is bound"
     )
     group.add_argument("--gic", type=int, choices=(2, 3), help="version of the interrupt controller [3]")
-    add_trace_option(group)
+    add_watching_options(group)
 
 
 def add_guest_linux_options(parser: argparse.ArgumentParser) -> None:
@@ -88,12 +89,17 @@ def add_guest_linux_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_trace_option(group: argparse._ActionsContainer) -> None:
+def add_watching_options(group: argparse._ActionsContainer) -> None:
     """For each command that boots something."""
     group.add_argument(
         "--trace",
         metavar="LIST",
         help="say on stderr what the guest does, each time: exceptions,interrupts,mmio,sysregs, or some of them",
+    )
+    group.add_argument(
+        "--gdb",
+        metavar="PORT",
+        help="wait for GDB there before the first instruction: a port of this machine, 0 for any, or ./SOCKET",
     )
 
 

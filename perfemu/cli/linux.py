@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from emulator.clock import REALTIME_AT_BOOT_NS
-from perfemu.cli.guest import add_guest_options, add_trace_option, guest_named
+from perfemu.cli.guest import add_guest_options, add_watching_options, guest_named
 from perfemu.cli.streams import tell
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-checkpoint", action="store_true", help="boot, though another run with these options has, and keep nothing"
     )
-    add_trace_option(group)
+    add_watching_options(group)
     group.add_argument("--cmdline", metavar="TEXT", default="", help="more of the kernel's command line")
     add_guest_options(parser)
 
@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
         binds = [f"{work}:{WORK}:rw", f"{shared}:{ANSWER}:rw", f"{options.root if has_root else nothing}:{ROOT}"]
         guest = replace(guest, argv=[str(linux.image)], binds=binds)
         command_line = f"{kernel_command_line(tells=options.log)} {options.cmdline}".rstrip()
-        # What is traced begins with the boot; and no second is like another.
-        begins_anew = options.no_checkpoint or bool(trace) or guest.date == "now"
+        # What is traced or debugged begins with the boot; and no second is like another.
+        begins_anew = options.no_checkpoint or bool(trace) or options.gdb is not None or guest.date == "now"
         places = None if begins_anew else Checkpoints(cache)
         request = BoardRequest(
             "virt",
@@ -88,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
             command_line,
             trace=trace,
             orders=Orders(ANSWER, places, linux.facts, linux.files),
+            gdb=options.gdb,
         )
         ending = BoardSession(guest, request, standard_output(), lambda text: tell(f"perfemu: {text}")).run()
         return _status(shared / STATUS_FILE) if ending.exit_status == 0 else ending.exit_status

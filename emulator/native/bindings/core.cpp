@@ -293,6 +293,7 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("take_exception", &Core::take_exception, nb::arg("kind"), nb::arg("syndrome") = nb::none(),
              nb::arg("address") = nb::none())
         .def("read_kernel_register", &Core::read_kernel_register, nb::arg("number"))
+        .def_prop_rw("processor_state", &Core::processor_state, &Core::set_processor_state)
         .def("write_kernel_register", &Core::write_kernel_register, nb::arg("number"), nb::arg("value"))
         .def_prop_ro("level", [](const Core& core) { return static_cast<unsigned>(core.level()); })
         .def(

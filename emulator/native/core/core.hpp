@@ -201,6 +201,9 @@ class Core final : public Totals {
     // equal, in another process, as it goes on here. Between two runs. Throws WrongState, or std::logic_error where
     // there is more than can be kept.
     void archive(Archive& state);
+    // Of a guest with its own kernel: Isa::processor_state.
+    uint64_t processor_state() const { return isa_->processor_state(engine_); }
+    void set_processor_state(uint64_t state) { isa_->set_processor_state(engine_, state); }
     // Count where conditional branches go, from now on.
     void follow_branches();
     void fire(Probe probe, uint64_t amount);

@@ -149,6 +149,12 @@ class Aarch64 final : public Isa {
     bool masks_debug_exceptions(uc_engine* engine) const override {
         return read_register(engine, UC_ARM64_REG_PSTATE) & PSTATE_D || masked_;
     }
+    uint64_t processor_state(uc_engine* engine) const override { return read_register(engine, UC_ARM64_REG_PSTATE); }
+    void set_processor_state(uc_engine* engine, uint64_t state) const override {
+        constexpr uint64_t CONDITION_FLAGS = uint64_t{0xf} << 28, WRITABLE = CONDITION_FLAGS | PSTATE_DAIF;
+        write_register(engine, UC_ARM64_REG_PSTATE, (processor_state(engine) & ~WRITABLE) | (state & WRITABLE));
+        write_system_register(engine, SCR_EL3, SCR_RW);  // makes the engine notice
+    }
     uint64_t saved_state(uc_engine* engine) const override { return read_system_register(engine, SPSR_EL1); }
     void set_saved_state(uc_engine* engine, uint64_t state) const override {
         write_system_register(engine, SPSR_EL1, state);

@@ -109,7 +109,10 @@ class Isa : public BlockRules {
     }
     // Whether what executes masks its kernel's debug exceptions (PSTATE.D).
     virtual bool masks_debug_exceptions(uc_engine*) const { return false; }
-    // What the last exception has saved of PSTATE (SPSR_EL1).
+    // PSTATE, as SPSR_EL1 has it; of what is written, only what no exception has to go with.
+    virtual uint64_t processor_state(uc_engine*) const { return 0; }
+    virtual void set_processor_state(uc_engine*, uint64_t) const {}
+    // What the last exception has saved of it (SPSR_EL1).
     virtual uint64_t saved_state(uc_engine*) const { return 0; }
     virtual void set_saved_state(uc_engine*, uint64_t) const {}
     // Where MRS and MSR, or RDMSR and WRMSR, find it in the engine.

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from emulator.board.board import Boot, Outside
+from emulator.board.debugging import Debugged, Stop
 from emulator.board.image import read_image
 from emulator.board.serial_input import Source
 from emulator.board.virt import Virt
 from emulator.board.virt_tree import RAM_BASE, UART
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu
-from emulator.machine import Hardware, Machine, MachineConfig
+from emulator.machine import Hardware, Machine, MachineConfig, Software
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import model
 from tests.unit.native.bare import assemble
@@ -43,6 +44,16 @@ off:    movz    w0, #0x8400, lsl #16
 """
 
 
+class BoardDebugger(Protocol):
+    """A `Debugger` that is told what it debugs."""
+
+    debugged: Debugged | None
+
+    def stopped(self, stop: Stop) -> None: ...
+
+    def look(self) -> bool: ...
+
+
 @dataclass
 class Booted:
     """One run, at its end."""
@@ -67,11 +78,12 @@ def boot(
     source_of_input: Source | None = None,
     counters: int | None = None,
     watch: Callable[[Sequence[Cpu]], None] | None = None,
+    debugger: BoardDebugger | None = None,
     **offered: Any,
 ) -> Booted:
     """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then.
 
-    `watch` may count what the CPUs do; `offered`: what of Outside there is besides.
+    `watch` may count what the CPUs do; `debugger` may stop them; `offered`: what of Outside there is besides.
     """
     code = assemble("aarch64", START + source + OFF, folder)
     config = MachineConfig(
@@ -84,7 +96,10 @@ def boot(
     pmus = [] if counters is None else [_pmu(cpu, counters) for cpu in hardware.cpus]
     outside = Outside(output.extend, messages.append, source_of_input, **offered)
     board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside, pmus)
-    Machine(hardware, board).run_to_the_end()
+    software: Software = board
+    if debugger is not None:
+        software = debugger.debugged = Debugged(board, hardware.memory, RAM_BASE, debugger)
+    Machine(hardware, software).run_to_the_end()
     return Booted(board, hardware.cpus, bytes(output), messages)
 
 

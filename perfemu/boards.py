@@ -306,6 +306,8 @@ class BoardSession:
         assert ended is not None, "it has come to its end"
         if ended not in (Ended.OFF, Ended.STATUS):
             self._tell(ended.value)
+        for line in board.last_exceptions():
+            self._line(line)
         status = {Ended.OFF: 0, Ended.STATUS: board.exit_status}.get(ended, FAILURE_STATUS)
         return Ending(status << 8, "a limit" if ended is Ended.LIMIT else None)
 

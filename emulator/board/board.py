@@ -339,6 +339,10 @@ class Board(Generic[AnyProcessor]):
     def _answer(self, reason: ExitReason, cpu: Cpu) -> None:
         self.cpus[cpu.number].answers[reason]()
 
+    def last_exceptions(self) -> list[str]:
+        """Lines of what went wrong last, if it has ended in a way that nobody meant."""
+        return []
+
     def end(self, why: Ended) -> None:
         self.ended = why
 

@@ -12,6 +12,7 @@ from emulator.board.debug_unit import DebugUnit
 from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import GenericTimer
 from emulator.board.gic import GICV3, CpuInterface
+from emulator.board.last_exceptions import LastExceptions
 from emulator.board.semihosting import TRAP, Caller
 from emulator.board.syndromes import (
     ALIGNMENT_FAULT,
@@ -81,6 +82,8 @@ class BoardCpu:
         self.due_cycle: int | None = None  # at which a timer interrupts
         self.host_call: HostCall | None = None  # semihosting, if that is there
         self.trace = NOTHING
+        self.last_exceptions = LastExceptions()
+        self.has_died = False  # it could execute nothing any more
         self._bus = bus
         self._pmu = pmu
         self._firmware = firmware
@@ -171,7 +174,9 @@ class BoardCpu:
             self.trace.note(
                 self.cpu, f"exception: {described(cause)}" + ("" if address is None else f", FAR {address:#x}")
             )
-        self.core.take_exception(0, cause, address)
+        core = self.core
+        self.last_exceptions.note(core.cycles, self.cpu.number, core.level, core.pc, cause, address)
+        core.take_exception(0, cause, address)
 
     def _supervisor_call(self) -> None:
         immediate = self._word(self.core.pc - INSTRUCTION_BYTES) >> 5 & 0xFFFF
@@ -205,7 +210,7 @@ class BoardCpu:
 
     def _die(self, cause: int, address: int | None) -> None:
         core = self.core
-        self.is_on = False
+        self.is_on, self.has_died = False, True
         what = "fetch" if described(cause).startswith("instruction abort") else "execute"
         far = "" if address is None else f", FAR {address:#x}"
         self._message(
@@ -279,7 +284,8 @@ class BoardCpu:
                 raise Unmodelled(f"the instruction {word:#010x}, at a device at {address:#x}")
             self._access(access, address)
         except Unmodelled as error:
-            self._message(f"{error}: not modelled; PC {core.pc:#x}")
+            cause = abort(core.fault_access, self.cpu.level, EXTERNAL_ABORT)
+            self._message(f"{error}: not modelled: {described(cause)}; PC {core.pc:#x}")
             self._take_abort(EXTERNAL_ABORT)
             return
         core.complete_trapped()

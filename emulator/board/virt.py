@@ -15,9 +15,19 @@ from emulator.board.board_cpu import BoardCpu, BoardPmu
 from emulator.board.bus import Bus
 from emulator.board.device_tree import flattened
 from emulator.board.gic import DISTRIBUTOR_BYTES, GICV3, REDISTRIBUTOR_BYTES, Gic, Redistributors
+from emulator.board.last_exceptions import told
 from emulator.board.pl011 import Pl011
 from emulator.board.pl031 import Pl031
 from emulator.board.psci import Firmware
+from emulator.board.register_maps import (
+    GICV2_DISTRIBUTOR,
+    GICV2_INTERFACE,
+    GICV3_DISTRIBUTOR,
+    GICV3_REDISTRIBUTOR,
+    PL011,
+    PL031,
+    within,
+)
 from emulator.board.semihosting import Semihosting
 from emulator.board.serial_input import SerialInput
 from emulator.board.trace import Trace
@@ -63,10 +73,11 @@ class Virt(Board[BoardCpu]):
         self.uart = Pl011(outside.send, partial(self._gic.set_level, UART_INTERRUPT))
         self.rtc = Pl031(self._clock, partial(self._gic.set_level, RTC_INTERRUPT))
         self.bus = Bus()
+        self.bus.when_missing = lambda text: outside.message(f"{text}; PC {self._executing.core.pc:#x}")
         self._senders: gicv2.Senders | None = None
         self._attach_gic()
-        self.bus.attach("PL011", UART, UART_BYTES, self.uart)
-        self.bus.attach("PL031", RTC, RTC_BYTES, self.rtc)
+        self.bus.attach("PL011", UART, UART_BYTES, self.uart, within(PL011))
+        self.bus.attach("PL031", RTC, RTC_BYTES, self.rtc, within(PL031))
         processor = Processor.of(config.core, config.isa, config.cpus)
         firmware = Firmware(self._find, partial(self.end, Ended.OFF), partial(self.end, Ended.RESET))
         self._populate(
@@ -101,15 +112,19 @@ class Virt(Board[BoardCpu]):
         gic = self._gic
         if gic.version == GICV3:
             size = len(gic.interfaces) * REDISTRIBUTOR_BYTES
-            self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, gic)
-            self.bus.attach("GICv3 redistributors", GIC_REDISTRIBUTORS, size, Redistributors(gic))
+            self.bus.attach("GICv3 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, gic, within(GICV3_DISTRIBUTOR))
+            has = within(GICV3_REDISTRIBUTOR, every=REDISTRIBUTOR_BYTES)
+            self.bus.attach("GICv3 redistributors", GIC_REDISTRIBUTORS, size, Redistributors(gic), has)
             return
         if len(gic.interfaces) > gicv2.MOST_CPUS:
             raise ValueError(f"GICv2 reaches {gicv2.MOST_CPUS} CPUs, and there are {len(gic.interfaces)}")
         self._senders = gicv2.Senders(gic)
         parts = gic, self._senders, lambda: self._executing.cpu.number
-        self.bus.attach("GICv2 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, gicv2.Distributor(*parts))
-        self.bus.attach("GICv2 CPU interfaces", GIC_INTERFACES, gicv2.INTERFACE_BYTES, gicv2.Interfaces(*parts))
+        distributor, interfaces = gicv2.Distributor(*parts), gicv2.Interfaces(*parts)
+        has = within(GICV2_DISTRIBUTOR)
+        self.bus.attach("GICv2 distributor", GIC_DISTRIBUTOR, DISTRIBUTOR_BYTES, distributor, has)
+        has = within(GICV2_INTERFACE)
+        self.bus.attach("GICv2 CPU interfaces", GIC_INTERFACES, gicv2.INTERFACE_BYTES, interfaces, has)
 
     def _attach_virtio(self, hardware: Hardware, outside: Outside, console: Console | None) -> None:
         self._transports = slots.attach(
@@ -154,6 +169,17 @@ class Virt(Board[BoardCpu]):
         tree_at = _behind(end)
         place("the device tree", tree_at, flattened(tree))
         self.cpus[0].start(boot.image.entry, tree_at)
+
+    def last_exceptions(self) -> list[str]:
+        cpus = self.cpus
+        if self.ended is Ended.LIMIT:
+            cpus = [cpu for cpu in cpus if cpu.last_exceptions.goes_round]
+        elif self.ended not in (Ended.RESET, Ended.IDLE):
+            cpus = [cpu for cpu in cpus if cpu.has_died]
+        rows = [row for cpu in cpus for row in cpu.last_exceptions.rows]
+        if self.ended in (Ended.RESET, Ended.IDLE):
+            rows = [row for row in rows if row.is_kernels]
+        return told(rows)
 
     def _find(self, number: int) -> BoardCpu | None:
         """The CPU of that affinity; None where there is none."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from emulator.board.debug_unit import Watched
 from emulator.board.debugging import Debugged, Stop, Why
+from emulator.board.last_exceptions import told
 from emulator.board.visible_registers import PC
 from emulator.cpu import Level
 from emulator.probes import Probe
@@ -27,6 +28,7 @@ SUPPORTED = b"PacketSize=%x;qXfer:features:read+;vContSupported+;QStartNoAckMode
 WATCHES = {2: (2, b"watch"), 3: (1, b"rwatch"), 4: (3, b"awatch")}  # Z's type -> (accesses, stop reason)
 HELP = """\
 monitor info: each CPU: where it is, its level, what it has executed, its cycles
+monitor exceptions: the last ones that instructions of each CPU have made
 monitor help: this
 System registers are in 'info registers cp_regs'; physical memory after 'maintenance packet Qqemu.PhyMemMode:1'.
 """
@@ -265,6 +267,9 @@ class GdbStub:
                     f"{self._state(number)} at {cpu.core.pc:#x}, {executed} instructions, {cpu.core.cycles} cycles\n"
                 )
             text = "".join(lines)
+        elif command == b"exceptions":
+            rows = [row for cpu in self._debugged.cpus for row in cpu.last_exceptions.rows]
+            text = "".join(f"{line}\n" for line in told(rows)) or "none\n"
         elif command != b"help":
             text = f"'{command.decode('ascii', 'replace')[:80]}' is none of ours:\n{HELP}"
         return text.encode().hex().encode()[: PACKET_BYTES - 16]

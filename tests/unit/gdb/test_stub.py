@@ -219,11 +219,12 @@ def test_what_is_refused(packet: bytes, reply: bytes, tmp_path: Path) -> None:
 
 def test_monitor_commands(tmp_path: Path) -> None:
     def script(client: Client) -> None:
-        replies = [client.ask(b"qRcmd," + each.hex().encode()) for each in (b"info", b"help", b"x")]
+        replies = [client.ask(b"qRcmd," + each.hex().encode()) for each in (b"info", b"help", b"x", b"exceptions")]
         said = [bytes.fromhex(reply.decode()) for reply in replies]
         assert said[0] == b"CPU 0: executes, EL1 at 0x%x, 0 instructions, 0 cycles\n" % LOADED_AT
         assert said[1].startswith(b"monitor info")
         assert said[2].startswith(b"'x' is none of ours:\nmonitor info")
+        assert said[3] == b"none\n"
 
     session(script, tmp_path)
 

@@ -325,10 +325,11 @@ void Core::set_cost(Block& block) const {
 
 // Of a block that is where it was found: its frames hold the bytes that it was decoded from.
 bool Core::unchanged(const Block& block) const {
-    if (block.frames.first == NO_FRAME || block.frames.last == NO_FRAME) return false;
     const uint64_t offset = block.address & PAGE_MASK, in_first = std::min<uint64_t>(block.size, PAGE_SIZE - offset);
+    const uint64_t in_last = block.size - in_first;  // behind a block that ends with its page there may be none
+    if (block.frames.first == NO_FRAME || (in_last && block.frames.last == NO_FRAME)) return false;
     return !std::memcmp(memory_->host(block.frames.first) + offset, block.bytes.data(), in_first) &&
-           !std::memcmp(memory_->host(block.frames.last), block.bytes.data() + in_first, block.size - in_first);
+           (!in_last || !std::memcmp(memory_->host(block.frames.last), block.bytes.data() + in_first, in_last));
 }
 
 // On x86 a store into its own block ends that block: the engine runs the store again, alone.

@@ -42,6 +42,37 @@ def test_a_page_that_is_taken_from_the_tables_and_not_from_the_tlb(core: str, tm
     assert booted.register(11) == booted.register(12)  # FAR and ELR
 
 
+# `edge` ends with its page, and behind that there is none.
+AT_THE_EDGE = """
+        adr     x1, edge
+        ubfx    x1, x1, #12, #9
+        add     x1, x1, #1
+        str     xzr, [x21, x1, lsl #3]
+        dsb     ish
+        tlbi    vmalle1
+        dsb     ish
+        isb
+        mov     x10, #3
+1:      bl      edge
+        subs    x10, x10, #1
+        b.ne    1b
+        b       off
+        .balign 4096
+        .space  4096 - 8
+edge:   add     x9, x9, #1
+        ret
+        .space  4096
+"""
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_code_that_ends_with_the_last_page_executes_again(cpus: int, tmp_path: Path) -> None:
+    """With two CPUs it was taken for changed, and translated for ever: kernels that load modules did not boot."""
+    booted = boot(MMU_ON + AT_THE_EDGE, tmp_path, cpus=cpus, instructions=10_000)
+    assert (booted.board.ended, booted.register(9)) == (Ended.OFF, 3)
+    assert booted.cpus[0].core.decoded_blocks < 40  # each is decoded once
+
+
 @pytest.mark.parametrize(
     ("vector", "says"),
     [

@@ -215,14 +215,16 @@ class Core:
         """The registers, to be restored here or on another core. Not while an exit is owed."""
     def save_state_into(self, state: RegisterState) -> None: ...
     def restore_state(self, state: RegisterState) -> None: ...
-    def saved_state(self) -> bytes:
-        """Of a core where a guest's own kernel executes, all but RAM: for one that was made equal, in any process.
+    def rest(self) -> None:
+        """Where a guest's own kernel executes: what has begun completes, and what is only remembered (translated code,
+        what a pipeline knows of it) is forgotten. Before its state is saved, or loaded: all cores first.
 
-        Both go on in the same way. What is only remembered (translated code) is forgotten here. RuntimeError where
-        there is more than can be kept: models, listeners.
+        RuntimeError where there is more than can be kept, such as listeners.
         """
+    def saved_state(self) -> bytes:
+        """Of a core at rest, all but RAM: for one that was made equal, in any process. Both go on in the same way."""
     def load_state(self, state: bytes) -> None:
-        """After `enter_kernel_mode`, and as many banks. ValueError: another core's; this one is of no use then."""
+        """After as many `add_bank`, and at rest. ValueError: another core's; this one is of no use then."""
     @property
     def exclusive_open(self) -> bool:
         """Whether the last exclusive load still waits for its store (AArch64's local monitor). False on x86.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.board.kept import NotKept, Plain, WrongState, restore, state_of
+from emulator.board.kept import Plain, WrongState, restore, state_of
 from emulator.board.virt import Virt
 from emulator.machine import Hardware
 
@@ -21,9 +21,9 @@ class SavedBoard:
 
 def saved(board: Virt, hardware: Hardware) -> SavedBoard:
     """Raises NotKept."""
-    if hardware.config.core.model is not None:
-        raise NotKept("a core with models has no state that can be kept")
     parts = state_of(board)
+    for cpu in hardware.cpus:
+        cpu.core.rest()
     cores = tuple(cpu.core.saved_state() for cpu in hardware.cpus)
     return SavedBoard(parts, hardware.memory.saved_state(), cores)
 
@@ -32,12 +32,14 @@ def resume(board: Virt, hardware: Hardware, state: SavedBoard) -> None:
     """A board that was made equal, without a boot, whose RAM has the bytes. Raises WrongState: it is of no use then."""
     if len(state.cores) != len(hardware.cpus):
         raise WrongState(f"{len(state.cores)} CPUs")
+    restore(board, state.parts)
+    for each in board.cpus:
+        each.debug.apply()
+    for cpu in hardware.cpus:
+        cpu.core.rest()
     try:
         hardware.memory.load_state(state.memory)
         for cpu, core in zip(hardware.cpus, state.cores, strict=True):
             cpu.core.load_state(core)
     except ValueError as problem:
         raise WrongState(str(problem)) from None
-    restore(board, state.parts)
-    for each in board.cpus:
-        each.debug.apply()

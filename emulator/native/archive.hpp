@@ -6,7 +6,7 @@
 // Each field is preceded by how many bytes it has, so that bytes which belong to something else are refused.
 #pragma once
 
-#include <concepts>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -50,10 +50,10 @@ class Archive {
         uint64_t size = items.size();
         field(size);
         if (is_loading_) {
-            if (size > (saved_.size() - next_) / sizeof(T)) throw WrongState("a state is cut short");
+            if (size > saved_.size() - next_) throw WrongState("a state is cut short");
             items.resize(size);
         }
-        raw(items.data(), size * sizeof(T));
+        field(items);
     }
     void raw(void* data, uint64_t size) {
         uint64_t there = size;
@@ -63,12 +63,16 @@ class Archive {
     }
 
   private:
+    // Without padding, of which nobody knows what it says; a struct that has some lists its fields.
+    template <typename T>
+    static constexpr bool IS_PLAIN = std::has_unique_object_representations_v<T> && !std::is_pointer_v<T>;
+
     template <typename T>
     void field(T& value) {
         if constexpr (requires { value.archive(*this); }) {
             value.archive(*this);
         } else {
-            static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
+            static_assert(IS_PLAIN<T>);
             raw(&value, sizeof value);
         }
     }
@@ -79,17 +83,9 @@ class Archive {
             same(size);
             for (T& item : items) field(item);
         } else {
-            static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
+            static_assert(IS_PLAIN<T>);
             raw(items.data(), items.size() * sizeof(T));
         }
-    }
-    template <typename Key, typename Value>
-    void field(std::map<Key, Value>& items) {
-        entries<Key, Value>(items);
-    }
-    template <typename Key, typename Value>
-    void field(std::unordered_map<Key, Value>& items) {
-        entries<Key, Value>(items);
     }
     template <typename T>
     void field(std::optional<T>& value) {
@@ -98,21 +94,36 @@ class Archive {
         if (is_loading_) value = there ? std::optional<T>(T{}) : std::nullopt;
         if (there) field(*value);
     }
-    template <typename Key, typename Value, typename Items>
-    void entries(Items& items) {
-        uint64_t size = items.size();
+    void field(std::vector<bool>& bits) {
+        std::vector<uint8_t> bytes(bits.begin(), bits.end());
+        field(bytes);
+        if (is_loading_) bits.assign(bytes.begin(), bytes.end());
+    }
+    template <typename Key, typename Value>
+    void field(std::map<Key, Value>& items) {
+        std::vector<Key> keys;
+        for (const auto& [key, value] : items) keys.push_back(key);
+        entries(items, keys);
+    }
+    template <typename Key, typename Value>
+    void field(std::unordered_map<Key, Value>& items) {
+        std::vector<Key> keys;
+        for (const auto& [key, value] : items) keys.push_back(key);
+        std::ranges::sort(keys);
+        entries(items, keys);
+    }
+    template <typename Items, typename Key>
+    void entries(Items& items, std::vector<Key>& keys) {
+        uint64_t size = keys.size();
         field(size);
         if (!is_loading_) {
-            for (auto& [key, value] : items) {
-                Key its = key;
-                (*this)(its, value);
-            }
+            for (Key& key : keys) (*this)(key, items.at(key));
             return;
         }
         items.clear();
         for (; size; --size) {
             Key key{};
-            Value value{};
+            typename Items::mapped_type value{};
             (*this)(key, value);
             items.emplace(key, std::move(value));
         }

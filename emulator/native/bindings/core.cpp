@@ -197,6 +197,7 @@ static void bind_running(nb::class_<Core>& core) {
             "save_state_into", [](const Core& core, RegisterState& state) { state.save(core); }, nb::arg("state"))
         .def(
             "restore_state", [](Core& core, const RegisterState& state) { state.restore(core); }, nb::arg("state"))
+        .def("rest", &Core::rest)
         .def("saved_state", &saved_state<Core>)
         .def("load_state", &load_state<Core>, nb::arg("state"))
         .def_prop_ro("exclusive_open", &exclusive_open)

@@ -50,6 +50,11 @@ class Cache : public TagArray {
         TagArray::fill(slot, line, access, now);
         flags[slot] = line_flags;
     }
+    void archive(Archive& state) {
+        TagArray::archive(state);
+        state(misses, flags);
+        for (auto& prefetcher : prefetchers) prefetcher->archive(state);
+    }
 };
 
 // A cache behind the first level.
@@ -60,6 +65,11 @@ class OuterCache : public Cache {
     // The cycle from which the line's bank is free for one who comes at `cycle`; then it is busy.
     uint64_t enter_bank(uint64_t line, uint64_t cycle) {
         return banks.empty() ? cycle : banks[line & (banks.size() - 1)].take(cycle);
+    }
+
+    void archive(Archive& state) {
+        Cache::archive(state);
+        state(banks, clock);
     }
 
     std::vector<Channel> banks;  // by the lowest bits of a line's number; none: no limit

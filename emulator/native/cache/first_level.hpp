@@ -74,6 +74,22 @@ struct FirstLevel {
         newest_.assign(newest_.size(), NO_PAGE);
     }
 
+    // What is in the filters is forgotten.
+    void archive(Archive& state) {
+        forget_filters();
+        if (cache) cache->archive(state);
+        if (tlb) tlb->archive(state);
+        state(clock, translated_by);
+    }
+    // When the last of all that has been asked for is there.
+    uint64_t last_arrival() const {
+        uint64_t last = translated_by;
+        for (const TagArray* array :
+             {static_cast<const TagArray*>(cache.get()), static_cast<const TagArray*>(tlb.get())})
+            if (array) last = std::max(last, std::ranges::max(array->arrival));
+        return last;
+    }
+
     std::unique_ptr<Cache> cache;
     std::unique_ptr<Tlb> tlb;
     L0Filter lines, pages;

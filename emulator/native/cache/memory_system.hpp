@@ -128,6 +128,16 @@ class MemorySystem {
     bool demote(uint64_t line, uint64_t cycle);
     void count(Probe probe, uint64_t amount = 1) { totals_[static_cast<unsigned>(probe)] += amount; }
 
+    // What cores share is with the first of them. Which space the core executes in it must be told anew.
+    void archive(Archive& state) {
+        state(data_, instructions_, evictions_, l2tlb_clock_);
+        for (auto& cache : private_) cache->archive(state);
+        if (l2tlb_) l2tlb_->archive(state);
+        if (core_ == 0) shared_->archive(state);
+    }
+    // When the last is there of all that the first level has asked for.
+    uint64_t last_arrival() const { return std::max(data_.last_arrival(), instructions_.last_arrival()); }
+
   private:
     static constexpr unsigned PAGE_SHIFT = FirstLevel::PAGE_SHIFT;
     static constexpr uint64_t NO_LINE = TagArray::NO_TAG;

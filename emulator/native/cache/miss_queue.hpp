@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "archive.hpp"
+
 namespace perfemu {
 
 // The registers that hold misses (MSHRs, line fill buffers).
@@ -41,6 +43,8 @@ class MissQueue {
         return arrival;
     }
 
+    void archive(Archive& state) { state(free_at_); }
+
   private:
     std::vector<uint64_t> free_at_;  // ascending; `until` is never earlier than what it takes the place of
 };
@@ -72,6 +76,8 @@ class Channel {
             return std::max(cycle, (from + FRACTION - 1) / FRACTION);
         }
     }
+
+    void archive(Archive& state) { state(windows_); }
 
   private:
     static constexpr uint64_t FRACTION = 256;  // of a cycle

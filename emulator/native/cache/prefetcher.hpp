@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "archive.hpp"
 #include "cache/cache_access.hpp"
 #include "config.hpp"
 #include "named.hpp"
@@ -31,6 +32,8 @@ class Prefetcher {
     // one that a prefetcher brought, and in the first level a store that changes more than the data. Other hits are no
     // news. Adds the lines to be brought to `lines`; some may be there already.
     virtual void operate(const CacheAccess& access, const CacheResult& result, std::vector<uint64_t>& lines) = 0;
+    // All that it has learned.
+    virtual void archive(Archive& state) = 0;
 };
 
 // A parameter of a prefetcher, an integer of at least 1. Throws std::invalid_argument, as the next.

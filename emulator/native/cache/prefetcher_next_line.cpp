@@ -15,6 +15,8 @@ class NextLine final : public Prefetcher {
             lines.push_back(line);
     }
 
+    void archive(Archive&) override {}
+
   private:
     PageBound page_;
     uint32_t degree_;

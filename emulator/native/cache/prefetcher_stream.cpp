@@ -30,6 +30,8 @@ class Stream final : public Prefetcher {
         *oldest = {.line = result.line, .next = result.line, .used = ++clock_};
     }
 
+    void archive(Archive& state) override { state(streams_, clock_); }
+
   private:
     struct Run {
         uint64_t line = 0;  // last line
@@ -37,6 +39,8 @@ class Stream final : public Prefetcher {
         uint64_t used = 0;  // 0: free
         int64_t direction = 0;
         uint32_t steps = 0;
+
+        void archive(Archive& state) { state(line, next, used, direction, steps); }
     };
 
     void follow(Run& run, uint64_t line, int64_t step, std::vector<uint64_t>& lines) {

@@ -51,6 +51,8 @@ class Stride final : public Prefetcher {
         }
     }
 
+    void archive(Archive& state) override { state(table_); }
+
   private:
     struct Entry {
         uint64_t pc = ~uint64_t{0};
@@ -58,6 +60,8 @@ class Stride final : public Prefetcher {
         int64_t bytes = 0;     // from the one before
         int64_t step = 0;      // ... in lines
         uint32_t repetitions = 0;
+
+        void archive(Archive& state) { state(pc, address, bytes, step, repetitions); }
     };
 
     PageBound page_;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "archive.hpp"
+
 namespace perfemu {
 
 class ReReferenceIntervals {
@@ -25,6 +27,8 @@ class ReReferenceIntervals {
             for (uint32_t way = 0; way < ways_; ++way) ++intervals[way];
         }
     }
+
+    void archive(Archive& state) { state(of_slot_); }
 
   private:
     uint32_t ways_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "archive.hpp"
 #include "cache/cache_access.hpp"
 #include "named.hpp"
 
@@ -61,6 +62,8 @@ class Replacement {
     virtual uint32_t victim(uint32_t set, const uint64_t* last_use, const CacheAccess& access) = 0;
 
     virtual HitsNeeded hits_needed() const { return HitsNeeded::EVERY; }
+    // All that it has learned.
+    virtual void archive(Archive& state) = 0;
 
   protected:
     uint32_t sets_;

@@ -10,6 +10,7 @@ class LeastRecentlyUsed final : public Replacement {
     HitsNeeded hits_needed() const override { return HitsNeeded::NONE; }
     void touch(uint32_t, const CacheAccess&) override {}
     void reset(uint32_t, const CacheAccess&) override {}
+    void archive(Archive&) override {}
 
     uint32_t victim(uint32_t, const uint64_t* last_use, const CacheAccess&) override { return oldest(last_use, ways_); }
 };

@@ -37,6 +37,8 @@ class TreePseudoLru final : public Replacement {
         }
     }
 
+    void archive(Archive& state) override { state(points_right_); }
+
   private:
     uint32_t leaves_;
     std::vector<uint8_t> points_right_;  // nodes 1 .. leaves - 1 of each set, children of n: 2n, 2n + 1

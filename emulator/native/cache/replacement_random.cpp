@@ -19,6 +19,8 @@ class Random final : public Replacement {
         return static_cast<uint32_t>(((state_ >> 32) * ways_) >> 32);
     }
 
+    void archive(Archive& state) override { state(state_); }
+
   private:
     uint64_t state_ = 0x9E37'79B9'7F4A'7C15;
 };

@@ -27,6 +27,8 @@ class Rrip final : public Replacement {
 
     uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override { return interval_.victim(set); }
 
+    void archive(Archive& state) override { state(interval_, fills_, selector_); }
+
   private:
     static constexpr uint32_t BIMODAL_PERIOD = 32;  // of so many fills one is LONG
     static constexpr uint32_t DUEL_SETS = 32, STATIC_LEADER = 0, BIMODAL_LEADER = 17;

@@ -40,6 +40,8 @@ class SignatureHitPredictor final : public Replacement {
 
     uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override { return interval_.victim(set); }
 
+    void archive(Archive& state) override { state(interval_, lines_, hits_); }
+
   private:
     static constexpr unsigned SIGNATURE_BITS = 14;
     // The paper does not say where counters begin. Here the first lines of an instruction are given a chance.

@@ -59,6 +59,11 @@ class SharedMemory {
     // An inclusive shared cache loses the line. Returns whether some core had written it.
     bool recall(uint64_t line);
 
+    void archive(Archive& state) {
+        for (auto& cache : caches_) cache->archive(state);
+        state(returns_, channel_, holders_);
+    }
+
   private:
     static constexpr int NOBODY = -1;
 
@@ -69,12 +74,19 @@ class SharedMemory {
         unsigned core;
         uint64_t arrival;
         uint64_t number;
+
+        void archive(Archive& state) { state(core, arrival, number); }
     };
     struct Holders {
         uint64_t cores = 0;  // mask
         int owner = NOBODY;  // the one that may write it: E or M
         uint64_t handovers = 0;
         std::vector<Handed> handed;  // by core, in the order of their first time
+
+        void archive(Archive& state) {
+            state(cores, owner, handovers);
+            state.growing(handed);
+        }
     };
 
     unsigned core_limit_;

@@ -37,6 +37,18 @@ TagArray::TagArray(const Config& table, uint64_t entries, const char* key, uint6
     only_last_use_ = hits_needed_ == HitsNeeded::NONE;
 }
 
+void TagArray::archive(Archive& state) {
+    state(last_use, arrival, tags_, held_, has_wide_tags_);
+    if (replacement_) replacement_->archive(state);
+    if (!state.is_loading()) return;
+    for (uint32_t slot = 0; slot < slots(); ++slot) {
+        if (hints_.empty())
+            set_low(slot / ways_, slot, tags_[slot]);
+        else if (tags_[slot] != NO_TAG)
+            hint(tags_[slot]) = slot;
+    }
+}
+
 uint32_t TagArray::find_among_many(uint64_t tag) const {
     uint32_t likely = hint(tag);
     if (tags_[likely] == tag) return likely;

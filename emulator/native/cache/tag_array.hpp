@@ -93,6 +93,8 @@ class TagArray {
         set_low(in_set, slot, NO_TAG);
     }
 
+    void archive(Archive& state);
+
     // Brings what `find` and what follows it will read into the host's cache.
     void expect(uint64_t tag) const {
         if (!hints_.empty()) return;

@@ -197,9 +197,12 @@ class Core final : public Totals {
     // One that MRS and MSR, or RDMSR and WRMSR, find in the engine or in the processor.
     uint64_t read_kernel_register(uint32_t number) const;
     void write_kernel_register(uint32_t number, uint64_t value);
-    // The state of a core where a guest's own kernel executes: what is saved of one goes on in another that was made
-    // equal, in another process, as it goes on here. Between two runs. Throws WrongState, or std::logic_error where
-    // there is more than can be kept.
+    // Where a guest's own kernel executes: what has begun completes, and what is only remembered is forgotten. Before
+    // its state is saved, or loaded, and then nothing else. All cores that share something do so first. Between two
+    // runs. Throws std::logic_error where there is more than can be kept.
+    void rest();
+    // What is saved of one core goes on in another that was made equal, in another process, as it goes on here. Throws
+    // WrongState.
     void archive(Archive& state);
     // Of a guest with its own kernel: Isa::processor_state.
     uint64_t processor_state() const { return isa_->processor_state(engine_); }
@@ -369,7 +372,8 @@ class Core final : public Totals {
     bool reaches_device() const;
     void take_irq();
     void hear_other_cores();
-    void forget_remembered();
+    void restart_pipeline();
+    void archive_model(Archive& state);
     Page lookup(uint64_t address, FaultAccess access);
     void watch_code(const Page& page);
 

@@ -2,6 +2,7 @@
 //
 // What is only remembered (blocks, translations, TLBs of the engine) is forgotten before it is saved, and the core that
 // saves goes on without it, too: so both find everything anew, in the same order.
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
@@ -12,22 +13,33 @@
 
 namespace perfemu {
 
-void Core::forget_remembered() {
-    if (!guest_tables_ || models_)
-        throw std::logic_error("only cores with a guest's own kernel, and no models, have a state to keep");
-    if (ledger_ || !selections_.empty() || !path_listeners_.empty())
-        throw std::logic_error("a core that somebody listens to has no state to keep");
+void Core::rest() {
+    if (!guest_tables_ || processor_)
+        throw std::logic_error("only a core with a guest's own kernel, of AArch64, has a state to keep");
+    if (gear_ != Gear::DETAILED || ledger_ || !selections_.empty() || !path_listeners_.empty())
+        throw std::logic_error("a core that somebody listens to, or that is fast-forwarded, has no state to keep");
     drop_budget();
     undue_until_ = 0;
     drop_blocks();
+    if (model_) restart_pipeline();
     guest_tables_->forget();
     uc_ctl_flush_tb(engine_);
     uc_ctl_flush_tlb(engine_);
     refresh_translations();
+    if (model_) model_->memory.set_address_space(space_);
+}
+
+// What has begun completes, and what has been asked for arrives. Whatever pipelines remember is no state then.
+void Core::restart_pipeline() {
+    Model& model = *model_;
+    model.pipeline->complete();
+    model.pipeline->settle();
+    const uint64_t done = model.pipeline->cycle(), now = std::max(done, model.memory.last_arrival());
+    model.kernel_cycles += now - done;
+    model.begin_pipeline(now);
 }
 
 void Core::archive(Archive& state) {
-    forget_remembered();
     archive_context(engine_, state);
     guest_tables_->archive(state);
     state(retired_, polled_, slow_since_poll_, folded_at_, elapsed_, skipped_, worked_, totals_, level_);
@@ -37,11 +49,21 @@ void Core::archive(Archive& state) {
     if (has_levels) state(*by_level_);
     for (auto& bank : banks_) state(*bank);
     state(follows_branches_, followed_from_start_, armed_events_, costed_probes_, interrupt_line_, pending_exit_);
-    state(last_retired_pc_, fault_address_, fault_access_, exception_, fills_until_flush_, flushes_);
+    state(last_retired_pc_, fault_address_, fault_access_, exception_, debugging_);
+    state(passed_breakpoint_, passed_at_);
+    if (model_) archive_model(state);
     if (!state.is_loading()) return;
     guest_tables_->read_registers(engine_);
     uc_ctl_flush_tlb(engine_);
     refresh_translations();
+    if (model_) model_->memory.set_address_space(space_);
+}
+
+void Core::archive_model(Archive& state) {
+    Model& model = *model_;
+    uint64_t cycle = model.pipeline->cycle();
+    state(model.memory, model.branches, model.kernel_cycles, cycle);
+    if (state.is_loading()) model.begin_pipeline(cycle);
 }
 
 }  // namespace perfemu

@@ -64,6 +64,8 @@ class CounterBank {
         uint64_t value = 0;  // when `seen` was the sum of its probes
         uint64_t seen = 0;
         LevelMask levels = EVERY_LEVEL;
+
+        void archive(Archive& state) { state(probes, less, limit, value, seen, levels); }
     };
     // Of its probes, at its levels.
     uint64_t sum(const Counter& counter);

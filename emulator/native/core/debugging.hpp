@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "archive.hpp"
 #include "level.hpp"
 
 namespace perfemu {
@@ -37,6 +38,9 @@ struct Debugging {
     // The guest's own software step: at which levels (bits), and the moment at which PSTATE.SS was set.
     uint8_t guest_steps = 0;
     std::optional<uint64_t> guest_step_from;
+
+    // Whoever sets watchpoints and steps sets them again.
+    void archive(Archive& state) { state(hits, passed, guest_steps, guest_step_from); }
 };
 
 }  // namespace perfemu

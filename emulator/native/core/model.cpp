@@ -40,10 +40,18 @@ uint64_t most_cycles(const Config& config) {
 
 Model::Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared,
              VisitLog log)
-    : memory(config, shared ? std::move(shared) : std::make_shared<SharedMemory>(config), totals),
+    : config(config), totals(totals),
+      memory(config, shared ? std::move(shared) : std::make_shared<SharedMemory>(config), totals),
       branches(config, totals), detailed(Pipeline::make(config, memory, branches, totals)), pipeline(detailed.get()),
       decoder(TimedDecoder::make(isa)), cycles_of_an_instruction(most_cycles(config) + 2 * memory.longest_handover()),
       log(std::move(log)) {}
+
+void Model::begin_pipeline(uint64_t cycle) {
+    detailed = Pipeline::make(config, memory, branches, totals);
+    pipeline = detailed.get();
+    pipeline->elapse(cycle);
+    device_accesses.clear();  // as the old one wanted them
+}
 
 void DropModelledBlock::operator()(ModelledBlock* modelled) const { delete modelled; }
 

@@ -86,6 +86,11 @@ struct Model {
     Model(const Config& config, std::string_view isa, uint64_t* totals, std::shared_ptr<SharedMemory> shared,
           VisitLog log);
 
+    // A new pipeline, which begins at that cycle, with all that was under way completed.
+    void begin_pipeline(uint64_t cycle);
+
+    const Config config;
+    uint64_t* const totals;
     MemorySystem memory;
     BranchUnit branches;
     std::unique_ptr<Pipeline> detailed, warming;  // the second is made when it is wanted

@@ -81,6 +81,7 @@ class GuestPageTables : public AddressTranslation {
         uint64_t state = 0;  // of what executes, besides
         Tables tables{};     // where they are, and of which form
         auto operator<=>(const Registers&) const = default;
+        void archive(Archive& archived) { archived(level, state, tables); }
     };
     // Also keeps what `walk` needs of them. Sets `refusal`.
     virtual Registers read(uc_engine* engine, std::string& refusal) = 0;

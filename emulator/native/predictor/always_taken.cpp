@@ -8,6 +8,7 @@ namespace {
 class AlwaysTaken : public DirectionPredictor {
   public:
     bool learn(uint64_t, bool) override { return true; }
+    void archive(Archive&) override {}
 };
 
 DirectionPredictor::Row registered("always_taken",

@@ -17,6 +17,8 @@ class Bimodal : public DirectionPredictor {
         return predicted;
     }
 
+    void archive(Archive& state) override { state(counters_); }
+
   private:
     std::vector<uint8_t> counters_;
     uint64_t mask_;

@@ -118,6 +118,12 @@ class BranchUnit {
         if (block.branch != BranchKind::NONE) learn(block.branch_pc(), block.branch, next, block.end);
     }
 
+    void archive(Archive& state) {
+        if (direction_) direction_->archive(state);
+        if (indirect_) indirect_->archive(state);
+        state(targets_, returns_, path_);
+    }
+
   private:
     Prediction conditional(uint64_t pc, uint64_t next, uint64_t fallthrough) {
         bool taken = next != fallthrough;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "archive.hpp"
 #include "predictor/tables.hpp"
 
 namespace perfemu {
@@ -26,6 +27,9 @@ class DirectionPredictor {
     // A conditional branch retires. Returns whether it was predicted taken; learns what it did. What it knows is
     // outside of a pipeline's memo: it is asked by blocks that are recalled, too.
     virtual bool learn(uint64_t pc, bool taken) = 0;
+
+    // All that it has learned.
+    virtual void archive(Archive& state) = 0;
 
     // A branch through a register, or a return, went to `target`: for predictors whose history is of paths.
     virtual void follow(uint64_t target) { static_cast<void>(target); }

@@ -43,6 +43,8 @@ class Gshare final : public DirectionPredictor {
         return predicted;
     }
 
+    void archive(Archive& state) override { state(counters_, history_); }
+
   private:
     uint64_t mask_;
     std::vector<uint8_t> counters_;

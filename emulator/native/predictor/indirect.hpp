@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "archive.hpp"
 #include "predictor/tables.hpp"
 
 namespace perfemu {
@@ -25,6 +26,9 @@ class IndirectPredictor {
 
     // A branch went to `target`. Returns whether that was predicted; learns. `path` tells what the branches before did.
     virtual bool learn(uint64_t pc, uint64_t path, uint64_t target) = 0;
+
+    // All that it has learned.
+    virtual void archive(Archive& state) = 0;
 };
 
 }  // namespace perfemu

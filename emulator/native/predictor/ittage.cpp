@@ -44,12 +44,16 @@ class Ittage : public IndirectPredictor {
         return right;
     }
 
+    void archive(Archive& state) override { state(base_, entries_, random_); }
+
   private:
     struct Entry {
         uint64_t target = 0;
         uint32_t tag = ~0u;      // which none is
         uint8_t confidence = 0;  // 0..3
         bool useful = false;     // it was right where the alternate was wrong
+
+        void archive(Archive& state) { state(target, tag, confidence, useful); }
     };
     static constexpr uint8_t MOST_CONFIDENT = 3;
 

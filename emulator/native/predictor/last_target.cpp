@@ -17,6 +17,8 @@ class LastTarget : public IndirectPredictor {
         return right;
     }
 
+    void archive(Archive& state) override { state(targets_); }
+
   private:
     std::vector<uint64_t> targets_;
     uint64_t mask_;

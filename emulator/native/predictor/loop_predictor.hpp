@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "archive.hpp"
 #include "predictor/tables.hpp"
 
 namespace perfemu {
@@ -56,6 +57,8 @@ class LoopPredictor {
         return predicted;
     }
 
+    void archive(Archive& state) { state(entries_); }
+
   private:
     static constexpr uint8_t CONFIDENT = 3;
     static constexpr uint8_t START_AGE = 31;  // so many mispredicted others it survives
@@ -68,6 +71,8 @@ class LoopPredictor {
         uint8_t confidence = 0;
         uint8_t age = 0;
         bool direction = false;  // while the loop turns
+
+        void archive(Archive& state) { state(pc, last_turns, turns, confidence, age, direction); }
     };
 
     std::vector<Entry> entries_;

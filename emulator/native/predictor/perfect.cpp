@@ -9,11 +9,13 @@ namespace {
 class PerfectDirection : public DirectionPredictor {
   public:
     bool learn(uint64_t, bool taken) override { return taken; }
+    void archive(Archive&) override {}
 };
 
 class PerfectIndirect : public IndirectPredictor {
   public:
     bool learn(uint64_t, uint64_t, uint64_t) override { return true; }
+    void archive(Archive&) override {}
 };
 
 DirectionPredictor::Row direction("perfect", [](const Config&) {

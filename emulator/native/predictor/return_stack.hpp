@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "archive.hpp"
 #include "predictor/tables.hpp"
 
 namespace perfemu {
@@ -31,6 +32,8 @@ class ReturnStack {
         top_ = top_ == 0 ? entries_.size() - 1 : top_ - 1;
         return right;
     }
+
+    void archive(Archive& state) { state(entries_, top_); }
 
   private:
     std::vector<uint64_t> entries_;

@@ -88,6 +88,7 @@ class History {
         outcomes_[--newest_] = static_cast<uint16_t>(-static_cast<int>(bit));
     }
     const uint16_t* newest() const { return &outcomes_[newest_]; }
+    void archive(Archive& state) { state(outcomes_, newest_); }
 
   private:
     static constexpr size_t STRETCH = 4096;
@@ -134,6 +135,12 @@ class Tage : public DirectionPredictor {
     void follow(uint64_t target) override {
         push(target_hash(target) >> 31);
         push(target_hash(target) >> 30 & 1);
+    }
+
+    // The look-up's results belong to the branch at hand, and the next one makes its own.
+    void archive(Archive& state) override {
+        state(until_aging_, base_, entry_tags_, entries_, loops_, trust_alternate_, random_, history_);
+        state(index_fold_.values, tag_fold_.values, other_tag_fold_.values);
     }
 
   private:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "archive.hpp"
 #include "predictor/tables.hpp"
 
 namespace perfemu {
@@ -50,6 +51,8 @@ class TargetBuffer {
         bool is(uint64_t pc) const { return !newest || newest[spread(pc) & set_mask] == pc; }
     };
     Best best() const { return {newest_.empty() ? nullptr : newest_.data(), set_mask_}; }
+
+    void archive(Archive& state) { state(newest_, others_); }
 
   private:
     static constexpr uint64_t NO_BRANCH = ~uint64_t{0};  // where none can be

@@ -24,9 +24,13 @@ ISA = "aarch64"
 PACKAGES = ("busybox-static", "linux-image-arm64")
 # In this order; those that a kernel has built in, or has no more (fscache since 6.9), are not among its modules.
 MODULES = ("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay", "virtio_mmio", "virtio-rng")
+# ... and those of a disk with a file system.
+DISK_MODULES = ("virtio_blk", "crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4")
+DISKS = ("vda1", "vda")  # where it may be: in a first partition, as Debian's images have it, or on the whole disk
 WORK, ROOT, ANSWER = "work", "root", "answer"  # tags of what is shared
 SERIAL = "/dev/ttyAMA0"
 ORDERS_FILE, STATUS_FILE = "orders", "status"
+NO_FILE_SYSTEM = "disk"  # in the place of a status
 SHELL = ".perfemu/busybox"  # in a root, which may have none
 MOUNT = "/bin/busybox mount -t"
 MOUNTED = "trans=virtio,version=9p2000.L,msize=262144"
@@ -40,6 +44,7 @@ class RealLinux:
     """What Debian's packages have brought: a tree with boot/, lib/modules/ and bin/busybox."""
 
     tree: Path
+    has_disk: bool = False  # the root is on one
 
     @property
     def image(self) -> Path:
@@ -82,11 +87,12 @@ class RealLinux:
     def _modules(self) -> dict[str, Path]:
         """By name, in their order."""
         version = self.image.name.removeprefix("vmlinuz-")
+        wanted = MODULES + (DISK_MODULES if self.has_disk else ())
         found: dict[str, Path] = {}
         for library in ("lib", "usr/lib"):
             for folder, _, names in os.walk(self.tree / library / "modules" / version / "kernel"):
-                found.update((name.split(".")[0], Path(folder, name)) for name in names if name.startswith(MODULES))
-        return {name: found[name] for name in MODULES if name in found}
+                found.update((name.split(".")[0], Path(folder, name)) for name in names if name.startswith(wanted))
+        return {name: found[name] for name in wanted if name in found}
 
 
 def cached(cache: Path) -> RealLinux | None:
@@ -120,29 +126,53 @@ def _init(modules: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def orders(command: Sequence[str], work: str, *, has_root: bool, is_terminal: bool) -> str:
-    """The command in that directory, and the board goes off."""
-    lines = []
-    if has_root:
+@dataclass(frozen=True, slots=True)
+class OrdersScript:
+    """What is to be done in the kernel that has booted, and where."""
+
+    work: str  # the directory
+    is_terminal: bool
+    has_root: bool = False  # a directory's files are the command's root
+    has_disk: bool = False  # or a disk's
+
+    def text(self, command: Sequence[str]) -> str:
+        """The command, and the board goes off. Without one, a disk's own init."""
+        if not command:
+            return "\n".join([*_disk_lines(), *_moved("/new"), "exec /bin/busybox switch_root /new /sbin/init", ""])
+        root = "/new" if self.has_root or self.has_disk else ""
+        lines = [*_root_lines()] if self.has_root else [*_disk_lines()] if self.has_disk else []
+        if root:
+            lines += [
+                f"for each in proc sys dev tmp {posixpath.dirname(SHELL)}; do /bin/busybox mkdir -p {root}/$each; done",
+                f"/bin/busybox cp /bin/busybox {root}/{SHELL}",
+                *_moved(root),
+            ]
         lines += [
-            f"{MOUNT} 9p -o {MOUNTED},ro {ROOT} /lower",
-            f"{MOUNT} tmpfs upper /upper",
-            "/bin/busybox mkdir /upper/files /upper/work",
-            f"{MOUNT} overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work root /new",
-            "for each in proc sys dev tmp; do /bin/busybox mkdir -p /new/$each; done",
-            f"/bin/busybox mkdir -p /new/{posixpath.dirname(SHELL)}",
-            f"/bin/busybox cp /bin/busybox /new/{SHELL}",
-            "for each in proc sys dev; do /bin/busybox mount --move /$each /new/$each; done",
+            f"/bin/busybox mkdir -p {shlex.quote(root + self.work)}",
+            f"{MOUNT} 9p -o {MOUNTED} {WORK} {shlex.quote(root + self.work)}",
+            f"exec < {root}{SERIAL} > {root}{SERIAL} 2>&1",
+            "/bin/busybox stty " + ("sane" if self.is_terminal else "-echo -onlcr"),
+            f"export PATH={PATH} HOME=/root TERM={shlex.quote(os.environ.get('TERM', 'dumb'))}",
         ]
-    root = "/new" if has_root else ""
-    lines += [
-        f"/bin/busybox mkdir -p {shlex.quote(root + work)}",
-        f"{MOUNT} 9p -o {MOUNTED} {WORK} {shlex.quote(root + work)}",
-        f"exec < {root}{SERIAL} > {root}{SERIAL} 2>&1",
-        "/bin/busybox stty " + ("sane" if is_terminal else "-echo -onlcr"),
-        f"export PATH={PATH} HOME=/root TERM={shlex.quote(os.environ.get('TERM', 'dumb'))}",
-    ]
-    inner = f"cd {shlex.quote(work)} && exec {shlex.join(command)}"
-    run = f"/bin/busybox chroot {root} /{SHELL} sh -c" if has_root else "/bin/sh -c"
-    lines += [f"{run} {shlex.quote(inner)}", f"echo $? > /{ANSWER}/{STATUS_FILE}", "/bin/busybox poweroff -f", ""]
-    return "\n".join(lines)
+        inner = f"cd {shlex.quote(self.work)} && exec {shlex.join(command)}"
+        run = f"/bin/busybox chroot {root} /{SHELL} sh -c" if root else "/bin/sh -c"
+        status = [f"echo $? > /{ANSWER}/{STATUS_FILE}"]
+        off = [*([f"/bin/busybox sync {root}"] if self.has_disk else []), "/bin/busybox poweroff -f", ""]
+        return "\n".join([*lines, f"{run} {shlex.quote(inner)}", *status, *off])
+
+
+def _root_lines() -> Iterable[str]:
+    yield f"{MOUNT} 9p -o {MOUNTED},ro {ROOT} /lower"
+    yield f"{MOUNT} tmpfs upper /upper"
+    yield "/bin/busybox mkdir /upper/files /upper/work"
+    yield f"{MOUNT} overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work root /new"
+
+
+def _disk_lines() -> Iterable[str]:
+    """A disk that holds no such file system is said to be none on the serial port, and in the status."""
+    tries = " || ".join(f"{MOUNT} ext4 /dev/{name} /new 2> /dev/null" for name in DISKS)
+    yield f"{tries} || {{ echo {NO_FILE_SYSTEM} > /{ANSWER}/{STATUS_FILE}; /bin/busybox poweroff -f; }}"
+
+
+def _moved(root: str) -> Iterable[str]:
+    yield f"for each in proc sys dev; do /bin/busybox mount --move /$each {root}/$each; done"

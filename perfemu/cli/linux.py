@@ -18,6 +18,7 @@ EXAMPLES = """\
   perfemu linux --core ideal -- uname -a
   perfemu linux --root ~/debian-arm64 -- perf stat ./prog
   perfemu linux --cpus 4 --memory 1G -- sh             a shell, in your current directory
+  perfemu linux --disk debian.img                      a whole system, with its own init
 """
 
 
@@ -26,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--fetch", action="store_true", help="fetch Debian's kernel and busybox by apt-get and dpkg-deb")
     group.add_argument("--kernel", metavar="DIR", help="a tree with boot/vmlinuz-*, lib/modules/ and bin/busybox")
     group.add_argument("--root", metavar="DIR", help="an arm64 system's files; what is changed there is forgotten")
+    group.add_argument(
+        "--disk",
+        metavar="FILE[,rw]",
+        help="a disk whose file system (ext4) is the root; without a COMMAND its own init runs. What is written is"
+        " forgotten, or kept with ,rw",
+    )
     group.add_argument("--log", action="store_true", help="show what the kernel says, too")
     group.add_argument(
         "--no-checkpoint", action="store_true", help="boot, though another run with these options has, and keep nothing"
@@ -42,26 +49,31 @@ def run(options: argparse.Namespace) -> int:
     from perfemu.cli.board import traced
     from perfemu.real_linux import (
         ANSWER,
+        NO_FILE_SYSTEM,
         ORDERS_FILE,
         ROOT,
         STATUS_FILE,
         WORK,
+        OrdersScript,
         RealLinux,
         cached,
         fetched,
         kernel_command_line,
-        orders,
     )
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfemu"
     if options.fetch:
         print(fetched(cache / "linux").tree)
-        if not options.program:
+        if not options.program and options.disk is None:
             return 0
+    if options.disk is not None and options.root is not None:
+        raise UsageError("linux --disk, --root: each is the command's root, and there is one")
     linux = RealLinux(Path(options.kernel)) if options.kernel else cached(cache / "linux")
     if linux is None:
         raise UsageError("linux: no kernel yet: 'perfemu linux --fetch' fetches Debian's, --kernel DIR names one")
-    guest = guest_named(options)
+    linux = replace(linux, has_disk=options.disk is not None)
+    starts_init = linux.has_disk and options.program in ([], ["--"])
+    guest = guest_named(argparse.Namespace(**{**vars(options), "program": ["init"]}) if starts_init else options)
     if guest.binds:
         raise UsageError("linux --bind: the current directory is there, and --root; for more, perfemu run --board virt")
     trace = traced(options.trace)
@@ -72,13 +84,13 @@ def run(options: argparse.Namespace) -> int:
         shared, nothing = Path(temporary) / ANSWER, Path(temporary) / ROOT
         shared.mkdir()
         nothing.mkdir()
-        script = orders(guest.command, work, has_root=has_root, is_terminal=is_terminal)
+        script = OrdersScript(work, is_terminal, has_root, linux.has_disk).text([] if starts_init else guest.command)
         (shared / ORDERS_FILE).write_text(script, errors="surrogateescape")
         for path in (shared / ORDERS_FILE, shared, nothing):
             os.utime(path, ns=(REALTIME_AT_BOOT_NS, REALTIME_AT_BOOT_NS))  # the guest sees when they were made
         binds = [f"{work}:{WORK}:rw", f"{shared}:{ANSWER}:rw", f"{options.root if has_root else nothing}:{ROOT}"]
         guest = replace(guest, argv=[str(linux.image)], binds=binds)
-        command_line = f"{kernel_command_line(tells=options.log)} {options.cmdline}".rstrip()
+        command_line = f"{kernel_command_line(tells=options.log or starts_init)} {options.cmdline}".rstrip()
         # What is traced or debugged begins with the boot; and no second is like another.
         begins_anew = options.no_checkpoint or bool(trace) or options.gdb is not None or guest.date == "now"
         places = None if begins_anew else Checkpoints(cache)
@@ -86,21 +98,37 @@ def run(options: argparse.Namespace) -> int:
             "virt",
             linux.initramfs,
             command_line,
+            disks=[] if options.disk is None else [options.disk],
             trace=trace,
             orders=Orders(ANSWER, places, linux.facts, linux.files),
             gdb=options.gdb,
         )
         ending = BoardSession(guest, request, standard_output(), lambda text: tell(f"perfemu: {text}")).run()
-        return _status(shared / STATUS_FILE) if ending.exit_status == 0 else ending.exit_status
+        if ending.exit_status:
+            return ending.exit_status
+        status = _status(shared / STATUS_FILE)
+        if status == NO_FILE_SYSTEM:
+            raise PerfemuError(f"linux --disk {options.disk}: neither it nor its first partition is ext4")
+        return 0 if starts_init else _number(status)
 
 
-def _status(path: Path) -> int:
-    """Of the command. The guest wrote it: anything may be there."""
+def _status(path: Path) -> str:
+    """What the guest has written there, which may be anything; nothing if it is no file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            return int(os.read(descriptor, 16)) & 0xFF
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError):
+    except OSError:
+        return ""
+    try:
+        return os.read(descriptor, 16).decode(errors="replace").strip()
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def _number(status: str) -> int:
+    """Of the command."""
+    try:
+        return int(status) & 0xFF
+    except ValueError:
         raise PerfemuError("linux: the kernel ended before the command did; --log shows why", FAILURE_STATUS) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -95,6 +96,43 @@ def test_perf_of_another_system_writes_here_twice_the_same(linux: Linux, tmp_pat
     assert not (root / ".perfemu").exists()
 
 
+OWN_INIT = """#!/bin/busybox sh
+/bin/busybox cat /etc/issue
+/bin/busybox sh -c 'echo > /written && echo own init is $$'
+exec /bin/busybox poweroff -f
+"""
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """A whole system: busybox, and an init that writes."""
+    files = tmp_path / "files"
+    for name in ("bin", "sbin", "etc", "proc", "sys", "dev"):
+        (files / name).mkdir(parents=True)
+    (files / "etc/issue").write_text("a system of its own\n")
+    for name, data in (("bin/busybox", debian_kernel.busybox()), ("sbin/init", OWN_INIT.encode())):
+        (files / name).write_bytes(data)
+        (files / name).chmod(0o755)
+    image = tmp_path / "disk.img"
+    make = require.command("mke2fs", package="e2fsprogs")
+    subprocess.run([make, "-q", "-t", "ext4", "-d", files, image, "16M"], check=True, capture_output=True)
+    return image
+
+
+def test_a_system_on_a_disk_starts_with_its_own_init_or_has_a_command(linux: Linux, disk: Path, tmp_path: Path) -> None:
+    """Without ,rw nothing of what the guest writes comes to the file."""
+    before = hashlib.sha256(disk.read_bytes()).digest()
+    own = linux("--disk", disk, cwd=tmp_path)
+    assert (own.returncode, own.stderr) == (0, b"")
+    lines = own.stdout.decode().splitlines()
+    assert lines[lines.index("a system of its own") + 1].startswith("own init is ")
+    assert "reboot: Power down" in lines[-1]
+    command = linux("--disk", disk, "--", "sh", "-c", "cat /etc/issue; ls /written; pwd; exit 5", cwd=tmp_path)
+    assert command.returncode == 5
+    assert command.stdout.decode() == f"a system of its own\nls: /written: No such file or directory\n{tmp_path}\n"
+    assert hashlib.sha256(disk.read_bytes()).digest() == before
+
+
 def test_a_kernel_that_ends_early_is_told(linux: Linux, tmp_path: Path) -> None:
     done = linux("--", "poweroff", "-f", cwd=tmp_path)
     assert done.returncode != 0
@@ -107,6 +145,8 @@ def test_a_kernel_that_ends_early_is_told(linux: Linux, tmp_path: Path) -> None:
         (["--kernel", "/nonexistent", "--", "true"], "/nonexistent: a kernel should be at boot/vmlinuz-*"),
         (["--bind", "/:x", "--", "true"], "the current directory is there, and --root"),
         ([], "no program to run"),
+        (["--disk", "/nonexistent"], "--disk /nonexistent: "),
+        (["--disk", "a", "--root", "b", "true"], "each is the command's root"),
     ],
 )
 def test_one_line_for_what_is_wrong(arguments: list[str], says: str, linux: Linux, tmp_path: Path) -> None:

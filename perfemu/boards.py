@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from emulator.board.board import Boot, Ended, Held, Outside
+from emulator.board.calls import CallWatcher
 from emulator.board.debugging import Debugged
 from emulator.board.disk import Disk, NoDisk
 from emulator.board.gic import GICV2, GICV3
@@ -129,10 +130,9 @@ class BoardSession:
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
         self._sideband = BoardSideband(guest.command[0], kind)
-        self._linux = GuestLinux(self._tell) if request.guest_linux else None
-        self._processes = (
-            None if self._linux is None else BoardProcesses(self._linux, self._sideband, request.guest_root)
-        )
+        self.linux = GuestLinux(self._tell) if request.guest_linux else None
+        self.call_watcher: CallWatcher | None = None  # set before the run
+        self._processes = None if self.linux is None else BoardProcesses(self.linux, self._sideband, request.guest_root)
 
     @property
     def hardware(self) -> Hardware:
@@ -222,6 +222,7 @@ class BoardSession:
                     gic=request.gic or GICV3,
                     observers=self._observers,
                     trace=Trace(request.trace, self._line) if request.trace else None,
+                    calls=self.call_watcher,
                 )
                 if orders is None:
                     board = self._booted(outside)
@@ -244,8 +245,8 @@ class BoardSession:
         image = self._kind.read_image(_contents(self.guest.command[0]))
         booted = BootedImage(image, self.hardware, self._kind.ram_base)
         self._sideband.booted(booted)
-        if self._linux is not None:
-            self._linux.booted(booted, self.guest.command[0])
+        if self.linux is not None:
+            self.linux.booted(booted, self.guest.command[0])
         initrd = request.initrd() if callable(request.initrd) else _contents(request.initrd) if request.initrd else b""
         return self._kind.build(self.hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
 

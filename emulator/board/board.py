@@ -9,6 +9,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from emulator._native import Core
+from emulator.board.calls import CallWatcher
 from emulator.board.gic import GICV3
 from emulator.board.image import Image, NotBootable
 from emulator.board.kept import WrongState
@@ -78,6 +79,7 @@ class Outside:
     observers: Observers | None = None  # who watches from outside
     held: Held | None = None
     trace: Trace | None = None  # who wants lines of what it does
+    calls: CallWatcher | None = None  # who hears of system calls
 
 
 def ram_loader(hardware: Hardware, base: int) -> Callable[[str, int, bytes], int]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from emulator.arch.processor import Processor
 from emulator.board import id_registers
 from emulator.board.bus import Bus, Unmodelled
+from emulator.board.calls import CallWatcher
 from emulator.board.debug_unit import DebugUnit
 from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import GenericTimer
@@ -84,6 +85,7 @@ class BoardCpu:
         self.trace = NOTHING
         self.last_exceptions = LastExceptions()
         self.has_died = False  # it could execute nothing any more
+        self.calls: CallWatcher | None = None
         self._bus = bus
         self._pmu = pmu
         self._firmware = firmware
@@ -108,7 +110,7 @@ class BoardCpu:
             ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,
-            ExitReason.BREAKPOINT: self.debug.answer_breakpoint,
+            ExitReason.BREAKPOINT: self._breakpoint,
             ExitReason.WATCHPOINT: self.debug.answer_watchpoint,
             ExitReason.SOFTWARE_STEP: self.debug.answer_step,
         }
@@ -178,7 +180,14 @@ class BoardCpu:
         self.last_exceptions.note(core.cycles, self.cpu.number, core.level, core.pc, cause, address)
         core.take_exception(0, cause, address)
 
+    def _breakpoint(self) -> None:
+        if self.calls is not None and self.debug.hits_watched_code:
+            self.calls.reached(self.cpu)
+        self.debug.answer_breakpoint()
+
     def _supervisor_call(self) -> None:
+        if self.calls is not None and self.cpu.level == Level.USER:
+            self.calls.called(self.cpu)
         immediate = self._word(self.core.pc - INSTRUCTION_BYTES) >> 5 & 0xFFFF
         self._take(syndrome(ExceptionClass.SVC, immediate))
 

@@ -7,7 +7,7 @@ that are linked to a context (CONTEXTIDR_EL1, VMID) are not modelled, and told s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from emulator._native import GuestPageTables
@@ -60,6 +60,7 @@ class DebugUnit:
         self._steps = 0
         self._outside: list[Watched] = []
         self._outside_breakpoints: set[int] = set()
+        self._watched_code: set[int] = set()  # ... of who only looks
         self._set: set[int] = set()  # breakpoints that the core has
         self._claim()
 
@@ -99,6 +100,11 @@ class DebugUnit:
     def break_outside(self, addresses: set[int]) -> None:
         """A debugger's breakpoints are these, at virtual addresses of whatever address space and level."""
         self._outside_breakpoints = set(addresses)
+        self._tell_breakpoints()
+
+    def watch_code(self, addresses: Collection[int]) -> None:
+        """Who only looks is told before an instruction there executes, instead of those before."""
+        self._watched_code = set(addresses)
         self._tell_breakpoints()
 
     def watch_outside(self, watched: list[Watched]) -> None:
@@ -158,7 +164,7 @@ class DebugUnit:
         return found
 
     def _tell_breakpoints(self) -> None:
-        wanted = self._outside_breakpoints | self._breakpoints.keys()
+        wanted = self._outside_breakpoints | self._watched_code | self._breakpoints.keys()
         for address in self._set - wanted:
             self._tables.clear_breakpoint(address)
         for address in wanted - self._set:
@@ -181,6 +187,10 @@ class DebugUnit:
     def hits_outside_breakpoint(self) -> bool:
         """After BREAKPOINT: whether a debugger's is there."""
         return self._core.pc in self._outside_breakpoints
+
+    @property
+    def hits_watched_code(self) -> bool:
+        return self._core.pc in self._watched_code
 
     @property
     def outside_hit(self) -> Watched | None:

@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from perfemu.cli.guest import add_guest_options, announce_death, guest_of
+from perfemu.cli.guest import (
+    add_board_options,
+    add_guest_linux_options,
+    add_guest_options,
+    announce_death,
+    guest_of,
+    refuse_board_options,
+)
 from perfemu.cli.options import add_refused_options, positive_int
 from perfemu.cli.streams import say_if_elsewhere
 from perfemu.errors import UsageError
@@ -26,6 +33,7 @@ EXAMPLES = """\
   perfemu trace -e trace=%network -e signal=none -o calls.txt ./prog
   perfemu trace -c ./prog                      how often each is called and fails, and what time passes in it
   perfemu trace -n -Z ./prog                   calls that fail, with their numbers
+  perfemu trace --board virt --guest-linux Image   those of all processes of a kernel on a board
 """
 
 _NOT_YET = {
@@ -78,6 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     looks.add_argument("-y", "--decode-fds", action="store_true", help="descriptors with the paths of their files")
     looks.add_argument("-n", "--syscall-number", action="store_true", help="numbers of calls")
     looks.add_argument("-q", "--quiet", action="store_true", help="nothing of tasks that come and end")
+    add_board_options(parser)
+    add_guest_linux_options(parser)
     add_guest_options(parser)
     add_refused_options(parser, _NOT_YET)
 
@@ -85,7 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.successful_only and options.failed_only:
         raise UsageError("trace: -z and -Z exclude each other")
-    guest = replace(guest_of(options), interactive=True)
     style = Style(
         stamp=_stamp(options),
         durations=options.syscall_times,
@@ -93,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
         names_files=options.decode_fds,
         numbers=options.syscall_number,
         always_pid=options.output is not None,
+        names_tasks=options.board is not None,
         quiet=options.quiet,
     )
     wanted = Wanted(
@@ -103,12 +113,39 @@ def run(options: argparse.Namespace) -> int:
         lines=not options.summary_only,
         summary_by=options.summary_sort_by if options.summary_only or options.summary else None,
     )
+    if options.board is not None:
+        return _of_board(options, wanted)
+    refuse_board_options(options)
+    guest = replace(guest_of(options), interactive=True)
     with _output(options.output) as write:
         traced = trace(guest, wanted, write)
     announce_death(guest.command[0], traced.ending)
     if traced.last_key is not None and traced.last_key == traced.ending.signal:
         die_of(traced.last_key)
     return traced.ending.exit_status
+
+
+def _of_board(options: argparse.Namespace, wanted: Wanted) -> int:
+    """The calls of all processes of its Linux."""
+    if not options.guest_linux and options.guest_root is None:
+        raise UsageError(
+            "trace --board: --guest-linux shows the system calls of its Linux's processes; for what a guest asks of its"
+            " board there is perfemu run --trace exceptions,interrupts,mmio,sysregs"
+        )
+    if options.decode_fds:
+        raise UsageError("trace -y: is of programs; of a board's processes descriptors are numbers")
+    if any(expression.partition("=")[0] in ("signal", "signals", "s") for expression in options.expr):
+        raise UsageError("trace -e signal=: is of programs; a board's processes show their calls, and how they end")
+
+    # only boards need them
+    from perfemu.cli.board import session_of
+    from perfemu.tracing.board import trace_board
+
+    session = session_of(options)
+    with _output(options.output) as write:
+        ending = trace_board(session, wanted, write)
+    announce_death(session.guest.command[0], ending)
+    return ending.exit_status
 
 
 def _stamp(options: argparse.Namespace) -> Stamp:

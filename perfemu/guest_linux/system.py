@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from emulator.cpu import Level
@@ -101,6 +101,22 @@ class GuestLinux:
             return self.memory(task, address, size)
         except Unreadable:
             return None
+
+    @property
+    def symbols(self) -> Mapping[str, int]:
+        """Of the kernel: name -> address."""
+        return self._known.symbols
+
+    def value(self, task: GuestTask, member: str) -> int | None:
+        """Of its struct task_struct."""
+        return self._read(lambda: self._known.value(task.address, "task_struct", member), "a task")
+
+    def kernel_word(self, address: int) -> int:
+        """Raises Unreadable."""
+        return self._known.word(address)
+
+    def blocked_signals(self, task: GuestTask) -> int:
+        return self.value(task, "blocked") or 0
 
     def _root(self, task: GuestTask) -> int:
         """Its struct path of what it calls /."""

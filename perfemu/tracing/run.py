@@ -42,6 +42,7 @@ def trace(guest: Guest, wanted: Wanted, write: Callable[[str], object]) -> Trace
     program = session.program
     first = program.path, tuple(program.argv), len(program.environment)
     tracer = Tracer(session.machine.kernel, write, selection, wanted.style, first, lines=wanted.lines, summary=summary)
+    tracer.listen(session.machine.kernel.tracepoints)
     keys = SignalKeys(session.console)
     ending = session.run(keys)
     tracer.finish()

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from emulator.linux.kernel import Kernel
 from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SIG_DFL, SIGKILL, Default, SignalInfo, default_action
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.names import syscall_name
+from emulator.linux.tracepoints import Tracepoints
+from perfemu.tracing.callers import Caller, CallingKernel
 from perfemu.tracing.calls import CallShape
 from perfemu.tracing.results import result_text
 from perfemu.tracing.selection import Selection
@@ -22,8 +23,10 @@ from perfemu.tracing.structures import signal_info
 from perfemu.tracing.summary import Summary
 from perfemu.tracing.values import MOST_ITEMS, View, quoted, signal_name
 from perfemu.tracing.variants import Arguments
+from perfemu.visible import visible
 
 RESULT_COLUMN = 40  # strace -a
+_OTHER_MEMORY = ("execve", "execveat")  # when they are over, it is another program's
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Style:
     names_files: bool = False  # -y
     numbers: bool = False  # -n
     always_pid: bool = False  # with -o
+    names_tasks: bool = False  # of a whole system
     quiet: bool = False  # -q: nothing of tasks that come and go
 
 
@@ -53,6 +57,7 @@ class _Open:
     who: str  # its task, as its first line says
     shown: bool
     split: bool = False  # its beginning has been written
+    unread: bool = False  # of what it points at, something was not in memory yet: the call brings it there
 
 
 @dataclass(slots=True)
@@ -68,16 +73,16 @@ class Tracer:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: CallingKernel,
         write: Callable[[str], object],
         selection: Selection,
         style: Style,
-        program: tuple[str, tuple[str, ...], int],
+        program: tuple[str, tuple[str, ...], int] | None = None,
         *,
         lines: bool = True,
         summary: Summary | None = None,
     ) -> None:
-        """`program`: path, arguments and number of variables of the first execve, which nobody calls."""
+        """`program`: path, arguments and number of variables of the first execve, which nobody calls, if it is seen."""
         self._kernel = kernel
         self._write = write
         self._selection = selection
@@ -87,15 +92,17 @@ class Tracer:
         self._summary = summary
         self._stamper = Stamper(kernel.clock, style.stamp)
         self._shapes: dict[int, CallShape] = {}
-        self._tasks: dict[Task, _Of] = {}
-        self._unwritten: Task | None = None  # whose call's beginning is kept back
-        self._unannounced: dict[Task, Task] = {}  # new tasks, and who made them
-        points = kernel.tracepoints
-        points.sys_enter.subscribe(self._enter)
-        points.sys_exit.subscribe(self._exit)
+        self._tasks: dict[Caller, _Of] = {}
+        self._unwritten: Caller | None = None  # whose call's beginning is kept back
+        self._unannounced: dict[Caller, Caller] = {}  # new tasks, and who made them
+
+    def listen(self, points: Tracepoints) -> None:
+        """To a kernel that tells."""
+        points.sys_enter.subscribe(self.enter)
+        points.sys_exit.subscribe(self.exit)
         points.task_fork.subscribe(self._forked)
         points.task_exec.subscribe(self._executes)
-        points.task_exit.subscribe(self._ended)
+        points.task_exit.subscribe(self.ended)
         points.signal_generate.subscribe(self._generated)
         points.signal_deliver.subscribe(self._delivered)
 
@@ -105,18 +112,20 @@ class Tracer:
 
     # ---- lines
 
-    def _of(self, task: Task) -> _Of:
+    def _of(self, task: Caller) -> _Of:
         known = self._tasks.get(task)
         if known is None:
             known = self._tasks[task] = _Of()
         return known
 
-    def _who(self, task: Task) -> str:
+    def _who(self, task: Caller) -> str:
+        if self._style.names_tasks:
+            return f"{visible(task.comm)}/{task.tid} "
         if self._style.always_pid:
             return f"{task.tid} "
         return f"[pid {task.tid:5}] " if len(self._tasks) > 1 else ""
 
-    def _line(self, task: Task, text: str) -> None:
+    def _line(self, task: Caller, text: str) -> None:
         self._cut()
         self._announce(task)
         if self._lines:
@@ -148,10 +157,10 @@ class Tracer:
             self._shapes[number] = shape
         return shape
 
-    def _view(self, task: Task, registers: tuple[int, ...], result: int | None) -> View:
+    def _view(self, task: Caller, registers: tuple[int, ...], result: int | None) -> View:
         return View(task, registers, result, self._style.longest, self._style.names_files)
 
-    def _enter(self, task: Task, number: int, registers: tuple[int, ...]) -> None:
+    def enter(self, task: Caller, number: int, registers: tuple[int, ...]) -> None:
         shape = self._shape(number)
         shown = self._selection.shows(shape.name)
         known = self._of(task)
@@ -163,15 +172,20 @@ class Tracer:
         view = self._view(task, registers, None)
         arguments = shape.arguments(view)
         written = next((index for index, argument in enumerate(arguments) if argument.shape.out), len(arguments))
-        name = f"[{number:4}] {shape.name}" if self._style.numbers else shape.name
-        text = f"{name}({_shown(view, arguments[:written])}"
-        if 0 < written < len(arguments):
-            text += ", "
-        known.call = _Open(shape, number, registers, arguments, written, text, self._now(), self._who(task), True)
+        text = self._beginning(view, shape, number, arguments, written)
+        who, unread = self._who(task), bool(view.unread) and shape.name not in _OTHER_MEMORY
+        known.call = _Open(
+            shape, number, registers, arguments, written, text, self._now(), who, True, unread=unread
+        )  # fmt: skip
         if not (self._selection.only_failed or self._selection.only_successful):
             self._unwritten = task
 
-    def _exit(self, task: Task, number: int, result: int) -> None:
+    def _beginning(self, view: View, shape: CallShape, number: int, arguments: Arguments, written: int) -> str:
+        name = f"[{number:4}] {shape.name}" if self._style.numbers else shape.name
+        more = ", " if 0 < written < len(arguments) else ""
+        return f"{name}({_shown(view, arguments[:written])}{more}"
+
+    def exit(self, task: Caller, number: int, result: int) -> None:
         known = self._of(task)
         call, known.call = known.call, None
         if call is not None and call.number == number:
@@ -182,7 +196,7 @@ class Tracer:
             self._line(task, line)
         known.held.clear()
 
-    def _over(self, task: Task, call: _Open, result: int | None) -> None:
+    def _over(self, task: Caller, call: _Open, result: int | None) -> None:
         view = self._view(task, call.registers, result)
         spent_ns = self._now() - call.began_ns
         if call.shown and self._summary is not None:
@@ -193,6 +207,8 @@ class Tracer:
             self._unwritten = None
         else:
             self._cut()
+        if call.unread and not call.split and not view.failed:
+            call.text = self._beginning(view, call.shape, call.number, call.arguments, call.written)
         text = _shown(view, call.arguments[call.written :])
         if call.split:
             who, stamp = self._who(task), self._stamper.text(self._now())
@@ -209,7 +225,7 @@ class Tracer:
 
     def _executes(self, task: Task) -> None:
         """The first execve is nobody's call."""
-        if self._tasks:
+        if self._tasks or self._program is None:
             return
         self._of(task)
         if not self._lines or not self._selection.shows("execve") or self._selection.only_failed:
@@ -229,12 +245,12 @@ class Tracer:
         if not self._style.quiet and not self._style.always_pid and self._lines:
             self._unannounced[child] = parent
 
-    def _announce(self, child: Task) -> None:
+    def _announce(self, child: Caller) -> None:
         """Before its first line, or behind the call that made it, say that there is a new task."""
         if self._unannounced.pop(child, None) is not None:
             self._write(f"perfemu: Process {child.tid} attached\n")
 
-    def _ended(self, task: Task) -> None:
+    def ended(self, task: Caller) -> None:
         known = self._of(task)
         call, known.call = known.call, None
         if call is not None:
@@ -269,7 +285,7 @@ class Tracer:
         if self._selection.shows_signal(info.signal):
             self._later(task, f"--- {signal_name(info.signal)} {signal_info(info)} ---")
 
-    def _later(self, task: Task, line: str) -> None:
+    def _later(self, task: Caller, line: str) -> None:
         """Behind the call in which the task is."""
         known = self._of(task)
         if known.call is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from emulator.linux.errors import LinuxError
-from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import NAMES as SIGNALS
 from emulator.linux.signals.signal import NSIG, SIGRTMIN
+from perfemu.tracing.callers import Caller
 from perfemu.tracing.constants import FILE_TYPES, MODE_BITS, OPEN, OPEN_ACCESS, Names
 
 LARGEST_ERRNO = 4095
@@ -22,11 +22,12 @@ _ESCAPES = {9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92:
 class View:
     """What a shape sees: a call at its beginning (`result` is None) or at its end."""
 
-    task: Task
+    task: Caller
     arguments: tuple[int, ...]
     result: int | None
     longest: int = MOST_ITEMS  # characters of a string, items of an array
     names_files: bool = False
+    unread: list[int] = field(default_factory=list)  # addresses at which nothing was found
 
     @property
     def isa(self) -> str:
@@ -39,9 +40,12 @@ class View:
     def peek(self, address: int, size: int) -> bytes | None:
         """The guest's memory, undisturbed. None where it may not read, or the host does not give a mapped file."""
         try:
-            return self.task.mm.peek(address, size) if size else b""
+            data = self.task.mm.peek(address, size) if size else b""
         except LinuxError:
-            return None
+            data = None
+        if data is None:
+            self.unread.append(address)
+        return data
 
     def number(self, address: int, size: int) -> int | None:
         data = self.peek(address, size)

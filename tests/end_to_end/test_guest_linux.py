@@ -33,6 +33,7 @@ from perfemu.recording import record
 from perfemu.scope import scope_of_cpus
 from perfemu.symbols.finder import build_id_of
 
+MEMORY, COMMAND_LINE = "256M", "console=ttyAMA0"
 PERIOD = 10_007
 BROKEN_LOOKS = 10
 LOOPS = {"in_itself": 2_000_000, "in_child": 1_000_000, "in_thread": 1_500_000}  # of SUBS and B.NE
@@ -97,15 +98,35 @@ class Run:
     told: list[str]  # to the user
 
 
-@pytest.fixture(scope="module", params=["", TRIXIE], ids=["bookworm", "trixie"])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With /bin/worker; beside it an initrd that has it, too."""
     folder = tmp_path_factory.mktemp("guest_linux")
     root = folder / "root"
     (root / "bin").mkdir(parents=True)
     worker = build(Path(__file__).with_name("guest_linux.c"), "aarch64", root / "bin" / "worker", "-Wl,--build-id")
-    kernel = debian_kernel.kernel(request.param)
-    initrd = folder / "initrd"
-    initrd.write_bytes(debian_kernel.initramfs(SCRIPT, program("bin/worker", worker.read_bytes())))
+    initrd = debian_kernel.initramfs(SCRIPT, program("bin/worker", worker.read_bytes()))
+    (folder / "initrd").write_bytes(initrd)
+    return root
+
+
+@pytest.fixture(scope="module")
+def bookworm(root: Path) -> Run:
+    return recorded(root, debian_kernel.kernel(), root.with_name("bookworm.data"))
+
+
+@pytest.fixture(scope="module")
+def trixie(root: Path) -> Run:
+    return recorded(root, debian_kernel.kernel(TRIXIE), root.with_name("trixie.data"))
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def run(request: pytest.FixtureRequest) -> Run:
+    found: Run = request.getfixturevalue(request.param)
+    return found
+
+
+def recorded(root: Path, kernel: Path, data: Path) -> Run:
     mappings: list[GuestMapping] = []
     lines: list[str] = []
     told: list[str] = []
@@ -125,16 +146,16 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
     with Path(os.devnull).open("rb") as nothing, pytest.MonkeyPatch.context() as patch:
         patch.setattr(boards, "GuestLinux", Looking)
-        guest = Guest([str(kernel)], core="ideal", memory="256M", stdin=nothing.fileno())
-        options = BoardRequest("virt", str(initrd), "console=ttyAMA0", guest_linux=True)
+        guest = Guest([str(kernel)], core="ideal", memory=MEMORY, stdin=nothing.fileno())
+        options = BoardRequest("virt", str(root.with_name("initrd")), COMMAND_LINE, guest_linux=True)
         session = boards.BoardSession(guest, options, Output(lines.append), told.append)
         ending = record(
-            session, ["instructions:u"], Sampling(period=PERIOD), str(folder / "perf.data"),
+            session, ["instructions:u"], Sampling(period=PERIOD), str(data),
             scope=scope_of_cpus(True, None, 1), build_id_of=build_id_of,
         ).ending  # fmt: skip
     assert ending is not None
     assert ending.exit_status == 0
-    return Run(folder / "perf.data", root, lines, mappings, told)
+    return Run(data, root, lines, mappings, told)
 
 
 def maps_line(mapping: GuestMapping) -> str:
@@ -202,3 +223,78 @@ def test_files_of_the_host_are_not_taken_for_the_guests(run: Run, tmp_path: Path
     listed = subprocess.run(["perf", "buildid-list", "-i", run.data], capture_output=True, text=True, check=True).stdout
     worker = build_id_of(str(run.root / "bin" / "worker")).hex()
     assert f"{worker} /bin/worker" in listed.splitlines()
+
+
+@pytest.fixture(scope="module")
+def traced(root: Path) -> tuple[list[str], list[str]]:
+    """Lines of the console, and of perfemu trace."""
+    done = perfemu(
+        "trace", "--board", "virt", "--guest-linux", "--core", "ideal", "--memory", MEMORY, "--cmdline", COMMAND_LINE,
+        "--initrd", root.with_name("initrd"), debian_kernel.kernel(),
+    )  # fmt: skip
+    assert done.returncode == 0
+    return done.stdout.decode().splitlines(), done.stderr.decode().splitlines()
+
+
+def test_watching_changes_nothing(bookworm: Run, traced: tuple[list[str], list[str]]) -> None:
+    """The kernel's messages have its time in microseconds, to the cycle nearly: who samples, and who stops at each call
+    and at its end, see the same run."""
+    console, _ = traced
+    assert len(console) > 200
+    assert [line.strip() for line in console] == bookworm.lines
+
+
+# Of the worker's calls, in this order. What the C library does besides is between them.
+CALLS = [
+    r'mkdirat\(AT_FDCWD, "/mnt", 0700\) += 0',
+    r"mount\(0x[0-9a-f, x]+\) += 0",
+    r'openat\(AT_FDCWD, "/tmp/of the dead", O_RDWR\|O_CREAT, 0700\) += 4',
+    r"mmap\(NULL, 8192, PROT_READ\|PROT_EXEC, MAP_PRIVATE, 4, 0x1000\) += 0xffff[0-9a-f]{8}",
+    r'memfd_create\("memory", 0\) += 6',
+    r'read\(7, "00400000-.{23}"\.\.\., 65536\) += \d+',
+    r'write\(1, "== maps\\n", 8\) += 8',
+    r"clone\(.*flags=CLONE_VM\|.*parent_tid=\[(\d+)\].*\) += \1",
+    r"clone\(child_stack=NULL, .*\|SIGCHLD, .*\) += \d+",
+    r"wait4\(-1,  <unfinished \.\.\.>",
+    r"<\.\.\. wait4 resumed>NULL, 0, NULL\) += \d+",
+    r"exit_group\(0\) += \?",
+    r"\+\+\+ exited with 0 \+\+\+",
+]
+
+
+def test_system_calls_are_those_of_the_program(traced: tuple[list[str], list[str]]) -> None:
+    lines = [re.match(r"(\S.*)/(\d+) +(\d+\.\d{9}) (.*)", line) for line in traced[1]]
+    assert all(lines)
+    told = [match.groups() for match in lines if match]
+    times = [(float(time)) for _, _, time, text in told if "resumed" not in text]
+    assert times == sorted(times)
+    worker = next(tid for _, tid, _, text in told if text.startswith('mkdirat(AT_FDCWD, "/mnt"'))
+    calls = iter(text for _, tid, _, text in told if tid == worker)
+    for expected_call in CALLS:
+        assert any(re.fullmatch(expected_call, text) for text in calls), expected_call
+    others = {(comm, text.split("(")[0]) for comm, tid, _, text in told if tid != worker}
+    assert {("a thread", "exit"), ("a child", "exit_group"), ("worker", "prctl"), ("init", "execve")} <= others
+    executed = [text for comm, _, _, text in told if text.startswith("execve(") and text.endswith("= 0")]
+    assert any('execve("/bin/worker", ["/bin/worker"]' in text for text in executed)
+    assert any('prctl(PR_SET_NAME, "a child")' in text for _, _, _, text in told)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ((), "trace --board: --guest-linux shows"),
+        (("--guest-linux", "-y"), "trace -y: is of programs"),
+        (("--guest-linux", "-e", "signal=none"), "trace -e signal=: is of programs"),
+        (("--guest-root", "/nowhere"), "--guest-root /nowhere: is no directory"),
+        (("--guest-linux",), "is no Linux Image"),
+    ],
+)
+def test_what_is_refused(options: tuple[str, ...], says: str) -> None:
+    done = perfemu("trace", "--board", "virt", *options, __file__)
+    assert done.returncode != 0
+    assert says in done.stderr.decode()
+
+
+def test_guest_linux_is_of_boards() -> None:
+    for command in ("record", "trace"):
+        assert b"--guest-linux: is a board's" in perfemu(command, "--guest-linux", "/bin/true").stderr

@@ -145,7 +145,8 @@ def test_being_watched_changes_nothing(tmp_path: Path) -> None:
         lines: list[str] = []
         if watched:
             style = Style(names_files=True, longest=200)
-            Tracer(kernel, lines.append, Selection(), style, (session.program.path, session.program.argv, 4))
+            program = session.program.path, session.program.argv, 4
+            Tracer(kernel, lines.append, Selection(), style, program).listen(kernel.tracepoints)
         session.run()
         assert bool(lines) == watched
         usage = kernel.lifecycle.first.process.ended_usage + kernel.lifecycle.first.process.waited_usage

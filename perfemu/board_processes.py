@@ -14,6 +14,7 @@ from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record
 from perfcore.events.event import PerfEvent
 from perfemu.board_sideband import NO_PID, BoardSideband
 from perfemu.guest_linux.mappings import GuestFile, GuestMapping
+from perfemu.guest_linux.modules import GuestModule
 from perfemu.guest_linux.system import GuestLinux
 from perfemu.guest_linux.tasks import IDLE, GuestTask
 from perfemu.namespace import Namespace, resolve
@@ -50,6 +51,7 @@ class BoardProcesses:
         self._names: dict[GuestFile, str] = {}  # what records call it
         self._on_host: set[str] = set()  # of these names
         self._build_ids: dict[str, bytes] = {}  # by the records' names: those that were read in memory
+        self._modules: dict[int, GuestModule] = {}  # by where their code starts
         self._vdso = b""
         self._telling: tuple[int, int] | None = None  # of whom records are being written
 
@@ -79,6 +81,8 @@ class BoardProcesses:
 
     def _tell(self, event: PerfEvent, task: GuestTask | None, cpu: Cpu) -> None:
         self._sideband.tell_of_kernel(event, cpu)
+        if cpu.level == Level.KERNEL:
+            self._tell_of_module(event, cpu)
         if task is None or task is IDLE:
             return
         if self._tasks.get(task.tid) != task:
@@ -88,6 +92,16 @@ class BoardProcesses:
 
     def _write(self, event: PerfEvent, record: Record, cpu: Cpu, misc: int = 0) -> None:
         self._sideband.write(event, record, misc, cpu)
+
+    def _tell_of_module(self, event: PerfEvent, cpu: Cpu) -> None:
+        """That of the code that executes, if it is new or has other symbols now."""
+        module = self._linux.module(cpu.core.pc)
+        if module is None or self._modules.get(module.start) == module:
+            return
+        self._modules[module.start] = module
+        self._sideband.symbols_of_modules[module.start] = self._linux.symbols_of(module)
+        start, size = module.start, module.end - module.start
+        self._write(event, Mmap(NO_PID, 0, start, size, start, module.label), cpu, Misc.KERNEL)
 
     def _tell_of_task(self, event: PerfEvent, task: GuestTask, cpu: Cpu) -> None:
         known = self._tasks.get(task.tid)

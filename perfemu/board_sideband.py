@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import chain
 
 from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import Misc
@@ -12,7 +14,7 @@ from perfemu.board_kinds import BoardKind
 from perfemu.booted_image import BootedImage
 from perfemu.kernel_symbols import symbols_of_elf
 from perfemu.symbols.elf import ElfFile, ElfProblem
-from perfemu.symbols.kallsyms import KALLSYMS, TEXT_SYMBOLS, parse_kallsyms
+from perfemu.symbols.kallsyms import KALLSYMS, TEXT_SYMBOLS, KernelSymbol, kallsyms_text, parse_kallsyms
 
 NO_PID = 0xFFFFFFFF  # of the kernel's text
 
@@ -22,6 +24,7 @@ class BoardSideband:
 
     def __init__(self, path: str, kind: BoardKind) -> None:
         self.kallsyms: bytes | None = None
+        self.symbols_of_modules: dict[int, Sequence[KernelSymbol]] = {}  # by where the module's code starts
         self._path = os.path.abspath(path)
         self._kind = kind
         self._events: dict[int, PerfEvent] = {}  # by CPU: the one that hears of mappings
@@ -45,6 +48,12 @@ class BoardSideband:
                 self.kallsyms = symbols_of_elf(self._path)
         except (ElfProblem, OSError):
             pass  # a Linux Image, or flat code
+
+    def all_kallsyms(self) -> bytes | None:
+        """With those of modules."""
+        if self.kallsyms is None or not self.symbols_of_modules:
+            return self.kallsyms
+        return self.kallsyms + kallsyms_text(chain.from_iterable(self.symbols_of_modules.values()))
 
     def event(self, cpu: Cpu) -> PerfEvent | None:
         """That is told of what `cpu` does, if one is."""

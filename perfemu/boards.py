@@ -175,7 +175,7 @@ class BoardSession:
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
         """After the run: the kernel's symbols, if samples asked for them, and what it maps into each process."""
         vdso = b"" if self._processes is None else self._processes.vdso
-        found = ((KALLSYMS_FILE, self._sideband.kallsyms), (VDSO, vdso))
+        found = ((KALLSYMS_FILE, self._sideband.all_kallsyms()), (VDSO, vdso))
         return tuple(JitFile(name, contents) for name, contents in found if contents)
 
     def build_id(self, path: str) -> bytes | None:

@@ -53,9 +53,9 @@ def initramfs(script: str, *more: Entry) -> bytes:
     )
 
 
-def modules(*names: str) -> list[Entry]:
+def modules(*names: str, release: str = "") -> list[Entry]:
     """Of the kernel's own, in /modules: NAME.ko each, uncompressed."""
-    found = {path.name.split(".")[0]: path for path in tree().glob("**/modules/*/kernel/**/*.ko*")}
+    found = {path.name.split(".")[0]: path for path in tree(release).glob("**/modules/*/kernel/**/*.ko*")}
     return [file(f"modules/{name}.ko", _uncompressed(found[name])) for name in names]
 
 

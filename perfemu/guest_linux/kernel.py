@@ -91,6 +91,9 @@ class GuestKernel:
         start = text - (self.tables.physical(text) - self._image.start)
         return range(start, start + self._image.end - self._image.start)
 
+    def image_bytes(self) -> bytes:
+        return self.ram.read(self._image.start, self._image.end - self._image.start)
+
     def member(self, structure: str, path: str) -> Member:
         found = self._members.get((structure, path))
         if found is None:

@@ -13,8 +13,9 @@ from perfemu.guest_linux.elf_headers import build_id_in_memory
 from perfemu.guest_linux.kernel import KERNEL_HALF, Extent, GuestCpu, GuestKernel
 from perfemu.guest_linux.mappings import GuestMapping, Mappings
 from perfemu.guest_linux.memory import PageTables, Ram, Unreadable
+from perfemu.guest_linux.modules import GuestModule, Modules
 from perfemu.guest_linux.tasks import IDLE, GuestTask, Tasks
-from perfemu.symbols.kallsyms import parse_kallsyms
+from perfemu.symbols.kallsyms import KernelSymbol, parse_kallsyms
 
 Found = TypeVar("Found")
 
@@ -28,6 +29,7 @@ class GuestLinux:
         self._kernel: GuestKernel | None = None
         self._tasks: Tasks
         self._mappings: Mappings
+        self._modules: Modules
 
     def booted(self, image: BootedImage, path: str) -> None:
         """Before it begins. Raises PerfemuError."""
@@ -53,7 +55,7 @@ class GuestLinux:
         symbols = {symbol.name: symbol.address for symbol in parse_kallsyms(booted.kallsyms or b"")}
         try:
             kernel = GuestKernel(Ram(booted.ram, booted.ram_base), Extent(booted.start, booted.end), symbols)
-            self._tasks, self._mappings = Tasks(kernel), Mappings(kernel)
+            self._tasks, self._mappings, self._modules = Tasks(kernel), Mappings(kernel), Modules(kernel)
         except (BtfProblem, Unreadable) as problem:
             raise PerfemuError(f"--guest-linux: this kernel cannot be understood: {problem}") from None
         return kernel
@@ -75,6 +77,16 @@ class GuestLinux:
         """By their addresses."""
         found = self._read(lambda: list(self._mappings.all(task.mm, self._root(task))), "a process's mappings")
         return found or []
+
+    def module(self, address: int) -> GuestModule | None:
+        """Of the kernel's, whose code that is; None for what is no module's."""
+        kernel = self._kernel
+        if kernel is None or not kernel.tables.root or address in kernel.image:
+            return None
+        return self._read(lambda: self._modules.at(address), "the kernel's modules")
+
+    def symbols_of(self, module: GuestModule) -> list[KernelSymbol]:
+        return self._read(lambda: self._modules.symbols(module), "a module's symbols") or []
 
     def build_id(self, task: GuestTask, mapping: GuestMapping) -> bytes | None:
         """Of the ELF file that is mapped from its first byte on; empty if it has none, None if it is not in memory."""

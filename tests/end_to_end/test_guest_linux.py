@@ -34,11 +34,12 @@ from perfemu.scope import scope_of_cpus
 from perfemu.symbols.finder import build_id_of
 
 MEMORY, COMMAND_LINE = "256M", "console=ttyAMA0"
-PERIOD = 10_007
+PERIOD, KERNEL_PERIOD = 10_007, 100_003
 BROKEN_LOOKS = 10
 LOOPS = {"in_itself": 2_000_000, "in_child": 1_000_000, "in_thread": 1_500_000}  # of SUBS and B.NE
 WHO = {"in_itself": "worker", "in_child": "a child", "in_thread": "a thread"}
-SCRIPT = "echo == sh $$ $(cat /proc/$$/comm)\n/bin/worker\nsha256sum /bin/worker"
+MODULE = "sha512-arm64"  # which is tested when it is loaded
+SCRIPT = f"insmod /modules/{MODULE}.ko\necho == sh $$ $(cat /proc/$$/comm)\n/bin/worker\nsha256sum /bin/worker"
 
 
 class Output(BytesIO):
@@ -105,19 +106,20 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = folder / "root"
     (root / "bin").mkdir(parents=True)
     worker = build(Path(__file__).with_name("guest_linux.c"), "aarch64", root / "bin" / "worker", "-Wl,--build-id")
-    initrd = debian_kernel.initramfs(SCRIPT, program("bin/worker", worker.read_bytes()))
-    (folder / "initrd").write_bytes(initrd)
+    for release, name in (("", "bookworm"), (TRIXIE, "trixie")):
+        files = program("bin/worker", worker.read_bytes()), *debian_kernel.modules(MODULE, release=release)
+        (folder / f"{name}.initrd").write_bytes(debian_kernel.initramfs(SCRIPT, *files))
     return root
 
 
 @pytest.fixture(scope="module")
 def bookworm(root: Path) -> Run:
-    return recorded(root, debian_kernel.kernel(), root.with_name("bookworm.data"))
+    return recorded(root, debian_kernel.kernel(), "bookworm")
 
 
 @pytest.fixture(scope="module")
 def trixie(root: Path) -> Run:
-    return recorded(root, debian_kernel.kernel(TRIXIE), root.with_name("trixie.data"))
+    return recorded(root, debian_kernel.kernel(TRIXIE), "trixie")
 
 
 @pytest.fixture(params=["bookworm", "trixie"])
@@ -126,7 +128,8 @@ def run(request: pytest.FixtureRequest) -> Run:
     return found
 
 
-def recorded(root: Path, kernel: Path, data: Path) -> Run:
+def recorded(root: Path, kernel: Path, name: str) -> Run:
+    data = root.with_name(f"{name}.data")
     mappings: list[GuestMapping] = []
     lines: list[str] = []
     told: list[str] = []
@@ -147,11 +150,11 @@ def recorded(root: Path, kernel: Path, data: Path) -> Run:
     with Path(os.devnull).open("rb") as nothing, pytest.MonkeyPatch.context() as patch:
         patch.setattr(boards, "GuestLinux", Looking)
         guest = Guest([str(kernel)], core="ideal", memory=MEMORY, stdin=nothing.fileno())
-        options = BoardRequest("virt", str(root.with_name("initrd")), COMMAND_LINE, guest_linux=True)
+        options = BoardRequest("virt", str(root.with_name(f"{name}.initrd")), COMMAND_LINE, guest_linux=True)
         session = boards.BoardSession(guest, options, Output(lines.append), told.append)
         ending = record(
-            session, ["instructions:u"], Sampling(period=PERIOD), str(data),
-            scope=scope_of_cpus(True, None, 1), build_id_of=build_id_of,
+            session, ["instructions:u", f"instructions/period={KERNEL_PERIOD}/k"], Sampling(period=PERIOD), str(data),
+            command_line=("perfemu", "record"), scope=scope_of_cpus(True, None, 1), build_id_of=build_id_of,
         ).ending  # fmt: skip
     assert ending is not None
     assert ending.exit_status == 0
@@ -180,17 +183,17 @@ def test_mappings_are_those_that_the_guest_sees(run: Run) -> None:
     assert {"/tmp/of the dead (deleted)", "/memfd:memory (deleted)"} <= paths
 
 
-def samples(run: Run, *command: str | Path) -> Counter[tuple[str, ...]]:
-    """Of (name, process or thread, file, symbol), how many there are."""
+def samples(run: Run, level: str, *command: str | Path) -> Counter[tuple[str, ...]]:
+    """Of (name, process or thread, file, symbol), how many there are at that level."""
     done = subprocess.run(
-        [*command, "-i", run.data, "--symfs", run.root, "-F", "comm,pid,tid,ip,sym,dso"],
+        [*command, "-i", run.data, "-F", "comm,pid,tid,event,ip,sym,dso"],
         capture_output=True, text=True, check=True, cwd=run.root,
     )  # fmt: skip
     found: Counter[tuple[str, ...]] = Counter()
     for line in done.stdout.splitlines():
-        row = re.match(r" *(.+?) +(\d+)/(\d+) +[0-9a-f]+ (\S+) \((.*)\)", line)
-        if row:
-            comm, pid, tid, symbol, dso = row.groups()
+        row = re.match(r" *(.+?) +(\d+)/(\d+) +instructions.*[/:]([uk]): +[0-9a-f]+ (\S+) \((.*)\)", line)
+        if row and row[4] == level:
+            comm, pid, tid, _, symbol, dso = row.groups()
             found[comm, "process" if pid == tid else "thread", dso.removeprefix(str(run.root)), symbol] += 1
     return found
 
@@ -202,7 +205,7 @@ def expected(symbol: str) -> tuple[str, str, str, str]:
 @pytest.mark.parametrize("reader", ["perfemu", "perf"])
 def test_samples_are_of_processes_and_their_symbols(reader: str, run: Run) -> None:
     command = ["perf"] if reader == "perf" else [str(PERFEMU)]
-    found = samples(run, *command, "script")
+    found = samples(run, "u", *command, "script", "--symfs", run.root)
     for symbol, loops in LOOPS.items():
         assert abs(found[expected(symbol)] - 2 * loops / PERIOD) <= 1
     assert not [row for row in found if row[3] in LOOPS and row != expected(row[3])]
@@ -210,10 +213,23 @@ def test_samples_are_of_processes_and_their_symbols(reader: str, run: Run) -> No
 
 def test_nothing_is_unresolved(run: Run) -> None:
     """Each sample is of a task with a name and of a file; and nothing had to be left out."""
-    found = samples(run, str(PERFEMU), "script")
+    found = samples(run, "u", PERFEMU, "script", "--symfs", run.root)
     assert run.told == []
     assert {row[2] for row in found} <= {"/bin/worker", "/bin/busybox", "[vdso]"}
     assert {row[0] for row in found} >= {"worker", "a child", "a thread", "init", "sha256sum"}
+
+
+def test_modules_have_their_symbols(run: Run) -> None:
+    """A crypto module's self tests hash for long; they are the work of a thread of the kernel's."""
+    found = samples(run, "k", PERFEMU, "script")
+    assert found["cryptomgr_test", "process", "[sha512_arm64]", "sha512_block_data_order"] > 5
+    assert sum(found[row] for row in found if row[2].startswith("[kernel.kallsyms]")) > 5000
+
+
+def test_perf_names_modules(run: Run) -> None:
+    """It looks for symbols when the first sample of the kernel comes, and knows no module then."""
+    found = samples(run, "k", "perf", "script")
+    assert sum(found[row] for row in found if row[2] == "[sha512_arm64]") > 5
 
 
 def test_files_of_the_host_are_not_taken_for_the_guests(run: Run, tmp_path: Path) -> None:
@@ -230,7 +246,7 @@ def traced(root: Path) -> tuple[list[str], list[str]]:
     """Lines of the console, and of perfemu trace."""
     done = perfemu(
         "trace", "--board", "virt", "--guest-linux", "--core", "ideal", "--memory", MEMORY, "--cmdline", COMMAND_LINE,
-        "--initrd", root.with_name("initrd"), debian_kernel.kernel(),
+        "--initrd", root.with_name("bookworm.initrd"), debian_kernel.kernel(),
     )  # fmt: skip
     assert done.returncode == 0
     return done.stdout.decode().splitlines(), done.stderr.decode().splitlines()

@@ -26,10 +26,11 @@ from emulator.board.trace import Trace, Traced
 from emulator.board.virt import Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
+from emulator.linux.errors import ENOENT, LinuxError
 from emulator.linux.process.task import Task
 from emulator.machine import Hardware, Machine, MachineConfig, Software
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType
+from perfcore.abi.constants import PerfType, SoftwareId
 from perfcore.events.event import PerfEvent
 from perfcore.events.subsystem import PerfEvents
 from perfcore.perfdata.features import Features, JitFile
@@ -151,6 +152,8 @@ class BoardSession:
     ) -> PerfEvent:
         """Open an event on all that `cpu` does, on PMUs that the guest does not see. Raises LinuxError."""
         assert system_wide, "of tasks a board knows nothing"
+        if attr.type == PerfType.SOFTWARE and attr.config not in (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK):
+            raise LinuxError(ENOENT, "Linux counts it itself, and a board's is its guest's: its own perf counts it")
         if self._events is None:
             threads = self._processes or AddressSpaces(self._kind.tables, self._sideband.seen_space)
             self._events = measuring_events(self.hardware, self.pmu_model, self._observers, threads)

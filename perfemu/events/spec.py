@@ -98,6 +98,12 @@ class EventSpec:
         return pmu.counted_by(self.config)
 
     @property
+    def levels(self) -> str:
+        """Of a hardware event where the kernel is executed: those at which it counts; "" of others."""
+        counted = {"u": not self.modifiers.exclude_user, "k": not self.modifiers.exclude_kernel}
+        return "".join(level for level, counts in counted.items() if counts) if self.kernel_executed else ""
+
+    @property
     def user_only(self) -> bool:
         """Whether it opens with exclude_kernel although nobody asked, as perf retries for an unprivileged user."""
         modifiers = self.modifiers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from perfcore.abi.constants import PerfType, SoftwareId
@@ -176,6 +176,13 @@ class Counts:
     def elapsed(self) -> Spread:
         """ns, over the runs."""
         return Spread.of([run.elapsed_ns for run in self.runs])
+
+    def comparable_with(self, spec: EventSpec) -> Counts:
+        """Without events of other levels, where more than one is executed: user mode's instructions are not those of
+        the kernel's cycles (evsel_context of tools/perf/util/stat-shadow.c)."""
+        if not spec.kernel_executed:
+            return self
+        return replace(self, events=tuple(count for count in self.events if count.spec.levels in ("", spec.levels)))
 
     def mean_of(self, type_: int, config: int) -> float | None:
         """Mean of the first event of this identity that was counted."""

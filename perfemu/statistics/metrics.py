@@ -178,6 +178,7 @@ def metrics_of(counts: Counts, count: Count) -> list[Metric]:
     """What follows from `count` among `counts`; the first stands on its line, others below it."""
     if count.absence is not None:
         return []
+    counts = counts.comparable_with(count.spec)
     slots = TOP_DOWN.get(_bare(count))
     if slots is not None:
         return _top_down(counts, slots, count.spread.mean)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,25 @@ def test_what_a_board_has_not(options: tuple[str, ...], says: str, image: Path) 
 def test_options_of_boards_want_one(image: Path) -> None:
     done = perfemu("stat", "--initrd", image, image)
     assert "--initrd: is a board's" in done.stderr.decode()
+
+
+def test_metrics_are_of_one_level(image: Path) -> None:
+    """User mode's instructions are not divided by the kernel's cycles."""
+    events = "instructions:u,cycles:k,instructions:k,instructions,cycles"
+    done = perfemu("stat", "--core", "ideal", "-e", events, "--board", "virt", image)
+    rows = [line.split() for line in done.stderr.decode().splitlines() if re.search("cycles|instructions", line)]
+    ratios = {row[1]: row[-3:] == ["insn", "per", "cycle"] for row in rows}
+    assert ratios == {
+        "instructions:u": False,
+        "cycles:k": False,
+        "instructions:k": True,
+        "instructions": True,
+        "cycles": False,
+    }
+
+
+def test_why_an_event_is_not_there(image: Path, tmp_path: Path) -> None:
+    done = perfemu("record", "-o", tmp_path / "perf.data", "-e", "page-faults", "--board", "virt", image)
+    assert (
+        b"the page-faults event is not supported: Linux counts it itself, and a board's is its guest's" in done.stderr
+    )

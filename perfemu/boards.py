@@ -34,6 +34,7 @@ from perfcore.abi.constants import PerfType, SoftwareId
 from perfcore.events.event import PerfEvent
 from perfcore.events.subsystem import PerfEvents
 from perfcore.perfdata.features import Features, JitFile
+from perfemu.board_console import Console
 from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
 from perfemu.board_kinds import BOARDS, AnyBoard, BoardKind
@@ -44,7 +45,7 @@ from perfemu.booted_image import BootedImage
 from perfemu.checkpoint_file import Broken, read_checkpoint, write_checkpoint
 from perfemu.checkpoints import Checkpoints, key_of
 from perfemu.cores import core_for, pmu_of
-from perfemu.ending import STOPPED, Ending
+from perfemu.ending import Ending
 from perfemu.errors import FAILURE_STATUS, PerfemuError, UsageError
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
@@ -205,7 +206,7 @@ class BoardSession:
         """To its end, with the status that a shell would see."""
         guest, request, output = self.guest, self._request, self._output
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
-        told = Told(_Console(output), self._tell)
+        told = Told(Console(output), self._tell)
         orders = request.orders
         try:
             with (
@@ -364,22 +365,6 @@ def _debugged(board: AnyBoard, hardware: Hardware, debugger: GdbServer | None) -
     if debugger.debugged is None:
         debugger.debugged = Debugged(board, hardware.memory, RAM_BASE, debugger)
     return debugger.debugged
-
-
-class _Console:
-    """The serial port's bytes on a stream: whole lines, and no more of them than a guest may write."""
-
-    def __init__(self, output: BinaryIO) -> None:
-        self._output = output
-        self._left = MOST_OUTPUT_BYTES
-
-    def __call__(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
-            raise PerfemuError(f"the guest has written {MOST_OUTPUT_BYTES >> 30} GiB, and may write no more", STOPPED)
-        self._output.write(data)
-        if data == b"\n":
-            self._output.flush()
 
 
 def _once(tell: Callable[[str], None]) -> Callable[[str], None]:

@@ -44,6 +44,7 @@ class ExceptionKind(IntEnum):
     SIMD = 8  # x86 #XM: an unmasked exception of an SSE instruction
     STACK = 9  # x86 #SS: an address of the stack that is not canonical
     STEP = 10  # x86 #DB: the guest's own single-stepping, RFLAGS.TF
+    ILLEGAL_STATE = 11  # Arm: an exception return has asked for a state that there is not; PC is where it led
 
 
 class TrapKind(IntEnum):

@@ -233,6 +233,8 @@ class BoardCpu:
         word = self._word(core.pc)
         if kind is ExceptionKind.ALIGNMENT:
             self._take_abort(ALIGNMENT_FAULT)
+        elif kind is ExceptionKind.ILLEGAL_STATE:
+            self._fail(syndrome(ExceptionClass.ILLEGAL_STATE))
         elif kind is ExceptionKind.BREAKPOINT:
             self._fail(syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
         elif self.cpu.level and word & CALL_MASK in (HVC, SMC):

@@ -62,7 +62,8 @@ enum class Exception : uint8_t {
     X87,
     SIMD,
     STACK,
-    STEP
+    STEP,
+    ILLEGAL_STATE,
 };
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
@@ -368,6 +369,7 @@ class Core final : public Totals {
     bool interrupts_guest();
     void follow_processor();
     void take_changes();
+    bool has_returned_illegally();
     void follow_guest();
     bool reaches_device() const;
     void take_irq();

@@ -89,6 +89,7 @@ bool Core::follow_changes(uint64_t next) {
     last_retired_pc_ = previous_->address + previous_->ops.back().offset;
     const uint8_t changes = changes_;
     take_changes();
+    if (changes & CHANGES_LEVEL && has_returned_illegally()) return true;
     if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
         return true;
@@ -104,6 +105,17 @@ bool Core::follow_changes(uint64_t next) {
     if (!(changes & CHANGES_TRANSLATION)) return false;
     forget_departure();
     redispatch(next);  // the engine has looked it up as things were
+    return true;
+}
+
+// Behind an exception return. True: what is there does not run.
+bool Core::has_returned_illegally() {
+    const Returned returned = isa_->returned(engine_);
+    if (returned == Returned::AS_IT_SHOULD) return false;
+    if (returned == Returned::UNMODELLED) guest_tables_->refuse("a return to AArch32 (SPSR_EL1.M) is not modelled");
+    exception_ = Exception::ILLEGAL_STATE;
+    previous_ = &none_;  // it has executed whole, wherever PC is now
+    exit(Exit::EXCEPTION);
     return true;
 }
 

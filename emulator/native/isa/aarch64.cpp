@@ -22,6 +22,7 @@ constexpr uint64_t TCR_TBI0 = uint64_t{1} << 37;  // Linux: Documentation/arch/a
 constexpr uint64_t MDSCR_SS = 1 << 0, MDSCR_KDE = 1 << 13, MDSCR_MDE = 1 << 15;
 constexpr uint64_t PSTATE_SS = 1 << 21, PSTATE_D = 1 << 9, PSTATE_EL = 3 << 2, PSTATE_SP = 1 << 0;
 constexpr uint64_t PSTATE_DAIF = 0xf << 6, PSTATE_I = 1 << 7, PSTATE_EL1 = 1 << 2, PSTATE_PAN = 1 << 22;
+constexpr uint64_t PSTATE_IL = 1 << 20, SPSR_AARCH32 = 1 << 4;
 constexpr uint64_t SCTLR_SPAN = 1 << 23, SCTLR_RESET = 0x30d0'0800;  // what is 1 without later features
 
 constexpr std::array REGISTERS = {
@@ -159,6 +160,11 @@ class Aarch64 final : public Isa {
     void set_saved_state(uc_engine* engine, uint64_t state) const override {
         write_system_register(engine, SPSR_EL1, state);
     }
+    // To EL2 and EL3, and to AArch32, which is at no level here: but the engine has it at EL0.
+    Returned returned(uc_engine* engine) const override {
+        if (read_register(engine, UC_ARM64_REG_PSTATE) & PSTATE_IL) return Returned::ILLEGALLY;
+        return read_system_register(engine, SPSR_EL1) & SPSR_AARCH32 ? Returned::UNMODELLED : Returned::AS_IT_SHOULD;
+    }
     uint64_t read_kernel_register(uc_engine* engine, uint32_t number) const override {
         return read_system_register(engine, SystemRegister::from_encoding(number));
     }
@@ -176,7 +182,7 @@ class Aarch64 final : public Isa {
 // Arm ARM DDI 0487, "Exception entry" and "Exception vectors". The engine does none of it.
 void Aarch64::take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
                              std::optional<uint64_t> address) const {
-    constexpr uint64_t KIND_BYTES = 0x80, FROM_SP_EL1 = 0x200, FROM_EL0 = 0x400;
+    constexpr uint64_t VECTORS_ALIGNED = 0x7ff, KIND_BYTES = 0x80, FROM_SP_EL1 = 0x200, FROM_EL0 = 0x400;
     const uint64_t before = read_register(engine, UC_ARM64_REG_PSTATE);
     const bool from_user = !(before & PSTATE_EL), own_stack = !from_user && before & PSTATE_SP;
     write_system_register(engine, ELR_EL1, read_register(engine, pc()));
@@ -195,7 +201,8 @@ void Aarch64::take_exception(uc_engine* engine, unsigned kind, std::optional<uin
     }
     write_system_register(engine, SCR_EL3, SCR_RW);  // makes the engine notice
     const uint64_t offset = from_user ? FROM_EL0 : own_stack ? FROM_SP_EL1 : 0;
-    write_register(engine, pc(), read_system_register(engine, VBAR_EL1) + offset + kind * KIND_BYTES);
+    const uint64_t vectors = read_system_register(engine, VBAR_EL1) & ~VECTORS_ALIGNED;
+    write_register(engine, pc(), vectors + offset + kind * KIND_BYTES);
 }
 
 uint64_t Aarch64::faulting_operand(uc_engine* engine, const AddressTranslation&, uint64_t pc,

@@ -29,6 +29,10 @@ namespace x86_64 {
 class Processor;
 }
 
+// ILLEGALLY: to a state that there is not, which the architecture knows. UNMODELLED: the engine executes what we do
+// not.
+enum class Returned : uint8_t { AS_IT_SHOULD, ILLEGALLY, UNMODELLED };
+
 class Isa : public BlockRules {
   public:
     bool begins_block(std::span<const uint8_t>) const override { return false; }
@@ -102,6 +106,8 @@ class Isa : public BlockRules {
                                 std::optional<uint64_t> address) const = 0;
     // Whether what executes does not mask interrupts.
     virtual bool takes_interrupts(uc_engine* engine) const = 0;
+    // What has become of a return from an exception, right behind it.
+    virtual Returned returned(uc_engine*) const { return Returned::AS_IT_SHOULD; }
     // What the instruction at `pc` accesses as the registers are now.
     virtual DataAccess data_access(uc_engine*, uint64_t pc, std::span<const uint8_t>) const {
         (void)pc;

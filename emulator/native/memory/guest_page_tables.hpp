@@ -69,6 +69,8 @@ class GuestPageTables : public AddressTranslation {
     void archive(Archive& state) { state(ids_, regimes_); }
     // What the registers ask for that is not modelled; empty if nothing is. Nothing is found then.
     const std::string& refusal() const { return refusal_; }
+    // The guest does something else that is not modelled.
+    void refuse(std::string why) { refusal_ = std::move(why); }
 
   protected:
     GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base);

@@ -103,3 +103,32 @@ vectors: .org   vectors + 0x200
     assert booted.messages[-1].startswith(
         f"CPU 0 cannot execute its exception vector at {LOADED_AT + 0xA00:#x}: {says}"
     )
+
+
+RETURNS = """
+        adr     x0, there
+        msr     elr_el1, x0
+        movz    x0, #STATE & 0xffff
+        movk    x0, #STATE >> 16, lsl #16
+        msr     spsr_el1, x0
+        eret
+        .balign 64
+there:  mov     x9, #1
+        b       off
+"""
+ILLEGAL_STATE, IL = 0x0E << 26, 1 << 25
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("state", [0x3C9, 0x3CD, 0x3C8, 0x3D3, 0x3C5 | 1 << 20])
+def test_a_return_to_a_level_that_is_not_there(core: str, state: int, tmp_path: Path) -> None:
+    """EL2h, EL3h, EL2t, AArch32's supervisor mode; and PSTATE.IL itself. The return retires, and nothing behind it."""
+    booted = boot(WITH_VECTORS + RETURNS.replace("STATE", str(state)), tmp_path, core=core)
+    assert (booted.board.ended, booted.register(9)) == (Ended.OFF, 0)
+    assert booted.register(10) == ILLEGAL_STATE | IL
+    assert booted.register(12) % 64 == 0  # ELR_EL1: `there`
+
+
+def test_a_return_to_aarch32_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"a return to AArch32 \(SPSR_EL1.M\) is not modelled"):
+        boot(WITH_VECTORS + RETURNS.replace("STATE", "0x1d0"), tmp_path)

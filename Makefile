@@ -101,8 +101,9 @@ additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with 
 
 SECONDS := 600
 
-fuzz: venv  ## programs that make random system calls, for SECONDS (tests/fuzz says how to repeat what it finds)
+fuzz: venv  ## random system calls, then random bare-metal images, each for SECONDS (it says how to repeat what it finds)
 	$(BIN)/python tests/fuzz $(SECONDS)
+	$(BIN)/python tests/fuzz $(SECONDS) --boards
 
 INPUTS := 20000
 

@@ -1,6 +1,7 @@
-"""make fuzz: programs that make random system calls with random arguments, as guests, for as long as is wanted.
+"""make fuzz: programs that make random system calls with random arguments, as guests, for as long as is wanted; with
+--boards random bare-metal images on the board virt.
 
-usage: python tests/fuzz [SECONDS] [--seed N] [--isa ISA] [--one] [--in DIR]
+usage: python tests/fuzz [SECONDS] [--boards] [--seed N] [--isa ISA] [--one] [--in DIR]
 
 Every problem is printed with the command that repeats it, and the status is 1.
 """
@@ -15,6 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from fuzz.boards.campaign import BoardCampaign
+from fuzz.boards.run import show_board
 from fuzz.campaign import ISAS, Campaign
 from fuzz.program import RandomProgram
 from fuzz.run import BASE, CALLS, Machine, run_seed
@@ -31,9 +34,10 @@ def show(isa: str, seed: int, base: Path) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Random system calls with random arguments, as guests.")
+    parser = argparse.ArgumentParser(description="Random system calls, or bare-metal images, as guests.")
     parser.add_argument("seconds", type=float, nargs="?", default=60.0, help="how long [60]")
     parser.add_argument("--seed", type=int, default=0, help="the first program's [0]")
+    parser.add_argument("--boards", action="store_true", help="bare-metal images instead of programs")
     parser.add_argument("--isa", choices=ISAS, help="[both, in turns]")
     parser.add_argument("--one", action="store_true", help="only that seed, shown call by call")
     parser.add_argument(
@@ -42,8 +46,13 @@ def main() -> int:
     options = parser.parse_args()
     isas = ISAS if options.isa is None else (options.isa,)
     if options.one:
+        if options.boards:
+            return show_board(options.seed, options.base)
         return max(show(isa, options.seed, options.base) for isa in isas)
-    campaign = Campaign(isas, options.seed, options.base)
+    campaign: BoardCampaign | Campaign
+    campaign = (
+        BoardCampaign(options.seed, options.base) if options.boards else Campaign(isas, options.seed, options.base)
+    )
     end = time.monotonic() + options.seconds
     while time.monotonic() < end:
         for failure in campaign.next():

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import hashlib
-import json
 import os
 import random
-import resource
 import shutil
-import signal
 import tempfile
-import traceback
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.linux.process.task import Task
+from fuzz.child import in_child, peak_bytes, resident_bytes
 from fuzz.host_watch import HostWatch, tree
 from fuzz.program import RandomProgram
 from perfemu.guest import Guest
@@ -26,11 +22,9 @@ CALLS = 120  # of a program, besides those that prepare it
 MEMORY_BYTES = 64 << 20  # of the machine
 FILE_BYTES = 32 << 20  # of files that it keeps
 MOST_HOST_BYTES = 400 << 20  # of the emulator beyond what it has at its start: both, the engines', Python's
-MOST_FILE_BYTES = 64 << 20  # on the host, of one file
 MOST_TASKS = 12
 TIMEOUT = "3ms"
 MOST_INSTRUCTIONS = 40_000
-HOST_SECONDS = 60  # beyond which a program hangs; of CPU time
 CORES = {
     "aarch64": ("ideal", "ideal", "ideal", "cortex-a55", "neoverse-n1"),
     "x86_64": ("ideal", "ideal", "ideal", "zen5", "skylake", "redwood-cove"),
@@ -110,7 +104,7 @@ def run_seed(isa: str, seed: int, base: Path = BASE) -> Outcome:
     try:
         inside = make_directory(root)
         before = tree(root / "outside")
-        outcome = _in_child(isa, seed, inside)
+        outcome = in_child(Outcome, lambda outcome: run_program(isa, seed, inside, outcome))
         if not outcome.problem:
             if tree(root / "outside") != before:
                 outcome.problem = "files have changed outside of where the guest may write"
@@ -127,48 +121,6 @@ def _remove(root: Path) -> None:
         with contextlib.suppress(OSError):
             os.chmod(directory, 0o700)
     shutil.rmtree(root, ignore_errors=True)
-
-
-def _in_child(isa: str, seed: int, inside: Path) -> Outcome:
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            os.close(reading)
-            status = _child(isa, seed, inside, writing)
-        finally:
-            os._exit(status)
-    os.close(writing)
-    with open(reading, "rb") as report:
-        text = report.read()
-    _, wait_status, usage = os.wait4(pid, 0)
-    code = os.waitstatus_to_exitcode(wait_status)
-    try:
-        outcome = Outcome(**json.loads(text))
-    except ValueError:
-        outcome = Outcome(problem=f"the emulator ended with {code}: {text.decode(errors='replace')[-6000:]}")
-    outcome.seconds = usage.ru_utime + usage.ru_stime
-    return outcome
-
-
-def _child(isa: str, seed: int, inside: Path, writing: int) -> int:
-    """Everything that is the emulator's happens here."""
-    with open(writing, "wb", buffering=0) as report:
-        faulthandler.enable(report)
-        faulthandler.register(signal.SIGXCPU, report, chain=True)
-        resource.setrlimit(resource.RLIMIT_CPU, (HOST_SECONDS, HOST_SECONDS + 5))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE_BYTES, MOST_FILE_BYTES))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        outcome = Outcome()
-        try:
-            observed = run_program(isa, seed, inside, outcome)
-        except BaseException:
-            outcome.problem = traceback.format_exc()
-        else:
-            outcome.problem = observed
-        report.write(json.dumps(asdict(outcome)).encode())
-    return 0
 
 
 def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
@@ -200,10 +152,10 @@ def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
     budget.limit_bytes = min(budget.limit_bytes, FILE_BYTES)
     watch = HostWatch(str(inside))
     watch.begin()
-    before = _resident_bytes()
+    before = resident_bytes()
     ending = session.run()
     outcome.status, outcome.stopped, outcome.kinds = ending.wait_status, ending.stopped, sorted(succeeded)
-    outcome.host_bytes = _peak_bytes() - before
+    outcome.host_bytes = peak_bytes() - before
     outcome.digest = digest.hexdigest()
     if watch.touched:
         return f"the host was touched: {watch.touched}"
@@ -214,13 +166,3 @@ def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
     if outcome.host_bytes > MOST_HOST_BYTES:
         return f"{outcome.host_bytes >> 20} MiB of the host's memory"
     return ""
-
-
-def _resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def _peak_bytes() -> int:
-    """VmHWM of proc(5)'s status, which begins anew in a child."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024

@@ -1,4 +1,5 @@
-"""Builds the guest programs: <name>/aarch64.elf and x86_64.elf from <name>/{aarch64,x86_64}.S or main.c.
+"""Builds the guest programs: <name>/aarch64.elf and x86_64.elf from <name>/{aarch64,x86_64}.S or main.c, and those for
+the bare metal of a board: <name>/BOARD.elf from <name>/BOARD.S.
 
 Besides them the machine's vDSO: emulator/linux/arch/vdso/ISA.elf from vdso/ISA.S, ISA.map and vdso.lds.
 
@@ -24,6 +25,8 @@ COMPILERS = {
     "aarch64": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", ["-march=armv8-a", "-mno-outline-atomics"]),
     "x86_64": ("x86_64-linux-gnu-gcc", "gcc", ["-march=x86-64", "-fcf-protection=none", "-mno-red-zone"]),
 }
+# Boards: whose instructions they execute, and where their images are loaded.
+BOARDS = {"virt": ("aarch64", ["-Wl,-Ttext=0x40080000", "-Wl,-n"])}
 # Freestanding, at fixed addresses, with line numbers, and without anything that differs between machines.
 COMMON = [
     "-nostdlib", "-static", "-no-pie", "-fno-pie", "-ffile-prefix-map=" + str(HERE) + "=guest_programs",
@@ -50,13 +53,13 @@ def programs() -> list[str]:
 
 
 def sources(name: str, isa: str) -> list[Path]:
-    """What `name` is built from for `isa`; empty where it does not exist for it."""
+    """What `name` is built from for `isa`, or for a board; empty where it does not exist for it."""
     directory = HERE / name
     assembly = directory / f"{isa}.S"
     if assembly.exists():
         return [assembly]
     main = directory / "main.c"
-    return [main, *RUNTIME, HERE / "include" / f"start.{isa}.S"] if main.exists() else []
+    return [main, *RUNTIME, HERE / "include" / f"start.{isa}.S"] if main.exists() and isa in COMPILERS else []
 
 
 def checked_in(name: str, isa: str) -> Path:
@@ -64,7 +67,8 @@ def checked_in(name: str, isa: str) -> Path:
 
 
 def build(name: str, isa: str, output: Path) -> None:
-    compiler, package, isa_options = COMPILERS[isa]
+    of_board, place = BOARDS.get(isa, (isa, []))
+    compiler, package, isa_options = COMPILERS[of_board]
     if shutil.which(compiler) is None:
         sys.exit(f"{compiler} not found: install {package}")
     files = sources(name, isa)
@@ -74,7 +78,7 @@ def build(name: str, isa: str, output: Path) -> None:
         subprocess.run(command, check=True, cwd=HERE / VDSO)
         output.chmod(0o644)
         return
-    options = [*COMMON, *isa_options, *options_in(files[0])]
+    options = [*COMMON, *isa_options, *place, "-Wa,-Iinclude", *options_in(files[0])]
     with tempfile.TemporaryDirectory(prefix="guest-objects-") as objects:
         for file in files:
             language_options = C_ONLY if file.suffix == ".c" else []
@@ -114,7 +118,7 @@ def main() -> int:
     differing = []
     with tempfile.TemporaryDirectory(prefix="guest-programs-") as temporary:
         for name in arguments.names or programs():
-            for isa in COMPILERS:
+            for isa in (*COMPILERS, *BOARDS):
                 if not sources(name, isa):
                     continue
                 file = f"{name}/{isa}.elf"

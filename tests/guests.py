@@ -1,4 +1,4 @@
-"""The guest programs as tables for parametrized tests: name x ISA, with what expected.toml says."""
+"""The guest programs as tables for parametrized tests: name x ISA, or name x board, with what expected.toml says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "guest_programs"
 ISAS = ("aarch64", "x86_64")
+BOARDS = {"virt": "aarch64"}  # whose images are guest programs, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ def guests() -> list[Guest]:
     found = []
     for file in sorted(DIRECTORY.glob("*/expected.toml")):
         for isa, expected in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            if isa not in ISAS:
+                continue
             counts = {name: value for name, value in expected.items() if name.isupper()}
             found.append(Guest(file.parent.name, isa, expected["exit_status"], expected.get("stdout", ""), counts))
     return found
@@ -40,3 +43,34 @@ def guests() -> list[Guest]:
 
 def guest(name: str, isa: str) -> Guest:
     return next(each for each in guests() if (each.name, each.isa) == (name, isa))
+
+
+@dataclass(frozen=True, slots=True)
+class BoardGuest:
+    """A bare-metal image, and what is expected of it. `counts` is by level, "user" and "kernel", then as Guest's."""
+
+    name: str
+    board: str
+    cpus: int
+    stdout: str
+    not_by_qemu: str  # why that says something else; empty: it says the same
+    counts: dict[str, dict[str, int]]
+
+    @property
+    def path(self) -> Path:
+        return DIRECTORY / self.name / f"{self.board}.elf"
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.board}"
+
+
+def board_guests() -> list[BoardGuest]:
+    """All of them, in alphabetical order. Their exit status is 0: they look for what is wrong themselves."""
+    found = []
+    for file in sorted(DIRECTORY.glob("*/expected.toml")):
+        for board, expected in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            if board in BOARDS:
+                counts = {level: expected[level] for level in ("user", "kernel")}
+                cpus, differs = expected.get("cpus", 1), expected.get("qemu", "")
+                found.append(BoardGuest(file.parent.name, board, cpus, expected["stdout"], differs, counts))
+    return found

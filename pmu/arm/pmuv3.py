@@ -195,10 +195,15 @@ class PmuV3(RegisterDevice):
                 connect(self._index[number], self._probes[number] if self._active & bit else 0)
 
     def _connect_chain(self, odd: int) -> None:
-        """A CHAIN counter is fed its even partner's probes, and starts from its partner's value below its own."""
+        """A CHAIN counter is fed its even partner's probes, and starts from its partner's value below its own.
+
+        It counts where its partner does, unless its own filter has none of that: the overflow then is where it may not
+        count. Where the filter has some of it, an overflow is counted wherever it comes.
+        """
         bank = self._bank
         both = 0b11 << (odd - 1)
-        probes = self._probes[odd - 1] if self._active & both == both and counts_user(self._types[odd]) else 0
+        counts = self._active & both == both and levels_of(self._types[odd]) & self._levels[odd - 1]
+        probes = self._probes[odd - 1] if counts else 0
         self._filter(odd, self._levels[odd - 1])
         if probes and not bank.connected(odd):
             bank.write(odd, bank.read(odd) & ~LOW_HALF | bank.read(odd - 1))

@@ -140,3 +140,23 @@ def test_a_guest_finds_it_where_it_is(tmp_path: Path) -> None:
     without = boot(VECTORS + "mrs x1, id_aa64dfr0_el1\nmrs x2, pmcr_el0\n", tmp_path)
     assert without.register(1) >> 8 & 0xF == 0
     assert without.messages[0].startswith("MRS of S3_3_C9_C12_0")
+
+
+CHAINED = """
+        movz    x0, #0x1e               // CHAIN
+        movk    x0, #FILTER, lsl #16
+        msr     pmevtyper1_el0, x0
+        mov     w0, #-3
+        msr     pmevcntr0_el0, x0
+        mov     x0, #2
+        msr     pmcntenset_el0, x0
+"""
+
+
+@pytest.mark.parametrize(("filters", "count"), [(0, 1), (AT_EL1, 1), (AT_EL0, 0), (AT_EL0 | AT_EL1, 0)])
+def test_a_chained_counter_counts_at_el1_by_its_own_filter(filters: int, count: int, tmp_path: Path) -> None:
+    """The third NOP wraps the even counter, which counts at EL1 alone."""
+    code = CHAINED.replace("FILTER", f"{filters >> 16:#x}") + f"movz x1, #{INST_RETIRED}\nmovk x1, #0x4000, lsl #16\n"
+    behind = "nop\nnop\nnop\nnop\nmsr pmcr_el0, xzr\nmrs x5, pmevcntr1_el0\nmrs x6, pmevcntr0_el0\n"
+    booted = boot(VECTORS + code + COUNT + behind, tmp_path, counters=6)
+    assert (booted.register(5), booted.register(6)) == (count, 2)

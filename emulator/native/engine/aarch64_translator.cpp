@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "aarch64/row.hpp"
 #include "engine/linkage.hpp"
 
 namespace perfemu::aarch64 {
@@ -23,7 +24,9 @@ thread_local uint32_t added = 0;  // to each memory operation of the translation
 using Fetch = uint32_t(void* environment, uint64_t address);
 Fetch* engine_fetch = nullptr;
 uint32_t fetch(void* environment, uint64_t address) {
+    constexpr uint32_t UDF = 0;
     const uint32_t word = engine_fetch(environment, address);
+    if (!row_of(word)) return UDF;
     const bool ordered = (word & ORDERED_MASK) == ORDERED || (word & LDAPR_MASK) == LDAPR;
     added = ordered ? MO_ALIGN : 0;
     return word;

@@ -132,3 +132,23 @@ def test_a_return_to_a_level_that_is_not_there(core: str, state: int, tmp_path: 
 def test_a_return_to_aarch32_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"a return to AArch32 \(SPSR_EL1.M\) is not modelled"):
         boot(WITH_VECTORS + RETURNS.replace("STATE", "0x1d0"), tmp_path)
+
+
+def test_encodings_at_which_the_engine_ends_its_process(tmp_path: Path) -> None:
+    """All of FEAT_FP16's "three same" that are not allocated: undefined, on a core that has the others."""
+    unallocated = [0x0E40_0400 | u << 29 | a << 23 | opcode << 11 for u, a, opcode in _unallocated()]
+    source = "vector: " + "".join(f".inst {word:#x}\nadd x9, x9, #1\n" for word in unallocated) + "b off\n"
+    behind = "mrs x0, elr_el1\nadd x0, x0, #4\nmsr elr_el1, x0\nadd x15, x15, #1\neret\n"
+    vectors = f"b 9f\n.balign 0x800\nvectors: .org vectors + 0x200\n{behind}.org vectors + 0x800\n9: adr x0, vectors\n"
+    booted = boot(vectors + "msr vbar_el1, x0\nmov x15, #0\nmov x9, #0\n" + source, tmp_path, core="neoverse-n1")
+    assert (booted.board.ended, booted.register(9), booted.register(15)) == (
+        Ended.OFF,
+        len(unallocated),
+        len(unallocated),
+    )
+
+
+def _unallocated() -> list[tuple[int, int, int]]:
+    """(U, a, opcode) of Arm ARM DDI 0487, "Advanced SIMD three same (FP16)", that have no instruction."""
+    numbers = (0b00101, 0b01011, 0b01100, 0b01101, 0b10001, 0b11001, 0b11011, 0b11111)
+    return [(number >> 4, number >> 3 & 1, number & 7) for number in numbers]

@@ -203,7 +203,7 @@ class RandomImage:
 
     def move_base(self) -> list[int]:
         """A base somewhere else in its device, or what it was."""
-        base = self.random.randrange(BASE_OF_UART, TURNS)
+        base = self.random.choice([each for each in range(BASE_OF_UART, TURNS) if each != BASE_OF_ALIAS])
         if self.random.random() < 0.3:
             return a64.move(base, self._address())
         return [0x9100_0000 | self.random.choice((4, 8, 0x10, 0x40, 0x80, 0x100)) << 10 | base << 5 | base]
@@ -293,16 +293,21 @@ class RandomImage:
         return [*self._write(SPSR), *self._write(ELR), a64.ERET]
 
     def rewrite(self) -> list[int]:
-        """Code ahead or behind, through one of its addresses, with or without what the architecture asks for then."""
+        """Code ahead or behind, through one of its addresses, with or without what the architecture asks for then. But
+        for ISB: without that an instruction may be the old or the new, and which of them depends on who watches."""
         random = self.random
-        at = max(len(self._words) + random.randrange(-30, 40), 60)
+        cares = [a64.DC_CVAU | 2, a64.DSB, a64.IC_IVAU | 2, a64.DSB]
+        cares = [*(cares if random.random() < 0.5 else cares[: random.randrange(3)]), a64.ISB]
         base = random.choice((BASE_OF_CODE, BASE_OF_ALIAS, BASE_OF_ALIAS))
         new = random.choice(
             (a64.NOP, a64.BRK, a64.WFI, 0x9100_0400, random.getrandbits(32), a64.branch(random.randrange(1, 9)))
         )
-        words = [*a64.move(1, new), *a64.move(2, 4 * at), 0xB822_6801 | base << 5, 0x8B02_0002 | base << 5]
-        cares = [a64.DC_CVAU | 2, a64.DSB, a64.IC_IVAU | 2, a64.DSB, a64.ISB]
-        return words + (cares if random.random() < 0.5 else cares[: random.randrange(3)])
+        longest = 16  # of what is returned
+        here = len(self._words)
+        at = here + longest + random.randrange(30) if random.random() < 0.6 else here - random.randrange(1, 40)
+        words = [*a64.move(1, new), *a64.move(2, 4 * at), 0xB822_6801 | base << 5, 0x8B02_0002 | base << 5, *cares]
+        assert len(words) <= longest
+        return words
 
     def remap(self) -> list[int]:
         """An entry of the tables."""

@@ -214,6 +214,8 @@ class Board(Generic[AnyProcessor]):
     def _next_turn(self) -> Turn | None:
         taken, goes_on = self._turn_taken, self._goes_on
         self._goes_on = False
+        if taken is not None and taken[0].core.owes_exit:
+            return taken  # what has been counted from outside fell on something that comes before all else
         if not (goes_on and taken is not None and taken[0].core.cycles < taken[1]):
             self._turn_taken = self._chosen_turn()
         return None if self._turn_taken is None else self._until_observed(self._turn_taken)

@@ -10,8 +10,6 @@ import struct
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-import numpy as np
-
 from perfemu.errors import PerfemuError
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.kallsyms import MOST_BYTES, TEXT_SYMBOLS, KernelSymbol, kallsyms_text, parse_kallsyms
@@ -103,6 +101,8 @@ class _Tables:
 
     def symbols(self) -> Iterable[KernelSymbol]:
         """Before the tokens lie their number, the names, markers and, in some versions, 3 bytes each to sort them."""
+        import numpy as np  # takes longer than a run that wants no symbols
+
         words = np.frombuffer(self._data, "<u8", self._tokens_at // 8)
         sizes = self._tokens_at - 8 * np.arange(1, len(words) + 1)  # of names and all else, if their number is there
         counts = np.where(words < _MOST, words, 0).astype("<i8")
@@ -143,6 +143,8 @@ class _Tables:
 
     def _with_addresses(self, names: list[bytes], count_at: int) -> Iterator[KernelSymbol]:
         """kallsyms_offsets lies before the names, and behind all else since Linux 6.4; its base is behind it."""
+        import numpy as np
+
         count = len(names)
         bytes_of_offsets = _aligned(4 * count)
         behind = _aligned(self._index_at + 2 * _TOKENS)

@@ -128,7 +128,7 @@ void Core::on_interrupt(uc_engine*, uint32_t number, void* user) {
     Core& core = *static_cast<Core*>(user);
     if (core.exit_ != Exit::NONE) return;  // the step trap of a SYSCALL
     bool arm = core.isa_->engine_arch() == UC_ARCH_ARM64;
-    if (core.stepping_ && number == Isa::STEP_INTERRUPT) {
+    if (core.stepping_ && number == Isa::STEP_INTERRUPT && !core.isa_->steps_for_guest()) {
         const Op& op = core.stepped_->ops[0];
         bool undefined = arm && core.pc() == core.stepped_->address && !(op.probes & bit(Probe::BR_RETIRED));
         if (!undefined) {
@@ -316,6 +316,8 @@ void Core::settle_counts(uint64_t now) {
         bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it
         if (exit_ == Exit::SYSCALL || exit_ == Exit::IDLE || trap) retire(stepped_->ops[0], stepped_->address, now);
         end_stepping();
+    } else if (within_a_block && repeat_ && is_guests_step()) {  // the iteration has happened; was it the last?
+        if (repeat_->address != now) retire(repeat_->ops[0], repeat_->address, now);
     } else if (within_a_block && repeat_ && repeat_->address == now) {
         add_at(now, repeat_->ops[0].iteration_probes, NEVER_HAPPENED);  // the iteration that faulted
     } else if (within_a_block && previous_->contains(now)) {

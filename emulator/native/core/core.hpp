@@ -365,6 +365,8 @@ class Core final : public Totals {
     void execute_system(uint64_t now);
     void fault(uint64_t now, uint64_t last);
     void deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap);
+    void raise_step();
+    bool is_guests_step() const { return exit_ == Exit::EXCEPTION && exception_ == Exception::STEP; }
     bool nmi_is_due() const;
     bool interrupts_guest();
     void follow_processor();

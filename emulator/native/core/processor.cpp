@@ -78,6 +78,7 @@ void Core::execute_system(uint64_t now) {
         return;
     }
     trapped_.length = insn.length;
+    const bool stepped = processor_->is_stepped() && !is_syscall(insn) && !is_interrupt(insn);  // which end it
     x86_64::After after;
     try {
         after = processor_->execute(insn, cycles());
@@ -112,6 +113,16 @@ void Core::execute_system(uint64_t now) {
     if (processor_->shadows()) shadow_at_ = retired();
     if (after == x86_64::After::HALTS) exit_ = Exit::IDLE;
     follow_processor();
+    if (!stepped) return;
+    fire(Probe::EXC_UNDEF, 1);
+    fire(Probe::EXC_TAKEN, 1);
+    raise_step();
+}
+
+// The guest steps: an instruction has retired.
+void Core::raise_step() {
+    processor_->write(DR6, processor_->read(DR6, 0) | SINGLE_STEP, 0);
+    deliver(static_cast<unsigned>(Vector::DEBUG), std::nullopt, std::nullopt, true);
 }
 
 // What the engine has refused, or cannot do.
@@ -155,9 +166,10 @@ void Core::fault(uint64_t now, uint64_t last) {
     }
     fire_exception_probes();
     exit_ = Exit::NONE;
-    const bool is_step = vector == Vector::DEBUG;
-    if (is_step) processor_->write(DR6, processor_->read(DR6, 0) | SINGLE_STEP, 0);
-    deliver(static_cast<unsigned>(vector), error, address, is_step);
+    if (vector == Vector::DEBUG)
+        raise_step();
+    else
+        deliver(static_cast<unsigned>(vector), error, address, false);
 }
 
 void Core::deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap) {

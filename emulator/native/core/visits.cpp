@@ -337,6 +337,12 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
         if (retires) finish_step(stepped_->ops[0], now, false);
         model_->steps_ahead = 0;
         visit = {};
+    } else if (within_a_block && visit.iteration && is_guests_step()) {
+        Block& block = *visit.block;
+        finish_visit(now);
+        if (now == block.address) return;
+        visit = {.block = &block};
+        finish_visit(now);
     } else if (within_a_block && visit.iteration) {
         visit = {};  // it did not happen
     } else if (within_a_block && visit.block->contains(now)) {

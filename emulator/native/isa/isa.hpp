@@ -62,6 +62,8 @@ class Isa : public BlockRules {
     // Single-step: after each instruction the engine raises interrupt 1. `rearm` after each of those.
     virtual void set_stepping(uc_engine* engine, bool on) = 0;
     virtual void rearm_stepping(uc_engine* engine) = 0;
+    // Whether a guest's own kernel steps what is stepped here, too: each of those interrupts is an exception then.
+    virtual bool steps_for_guest() const { return false; }
     // A stepped instruction has read the masks of exceptions: without what stepping has changed of them.
     virtual void correct_masks(uc_engine*, int8_t into) const { (void)into; }
     // It reports a finished step, or, on Arm, also an undefined instruction: the PC tells.

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <stdexcept>
+#include <utility>
 
 #include "instructions/faulting_address.hpp"
 #include "isa/isa.hpp"
@@ -56,11 +57,16 @@ class X8664 final : public Isa {
     unsigned vectors() const override { return 16; }
 
     void set_stepping(uc_engine* engine, bool on) override {
-        uint64_t flags = read_register(engine, UC_X86_REG_RFLAGS) & ~RFLAGS_TF;
-        write_register(engine, UC_X86_REG_RFLAGS, on ? flags | RFLAGS_TF : flags);
+        const uint64_t flags = read_register(engine, UC_X86_REG_RFLAGS);
+        if (on) guest_steps_ = processor_ ? flags & RFLAGS_TF : 0;
+        const uint64_t flag = on ? RFLAGS_TF : std::exchange(guest_steps_, 0);
+        write_register(engine, UC_X86_REG_RFLAGS, (flags & ~RFLAGS_TF) | flag);
     }
     // TF stays set, but for POPF.
-    void rearm_stepping(uc_engine* engine) override { set_stepping(engine, true); }
+    void rearm_stepping(uc_engine* engine) override {
+        write_register(engine, UC_X86_REG_RFLAGS, read_register(engine, UC_X86_REG_RFLAGS) | RFLAGS_TF);
+    }
+    bool steps_for_guest() const override { return guest_steps_; }
 
     // Intel SDM vol. 2, SYSCALL: RCX gets the return address and R11 the flags.
     void complete_syscall(uc_engine* engine) const override {
@@ -107,6 +113,7 @@ class X8664 final : public Isa {
     Op op_at(std::span<const uint8_t> bytes, Level level) const;
 
     std::unique_ptr<Processor> processor_;  // where a guest's own kernel executes
+    uint64_t guest_steps_ = 0;              // RFLAGS.TF, which it has set, while stepping is on
 };
 
 // Where a guest's own kernel executes, system instructions trap for the processor's sake, and no other ones but those

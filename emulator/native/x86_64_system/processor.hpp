@@ -65,6 +65,7 @@ class Processor {
     bool take(Fault fault, Cause cause);
     std::optional<Fault> last_taken() const { return last_; }
     bool accepts_interrupts() const { return registers_.flags() & rflags::IF; }
+    bool is_stepped() const { return registers_.flags() & rflags::TF; }  // RFLAGS.TF
     bool accepts_nmi() const { return !state_.handles_nmi; }
 
     // --- for the machine ---

@@ -10,7 +10,7 @@ import pytest
 
 from emulator.probes import Probe
 from emulator.x86_64_system import SystemRegister
-from tests.unit.native.bare import assemble
+from tests.unit.native.bare import FOREVER, assemble
 from tests.unit.native.own_x86 import (
     LOADED_AT,
     NX,
@@ -297,3 +297,51 @@ def test_units_that_a_kernel_has_not_enabled(
     pc.run()
     at = pc.read(STACK - 5 * 8) - (LOADED_AT + code.index(b"\x0f\x0b"))
     assert (pc.cpu.core.exception_taken, at == 0) == ((vector or UD, None), vector is None)
+
+
+DEBUG = 1
+# The kernel steps itself: a trap behind each instruction from the one behind the first POPF on, up to the second POPF;
+# of a REP behind each iteration but the last, and behind it.
+STEPS = f"""{PROLOGUE}
+        pushf
+        or      qword ptr [rsp], 0x100
+        popf
+        nop
+first:  mov     eax, 1
+second: rdtsc
+third:  mov     ecx, 2
+fourth: rep stosb
+fifth:  rep stosb
+sixth:  pushf
+seventh: and    qword ptr [rsp], ~0x100
+eighth: popf
+ninth:  nop
+        hlt
+handler: mov    rax, [rsp]
+        mov     [r14], rax
+        add     r14, 8
+        mov     edi, {KERNEL_DATA + 0x800}
+        iretq
+{TABLES}
+        .org    0x800
+        .quad   first - begin, second - begin, third - begin, fourth - begin, fourth - begin, fifth - begin
+        .quad   sixth - begin, seventh - begin, eighth - begin, ninth - begin
+        .quad   handler - begin
+"""
+
+
+@pytest.mark.parametrize("core", ["ideal", "zen5"])
+@pytest.mark.parametrize("slice_cycles", [FOREVER, 1, 3])
+def test_a_kernel_steps_itself(slice_cycles: int, core: str, tmp_path: Path) -> None:
+    code = assemble("x86_64", STEPS, tmp_path)
+    *places, handler = struct.unpack("<11Q", code[0x800:0x858])
+    pc = Pc.load(code, core)
+    set_up(pc, {DEBUG: gate(LOADED_AT + handler)})
+    pc.start_64(PAGES)
+    pc.monitor.slice_cycles = slice_cycles
+    pc.run()
+    taken = pc.by_level(Probe.EXC_TAKEN)[1]
+    log = [pc.read(LOG + 8 * i) - LOADED_AT for i in range(taken)]
+    assert log == places
+    # The prologue, PUSHF, OR and POPF; what is stepped, the first REP's iterations as one; NOP and HLT; the handler.
+    assert pc.by_level(Probe.INST_RETIRED) == (0, 6 + 3 + (len(places) - 1) + 2 + 5 * len(places))

@@ -77,6 +77,7 @@ _NOT_YET = {
     "-v, --verbose": "raw counts and their times",
     "--metric-only": "metrics alone",
     "--filter": "event filters",
+    "--guest-linux": "counts of a board's processes: record --guest-linux samples them",
     "--per-core": "counts per core",
     "--per-socket": "counts per socket",
     "--pre": "a command before each run",

@@ -68,12 +68,12 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::DEADLINE);
         return;
     }
-    if (breaks_at(block.address)) {
-        exit(Exit::BREAKPOINT);
-        return;
-    }
     if (guest_step_is_due()) {
         exit(Exit::SOFTWARE_STEP);
+        return;
+    }
+    if (breaks_at(block.address)) {
+        exit(Exit::BREAKPOINT);
         return;
     }
     if (block.ops[0].trap != Trap::NONE) {

@@ -50,8 +50,9 @@ bool Core::stops_at_access(uint64_t now) {
         if (!(each.accesses & access.kinds) || !(each.levels & whose) || !each.overlaps(access.address, access.bytes))
             continue;
         if (!(each.taken_from >> static_cast<unsigned>(level_) & 1) || (each.maskable && masks)) continue;
-        if (!debugging_.hits) {
-            fault_address_ = std::max(access.address, each.address);
+        const uint64_t first = std::max(access.address, each.address);
+        if (!debugging_.hits || first < fault_address_) {
+            fault_address_ = first;
             const bool reads = each.accesses & access.kinds & static_cast<uint8_t>(FaultAccess::READ);
             fault_access_ = reads ? FaultAccess::READ : FaultAccess::WRITE;
         }
@@ -75,11 +76,16 @@ bool Core::guest_steps() const {
 // ... and the one instruction has been executed, or there was to be none.
 bool Core::guest_step_is_due() const { return guest_steps() && debugging_.guest_step_from != retired(); }
 
-// An exception return has been made, by the kernel's SPSR_EL1.
+// An exception return has been made, by the kernel's SPSR_EL1. Arm ARM DDI 0487, DebugExceptionReturnSS().
 void Core::begin_guest_step() {
     debugging_.guest_step_from.reset();
-    if (!guest_steps() || !(isa_->saved_state(engine_) & SPSR_SS)) return;
-    debugging_.guest_step_from = retired();
+    const bool is_stepped = std::exchange(debugging_.guest_steps_return, false);
+    if (!guest_steps()) return;
+    if (is_stepped) {
+        debugging_.guest_step_from = retired() - 1;
+    } else if (isa_->saved_state(engine_) & SPSR_SS) {
+        debugging_.guest_step_from = retired();
+    }
 }
 
 // An exception has been taken: what it has saved says whether the instruction is still to be executed.
@@ -92,6 +98,7 @@ void Core::save_guest_step(bool pending) {
 bool Core::step_alone(Block& block) {
     if (!debugging_.steps && !debugging_.passes && !guest_steps()) return false;
     if (block.ops[0].changes) {  // the engine ends its block there
+        debugging_.guest_steps_return = block.ops[0].changes & CHANGES_LEVEL && guest_steps();
         plan();
         count(block);
     } else {

@@ -38,8 +38,9 @@ struct Debugging {
     // The guest's own software step: at which levels (bits), and the moment at which PSTATE.SS was set.
     uint8_t guest_steps = 0;
     std::optional<uint64_t> guest_step_from;
+    bool guest_steps_return = false;  // what is stepped is an exception return: it steps nothing behind it
 
-    // Whoever sets watchpoints and steps sets them again.
+    // Whoever sets watchpoints and steps sets them again. A return is over when the core has stopped.
     void archive(Archive& state) { state(hits, passed, guest_steps, guest_step_from); }
 };
 

@@ -227,6 +227,24 @@ def test_a_kernel_that_steps_itself(tmp_path: Path) -> None:
     assert exception(booted)[0] == SOFTWARE_STEP + SAME_LEVEL | IL | DEBUG_EVENT
 
 
+def test_an_exception_return_that_is_stepped_steps_nothing_behind_it(tmp_path: Path) -> None:
+    """The first return has one instruction stepped: the second, which would come back to itself for ever."""
+    source = f"""
+        msr     daifset, #8
+        {control(SS | KDE)}
+        adr     x19, second
+        msr     elr_el1, x19
+        mov     x0, #0x1c5              // EL1, and D is clear
+        orr     x0, x0, #1 << 21        // SS
+        msr     spsr_el1, x0
+        eret
+second: eret
+"""
+    booted = boot(WITH_VECTORS + OPEN + source, tmp_path, instructions=1000)
+    cause = SOFTWARE_STEP + SAME_LEVEL | IL | DEBUG_EVENT | STEP_VALID
+    assert exception(booted)[::2] == (cause, booted.register(19))
+
+
 def test_what_is_linked_to_a_context_is_told(tmp_path: Path) -> None:
     (message,) = boot(watch("0", EIGHT | EITHER | 1 << 20) + "ldr x2, [x1]\n", tmp_path).messages
     assert message == "DBGWCR0_EL1 0x101fff: watchpoints that depend on contexts are not modelled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -251,7 +252,13 @@ class BoardSession:
         self._sideband.booted(booted)
         if self.linux is not None:
             self.linux.booted(booted, self.guest.command[0])
-        initrd = request.initrd() if callable(request.initrd) else _contents(request.initrd) if request.initrd else b""
+        initrd = (
+            request.initrd()
+            if callable(request.initrd)
+            else _contents(request.initrd)
+            if request.initrd is not None
+            else b""
+        )
         return self._kind.build(self.hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
 
     def _run_by_orders(
@@ -381,7 +388,11 @@ def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def _contents(path: str) -> bytes:
+    if not path:
+        raise PerfemuError("an image's or an initrd's name is empty")
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise PerfemuError(f"{path}: a pipe, and no file: it would be waited for")
         with Path(path).open("rb") as file:
             data = file.read(MOST_IMAGE_BYTES + 1)
     except OSError as problem:

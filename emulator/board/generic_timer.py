@@ -12,6 +12,7 @@ COUNTER_HZ = 62_500_000  # as boards of this kind have it
 NS_PER_TICK = 1_000_000_000 // COUNTER_HZ
 PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT = 30, 27  # PPIs
 ENABLE, IMASK, ISTATUS = 1, 2, 4
+MOST_CYCLES = 1 << 62  # in a century
 WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
 
 
@@ -82,9 +83,10 @@ class GenericTimer:
         return self._clock.at(self._core.cycles) // NS_PER_TICK
 
     def due_cycle(self) -> int | None:
-        """The cycle at which the next of them interrupts; None where none will."""
+        """The cycle at which the next of them interrupts; None where none will in what a core counts."""
         ticks = [tick for timer in self.timers if (tick := timer.due_tick) is not None]
-        return self._clock.cycle_at(min(ticks) * NS_PER_TICK) if ticks else None
+        due = self._clock.cycle_at(min(ticks) * NS_PER_TICK) if ticks else None
+        return due if due is not None and due < MOST_CYCLES else None
 
     def claim_registers(self, registers: SystemRegisters) -> None:
         registers.claim(SysReg(3, 3, 14, 0, 0), Access(lambda: COUNTER_HZ, lambda value: None))  # CNTFRQ_EL0

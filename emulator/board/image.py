@@ -67,6 +67,10 @@ def _elf(data: bytes) -> Image:
             raise NotBootable(f"an ELF file for {machine}; this board's CPUs are AArch64")
         segments = [segment for segment in elf.iter_segments() if segment["p_type"] == "PT_LOAD"]
         pieces = tuple((segment["p_paddr"], segment.data()) for segment in segments if segment["p_filesz"])
+        wanted = [segment["p_filesz"] for segment in segments if segment["p_filesz"]]
+        for size, (_, piece) in zip(wanted, pieces, strict=True):
+            if len(piece) < size:
+                raise NotBootable(f"an ELF file that is cut off: it has {len(piece)} bytes of a segment of {size}")
         end = max((segment["p_paddr"] + segment["p_memsz"] for segment in segments), default=0)
         # An entry is a virtual address: where its segment lies physically is where the MMU, still off, finds it.
         entry = elf.header["e_entry"]

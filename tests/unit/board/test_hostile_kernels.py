@@ -152,3 +152,9 @@ def _unallocated() -> list[tuple[int, int, int]]:
     """(U, a, opcode) of Arm ARM DDI 0487, "Advanced SIMD three same (FP16)", that have no instruction."""
     numbers = (0b00101, 0b01011, 0b01100, 0b01101, 0b10001, 0b11001, 0b11011, 0b11111)
     return [(number >> 4, number >> 3 & 1, number & 7) for number in numbers]
+
+
+def test_a_timer_that_is_due_after_all_time(tmp_path: Path) -> None:
+    """The last tick of the counter is beyond what a core counts in cycles: nobody is woken."""
+    source = "mov x0, #-1\nmsr cntv_cval_el0, x0\nmov x0, #1\nmsr cntv_ctl_el0, x0\nwfi\n"
+    assert boot(WITH_VECTORS + source, tmp_path).board.ended is Ended.IDLE

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 import struct
 from pathlib import Path
 
 import pytest
 
 from emulator.board.image import FLAT_OFFSET, NotBootable, read_image
+from guests import DIRECTORY
 from perfemu.cli.main import main
 
 RAM = 0x4000_0000
@@ -55,6 +57,14 @@ def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
         (["--board", "virt", "--bind", "/tmp", "IMAGE"], "--bind /tmp: a board wants HOST:TAG"),
         (["--semihosting", "IMAGE"], "--board NAME boots an image"),
         (["--board", "virt", "--memory", "16M", "IMAGE"], "the image wants"),
+        (["--board", "virt", ""], "name is empty"),
+        (["--board", "virt", "--initrd", "", "IMAGE"], "name is empty"),
+        (["--board", "virt", "PIPE"], "a pipe, and no file"),
+        (["--board", "virt", "--initrd", "PIPE", "IMAGE"], "a pipe, and no file"),
+        (["--board", "virt", "--disk", "PIPE", "IMAGE"], "is no regular file"),
+        (["--board", "virt", "/dev/null"], "a file of 0 bytes"),
+        (["--board", "virt", "/tmp"], "/tmp: Is a directory"),
+        (["--board", "virt", "CUT"], "an ELF file that is cut off: "),
     ],
 )
 def test_one_line_for_what_is_wrong(
@@ -62,7 +72,10 @@ def test_one_line_for_what_is_wrong(
 ) -> None:
     image = tmp_path / "image"
     image.write_bytes(linux_image(15 << 20))
-    status = main(["run", *(str(image) if each == "IMAGE" else each for each in arguments)])
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "cut").write_bytes((DIRECTORY / "board_paging" / "virt.elf").read_bytes()[:5000])
+    names = {"IMAGE": str(image), "PIPE": str(tmp_path / "pipe"), "CUT": str(tmp_path / "cut")}
+    status = main(["run", *(names.get(each, each) for each in arguments)])
     error = capfd.readouterr().err
     assert status in (1, 129)
     assert says in error

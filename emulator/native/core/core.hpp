@@ -400,6 +400,7 @@ class Core final : public Totals {
     void locate_misalignment(uint64_t now);
     void fire_exception_probes();
     void fold();
+    void add_runs(const Block& block, const std::array<uint64_t, DECODED_PROBES>& fired);
     void book_level();
     void add(ProbeMask probes, uint64_t times = 1);
     void add_at(uint64_t address, ProbeMask probes, int64_t times = 1);

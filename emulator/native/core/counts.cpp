@@ -94,14 +94,15 @@ void Core::add(ProbeMask probes, uint64_t times) {
 void Core::fold() {
     folded_at_ = retired();
     for (Block* block : ran_) {
-        if (block->runs)
-            for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
-                totals_[probe] += static_cast<uint64_t>(int64_t{block->runs} * block->counts[probe]);
-        if (ledger_) ledger_->book_block(*block, block->runs, block->departures);
+        std::array<uint64_t, DECODED_PROBES> fired{};
+        for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
+            fired[probe] = static_cast<uint64_t>(int64_t{block->runs} * block->counts[probe]);
         if (block->ends_conditional) {
-            totals_[static_cast<unsigned>(Probe::BR_COND_TAKEN)] += block->departures;
-            totals_[static_cast<unsigned>(Probe::BR_TAKEN)] += block->departures;
+            fired[static_cast<unsigned>(Probe::BR_COND_TAKEN)] += block->departures;
+            fired[static_cast<unsigned>(Probe::BR_TAKEN)] += block->departures;
         }
+        add_runs(*block, fired);
+        if (ledger_) ledger_->book_block(*block, block->runs, block->departures);
         block->runs = 0;
         block->departures = 0;
     }
@@ -113,6 +114,18 @@ void Core::fold() {
     ran_.clear();
     // It may still depart.
     if (previous_ != &none_) note_run(previous_);
+}
+
+// A kernel of the guest's own changes its level often: what blocks have fired is not folded before, as they know theirs.
+void Core::add_runs(const Block& block, const std::array<uint64_t, DECODED_PROBES>& fired) {
+    for (unsigned probe = 0; probe < DECODED_PROBES; probe++) totals_[probe] += fired[probe];
+    if (!guest_tables_ || !by_level_) return;
+    auto& at = by_level_->at[static_cast<unsigned>(block.frames.level)];
+    for (unsigned probe = 0; probe < DECODED_PROBES; probe++) {
+        if (RETIREMENT >> probe & 1) continue;  // not among the totals
+        at[probe] += fired[probe];
+        by_level_->booked[probe] += fired[probe];
+    }
 }
 
 void Core::follow_branches() {
@@ -142,6 +155,7 @@ uint64_t Core::sum(ProbeMask probes, LevelMask levels) {
     if (levels == EVERY_LEVEL) return fired + sum(probes);
     if (contains(levels, level_)) fired += sum(probes);
     if (!by_level_) return fired;
+    if (probes & DECODED) fold();
     // Of the present level, what has not been booked; of the others all is.
     for (; probes; probes &= probes - 1) {
         const unsigned probe = lowest(probes);
@@ -154,11 +168,16 @@ uint64_t Core::sum(ProbeMask probes, LevelMask levels) {
 
 // What has been counted since this was called last belongs to the present level.
 void Core::book_level() {
-    auto& at = by_level_->at[static_cast<unsigned>(level_)];
-    for (unsigned probe = 0; probe < PROBE_COUNT; probe++) {
-        const uint64_t now = sum(ProbeMask{1} << probe);
-        at[probe] += now - std::exchange(by_level_->booked[probe], now);
-    }
+    if (!guest_tables_) fold();
+    if (model_) settle_models();
+    auto book = [this](unsigned probe, uint64_t now) {
+        by_level_->at[static_cast<unsigned>(level_)][probe] += now - std::exchange(by_level_->booked[probe], now);
+    };
+    constexpr auto RETIRED = static_cast<unsigned>(Probe::INST_RETIRED), CYCLES = static_cast<unsigned>(Probe::CYCLES);
+    for (unsigned probe = 0; probe < PROBE_COUNT; probe++)
+        if (probe != RETIRED && probe != CYCLES) book(probe, totals_[probe]);
+    book(RETIRED, retired());
+    book(CYCLES, user_cycles());
 }
 
 void Core::set_level(Level level) {

@@ -55,7 +55,8 @@ struct alignas(64) Block {
     bool only_changeable = false;  // special for no other reason, so that it need only be compared before it runs
     uint64_t unchanged_cost = 0;   // ... what it costs then
     bool ends_conditional = false;
-    uint8_t changes = 0;  // those of its last instruction
+    bool acts_for_user = false;  // some of its accesses
+    uint8_t changes = 0;         // those of its last instruction
     std::vector<Op> ops;
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable

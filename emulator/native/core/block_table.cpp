@@ -6,9 +6,10 @@
 namespace perfemu {
 
 static constexpr uint64_t NO_SPACE = ~uint64_t{0};
+static constexpr uint64_t NO_TAG = ~uint64_t{0};
 
 Block BlockTable::nothing_{
-    .tag = ~uint64_t{0}, .cost = 0, .end = 0, .successors = {&nothing_, &nothing_}, .address = 0, .size = 0};
+    .tag = NO_TAG, .cost = 0, .end = 0, .successors = {&nothing_, &nothing_}, .address = 0, .size = 0};
 
 BlockTable::BlockTable() {
     executing_ = &spaces_.emplace_back(SpaceSlots{.space = NO_SPACE, .slots = make_slots()});
@@ -33,6 +34,7 @@ Block& BlockTable::insert(std::unique_ptr<Block> block) {
     fill_slot(inserted);
     inserted.successors = nothing_behind();
     blocks_[{inserted.tag, inserted.frames}] = std::move(block);
+    by_address_.emplace(inserted.address, &inserted);
     return inserted;
 }
 
@@ -41,7 +43,13 @@ void BlockTable::replace(Block& block, Block&& now) {
     block = std::move(now);
 }
 
+void BlockTable::doubt(uint64_t address) {
+    const auto [begin, end] = by_address_.equal_range(address);
+    for (auto block = begin; block != end; ++block) block->second->tag = NO_TAG;
+}
+
 void BlockTable::clear() {
+    by_address_.clear();
     blocks_.clear();
     for (SpaceSlots& slots : spaces_)
         if (&slots != executing_) slots.space = NO_SPACE;
@@ -65,16 +73,31 @@ void BlockTable::empty(SpaceSlots& slots) {
 }
 
 bool BlockTable::use_slots_of(const AddressTranslation& space) {
-    if (executing_->space == space.id() && executing_->code_generation == space.code_generation()) return false;
+    if (executing_->space == space.id() && executing_->code_generation == space.code_generation() &&
+        !executing_->is_outdated)
+        return false;
     executing_ = &slots_of(space.id());
     slots_ = executing_->slots->data();
     executing_->used = ++uses_;
-    if (std::exchange(executing_->space, space.id()) != space.id() ||
-        std::exchange(executing_->code_generation, space.code_generation()) != space.code_generation()) {
-        executing_->code_generation = space.code_generation();
-        empty(*executing_);
-    }
+    const bool is_right = executing_->space == space.id() && executing_->code_generation == space.code_generation() &&
+                          !executing_->is_outdated;
+    executing_->space = space.id();
+    executing_->code_generation = space.code_generation();
+    executing_->is_outdated = false;
+    if (!is_right) empty(*executing_);
     return true;
+}
+
+bool BlockTable::holds(uint64_t space, uint64_t page, Frame frame) {
+    if (fetched_.size() == MOST_FETCHED) {
+        fetched_.clear();
+        for (SpaceSlots& slots : spaces_) slots.is_outdated = true;
+    }
+    const auto [known, is_new] = fetched_.try_emplace({space, page}, frame);
+    if (is_new) return fetched_.size() > 1;
+    if (std::exchange(known->second, frame) == frame) return true;
+    for (SpaceSlots& slots : spaces_) slots.is_outdated |= slots.space == space;
+    return false;
 }
 
 // The slots that this space has, or those that it may take.

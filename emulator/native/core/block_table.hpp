@@ -36,9 +36,15 @@ class BlockTable {
     // By one of the same address and size, where it is: others may point to it.
     void replace(Block& block, Block&& now);
     void clear();
+    // No block there is found by its tag, until `trust`.
+    void doubt(uint64_t address);
+    static void trust(Block& block) { block.tag = tag(block.address, block.size); }
     size_t size() const { return blocks_.size(); }
     // From now on `cached` is about this space, as it is now. False: it already was, and nothing has changed.
     bool use_slots_of(const AddressTranslation& space);
+    // The engine fetches from that page of a space of the guest's own, and finds that frame. False: it was another when
+    // it did so before, so that this space's slots are wrong.
+    bool holds(uint64_t space, uint64_t page, Frame frame);
 
     template <typename Visit>
     void each(Visit visit) {
@@ -49,6 +55,7 @@ class BlockTable {
     static constexpr unsigned SLOT_BITS = 15;
     static constexpr size_t MOST_SPACES = 16;  // the slots of those that executed last are kept
     static constexpr size_t MOST_LISTED = 1 << 10;
+    static constexpr size_t MOST_FETCHED = 1 << 16;
     static size_t slot(uint64_t address) { return (address ^ address >> SLOT_BITS) & ((1 << SLOT_BITS) - 1); }
 
     struct Key {
@@ -65,10 +72,18 @@ class BlockTable {
             return mixed ^ mixed >> 32;
         }
     };
+    struct Fetched {
+        uint64_t space, page;
+        bool operator==(const Fetched&) const = default;
+    };
+    struct FetchedHash {
+        size_t operator()(const Fetched& key) const { return key.page * 0x9E3779B97F4A7C15 ^ key.space; }
+    };
     using Slots = std::array<Block*, size_t{1} << SLOT_BITS>;
     struct SpaceSlots {
         uint64_t space;  // its id
         uint64_t code_generation = 0;
+        bool is_outdated = false;        // though the generation is what it was
         uint64_t used = 0;               // when: the higher, the later
         std::vector<uint32_t> filled{};  // some perhaps more than once; too many are not listed
         std::unique_ptr<Slots> slots;
@@ -83,6 +98,8 @@ class BlockTable {
     SpaceSlots* executing_;  // whose slots these are
     uint64_t uses_ = 0;
     std::vector<SpaceSlots> spaces_;
+    std::unordered_map<Fetched, Frame, FetchedHash> fetched_;
+    std::unordered_multimap<uint64_t, Block*> by_address_;
     std::unordered_map<Key, std::unique_ptr<Block>, KeyHash> blocks_;
 };
 

@@ -34,13 +34,14 @@ void Core::consider(uint64_t address, uint32_t size) {
     if (runs_unchanged(address, size)) return;
     if (changes_ && follow_changes(address)) return;
     if (remembers_wrongly(address, size)) {
-        uc_ctl_flush_tlb(engine_);
+        flush_tlb();
         forget_departure();
         redispatch(address);
         return;
     }
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
+    if (std::exchange(slots_stale_, false) && blocks_.use_slots_of(*space_)) unlink_successors();
     if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
     Block& block = block_at(address, size);
     if (std::exchange(translation_stale_, false)) {
@@ -54,7 +55,7 @@ void Core::consider(uint64_t address, uint32_t size) {
         return;
     }
     drop_budget();
-    if (block.changeable) slow_since_poll_ += DECODING;
+    if (must_compare(block)) slow_since_poll_ += DECODING;
     if (poll_due() && (*poll_)()) {
         exit(Exit::INTERRUPTED);
         return;
@@ -86,6 +87,7 @@ void Core::consider(uint64_t address, uint32_t size) {
         begin_stepping(block);
         return;
     }
+    if (block.acts_for_user) guest_tlb_->follow_user(*guest_tables_);
     plan();
     if (block.ops[0].repeated) {
         consider_repeat(block);
@@ -109,7 +111,8 @@ bool Core::runs_unchanged(uint64_t address, uint32_t size) {
     Block* block = blocks_.cached(address);
     const uint64_t budget = budget_ - block->unchanged_cost;
     if (block->tag != BlockTable::tag(address, size) || !block->only_changeable || budget & EXHAUSTED) return false;
-    if (stepping_ || changes_ || blocks_stale_ || translation_stale_ || !unchanged(*block)) return false;
+    if (stepping_ || changes_ || blocks_stale_ || slots_stale_ || translation_stale_ || !unchanged(*block))
+        return false;
     if (interrupts_store(address, *block)) return false;
     repeat_ = nullptr;
     budget_ = budget;
@@ -138,10 +141,10 @@ void Core::consider_repeat(Block& block) {
 }
 
 // A trap or a REP behind the first instruction is reached by stepping, so that the block that starts with it comes.
-bool Core::needs_stepping_inside(const Block& block) {
+bool Core::needs_stepping_inside(const Block& block) const {
     for (size_t i = 1; i < block.ops.size(); i++)
         if (block.ops[i].trap != Trap::NONE || block.ops[i].repeated) return true;
-    return std::ranges::any_of(block.ops, &Op::acts_for_user);
+    return model_ && block.acts_for_user;  // slices find addresses, and faults, of the level that executes
 }
 
 uint64_t Core::cost(const Block& block) const {
@@ -178,18 +181,23 @@ void Core::uncount_from(uint64_t pc) {
 
 Block& Core::block_at(uint64_t address, uint32_t size) {
     Block* block = blocks_.cached(address);
-    if (block->tag != BlockTable::tag(address, size)) {
+    if (block->tag == BlockTable::tag(address, size)) {
+        if (!must_compare(*block)) return *block;
+    } else {
         const BlockFrames frames = frames_of(address, size);
         block = blocks_.find(address, size, frames);
         if (!block) return blocks_.insert(decode(address, size, frames));
     }
-    if (!block->changeable || unchanged(*block)) return *block;
+    if (!block->changeable || unchanged(*block)) {
+        BlockTable::trust(*block);
+        return *block;
+    }
     if (model_ && model_->visit.block == block) finish_visit(address);
     if (previous_ == block) previous_ = &none_;
     fold();
     if (ledger_) ledger_->settle(*block);
     // Of stores elsewhere the engine has not heard; whose this was, nobody knows.
-    translation_stale_ = memory_->has_several_cores();
+    translation_stale_ = !guest_tlb_ && memory_->has_several_cores();
     blocks_.replace(*block, std::move(*decode(address, size, block->frames)));
     return *block;
 }
@@ -214,7 +222,9 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     for (const Op& op : block->ops)
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
+    block->acts_for_user = std::ranges::any_of(block->ops, &Op::acts_for_user);
     block->changes = block->ops.back().changes;
+    block->changeable = guest_tlb_ != nullptr;  // all of the RAM is
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
         block->changeable |= changeable(space_->lookup(page));
     const Op& first = block->ops[0];
@@ -233,8 +243,8 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
 }
 
 void Core::note_special(Block& block) const {
-    const bool comparable = block.changeable && !model_ && !block.changes;
-    block.special = block.changeable || needs_a_look(block);
+    const bool comparable = must_compare(block) && !model_ && !block.changes;
+    block.special = must_compare(block) || needs_a_look(block);
     block.only_changeable = comparable && !needs_a_look(block);
     set_cost(block);
 }
@@ -244,8 +254,8 @@ bool Core::needs_a_look(const Block& block) const {
     const Op& first = block.ops[0];
     // The log has no room for more.
     if (block.prepared && block.prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block.ops.size()) return true;
-    if (block.changes & (CHANGES_TRANSLATION | CHANGES_LEVEL)) return true;
-    return first.trap != Trap::NONE || first.repeated || needs_stepping_inside(block) ||
+    if (block.changes & FOLLOWED) return true;
+    return first.trap != Trap::NONE || first.repeated || block.acts_for_user || needs_stepping_inside(block) ||
            memory_->may_break(block.address, block.end);
 }
 

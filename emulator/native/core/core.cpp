@@ -55,6 +55,8 @@ Core::Core(std::string_view isa, std::span<const std::string> features, std::sha
         install_instructions();
     } else {
         aarch64::correct_translator();
+        take_over_tlb_flushes();
+        hear_translations();
     }
     check(uc_open(isa_->engine_arch(), isa_->engine_mode(), &engine_), "uc_open");
     uc_ctl_set_tcg_buffer_size(engine_, CODE_CACHE_BYTES);
@@ -147,12 +149,16 @@ void Core::on_interrupt(uc_engine*, uint32_t number, void* user) {
     core.exit(Exit::EXCEPTION);
 }
 
-bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* user) {
+bool Core::on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* user) {
     Core& core = *static_cast<Core*>(user);
     auto access = type == UC_MEM_FETCH   ? FaultAccess::FETCH
                   : type == UC_MEM_WRITE ? FaultAccess::WRITE
                                          : FaultAccess::READ;
     uint8_t needed = access == FaultAccess::FETCH ? EXECUTE : access == FaultAccess::WRITE ? WRITE : READ;
+    if (--core.fills_until_flush_ == 0) {
+        core.fills_until_flush_ = core.flushes_++ < EARLY_FLUSHES ? FILLS_BEFORE_FLUSH : FILLS_BEFORE_LATE_FLUSH;
+        core.flush_tlb();
+    }
     if (!core.guest_tables_) address = core.isa_->untagged(address);
     const Page page = core.lookup(address, access);
     if (!page.present || !(page.protection & needed)) {
@@ -161,6 +167,7 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
         core.fault_access_ = access;
         return false;
     }
+    if (access == FaultAccess::FETCH && !core.guest_tlb_) core.watch_code(page);
     const bool watched = !core.debugging_.watchpoints.empty() && !core.debugging_.passes && core.watches_page(address);
     if (watched && access != FaultAccess::FETCH) {
         core.faulted_ = core.debugging_.refused = true;
@@ -168,14 +175,13 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
         core.fault_access_ = access;
         return false;
     }
-    if (access == FaultAccess::FETCH) core.watch_code(page);
     uint8_t protection = watched ? EXECUTE : page.protection;
     // A store where the engine may execute goes a long way: it may where it has.
     if (core.guest_tables_ && access != FaultAccess::FETCH && !core.memory_->executable(page.frame))
         protection &= static_cast<uint8_t>(~EXECUTE);
     // The engine watches stores only where it may also execute.
     if (protection & WRITE && core.memory_->executable(page.frame)) {
-        if (core.memory_->mark_changeable(page.frame)) {
+        if (!core.guest_tlb_ && core.memory_->mark_changeable(page.frame)) {
             core.forget_blocks();
             if (core.memory_->has_several_cores()) core.memory_->code_changed();
         }
@@ -183,10 +189,6 @@ bool Core::on_tlb_fill(uc_engine* engine, uint64_t address, uc_mem_type type, uc
     }
     entry->paddr = uint64_t{page.frame} << PAGE_SHIFT;
     entry->perms = static_cast<uc_prot>(protection);
-    if (--core.fills_until_flush_ == 0) {
-        core.fills_until_flush_ = core.flushes_++ < EARLY_FLUSHES ? FILLS_BEFORE_FLUSH : FILLS_BEFORE_LATE_FLUSH;
-        uc_ctl_flush_tlb(engine);
-    }
     return true;
 }
 
@@ -195,14 +197,28 @@ void Core::exit(Exit reason) {
     uc_emu_stop(engine_);
 }
 
+void Core::flush_tlb() {
+    if (guest_tlb_)
+        guest_tlb_->flush();
+    else
+        uc_ctl_flush_tlb(engine_);
+}
+
 // Makes the engine forget what it should not remember of page tables.
 void Core::refresh_mappings() {
-    if (seen_space_generation_ != space_->generation() || seen_watch_generation_ != memory_->watch_generation()) {
+    const bool remapped = !guest_tlb_ && seen_space_generation_ != space_->generation();
+    if (remapped || seen_watch_generation_ != memory_->watch_generation()) {
         seen_space_generation_ = space_->generation();
         seen_watch_generation_ = memory_->watch_generation();
-        uc_ctl_flush_tlb(engine_);
+        flush_tlb();
     }
     if (blocks_.use_slots_of(*space_)) unlink_successors();
+}
+
+void Core::forget_code() {
+    drop_blocks();
+    uc_ctl_flush_tb(engine_);
+    flush_tlb();
 }
 
 // ... and of code.
@@ -210,9 +226,7 @@ void Core::refresh_translations() {
     refresh_mappings();
     if (seen_code_generation_ != memory_->code_generation()) {
         seen_code_generation_ = memory_->code_generation();
-        drop_blocks();
-        uc_ctl_flush_tb(engine_);
-        uc_ctl_flush_tlb(engine_);
+        forget_code();
     }
     if (seen_breakpoint_generation_ != memory_->breakpoint_generation()) look_for_breakpoints();
 }
@@ -224,7 +238,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (pending_exit_ != Exit::NONE) return std::exchange(pending_exit_, Exit::NONE);
     if (interrupt_raised()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;
-    if (guest_tables_) hear_other_cores();
+    if (guest_tables_) hear_others();
     if (processor_ && nmi_is_due()) {
         interrupts_guest();
         if (exit_ == Exit::SHUTDOWN) return exit_;
@@ -244,6 +258,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     exit_ = Exit::NONE;
     changes_ = 0;
     GuardedTranslation guarded(*space_, *isa_);
+    HeardTranslations heard(guest_tlb_ ? this : nullptr);
     while (exit_ == Exit::NONE) {
         faulted_ = debugging_.refused = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);

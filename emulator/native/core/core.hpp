@@ -25,6 +25,8 @@
 #include "core/debugging.hpp"
 #include "core/ledger.hpp"
 #include "core/retirement.hpp"
+#include "engine/guest_tlb.hpp"
+#include "engine/translations.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"
 #include "x86_64_system/device_access.hpp"
@@ -84,7 +86,7 @@ struct TracedAccess;
 // Where no pipeline says otherwise: one cycle an instruction.
 inline constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);
 
-class Core final : public Totals {
+class Core final : public Totals, private TranslationListener {
   public:
     // Without `counting` the engine runs bare: the yardstick for what counting costs. `model`: a core file's tables, or
     // null where nothing but instructions is to be counted. `shared`: what other cores of that model have, too.
@@ -261,6 +263,8 @@ class Core final : public Totals {
     std::unique_ptr<Block> decode(uint64_t address, uint32_t size, BlockFrames frames);
     BlockFrames frames_of(uint64_t address, uint32_t size) const;
     bool unchanged(const Block& block) const;
+    // Before each run. Where a guest's own kernel executes A64, only when the engine has translated it anew.
+    bool must_compare(const Block& block) const { return block.changeable && !guest_tlb_; }
     bool changeable(const Page& page) const;
     bool interrupts_store(uint64_t address, const Block& next) const;
     void note_interrupted_store(uint64_t address, const Block& next);
@@ -276,7 +280,7 @@ class Core final : public Totals {
     void forget_blocks();
     void drop_blocks();
     void unlink_successors();
-    static bool needs_stepping_inside(const Block& block);
+    bool needs_stepping_inside(const Block& block) const;
     // One instruction that ends its block and is not stepped: what is due at it is met behind it.
     static bool runs_alone(const Block& block) { return block.changes && block.ops.size() == 1; }
 
@@ -355,6 +359,7 @@ class Core final : public Totals {
     bool must_step(const Block& block);
 
     // A guest's own kernel
+    static constexpr uint8_t FOLLOWED = CHANGES_TRANSLATION | CHANGES_LEVEL | FORGETS_TRANSLATIONS;
     void note_changes(const Block& block);
     bool follow_changes(uint64_t next);
     bool is_interrupted() const { return interrupt_line_ && isa_->takes_interrupts(engine_) && !is_shadowed(); }
@@ -370,16 +375,25 @@ class Core final : public Totals {
     bool nmi_is_due() const;
     bool interrupts_guest();
     void follow_processor();
-    void take_changes();
+    bool take_changes();
     bool has_returned_illegally();
-    void follow_guest();
+    bool follow_guest();
     bool reaches_device() const;
     void take_irq();
-    void hear_other_cores();
     void restart_pipeline();
     void archive_model(Archive& state);
+    void hear_others();
+    void hear_stores();
+    void forget_tables();
+    void on_translation(uint64_t address) override;
+    void on_watched_store(uint64_t physical, uint32_t size) override;
     Page lookup(uint64_t address, FaultAccess access);
+    Page look_up_remembered(uint64_t address, FaultAccess access);
+    void note_fetch(uint64_t address, const PageWalk& walk);
     void watch_code(const Page& page);
+    void forget_slots();
+    void flush_tlb();
+    void forget_code();
 
     // Debugging
     bool watches_page(uint64_t address) const;
@@ -415,6 +429,7 @@ class Core final : public Totals {
     std::shared_ptr<PhysicalMemory> memory_;
     std::shared_ptr<AddressTranslation> space_;
     GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
+    std::unique_ptr<GuestTlb> guest_tlb_;      // ... and what the engine knows of it; AArch64
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
     x86_64::Processor* processor_ = nullptr;  // the Isa's
@@ -438,7 +453,7 @@ class Core final : public Totals {
     BlockTable blocks_;
     uint64_t decoded_blocks_ = 0, known_calls_ = 0;
     size_t most_blocks_ = size_t{1} << 19;  // some 300 MB: a guest may have ever new code
-    bool blocks_stale_ = false;
+    bool blocks_stale_ = false, slots_stale_ = false;
     bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it
     std::vector<Block*> ran_;         // blocks with runs since the last fold
     // With models a block points to its successor, as it is in the space that executes. Blocks that ran before the last
@@ -518,6 +533,7 @@ class Core final : public Totals {
     uint64_t seen_watch_generation_ = 0;
     uint64_t seen_tables_generation_ = 0;
     uint64_t seen_code_generation_ = 0;
+    uint64_t seen_stores_ = 0;  // into code
     uint64_t seen_breakpoint_generation_ = 0;
     uint64_t fills_until_flush_;
     uint64_t flushes_ = 0;

@@ -24,7 +24,7 @@ void Core::rest() {
     if (model_) restart_pipeline();
     guest_tables_->forget();
     uc_ctl_flush_tb(engine_);
-    uc_ctl_flush_tlb(engine_);
+    flush_tlb();
     refresh_translations();
     if (model_) model_->memory.set_address_space(space_);
 }
@@ -53,8 +53,8 @@ void Core::archive(Archive& state) {
     state(passed_breakpoint_, passed_at_);
     if (model_) archive_model(state);
     if (!state.is_loading()) return;
-    guest_tables_->read_registers(engine_);
-    uc_ctl_flush_tlb(engine_);
+    follow_guest();
+    flush_tlb();
     refresh_translations();
     if (model_) model_->memory.set_address_space(space_);
 }

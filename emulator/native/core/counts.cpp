@@ -116,7 +116,8 @@ void Core::fold() {
     if (previous_ != &none_) note_run(previous_);
 }
 
-// A kernel of the guest's own changes its level often: what blocks have fired is not folded before, as they know theirs.
+// A kernel of the guest's own changes its level often: what blocks have fired is not folded before, as they know
+// theirs.
 void Core::add_runs(const Block& block, const std::array<uint64_t, DECODED_PROBES>& fired) {
     for (unsigned probe = 0; probe < DECODED_PROBES; probe++) totals_[probe] += fired[probe];
     if (!guest_tables_ || !by_level_) return;

@@ -17,7 +17,7 @@ constexpr uint64_t SPSR_SS = 1 << 21;
 
 void Core::set_watchpoints(std::vector<Watchpoint> watchpoints) {
     debugging_.watchpoints = std::move(watchpoints);
-    uc_ctl_flush_tlb(engine_);
+    flush_tlb();
 }
 
 // Whether the page that holds `address` has a watched one.
@@ -64,7 +64,7 @@ bool Core::stops_at_access(uint64_t now) {
 
 // The instruction that was to reach watched pages has done so, or will not.
 void Core::stop_passing() {
-    if (std::exchange(debugging_.passes, false)) uc_ctl_flush_tlb(engine_);
+    if (std::exchange(debugging_.passes, false)) flush_tlb();
 }
 
 // Whether the guest's kernel has what executes now stepped.

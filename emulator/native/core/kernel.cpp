@@ -20,21 +20,55 @@ std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(uint64_t ram_base) {
     guest_tables_ = tables.get();
     tables->read_registers(engine_);
     set_address_space(tables);
-    set_level(tables->level());
+    if (isa_->engine_arch() == UC_ARCH_ARM64) {
+        guest_tlb_ = std::make_unique<GuestTlb>(engine_);
+        if (!memory_->stores_into_code()) memory_->log_stores_into_code();
+    }
+    follow_guest();
     return tables;
 }
 
-// Takes over what the guest has set.
-void Core::follow_guest() {
+// Takes over what the guest has set. True: what the engine has looked up for what comes next is perhaps wrong.
+bool Core::follow_guest() {
     guest_tables_->read_registers(engine_);
     set_level(guest_tables_->level());
+    const bool outdated = guest_tlb_ && guest_tlb_->follow(*guest_tables_);
+    if (blocks_.use_slots_of(*space_)) unlink_successors();
+    return outdated;
 }
 
-// TLBI of the inner shareable domain: cores execute in turns, so that the others hear it before they execute. What
-// changes one core's own registers is heard, too, for nothing.
-void Core::hear_other_cores() {
-    if (std::exchange(seen_tables_generation_, memory_->tables_generation()) != memory_->tables_generation())
+// What other cores and devices have done: cores execute in turns, so that it is heard before anything executes.
+void Core::hear_others() {
+    if (guest_tlb_) hear_stores();
+    // TLBI of the inner shareable domain; others are heard, too, for nothing.
+    if (std::exchange(seen_tables_generation_, memory_->tables_generation()) == memory_->tables_generation()) return;
+    forget_tables();
+    if (guest_tlb_) guest_tlb_->flush();
+}
+
+// Of the guest's own page tables. The engine forgets by itself, or as it sees the generation.
+void Core::forget_tables() {
+    if (guest_tlb_)
+        guest_tables_->forget_translations();
+    else
         guest_tables_->forget();
+}
+
+// Into code, of which the engine has not heard: what it has translated there is not right any more.
+void Core::hear_stores() {
+    StoresIntoCode& stores = *memory_->stores_into_code();
+    const bool all_known = stores.each_since(seen_stores_, [this](const StoresIntoCode::Store& store) {
+        if (store.by != this) forget_translations(engine_, store.physical, store.end - store.physical);
+    });
+    seen_stores_ = stores.position();
+    if (!all_known) forget_code();
+}
+
+// Blocks there must be compared with the bytes that they were decoded from.
+void Core::on_translation(uint64_t address) { blocks_.doubt(address); }
+
+void Core::on_watched_store(uint64_t physical, uint32_t size) {
+    if (memory_->has_several_cores()) memory_->stores_into_code()->note(physical, size, this);
 }
 
 // Of a data access that has found no page: whether tables lead it beyond RAM.
@@ -88,7 +122,7 @@ bool Core::follow_changes(uint64_t next) {
     if (model_ && model_->visit.block) finish_visit(next);
     last_retired_pc_ = previous_->address + previous_->ops.back().offset;
     const uint8_t changes = changes_;
-    take_changes();
+    const bool outdated = take_changes();
     if (changes & CHANGES_LEVEL && has_returned_illegally()) return true;
     if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
@@ -102,9 +136,9 @@ bool Core::follow_changes(uint64_t next) {
         exit(Exit::STEP);
         return true;
     }
-    if (!(changes & CHANGES_TRANSLATION)) return false;
+    if (!outdated) return false;
     forget_departure();
-    redispatch(next);  // the engine has looked it up as things were
+    redispatch(next);
     return true;
 }
 
@@ -119,32 +153,65 @@ bool Core::has_returned_illegally() {
     return true;
 }
 
-// What the last block has changed is so from now on.
-void Core::take_changes() {
+// What the last block has changed is so from now on. True: as `follow_guest`.
+bool Core::take_changes() {
     const uint8_t changes = std::exchange(changes_, 0);
-    if (!(changes & (CHANGES_TRANSLATION | CHANGES_LEVEL))) return;
-    if (changes & CHANGES_TRANSLATION) {
-        guest_tables_->forget();
+    if (!(changes & FOLLOWED)) return false;
+    if (guest_tlb_ ? changes & FORGETS_TRANSLATIONS : changes & CHANGES_TRANSLATION) {
+        forget_tables();
         memory_->tables_changed();
         seen_tables_generation_ = memory_->tables_generation();
     }
-    follow_guest();
+    bool outdated = follow_guest();
     if (changes & CHANGES_LEVEL) begin_guest_step();
     refresh_mappings();
+    if (!guest_tlb_) outdated = changes & CHANGES_TRANSLATION;
     if (model_) {
         model_->addresses->notice_mappings();
         model_->memory.set_address_space(space_);
     }
+    return outdated;
 }
 
 Page Core::lookup(uint64_t address, FaultAccess access) {
     if (!guest_tables_) return space_->lookup(address);
     if (changes_) guest_tables_->read_registers(engine_);
     if (!guest_tables_->refusal().empty()) return {};
-    const auto protection = static_cast<uint8_t>(access);
-    const bool for_user = access != FaultAccess::FETCH && stepping_ && stepped_ && stepped_->ops[0].acts_for_user &&
-                          guest_tables_->acts_for_user();
-    return guest_tables_->find(address, for_user ? Level::USER : guest_tables_->level(), protection);
+    if (guest_tlb_) return look_up_remembered(address, access);
+    return guest_tables_->find(address, guest_tables_->level(), static_cast<uint8_t>(access));
+}
+
+// What the engine is to remember, as it is here alone that it asks for it.
+Page Core::look_up_remembered(uint64_t address, FaultAccess access) {
+    const bool for_user = fills_for_user();
+    const PageWalk walk = guest_tables_->walk(address, for_user ? Level::USER : guest_tables_->level());
+    if (!walk.page.present || !(walk.page.protection & static_cast<uint8_t>(access))) return walk.page;
+    if (access == FaultAccess::FETCH) {
+        note_fetch(address, walk);
+        watch_code(walk.page);
+    }
+    guest_tlb_->note_fill(*guest_tables_, address, walk, for_user);
+    return walk.page;
+}
+
+// The engine fetches from there, for the first time since it has last forgotten the page.
+void Core::note_fetch(uint64_t address, const PageWalk& walk) {
+    if (walk.is_local && guest_tables_->level() == Level::KERNEL && guest_tables_->note_local_code()) {
+        guest_tlb_->flush();
+        forget_slots();
+    }
+    auto holds = [this](uint64_t page, Frame frame) { return blocks_.holds(guest_tables_->id(), page, frame); };
+    const uint64_t page = address >> PAGE_SHIFT, next = (page + 1) << PAGE_SHIFT;
+    bool held = holds(page, walk.page.frame);
+    if (model_)  // a block looks at what is behind it
+        if (const Page behind = guest_tables_->lookup(next); behind.present) held &= holds(page + 1, behind.frame);
+    if (!held) forget_slots();
+}
+
+// What is said to be at an address may be elsewhere, or nowhere. Called in the middle of a block.
+void Core::forget_slots() {
+    slots_stale_ = true;
+    drop_budget();  // so that the next block is considered
 }
 
 // The engine is about to translate code in that page: what is stored there must be noticed from now on.
@@ -153,7 +220,7 @@ void Core::watch_code(const Page& page) {
     if (!guest_tables_ || memory_->executable(page.frame)) return;
     memory_->mark_executable(page.frame);  // no kernel of ours has said so when it mapped the page
     seen_watch_generation_ = memory_->watch_generation();
-    uc_ctl_flush_tlb(engine_);
+    flush_tlb();
 }
 
 }  // namespace perfemu

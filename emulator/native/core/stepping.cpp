@@ -54,6 +54,7 @@ void Core::consider_step(Block& block) {
         exit(Exit::REGISTER);
         return;
     }
+    if (op.acts_for_user) guest_tlb_->follow_user(*guest_tables_);
     if (op.changes) {
         end_stepping();
         redispatch(block.address);

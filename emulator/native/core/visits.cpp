@@ -220,8 +220,8 @@ uint64_t Core::uneventful_instructions(uint64_t wanted) {
 // Tells the models of the block before it runs, if something may become due in it. False: it will be stepped.
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
-    bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !block.changeable &&
-                       !block.modelled->may_raise && !may_fault(block);
+    bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !must_compare(block) &&
+                       !block.changes && !block.modelled->may_raise && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};

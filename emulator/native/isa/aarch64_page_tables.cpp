@@ -16,7 +16,7 @@ constexpr uint64_t TG0_4K = 0b00, TG1_4K = 0b10;
 constexpr unsigned PSTATE_EL = 2, PSTATE_PAN = 22, PSTATE_UAO = 23;
 
 // Arm ARM DDI 0487, "VMSAv8-64 Table descriptor format" and "... Block descriptor and Page descriptor formats".
-constexpr unsigned VALID = 0, TABLE_OR_PAGE = 1, USER_ACCESS = 6, READ_ONLY = 7, ACCESSED = 10;
+constexpr unsigned VALID = 0, TABLE_OR_PAGE = 1, USER_ACCESS = 6, READ_ONLY = 7, ACCESSED = 10, NOT_GLOBAL = 11;
 constexpr unsigned PRIVILEGED_EXECUTE_NEVER = 53, USER_EXECUTE_NEVER = 54;
 constexpr unsigned TABLE_PRIVILEGED_EXECUTE_NEVER = 59, TABLE_USER_EXECUTE_NEVER = 60, TABLE_NO_USER_ACCESS = 61,
                    TABLE_READ_ONLY = 62;
@@ -80,9 +80,13 @@ GuestPageTables::Registers PageTables::read(uc_engine* engine, std::string& refu
     const bool other_granule =
         (!lower_.disabled && field_of(tcr, 14, 2) != TG0_4K) || (!upper_.disabled && field_of(tcr, 30, 2) != TG1_4K);
     if (enabled_ && other_granule) refusal = "page tables of another granule than 4 KiB are not modelled (TCR_EL1)";
-    const uint64_t state = uint64_t{privileged_access_never_} | uint64_t{user_access_override_} << 1;
+    const uint64_t state = privileged_access_never_;
     if (!enabled_) return {.level = level, .state = state};
-    return {.level = level, .state = state, .tables = {ttbr0, ttbr1, tcr, sctlr & (1 << SCTLR_M | 1 << SCTLR_WXN)}};
+    const uint64_t control = sctlr & (1 << SCTLR_M | 1 << SCTLR_WXN);
+    return {.level = level,
+            .state = state,
+            .tables = {ttbr0, ttbr1, tcr, control},
+            .common = {0, upper_.root, tcr, control}};
 }
 
 PageWalk PageTables::walk(uint64_t address, Level level) const {
@@ -127,6 +131,8 @@ PageWalk PageTables::walk(uint64_t address, Level level) const {
         const uint64_t within = (uint64_t{1} << shift) - 1;
         const uint64_t output = (*found & OUTPUT_ADDRESS & ~within) | (address & within);
         walk.output = output;
+        walk.is_local = !is_upper || bit_at(*found, NOT_GLOBAL);
+        walk.block_shift = at < LAST_LEVEL ? static_cast<uint8_t>(shift) : 0;
         walk.fault = is_ram(output) ? WalkFault::NONE : WalkFault::EXTERNAL;
         const bool is_user = level == Level::USER;
         uint8_t protection = 0;

@@ -10,7 +10,7 @@ namespace perfemu::aarch64 {
 class PageTables final : public GuestPageTables {
   public:
     PageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base)
-        : GuestPageTables(std::move(memory), ram_base) {}
+        : GuestPageTables(std::move(memory), ram_base, true) {}
 
     PageWalk walk(uint64_t address, Level level) const override;
     bool acts_for_user() const override { return !user_access_override_; }

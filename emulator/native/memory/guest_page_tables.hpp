@@ -35,11 +35,16 @@ struct PageWalk {
     uint8_t level = 0;                                // of the last descriptor, as the architecture numbers them
     uint8_t reads = 0;                                // how many descriptors were read ...
     std::array<uint64_t, MOST_LEVELS> descriptors{};  // ... at which physical addresses
+    bool is_local = false;    // another address space may have another page there: `common` does not say which
+    uint8_t block_shift = 0;  // log2 of the size of what one descriptor maps, if that is more than a page
 };
 
 // RAM begins at a physical address of the board's: its first frame is number 0.
 class GuestPageTables : public AddressTranslation {
   public:
+    using Tables = std::array<uint64_t, 4>;                         // registers: where tables are, and of which form
+    static constexpr std::array<unsigned, 2> BLOCK_SHIFTS{21, 30};  // of blocks, where there are any
+
     // As an access at that level finds it. Nothing is remembered between two walks.
     virtual PageWalk walk(uint64_t address, Level level) const = 0;
     Page lookup(uint64_t address) const final { return walk(address, level_).page; }
@@ -48,6 +53,8 @@ class GuestPageTables : public AddressTranslation {
         (void)access;
         return walk(address, level).page;
     }
+    // Whether loads and stores that are to act as user mode's do so.
+    virtual bool acts_for_user() const { return true; }
     // Whether what is remembered of one level's accesses is not taken for another's.
     virtual bool keeps_levels_apart() const { return false; }
     // What else than bytes and level says what code means.
@@ -59,31 +66,37 @@ class GuestPageTables : public AddressTranslation {
     void read_registers(uc_engine* engine);
     // At which level what executes does so. Of the registers as they were read.
     Level level() const { return level_; }
-    // Whether loads and stores that are to act as user mode's do so.
-    virtual bool acts_for_user() const { return true; }
     // The guest has said that what is remembered of its tables is wrong.
     void forget() {
-        generation_++;
+        forget_translations();
         code_generation_++;
     }
-    void archive(Archive& state) { state(ids_, regimes_); }
+    // The same, where it is noticed as it is fetched that other code is at an address.
+    void forget_translations() { generation_++; }
+    const Tables& tables() const { return registers_->tables; }
+    // What of that says where pages are that all address spaces have.
+    const Tables& common() const { return registers_->common; }
+    // The kernel has fetched from a page of one address space's own: which of its code is where depends on that from
+    // now on. False: this was known.
+    bool note_local_code();
+    bool kernel_executes_locally() const { return kernel_executes_locally_; }
+    void archive(Archive& state) { state(kernel_executes_locally_, ids_, regimes_); }
     // What the registers ask for that is not modelled; empty if nothing is. Nothing is found then.
     const std::string& refusal() const { return refusal_; }
     // The guest does something else that is not modelled.
     void refuse(std::string why) { refusal_ = std::move(why); }
 
   protected:
-    GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base);
+    // `knows_common`: whether `read` says what address spaces have in common, and walks whether that led them.
+    GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base, bool knows_common);
 
     // What look-ups depend on.
     struct Registers {
-        using Tables = std::array<uint64_t, 4>;
-
         Level level = Level::USER;
         uint64_t state = 0;  // of what executes, besides
-        Tables tables{};     // where they are, and of which form
-        auto operator<=>(const Registers&) const = default;
-        void archive(Archive& archived) { archived(level, state, tables); }
+        Tables tables{};
+        Tables common{};  // derived from those
+        bool operator==(const Registers&) const = default;
     };
     // Also keeps what `walk` needs of them. Sets `refusal`.
     virtual Registers read(uc_engine* engine, std::string& refusal) = 0;
@@ -105,13 +118,19 @@ class GuestPageTables : public AddressTranslation {
     struct Range {
         uint64_t begin, end;
     };
+    // What decides on which code is where: the level, whether the tables are those of one address space, `code_state`,
+    // and the tables.
+    using CodeKey = std::array<uint64_t, 3 + std::tuple_size_v<Tables>>;
+    CodeKey code_key() const;
+    void find_id();
 
     const uint64_t ram_base_;
     std::vector<Range> holes_;
     Level level_ = Level::USER;
     std::optional<Registers> registers_;
-    std::map<Registers, uint64_t> ids_;
-    std::map<Registers::Tables, uint64_t> regimes_;
+    bool kernel_executes_locally_;
+    std::map<CodeKey, uint64_t> ids_;
+    std::map<Tables, uint64_t> regimes_;
     std::string refusal_;
 };
 

@@ -118,7 +118,10 @@ void PhysicalMemory::write(Frame frame, uint64_t offset, std::span<const uint8_t
     check(frame, 1);
     if (offset > PAGE_SIZE || data.size() > PAGE_SIZE - offset)
         throw std::out_of_range("a write that goes beyond its frame");
-    if (holds_code(frame)) code_changed();
+    if (holds_code(frame) && stores_into_code_)
+        stores_into_code_->note((uint64_t{frame} << PAGE_SHIFT) + offset, data.size(), nullptr);
+    else if (holds_code(frame))
+        code_changed();
     std::memcpy(host(frame) + offset, data.data(), data.size());
 }
 

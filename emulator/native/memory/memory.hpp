@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
+
+#include "memory/stores_into_code.hpp"
 
 namespace perfemu {
 
@@ -59,6 +62,10 @@ class PhysicalMemory {
     // How often code may have changed behind the engines' backs; they compare it with the last one they saw.
     uint64_t code_generation() const { return code_generation_; }
     void code_changed() { code_generation_++; }
+
+    // From now on the cores follow what is stored into code, and need not be told that all of it may have changed.
+    void log_stores_into_code() { stores_into_code_.emplace(); }
+    StoresIntoCode* stores_into_code() { return stores_into_code_ ? &*stores_into_code_ : nullptr; }
 
     // Some mapping may execute this frame: stores to it through any other mapping must be watched.
     void mark_executable(Frame frame) {
@@ -133,6 +140,7 @@ class PhysicalMemory {
     uint64_t allocations_ = 0;
     uint64_t reserved_bytes_ = 0;
     uint64_t code_generation_ = 0;
+    std::optional<StoresIntoCode> stores_into_code_;
     uint64_t watch_generation_ = 0;
     uint64_t tables_generation_ = 0;
     std::set<uint64_t> breakpoint_addresses_;

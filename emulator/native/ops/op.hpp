@@ -64,9 +64,10 @@ enum class Trap : uint8_t {
 
 // What an instruction that only a kernel may execute changes for those behind it. The engine ends its block there.
 enum Change : uint8_t {
-    CHANGES_TRANSLATION = 1,  // page tables, registers that say where they are, or what is remembered of them
+    CHANGES_TRANSLATION = 1,  // registers that say where page tables are, or what they mean
     CHANGES_LEVEL = 2,
-    CHANGES_MASKS = 4,  // of exceptions, single steps among them
+    CHANGES_MASKS = 4,         // of exceptions, single steps among them
+    FORGETS_TRANSLATIONS = 8,  // that are remembered of page tables
 };
 
 // One instruction.

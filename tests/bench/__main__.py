@@ -15,8 +15,10 @@ import time
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import boards
 import listeners
 import models
 import pages
@@ -44,6 +46,7 @@ PARTS = {
     "programs": programs.run,
     "listeners": listeners.run,
     "system": system.run,
+    "boards": boards.run,
     "html": pages.run,
     "reading": reading.run,
     "start-up": start_up,

@@ -272,7 +272,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
 
 // After the engine has stopped: settles the counts, and what the exit is about.
 void Core::leave(uc_err error) {
-    uint64_t now = pc();
+    uint64_t now = linear_pc();
     if (model_) close_log();
     if (error != UC_ERR_OK) {
         exit_ = debugging_.refused ? Exit::WATCHPOINT : faulted_ ? Exit::FAULT : Exit::EXCEPTION;
@@ -403,10 +403,10 @@ void Core::fire_exception_probes() {
 uint64_t Core::pc() const { return read_register(engine_, isa_->pc()); }
 
 void Core::complete_trapped() {
-    uint64_t at = pc();
+    uint64_t at = linear_pc();
     if (model_) consume_answered(at, at + trapped_.length);
     retire(trapped_, at, at + trapped_.length);
-    write_register(engine_, isa_->pc(), at + trapped_.length);
+    set_linear_pc(at + trapped_.length);
 }
 
 uint64_t Core::read(unsigned number) const {

@@ -111,6 +111,7 @@ class Core final : public Totals, private TranslationListener {
     bool owes_exit() const { return pending_exit_ != Exit::NONE; }
 
     uint64_t pc() const;
+    uint64_t linear_pc() const;
     uint64_t last_retired_pc() const { return last_retired_pc_; }
     uint64_t fault_address() const { return fault_address_; }
     FaultAccess fault_access() const { return fault_access_; }
@@ -353,6 +354,7 @@ class Core final : public Totals, private TranslationListener {
     void begin_stepping(uint64_t address, uint64_t end);
     bool fetched_ahead(uint64_t pc);
     void end_stepping();
+    void set_linear_pc(uint64_t address);
     void redispatch(uint64_t address);
     void step_done();
     void retire(const Op& op, uint64_t pc, uint64_t next_pc);

@@ -42,6 +42,14 @@ void Core::reset() {
     follow_guest();
 }
 
+// Blocks are where their code is: on x86-64, where PC counts from the code segment's base, as far as that has one.
+uint64_t Core::linear_pc() const { return processor_ ? processor_->state().linear(pc()) : pc(); }
+
+void Core::set_linear_pc(uint64_t address) {
+    const uint64_t base = processor_ ? processor_->state().code_base() : 0;
+    write_register(engine_, isa_->pc(), base ? static_cast<uint32_t>(address - base) : address);
+}
+
 // After the engine has stopped: what its exit is for the guest. EXIT::NONE: it goes on.
 void Core::answer_for_guest(uint64_t now, uint64_t last) {
     const bool system = exit_ == Exit::REGISTER && trapped_.trap == Trap::SYSTEM;
@@ -102,7 +110,7 @@ void Core::execute_system(uint64_t now) {
                                       .value = port.value};
         return;
     }
-    const uint64_t next = pc();
+    const uint64_t next = linear_pc();
     if (model_) consume_answered(now, next);
     retire(trapped_, now, next);
     if (is_syscall(insn)) fire(Probe::EXC_SVC, 1);
@@ -154,7 +162,7 @@ void Core::fault(uint64_t now, uint64_t last) {
         error = processor_->tables()->error_code(fault_address_, level_, access);
         address = fault_address_;
     } else if (exit_ == Exit::FAULT || (exit_ == Exit::EXCEPTION && exception_ == Exception::STACK)) {
-        if (fetch && isa_->undo_branch(engine_, *space_, last, now)) write_register(engine_, isa_->pc(), last);
+        if (fetch && isa_->undo_branch(engine_, *space_, last, now)) set_linear_pc(last);
         vector = exception_ == Exception::STACK && exit_ == Exit::EXCEPTION ? Vector::STACK : Vector::PROTECTION;
         error = 0;
     } else if (exit_ == Exit::EXCEPTION && exception_ != Exception::UNDEFINED) {
@@ -221,7 +229,7 @@ std::optional<uint64_t> Core::complete_access(uint64_t loaded) {
         const Processor::Completion completion = processor_->complete_device(insn, access, loaded);
         goes_on = completion.goes_on;
         stores = completion.stores;
-        if (trapped_.repeated) add_at(pc(), trapped_.iteration_probes);
+        if (trapped_.repeated) add_at(linear_pc(), trapped_.iteration_probes);
     } else {
         goes_on = !processor_->complete_port(insn, loaded);
     }

@@ -34,7 +34,7 @@ void Core::end_stepping() {
 }
 
 // Leaves the present translation before it runs, for one that fits the present mode.
-void Core::redispatch(uint64_t address) { write_register(engine_, isa_->pc(), address); }
+void Core::redispatch(uint64_t address) { set_linear_pc(address); }
 
 bool Core::must_step(const Block& block) {
     const Op& op = block.ops[0];
@@ -80,7 +80,7 @@ void Core::consider_step(Block& block) {
 
 // After it has run.
 void Core::step_done() {
-    uint64_t now = pc();
+    uint64_t now = linear_pc();
     const Op& op = stepped_->ops[0];
     if (op.repeated && repeat_count_) add_at(stepped_->address, op.iteration_probes);
     bool repeats = op.repeated && now == stepped_->address;

@@ -124,6 +124,9 @@ struct State {
     }
     bool is_64() const { return mode() == CodeMode::BITS_64; }
     Level level() const { return cpl == 3 ? Level::USER : Level::KERNEL; }
+    // Where RIP counts from.
+    uint64_t code_base() const { return is_64() ? 0 : segments[CS].base; }
+    uint64_t linear(uint64_t rip) const { return is_64() ? rip : static_cast<uint32_t>(code_base() + rip); }
 };
 
 inline bool is_canonical(uint64_t address) {

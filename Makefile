@@ -20,7 +20,7 @@ CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/nat
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c \
   tests/instructions/runner/*.[ch])
 
-.PHONY: help demo test lint format guests golden additions bench corpus fuzz instructions silicon wheel venv clean
+.PHONY: help demo test lint format guests golden additions bench corpus fuzz instructions kernels silicon wheel venv clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -104,6 +104,9 @@ SECONDS := 600
 fuzz: venv  ## random system calls, then random bare-metal images, each for SECONDS (it says how to repeat what it finds)
 	$(BIN)/python tests/fuzz $(SECONDS)
 	$(BIN)/python tests/fuzz $(SECONDS) --boards
+
+kernels: venv  ## Debian's amd64 kernels on the board pc, those that every test run leaves out
+	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py
 
 INPUTS := 20000
 

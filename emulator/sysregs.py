@@ -48,6 +48,9 @@ class Access:
     read: Callable[[], int] | None = None
     write: Callable[[int], None] | None = None
     may_write: Callable[[], None] | None = None  # raises UndefinedRegister if not at this privilege; writes nothing
+    takes: Callable[[int], None] | None = (
+        None  # raises UndefinedRegister for a value that is not written, but faults (x86)
+    )
 
 
 class SystemRegisters:
@@ -92,6 +95,12 @@ class SystemRegisters:
         if access.may_write is not None:
             access.may_write()
         return access.write
+
+    def check_value(self, register: SysReg | Msr, value: int) -> None:
+        """Raises UndefinedRegister if writing that value faults."""
+        access = self._claims.get(register)
+        if access is not None and access.takes is not None:
+            access.takes(value)
 
     def claim_rdpmc(self, read: Callable[[int], int]) -> None:
         """`read(ecx)` answers RDPMC in user mode; raises UndefinedRegister where #GP is due."""

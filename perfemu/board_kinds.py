@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from emulator.board import virt_tree
 from emulator.board.board import Boot, Outside
 from emulator.board.image import Image, read_image
+from emulator.board.pc.image import read_pc_image
+from emulator.board.pc.memory_map import MOST_RAM_BYTES
+from emulator.board.pc.pc import Pc
 from emulator.board.trace import Traced
 from emulator.board.virt import Virt
 from emulator.machine import Hardware
 from emulator.sysregs import SysReg
+from emulator.x86_64_system import SystemRegister
 from pmu.arm.pmuv3 import PmuV3
+from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
 
-AnyBoard = Virt
+AnyBoard = Virt | Pc
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,12 @@ def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outsi
     return Virt(hardware, boot, outside, pmus)
 
 
+def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Pc:
+    assert boot is not None, "of this board no state is kept"
+    pmus = [Perfmon(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
+    return Pc(hardware, boot, outside, pmus)
+
+
 BOARDS = {
     "virt": BoardKind(
         "aarch64",
@@ -55,5 +66,16 @@ BOARDS = {
         Tables(SysReg(3, 0, 2, 0, 0).encoding, (1 << 48) - 2, "ttbr0"),  # BADDR: without the ASID, and CnP
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.SYSREGS),
         {},
+    ),
+    "pc": BoardKind(
+        "x86_64",
+        read_pc_image,
+        _pc,
+        0,
+        {"com1": False, "virtio": True},
+        Tables(SystemRegister.CR3, (1 << 52) - (1 << 12), "cr3"),
+        (Traced.INTERRUPTS, Traced.MMIO, Traced.PORTS, Traced.MSRS),
+        {"gic": "--gic", "semihosting": "--semihosting", "gdb": "--gdb"},
+        MOST_RAM_BYTES,
     ),
 }

@@ -259,7 +259,8 @@ class BoardSession:
             if request.initrd is not None
             else b""
         )
-        return self._kind.build(self.hardware, self.pmu_model, Boot(image, initrd, request.command_line), outside)
+        boot = Boot(image, initrd, request.command_line, self.guest.command[0])
+        return self._kind.build(self.hardware, self.pmu_model, boot, outside)
 
     def _run_by_orders(
         self, orders: Orders, outside: Outside, told: Told, source: Source | None, debugger: GdbServer | None
@@ -291,6 +292,7 @@ class BoardSession:
             try:
                 found = read_checkpoint(descriptor, key)
                 board = self._kind.build(self.hardware, self.pmu_model, None, outside)
+                assert isinstance(board, Virt), "of others no state is kept"
                 found.map_ram(self.hardware.memory)
                 resume(board, self.hardware, found.board)
             except (Broken, WrongState, OSError) as problem:
@@ -302,6 +304,7 @@ class BoardSession:
 
     def _keep(self, checkpoints: Checkpoints | None, key: str, board: AnyBoard, told: Told) -> None:
         """What it saves has changed by that, so that it is saved in any case. Without room the next run boots, too."""
+        assert isinstance(board, Virt), "of others no state is kept"
         try:
             state = saved(board, self.hardware)
         except NotKept:

@@ -7,7 +7,7 @@ them, kernel/kallsyms.c reads them. Their addresses there are those at which the
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from perfemu.errors import PerfemuError
@@ -151,12 +151,26 @@ class _Tables:
         for start in (behind, count_at - _ALIGNMENT - bytes_of_offsets):
             if start < 0 or start + bytes_of_offsets + 8 > len(self._data):
                 continue
-            offsets = np.frombuffer(self._data, "<u4", count, start)
             (base,) = struct.unpack_from("<Q", self._data, start + bytes_of_offsets)
-            if base >> 63 and bool(np.all(offsets[1:] >= offsets[:-1])):
+            addresses = _addresses(np.frombuffer(self._data, "<i4", count, start).tolist(), base)
+            if base >> 63 and addresses is not None:
                 texts = (name.decode("utf-8", "replace") for name in names)
                 return (
-                    KernelSymbol((base + offset) % (1 << 64), text[:1], text[1:])
-                    for offset, text in zip(offsets.tolist(), texts, strict=True)
+                    KernelSymbol(address, text[:1], text[1:]) for address, text in zip(addresses, texts, strict=True)
                 )
         raise _NoKallsyms
+
+
+def _addresses(offsets: Sequence[int], base: int) -> list[int] | None:
+    """Of symbols in their order; None if these are no offsets.
+
+    They count from `base`; or, where CPUs have symbols of their own (CONFIG_KALLSYMS_ABSOLUTE_PERCPU), those that are
+    not negative are addresses, of those symbols, and the others' complements count from `base`.
+    """
+    unsigned = [offset % (1 << 32) for offset in offsets]
+    if all(low <= high for low, high in pairwise(unsigned)):
+        return [base + offset for offset in unsigned]
+    keys = [offset if offset >= 0 else (1 << 31) + ~offset for offset in offsets]
+    if any(low > high for low, high in pairwise(keys)):
+        return None
+    return [offset if offset >= 0 else (base - 1 - offset) % (1 << 64) for offset in offsets]

@@ -1,4 +1,4 @@
-"""Debian's own kernels for AArch64, and an initramfs with busybox to boot them into."""
+"""Debian's own kernels, for AArch64 unless told, and an initramfs with busybox to boot them into."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ RUN_TAIL = "\n/bin/busybox poweroff -f\n"
 
 
 @cache
-def kernel(release: str = "") -> Path:
-    """The Image of a release's kernel, as its package has it."""
-    (image,) = tree(release).glob("boot/vmlinuz-*")
+def kernel(release: str = "", architecture: str = "arm64") -> Path:
+    """The Image or bzImage of a release's kernel, as its package has it."""
+    (image,) = tree(release, architecture).glob("boot/vmlinuz-*")
     return image
 
 
-def tree(release: str = "") -> Path:
-    """What `perfemu linux` fetches."""
-    return require.debian_tree("arm64", *PACKAGES, release=release)
+def tree(release: str = "", architecture: str = "arm64") -> Path:
+    """What `perfemu linux` fetches; the same for amd64."""
+    packages = (package.replace("arm64", architecture) for package in PACKAGES)
+    return require.debian_tree(architecture, *packages, release=release)
 
 
 @cache
-def busybox() -> bytes:
-    return next(path for name in ("bin", "usr/bin") if (path := tree() / name / "busybox").exists()).read_bytes()
+def busybox(architecture: str = "arm64") -> bytes:
+    root = tree("", architecture)
+    return next(path for name in ("bin", "usr/bin") if (path := root / name / "busybox").exists()).read_bytes()
 
 
-def initramfs(script: str, *more: Entry) -> bytes:
+def initramfs(script: str, *more: Entry, architecture: str = "arm64") -> bytes:
     """A root whose init runs a script, with busybox in the place of every command, and turns the board off."""
     init = RUN_HEAD + "/bin/busybox --install -s /bin\n" + script + RUN_TAIL
     return archive(
         [
             *(directory(name) for name in ("proc", "sys", "dev", "tmp")),
             character_device("dev/console", 5, 1),
-            program("bin/busybox", busybox()),
+            program("bin/busybox", busybox(architecture)),
             program("init", init.encode()),
             *more,
         ]

@@ -52,6 +52,7 @@ class Boot:
     image: Image
     initrd: bytes = b""
     command_line: str = ""
+    name: str = "image"  # of the file, for images that are told
 
 
 @dataclass(frozen=True, slots=True)

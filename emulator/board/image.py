@@ -36,7 +36,7 @@ class Image:
 def read_image(data: bytes, ram_base: int) -> Image:
     """Raises NotBootable."""
     if data.startswith(GZIP):
-        data = _unzipped(data)
+        data = unzipped(data)
     if data[LINUX_MAGIC_AT:].startswith(LINUX_MAGIC):
         _, _, offset, size, _ = LINUX_HEADER.unpack_from(data)
         start = ram_base + offset
@@ -49,7 +49,7 @@ def read_image(data: bytes, ram_base: int) -> Image:
     return Image(start, ((start, data),), start + len(data))
 
 
-def _unzipped(data: bytes) -> bytes:
+def unzipped(data: bytes) -> bytes:
     try:
         unzipped = gzip.GzipFile(fileobj=BytesIO(data)).read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:

@@ -19,7 +19,9 @@ class Traced(StrEnum):
     EXCEPTIONS = "exceptions"
     INTERRUPTS = "interrupts"
     MMIO = "mmio"
-    SYSREGS = "sysregs"
+    SYSREGS = "sysregs"  # AArch64's
+    MSRS = "msrs"  # x86-64's, and ports
+    PORTS = "ports"
 
 
 class Trace:
@@ -30,13 +32,17 @@ class Trace:
         self.interrupts = Traced.INTERRUPTS in what
         self.mmio = Traced.MMIO in what
         self.sysregs = Traced.SYSREGS in what
+        self.msrs = Traced.MSRS in what
+        self.ports = Traced.PORTS in what
         self._write = write
 
     def note(self, cpu: Cpu, text: str) -> None:
         """As `cpu` is now: its cycle, its level, and where its PC is."""
         core = cpu.core
-        self._write(f"{core.cycles} CPU {cpu.number} EL{int(cpu.level)} {core.pc:#x}: {text}")
+        self._write(f"{core.cycles} CPU {cpu.number} {_LEVELS[cpu.isa][cpu.level]} {core.pc:#x}: {text}")
 
+
+_LEVELS = {"aarch64": ("EL0", "EL1"), "x86_64": ("user", "kernel")}  # by ISA and Level
 
 NOTHING = Trace((), lambda line: None)
 

@@ -55,7 +55,7 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
     group.add_argument(
         "--board",
         metavar="NAME",
-        help="boot an image on a board instead: virt, see docs/board.md",
+        help="boot an image on a board instead: virt (AArch64) or pc (x86-64), see docs/board.md",
     )
     group.add_argument("--initrd", metavar="FILE", help="initial RAM disk of the kernel")
     group.add_argument("--cmdline", *also, metavar="TEXT", default="", help="the kernel's command line")
@@ -65,7 +65,7 @@ def add_board_options(parser: argparse.ArgumentParser, *also: str) -> None:
     )  # fmt: skip
     group.add_argument(
         "--console", metavar="NAME",
-        help="what receives standard input: the serial port, pl011 (ttyAMA0), or virtio (hvc0)",
+        help="what receives standard input: the serial port, pl011 (ttyAMA0) or com1 (ttyS0); or virtio (hvc0)",
     )  # fmt: skip
     group.add_argument(
         "--test-device", action="store_true", help="let a test end the run: exit status 2n+1 for its verdict n"
@@ -94,7 +94,8 @@ def add_watching_options(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--trace",
         metavar="LIST",
-        help="say on stderr what the guest does, each time: exceptions,interrupts,mmio,sysregs, or some of them",
+        help="say on stderr what the guest does, each time: exceptions,interrupts,mmio,sysregs on virt,"
+        " interrupts,mmio,ports,msrs on pc, or some of them",
     )
     group.add_argument(
         "--gdb",

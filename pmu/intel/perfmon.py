@@ -10,7 +10,7 @@ with them in its code, and else nothing. The tool refuses the latter by name (`P
 from __future__ import annotations
 
 from emulator.cpu import Level
-from emulator.sysregs import SystemRegisters, UndefinedRegister
+from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.intel.registers import (
@@ -290,6 +290,56 @@ class Perfmon(RegisterDevice):
         raise UndefinedRegister(
             f"RDPMC with ECX={ecx:#x}: counters are 0..{self.counters - 1} and {RDPMC_FIXED:#x}+0..{self._fixed - 1}"
         )
+
+    # a guest's own kernel
+
+    @property
+    def cpuid_leaf(self) -> tuple[int, int, int, int]:
+        """0AH."""
+        return cpuid_leaf_0a(self.model)
+
+    def claim(self, system_registers: SystemRegisters) -> dict[int, str]:
+        """All of its MSRs but the local APIC's, for a CPU whose kernel is executed, and RDPMC, where that has been
+        allowed: the names by number."""
+        self.user_rdpmc = True
+        self.grant_user_access(system_registers)
+        names: dict[int, str] = {}
+        for register in self.registers():
+            if register is IA32_X2APIC_LVT_PMI:
+                continue
+            for index in range(self._registers_of(register)):
+                msr = register.encoding_of(index)
+                assert isinstance(msr, Msr), "x86's have MSRs"
+                system_registers.claim(msr, self._access(register, index))
+                names[msr.index] = register.name_of(index)
+        return names
+
+    def _registers_of(self, register: type[Register]) -> int:
+        if register.bank is None:
+            return 1
+        return self._fixed if register is IA32_FIXED_CTRx else min(self.counters, register.bank.count)
+
+    def _access(self, register: type[Register], index: int) -> Access:
+        implemented = self._implemented if register is IA32_PERF_GLOBAL_CTRL else -1
+
+        def takes(value: int) -> None:
+            try:
+                register.write(0, value)
+            except ValueError as error:
+                raise UndefinedRegister(str(error)) from None
+            if value & ~implemented:
+                raise UndefinedRegister(f"{register.name_of(index)}: bits {value & ~implemented:#x} are reserved")
+
+        return Access(
+            (lambda: self.read(register, index)) if register in self._readers else None,
+            (lambda value: self.write(register, value, index)) if register in self._writers else None,
+            takes=takes,
+        )
+
+    def set_local_vector(self, entry: int) -> None:
+        """The local APIC's entry as software has written it there."""
+        declared = IA32_X2APIC_LVT_PMI.VECTOR.mask | IA32_X2APIC_LVT_PMI.DELIVERY_MODE.mask | _MASKED
+        self.write(IA32_X2APIC_LVT_PMI, entry & declared)
 
 
 ARCHITECTURAL_EVENTS = (0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5)

@@ -157,6 +157,7 @@ class IA32_DEBUGCTL(Ia32Register):
     encoding = Msr(0x1D9)
 
     FREEZE_PERFMON_ON_PMI = RW(12)
+    FREEZE_WHILE_SMM = RW(14)  # a mode that there is not
 
 
 class IA32_X2APIC_LVT_PMI(Ia32Register):

@@ -1,8 +1,9 @@
-"""Where virtio devices are on the board virt: as many slots as QEMU's has, and at the same addresses."""
+"""Where virtio devices are on a board: slots one behind the other, each with an interrupt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from emulator.board.bus import Bus
@@ -17,6 +18,19 @@ SLOTS, SLOT_BYTES = 32, 0x200
 FIRST_SLOT, FIRST_INTERRUPT = 0x0A00_0000, PRIVATE + 16
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`first_interrupt`: by the number that `set_level` takes."""
+
+    start: int
+    slot_bytes: int
+    slots: int
+    first_interrupt: int
+
+
+VIRT = Layout(FIRST_SLOT, SLOT_BYTES, SLOTS, FIRST_INTERRUPT)  # as many as QEMU's virt has, and at the same addresses
+
+
 def attach(
     bus: Bus,
     memory: GuestMemory,
@@ -24,26 +38,28 @@ def attach(
     test_exit: TestExit | None,
     set_level: Callable[[int, bool], None],
     message: Callable[[str], None],
+    layout: Layout = VIRT,
 ) -> list[Transport]:
     """`devices` from the first slot on; the test device in the last, by the old interface, which its users speak.
 
     Returns all slots' transports. ValueError where there are more devices than slots.
     """
-    if len(devices) >= SLOTS:
-        raise ValueError(f"{len(devices)} virtio devices: there is room for {SLOTS - 1}")
+    room = layout.slots - (test_exit is not None)
+    if len(devices) > room:
+        raise ValueError(f"{len(devices)} virtio devices: there is room for {room}")
     transports: list[Transport] = []
-    for slot in range(SLOTS):
+    for slot in range(layout.slots):
         device = devices[slot] if slot < len(devices) else None
-        is_last = slot == SLOTS - 1
+        is_last = slot == layout.slots - 1
         transport = Transport(
-            test_exit if is_last else device,
+            test_exit if is_last and test_exit is not None else device,
             memory,
-            partial(set_level, FIRST_INTERRUPT + slot),
+            partial(set_level, layout.first_interrupt + slot),
             message,
             legacy=is_last and test_exit is not None,
         )
         if isinstance(device, (Console, NineP)):
             device.attend = transport.attend
         transports.append(transport)
-        bus.attach(f"virtio slot {slot}", FIRST_SLOT + slot * SLOT_BYTES, SLOT_BYTES, transport)
+        bus.attach(f"virtio slot {slot}", layout.start + slot * layout.slot_bytes, layout.slot_bytes, transport)
     return transports

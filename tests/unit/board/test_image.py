@@ -45,7 +45,17 @@ def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--board", "pc", "x"], "--board pc: there is virt"),
+        (["--board", "mac", "x"], "--board mac: there is virt, pc"),
+        (
+            ["--board", "pc", "IMAGE"],
+            "a Linux bzImage, a Multiboot or PVH image, or an ELF file for x86-64 is bootable",
+        ),
+        (["--board", "pc", "--gic", "3", "IMAGE"], "--gic: --board pc has no such thing"),
+        (["--board", "pc", "--semihosting", "IMAGE"], "--semihosting: --board pc has no such thing"),
+        (["--board", "pc", "--console", "pl011", "IMAGE"], "--console pl011: --board pc has com1, virtio"),
+        (["--board", "pc", "--trace", "sysregs", "IMAGE"], "--trace sysregs: of --board pc there are interrupts, mmio"),
+        (["--board", "pc", "--memory", "4G", "IMAGE"], "--memory 4G: --board pc has room for 3 GiB"),
+        (["--board", "pc", "--core", "cortex-a72", "IMAGE"], "executes aarch64, not x86_64"),
         (["--board", "virt", "--sysroot", "/", "IMAGE"], "--sysroot: is for programs"),
         (["--board", "virt", "IMAGE", "more"], "boots one image; 'more'"),
         (["--board", "virt", "/nonexistent"], "/nonexistent: No such file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from itertools import accumulate
 
 import pytest
@@ -29,11 +30,11 @@ def compressed(name: str) -> bytes:
     return length + coded
 
 
-def kernel(*, sorts: bool, offsets_behind: bool) -> bytes:
+def kernel(*, sorts: bool, offsets_behind: bool, offsets_as: Sequence[int] = OFFSETS) -> bytes:
     """An image's read-only data around its symbols."""
     coded = [compressed(name) for name in NAMES]
     starts = [0, *accumulate(map(len, coded))]
-    offsets = aligned(struct.pack(f"<{COUNT}I", *OFFSETS)) + struct.pack("<Q", BASE)
+    offsets = aligned(struct.pack(f"<{COUNT}i", *offsets_as)) + struct.pack("<Q", BASE)
     markers = aligned(struct.pack("<3I", *starts[:COUNT:256]))
     tokens = aligned(b"".join(token.encode() + b"\0" for token in TOKENS))
     index = struct.pack("<256H", *[0, *accumulate(len(token) + 1 for token in TOKENS)][:256])
@@ -61,6 +62,16 @@ def test_each_layout(sorts: bool, offsets_behind: bool) -> None:
     found = kallsyms_table(text).find(BASE + 16 * 7 + 4)
     assert found is not None
     assert found.name == "function_7"
+
+
+def test_symbols_of_each_cpu_are_absolute() -> None:
+    """x86-64's layout: kallsyms_sym_address() gives base - 1 - offset where the offset is negative."""
+    of_cpus = [0, 0, 0x1000]
+    offsets = of_cpus + [-1 - at for at in OFFSETS[3:]]
+    text = symbols_in_memory(kernel(sorts=False, offsets_behind=False, offsets_as=offsets))
+    assert text is not None
+    addresses = [int(line.split()[0], 16) for line in text.decode().splitlines()]
+    assert addresses == of_cpus + [BASE + at for at in OFFSETS[3:]]
 
 
 def test_memory_without_symbols_has_none() -> None:

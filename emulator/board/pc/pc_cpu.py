@@ -1,0 +1,394 @@
+"""PcCpu: one x86-64 CPU of a pc: its local APIC, what becomes of each exit of its core, and how it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from emulator.arch.cpuid import Leaf
+from emulator.arch.processor import Processor
+from emulator.board.bus import Bus, Unmodelled
+from emulator.board.pc import msrs
+from emulator.board.pc.apic_timer import ApicTimer
+from emulator.board.pc.cpuid import PcCpuid
+from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages
+from emulator.board.pc.memory_map import LOCAL_APIC, LOCAL_APIC_BYTES
+from emulator.board.pc.ports import Ports
+from emulator.board.trace import NOTHING
+from emulator.clock import Clock
+from emulator.cpu import Cpu, ExitReason, TrapKind
+from emulator.sysregs import Msr, SystemRegisters, UndefinedRegister
+from emulator.x86_64_system import SegmentField, SegmentRegister, SystemRegister, segment
+
+RAX, RBX, RCX, RDX, RIP, RFLAGS = 0, 1, 2, 3, 16, 17
+INTERRUPTS_ENABLED = 1 << 9  # RFLAGS.IF
+GENERAL_PROTECTION = 13
+WORD = 0xFFFF_FFFF
+REAL_MODE_CODE = 0x9B  # attributes
+PORT_NS = 1000  # that an access to a port takes, as on ISA and LPC buses: software counts on it for delays
+LOAD, STORE, UPDATE = 0, 1, 2  # kinds of accesses
+
+
+class PcPmu(Protocol):
+    """The counting unit that the guest programs."""
+
+    @property
+    def cpuid_leaf(self) -> Leaf:
+        """0AH."""
+
+    def claim(self, registers: SystemRegisters) -> dict[int, str]:
+        """Its MSRs, and RDPMC. Their names."""
+
+    def interrupt_asserted(self) -> bool: ...
+
+    def take_interrupt(self) -> None:
+        """It is delivered: the local APIC's entry is masked then."""
+
+    def set_local_vector(self, entry: int) -> None:
+        """What the local APIC's LVT_PMC says."""
+
+
+class PcCpu:
+    """A CPU that is on, waits in HLT, or waits to be started by another."""
+
+    def __init__(
+        self,
+        cpu: Cpu,
+        clock: Clock,
+        processor: Processor,
+        messages: Messages,
+        bus: Bus,
+        ports: Ports,
+        pmu: PcPmu | None,
+        changed: Callable[[], None],
+        reset: Callable[[], None],
+        message: Callable[[str], None],
+    ) -> None:
+        """`changed`: interrupts must be looked at; `reset`: the whole board's."""
+        self.cpu = cpu
+        self.core = cpu.core
+        self.is_on = False
+        self.waits = False  # in HLT
+        self.due_cycle: int | None = None
+        self.trace = NOTHING
+        self._clock = clock
+        self._bus, self._ports = bus, ports
+        self._pmu = pmu
+        self._reset, self._message = reset, message
+        self._port_cycles = clock.cycle_at(PORT_NS)
+        self._timers_changed = True
+        self.tables = cpu.enter_kernel_mode()
+        self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
+        registers = cpu.system_registers
+        registers.claim_cpuid(PcCpuid(processor, cpu.number, None if pmu is None else pmu.cpuid_leaf))
+        timer = self.apic.timer
+        self.msr_names = msrs.claim(registers, processor, cpu.number, (lambda: timer.deadline, timer.set_deadline))
+        if pmu is not None:
+            self.msr_names |= pmu.claim(registers)
+            self.apic.when_pmc_is_written = pmu.set_local_vector
+        self._traps: Mapping[TrapKind, Callable[[], None]] = {
+            TrapKind.CPUID: self._cpuid,
+            TrapKind.RDPMC: self._rdpmc,
+            TrapKind.RDMSR: self._read_msr,
+            TrapKind.WRMSR: self._write_msr,
+            TrapKind.IN: self._in,
+            TrapKind.INS: self._in,
+            TrapKind.OUT: self._out,
+            TrapKind.OUTS: self._out,
+        }
+        self.answers: Mapping[ExitReason, Callable[[], None]] = {
+            ExitReason.REGISTER: self._trapped,
+            ExitReason.FAULT: self._nowhere,
+            ExitReason.DEADLINE: lambda: None,
+            ExitReason.OVERFLOW: self._overflow,
+            ExitReason.IDLE: self._wait,
+            ExitReason.DEVICE: self._device,
+            ExitReason.INTERRUPT: self._take_interrupt,
+            ExitReason.SHUTDOWN: self._shut_down,
+        }
+
+    # ---- its time: emulator.board.pc.apic_timer.Time
+
+    def ns(self) -> int:
+        return self._clock.at(self.core.cycles)
+
+    def tsc(self) -> int:
+        return self.core.read_kernel_register(SystemRegister.TSC)
+
+    def cycle_at_ns(self, ns: int) -> int:
+        return self._clock.cycle_at(ns)
+
+    def cycle_at_tsc(self, tsc: int) -> int:
+        return self.core.cycles + tsc - self.tsc()
+
+    def _note_timers(self) -> None:
+        self._timers_changed = True
+
+    def look_at_timers(self) -> None:
+        """Bring the timer's interrupt, and when the next one is due, up to date."""
+        if not self._timers_changed and (self.due_cycle is None or self.core.cycles < self.due_cycle):
+            return
+        self.apic.look_at_timer()
+        self.due_cycle = self.apic.timer.due_cycle
+        self._timers_changed = False
+
+    # ---- interrupts
+
+    @property
+    def _takes_interrupts(self) -> bool:
+        return bool(self.core.read_register(RFLAGS) & INTERRUPTS_ENABLED)
+
+    def look_at_interrupts(self, now: int) -> None:
+        """Another interrupt may be the highest. One that waits goes on at cycle `now`, at the earliest."""
+        asserted = self.apic.is_asserted
+        self.core.set_interrupt_line(asserted)
+        if asserted and self.waits and self._takes_interrupts:
+            self._wake(now)
+
+    def _wake(self, now: int) -> None:
+        self.waits = False
+        self.cpu.idle(max(now - self.core.cycles, 0))
+
+    def _take_interrupt(self) -> None:
+        self.core.take_interrupt(self.apic.acknowledge())
+        self.core.set_interrupt_line(self.apic.is_asserted)
+
+    def _wait(self) -> None:
+        self.waits = not (self.apic.is_asserted and self._takes_interrupts)
+
+    def _overflow(self) -> None:
+        self.cpu.deliver_interrupts()
+        self._look_at_pmu()
+
+    @property
+    def pmu_interrupts(self) -> bool:
+        """Whether its own PMU has interrupted: then the entry for it is masked, until software says otherwise."""
+        return self.apic.is_masked(LVT_PMC)
+
+    def _look_at_pmu(self) -> None:
+        if self._pmu is not None and self._pmu.interrupt_asserted():
+            self._pmu.take_interrupt()
+            self.apic.local(LVT_PMC)
+            self.apic.mask(LVT_PMC)
+
+    # ---- how it starts: emulator.board.pc.local_apic.ProcessorPins
+
+    def nmi(self) -> None:
+        if not self.is_on:
+            return
+        self.core.raise_nmi()
+        if self.waits:
+            self._wake(self._clock.cycles())
+
+    def init(self) -> None:
+        """The first CPU begins anew then, where a PC has its firmware, and this board nothing: a reset of all."""
+        if self.cpu.number == 0:
+            self._reset()
+            return
+        self.is_on = self.waits = False
+        self.core.reset()
+        self.core.set_interrupt_line(False)
+        self.apic.reset()
+
+    def start_up(self, vector: int) -> None:
+        """One that waits for it since its INIT begins at that page, in real mode."""
+        if self.is_on:
+            return
+        self.core.reset()
+        self._set_segment(SegmentRegister.CS, vector << 8, vector << 12, 0xFFFF, REAL_MODE_CODE)
+        self.core.write_register(RIP, 0)
+        self.cpu.idle(max(self._clock.cycles() - self.core.cycles, 0))
+        self.is_on = True
+
+    def start(
+        self,
+        registers: Mapping[int, int],
+        system: Mapping[int, int],
+        code: tuple[int, int],
+        data: tuple[int, int],
+    ) -> None:
+        """As a loader leaves it. `code`, `data`: selector and attributes of the flat segments."""
+        for register, value in system.items():
+            self.core.write_kernel_register(int(register), value)
+        self._set_segment(SegmentRegister.CS, code[0], 0, WORD, code[1])
+        for name in (
+            SegmentRegister.DS,
+            SegmentRegister.ES,
+            SegmentRegister.SS,
+            SegmentRegister.FS,
+            SegmentRegister.GS,
+        ):
+            self._set_segment(name, data[0], 0, WORD, data[1])
+        for number, value in registers.items():
+            self.core.write_register(number, value)
+        self.is_on = True
+
+    def _set_segment(self, name: SegmentRegister, selector: int, base: int, limit: int, attributes: int) -> None:
+        for field, value in zip(SegmentField, (selector, base, limit, attributes), strict=True):
+            self.core.write_kernel_register(segment(name, field), value)
+
+    # ---- how it stops
+
+    def _die(self, what: str) -> None:
+        self.is_on = False
+        self._message(f"CPU {self.cpu.number} {what}")
+
+    def _nowhere(self) -> None:
+        self._die(f"cannot fetch from {self.core.fault_address:#x}, where this board has nothing")
+
+    def _shut_down(self) -> None:
+        taken = self.core.exception_taken
+        assert taken is not None, "one has been the last"
+        vector, code = taken
+        error = "" if code is None else f", error code {code:#x}"
+        self._message(
+            f"CPU {self.cpu.number} has shut down at {self.core.pc:#x} (triple fault): the last exception was"
+            f" {exception_name(vector)}{error}, CR2 {self.core.read_kernel_register(SystemRegister.CR2):#x}"
+        )
+        self._reset()
+
+    # ---- instructions that the board answers
+
+    def _trapped(self) -> None:
+        self._traps[TrapKind(self.core.trapped[0])]()
+        self._look_at_pmu()
+
+    def _cpuid(self) -> None:
+        core = self.core
+        leaf, subleaf = core.read_register(RAX) & WORD, core.read_register(RCX) & WORD
+        for register, value in zip((RAX, RBX, RCX, RDX), self.cpu.system_registers.cpuid(leaf, subleaf), strict=True):
+            core.write_register(register, value)
+        core.complete_trapped()
+
+    def _answer(self, value: int) -> None:
+        """In EDX:EAX."""
+        self.core.write_register(RAX, value & WORD)
+        self.core.write_register(RDX, value >> 32 & WORD)
+        self.core.complete_trapped()
+
+    def _rdpmc(self) -> None:
+        try:
+            value = self.cpu.system_registers.rdpmc(self.core.read_register(RCX) & WORD)
+        except UndefinedRegister:
+            self.core.take_exception(GENERAL_PROTECTION, 0)
+            return
+        self._answer(value)
+
+    def _read_msr(self) -> None:
+        number = self.core.read_register(RCX) & WORD
+        try:
+            value = self.cpu.system_registers.read(Msr(number))
+        except UndefinedRegister as error:
+            self._refuse_msr("RDMSR", number, error)
+            return
+        if self.trace.msrs:
+            self.trace.note(self.cpu, f"RDMSR {self._msr_name(number)} is {value:#x}")
+        self._answer(value)
+
+    def _write_msr(self) -> None:
+        core = self.core
+        number, low, high = (core.read_register(register) & WORD for register in (RCX, RAX, RDX))
+        value = high << 32 | low
+        try:
+            write = self.cpu.system_registers.writer(Msr(number))
+            if self.trace.msrs:
+                self.trace.note(self.cpu, f"WRMSR {self._msr_name(number)}, {value:#x}")
+            self.cpu.system_registers.check_value(Msr(number), value)
+        except UndefinedRegister as error:
+            self._refuse_msr("WRMSR", number, error)
+            return
+        core.complete_trapped()  # what is written holds for the instructions behind: it counts as it did
+        write(value)
+
+    def _msr_name(self, number: int) -> str:
+        return self.msr_names.get(number) or msrs.ABSENT.get(number) or f"{number:#x}"
+
+    def _refuse_msr(self, what: str, number: int, error: UndefinedRegister) -> None:
+        if self.trace.msrs:
+            self.trace.note(self.cpu, f"{what} {self._msr_name(number)}: #GP")
+        if number not in msrs.ABSENT:
+            self._message(f"{what} of MSR {self._msr_name(number)} at {self.core.pc:#x}: #GP ({error})")
+        self.core.take_exception(GENERAL_PROTECTION, 0)
+
+    # ---- ports and devices
+
+    def _in(self) -> None:
+        _, port, size = self.core.trapped
+        value = self._ports.read(port, size)
+        if self.trace.ports:
+            self.trace.note(self.cpu, f"{self._ports.place(port)}: IN of {size} bytes: {value:#x}")
+        self.core.complete_access(value)
+        self.cpu.work(self._port_cycles)
+
+    def _out(self) -> None:
+        core = self.core
+        _, port, size = core.trapped
+        assert core.access is not None, "OUT has a value"
+        value = core.access[3]
+        core.complete_access(0)
+        self.cpu.work(self._port_cycles)
+        if self.trace.ports:
+            self.trace.note(self.cpu, f"{self._ports.place(port)}: OUT of {size} bytes: {value:#x}")
+        self._ports.write(port, size, value)
+
+    def _device(self) -> None:
+        core = self.core
+        access = core.access
+        if access is None:
+            code = self.tables.read(core.pc, 15)
+            shown = code.hex(" ") if isinstance(code, bytes) else "?"
+            self._die(
+                f"reaches a device at {core.fault_address:#x} by an instruction that is not modelled there: {shown}"
+            )
+            return
+        address, size, kind, value = access
+        old = 0 if kind == STORE else self._read(address, size)
+        new = core.complete_access(old)
+        if kind != LOAD:
+            self._write(address, size, (new if kind == UPDATE else value) or 0)
+        self._look_at_pmu()
+
+    def _read(self, address: int, size: int) -> int:
+        try:
+            if LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES:
+                value = self.apic.read(address - LOCAL_APIC, size)
+            else:
+                value = self._bus.read(address, size)
+        except Unmodelled as error:
+            self._message(f"{error}: all bits are ones; PC {self.core.pc:#x}")
+            value = (1 << 8 * size) - 1
+        if self.trace.mmio:
+            self._note_access("load", address, size, value)
+        return value
+
+    def _write(self, address: int, size: int, value: int) -> None:
+        if self.trace.mmio:
+            self._note_access("store", address, size, value)
+        try:
+            if LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES:
+                self.apic.write(address - LOCAL_APIC, size, value)
+            else:
+                self._bus.write(address, size, value)
+        except Unmodelled as error:
+            self._message(f"{error}: nothing happens; PC {self.core.pc:#x}")
+
+    def _note_access(self, what: str, address: int, size: int, value: int) -> None:
+        if LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES:
+            place = f"local APIC + {address - LOCAL_APIC:#x}"
+        else:
+            try:
+                place = self._bus.place(address, size)
+            except Unmodelled:
+                place = f"{address:#x}"
+        self.trace.note(self.cpu, f"{place}: {what} of {size} bytes: {value:#x}")
+
+
+_EXCEPTIONS = {
+    0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 4: "#OF", 5: "#BR", 6: "#UD", 7: "#NM", 8: "#DF", 10: "#TS", 11: "#NP",
+    12: "#SS", 13: "#GP", 14: "#PF", 16: "#MF", 17: "#AC", 18: "#MC", 19: "#XM",
+}  # fmt: skip
+
+
+def exception_name(vector: int) -> str:
+    """As the manual has it."""
+    return _EXCEPTIONS.get(vector, f"vector {vector}")

@@ -1,0 +1,121 @@
+"""CPUID and MSRs of a pc's CPUs, as kernels ask for them. Expectations: Intel SDM volumes 2 and 4."""
+
+from __future__ import annotations
+
+import pytest
+
+from emulator.arch.processor import Processor
+from emulator.board.pc import msrs
+from emulator.board.pc.cpuid import PcCpuid
+from emulator.core_file.core_file import load_core
+from emulator.cpu import Cpu
+from emulator.machine import Hardware, MachineConfig
+from emulator.sysregs import Msr, SystemRegisters, UndefinedRegister
+from pmu.intel.perfmon import Perfmon
+from pmu.model import model
+
+PMU_LEAF = (0x0730_0404, 0, 0, 0x603)
+
+
+def claimed(core: str = "ideal", number: int = 0) -> tuple[SystemRegisters, dict[int, str]]:
+    registers = SystemRegisters()
+    processor = Processor.of(load_core(core), "x86_64", 2)
+    return registers, msrs.claim(registers, processor, number, (lambda: 5, lambda value: None))
+
+
+def test_the_time_stamp_counters_frequency_is_told() -> None:
+    """Leaf 15H: TSC Hz = ECX * EBX / EAX; 16H in MHz."""
+    processor = Processor(cpus=1, frequency_hz=3_400_000_000)
+    cpuid = PcCpuid(processor, 0, PMU_LEAF)
+    denominator, numerator, crystal, _ = cpuid(0x15, 0)
+    assert crystal * numerator // denominator == 3_400_000_000
+    assert cpuid(0x16, 0)[:3] == (3400, 3400, 100)
+    assert cpuid(0, 0)[0] == 0x16
+
+
+def test_features_for_kernels() -> None:
+    processor = Processor(cpus=4)
+    cpuid = PcCpuid(processor, 3, PMU_LEAF)
+    _, ebx, ecx, edx = cpuid(1, 0)
+    assert ebx >> 24 == 3  # initial APIC id
+    assert ecx >> 24 & 1  # TSC-deadline
+    assert ecx >> 15 & 1  # IA32_PERF_CAPABILITIES
+    assert ecx >> 21 & 1 == ecx >> 26 & 1 == ecx >> 31 == 0  # no x2APIC, no XSAVE, no hypervisor
+    assert edx >> 9 & edx >> 12 & 1  # APIC, MTRRs
+    assert edx >> 11 & 1 == 0  # no SYSENTER
+    assert cpuid(0x8000_0008, 0)[0] & 0xFFFF == 48 << 8 | 40
+    assert cpuid(7, 0)[1] >> 7 & 1  # SMEP
+    assert cpuid(7, 0)[1] >> 20 & 1 == 0  # no SMAP
+    assert cpuid(7, 1) == (0, 0, 0, 0)
+    assert cpuid(0xA, 0) == PMU_LEAF
+    assert cpuid(0xB, 1) == (2, 4, 0x201, 3)  # two bits for four cores
+    assert PcCpuid(processor, 0, None)(1, 0)[2] >> 15 & 1 == 0
+
+
+def test_amds_processors_say_nothing_of_crystals() -> None:
+    processor = Processor.of(load_core("zen4"), "x86_64", 1)
+    cpuid = PcCpuid(processor, 0, None)
+    assert cpuid(0, 0)[0] < 0x15
+    assert cpuid(7, 0)[3] == 0
+
+
+def test_what_is_there() -> None:
+    registers, names = claimed()
+    assert registers.read(Msr(0x1B)) == 0xFEE0_0000 | 1 << 11 | 1 << 8
+    assert claimed(number=1)[0].read(Msr(0x1B)) == 0xFEE0_0000 | 1 << 11
+    assert registers.read(Msr(0xFE)) == 0x508
+    assert registers.read(Msr(0x6E0)) == 5
+    registers.write(Msr(0x277), 0x0606)
+    assert registers.read(Msr(0x277)) == 0x0606
+    registers.write(Msr(0x8B), 0)  # as kernels do before they read the revision
+    assert registers.read(Msr(0x8B)) == 0xF0 << 32
+    assert (names[0x277], names[0x201]) == ("IA32_PAT", "IA32_MTRR_PHYSMASK0")
+    assert not set(names) & set(msrs.ABSENT)
+
+
+@pytest.mark.parametrize(("number", "value"), [(0xFE, 0), (0x17, 0), (0x12345, 0)])
+def test_what_is_refused(number: int, value: int) -> None:
+    with pytest.raises(UndefinedRegister):
+        claimed()[0].write(Msr(number), value)
+
+
+def test_the_local_apic_stays_where_it_is() -> None:
+    registers, _ = claimed()
+    registers.check_value(Msr(0x1B), 0xFEE0_0900)
+    for value in (0xFEE0_0100, 0xFEE0_0D00, 0xFED0_0900):  # off; x2APIC; elsewhere
+        with pytest.raises(UndefinedRegister, match="IA32_APIC_BASE"):
+            registers.check_value(Msr(0x1B), value)
+
+
+def perfmon() -> tuple[Perfmon, Cpu, dict[int, str]]:
+    cpu = Hardware(MachineConfig("x86_64", load_core("ideal"), 16 << 20)).cpus[0]
+    kind = model(load_core("ideal").pmu_models["x86_64"])
+    pmu = Perfmon(cpu.core.add_bank(kind.bank_size(4)), kind, 4)
+    return pmu, cpu, pmu.claim(cpu.system_registers)
+
+
+def test_the_pmus_registers() -> None:
+    pmu, cpu, names = perfmon()
+    registers = cpu.system_registers
+    assert {names[0x186], names[0xC4], names[0x30B], names[0x38F]} == {
+        "IA32_PERFEVTSEL0",
+        "IA32_PMC3",
+        "IA32_FIXED_CTR2",
+        "IA32_PERF_GLOBAL_CTRL",
+    }
+    assert 0xC5 not in names  # there are four
+    assert 0x834 not in names  # the local APIC's, in memory
+    registers.write(Msr(0xC1), 0xFFFF_FFFE)
+    assert registers.read(Msr(0xC1)) == (1 << 48) - 2 == registers.rdpmc(0)
+    pmu.set_local_vector(0x1_0400 | 1 << 12)
+    pmu.set_local_vector(0x400)
+
+
+@pytest.mark.parametrize(
+    ("number", "value"), [(0x186, 1 << 32), (0x38F, 1 << 4), (0x38F, 1 << 35), (0x309, 1 << 48), (0x38D, 1 << 12)]
+)
+def test_reserved_bits_of_the_pmus_registers_fault(number: int, value: int) -> None:
+    _, cpu, _ = perfmon()
+    with pytest.raises(UndefinedRegister):
+        cpu.system_registers.check_value(Msr(number), value)
+    cpu.system_registers.check_value(Msr(number), 1)

@@ -355,6 +355,7 @@ class Core final : public Totals, private TranslationListener {
     bool fetched_ahead(uint64_t pc);
     void end_stepping();
     void set_linear_pc(uint64_t address);
+    uint64_t stack_address() const;
     void redispatch(uint64_t address);
     void step_done();
     void retire(const Op& op, uint64_t pc, uint64_t next_pc);

@@ -50,6 +50,11 @@ void Core::set_linear_pc(uint64_t address) {
     write_register(engine_, isa_->pc(), base ? static_cast<uint32_t>(address - base) : address);
 }
 
+uint64_t Core::stack_address() const {
+    const uint64_t pointer = read_register(engine_, UC_X86_REG_RSP);
+    return processor_ ? processor_->state().stack_at(pointer) : pointer;
+}
+
 // After the engine has stopped: what its exit is for the guest. EXIT::NONE: it goes on.
 void Core::answer_for_guest(uint64_t now, uint64_t last) {
     const bool system = exit_ == Exit::REGISTER && trapped_.trap == Trap::SYSTEM;

@@ -94,8 +94,7 @@ void Core::step_done() {
     if (op.shows_masks) isa_->correct_masks(engine_, op.trap_register);
     if (op.pushes_flags) {
         constexpr uint8_t TF_IN_SECOND_BYTE = 1;
-        uint64_t stack = read_register(engine_, UC_X86_REG_RSP);
-        if (uint8_t* host = space_->host(stack + 1)) *host &= static_cast<uint8_t>(~TF_IN_SECOND_BYTE);
+        if (uint8_t* host = space_->host(stack_address() + 1)) *host &= static_cast<uint8_t>(~TF_IN_SECOND_BYTE);
     }
     stop_passing();
     if (model_ && model_->steps_ahead) {  // nothing is due before those are through

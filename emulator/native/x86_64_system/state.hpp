@@ -124,6 +124,12 @@ struct State {
     }
     bool is_64() const { return mode() == CodeMode::BITS_64; }
     Level level() const { return cpl == 3 ? Level::USER : Level::KERNEL; }
+    uint64_t stack_at(uint64_t pointer) const {
+        if (is_64()) return pointer;
+        const SegmentRegister& stack = segments[SS];
+        return static_cast<uint32_t>(stack.base +
+                                     (stack.has(attribute::DB) ? pointer : static_cast<uint16_t>(pointer)));
+    }
     // Where RIP counts from.
     uint64_t code_base() const { return is_64() ? 0 : segments[CS].base; }
     uint64_t linear(uint64_t rip) const { return is_64() ? rip : static_cast<uint32_t>(code_base() + rip); }

@@ -11,7 +11,7 @@ from emulator.board.bus import Bus, Unmodelled
 from emulator.board.calls import CallWatcher
 from emulator.board.debug_unit import DebugUnit
 from emulator.board.device_access import DeviceAccess, decode
-from emulator.board.generic_timer import GenericTimer
+from emulator.board.generic_timer import COUNTERS, GenericTimer
 from emulator.board.gic import GICV3, CpuInterface
 from emulator.board.last_exceptions import LastExceptions
 from emulator.board.semihosting import TRAP, Caller
@@ -79,6 +79,7 @@ class BoardCpu:
         self.interface = interface
         self.is_on = False
         self.waits = False  # for an interrupt
+        self.has_read_counter = False  # and nothing else, in the last exit for a register
         self._failed: tuple[int, int] | None = None  # PC and instructions retired, at the last exception but calls
         self.due_cycle: int | None = None  # at which a timer interrupts
         self.host_call: HostCall | None = None  # semihosting, if that is there
@@ -99,6 +100,7 @@ class BoardCpu:
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
         self.timer.claim_registers(registers)
+        self.timer.answer_natively(on=True)
         if interface.gic.version == GICV3:
             interface.claim_registers(registers)
         self.answers: Mapping[ExitReason, Callable[[], None]] = {
@@ -260,6 +262,7 @@ class BoardCpu:
         core, registers = self.core, self.cpu.system_registers
         kind, encoding, rt = core.trapped
         register = SysReg.from_encoding(encoding)
+        self.has_read_counter = kind == TrapKind.MRS and register in COUNTERS
         try:
             if not self.cpu.level and register.op1 != OP1_OF_EL0:
                 raise UndefinedRegister(f"{register} at EL0")

@@ -10,6 +10,7 @@ from emulator.sysregs import Access, SysReg, SystemRegisters
 
 COUNTER_HZ = 62_500_000  # as boards of this kind have it
 NS_PER_TICK = 1_000_000_000 // COUNTER_HZ
+COUNTERS = SysReg(3, 3, 14, 0, 1), SysReg(3, 3, 14, 0, 2)  # CNTPCT_EL0, CNTVCT_EL0
 PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT = 30, 27  # PPIs
 ENABLE, IMASK, ISTATUS = 1, 2, 4
 MOST_CYCLES = 1 << 62  # in a century
@@ -88,9 +89,14 @@ class GenericTimer:
         due = self._clock.cycle_at(min(ticks) * NS_PER_TICK) if ticks else None
         return due if due is not None and due < MOST_CYCLES else None
 
+    def answer_natively(self, *, on: bool) -> None:
+        """Reads of the counter, which guests make in loops, leave the core only if not `on`. They end no turn."""
+        encodings = [each.encoding for each in COUNTERS] if on else []
+        self._core.set_counter(encodings, COUNTER_HZ, self._clock.frequency_hz)
+
     def claim_registers(self, registers: SystemRegisters) -> None:
         registers.claim(SysReg(3, 3, 14, 0, 0), Access(lambda: COUNTER_HZ, lambda value: None))  # CNTFRQ_EL0
-        registers.claim(SysReg(3, 3, 14, 0, 1), Access(self.count))  # CNTPCT_EL0
-        registers.claim(SysReg(3, 3, 14, 0, 2), Access(self.count))  # CNTVCT_EL0
+        for register in COUNTERS:
+            registers.claim(register, Access(self.count))
         self.physical.claim(registers, 2)
         self.virtual.claim(registers, 3)

@@ -5,7 +5,7 @@ What is executed is the guest's, kernel and all: at EL1 and EL0. There is no EL2
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from emulator.arch.processor import Processor
@@ -48,6 +48,7 @@ from emulator.board.virt_tree import (
 from emulator.board.virtio import slots
 from emulator.board.virtio.console import Console
 from emulator.board.virtio.guest_memory import GuestMemory
+from emulator.cpu import Cpu, ExitReason
 from emulator.machine import Hardware
 
 TWO_MIB = 2 << 20
@@ -116,8 +117,19 @@ class Virt(Board[BoardCpu]):
 
         for each in self.cpus:
             each.trace = trace
+            each.timer.answer_natively(on=not trace.sysregs)
         if trace.interrupts:
             self._gic.hears = hears
+
+    @property
+    def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
+        return {**super().answers, ExitReason.REGISTER: self._register}
+
+    def _register(self, cpu: Cpu) -> None:
+        """The counter is read by the core, in the midst of a turn, unless each read is to be seen."""
+        board_cpu = self.cpus[cpu.number]
+        board_cpu.answers[ExitReason.REGISTER]()
+        self._goes_on = board_cpu.has_read_counter
 
     def _attach_gic(self) -> None:
         """Raises ValueError for CPUs that it does not reach."""

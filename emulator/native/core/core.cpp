@@ -305,6 +305,10 @@ void Core::leave(uc_err error) {
         answer_for_guest(now, last);
         return;
     }
+    if (exit_ == Exit::REGISTER && asks_counter()) {
+        answer_counter();
+        return;
+    }
     if (exit_ == Exit::REGISTER && trapped_.trap > Trap::OUTS) raise_trap(now);
     if (exit_ == Exit::SYSCALL) isa_->complete_syscall(engine_);
     if (exit_ == Exit::FAULT) locate_fault(now);

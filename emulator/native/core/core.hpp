@@ -184,6 +184,9 @@ class Core final : public Totals, private TranslationListener {
     // next run makes the access.
     void set_watchpoints(std::vector<Watchpoint> watchpoints);
     uint64_t watchpoint_hits() const { return debugging_.hits; }
+    // What MRS of these system registers reads: so many cycles of this core, times numerator / denominator. No exit is
+    // made then, but where instructions are stepped. AArch64; with a kernel of the guest's own. None: as others.
+    void set_counter(std::vector<uint16_t> registers, uint64_t numerator, uint64_t denominator);
     // Each run ends with STEP behind one instruction, if it does not end otherwise.
     void set_steps(bool on) { debugging_.steps = on; }
     // The guest's own kernel has what executes at these levels (bits) stepped: SOFTWARE_STEP is for it to hear of.
@@ -383,6 +386,8 @@ class Core final : public Totals, private TranslationListener {
     bool follow_guest();
     bool reaches_device() const;
     void take_irq();
+    bool asks_counter() const;
+    void answer_counter();
     void restart_pipeline();
     void archive_model(Archive& state);
     void hear_others();
@@ -435,6 +440,10 @@ class Core final : public Totals, private TranslationListener {
     std::unique_ptr<GuestTlb> guest_tlb_;      // ... and what the engine knows of it; AArch64
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
+    struct {
+        std::vector<uint16_t> registers;
+        uint64_t numerator = 1, denominator = 1;
+    } counter_;
     x86_64::Processor* processor_ = nullptr;  // the Isa's
     bool nmi_ = false;
     uint64_t shadow_at_ = ~uint64_t{0};  // `retired()` behind such an instruction

@@ -3,6 +3,7 @@
 // The engine ends a block behind an instruction that does so. Such a block is special; the next one is considered
 // before it runs, and by then the core has followed. What the engine asks for meanwhile, to find that next block, it is
 // told by the registers as they are.
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -97,6 +98,27 @@ void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::
     isa_->take_exception(engine_, kind, syndrome, address);
     follow_guest();
     save_guest_step(step_pending);
+}
+
+void Core::set_counter(std::vector<uint16_t> registers, uint64_t numerator, uint64_t denominator) {
+    if (!denominator) throw std::invalid_argument("a counter's denominator is zero");
+    counter_ = {std::move(registers), numerator, denominator};
+}
+
+// Whether the trapped instruction reads the counter, and nobody wants to hear of each instruction.
+bool Core::asks_counter() const {
+    if (trapped_.trap != Trap::MRS || debugging_.steps || guest_steps()) return false;
+    return std::ranges::find(counter_.registers, trapped_.trap_encoding) != counter_.registers.end();
+}
+
+void Core::answer_counter() {
+    exit_ = Exit::NONE;
+    const auto scaled = static_cast<unsigned __int128>(cycles()) * counter_.numerator / counter_.denominator;
+    constexpr int8_t ZERO_REGISTER = 31;
+    if (trapped_.trap_register != ZERO_REGISTER)
+        write(static_cast<unsigned>(trapped_.trap_register), static_cast<uint64_t>(scaled));
+    complete_trapped();
+    if (interrupt_raised()) exit_ = Exit::OVERFLOW;
 }
 
 uint64_t Core::read_kernel_register(uint32_t number) const {

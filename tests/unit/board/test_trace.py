@@ -84,3 +84,43 @@ def test_watching_changes_nothing(tmp_path: Path) -> None:
 )
 def test_names(register: SysReg, name: str) -> None:
     assert register_name(register) == name
+
+
+# Two CPUs read the counter until it has gone on by 200 ticks, x15 times, and add up what they have read in x14.
+WAITING = """
+        movz    x0, #0x8400, lsl #16
+        movk    x0, #3
+        movk    x0, #0xc400, lsl #16    // PSCI CPU_ON
+        mov     x1, #1
+        adr     x2, second
+        hvc     #0
+        bl      wait
+        b       off
+second: bl      wait
+        movz    w0, #0x8400, lsl #16
+        movk    w0, #2                  // CPU_OFF
+        hvc     #0
+wait:   mrs     x16, cntvct_el0
+1:      mrs     x17, cntpct_el0
+        add     x14, x14, x17
+        add     x15, x15, #1
+        sub     x17, x17, x16
+        cmp     x17, #200
+        b.lo    1b
+        ret
+"""
+
+
+@pytest.mark.parametrize("core", ["ideal", "cortex-a55"])
+def test_the_counter_reads_the_same_and_ends_no_turn_whoever_answers(core: str, tmp_path: Path) -> None:
+    """The core itself does where nobody wants to see each read. 200 ticks of 16 ns are 3,200 cycles of `ideal`'s, in
+    turns of 6 instructions: the loop ends in the 534th, or a turn of it later."""
+    runs = []
+    for trace in (None, Trace([Traced.SYSREGS], lambda line: None)):
+        booted = boot(WAITING, tmp_path, core=core, cpus=2, trace=trace)
+        runs.append([(cpu.core.cycles, cpu.core.registers()) for cpu in booted.cpus])
+        turns = [booted.register(15, cpu) for cpu in range(2)]
+        assert all(turns)
+        if core == "ideal":
+            assert all(533 <= count <= 537 for count in turns)
+    assert runs[0] == runs[1]

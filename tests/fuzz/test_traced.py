@@ -32,6 +32,7 @@ def run(isa: str, seed: int, root: Path, lines: list[str] | None) -> tuple[int, 
             style = Style(names_files=True, durations=True, numbers=True, longest=100)
             first = session.program.path, tuple(session.program.argv), 4
             tracer = Tracer(kernel, lines.append, Selection(), style, first, summary=Summary())
+            tracer.listen(kernel.tracepoints)
         ending = session.run()
         if lines is not None:
             tracer.finish()

@@ -382,7 +382,7 @@ void Core::locate_fault(uint64_t now) {
     if (only_stores || (!ops.empty() && ops[0].updates_memory)) fault_access_ = FaultAccess::WRITE;
     if (reaches_device()) {
         exit_ = !debugging_.watchpoints.empty() && stops_at_access(now) ? Exit::WATCHPOINT : Exit::DEVICE;
-        trapped_ = ops[0];
+        trapped_ = ops.empty() ? Op{} : ops[0];  // none: the tables have lost the code that the engine remembers
     }
 }
 

@@ -42,6 +42,29 @@ def test_a_page_that_is_taken_from_the_tables_and_not_from_the_tlb(core: str, tm
     assert booted.register(11) == booted.register(12)  # FAR and ELR
 
 
+# The page takes itself from the tables, which its TLB does not hear of, and its next instruction stores to a device.
+WITHOUT_ITSELF = """
+        adr     x1, there
+        ubfx    x1, x1, #12, #9
+        add     x1, x21, x1, lsl #3
+        b       there
+        .balign 4096
+there:  str     xzr, [x1]
+        strb    w1, [x20]
+        b       off
+        .balign 4096
+"""
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_code_that_is_in_no_table_any_more_stores_to_a_device(core: str, tmp_path: Path) -> None:
+    """What it does there cannot be read: an abort, as of an instruction that is not modelled there, or of its fetch."""
+    booted = boot(WITH_VECTORS + MMU_ON + WITHOUT_ITSELF, tmp_path, core=core)
+    assert booted.board.ended is Ended.OFF
+    assert booted.register(10) >> 26 in (0x25, 0x21)  # ESR.EC: a data abort, an instruction abort
+    assert booted.output == b""
+
+
 # `edge` ends with its page, and behind that there is none.
 AT_THE_EDGE = """
         adr     x1, edge

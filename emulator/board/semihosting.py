@@ -31,6 +31,7 @@ MODES = (
     os.O_RDWR | os.O_APPEND | os.O_CREAT,
 )
 MOST_BYTES, MOST_TEXT_BYTES, MOST_FILES = 16 << 20, 1 << 20, 64  # of a call, of a string, open
+MOST_SHOWN = 200  # characters of a name, in a message
 TICKS_HZ = 1_000_000_000
 CENTISECOND_NS = 10_000_000
 
@@ -51,6 +52,11 @@ class Refused(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(os.strerror(code))
         self.code = code
+
+
+def _shown(path: str) -> str:
+    """As much of it as fits into a line."""
+    return repr(path if len(path) <= MOST_SHOWN else path[:MOST_SHOWN] + "...")
 
 
 @dataclass
@@ -169,7 +175,8 @@ class Semihosting:
         tag, *names = path.split("/")
         share = self._shares.get(tag)
         if share is None or not names:
-            self._message(f"semihosting: {path!r} is no file below what is bound; TAG/name is, with --bind HOST:TAG")
+            what = f"{_shown(path)} is no file below what is bound; TAG/name is, with --bind HOST:TAG"
+            self._message(f"semihosting: {what}")
             raise Refused(errno.ENOENT)
         return share, tuple(names)
 

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import struct
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ VERSION, UNKNOWN_VERSION = "9P2000.L", "unknown"
 ERROR, REPLY = 7, 1  # kinds: Rlerror, and what an answer's is more than its question's
 LEAST_MESSAGE_BYTES, MOST_MESSAGE_BYTES = 4096, 512 << 10
 READ_HEAD_BYTES = HEAD.size + 4  # in front of what is read
-MOST_FIDS, MOST_OPEN = 1 << 16, 256
+MOST_FIDS, MOST_OPEN, MOST_LISTED = 1 << 16, 256, 1 << 20  # entries of all directories that are being listed
 MOST_STEPS = 16  # of one walk
 ALL_BASIC = 0x7FF  # attributes: mode to blocks
 SET_MODE, SET_UID, SET_GID, SET_SIZE, SET_MTIME, SET_MTIME_TO = 1, 2, 4, 8, 32, 256
@@ -29,7 +30,7 @@ ONE, TWO, FOUR = struct.Struct("<I"), struct.Struct("<II"), struct.Struct("<IIII
 READ, WRITE = struct.Struct("<IQI"), struct.Struct("<IQI")
 ATTRIBUTES_ASKED = struct.Struct("<IQ")
 ATTRIBUTES_SET = struct.Struct("<IIIIIQQQQQ")
-ATTRIBUTES_TIMES = struct.Struct("<8Q")
+ATTRIBUTES_TIMES = struct.Struct("<8q")  # a file may be older than 1970
 LOCK = struct.Struct("<IBIQQI")
 
 
@@ -133,9 +134,17 @@ class Server:
             raise refused(errno.ENFILE)
         self._fids[number] = Fid(names)
 
-    def _hold(self, fid: Fid, descriptor: int) -> None:
+    def _unopened(self, number: int) -> Fid:
+        """What is open stays what it is."""
+        fid = self._fid(number)
+        if fid.descriptor >= 0:
+            raise refused(errno.EINVAL)
+        return fid
+
+    def _close(self, fid: Fid) -> None:
+        if fid.descriptor >= 0:
+            self._share.forget_if_gone(os.fstat(fid.descriptor), names_left=0)
         fid.close()
-        fid.descriptor = descriptor
 
     def _check_open_files(self) -> None:
         if sum(fid.descriptor >= 0 for fid in self._fids.values()) >= MOST_OPEN:
@@ -174,7 +183,7 @@ class Server:
         names, found = self._fid(number).names, list[bytes]()
         if steps > MOST_STEPS:
             raise refused(errno.EINVAL)
-        for step in [fields.text() for _ in range(steps)]:
+        for step in [sys.intern(fields.text()) for _ in range(steps)]:  # fids that share names share their bytes
             try:
                 names = names[:-1] if step == ".." else (*names, step)
                 found.append(self._qid(names))
@@ -184,14 +193,14 @@ class Server:
                 break
         if len(found) == steps:
             if new == number:
-                self._fid(number).names = names
+                self._unopened(number).names = names
             else:
                 self._give(new, names)
         return struct.pack("<H", len(found)) + b"".join(found)
 
     def _clunk(self, fields: Fields) -> bytes:
         (number,) = fields.numbers(ONE)
-        self._fid(number).close()
+        self._close(self._fid(number))
         del self._fids[number]
         return b""
 
@@ -199,9 +208,9 @@ class Server:
 
     def _open(self, fields: Fields) -> bytes:
         number, flags = fields.numbers(TWO)
-        fid = self._fid(number)
+        fid = self._unopened(number)
         self._check_open_files()
-        self._hold(fid, self._share.open(fid.names, flags))
+        fid.descriptor = self._share.open(fid.names, flags)
         status = os.fstat(fid.descriptor)
         if flags & os.O_TRUNC:
             self._share.note_change(status)
@@ -209,11 +218,11 @@ class Server:
 
     def _create(self, fields: Fields) -> bytes:
         (number,) = fields.numbers(ONE)
-        fid, name = self._fid(number), fields.text()
+        fid, name = self._unopened(number), fields.text()
         flags, permissions, _ = fields.numbers(struct.Struct("<III"))
         self._check_open_files()
         names = (*fid.names, name)
-        self._hold(fid, self._share.create(names, flags, permissions))
+        fid.descriptor = self._share.create(names, flags, permissions)
         fid.names = names
         return self._share.qid(os.fstat(fid.descriptor)).packed + ONE.pack(0)
 
@@ -257,12 +266,16 @@ class Server:
         fid = self._fid(number)
         self._file(number)
         if not offset:
-            fid.entries = self._listing(fid.names)
+            fid.entries = []
+            entries = self._listing(fid.names)
+            if sum(len(fid.entries) for fid in self._fids.values()) + len(entries) > MOST_LISTED:
+                raise refused(errno.ENOMEM)
+            fid.entries = entries
         found, room = bytearray(), min(count, self._most - READ_HEAD_BYTES)
-        for entry in fid.entries[offset:]:
-            if len(found) + len(entry) > room:
+        for number in range(offset, len(fid.entries)):
+            if len(found) + len(fid.entries[number]) > room:
                 break
-            found += entry
+            found += fid.entries[number]
         return ONE.pack(len(found)) + bytes(found)
 
     def _listing(self, names: Names) -> list[bytes]:
@@ -343,7 +356,7 @@ class Server:
         """Of a fid, which is gone in any case."""
         (number,) = fields.numbers(ONE)
         fid = self._fid(number)
-        fid.close()
+        self._close(fid)
         del self._fids[number]
         is_directory = stat.S_ISDIR(self._share.status(fid.names).st_mode)
         self._share.remove(fid.names, directory=is_directory)

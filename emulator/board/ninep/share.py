@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol, Self
@@ -19,6 +20,7 @@ from emulator.board.ninep.wire import Qid
 
 Names = tuple[str, ...]  # of a path, below the share
 MOST_NAME_BYTES = 255
+MOST_DEPTH = 256  # names of a path
 NEW_FILE_BYTES = 4096  # what a new name counts as: it takes an inode of the host's
 DIRECTORY_BYTES = 4096  # as whose size directories are shown
 SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
@@ -84,6 +86,8 @@ class Share:
     _written: int = 0
 
     def place(self, names: Names) -> Place:
+        if len(names) > MOST_DEPTH:
+            raise refused(errno.ENAMETOOLONG)
         place = self.root
         for name in names:
             if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -211,19 +215,27 @@ class Share:
             self.place(names).remove_directory()
         else:
             self.place(names).remove()
-        if directory or status.st_nlink == 1:  # the host may give its number to another file
+        self.forget_if_gone(status, names_left=1)
+        self._note(names[:-1])
+
+    def forget_if_gone(self, status: os.stat_result, *, names_left: int) -> None:
+        """It has no name any more if it had so many: the host may give its number to another file."""
+        if status.st_nlink == names_left or (names_left and stat.S_ISDIR(status.st_mode)):
             self._numbers.pop((status.st_dev, status.st_ino), None)
             self._modified_ns.pop((status.st_dev, status.st_ino), None)
-        self._note(names[:-1])
 
     def rename(self, source: Names, target: Names) -> None:
         self.check_writable()
         if not source or not target:
             raise refused(errno.EBUSY)
-        self.status(source)
+        moved, replaced = self.status(source), None
+        with suppress(FileNotFoundError):
+            replaced = self.status(target)
         self.status(target[:-1])
         self.spend(NEW_FILE_BYTES)
         self.place(source).rename(self.place(target))
+        if replaced is not None and not os.path.samestat(moved, replaced):
+            self.forget_if_gone(replaced, names_left=1)
         self._note(source[:-1], target[:-1])
 
     def set_mode(self, names: Names, permissions: int) -> None:

@@ -11,7 +11,8 @@ PORTS = 8
 DLAB = 1 << 7  # LCR: the first two registers are the divisor
 LOOP = 1 << 4  # MCR
 RECEIVE_ENABLED, TRANSMIT_ENABLED = 1 << 0, 1 << 1  # IER
-DATA_READY, TRANSMITTER_EMPTY = 1 << 0, 1 << 5 | 1 << 6  # LSR: THRE, TEMT
+DATA_READY, OVERRUN, TRANSMITTER_EMPTY = 1 << 0, 1 << 1, 1 << 5 | 1 << 6  # LSR: THRE, TEMT
+FIFO_BYTES = 16
 NOTHING_PENDING, RECEIVED, TRANSMITTED = 1, 4, 2  # IIR
 FIFOS_ENABLED = 0xC0  # IIR, if FCR says so
 CONNECTED = 0xB0  # MSR: DCD, DSR, CTS
@@ -25,7 +26,8 @@ class Uart16550:
         self._send = send
         self._set_line = set_line
         self._received = bytearray()
-        self._looped = bytearray()  # what it has sent to itself
+        self._looped = bytearray()  # what it has sent to itself, of which as much is kept as hardware does
+        self._overrun = 0
         self._enabled = self._line_control = self._modem_control = self._scratch = 0
         self._divisor = 12  # 9600 baud
         self._fifos = 0
@@ -75,7 +77,8 @@ class Uart16550:
             return pending | self._fifos
         if offset == LINE_STATUS:
             self._note_poll()
-            return TRANSMITTER_EMPTY | (DATA_READY if self._incoming else 0)
+            overrun, self._overrun = self._overrun, 0
+            return TRANSMITTER_EMPTY | overrun | (DATA_READY if self._incoming else 0)
         return {
             INTERRUPT_ENABLE: self._enabled,
             LINE_CONTROL: self._line_control,
@@ -99,7 +102,7 @@ class Uart16550:
         elif offset == DATA:
             self._note_transfer()
             if self._modem_control & LOOP:
-                self._looped.append(value)
+                self._loop(value)
             else:
                 self._send(bytes((value,)))
             self._transmitted = True
@@ -119,6 +122,15 @@ class Uart16550:
         elif offset == SCRATCH:
             self._scratch = value
         self._update()
+
+    def _loop(self, byte: int) -> None:
+        """A full FIFO keeps what it has; without FIFOs the new byte is in the old one's place."""
+        if len(self._looped) < (FIFO_BYTES if self._fifos else 1):
+            self._looped.append(byte)
+            return
+        self._overrun = OVERRUN
+        if not self._fifos:
+            self._looped[:] = (byte,)
 
     def _note_poll(self) -> None:
         self._polls += 1

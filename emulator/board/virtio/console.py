@@ -39,7 +39,7 @@ class Console(Answering):
             return super().notified(number, queues)
         self._has_room = True
         interrupts, queue = False, queues[number]
-        while self._received and (chain := queue.take()) is not None:
+        for chain in queue.chains(lambda: bool(self._received)):
             written = chain.write(bytes(self._received[: chain.room]))
             del self._received[:written]
             self.transfers += 1

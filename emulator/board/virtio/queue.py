@@ -7,7 +7,7 @@ its table, and neither it nor what is asked for in it is larger than a driver co
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from emulator.board.virtio.guest_memory import GuestMemory, OutsideRam
@@ -56,7 +56,7 @@ class Chain:
 class Queue:
     """Addresses are of its descriptors, of what the driver writes, and of what the device writes."""
 
-    kept = "size", "ready", "descriptors", "available", "used", "page", "_taken"
+    kept = "size", "ready", "has_tables", "descriptors", "available", "used", "page", "_taken"
 
     def __init__(self, memory: GuestMemory, most: int) -> None:
         self._memory = memory
@@ -66,9 +66,16 @@ class Queue:
     def reset(self) -> None:
         self.size = self.most
         self.ready = False
+        self.has_tables = False  # of descriptors elsewhere: the driver has accepted VIRTIO_F_INDIRECT_DESC
         self.descriptors = self.available = self.used = 0
         self.page = 0  # of a legacy driver
         self._taken = 0  # chains, as 16 bits
+
+    def set_size(self, size: int) -> None:
+        """All limits follow from it. Raises BrokenQueue."""
+        if self.ready:
+            raise BrokenQueue("its QueueNum changes while it is ready")
+        self.size = size
 
     def start(self) -> None:
         """Raises BrokenQueue."""
@@ -77,10 +84,11 @@ class Queue:
         self.ready = True
         self._taken = 0
 
-    def chains(self) -> Iterator[Chain]:
-        """All that are available now. Raises BrokenQueue."""
+    def chains(self, wanted: Callable[[], bool] = lambda: True) -> Iterator[Chain]:
+        """All that are available now, while they are wanted, and no more than there can be: what the device writes may
+        make others available. Raises BrokenQueue."""
         for _ in range(self.size):
-            chain = self.take()
+            chain = self.take() if wanted() else None
             if chain is None:
                 return
             yield chain
@@ -127,6 +135,8 @@ class Queue:
                 self._memory.read(table + DESCRIPTOR.size * index, DESCRIPTOR.size)
             )
             if flags & INDIRECT:
+                if not self.has_tables:
+                    raise BrokenQueue(f"descriptor {index} refers to a table, which was not negotiated")
                 if is_indirect or flags & NEXT or size % DESCRIPTOR.size or not size:
                     raise BrokenQueue(f"descriptor {index} refers to a table of {size} bytes as it must not")
                 table, count, index, is_indirect = address, size // DESCRIPTOR.size, 0, True

@@ -64,7 +64,7 @@ class Transport:
             0x020: self._accept,
             0x024: partial(setattr, self, "_accepted_half"),
             0x030: partial(setattr, self, "_selected"),
-            0x038: lambda value: setattr(self._queue, "size", value),
+            0x038: lambda value: self._queue.set_size(value),
             0x050: self._notify,
             0x064: self._acknowledge,
             0x070: self._set_status,
@@ -170,6 +170,8 @@ class Transport:
         if self._accepted_half < 2:
             shift = 32 * self._accepted_half
             self._accepted = self._accepted & ~(WORD << shift) | value << shift
+        for queue in self._queues:
+            queue.has_tables = bool(self._accepted & INDIRECT_DESCRIPTORS)
 
     def _set_status(self, value: int) -> None:
         if not value:

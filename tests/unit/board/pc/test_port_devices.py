@@ -65,6 +65,21 @@ def test_loopback_by_which_drivers_find_it() -> None:
     assert (serial.uart.read(0, 1), serial.sent) == (0x55, b"")
 
 
+@pytest.mark.parametrize(("fifos", "kept"), [(1, bytes(range(16))), (0, b"\xff")])
+def test_loopback_keeps_what_hardware_does(fifos: int, kept: bytes) -> None:
+    """PC16550D: a full FIFO keeps what it has, the register without FIFOs is overwritten; LSR.OE says so, once."""
+    uart = Serial().uart
+    uart.write(2, 1, fifos)
+    uart.write(4, 1, 0x10)
+    for byte in range(256):
+        uart.write(0, 1, byte)
+    assert (uart.read(5, 1), uart.read(5, 1)) == (0x63, 0x61)
+    found = []
+    while uart.read(5, 1) & 1:
+        found.append(uart.read(0, 1))
+    assert bytes(found) == kept
+
+
 def test_looks_without_a_byte_are_noticed() -> None:
     uart, polled = Serial().uart, []
     uart.when_polled = lambda: polled.append(1)

@@ -52,6 +52,7 @@ def queue_of(memory: GuestMemory, *descriptors: Descriptor, size: int = 8) -> Qu
         memory.write(TABLE + 16 * number, struct.pack("<QIHH", *descriptor))
     memory.write(AVAILABLE, struct.pack("<HHH", 0, 1, 0))
     queue = Queue(memory, 256)
+    queue.has_tables = True
     queue.size, queue.descriptors, queue.available, queue.used = size, TABLE, AVAILABLE, USED
     queue.start()
     return queue
@@ -149,6 +150,7 @@ def test_whatever_a_driver_writes(seed: int, legacy: bool) -> None:
     device = devices[seed % len(devices)]
     transport = Transport(device, memory, lambda level: None, lambda text: None, legacy=legacy)
     for _ in range(30):
+        _write(transport, 0x20, 4, random.choice((0, 1 << 28)))
         sizes = random.choice((1, 4, 16, 256)), random.choice((1, 512, 4096, 1 << 20))
         for number in range(64):
             address = random.choice((BASE + random.randrange(RAM_BYTES), random.getrandbits(64), TABLE))

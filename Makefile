@@ -101,9 +101,10 @@ additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with 
 
 SECONDS := 600
 
-fuzz: venv  ## random system calls, then random bare-metal images, each for SECONDS (it says how to repeat what it finds)
+fuzz: venv  ## random system calls, bare-metal images, then accesses to devices, each for SECONDS (it says how to repeat what it finds)
 	$(BIN)/python tests/fuzz $(SECONDS)
 	$(BIN)/python tests/fuzz $(SECONDS) --boards
+	$(BIN)/python tests/fuzz $(SECONDS) --devices
 
 kernels: venv  ## Debian's amd64 kernels on the board pc, those that every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py

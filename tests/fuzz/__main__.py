@@ -1,7 +1,7 @@
 """make fuzz: programs that make random system calls with random arguments, as guests, for as long as is wanted; with
---boards random bare-metal images on the board virt.
+--boards random bare-metal images on the board virt; with --devices random accesses to boards' devices.
 
-usage: python tests/fuzz [SECONDS] [--boards] [--seed N] [--isa ISA] [--one] [--in DIR]
+usage: python tests/fuzz [SECONDS] [--boards | --devices] [--seed N] [--isa ISA] [--one] [--in DIR]
 
 Every problem is printed with the command that repeats it, and the status is 1.
 """
@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fuzz.boards.campaign import BoardCampaign
 from fuzz.boards.run import show_board
 from fuzz.campaign import ISAS, Campaign
+from fuzz.devices.campaign import DevicesCampaign
+from fuzz.devices.run import run_seed as run_devices
 from fuzz.program import RandomProgram
 from fuzz.run import BASE, CALLS, Machine, run_seed
 
@@ -38,6 +40,7 @@ def main() -> int:
     parser.add_argument("seconds", type=float, nargs="?", default=60.0, help="how long [60]")
     parser.add_argument("--seed", type=int, default=0, help="the first program's [0]")
     parser.add_argument("--boards", action="store_true", help="bare-metal images instead of programs")
+    parser.add_argument("--devices", action="store_true", help="accesses to devices instead of programs")
     parser.add_argument("--isa", choices=ISAS, help="[both, in turns]")
     parser.add_argument("--one", action="store_true", help="only that seed, shown call by call")
     parser.add_argument(
@@ -46,13 +49,20 @@ def main() -> int:
     options = parser.parse_args()
     isas = ISAS if options.isa is None else (options.isa,)
     if options.one:
+        if options.devices:
+            found = run_devices(options.seed, options.base)
+            print(found.problem or found)
+            return 1 if found.problem else 0
         if options.boards:
             return show_board(options.seed, options.base)
         return max(show(isa, options.seed, options.base) for isa in isas)
-    campaign: BoardCampaign | Campaign
-    campaign = (
-        BoardCampaign(options.seed, options.base) if options.boards else Campaign(isas, options.seed, options.base)
-    )
+    campaign: BoardCampaign | DevicesCampaign | Campaign
+    if options.devices:
+        campaign = DevicesCampaign(options.seed, options.base)
+    elif options.boards:
+        campaign = BoardCampaign(options.seed, options.base)
+    else:
+        campaign = Campaign(isas, options.seed, options.base)
     end = time.monotonic() + options.seconds
     while time.monotonic() < end:
         for failure in campaign.next():

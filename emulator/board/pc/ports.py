@@ -22,7 +22,7 @@ class Ports:
 
     def __init__(self, message: Callable[[str], None]) -> None:
         self._message = message
-        self._ranges: list[PortRange] = []
+        self.ranges: list[PortRange] = []
         self._by_port: dict[int, PortRange] = {}
         self._silent = {port for first, count in ABSENT.values() for port in range(first, first + count)}
 
@@ -33,7 +33,7 @@ class Ports:
             if port in self._by_port:
                 raise ValueError(f"{name} at port {port:#x} overlaps {self._by_port[port].name}")
             self._by_port[port] = attached
-        self._ranges.append(attached)
+        self.ranges.append(attached)
 
     def place(self, port: int) -> str:
         found = self._by_port.get(port)

@@ -9,6 +9,7 @@ from emulator.board.virtio.queue import Chain, Queue
 
 RECEIVE, TRANSMIT = 0, 1  # queues
 CONSOLE = 3  # device ID
+MOST_DIGITS = 9  # of a verdict
 
 
 class Console(Answering):
@@ -70,9 +71,15 @@ class TestExit(Answering):
         return number == TRANSMIT and super().notified(number, queues)
 
     def answer(self, number: int, chain: Chain) -> int:
-        for byte in chain.read():
-            key = bytes((byte,))
-            if key == b"q":
-                self._end((int(self._digits or b"0") << 1 | 1) & 0xFF)
-            self._digits = (self._digits + key)[-9:] if key.isdigit() else b""
+        text = self._digits + chain.read()
+        end = text.find(b"q")
+        if end >= 0:
+            self._end((int(_digits_behind(text[:end]) or b"0") << 1 | 1) & 0xFF)
+        self._digits = _digits_behind(text)
         return 0
+
+
+def _digits_behind(text: bytes) -> bytes:
+    """With which it ends."""
+    last = text[-MOST_DIGITS:]
+    return last[len(last.rstrip(b"0123456789")) :]

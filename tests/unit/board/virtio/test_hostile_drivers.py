@@ -11,6 +11,7 @@ import pytest
 
 from emulator.board.virtio.block import Block
 from emulator.board.virtio.console import Console
+from emulator.board.virtio.console import TestExit as VerdictDevice
 from emulator.board.virtio.device import VirtioDevice
 from emulator.board.virtio.entropy import Entropy
 from emulator.board.virtio.guest_memory import GuestMemory
@@ -156,3 +157,15 @@ def test_the_most_that_one_notification_asks_for() -> None:
     with soon():
         driver.write(NOTIFY, 1)
     assert not driver.is_broken
+
+
+@pytest.mark.parametrize("byte", [b"x", b"7", b"q"])
+def test_a_verdict_that_is_long(byte: bytes) -> None:
+    ended: list[int] = []
+    driver = Driver(VerdictDevice(ended.append), *[(DATA, 1 << 19, NEXT, n + 1) for n in range(7)], queue=1)
+    driver.memory.write(TABLE + 16 * 7, struct.pack("<QIHH", DATA, 1 << 19, 0, 0))
+    driver.memory.write(DATA, byte * (1 << 19))
+    driver.memory.write(AVAILABLE, struct.pack("<HH8H", 0, 8, *[0] * 8))
+    with soon():
+        driver.write(NOTIFY, 1)
+    assert (driver.is_broken, ended[:1]) == (False, [1] if byte == b"q" else [])

@@ -374,9 +374,12 @@ class Core:
     @property
     def watchpoint_hits(self) -> int:
         """After WATCHPOINT: bits, by their number in what was set."""
-    def set_counter(self, registers: Sequence[int], numerator: int, denominator: int) -> None:
+    def set_counter(
+        self, registers: Sequence[int], user_registers: Sequence[int], numerator: int, denominator: int
+    ) -> None:
         """MRS of these (SysReg.encoding) reads `cycles * numerator // denominator` without an exit, but where
-        instructions are stepped. AArch64; guests with a kernel of their own. An empty sequence: as other registers.
+        instructions are stepped; at USER those of `user_registers`. AArch64; guests with a kernel of their own. An
+        empty sequence: as other registers.
         """
     def set_steps(self, on: bool) -> None:
         """Each run ends behind one instruction, with STEP if with nothing else."""

@@ -26,13 +26,16 @@ from emulator.board.syndromes import (
     trapped_access,
 )
 from emulator.board.trace import NOTHING, register_name
+from emulator.board.traps import SCTLR_EL1, Undefined
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, Level, TrapKind, WalkFault
 from emulator.probes import Probe
-from emulator.sysregs import SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
+from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
 
 PC, ZERO_REGISTER = 32, 31
-ELR_EL1 = SysReg(3, 0, 4, 0, 1)
+TCR_EL1, SPSEL = SysReg(3, 0, 2, 0, 2), SysReg(3, 0, 4, 2, 0)
+ELR_EL1, ISR_EL1 = SysReg(3, 0, 4, 0, 1), SysReg(3, 0, 12, 1, 0)
+MASKED = 0x3C0  # PSTATE.DAIF
 CALL_MASK, HVC, SMC = 0xFFE0_001F, 0xD400_0002, 0xD400_0003
 OP1_OF_EL0 = 3  # of registers that EL0 may reach
 INSTRUCTION_BYTES = 4
@@ -94,11 +97,13 @@ class BoardCpu:
         self._timers_changed = True
         self.timer = GenericTimer(clock, cpu, self._note_timers)
         self.tables = cpu.enter_kernel_mode(ram_base)
+        self._at_reset = {SPSEL: 1, SCTLR_EL1: self.core.read_kernel_register(SCTLR_EL1.encoding), TCR_EL1: 0}
         self.debug = DebugUnit(cpu, self.tables, self._take, message)
         registers = cpu.system_registers
         self._held = id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
+        registers.claim(ISR_EL1, Access(read=lambda: interface.is_asserted << 7))
         self.timer.claim_registers(registers)
         self.timer.answer_natively(on=True)
         if interface.gic.version == GICV3:
@@ -123,7 +128,10 @@ class BoardCpu:
         return 0 if self._pmu is None else self._pmu.version
 
     def start(self, entry: int, argument: int) -> None:
-        """As PSCI's CPU_ON does, and the board at power-up: at EL1, with the MMU off."""
+        """As PSCI's CPU_ON does, and the board at power-up: at EL1, interrupts masked, with the MMU off."""
+        for register, value in self._at_reset.items():
+            self.core.write_kernel_register(register.encoding, value)
+        self.core.processor_state = MASKED
         self.core.write_register(PC, entry)
         self.core.write_register(0, argument)
         self.is_on = True
@@ -162,6 +170,10 @@ class BoardCpu:
     def _look_at_pmu(self) -> None:
         if self._pmu is not None:
             self.interface.set_level(PMU_INTERRUPT, self._pmu.interrupt_asserted())
+
+    def suspend(self) -> None:
+        """PSCI's: to the next interrupt, masked or not."""
+        self._wait()
 
     def _wait(self) -> None:
         self.waits = not self.interface.is_asserted
@@ -204,7 +216,7 @@ class BoardCpu:
         self._take(cause, address)
 
     def _undefined(self) -> None:
-        self._fail(syndrome(ExceptionClass.UNKNOWN))
+        self._fail(Undefined(self._word(self.core.pc), self.cpu.level, self._read_in_core).cause)
 
     def _abort(self) -> None:
         core = self.core
@@ -253,8 +265,13 @@ class BoardCpu:
             operation, block = core.read_registers(range(2))
             core.write_register(PC, core.pc + INSTRUCTION_BYTES)
             core.write_register(0, self.host_call(self.tables, operation & WORD, block) & DOUBLE_WORD)
+        elif core.pc % INSTRUCTION_BYTES:
+            self._fail(syndrome(ExceptionClass.PC_ALIGNMENT), core.pc)
         else:
             self._undefined()
+
+    def _read_in_core(self, register: SysReg) -> int:
+        return self.core.read_kernel_register(register.encoding)
 
     # ---- system registers and devices
 
@@ -266,6 +283,8 @@ class BoardCpu:
         try:
             if not self.cpu.level and register.op1 != OP1_OF_EL0:
                 raise UndefinedRegister(f"{register} at EL0")
+            if not self.cpu.level:
+                self.timer.check_user_access(register)
             if kind == TrapKind.MSR:
                 write = registers.writer(register)
                 value = 0 if rt == ZERO_REGISTER else core.read_register(rt)

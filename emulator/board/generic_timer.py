@@ -6,11 +6,24 @@ from collections.abc import Callable
 
 from emulator.clock import Clock
 from emulator.cpu import Cpu
-from emulator.sysregs import Access, SysReg, SystemRegisters
+from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister
 
 COUNTER_HZ = 62_500_000  # as boards of this kind have it
 NS_PER_TICK = 1_000_000_000 // COUNTER_HZ
-COUNTERS = SysReg(3, 3, 14, 0, 1), SysReg(3, 3, 14, 0, 2)  # CNTPCT_EL0, CNTVCT_EL0
+CNTKCTL_EL1 = SysReg(3, 0, 14, 1, 0)
+CNTFRQ_EL0 = SysReg(3, 3, 14, 0, 0)
+COUNTERS = {  # and the bits of CNTKCTL_EL1 that give them to EL0
+    SysReg(3, 3, 14, 0, 1): 1 << 0,  # CNTPCT_EL0: EL0PCTEN
+    SysReg(3, 3, 14, 0, 2): 1 << 1,  # CNTVCT_EL0: EL0VCTEN
+}
+PHYSICAL_CRM, VIRTUAL_CRM = 2, 3  # of their timers' registers
+USER_ACCESS = {  # the bits of CNTKCTL_EL1 of which EL0 needs one
+    CNTFRQ_EL0: 0b11,
+    **COUNTERS,
+    **{SysReg(3, 3, 14, PHYSICAL_CRM, op2): 1 << 9 for op2 in range(3)},  # EL0PTEN
+    **{SysReg(3, 3, 14, VIRTUAL_CRM, op2): 1 << 8 for op2 in range(3)},  # EL0VTEN
+}
+CONTROL_MASK = 0x3FF
 PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT = 30, 27  # PPIs
 ENABLE, IMASK, ISTATUS = 1, 2, 4
 MOST_CYCLES = 1 << 62  # in a century
@@ -67,12 +80,14 @@ class Timer:
 class GenericTimer:
     """Of one CPU. There is no EL2, so that virtual and physical time are one."""
 
-    kept = "physical", "virtual"
+    kept = "physical", "virtual", "_user_access"
 
     def __init__(self, clock: Clock, cpu: Cpu, changed: Callable[[], None]) -> None:
         """`changed` is called when another time may be the next at which one of the timers is due."""
         self._clock = clock
         self._core = cpu.core
+        self._is_native = False
+        self._control = 0  # CNTKCTL_EL1
         self.physical = Timer(PHYSICAL_INTERRUPT, self.count, changed)
         self.virtual = Timer(VIRTUAL_INTERRUPT, self.count, changed)
 
@@ -91,12 +106,31 @@ class GenericTimer:
 
     def answer_natively(self, *, on: bool) -> None:
         """Reads of the counter, which guests make in loops, leave the core only if not `on`. They end no turn."""
-        encodings = [each.encoding for each in COUNTERS] if on else []
-        self._core.set_counter(encodings, COUNTER_HZ, self._clock.frequency_hz)
+        self._is_native = on
+        counters = [register.encoding for register in COUNTERS] if on else []
+        of_user = [register.encoding for register, bit in COUNTERS.items() if on and self._control & bit]
+        self._core.set_counter(counters, of_user, COUNTER_HZ, self._clock.frequency_hz)
+
+    @property
+    def _user_access(self) -> int:
+        """CNTKCTL_EL1."""
+        return self._control
+
+    @_user_access.setter
+    def _user_access(self, value: int) -> None:
+        self._control = value & CONTROL_MASK
+        self.answer_natively(on=self._is_native)
+
+    def check_user_access(self, register: SysReg) -> None:
+        """Raises TrappedRegister for one of the timer's that CNTKCTL_EL1 keeps from EL0."""
+        needed = USER_ACCESS.get(register)
+        if needed is not None and not self._control & needed:
+            raise TrappedRegister(f"{register} at EL0")
 
     def claim_registers(self, registers: SystemRegisters) -> None:
-        registers.claim(SysReg(3, 3, 14, 0, 0), Access(lambda: COUNTER_HZ, lambda value: None))  # CNTFRQ_EL0
+        registers.claim(CNTKCTL_EL1, Access(lambda: self._control, lambda value: setattr(self, "_user_access", value)))
+        registers.claim(CNTFRQ_EL0, Access(lambda: COUNTER_HZ, lambda value: None))
         for register in COUNTERS:
             registers.claim(register, Access(self.count))
-        self.physical.claim(registers, 2)
-        self.virtual.claim(registers, 3)
+        self.physical.claim(registers, PHYSICAL_CRM)
+        self.virtual.claim(registers, VIRTUAL_CRM)

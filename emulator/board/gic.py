@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from emulator.board.priorities import IDLE_PRIORITY, PRIORITY_MASK, ActivePriorities
 from emulator.sysregs import Access, SysReg, SystemRegisters
 
 GICV2, GICV3 = 2, 3  # versions
 PRIVATE = 32  # SGIs 0..15 and PPIs 16..31 of each CPU
 SHARED = 256  # SPIs from 32 on
 SPURIOUS = 1023
-IDLE_PRIORITY = 0xFF
-PRIORITY_MASK = 0xF8  # 32 priorities
 OTHER_AFFINITIES = 0xFF_00FF << 16 | 0xFF << 48  # of ICC_SGI1R_EL1: all CPUs differ in the lowest alone
 IMPLEMENTER = 0x43B  # Arm
 ARCHITECTURE_3 = 0x3B  # GICD_PIDR2, GICR_PIDR2
@@ -106,7 +105,7 @@ def _store(kept: bytearray, start: int, data: bytes) -> None:
 class CpuInterface:
     """What one CPU sees of the controller: its private interrupts, and the ICC registers."""
 
-    kept = "private", "sleeps", "enabled", "mask", "binary_point", "drops_only", "_running"
+    kept = "private", "sleeps", "enabled", "mask", "drops_only", "priorities"
 
     def __init__(self, gic: Gic, number: int) -> None:
         self.gic = gic
@@ -115,19 +114,23 @@ class CpuInterface:
         self.sleeps = True  # GICR_WAKER.ProcessorSleep
         self.enabled = False
         self.mask = 0  # ICC_PMR_EL1
-        self.binary_point = 0
         self.drops_only = False  # ICC_CTLR_EL1.EOImode: EOI drops the priority, and DIR deactivates
-        self._running: list[int] = []  # priorities of what has been acknowledged and not ended
-
-    @property
-    def running_priority(self) -> int:
-        return self._running[-1] if self._running else IDLE_PRIORITY
+        self.priorities = ActivePriorities()
 
     def highest(self) -> int:
         """The interrupt to be taken next, or SPURIOUS."""
-        if not (self.enabled and self.gic.enabled):
-            return SPURIOUS
-        best, limit = SPURIOUS, min(self.mask, self.running_priority)
+        interrupt, priority = self._pending() if self.enabled else (SPURIOUS, IDLE_PRIORITY)
+        return interrupt if priority < self.mask and self.priorities.are_preempted_by(priority) else SPURIOUS
+
+    def pending(self) -> int:
+        """The one that would be taken next if no priority kept it away, or SPURIOUS: ICC_HPPIR1_EL1."""
+        return self._pending()[0]
+
+    def _pending(self) -> tuple[int, int]:
+        """And its priority."""
+        best, limit = SPURIOUS, IDLE_PRIORITY
+        if not self.gic.enabled:
+            return best, limit
         for first, interrupts, ready in (
             (0, self.private, self.private.ready),
             (PRIVATE, self.gic.shared, self.gic.shared.ready & self.gic.routed_to(self.number)),
@@ -137,7 +140,7 @@ class CpuInterface:
                 ready &= ready - 1
                 if interrupts.priorities[number] < limit:
                     best, limit = first + number, interrupts.priorities[number]
-        return best
+        return best, limit
 
     @property
     def is_asserted(self) -> bool:
@@ -155,25 +158,28 @@ class CpuInterface:
             interrupts, number = self._find(interrupt)
             interrupts.active |= 1 << number
             interrupts.pended &= ~(1 << number)
-            self._running.append(interrupts.priorities[number])
+            self.priorities.start(interrupts.priorities[number])
             self.gic.changed()
         return interrupt
 
     def end(self, value: int) -> None:
-        if value & 0xFF_FFFF >= PRIVATE + SHARED:
+        if value & 0xFF_FFFF >= PRIVATE + SHARED or not self.priorities.bits:
             return
         self.gic.hears(self.number, "ends %d", value & 0xFF_FFFF)
-        if self._running:
-            self._running.pop()
+        self.priorities.drop()
         if not self.drops_only:
-            self.deactivate(value)
+            self._deactivate(value)
         self.gic.changed()
 
     def deactivate(self, value: int) -> None:
-        if value & 0xFF_FFFF < PRIVATE + SHARED:
-            interrupts, number = self._find(value & 0xFF_FFFF)
-            interrupts.active &= ~(1 << number)
+        """ICC_DIR_EL1, which is for those whose end only drops the priority."""
+        if self.drops_only and value & 0xFF_FFFF < PRIVATE + SHARED:
+            self._deactivate(value)
             self.gic.changed()
+
+    def _deactivate(self, value: int) -> None:
+        interrupts, number = self._find(value & 0xFF_FFFF)
+        interrupts.active &= ~(1 << number)
 
     def set_level(self, interrupt: int, asserted: bool) -> None:
         """A private interrupt's line."""
@@ -191,24 +197,28 @@ class CpuInterface:
         claim(4, 6, 0, Access(lambda: self.mask, self._set_mask))
         claim(12, 12, 0, Access(read=self.acknowledge))
         claim(12, 12, 1, Access(write=self.end))
-        claim(12, 12, 2, Access(read=self.highest))
-        claim(12, 12, 3, Access(lambda: self.binary_point, self._set_binary_point))
+        claim(12, 12, 2, Access(read=self.pending))
+        claim(12, 12, 3, Access(lambda: self.priorities.first_bit, self._set_binary_point))
         claim(12, 12, 4, Access(self._control, self._set_control))
         claim(12, 12, 5, Access(lambda: 7, lambda value: None))  # ICC_SRE_EL1: nothing but system registers
         claim(12, 12, 7, Access(lambda: int(self.enabled), self._set_enabled))
         claim(12, 11, 1, Access(write=self.deactivate))
-        claim(12, 11, 3, Access(read=lambda: self.running_priority))
+        claim(12, 11, 3, Access(read=lambda: self.priorities.running))
         claim(12, 11, 5, Access(write=partial(self.gic.send, self.number)))
-        for op2 in range(4):  # ICC_AP0Rn_EL1 and ICC_AP1Rn_EL1: what is active is known from what runs
-            claim(12, 8, 4 + op2, Access(lambda: 0, lambda value: None))
-            claim(12, 9, op2, Access(lambda: 0, lambda value: None))
+        claim(12, 8, 4, Access(lambda: 0, lambda value: None))  # ICC_AP0R0_EL1: of Group 0
+        claim(12, 9, 0, Access(lambda: self.priorities.bits, self._set_active_priorities))
 
     def _set_mask(self, value: int) -> None:
         self.mask = value & PRIORITY_MASK
         self.gic.changed()
 
     def _set_binary_point(self, value: int) -> None:
-        self.binary_point = value & 7
+        self.priorities.set_first_bit(value & 7)
+        self.gic.changed()
+
+    def _set_active_priorities(self, value: int) -> None:
+        self.priorities.bits = value & WORD
+        self.gic.changed()
 
     def _control(self) -> int:
         return 1 << 18 | 4 << 8 | self.drops_only << 1  # RSS; five bits of priority

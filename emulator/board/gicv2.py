@@ -11,7 +11,6 @@ from emulator.board.gic import (
     CONFIGURATIONS,
     GROUPS,
     IMPLEMENTER,
-    PRIORITY_MASK,
     PRIVATE,
     SHARED,
     SPURIOUS,
@@ -21,6 +20,7 @@ from emulator.board.gic import (
     is_private,
     of_shared,
 )
+from emulator.board.priorities import PRIORITY_MASK
 
 MOST_CPUS = 8
 TARGETS, SEND, CLEAR_SENT, SET_SENT = 0x800, 0xF00, 0xF10, 0xF20  # GICD_ITARGETSR, SGIR, CPENDSGIR, SPENDSGIR
@@ -134,16 +134,16 @@ class Interfaces:
         self._reads: Mapping[int, Callable[[CpuInterface], int]] = {
             0x00: lambda cpu: cpu.enabled | cpu.drops_only << 9,
             0x04: lambda cpu: cpu.mask,
-            0x08: lambda cpu: cpu.binary_point,
+            0x08: lambda cpu: cpu.priorities.first_bit - 1,
             0x0C: self._acknowledge,
-            0x14: lambda cpu: cpu.running_priority,
-            0x18: lambda cpu: self._with_sender(cpu, cpu.highest()),
+            0x14: lambda cpu: cpu.priorities.running,
+            0x18: lambda cpu: self._with_sender(cpu, cpu.pending()),
             0xFC: lambda cpu: 2 << 16 | IMPLEMENTER,
         }
         self._writes: Mapping[int, Callable[[CpuInterface, int], None]] = {
             0x00: self._set_control,
             0x04: lambda cpu, value: setattr(cpu, "mask", value & PRIORITY_MASK),
-            0x08: lambda cpu, value: setattr(cpu, "binary_point", value & 7),
+            0x08: lambda cpu, value: cpu.priorities.set_first_bit((value & 7) + 1),
             0x10: lambda cpu, value: cpu.end(value & SPURIOUS),
             0x1000: lambda cpu, value: cpu.deactivate(value & SPURIOUS),
         }

@@ -25,7 +25,6 @@ BASE: dict[SysReg, int] = {
 # Software may keep values in them, and nothing follows from that here: name -> register
 KEPT = {
     "ACTLR_EL1": SysReg(3, 0, 1, 0, 1),
-    "CNTKCTL_EL1": SysReg(3, 0, 14, 1, 0),
 }
 MIDR_EL1, MPIDR_EL1 = SysReg(3, 0, 0, 0, 0), SysReg(3, 0, 0, 0, 5)
 CLIDR_EL1, CCSIDR_EL1, CSSELR_EL1 = SysReg(3, 1, 0, 0, 1), SysReg(3, 1, 0, 0, 0), SysReg(3, 2, 0, 0, 0)

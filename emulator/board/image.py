@@ -31,6 +31,11 @@ class Image:
     pieces: tuple[tuple[int, bytes], ...]
     end: int  # of what it needs, with memory that it wants zeroed
     is_linux: bool = False
+    is_elf: bool = False
+
+    @property
+    def lowest(self) -> int:
+        return min(address for address, _ in self.pieces)
 
 
 def read_image(data: bytes, ram_base: int) -> Image:
@@ -82,4 +87,4 @@ def _elf(data: bytes) -> Image:
         raise NotBootable(f"a broken ELF file: {error}") from None
     if not pieces:
         raise NotBootable("an ELF file without a segment to load")
-    return Image(entry, pieces, end)
+    return Image(entry, pieces, end, is_elf=True)

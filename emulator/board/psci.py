@@ -15,7 +15,10 @@ NO_MIGRATION = 2  # MIGRATE_INFO_TYPE: there is no Trusted OS that would have to
 ON, OFF = 0, 1  # AFFINITY_INFO
 NOT_NEEDED = 1
 WORKAROUNDS = (0x8000_8000, 0x8000_7FFF, 0x8000_3FFF)  # SMCCC_ARCH_WORKAROUND_1..3: these CPUs need none
-OF_64_BITS = 0x4000_0000  # the same function, with arguments of 64 bits
+OF_64_BITS = 0x4000_0000  # the same function, with arguments of 64 bits, ...
+WITH_64_BITS = (0x8400_0001, 0x8400_0003, 0x8400_0004)  # ... which these have
+NOT_IN_POWER_STATE = 0xFFFE_0000  # CPU_SUSPEND: affinity levels above the CPU's, and reserved bits
+WORD = 0xFFFF_FFFF
 
 
 class Firmware:
@@ -30,6 +33,7 @@ class Firmware:
         self._reset = reset
         self._answers: Mapping[int, Answer] = {
             0x8400_0000: lambda cpu, arguments: VERSION_1_1,
+            0x8400_0001: self._suspend,
             0x8400_0002: self._turn_off,
             0x8400_0003: self._turn_on,
             0x8400_0004: self._affinity_info,
@@ -44,10 +48,24 @@ class Firmware:
     def __call__(self, cpu: BoardCpu, function: int, arguments: Arguments) -> int:
         """What X0 is then. A function that is not there is NOT_SUPPORTED, as callers expect of firmware."""
         answer = self._answer(function)
-        return NOT_SUPPORTED if answer is None else answer(cpu, arguments)
+        if answer is None:
+            return NOT_SUPPORTED
+        if not function & OF_64_BITS:
+            first, second, third = arguments
+            arguments = first & WORD, second & WORD, third & WORD
+        return answer(cpu, arguments)
 
     def _answer(self, function: int) -> Answer | None:
-        return self._answers.get(function) or self._answers.get(function & ~OF_64_BITS)
+        if function & OF_64_BITS and function & ~OF_64_BITS not in WITH_64_BITS:
+            return None
+        return self._answers.get(function & ~OF_64_BITS)
+
+    def _suspend(self, cpu: BoardCpu, arguments: Arguments) -> int:
+        """Standby, which power-down states may be, too: as WFI, with an answer behind it."""
+        if arguments[0] & NOT_IN_POWER_STATE:
+            return INVALID_PARAMETERS
+        cpu.suspend()
+        return SUCCESS
 
     def _turn_on(self, cpu: BoardCpu, arguments: Arguments) -> int:
         affinity, entry, context = arguments

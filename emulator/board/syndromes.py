@@ -12,6 +12,7 @@ class ExceptionClass(IntEnum):
     """ESR_EL1.EC. Those of aborts and breakpoints are one more when they come from EL1."""
 
     UNKNOWN = 0x00
+    WAIT = 0x01
     ILLEGAL_STATE = 0x0E
     SVC = 0x15
     SYSTEM_REGISTER = 0x18

@@ -190,8 +190,10 @@ class Virt(Board[BoardCpu]):
             has_pmu=self.cpus[0].pmu_version > 0,
             initrd=(initrd, end) if boot.initrd else None,
         )
-        tree_at = _behind(end)
-        place("the device tree", tree_at, flattened(tree))
+        data, tree_at = flattened(tree), _behind(end)
+        if boot.image.is_elf and RAM_BASE + len(data) <= boot.image.lowest:
+            tree_at = RAM_BASE  # where those look for it that have no register for it by convention
+        place("the device tree", tree_at, data)
         self.cpus[0].start(boot.image.entry, tree_at)
 
     def last_exceptions(self) -> list[str]:

@@ -286,7 +286,8 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))
         .def("set_watchpoints", &set_watchpoints, nb::arg("watchpoints"))
         .def_prop_ro("watchpoint_hits", &Core::watchpoint_hits)
-        .def("set_counter", &Core::set_counter, nb::arg("registers"), nb::arg("numerator"), nb::arg("denominator"))
+        .def("set_counter", &Core::set_counter, nb::arg("registers"), nb::arg("user_registers"), nb::arg("numerator"),
+             nb::arg("denominator"))
         .def("set_steps", &Core::set_steps, nb::arg("on"))
         .def("set_guest_steps", &Core::set_guest_steps, nb::arg("levels"))
         .def_prop_ro("has_stepped_guest", &Core::has_stepped_guest)

@@ -185,8 +185,10 @@ class Core final : public Totals, private TranslationListener {
     void set_watchpoints(std::vector<Watchpoint> watchpoints);
     uint64_t watchpoint_hits() const { return debugging_.hits; }
     // What MRS of these system registers reads: so many cycles of this core, times numerator / denominator. No exit is
-    // made then, but where instructions are stepped. AArch64; with a kernel of the guest's own. None: as others.
-    void set_counter(std::vector<uint16_t> registers, uint64_t numerator, uint64_t denominator);
+    // made then, but where instructions are stepped. At EL0 it is the second ones. AArch64; with a kernel of the
+    // guest's own. None: as others.
+    void set_counter(std::vector<uint16_t> registers, std::vector<uint16_t> user_registers, uint64_t numerator,
+                     uint64_t denominator);
     // Each run ends with STEP behind one instruction, if it does not end otherwise.
     void set_steps(bool on) { debugging_.steps = on; }
     // The guest's own kernel has what executes at these levels (bits) stepped: SOFTWARE_STEP is for it to hear of.
@@ -441,7 +443,7 @@ class Core final : public Totals, private TranslationListener {
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
     struct {
-        std::vector<uint16_t> registers;
+        std::vector<uint16_t> registers, user_registers;
         uint64_t numerator = 1, denominator = 1;
     } counter_;
     x86_64::Processor* processor_ = nullptr;  // the Isa's

@@ -100,15 +100,17 @@ void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::
     save_guest_step(step_pending);
 }
 
-void Core::set_counter(std::vector<uint16_t> registers, uint64_t numerator, uint64_t denominator) {
+void Core::set_counter(std::vector<uint16_t> registers, std::vector<uint16_t> user_registers, uint64_t numerator,
+                       uint64_t denominator) {
     if (!denominator) throw std::invalid_argument("a counter's denominator is zero");
-    counter_ = {std::move(registers), numerator, denominator};
+    counter_ = {std::move(registers), std::move(user_registers), numerator, denominator};
 }
 
 // Whether the trapped instruction reads the counter, and nobody wants to hear of each instruction.
 bool Core::asks_counter() const {
     if (trapped_.trap != Trap::MRS || debugging_.steps || guest_steps()) return false;
-    return std::ranges::find(counter_.registers, trapped_.trap_encoding) != counter_.registers.end();
+    const auto& registers = level() == Level::USER ? counter_.user_registers : counter_.registers;
+    return std::ranges::find(registers, trapped_.trap_encoding) != registers.end();
 }
 
 void Core::answer_counter() {

@@ -45,6 +45,7 @@ class ExceptionKind(IntEnum):
     STACK = 9  # x86 #SS: an address of the stack that is not canonical
     STEP = 10  # x86 #DB: the guest's own single-stepping, RFLAGS.TF
     ILLEGAL_STATE = 11  # Arm: an exception return has asked for a state that there is not; PC is where it led
+    VECTORS = 12  # Arm: vector and floating-point registers are switched off, by CPACR_EL1
 
 
 class TrapKind(IntEnum):

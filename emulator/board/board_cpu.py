@@ -17,6 +17,7 @@ from emulator.board.last_exceptions import LastExceptions
 from emulator.board.semihosting import TRAP, Caller
 from emulator.board.syndromes import (
     ALIGNMENT_FAULT,
+    ANY_CONDITION,
     EXTERNAL_ABORT,
     ExceptionClass,
     abort,
@@ -249,6 +250,8 @@ class BoardCpu:
             self._take_abort(ALIGNMENT_FAULT)
         elif kind is ExceptionKind.ILLEGAL_STATE:
             self._fail(syndrome(ExceptionClass.ILLEGAL_STATE))
+        elif kind is ExceptionKind.VECTORS:
+            self._fail(syndrome(ExceptionClass.FP_ACCESS, ANY_CONDITION))
         elif kind is ExceptionKind.BREAKPOINT:
             self._fail(syndrome(ExceptionClass.BRK, word >> 5 & 0xFFFF))
         elif self.cpu.level and word & CALL_MASK in (HVC, SMC):

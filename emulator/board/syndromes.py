@@ -13,6 +13,7 @@ class ExceptionClass(IntEnum):
 
     UNKNOWN = 0x00
     WAIT = 0x01
+    FP_ACCESS = 0x07
     ILLEGAL_STATE = 0x0E
     SVC = 0x15
     SYSTEM_REGISTER = 0x18
@@ -26,6 +27,7 @@ class ExceptionClass(IntEnum):
 
 
 INSTRUCTION_OF_32_BITS = 1 << 25  # IL
+ANY_CONDITION = 1 << 24 | 0xE << 20  # CV, COND: what executes in A64 is not conditional
 WRITE_NOT_READ = 1 << 6
 PERMISSION_FAULT, ALIGNMENT_FAULT, EXTERNAL_ABORT, EXTERNAL_ABORT_ON_WALK = 0b001100, 0b100001, 0b010000, 0b010100
 FAULT_STATUS = {

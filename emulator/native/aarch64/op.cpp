@@ -84,6 +84,33 @@ void trap_system_register(Op& op, uint32_t word, Level level) {
 // LDTR, STTR and the like: Arm ARM DDI 0487, "Load/store register (unprivileged)".
 bool acts_for_user(uint32_t word) { return (word & 0x3b200c00) == 0x38000800; }
 
+// "Instructions with register argument", IC, DC and AT of them, and MRS of what identifies the caches: SCTLR_EL1.UCI,
+// UCT and DZE let user mode.
+bool is_of_caches(uint32_t word) {
+    constexpr uint32_t SYS_CRN_7 = 0xd5087000, MRS_CTR_EL0 = 0xd53b0020, MRS_DCZID_EL0 = 0xd53b00e0;
+    return (word & 0xfff8f000) == SYS_CRN_7 || (word & ~31U) == MRS_CTR_EL0 || (word & ~31U) == MRS_DCZID_EL0;
+}
+
+// "Load/store exclusive", ordered, compare and swap; "Atomic memory operations".
+bool wants_alignment(uint32_t word) {
+    return (word & 0x3f000000) == 0x08000000 || (word & 0x3b200c00) == 0x38200000;
+}
+
+// "Data Processing -- Scalar Floating-Point and Advanced SIMD", loads and stores with V set, FPCR and FPSR:
+// CPACR_EL1.FPEN.
+bool uses_vectors(uint32_t word) {
+    const bool moves_control = (word & 0xffdfffc0) == 0xd51b4400;
+    return (word & 0x0e000000) == 0x0e000000 || (word & 0x0e000000) == 0x0c000000 || moves_control;
+}
+
+uint8_t raises(uint32_t word, Level level) {
+    uint8_t raises = 0;
+    if (level == Level::USER && is_of_caches(word)) raises |= RAISES_IN_USER_MODE;
+    if (wants_alignment(word)) raises |= RAISES_UNALIGNED;
+    if (uses_vectors(word)) raises |= RAISES_ON_VECTORS;
+    return raises;
+}
+
 }  // namespace
 
 Op read_op(uint32_t word, Features features, Level level) {
@@ -99,6 +126,7 @@ Op read_op(uint32_t word, Features features, Level level) {
     op.conditional = row->branch == BranchKind::CONDITIONAL;
     op.changes = row->changes;
     op.acts_for_user = level == Level::KERNEL && acts_for_user(word);
+    op.raises = raises(word, level);
     trap_system_register(op, word, level);
     return op;
 }

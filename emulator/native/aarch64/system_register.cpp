@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array KERNEL_REGISTERS = {
     KernelRegister{"SCTLR_EL1", SCTLR_EL1, CHANGES_TRANSLATION},
-    KernelRegister{"CPACR_EL1", {3, 0, 1, 0, 2}},
+    KernelRegister{"CPACR_EL1", CPACR_EL1, CHANGES_TRANSLATION},
     KernelRegister{"TTBR0_EL1", TTBR0_EL1, CHANGES_TRANSLATION},
     KernelRegister{"TTBR1_EL1", TTBR1_EL1, CHANGES_TRANSLATION},
     KernelRegister{"TCR_EL1", TCR_EL1, CHANGES_TRANSLATION},

@@ -22,6 +22,7 @@ struct SystemRegister {
 };
 
 inline constexpr SystemRegister SCTLR_EL1{3, 0, 1, 0, 0};
+inline constexpr SystemRegister CPACR_EL1{3, 0, 1, 0, 2};
 inline constexpr SystemRegister TTBR0_EL1{3, 0, 2, 0, 0};
 inline constexpr SystemRegister TTBR1_EL1{3, 0, 2, 0, 1};
 inline constexpr SystemRegister TCR_EL1{3, 0, 2, 0, 2};

@@ -102,7 +102,7 @@ void Core::consider(uint64_t address, uint32_t size) {
 // the engine still remembers then, an architecture lets it forget.
 bool Core::remembers_wrongly(uint64_t address, uint32_t size) {
     return guest_tables_ && blocks_.cached(address)->tag != BlockTable::tag(address, size) &&
-           !space_->lookup(address).present;
+           !code_page(address).present;
 }
 
 // The usual special block of a guest with its own kernel, where all RAM is writable somewhere: one whose code may
@@ -208,7 +208,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     auto block = std::make_unique<Block>(Block{
         .tag = BlockTable::tag(address, size), .cost = 0, .end = address + size, .address = address, .size = size});
     block->bytes.resize(size);
-    if (space_->read(address, block->bytes) != size)
+    if (read_code(address, block->bytes) != size)
         throw std::logic_error("the engine runs a block that is not mapped");  // cannot happen: it has fetched it
     block->frames = frames;
     block->ops = isa_->decode(address, block->bytes, frames.level);
@@ -216,9 +216,12 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     if (processor_ && block->ops[0].trap == Trap::UNDEFINED) {
         // What user mode may not execute, the engine has not read to its end.
         std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-        block->ops = isa_->decode(address, std::span(bytes).first(space_->read(address, bytes)), frames.level);
+        block->ops = isa_->decode(address, std::span(bytes).first(read_code(address, bytes)), frames.level);
         block->ops.resize(1);
     }
+    if (guest_tables_ && guest_tables_->vectors_are_off())
+        for (Op& op : block->ops)
+            if (op.raises & RAISES_ON_VECTORS) op.trap = Trap::VECTORS;
     for (const Op& op : block->ops)
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
@@ -226,7 +229,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     block->changes = block->ops.back().changes;
     block->changeable = guest_tlb_ != nullptr;  // all of the RAM is
     for (uint64_t page = address & ~PAGE_MASK; page < block->end; page += PAGE_SIZE)
-        block->changeable |= changeable(space_->lookup(page));
+        block->changeable |= changeable(code_page(page));
     const Op& first = block->ops[0];
     bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
     if (model_ && whole) block->modelled = model_block(*block);
@@ -283,7 +286,7 @@ bool Core::breaks_inside(const Block& block) const {
 // Of the page where it starts, and of that where an instruction behind it may end: a compare looks so far.
 BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
     auto frame = [this](uint64_t at) {
-        const Page page = space_->lookup(at);
+        const Page page = code_page(at);
         return page.present ? page.frame : NO_FRAME;
     };
     const uint64_t last = address + size + LONGEST_INSTRUCTION - 1;

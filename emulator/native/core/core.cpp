@@ -295,7 +295,13 @@ void Core::leave(uc_err error) {
     settle_counts(now);
     stop_passing();
     if (changes_) take_changes();
+    if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
     if (exit_ == Exit::WATCHPOINT) look_at_access(now);
+    if (fetch && cycles() >= until_) {  // which has come first: the fetch will fault again
+        last_retired_pc_ = last;
+        exit_ = Exit::DEADLINE;
+        return;
+    }
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;
     if (model_ && enters_kernel) {
         model_->pipeline->complete();
@@ -354,6 +360,7 @@ void Core::raise_trap(uint64_t now) {
     exit_ = Exit::EXCEPTION;
     exception_ = trapped_.trap == Trap::PRIVILEGED ? Exception::PRIVILEGED
                  : trapped_.trap == Trap::DEBUG    ? Exception::BREAKPOINT
+                 : trapped_.trap == Trap::VECTORS  ? Exception::VECTORS
                                                    : Exception::UNDEFINED;
     if (trapped_.trap == Trap::DEBUG) {  // reported after the instruction has retired
         write_register(engine_, isa_->pc(), now + trapped_.length);
@@ -369,7 +376,7 @@ void Core::locate_fault(uint64_t now) {
         return;
     }
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    uint64_t size = space_->read(now, bytes);
+    uint64_t size = read_code(now, bytes);
     std::span<const uint8_t> code = std::span(bytes).first(size);
     fault_address_ = isa_->faulting_operand(engine_, *space_, now, code, fault_address_);
     if (isa_->raises_stack_fault(engine_, now, code, fault_address_)) {
@@ -388,7 +395,7 @@ void Core::locate_fault(uint64_t now) {
 
 void Core::locate_misalignment(uint64_t now) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    uint64_t size = space_->read(now, bytes);
+    uint64_t size = read_code(now, bytes);
     std::span<const uint8_t> code = std::span(bytes).first(size);
     fault_address_ = isa_->misaligned_operand(engine_, now, code);
     std::vector<Op> ops = isa_->decode(now, code, level_);

@@ -23,6 +23,7 @@
 #include "core/block_table.hpp"
 #include "core/counters.hpp"
 #include "core/debugging.hpp"
+#include "core/fetched_pages.hpp"
 #include "core/ledger.hpp"
 #include "core/retirement.hpp"
 #include "engine/guest_tlb.hpp"
@@ -66,6 +67,7 @@ enum class Exception : uint8_t {
     STACK,
     STEP,
     ILLEGAL_STATE,
+    VECTORS,
 };
 // emulator/_native.pyi, Core.fault_access
 enum class FaultAccess : uint8_t { READ = 1, WRITE = 2, FETCH = 4 };
@@ -331,6 +333,7 @@ class Core final : public Totals, private TranslationListener {
     bool enter(Block& block);
     bool forget_departure();
     bool consume_ahead(Block& block);
+    bool may_raise(const Block& block) const;
     bool may_fault(const Block& block) const;
     void consume(unsigned last, uint64_t next, uint64_t limit);
     void finish_visit(uint64_t next);
@@ -395,6 +398,10 @@ class Core final : public Totals, private TranslationListener {
     void hear_others();
     void hear_stores();
     void forget_tables();
+    PageWalk walk_to_code(uint64_t address) const;
+    bool fetch_again(uint64_t address);
+    Page code_page(uint64_t address) const;
+    uint64_t read_code(uint64_t address, std::span<uint8_t> into) const;
     void on_translation(uint64_t address) override;
     void on_watched_store(uint64_t physical, uint32_t size) override;
     Page lookup(uint64_t address, FaultAccess access);
@@ -440,6 +447,7 @@ class Core final : public Totals, private TranslationListener {
     std::shared_ptr<AddressTranslation> space_;
     GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
     std::unique_ptr<GuestTlb> guest_tlb_;      // ... and what the engine knows of it; AArch64
+    FetchedPages fetched_;                     // ... since it has last said that its tables have changed; AArch64
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
     struct {

@@ -23,6 +23,7 @@ void Core::rest() {
     drop_blocks();
     if (model_) restart_pipeline();
     guest_tables_->forget();
+    fetched_.forget();
     uc_ctl_flush_tb(engine_);
     flush_tlb();
     refresh_translations();

@@ -39,7 +39,7 @@ bool Core::stops_at_access(uint64_t now) {
     const Debugging::Moment moment{now, retired()};
     if (debugging_.passed == moment) return false;
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    const uint64_t size = space_->read(now, bytes);
+    const uint64_t size = read_code(now, bytes);
     const DataAccess access = isa_->data_access(engine_, now, std::span(bytes).first(size));
     const bool for_user = access.acts_for_user && guest_tables_ && guest_tables_->acts_for_user();
     const unsigned whose = 1U << static_cast<unsigned>(for_user ? Level::USER : level_);

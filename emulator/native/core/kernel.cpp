@@ -4,6 +4,7 @@
 // before it runs, and by then the core has followed. What the engine asks for meanwhile, to find that next block, it is
 // told by the registers as they are.
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -49,6 +50,7 @@ void Core::hear_others() {
 
 // Of the guest's own page tables. The engine forgets by itself, or as it sees the generation.
 void Core::forget_tables() {
+    fetched_.forget();
     if (guest_tlb_)
         guest_tables_->forget_translations();
     else
@@ -146,7 +148,8 @@ bool Core::follow_changes(uint64_t next) {
     if (model_ && model_->visit.block) finish_visit(next);
     last_retired_pc_ = previous_->address + previous_->ops.back().offset;
     const uint8_t changes = changes_;
-    const bool outdated = take_changes();
+    bool outdated = take_changes();
+    if (guest_tlb_ && changes & FORGETS_TRANSLATIONS) outdated |= !fetch_again(next);
     if (changes & CHANGES_LEVEL && has_returned_illegally()) return true;
     if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
@@ -207,15 +210,51 @@ Page Core::lookup(uint64_t address, FaultAccess access) {
 
 // What the engine is to remember, as it is here alone that it asks for it.
 Page Core::look_up_remembered(uint64_t address, FaultAccess access) {
-    const bool for_user = fills_for_user();
-    const PageWalk walk = guest_tables_->walk(address, for_user ? Level::USER : guest_tables_->level());
+    const bool for_user = fills_for_user(), fetches = access == FaultAccess::FETCH;
+    const PageWalk walk =
+        fetches ? walk_to_code(address) : guest_tables_->walk(address, for_user ? Level::USER : guest_tables_->level());
     if (!walk.page.present || !(walk.page.protection & static_cast<uint8_t>(access))) return walk.page;
-    if (access == FaultAccess::FETCH) {
+    if (fetches) {
         note_fetch(address, walk);
         watch_code(walk.page);
+        fetched_.note(guest_tables_->id(), address >> PAGE_SHIFT, walk);
     }
     guest_tlb_->note_fill(*guest_tables_, address, walk, for_user);
     return walk.page;
+}
+
+PageWalk Core::walk_to_code(uint64_t address) const {
+    const PageWalk* fetched = fetched_.find(guest_tables_->id(), address >> PAGE_SHIFT);
+    return fetched ? *fetched : guest_tables_->walk(address, guest_tables_->level());
+}
+
+// The engine goes on from block to block within a page, whatever has been forgotten. False: it must not.
+bool Core::fetch_again(uint64_t address) {
+    const PageWalk walk = walk_to_code(address);
+    if (!walk.page.present || !(walk.page.protection & EXECUTE)) {
+        flush_tlb();
+        return false;
+    }
+    fetched_.note(guest_tables_->id(), address >> PAGE_SHIFT, walk);
+    return true;
+}
+
+Page Core::code_page(uint64_t address) const {
+    return guest_tlb_ ? walk_to_code(address).page : space_->lookup(address);
+}
+
+// As AddressTranslation::read, where code is fetched.
+uint64_t Core::read_code(uint64_t address, std::span<uint8_t> into) const {
+    uint64_t read = 0;
+    while (read < into.size()) {
+        const uint64_t at = address + read, offset = at & PAGE_MASK;
+        const Page page = code_page(at);
+        if (!page.present) break;
+        const uint64_t piece = std::min<uint64_t>(into.size() - read, PAGE_SIZE - offset);
+        std::memcpy(into.data() + read, memory_->host(page.frame) + offset, piece);
+        read += piece;
+    }
+    return read;
 }
 
 // The engine fetches from there, for the first time since it has last forgotten the page.
@@ -228,7 +267,7 @@ void Core::note_fetch(uint64_t address, const PageWalk& walk) {
     const uint64_t page = address >> PAGE_SHIFT, next = (page + 1) << PAGE_SHIFT;
     bool held = holds(page, walk.page.frame);
     if (model_)  // a block looks at what is behind it
-        if (const Page behind = guest_tables_->lookup(next); behind.present) held &= holds(page + 1, behind.frame);
+        if (const Page behind = code_page(next); behind.present) held &= holds(page + 1, behind.frame);
     if (!held) forget_slots();
 }
 

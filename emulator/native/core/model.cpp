@@ -10,9 +10,6 @@ namespace perfemu {
 
 namespace {
 
-// What the engine may refuse only when it runs it: divisions and x87 on x86, unaligned exclusives on Arm.
-constexpr ProbeMask RAISES_ON_X86 = mask(Probe::DIV_OP, Probe::FP_OP);
-constexpr ProbeMask RAISES_ON_ARM = mask(Probe::LOAD_EXCLUSIVE, Probe::STORE_EXCLUSIVE);
 // What is added to the latencies' sum for everything that is no latency: queues, widths.
 constexpr uint64_t SLACK_CYCLES = 1 << 10;
 
@@ -70,9 +67,7 @@ std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block&
     std::span<const AccessSite> sites = modelled->slice.sites();
     modelled->prepared = model_->pipeline->prepare(block.address, ops, sites);
     modelled->ends_with_branch = ops.back().branch != BranchKind::NONE;
-    ProbeMask raises = isa_->engine_arch() == UC_ARCH_ARM64 ? RAISES_ON_ARM : RAISES_ON_X86;
-    modelled->may_raise = !modelled->ends_with_branch;  // what the engine cannot translate is a block's last
-    for (const Op& op : block.ops) modelled->may_raise |= (op.probes & raises) != 0;
+    for (const Op& op : block.ops) modelled->raises |= op.raises;
     if (model_->found.size() < sites.size()) model_->found.resize(sites.size());
     return modelled;
 }
@@ -80,7 +75,7 @@ std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block&
 // A block may end between a compare and its branch, and time must not depend on where blocks end.
 bool Core::fusing_branch_at(uint64_t address) const {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    std::span<const uint8_t> code = std::span(bytes).first(space_->read(address, bytes));
+    std::span<const uint8_t> code = std::span(bytes).first(read_code(address, bytes));
     return !code.empty() && model_->decoder->decode(address, code)[0].fuses_with_compare;
 }
 

@@ -27,7 +27,7 @@ struct alignas(64) ModelledBlock {
     static_assert(sizeof(slice) + sizeof(prepared) <= 64);
 
     bool ends_with_branch = false;
-    bool may_raise = false;  // an exception that no page table foretells
+    uint8_t raises = 0;  // bits of Raises, of all of its instructions
 };
 
 // The block that was entered last, and of which not everything has been consumed by the models.

@@ -22,7 +22,7 @@ bool Core::fetched_ahead(uint64_t pc) {
     uint64_t page_end = (pc & ~PAGE_MASK) + PAGE_SIZE;
     if (fault_address_ < page_end) return false;
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    size_t size = space_->read(pc, std::span(bytes).first(std::min<uint64_t>(bytes.size(), page_end - pc)));
+    size_t size = read_code(pc, std::span(bytes).first(std::min<uint64_t>(bytes.size(), page_end - pc)));
     std::vector<Op> ops = isa_->decode(pc, std::span(bytes).first(size), level_);
     return !ops.empty() && ops[0].trap != Trap::UNDEFINED;  // one that crosses into the next page looks like that here
 }

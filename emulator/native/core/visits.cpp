@@ -221,7 +221,7 @@ uint64_t Core::uneventful_instructions(uint64_t wanted) {
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
     bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !must_compare(block) &&
-                       !block.changes && !block.modelled->may_raise && !may_fault(block);
+                       !block.changes && !may_raise(block) && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};
@@ -240,14 +240,26 @@ bool Core::consume_ahead(Block& block) {
     return false;
 }
 
-// Whether an access of the entered block would not find its page. It is stepped then.
+// Whether an instruction of the block may raise an exception, as the processor is now. It is stepped then.
+bool Core::may_raise(const Block& block) const {
+    const ModelledBlock& modelled = *block.modelled;
+    if (!modelled.ends_with_branch) return true;  // what the engine cannot translate is a block's last
+    if (modelled.raises & (RAISES_IN_USER_MODE | RAISES_BY_VALUES)) return true;
+    return modelled.raises & RAISES_ON_VECTORS && isa_->raises_on_vectors(engine_);
+}
+
+// Whether an access of the entered block would not find its page, or would be refused for its address.
 bool Core::may_fault(const Block& block) const {
     std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++) {
+        // A kernel of the guest's may want alignment of all.
+        const bool wants_alignment = guest_tables_ || block.ops[sites[i].op].raises & RAISES_UNALIGNED;
+        if (wants_alignment && !isa_->aligned(sites[i], model_->found[i])) return true;
         uint64_t first = model_->found[i] & ~PAGE_MASK, last = (model_->found[i] + sites[i].size - 1) & ~PAGE_MASK;
         for (uint64_t page = first;; page += PAGE_SIZE) {
             const Page found = space_->lookup(isa_->untagged(page));
             if (!found.present || !(found.protection & (sites[i].store ? WRITE : READ))) return true;
+            if (watches_page(isa_->untagged(page))) return true;
             if (page == last) break;
         }
     }

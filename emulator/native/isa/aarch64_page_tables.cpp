@@ -11,6 +11,7 @@ constexpr uint64_t field_of(uint64_t value, unsigned lowest, unsigned bits) {
 }
 
 constexpr unsigned SCTLR_M = 0, SCTLR_WXN = 19;
+constexpr unsigned CPACR_FPEN = 20;  // 0b01: EL0 is trapped; 0b11: nobody is
 constexpr unsigned TCR_EPD0 = 7, TCR_EPD1 = 23, TCR_TBI0 = 37, TCR_TBI1 = 38;
 constexpr uint64_t TG0_4K = 0b00, TG1_4K = 0b10;
 constexpr unsigned PSTATE_EL = 2, PSTATE_PAN = 22, PSTATE_UAO = 23;
@@ -65,6 +66,9 @@ GuestPageTables::Registers PageTables::read(uc_engine* engine, std::string& refu
     uint64_t pstate = 0;
     uc_reg_read(engine, UC_ARM64_REG_PSTATE, &pstate);
     const Level level = field_of(pstate, PSTATE_EL, 2) ? Level::KERNEL : Level::USER;
+    uint64_t cpacr = 0;
+    uc_reg_read(engine, UC_ARM64_REG_CPACR_EL1, &cpacr);
+    vectors_are_off_ = !bit_at(cpacr, CPACR_FPEN) || (level == Level::USER && !bit_at(cpacr, CPACR_FPEN + 1));
     enabled_ = bit_at(sctlr, SCTLR_M);
     write_implies_never_execute_ = bit_at(sctlr, SCTLR_WXN);
     privileged_access_never_ = bit_at(pstate, PSTATE_PAN);
@@ -80,7 +84,7 @@ GuestPageTables::Registers PageTables::read(uc_engine* engine, std::string& refu
     const bool other_granule =
         (!lower_.disabled && field_of(tcr, 14, 2) != TG0_4K) || (!upper_.disabled && field_of(tcr, 30, 2) != TG1_4K);
     if (enabled_ && other_granule) refusal = "page tables of another granule than 4 KiB are not modelled (TCR_EL1)";
-    const uint64_t state = privileged_access_never_;
+    const uint64_t state = vectors_are_off_ << 1 | privileged_access_never_;
     if (!enabled_) return {.level = level, .state = state};
     const uint64_t control = sctlr & (1 << SCTLR_M | 1 << SCTLR_WXN);
     return {.level = level,

@@ -15,6 +15,9 @@ class PageTables final : public GuestPageTables {
     PageWalk walk(uint64_t address, Level level) const override;
     bool acts_for_user() const override { return !user_access_override_; }
 
+    uint8_t code_state() const override { return vectors_are_off_; }
+    bool vectors_are_off() const override { return vectors_are_off_; }
+
   protected:
     Registers read(uc_engine* engine, std::string& refusal) override;
 
@@ -31,6 +34,7 @@ class PageTables final : public GuestPageTables {
 
     bool enabled_ = false;  // else addresses are physical
     bool write_implies_never_execute_ = false, privileged_access_never_ = false, user_access_override_ = false;
+    bool vectors_are_off_ = false;  // CPACR_EL1.FPEN
     Half lower_, upper_;
 };
 

@@ -14,6 +14,7 @@
 #include "engine/registers.hpp"
 #include "engine/translation_guard.hpp"
 #include "memory/guest_page_tables.hpp"
+#include "ops/access.hpp"
 #include "ops/op.hpp"
 
 namespace perfemu {
@@ -85,6 +86,12 @@ class Isa : public BlockRules {
     }
     // The data address of an instruction that has raised an alignment fault; `pc` if that itself is the cause.
     virtual uint64_t misaligned_operand(uc_engine*, uint64_t pc, std::span<const uint8_t>) { return pc; }
+    // Whether an instruction that wants alignment does not raise an exception for that address.
+    virtual bool aligned(const AccessSite& site, uint64_t address) const {
+        return address % (site.size / site.elements) == 0;
+    }
+    // Whether instructions that use vector registers may raise exceptions.
+    virtual bool raises_on_vectors(uc_engine*) const { return false; }
     // Whether the instruction at `pc` has branched to `target`, which is no address. If so, the stack pointer is again
     // what it was before: such a branch faults itself. Intel SDM vol. 2, CALL, JMP and RET, "64-Bit Mode Exceptions".
     virtual bool undo_branch(uc_engine*, const AddressTranslation&, uint64_t pc, uint64_t target) {

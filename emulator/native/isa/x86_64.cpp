@@ -45,6 +45,16 @@ class X8664 final : public Isa {
         write_register(engine, UC_X86_REG_FPTAG, 0xffff);
     }
 
+    // SSE's operands of 16 bytes and more.
+    bool aligned(const AccessSite& site, uint64_t address) const override {
+        constexpr uint64_t VECTOR_BYTES = 16;
+        return site.size < VECTOR_BYTES || address % VECTOR_BYTES == 0;
+    }
+    bool raises_on_vectors(uc_engine* engine) const override {
+        constexpr uint64_t MASKS = 0x3f << 7;  // MXCSR's, of all exceptions
+        return (read_register(engine, UC_X86_REG_MXCSR) & MASKS) != MASKS;
+    }
+
     std::span<const int> registers() const override {
         return {reinterpret_cast<const int*>(REGISTERS.data()), REGISTERS.size()};
     }

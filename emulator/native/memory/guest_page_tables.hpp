@@ -59,6 +59,8 @@ class GuestPageTables : public AddressTranslation {
     virtual bool keeps_levels_apart() const { return false; }
     // What else than bytes and level says what code means.
     virtual uint8_t code_state() const { return 0; }
+    // Whether what executes may not use vector and floating-point registers, which the engine does not look at.
+    virtual bool vectors_are_off() const { return false; }
     // No RAM answers from that physical address on, up to another.
     void exclude(uint64_t begin, uint64_t end);
 

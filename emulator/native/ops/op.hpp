@@ -58,16 +58,25 @@ enum class Trap : uint8_t {
     UNDEFINED,
     PRIVILEGED,
     DEBUG,
-    SYSTEM,  // x86, where a guest's own kernel executes: the core executes it itself
+    VECTORS,  // Arm: the guest's kernel has switched them off
+    SYSTEM,   // x86, where a guest's own kernel executes: the core executes it itself
     NONE
 };
 
 // What an instruction that only a kernel may execute changes for those behind it. The engine ends its block there.
 enum Change : uint8_t {
-    CHANGES_TRANSLATION = 1,  // registers that say where page tables are, or what they mean
+    CHANGES_TRANSLATION = 1,  // registers that say where page tables are, or what they or code mean
     CHANGES_LEVEL = 2,
     CHANGES_MASKS = 4,         // of exceptions, single steps among them
     FORGETS_TRANSLATIONS = 8,  // that are remembered of page tables
+};
+
+// By what an instruction may raise an exception that neither its bytes nor page tables foretell.
+enum Raises : uint8_t {
+    RAISES_IN_USER_MODE = 1,  // the kernel may keep it from user mode
+    RAISES_UNALIGNED = 2,
+    RAISES_ON_VECTORS = 4,  // Arm: where a kernel has switched them off; SSE: unmasked exceptions
+    RAISES_BY_VALUES = 8,   // of its operands
 };
 
 // One instruction.
@@ -89,6 +98,7 @@ struct Op {
     uint8_t changes = 0;                // bits of Change
     bool shows_masks = false;           // of exceptions, in `trap_register`
     bool acts_for_user = false;         // a kernel's access that may do what user mode may
+    uint8_t raises = 0;                 // bits of Raises
 
     uint64_t repeats(uint64_t count) const {
         return address_16 ? static_cast<uint16_t>(count) : address_32 ? static_cast<uint32_t>(count) : count;

@@ -93,6 +93,8 @@ Op op_of(const Instruction& insn, size_t bytes) {
         op.probes |= operation;
     else if (!(op.probes & bit(Probe::BR_RETIRED)))
         op.probes |= bit(Probe::INT_OP);
+    if (row.has(effect::ON_VECTORS)) op.raises |= RAISES_ON_VECTORS | RAISES_UNALIGNED;
+    if (op.probes & mask(Probe::DIV_OP, Probe::FP_OP)) op.raises |= RAISES_BY_VALUES;
     const bool exchanges = row.op_class == OpClass::EXCHANGE && operands.in_memory();
     if (insn.locked || exchanges) op.probes |= bit(Probe::LOCKED);
     op.pushes_flags = row.op_class == OpClass::FLAGS && row.has(effect::STORES);

@@ -111,6 +111,8 @@ DATA_ABORT, BRK, UNKNOWN, IL, EXTERNAL = 0x25 << 26, 0x3C << 26, 0, 1 << 25, 0x1
 WRITE = 1 << 6
 
 
+FP_ACCESS = 0x1FE0_0000  # EC 7, IL, CV and COND 0b1110
+NO_VECTORS = "msr cpacr_el1, xzr\nisb\n"
 NOWHERE = "movz x1, #0x0b00, lsl #16\nfault: "
 
 
@@ -122,6 +124,9 @@ NOWHERE = "movz x1, #0x0b00, lsl #16\nfault: "
         ("fault: ldp w2, w3, [x20]", DATA_ABORT | IL | EXTERNAL, 0x0900_0000, "instruction 0x29400e82"),
         ("fault: brk #77", BRK | IL | 77, None, ""),
         ("fault: udf #0", UNKNOWN | IL, None, ""),
+        (NO_VECTORS + "fault: fmov d0, x1", FP_ACCESS, None, ""),
+        (NO_VECTORS + "fault: ldr q3, [x20]", FP_ACCESS, None, ""),
+        (NO_VECTORS + "fault: mrs x1, fpsr", FP_ACCESS, None, ""),
         ("fault: mrs x1, s3_0_c15_c2_3", UNKNOWN | IL, None, "MRS of S3_0_C15_C2_3"),
     ],
 )

@@ -92,9 +92,7 @@ bool is_of_caches(uint32_t word) {
 }
 
 // "Load/store exclusive", ordered, compare and swap; "Atomic memory operations".
-bool wants_alignment(uint32_t word) {
-    return (word & 0x3f000000) == 0x08000000 || (word & 0x3b200c00) == 0x38200000;
-}
+bool wants_alignment(uint32_t word) { return (word & 0x3f000000) == 0x08000000 || (word & 0x3b200c00) == 0x38200000; }
 
 // "Data Processing -- Scalar Floating-Point and Advanced SIMD", loads and stores with V set, FPCR and FPSR:
 // CPACR_EL1.FPEN.

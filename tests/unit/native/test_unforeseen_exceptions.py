@@ -64,7 +64,6 @@ CASES = {
     "fmov d0, x1": (EL0, NO_VECTORS),
     "fadd d0, d0, d1": (EL1, NO_VECTORS),
     "ldr q0, [x1]": (EL1, NO_VECTORS),
-
     "ldar x8, [x2]": (EL1, ALL_VECTORS),
     "ldxr x8, [x2]": (EL1, ALL_VECTORS),
 }

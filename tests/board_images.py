@@ -1,8 +1,9 @@
-"""Test images in C for boards, of guest_programs/virt_images: built by Debian's compilers when they are wanted."""
+"""Test images in C for boards, of guest_programs/{virt,pc}_images: built by Debian's compilers when they are wanted."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,29 +14,49 @@ from guests import DIRECTORY
 FLAT_AT = 0x4008_0000
 ELF_AT = 0x4020_0000  # so that QEMU has room for the device tree below, where these images look for it
 OPTIONS = (
-    "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-mgeneral-regs-only", "-march=armv8-a",
-    "-mno-outline-atomics", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-pie",
-    "-fno-tree-loop-distribute-patterns",
+    "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-mgeneral-regs-only", "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables", "-fno-pie", "-fno-tree-loop-distribute-patterns",
 )  # fmt: skip
+ARM_OPTIONS = "-march=armv8-a", "-mno-outline-atomics"
+PC_OPTIONS = {
+    32: ("-m32", "-march=i686", "-fcf-protection=none"),
+    64: ("-m64", "-march=x86-64", "-fcf-protection=none", "-mno-red-zone"),
+}
 
 
 @cache
 def virt_image(kind: str) -> bytes:
     """The image as a "flat" or an "elf" file."""
     prefix = require.command("aarch64-linux-gnu-gcc", package="gcc-aarch64-linux-gnu").removesuffix("gcc")
-    sources = DIRECTORY / "virt_images"
+    place = f"image_base={FLAT_AT if kind == 'flat' else ELF_AT:#x}"
     with TemporaryDirectory() as folder:
-        start = f"{folder}/start.o"
-        subprocess.run([f"{prefix}gcc", *OPTIONS, "-c", sources / "start.S", "-o", start], check=True)
-        objects = [start]
-        for source in sorted(sources.glob("*.c")):
-            objects.append(f"{folder}/{source.stem}.o")
-            subprocess.run([f"{prefix}gcc", *OPTIONS, "-c", source, "-o", objects[-1]], check=True)
-        place = f"image_base={FLAT_AT if kind == 'flat' else ELF_AT:#x}"
-        linker = [f"{prefix}ld", "--no-warn-rwx-segments", "-z", "max-page-size=4096", "--build-id=none"]
-        image, flat = Path(folder) / "image.elf", Path(folder) / "image"
-        subprocess.run([*linker, "--defsym", place, "-T", sources / "virt.lds", "-o", image, *objects], check=True)
-        if kind == "elf":
-            return image.read_bytes()
-        subprocess.run([f"{prefix}objcopy", "-O", "binary", image, flat], check=True)
-        return flat.read_bytes()
+        image = _linked(prefix, DIRECTORY / "virt_images", ARM_OPTIONS, ("--defsym", place), Path(folder))
+        return image.read_bytes() if kind == "elf" else _converted(prefix, image, "binary")
+
+
+@cache
+def pc_image(bits: int) -> bytes:
+    """An ELF file of 32 bits, as Multiboot's loaders want it, which executes in mode of so many: 32 or 64."""
+    prefix = require.command("gcc", package="gcc").removesuffix("gcc")
+    emulation = {32: "elf_i386", 64: "elf_x86_64"}[bits]
+    with TemporaryDirectory() as folder:
+        image = _linked(prefix, DIRECTORY / "pc_images", PC_OPTIONS[bits], ("-m", emulation), Path(folder))
+        return _converted(prefix, image, "elf32-i386")
+
+
+def _linked(prefix: str, sources: Path, of_target: Sequence[str], linked: Sequence[str], folder: Path) -> Path:
+    objects = []
+    for source in (sources / "start.S", *sorted(sources.glob("*.c"))):
+        objects.append(folder / f"{source.stem}.o")
+        subprocess.run([f"{prefix}gcc", *OPTIONS, *of_target, "-c", source, "-o", objects[-1]], check=True)
+    image = folder / "image.elf"
+    options = ["--no-warn-rwx-segments", "-z", "max-page-size=4096", "--build-id=none", *linked]
+    (script,) = sources.glob("*.lds")
+    subprocess.run([f"{prefix}ld", *options, "-T", script, "-o", image, *objects], check=True)
+    return image
+
+
+def _converted(prefix: str, image: Path, to: str) -> bytes:
+    converted = image.with_suffix(".image")
+    subprocess.run([f"{prefix}objcopy", "-O", to, image, converted], check=True)
+    return converted.read_bytes()

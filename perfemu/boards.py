@@ -68,6 +68,7 @@ from perfemu.told import Told
 KEEPS = ",rw"  # behind a disk's file: what is written is kept there
 MOST_DEVICES = 28  # disks and directories; there are slots for the board's own besides
 MOST_IMAGE_BYTES = 1 << 30
+MOST_WHEREABOUTS = 8  # CPUs of which a line is said at a limit
 # What a board has not: fields of Guest, with their flags
 _OF_PROGRAMS = {
     "sysroot": "--sysroot",
@@ -321,6 +322,9 @@ class BoardSession:
         assert ended is not None, "it has come to its end"
         if ended not in (Ended.OFF, Ended.STATUS):
             self._tell(ended.value)
+        if ended is Ended.LIMIT:
+            for line in board.whereabouts()[:MOST_WHEREABOUTS]:
+                self._line(line)
         for line in board.last_exceptions():
             self._line(line)
         status = {Ended.OFF: 0, Ended.STATUS: board.exit_status}.get(ended, FAILURE_STATUS)

@@ -80,9 +80,11 @@ def read_checkpoint(descriptor: int, key: str) -> Checkpoint:
         raise Broken("its description is not whole")
     try:
         found = _described(description, key, _behind(len(head) + size), descriptor)
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError):  # of JSON, whatever it says
         raise Broken("its description is none") from None
     frames = sum(count for _, count in found._stretches)
+    if any(first < 0 or count < 1 for first, count in found._stretches):
+        raise Broken("its RAM is nowhere")
     if os.fstat(descriptor).st_size != found._ram_at + frames * PAGE_SIZE:
         raise Broken("its RAM is not whole")
     return found

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ from perfemu.version import VERSION
 MOST_FILES, MOST_BYTES = 8, 2 << 30
 SUFFIX, UNFINISHED = ".checkpoint", ".unfinished"
 KEY_DIGITS = 40  # of a name
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 PACKAGES = ("emulator", "pmu", "perfcore", "perfemu", "unicorn")  # what a run depends on
 KINDS = (".py", ".so", ".2", ".toml")  # of files there
 
@@ -112,12 +114,18 @@ def _open(name: str, directory: int) -> int | None:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
         return None
-    if os.fstat(descriptor).st_uid != os.geteuid():
+    if not _is_ours(descriptor):
         os.close(descriptor)
         return None
     with contextlib.suppress(OSError):
         os.utime(descriptor)
     return descriptor
+
+
+def _is_ours(descriptor: int) -> bool:
+    """A file that the user has written, and nobody else can have: its digest would be as good as its contents."""
+    status = os.fstat(descriptor)
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & WRITABLE_BY_OTHERS
 
 
 def _remove_oldest(directory: int, newest: str) -> None:

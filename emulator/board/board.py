@@ -348,6 +348,15 @@ class Board(Generic[AnyProcessor]):
         """Lines of what went wrong last, if it has ended in a way that nobody meant."""
         return []
 
+    def whereabouts(self) -> list[str]:
+        """A line for each CPU that is on: where a guest is that a limit has ended."""
+        return [
+            f"CPU {each.cpu.number} at {each.core.pc:#x}, {each.cpu.level.name.lower()}"
+            + (", waits for an interrupt" if each.waits else "")
+            for each in self.cpus
+            if each.is_on
+        ]
+
     def end(self, why: Ended) -> None:
         self.ended = why
 

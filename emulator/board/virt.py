@@ -16,6 +16,7 @@ from emulator.board.bus import Bus
 from emulator.board.calls import CallWatcher
 from emulator.board.device_tree import flattened
 from emulator.board.gic import DISTRIBUTOR_BYTES, GICV3, REDISTRIBUTOR_BYTES, Gic, Redistributors
+from emulator.board.image import NotBootable
 from emulator.board.last_exceptions import told
 from emulator.board.pl011 import Pl011
 from emulator.board.pl031 import Pl031
@@ -179,6 +180,11 @@ class Virt(Board[BoardCpu]):
             return
         for address, piece in boot.image.pieces:
             place("the image", address, piece)
+        end_of_ram = RAM_BASE + hardware.memory.size_bytes
+        if boot.image.end > end_of_ram:
+            raise NotBootable(
+                f"the image says that it needs memory up to {boot.image.end:#x}: RAM ends at {end_of_ram:#x}"
+            )
         initrd = _behind(boot.image.end)
         end = place("the initrd", initrd, boot.initrd)
         tree = device_tree(

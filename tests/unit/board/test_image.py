@@ -74,6 +74,7 @@ def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
         (["--board", "virt", "--disk", "PIPE", "IMAGE"], "is no regular file"),
         (["--board", "virt", "/dev/null"], "a file of 0 bytes"),
         (["--board", "virt", "/tmp"], "/tmp: Is a directory"),
+        (["--board", "virt", "HUGE"], "the image says that it needs memory up to 0x20000040200000"),
         (["--board", "virt", "CUT"], "an ELF file that is cut off: "),
     ],
 )
@@ -82,9 +83,15 @@ def test_one_line_for_what_is_wrong(
 ) -> None:
     image = tmp_path / "image"
     image.write_bytes(linux_image(15 << 20))
+    (tmp_path / "huge").write_bytes(linux_image(image_size=1 << 53))
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "cut").write_bytes((DIRECTORY / "board_paging" / "virt.elf").read_bytes()[:5000])
-    names = {"IMAGE": str(image), "PIPE": str(tmp_path / "pipe"), "CUT": str(tmp_path / "cut")}
+    names = {
+        "IMAGE": str(image),
+        "HUGE": str(tmp_path / "huge"),
+        "PIPE": str(tmp_path / "pipe"),
+        "CUT": str(tmp_path / "cut"),
+    }
     status = main(["run", *(names.get(each, each) for each in arguments)])
     error = capfd.readouterr().err
     assert status in (1, 129)

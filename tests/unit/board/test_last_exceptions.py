@@ -56,6 +56,8 @@ def test_a_handler_that_makes_exceptions_for_ever(tmp_path: Path) -> None:
 def test_a_limit_within_other_things_tells_nothing(tmp_path: Path) -> None:
     booted = boot(WITH_VECTORS.replace("b       off", "b .") + "brk #1\n", tmp_path, instructions=1000)
     assert (booted.board.ended, booted.board.last_exceptions()) == (Ended.LIMIT, [])
+    vectors = booted.register(0)
+    assert booted.board.whereabouts() == [f"CPU 0 at {vectors + 0x200 + 3 * 4:#x}, kernel"]
 
 
 @pytest.mark.parametrize(

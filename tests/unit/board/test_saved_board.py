@@ -4,6 +4,7 @@ RAM, and what it says."""
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from emulator._native import PAGE_SIZE
 from emulator.board.board import Boot, Ended, Outside
 from emulator.board.image import read_image
 from emulator.board.kept import NotKept, WrongState, restore, state_of
@@ -23,7 +25,7 @@ from emulator.board.virt_tree import RAM_BASE
 from emulator.core_file.core_file import load_core
 from emulator.machine import Hardware, Machine, MachineConfig
 from emulator.probes import Probe
-from perfemu.checkpoint_file import Broken, read_checkpoint, write_checkpoint
+from perfemu.checkpoint_file import HEAD, MAGIC, Broken, read_checkpoint, write_checkpoint
 from pmu.arm.pmuv3 import PmuV3
 from pmu.model import model
 from tests.unit.board.booted import OFF, START, private_interrupt_on
@@ -289,6 +291,33 @@ def test_a_file_that_is_not_whole_or_anothers_is_refused(code: bytes, tmp_path: 
             os.pwrite(descriptor, broken, 0)
             with pytest.raises(Broken, match=why):
                 read_checkpoint(descriptor, KEY)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"[" * 100_000,
+        b"[]",
+        b"null",
+        b"\xff",
+        b"{}",
+        b'{"key":"key","parts":{},"told":[],"native":[],"stretches":[]}',
+        b'{"key":"key","parts":{},"told":5,"native":[0],"stretches":[]}',
+        b'{"key":"key","parts":{},"told":[],"native":[0],"stretches":[[0,-1]]}',
+        b'{"key":"key","parts":{},"told":[],"native":[0],"stretches":[[0,1e999]]}',
+    ],
+)
+def test_a_description_of_something_else_is_refused_though_its_digest_is_right(says: bytes, tmp_path: Path) -> None:
+    description = says + b"\n"
+    file = tmp_path / "file"
+    file.write_bytes(MAGIC + HEAD.pack(len(description), hashlib.sha256(description).digest()) + description)
+    os.truncate(file, PAGE_SIZE)
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        with pytest.raises(Broken):
+            read_checkpoint(descriptor, KEY)
+    finally:
+        os.close(descriptor)
 
 
 def test_a_state_of_another_machine_is_refused(code: bytes) -> None:

@@ -71,6 +71,29 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert found(place, KEY) == b"data"
 
 
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_may_write_is_not_used_but_replaced(mode: int, tmp_path: Path) -> None:
+    place = Checkpoints(tmp_path / "cache")
+    keep(place, KEY)
+    (file,) = place.path.iterdir()
+    file.chmod(mode)
+    assert found(place, KEY) is None
+    keep(place, KEY)
+    assert found(place, KEY) == b"data"
+
+
+def test_no_pipe_or_directory_is_a_checkpoint(tmp_path: Path) -> None:
+    place = Checkpoints(tmp_path / "cache")
+    keep(place, KEY)
+    (file,) = place.path.iterdir()
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    assert found(place, KEY) is None
+    file.unlink()
+    file.mkdir(mode=0o700)
+    assert found(place, KEY) is None
+
+
 def test_the_newest_few_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "MOST_FILES", 3)
     place = Checkpoints(tmp_path)

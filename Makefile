@@ -107,7 +107,7 @@ fuzz: venv  ## random system calls, bare-metal images, then accesses to devices,
 	$(BIN)/python tests/fuzz $(SECONDS) --devices
 
 kernels: venv  ## Debian's amd64 kernels on the board pc, those that every test run leaves out
-	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py
+	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/interop/test_perf_on_a_pc.py
 
 INPUTS := 20000
 

@@ -125,6 +125,7 @@ class Cpu:
         self.isa = isa
         self.core = Core(isa, memory, model=model, shared=shared, features=features)
         self.space: AddressSpace | None = None  # in which the core executes
+        self.guest_tables: GuestPageTables | None = None  # ... or a guest's own kernel has it execute
         self.idle_cycles = 0  # that have passed without being executed
         self.system_cycles = 0  # that the kernel has worked
         self.in_kernel = False  # an interrupt has come while the kernel worked
@@ -159,7 +160,8 @@ class Cpu:
 
         `ram_base`: the physical address at which RAM begins.
         """
-        return self.core.enter_kernel_mode(ram_base)
+        self.guest_tables = self.core.enter_kernel_mode(ram_base)
+        return self.guest_tables
 
     def set_address_space(self, space: AddressSpace) -> None:
         self.space = space

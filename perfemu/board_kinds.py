@@ -40,6 +40,7 @@ class BoardKind:
     ram_base: int
     consoles: Mapping[str, bool]  # name -> whether it is the virtio console that receives
     tables: Tables
+    kernel_code: range  # virtual addresses at which Linux has its kernel's
     traced: Collection[Traced]
     without: Mapping[str, str]  # what it has not: fields of BoardRequest, and what to say of them
     most_ram_bytes: int | None = None
@@ -64,6 +65,7 @@ BOARDS = {
         virt_tree.RAM_BASE,
         {"pl011": False, "virtio": True},
         Tables(SysReg(3, 0, 2, 0, 0).encoding, (1 << 48) - 2, "ttbr0"),  # BADDR: without the ASID, and CnP
+        range(1 << 63, 1 << 64),
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.SYSREGS),
         {},
     ),
@@ -74,6 +76,7 @@ BOARDS = {
         0,
         {"com1": False, "virtio": True},
         Tables(SystemRegister.CR3, (1 << 52) - (1 << 12), "cr3"),
+        range(0xFFFF_FFFF_8000_0000, 0xFFFF_FFFF_C000_0000),  # then modules; mm.rst: "kernel text mapping"
         (Traced.INTERRUPTS, Traced.MMIO, Traced.PORTS, Traced.MSRS),
         {"gic": "--gic", "semihosting": "--semihosting", "gdb": "--gdb"},
         MOST_RAM_BYTES,

@@ -76,11 +76,11 @@ class BoardSideband:
         if self._kernel_is_known or cpu.level != Level.KERNEL:
             return
         assert self._booted is not None, "it executes"
-        if self._booted.is_linux and cpu.core.pc < 1 << 63:
+        if self._booted.is_linux and cpu.core.pc not in self._kind.kernel_code:
             return  # it has yet to map itself
         self._kernel_is_known = True
         if self.kallsyms is None:
-            self.kallsyms = self._booted.kallsyms
+            self.kallsyms = self._booted.kallsyms_around(self._physical(cpu, cpu.core.pc))
         if self.kallsyms is None:
             return
         addresses = {symbol.name: symbol.address for symbol in parse_kallsyms(self.kallsyms)}
@@ -88,6 +88,10 @@ class BoardSideband:
         start = addresses.get(name, 0)
         size = (1 << 64) - 1 - start
         self.write(event, Mmap(NO_PID, 0, start, size, start, f"{KALLSYMS}{name}"), Misc.KERNEL, cpu)
+
+    def _physical(self, cpu: Cpu, address: int) -> int:
+        assert cpu.guest_tables is not None, "a board's CPU has its guest's"
+        return cpu.guest_tables.walk(address)[4]
 
     def write(self, event: PerfEvent, record: Record, misc: int, cpu: Cpu) -> None:
         event.write_record(event.output.record(record, misc, cpu))

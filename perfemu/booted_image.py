@@ -30,7 +30,14 @@ class BootedImage:
     @cached_property
     def kallsyms(self) -> bytes | None:
         """Of a Linux kernel that has mapped itself: its symbols, as lines of /proc/kallsyms."""
+        return self._symbols_between(self.start, max(self.end, self.start + _PAGE))
+
+    def kallsyms_around(self, code: int) -> bytes | None:
+        """The same of one that may have moved itself: `code` is the physical address of some of its code."""
+        size, page = self.end - self.start, code & -_PAGE
+        return self.kallsyms or self._symbols_between(page - size, page + size)
+
+    def _symbols_between(self, start: int, end: int) -> bytes | None:
         if not self.is_linux:
             return None
-        end = max(self.end, self.start + _PAGE)
-        return symbols_in_memory(self.ram[self.start - self.ram_base : end - self.ram_base])
+        return symbols_in_memory(self.ram[max(start - self.ram_base, 0) : end - self.ram_base])

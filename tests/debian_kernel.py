@@ -12,7 +12,9 @@ import require
 from perfemu.initramfs import Entry, archive, character_device, directory, file, program
 from perfemu.real_linux import PACKAGES
 
-LIBRARIES = ("lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib", "usr/lib")
+LIBRARIES = tuple(
+    f"{top}{triplet}" for top in ("lib", "usr/lib") for triplet in ("/aarch64-linux-gnu", "/x86_64-linux-gnu", "", "64")
+)
 RUN_HEAD = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys

@@ -11,7 +11,7 @@ import pytest
 
 import debian_kernel
 from debian import TRIXIE
-from tests.end_to_end.command import ENVIRONMENT, PERFEMU
+from tests.end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
 from tests.end_to_end.test_board_kernels import SCRIPT, said
 
 TIMEOUT_S = 300
@@ -37,6 +37,26 @@ def test_a_kernel_boots_to_user_space(tmp_path: Path) -> None:
     assert (cpus, answer) == ("1", "52")
     assert re.search("reboot: Power down", lines[-1])
     assert not [line for line in lines if re.search("Oops|BUG|WARNING", line)]
+
+
+def test_perf_finds_the_symbols_of_a_kernel_that_has_unpacked_itself(tmp_path: Path) -> None:
+    """Its bzImage has none; those in its memory are where it runs, which KASLR has chosen. Samples of its decompressor
+    have no name."""
+    initrd, data = tmp_path / "initrd", tmp_path / "perf.data"
+    initrd.write_bytes(debian_kernel.initramfs(SCRIPT, architecture="amd64"))
+    done = subprocess.run(
+        [PERFEMU, "record", "-q", "-o", data, "-e", "instructions:k", "-c", "1000003"]
+        + ["--board", "pc", "--core", "ideal", "--memory", "512M", "--initrd", initrd]
+        + ["--cmdline", "console=ttyS0 quiet", debian_kernel.kernel("", "amd64")],
+        capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert perfemu("report", "-i", data, "--jit-files", tmp_path).returncode == 0
+    command = ("perf", "script", "-i", data, "--kallsyms", tmp_path / "kallsyms", "-F", "ip,sym")
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    kernel = {symbol for address, symbol in re.findall(r"([0-9a-f]+) (\S+)", shown) if int(address, 16) >> 63}
+    assert {"mpihelp_submul_1", "mpihelp_addmul_1"} <= kernel  # it checks its own keys, by RSA
+    assert "[unknown]" not in kernel
 
 
 @pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")

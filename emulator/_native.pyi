@@ -171,6 +171,14 @@ class RetirementRecorder:
         5 memory. Addresses and levels are known where memory is modelled.
         """
 
+class ShownCycles:
+    """What guests have seen of time: cores run in turns, so that one is ahead of another by up to a turn."""
+
+    latest: int
+    """In cycles since the machine started."""
+    def show(self, now: int) -> int:
+        """`now`, the cycles of the core that asks, or what was shown last if that is later."""
+
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode, or a guest's own kernel."""
 
@@ -380,6 +388,10 @@ class Core:
         """MRS of these (SysReg.encoding) reads `cycles * numerator // denominator` without an exit, but where
         instructions are stepped; at USER those of `user_registers`. AArch64; guests with a kernel of their own. An
         empty sequence: as other registers.
+        """
+    def share_shown_cycles(self, shown: ShownCycles) -> None:
+        """The guest's time stamp counter never goes back behind what any core with the same `shown` has shown.
+        x86-64; guests with a kernel of their own.
         """
     def set_steps(self, on: bool) -> None:
         """Each run ends behind one instruction, with STEP if with nothing else."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emulator._native import ShownCycles
+
 REALTIME_AT_BOOT_NS = 1_700_000_000 * 1_000_000_000  # 2023-11-14 22:13:20 UTC, pinned
 MONOTONIC_AT_BOOT_NS = 100 * 1_000_000_000  # a machine that has been up for 100 s
 
@@ -15,7 +17,7 @@ class Clock:
     the core's. `realtime_at_boot_ns`: since 1970, UTC.
     """
 
-    kept = ("_shown_cycles",)
+    kept = ("latest_shown",)
 
     def __init__(
         self, cycles: Callable[[], int], frequency_hz: int, realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS
@@ -23,7 +25,7 @@ class Clock:
         self.cycles = cycles
         self.frequency_hz = frequency_hz
         self._realtime_at_boot_ns = realtime_at_boot_ns
-        self._shown_cycles = 0
+        self.shown = ShownCycles()  # x86-64 cores read and write it, too
 
     def at(self, cycles: int) -> int:
         """Nanoseconds of so many cycles, rounded down."""
@@ -50,10 +52,16 @@ class Clock:
 
     def shown_cycles(self) -> int:
         """Cycles as guests see them: what one CPU has shown, no other takes back."""
-        now = self.cycles()
-        if now > self._shown_cycles:
-            self._shown_cycles = now
-        return self._shown_cycles
+        return self.shown.show(self.cycles())
+
+    @property
+    def latest_shown(self) -> int:
+        """What `shown_cycles` has shown last."""
+        return self.shown.latest
+
+    @latest_shown.setter
+    def latest_shown(self, cycles: int) -> None:
+        self.shown.latest = cycles
 
     def shown_ns(self) -> int:
         """CLOCK_MONOTONIC as guests see it: it never goes back, whichever CPU they ask."""

@@ -67,3 +67,15 @@ def test_trixies_kernel_twice_to_the_same_bytes(tmp_path: Path) -> None:
     assert re.fullmatch(r"6\.12\..*-amd64", running)
     assert (cpus, answer) == ("1", "52")
     assert boot(kernel, tmp_path) == first
+
+
+CLOCK_SOURCE = "cat /sys/devices/system/clocksource/clocksource0/current_clocksource\n"
+
+
+def test_several_cpus_have_one_time(tmp_path: Path) -> None:
+    """As each CPU comes up, Linux compares its time stamp counter with the first's (check_tsc_sync_source), and would
+    take another clock source if one went back."""
+    lines = boot(debian_kernel.kernel("", "amd64"), tmp_path, cpus=2, script=CLOCK_SOURCE)
+    assert [line for line in lines if not line.startswith("[")][-1] == "tsc"
+    assert any("Switched to clocksource tsc" in line for line in lines)
+    assert not [line for line in lines if re.search("warp|unstable|unsynchronized", line, re.IGNORECASE)]

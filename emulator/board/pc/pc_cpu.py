@@ -78,6 +78,7 @@ class PcCpu:
         self._port_cycles = clock.cycle_at(PORT_NS)
         self._timers_changed = True
         self.tables = cpu.enter_kernel_mode()
+        self.core.share_shown_cycles(clock.shown)
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         registers = cpu.system_registers
         registers.claim_cpuid(PcCpuid(processor, cpu.number, None if pmu is None else pmu.cpuid_leaf))

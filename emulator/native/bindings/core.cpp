@@ -288,6 +288,7 @@ static void bind_totals(nb::class_<Core>& core) {
         .def_prop_ro("watchpoint_hits", &Core::watchpoint_hits)
         .def("set_counter", &Core::set_counter, nb::arg("registers"), nb::arg("user_registers"), nb::arg("numerator"),
              nb::arg("denominator"))
+        .def("share_shown_cycles", &Core::share_shown_cycles, nb::arg("shown"))
         .def("set_steps", &Core::set_steps, nb::arg("on"))
         .def("set_guest_steps", &Core::set_guest_steps, nb::arg("levels"))
         .def_prop_ro("has_stepped_guest", &Core::has_stepped_guest)
@@ -326,6 +327,10 @@ void bind_core(nb::module_& module) {
     bind_counters(module);
 
     nb::class_<RegisterState>(module, "RegisterState");
+    nb::class_<ShownCycles>(module, "ShownCycles")
+        .def(nb::init<>())
+        .def_rw("latest", &ShownCycles::latest)
+        .def("show", &ShownCycles::show, nb::arg("now"));
     nb::class_<SharedMemory>(module, "SharedCaches")
         .def(
             "__init__",

@@ -30,6 +30,7 @@
 #include "engine/translations.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"
+#include "shown_cycles.hpp"
 #include "x86_64_system/device_access.hpp"
 
 namespace perfemu {
@@ -191,6 +192,9 @@ class Core final : public Totals, private TranslationListener {
     // guest's own. None: as others.
     void set_counter(std::vector<uint16_t> registers, std::vector<uint16_t> user_registers, uint64_t numerator,
                      uint64_t denominator);
+    // The guest's time stamp counter never goes back behind what any core that shares it has shown. x86-64; with a
+    // kernel of the guest's own.
+    void share_shown_cycles(std::shared_ptr<ShownCycles> shown);
     // Each run ends with STEP behind one instruction, if it does not end otherwise.
     void set_steps(bool on) { debugging_.steps = on; }
     // The guest's own kernel has what executes at these levels (bits) stepped: SOFTWARE_STEP is for it to hear of.

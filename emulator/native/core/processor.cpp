@@ -42,6 +42,11 @@ void Core::reset() {
     follow_guest();
 }
 
+void Core::share_shown_cycles(std::shared_ptr<ShownCycles> shown) {
+    if (!processor_ || !shown) throw std::logic_error("only x86-64 processors share what they have shown of time");
+    processor_->share(std::move(shown));
+}
+
 // Blocks are where their code is: on x86-64, where PC counts from the code segment's base, as far as that has one.
 uint64_t Core::linear_pc() const { return processor_ ? processor_->state().linear(pc()) : pc(); }
 

@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
+#include "shown_cycles.hpp"
 #include "x86_64/row.hpp"
 #include "x86_64_system/device_access.hpp"
 #include "x86_64_system/engine_registers.hpp"
@@ -70,10 +72,12 @@ class Processor {
 
     // --- for the machine ---
 
+    // The TSC is that of this core's own cycles, which only the machine sees.
     uint64_t read(uint32_t number, uint64_t now) const;
     void write(uint32_t number, uint64_t value, uint64_t now);
     EngineRegisters& registers() { return registers_; }
     SystemMemory& memory() { return memory_; }
+    void share(std::shared_ptr<ShownCycles> shown) { shown_ = std::move(shown); }
 
   private:
     friend struct SystemTable;
@@ -195,6 +199,7 @@ class Processor {
     State state_;
     EngineRegisters registers_;
     SystemMemory memory_;
+    std::shared_ptr<ShownCycles> shown_ = std::make_shared<ShownCycles>();  // by the TSC, with other processors
     const Instruction* insn_ = nullptr;
     uint64_t now_ = 0, next_ = 0;  // RIP behind it
     After after_ = After::RETIRES;

@@ -60,6 +60,14 @@ main:   handle  0x41, first_hears
         mov     counter, %eax
         call    puthex
         call    newline
+        say     "time has gone back:"
+        call    compare_times
+1:      pause
+        cmpl    $3, counting
+        jne     1b
+        mov     went_back, %eax
+        call    puthex
+        call    newline
         xor     %eax, %eax
         ret
 
@@ -143,8 +151,28 @@ second64:
 1:      lock incl counter
         loop    1b
         movl    $2, counting
+        call    compare_times
+        movl    $3, counting
 1:      hlt
         jmp     1b
+
+# Behind a lock, so that each time is read after the other CPU's, which has been left in `last_time`.
+compare_times:
+        mov     $10000, %edi
+1:      lock btsl $0, time_lock
+        jc      1b
+        lfence
+        rdtsc
+        shl     $32, %rdx
+        or      %rdx, %rax
+        xchg    %rax, last_time
+        cmp     last_time, %rax
+        jbe     2f
+        incl    went_back
+2:      movl    $0, time_lock
+        dec     %edi
+        jnz     1b
+        ret
 
         .data
 second_is_here: .long 0
@@ -154,6 +182,9 @@ heard:  .long   0
 nmis:   .long   0
 counting: .long 0
 counter: .long  0
+time_lock: .long 0
+went_back: .long 0
+last_time: .quad 0
         .bss
         .skip   4096
 second_stack_top:

@@ -78,6 +78,7 @@ lowest priority, of a set of one: 1
 all: 1
 NMI: 1
 a locked counter: 4e20
+time has gone back: 0
 """
 # EAX, CS and SS of privilege 3, CS of 0. Then vector, error code, CS; an error code of INT n is 8n + 2.
 USER = """

@@ -117,6 +117,7 @@ class LocalApic:
         )  # the 8259's vector, acknowledged, if it asserts its line
         self.external_asserted: Callable[[], bool] = lambda: False
         self.when_pmc_is_written: Callable[[int], None] = lambda value: None
+        self.when_priority_is_written: Callable[[int], None] = lambda value: None  # in memory
         self.hears: Callable[[int, str], None] | None = None  # (CPU, what) of each interrupt that is taken, and ended
         self._messages = messages
         self._pins = pins
@@ -131,6 +132,7 @@ class LocalApic:
         self._writes: Mapping[int, Callable[[int], None]] = {
             EOI: lambda value: self._end_of_interrupt(),
             ESR: lambda value: self._latch_errors(),
+            TPR: lambda value: self.when_priority_is_written(self._kept[TPR]),
             SVR: self._set_spurious_vector,
             ICR_LOW: self._send,
             INITIAL_COUNT: lambda value: self.timer.set_initial_count(value),
@@ -164,13 +166,9 @@ class LocalApic:
         task, service = self._kept[TPR], _highest(self.in_service) & 0xF0
         return task if task & 0xF0 >= service else service
 
-    @property
-    def task_priority(self) -> int:
-        return self._kept[TPR]
-
-    def set_task_priority(self, value: int) -> None:
-        """By the register, or by CR8."""
-        self._kept[TPR] = value & 0xFF
+    def set_task_priority(self, priority_class: int) -> None:
+        """By CR8, which is bits 7:4, and clears what is below."""
+        self._kept[TPR] = priority_class << 4
         self._changed()
 
     @property

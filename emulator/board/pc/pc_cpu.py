@@ -80,6 +80,7 @@ class PcCpu:
         self.tables = cpu.enter_kernel_mode()
         self.core.share_shown_cycles(clock.shown)
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
+        self.apic.when_priority_is_written = self._set_cr8
         registers = cpu.system_registers
         registers.claim_cpuid(PcCpuid(processor, cpu.number, None if pmu is None else pmu.cpuid_leaf))
         timer = self.apic.timer
@@ -96,6 +97,7 @@ class PcCpu:
             TrapKind.INS: self._in,
             TrapKind.OUT: self._out,
             TrapKind.OUTS: self._out,
+            TrapKind.MSR: self._task_priority,  # MOV to CR8
         }
         self.answers: Mapping[ExitReason, Callable[[], None]] = {
             ExitReason.REGISTER: self._trapped,
@@ -212,13 +214,8 @@ class PcCpu:
         for register, value in system.items():
             self.core.write_kernel_register(int(register), value)
         self._set_segment(SegmentRegister.CS, code[0], 0, WORD, code[1])
-        for name in (
-            SegmentRegister.DS,
-            SegmentRegister.ES,
-            SegmentRegister.SS,
-            SegmentRegister.FS,
-            SegmentRegister.GS,
-        ):
+        named = SegmentRegister
+        for name in (named.DS, named.ES, named.SS, named.FS, named.GS):
             self._set_segment(name, data[0], 0, WORD, data[1])
         for number, value in registers.items():
             self.core.write_register(number, value)
@@ -266,6 +263,13 @@ class PcCpu:
         self.core.write_register(RAX, value & WORD)
         self.core.write_register(RDX, value >> 32 & WORD)
         self.core.complete_trapped()
+
+    def _task_priority(self) -> None:
+        self.core.complete_trapped()
+        self.apic.set_task_priority(self.core.read_kernel_register(SystemRegister.CR8))
+
+    def _set_cr8(self, priority: int) -> None:
+        self.core.write_kernel_register(SystemRegister.CR8, priority >> 4)
 
     def _rdpmc(self) -> None:
         try:

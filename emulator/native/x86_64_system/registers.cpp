@@ -170,6 +170,7 @@ void Processor::write_control(unsigned number, uint64_t value) {
         default:
             if (value > 15) raise_protection();
             state_.cr8 = value;
+            ask(Trap::MSR);  // which interrupts come now is the local APIC's to say
     }
 }
 

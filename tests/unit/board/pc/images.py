@@ -65,6 +65,7 @@ once: 50 0
 five times: 50 50 50 50 50
 masked: 0 0
 task priority: 10000 10000 50
+task priority by CR8: 7 50 10000 50
 8254 by the 8259: 30 30 30
 8254 by the I/O APIC: 50 50 50
 channel 2 has come to its end: 0 20

@@ -46,6 +46,28 @@ main:   handle  0x30, tick
         apic_write 0x80, $0
         call    wait
         call    newline
+        say     "task priority by CR8:"
+        apic_write 0x80, $0x73                  # either is the other's high bits
+        value   %cr8
+        mov     $5, %eax
+        mov     %rax, %cr8
+        mov     APIC + 0x80, %eax
+        call    puthex
+        apic_write 0x380, $1000
+1:      mov     APIC + 0x220, %eax
+        test    %eax, %eax
+        jz      1b
+        sti
+        nop
+        nop
+        cli
+        call    puthex
+        mov     $4, %eax                        # lower than the interrupt's
+        mov     %rax, %cr8
+        call    wait
+        xor     %eax, %eax
+        mov     %rax, %cr8
+        call    newline
 
         say     "8254 by the 8259:"
         mov     $0x11, %al                      # ICW1: with ICW4

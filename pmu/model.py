@@ -12,6 +12,7 @@ from emulator.probes import Probe
 from pmu import models as model_files
 from pmu.event import Event, EventList, UnknownEvent
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
+from pmu.per_cycle import Threshold, with_threshold
 
 
 class Role(Enum):
@@ -20,7 +21,7 @@ class Role(Enum):
     SELECTS = "part of the event's code"
     NO_EFFECT = "accepted; changes nothing on a machine like ours"
     OPTION = "asks the kernel's driver for something"
-    BY_EVENT = "zero but in events of the list that have it"
+    BY_EVENT = "zero but in events of the list that have it, and where what is asked of single cycles is known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class PmuModel:
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
     executes_kernel: bool = False  # the machine: all that happens in the kernel is counted, not its time alone
+    one_a_cycle: bool = False  # the core is the ideal one, on which each instruction has a cycle of its own
 
     def __post_init__(self) -> None:
         named = [*self.generic_events.values(), *self.generic_cache_events.values(), *self.sysfs_aliases.values()]
@@ -98,7 +100,9 @@ class PmuModel:
     def limited_to(self, fires: Callable[[Probe], bool], *, kernel_takes_time: bool = True) -> PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""
         rows = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
-        if (len(rows), kernel_takes_time) == (len(self.events), self.kernel_takes_time):
+        one_a_cycle = not fires(Probe.UOPS_RETIRED)
+        is_so = (len(self.events), self.kernel_takes_time, self.one_a_cycle)
+        if (len(rows), kernel_takes_time, one_a_cycle) == is_so:
             return self
         left = {row.name for row in rows}
         lost = {row.code: row.name for row in self.events if row.name not in left}
@@ -110,6 +114,7 @@ class PmuModel:
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
             not_modelled={**self.not_modelled, **lost},
             kernel_takes_time=kernel_takes_time,
+            one_a_cycle=one_a_cycle,
         )
 
     def bank_size(self, counters: int) -> int:
@@ -156,7 +161,7 @@ class PmuModel:
                 code |= config & bits.mask
         if config & ~placed:
             raise UnknownEvent(f"bits {config & ~placed:#x} of {config:#x} are not in the format of {self.sysfs_name}")
-        event = self.events.by_code(code)
+        event = self.by_code(code)
         if event is None:
             self._refuse_variant(config)
         if event is not None and self.config_of(event) == code:
@@ -176,8 +181,25 @@ class PmuModel:
         for fixed in self.fixed_counters:
             if fixed.config == code:
                 return self.events.find(fixed.event)
-        event = self.events.by_code(code)
+        event = self.by_code(code)
         return event if event is None or self.config_of(event) == code else None
+
+    def by_code(self, code: int) -> Event | None:
+        """The event of the list with this code; or one of the list with a threshold that is known (`pmu.per_cycle`)."""
+        event = self.events.by_code(code)
+        return event if event is not None or not code & self._by_event else self._variant(code)
+
+    @property
+    def _by_event(self) -> int:
+        return sum(bits.mask for bits in self.format if bits.role is Role.BY_EVENT)
+
+    def _variant(self, code: int) -> Event | None:
+        plain = self.events.by_code(code & ~self._by_event)
+        if plain is None or any(fixed.event == plain.name for fixed in self.fixed_counters):
+            return None
+        asked = {bits.name: bits.extract(code) for bits in self.format if bits.role is Role.BY_EVENT}
+        threshold = Threshold(asked.get("cmask", 0), bool(asked.get("inv")), bool(asked.get("edge")))
+        return with_threshold(plain, code, threshold, one_a_cycle=self.one_a_cycle)
 
     def cannot_know(self, code: int) -> str | None:
         """What the vendor means by a code that cannot be counted here; None if it can, or if nobody knows the code.
@@ -189,7 +211,7 @@ class PmuModel:
         event = self.events.by_code(code)
         if event is not None:
             return f"{event.name} under this code (its config is {self.config_of(event):#06x})"
-        further = sum(bits.mask for bits in self.format if bits.role is Role.BY_EVENT)
+        further = self._by_event
         plain = self.events.by_code(code & ~further)
         name = self.not_modelled.get(code) or self.not_modelled.get(code & ~further)
         return name or (f"{plain.name} as {code:#x}" if plain is not None else None)
@@ -199,7 +221,7 @@ class PmuModel:
         for bits in self.format:
             if bits.role is Role.BY_EVENT and config & bits.mask:
                 place = f"{bits.name}={bits.extract(config)} in {config:#x}"
-                raise UnknownEvent(f"{place}: only {bits.name}=0 is modelled for this event")
+                raise UnknownEvent(f"{place}: this core cannot tell it of single cycles for this event")
 
     def event_text(self, event: Event) -> str:
         """`event` as a file of sysfs ``events/`` has it: ``event=0xc4,umask=0x01``; zeros left out but the first."""

@@ -3,11 +3,14 @@
 Registers turn into settings of a counter bank in the core; nothing is counted here. Bank layout, for N general-purpose
 counters: 0..N-1 are those, N..N+2 the fixed ones. The global registers have the fixed ones at bits 32..34 instead.
 
-The bank has no events per cycle, so a counter whose select register has E, INV or CMASK set counts only what has a row
-with them in its code, and else nothing. The tool refuses the latter by name (`PmuModel.event_of`).
+The bank has no events per cycle, so a counter whose select register has E, INV or CMASK set counts what has a row with
+them in its code, or what is known of single cycles (`pmu/per_cycle.py`), and else nothing: the tool refuses that by
+name (`PmuModel.event_of`), and a guest's own kernel that asks for it is told of by `tell`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from emulator.cpu import Level
 from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
@@ -68,6 +71,7 @@ class Perfmon(RegisterDevice):
         self.model = model
         self.counters = n
         self.user_rdpmc = False  # CR4.PCE: RDPMC works in user mode
+        self.tell: Callable[[str], None] = lambda text: None  # of what a guest asks for and does not get
         self._bank = bank
         self._fixed = len(model.fixed_counters)
         self._general = (1 << n) - 1  # mask of the general-purpose counters
@@ -181,7 +185,14 @@ class Perfmon(RegisterDevice):
         """The event that a general-purpose counter is set to; None if this PMU does not count it."""
         self._check(IA32_PERFEVTSELx, counter)
         code = self._selects[counter] & _CODE
-        return self.model.events.by_code(code) if code in self._events else None
+        return self.model.by_code(code) if self._probes_of(code) is not None else None
+
+    def _probes_of(self, code: int) -> int | None:
+        """What a general-purpose counter that selects `code` is connected to; None: this PMU does not count it."""
+        probes = self._events.get(code)
+        if probes is None and code & _PER_CYCLE and (event := self.model.by_code(code)) is not None:
+            probes = self._events[code] = event.probe_mask
+        return probes
 
     def _read_select(self, counter: int) -> int:
         self._check(IA32_PERFEVTSELx, counter)
@@ -190,9 +201,21 @@ class Perfmon(RegisterDevice):
     def _write_select(self, value: int, counter: int) -> None:
         self._check(IA32_PERFEVTSELx, counter)
         self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
-        probes = self._events.get(value & _CODE, 0) if value & _EN else 0
+        probes = 0
+        if value & _EN:
+            known = self._probes_of(value & _CODE)
+            if known is None:
+                self._tell_of_unknown(value, counter)
+            probes = known or 0
         levels = _levels(user=bool(value & _USR), kernel=bool(value & _OS))
         self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
+
+    def _tell_of_unknown(self, select: int, counter: int) -> None:
+        """Codes that are in no list count 0 on hardware, too, and are no news."""
+        what = self.model.cannot_know(select & _CODE)
+        if what is not None:
+            name = IA32_PERFEVTSELx.name_of(counter)
+            self.tell(f"{name} is {select:#x}: {what} cannot be counted here, and reads as 0")
 
     def _read_counter(self, counter: int) -> int:
         if not 0 <= counter < self.counters:

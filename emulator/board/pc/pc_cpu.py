@@ -32,6 +32,8 @@ LOAD, STORE, UPDATE = 0, 1, 2  # kinds of accesses
 class PcPmu(Protocol):
     """The counting unit that the guest programs."""
 
+    tell: Callable[[str], None]  # of what the guest asks it for, and does not get
+
     @property
     def cpuid_leaf(self) -> Leaf:
         """0AH."""
@@ -87,6 +89,7 @@ class PcCpu:
         self.msr_names = msrs.claim(registers, processor, cpu.number, (lambda: timer.deadline, timer.set_deadline))
         if pmu is not None:
             self.msr_names |= pmu.claim(registers)
+            pmu.tell = message
             self.apic.when_pmc_is_written = pmu.set_local_vector
         self._traps: Mapping[TrapKind, Callable[[], None]] = {
             TrapKind.CPUID: self._cpuid,

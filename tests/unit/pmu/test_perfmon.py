@@ -81,8 +81,12 @@ def test_general_purpose_counters_are_globally_enabled_at_power_up(device: tuple
         (0x00C0 | OS | EN, 0),  # it executes in user mode
         (0x00C0 | USR, 0),
         (0x00C0 | USR | EN | IA32_PERFEVTSELx.ANY.mask | IA32_PERFEVTSELx.PC.mask, 5),
-        (0x00C0 | USR | EN | IA32_PERFEVTSELx.make(CMASK=1), 0),  # thresholds, inversion and edges are not modelled
-        (0x00C0 | USR | EN | IA32_PERFEVTSELx.INV.mask, 0),
+        (0x00C0 | USR | EN | IA32_PERFEVTSELx.make(CMASK=1), 0),  # of a core that may retire several in a cycle
+        (0x003C | USR | EN | IA32_PERFEVTSELx.make(CMASK=1), 5),  # cycles with at least one
+        (0x003C | USR | EN | IA32_PERFEVTSELx.make(CMASK=2), 0),  # ... two
+        (0x003C | USR | EN | IA32_PERFEVTSELx.make(CMASK=2, INV=1), 5),  # fewer than two
+        (0x003C | USR | EN | IA32_PERFEVTSELx.make(CMASK=1, INV=1), 0),  # none
+        (0x00C0 | USR | EN | IA32_PERFEVTSELx.INV.mask, 5),  # ignored without CMASK
         (0x00C0 | USR | EN | IA32_PERFEVTSELx.E.mask, 0),
         (0x4F2E | USR | EN, 0),  # last-level cache references: this PMU lacks them
         (0x0100 | USR | EN, 0),  # INST_RETIRED.ANY is the fixed counter's
@@ -94,6 +98,23 @@ def test_select(device: tuple[Perfmon, Fire], select: int, counted: int) -> None
     fire(Probe.INST_RETIRED, 5)
     assert pmu.read(IA32_PMCx, 2) == counted
     assert pmu.read(IA32_PERFEVTSELx, 2) == select
+
+
+def test_a_guest_that_asks_for_what_cannot_be_counted_is_told_of(device: tuple[Perfmon, Fire]) -> None:
+    pmu, _ = device
+    told: list[str] = []
+    pmu.tell = told.append
+    threshold = IA32_PERFEVTSELx.make(CMASK=2)
+    pmu.write(IA32_PERFEVTSELx, 0x00C0 | USR | threshold, 1)  # not enabled
+    pmu.write(IA32_PERFEVTSELx, 0x01FF | USR | EN, 1)  # in no list: 0 on hardware, too
+    pmu.write(IA32_PERFEVTSELx, 0x003C | USR | EN | threshold, 1)  # known: never
+    assert told == []
+    pmu.write(IA32_PERFEVTSELx, 0x00C0 | USR | EN | threshold, 1)
+    pmu.write(IA32_PERFEVTSELx, 0x01B7 | USR | EN, 2)
+    assert told == [
+        "IA32_PERFEVTSEL1 is 0x24100c0: INST_RETIRED.ANY_P as 0x20000c0 cannot be counted here, and reads as 0",
+        "IA32_PERFEVTSEL2 is 0x4101b7: OFFCORE_RESPONSE cannot be counted here, and reads as 0",
+    ]
 
 
 def test_reselecting_a_running_counter_keeps_its_value(device: tuple[Perfmon, Fire]) -> None:

@@ -1,0 +1,119 @@
+"""Thresholds against the manual's definition (Intel SDM volume 3, "Performance Event Select Registers").
+
+It is applied here to each cycle of random runs; a counter has only the totals of the probes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import pytest
+
+from emulator.probes import Probe
+from pmu.event import Event, UnknownEvent
+from pmu.model import PmuModel, model
+
+CYCLES = 400
+CMASK, INV, EDGE = 24, 1 << 23, 1 << 18
+
+
+def by_the_manual(happened: Sequence[int], cmask: int, invert: bool, edge: bool) -> int:
+    """`happened`: how often the event did, in each cycle."""
+    if cmask == 0 and not edge:
+        return sum(happened)  # and INV is ignored
+    holds = [(often < cmask) if invert and cmask else often >= max(cmask, 1) for often in happened]
+    if edge:
+        return sum(now and not before for before, now in zip([False, *holds], holds, strict=False))
+    return sum(holds)
+
+
+def out_of_order(rng: random.Random) -> list[dict[Probe, int]]:
+    """In each cycle: so many micro-operations retire, and dispatch stands still for a reason or does not."""
+    cycles = []
+    for _ in range(CYCLES):
+        retired = rng.choice((0, 0, 1, 3, 8))
+        stall = rng.choice((None, Probe.STALL_FRONTEND, Probe.STALL_BACKEND))
+        one = {Probe.CYCLES: 1, Probe.UOPS_RETIRED: retired, Probe.CYCLES_RETIRING: int(retired > 0)}
+        cycles.append(one | ({stall: 1} if stall is not None else {}))
+    return cycles
+
+
+def ideal(rng: random.Random) -> list[dict[Probe, int]]:
+    """An instruction a cycle: a branch that is conditional, and taken, or is not; a locked one; any other."""
+    kinds: tuple[tuple[Probe, ...], ...] = (
+        (),
+        (Probe.LOCKED,),
+        (Probe.BR_RETIRED, Probe.BR_COND),
+        (Probe.BR_RETIRED, Probe.BR_COND, Probe.BR_COND_TAKEN, Probe.BR_TAKEN),
+        (Probe.BR_RETIRED, Probe.BR_CALL, Probe.BR_TAKEN),
+    )
+    always = (Probe.CYCLES, Probe.INST_RETIRED)
+    return [dict.fromkeys((*always, *rng.choice(kinds)), 1) for _ in range(CYCLES)]
+
+
+def total(event: Event, probes: dict[Probe, int]) -> int:
+    return sum(probes.get(p, 0) for p in event.probes) - sum(probes.get(p, 0) for p in event.less)
+
+
+IDEAL = model("intel_arch_perfmon").limited_to(lambda probe: probe.source.name in ("INSTRUCTION", "CLOCK"))
+SKYLAKE = model("skylake")
+RUNS = [(SKYLAKE, out_of_order), (IDEAL, ideal)]
+
+
+@pytest.mark.parametrize(("pmu", "run"), RUNS, ids=["skylake", "ideal"])
+def test_what_is_counted_is_what_the_manual_says(
+    pmu: PmuModel, run: Callable[[random.Random], list[dict[Probe, int]]]
+) -> None:
+    cycles = run(random.Random(7))
+    totals = {probe: sum(one.get(probe, 0) for one in cycles) for probe in Probe}
+    simulated = {probe for one in cycles for probe in one}
+    tried, known = 0, 0
+    for plain in pmu.events:
+        own = plain.code > 0xFFFF or any(fixed.event == plain.name for fixed in pmu.fixed_counters)
+        if own or not {*plain.probes, *plain.less} <= simulated or plain.code in (0x010E, 0x01B1):
+            continue
+        happened = [total(plain, one) for one in cycles]
+        for cmask, invert, edge in product((0, 1, 2, 3, 255), (False, True), (False, True)):
+            code = plain.code | cmask << CMASK | invert * INV | edge * EDGE
+            tried += 1
+            event = pmu.by_code(code)
+            if event is not None:
+                known += 1
+                assert total(event, totals) == by_the_manual(happened, cmask, invert, edge), event.name
+    assert known > tried // 4
+
+
+@pytest.mark.parametrize(
+    ("pmu", "code", "name"),
+    [
+        (IDEAL, 0x0100_00C0, "INST_RETIRED.ANY_P:cmask=1"),
+        (IDEAL, 0x0180_10C4, "BR_INST_RETIRED.NOT_TAKEN"),
+        (SKYLAKE, 0x0100_003C, "CPU_CLK_UNHALTED.THREAD_P:cmask=1"),
+        (SKYLAKE, 0x0100_02C2, "UOPS_RETIRED.RETIRE_SLOTS:cmask=1"),
+        (SKYLAKE, 0x0080_00C0, "INST_RETIRED.ANY_P:inv"),
+        (SKYLAKE, 0x0180_02C2, "UOPS_RETIRED.STALL_CYCLES"),  # the vendor's own row goes before
+    ],
+)
+def test_it_is_named(pmu: PmuModel, code: int, name: str) -> None:
+    event = pmu.by_code(code)
+    assert (event is None) == (name == "BR_INST_RETIRED.NOT_TAKEN")  # which this list has not
+    assert event is None or event.name == name
+
+
+@pytest.mark.parametrize(
+    ("pmu", "code", "field"),
+    [
+        (SKYLAKE, 0x0100_00C0, "cmask=1"),  # of instructions, several of which retire in a cycle
+        (SKYLAKE, 0x0200_02C2, "cmask=2"),
+        (SKYLAKE, 0x0104_003C, "edge=1"),
+        (IDEAL, 0x0004_00C0, "edge=1"),
+        (IDEAL, 0x0100_81D0, "cmask=1"),  # loads: one REP MOVS has many, in its one cycle
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(pmu: PmuModel, code: int, field: str) -> None:
+    with pytest.raises(UnknownEvent, match=f"{field} in {code:#x}: this core cannot tell it of single cycles"):
+        pmu.event_of(code)
+    assert pmu.by_code(code) is None
+    assert pmu.cannot_know(code) is not None

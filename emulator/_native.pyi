@@ -124,7 +124,10 @@ class CounterBank:
     def connected(self, counter: int) -> int: ...
     def filter(self, counter: int, levels: int) -> None:
         """Count only at these privilege levels from now on: bits 1 << emulator.cpu.Level. At first: at all."""
-    def set_width(self, counter: int, bits: int) -> None: ...
+    def set_width(self, counter: int, bits: int, overflow_bits: int = 0) -> None:
+        """`overflow_bits`: it overflows when that many of its bits wrap, and counts on to its width; 0: when all do."""
+    def chain(self, counter: int, on: bool) -> None:
+        """Whether the counter behind this one, which is connected to nothing, counts how often this one overflows."""
     def arm(self, counters: int) -> None:
         """Mask of the counters whose overflow stops `Core.run`."""
     def read(self, counter: int) -> int: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from emulator.core_file.core_file import CoreFile, load_core
@@ -27,9 +28,11 @@ def core(name: str, changes: Sequence[str] = ()) -> CoreFile:
         raise UsageError(str(problem)) from None
     for isa, pmu in loaded.pmu_models.items():
         try:
-            model(pmu)
+            executes = model(pmu).isa
         except ValueError as problem:
             raise UsageError(f"core {loaded.name}: pmu.{isa} = {pmu}: {problem}") from None
+        if executes != isa:
+            raise UsageError(f"core {loaded.name}: pmu.{isa} = {pmu}: that PMU is of {executes}")
     return loaded
 
 
@@ -45,9 +48,23 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     """The model of the core's PMU, with the events that the core can fire, for programs of the modelled Linux."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
-    return model(loaded.pmu_models[isa]).limited_to(
+    limited = model(loaded.pmu_models[isa]).limited_to(
         partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by)
     )
+    return replace(limited, slots=_slots(loaded))
+
+
+def with_pmu(changes: Sequence[str], pmu: str | None, isa: str) -> tuple[str, ...]:
+    """--set's changes, and --pmu's."""
+    return tuple(changes) if pmu is None else (*changes, f"pmu.{isa}={pmu}")
+
+
+def _slots(loaded: CoreFile) -> int:
+    """Micro-operations that it can begin in a cycle; 0 where none are modelled."""
+    pipeline = loaded.fired_by["pipeline"]
+    assert isinstance(pipeline, dict)
+    width = pipeline.get("dispatch_width", 0)
+    return width if isinstance(width, int) else 0
 
 
 def cores() -> Iterator[CoreFile]:

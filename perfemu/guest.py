@@ -12,6 +12,7 @@ from emulator.linux.configuration import LinuxConfig
 from emulator.linux.fast_forward import Skipped
 from emulator.linux.process.program import Program
 from emulator.machine import QUANTUM_CYCLES, MachineConfig
+from perfemu.cores import with_pmu
 from perfemu.environment import DEFAULT_ENVIRONMENT
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.guest_options import OPTIONS
@@ -26,6 +27,7 @@ class Guest:
     _: KW_ONLY
     core: str | os.PathLike[str] | None = None  # a name or a core file; None: the ISA's default
     core_changes: Sequence[str] = ()  # as --set takes them: "l1d.size=64KiB"
+    pmu: str | None = None  # a model of pmu/models/ instead of the core's
     untimed: bool = False  # the core's identity, at one cycle an instruction
     fast_forward: int | str = 0  # instructions or "region"
     warmup: int | str = 0  # ... behind those
@@ -71,6 +73,10 @@ class Guest:
         """A program and its arguments are a guest, too. `options` are fields, which come first."""
         made = guest if isinstance(guest, Guest) else Guest(guest)
         return replace(made, **options) if options else made
+
+    def changes(self, isa: str) -> tuple[str, ...]:
+        """All that is changed of the core, as --set takes it."""
+        return with_pmu(self.core_changes, self.pmu, isa)
 
     @property
     def command(self) -> tuple[str, ...]:

@@ -69,6 +69,10 @@ OPTIONS = {  # in the order of help texts
         "--set", "KEY=VALUE", MACHINE,
         "change the core: l1d.size=64KiB, pipeline.dispatch_width=6, l2.prefetchers= (none), without=llc",
     ),
+    "pmu": GuestOption(
+        "--pmu", "NAME", MACHINE,
+        "instead of the core's PMU: a model in pmu/models/, such as pmuv3p5 or pmuv3p9, see docs/cores.md",
+    ),
     "untimed": GuestOption(
         "--untimed", None, MACHINE,
         "each instruction takes one cycle: the core's CPUID, HWCAP and PMU, as fast as on ideal",

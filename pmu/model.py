@@ -84,6 +84,8 @@ class PmuModel:
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
+    options: frozenset[str] = frozenset()  # of the architecture, by its names, that this PMU has: FEAT_PMUv3_ICNTR
+    slots: int = 0  # of the core: micro-operations that it can begin in a cycle; 0: it has none
     executes_kernel: bool = False  # the machine: all that happens in the kernel is counted, not its time alone
     one_a_cycle: bool = False  # the core is the ideal one, on which each instruction has a cycle of its own
 

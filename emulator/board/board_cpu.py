@@ -51,8 +51,8 @@ class BoardPmu(Protocol):
     """The counting unit that the guest programs."""
 
     @property
-    def version(self) -> int:
-        """ID_AA64DFR0_EL1.PMUVer."""
+    def identification(self) -> Mapping[SysReg, int]:
+        """The fields of ID registers that tell of it: register -> its bits."""
 
     def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None:
         """Claim its registers; `level`: at which an access happens."""
@@ -101,7 +101,8 @@ class BoardCpu:
         self._at_reset = {SPSEL: 1, SCTLR_EL1: self.core.read_kernel_register(SCTLR_EL1.encoding), TCR_EL1: 0}
         self.debug = DebugUnit(cpu, self.tables, self._take, message)
         registers = cpu.system_registers
-        self._held = id_registers.claim(cpu, processor, self.pmu_version, gic_registers=interface.gic.version == GICV3)
+        identification = {} if pmu is None else pmu.identification
+        self._held = id_registers.claim(cpu, processor, identification, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
         registers.claim(ISR_EL1, Access(read=lambda: interface.is_asserted << 7))
@@ -124,9 +125,8 @@ class BoardCpu:
         }
 
     @property
-    def pmu_version(self) -> int:
-        """ID_AA64DFR0_EL1.PMUVer: 0 without one."""
-        return 0 if self._pmu is None else self._pmu.version
+    def has_pmu(self) -> bool:
+        return self._pmu is not None
 
     def start(self, entry: int, argument: int) -> None:
         """As PSCI's CPU_ON does, and the board at power-up: at EL1, interrupts masked, with the MMU off."""

@@ -5,6 +5,7 @@ Fields: Arm ARM DDI 0487, "AArch64 System Register Descriptions".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from emulator.aarch64_features import ID_AA64PFR0_EL1, features_of
@@ -13,7 +14,7 @@ from emulator.board.debug_unit import BREAKPOINTS, CONTEXT_BREAKPOINTS, WATCHPOI
 from emulator.cpu import Cpu
 from emulator.sysregs import Access, SysReg
 
-ID_AA64DFR0_EL1 = SysReg(3, 0, 0, 5, 0)
+ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)
 ID_SPACE = [SysReg(3, 0, 0, crm, op2) for crm in range(1, 8) for op2 in range(8)]
 BASE: dict[SysReg, int] = {
     SysReg(3, 0, 0, 0, 6): 0,  # REVIDR_EL1
@@ -49,15 +50,16 @@ class Held:
         self.value = value
 
 
-def claim(cpu: Cpu, processor: Processor, pmu_version: int, *, gic_registers: bool) -> list[Held]:
-    """`pmu_version`: ID_AA64DFR0_EL1.PMUVer; 0 without a PMU. `gic_registers`: whether there are GICv3's.
+def claim(cpu: Cpu, processor: Processor, pmu: Mapping[SysReg, int], *, gic_registers: bool) -> list[Held]:
+    """`pmu`: what ID registers say of the PMU. `gic_registers`: whether there are GICv3's.
 
     Returns those of them that hold something.
     """
     registers = cpu.system_registers
     values = {**dict.fromkeys(ID_SPACE, 0), **BASE, MIDR_EL1: processor.midr_el1, AIDR_EL1: 0}
     values[ID_AA64PFR0_EL1] |= gic_registers << 24
-    values[ID_AA64DFR0_EL1] |= pmu_version << 8
+    for register, value in pmu.items():
+        values[register] |= value
     values[MPIDR_EL1] = MPIDR_IS_ONE | cpu.number
     for feature in features_of(processor.features):
         if feature.register is not None:

@@ -193,7 +193,7 @@ class Virt(Board[BoardCpu]):
             ram_bytes=hardware.memory.size_bytes,
             command_line=boot.command_line,
             seed=hardware.config.seed,
-            has_pmu=self.cpus[0].pmu_version > 0,
+            has_pmu=self.cpus[0].has_pmu,
             initrd=(initrd, end) if boot.initrd else None,
         )
         data, tree_at = flattened(tree), _behind(end)

@@ -113,7 +113,7 @@ def refuse_board_options(options: argparse.Namespace) -> None:
 
 def add_core_options(parser: argparse._ActionsContainer, instead_of_run: str) -> None:
     """The core alone, for a command that runs nothing: what it is for."""
-    _add(parser, "core", "core_changes", meaning=instead_of_run)
+    _add(parser, "core", "core_changes", "pmu", meaning=instead_of_run)
 
 
 def add_counters_option(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from emulator.core_file.keys import ISAS
 from emulator.core_file.layers import is_file, names
 from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
-from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of
+from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of, with_pmu
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.listing import KINDS, Listed, events_of, software_events, system_call_events
 
@@ -61,11 +61,10 @@ def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, CoreFile]]:
     """(ISA, core) whose events are asked for."""
     if options.core is None:
         for isa in [options.isa] if options.isa else DEFAULT_CORES:
-            yield isa, core_for(None, isa, options.core_changes)
+            yield isa, core_for(None, isa, with_pmu(options.core_changes, options.pmu, isa))
     else:
-        chosen = core(options.core, options.core_changes)
-        for isa in [options.isa] if options.isa else chosen.isas:
-            yield isa, chosen
+        for isa in [options.isa] if options.isa else core(options.core, options.core_changes).isas:
+            yield isa, core(options.core, with_pmu(options.core_changes, options.pmu, isa))
 
 
 def _list_cores(options: argparse.Namespace, patterns: list[str]) -> int:

@@ -1,12 +1,13 @@
-"""core_pmu: the PMU of one of Arm's cores: what all of them have in common, with the events of one."""
+"""core_pmu: PMUv3 of one of Arm's cores, or of a version: what all have in common, with the events of one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from pmu.arm.event_rows import ROWS, TOP_DOWN_ALIASES, core_rows
+from pmu.arm.event_rows import OWN, ROWS, TOP_DOWN_ALIASES, core_rows
 from pmu.arm.not_modelled import COMMON, is_announced, is_common
+from pmu.arm.version import INSTRUCTION_COUNTER, Version
 from pmu.event import EventList
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
@@ -74,11 +75,17 @@ def pmu_v3(
     generic_cache_events: Mapping[CacheEvent, str] = MappingProxyType({}),
     further_aliases: Mapping[str, str] = MappingProxyType({}),
     not_modelled: Mapping[int, str] = MappingProxyType({}),
+    *,
+    version: Version = Version.V3P1,
+    options: Iterable[str] = (),
 ) -> PmuModel:
-    """PMUv3 for Armv8.1 as every model here has it: six counters of 32 bits, and cycles.
+    """PMUv3 as every model here has it: six counters, and cycles; with `options` of the architecture by its names.
 
     sysfs names, as arm_pmuv3.c gives them, the common events that PMCEID0/1 announce, in lower case.
     """
+    fixed = [FixedCounter("CPU_CYCLES", 0x0011, 64)]
+    if INSTRUCTION_COUNTER in options:
+        fixed.append(FixedCounter("INST_RETIRED", 0x0008, 64))
     lacking = {row.code: row.name for row in ROWS.values() if is_common(row.code) and events.by_code(row.code) is None}
     announced = [row.name for row in events if row.listed and is_announced(row.code)]
     return PmuModel(
@@ -86,16 +93,32 @@ def pmu_v3(
         isa="aarch64",
         sysfs_name="armv8_pmuv3_0",
         driver="arm_pmuv3",
-        version=4,  # PMUv3p1: event numbers of 16 bits
+        version=version,
+        options=frozenset(options),
         identification=0x41 << 24,  # PMCR_EL0.IMP: Arm Limited; IDCODE 0: see MIDR_EL1
         counters=6,
         most_counters=31,
-        counter_width_bits=32,
-        fixed_counters=(FixedCounter("CPU_CYCLES", 0x0011, 64),),
+        counter_width_bits=64 if version >= Version.V3P5 else 32,
+        fixed_counters=tuple(fixed),
         events=events,
         format=FORMAT,
         generic_events=generic_events,
         generic_cache_events=generic_cache_events,
         sysfs_aliases={event.lower(): event for event in announced} | dict(further_aliases),
         not_modelled={**COMMON, **lacking, **not_modelled},
+    )
+
+
+def pmu_of_version(name: str, version: Version, options: Iterable[str] = ()) -> PmuModel:
+    """A PMU of no real part: the version of the architecture, with all common events that anything here counts."""
+    most = 0x3FF if version < Version.V3P1 else 0xFFFF
+    rows = [row for row in ROWS.values() if row.code <= most and (is_common(row.code) or row in OWN)]
+    return pmu_v3(
+        name,
+        EventList(rows),
+        GENERIC_EVENTS,
+        GENERIC_CACHE_EVENTS,
+        TOP_DOWN_ALIASES,
+        version=version,
+        options=options,
     )

@@ -145,7 +145,8 @@ static void bind_counters(nb::module_& module) {
                 bank.filter(counter, static_cast<LevelMask>(std::min(levels, 255U)));
             },
             nb::arg("counter"), nb::arg("levels"))
-        .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"))
+        .def("set_width", &CounterBank::set_width, nb::arg("counter"), nb::arg("bits"), nb::arg("overflow_bits") = 0)
+        .def("chain", &CounterBank::chain, nb::arg("counter"), nb::arg("on"))
         .def("arm", &CounterBank::arm, nb::arg("counters"))
         .def("read", &CounterBank::read, nb::arg("counter"))
         .def("write", &CounterBank::write, nb::arg("counter"), nb::arg("value"))

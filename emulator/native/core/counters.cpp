@@ -1,5 +1,6 @@
 #include "core/counters.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -8,7 +9,7 @@ namespace perfemu {
 CounterBank::CounterBank(Totals& totals, unsigned counters) : totals_(totals) {
     if (counters == 0 || counters > MAX_COUNTERS)
         throw std::invalid_argument("a bank has 1 to " + std::to_string(MAX_COUNTERS) + " counters");
-    counters_.resize(counters, Counter{.limit = ~uint64_t{0}});
+    counters_.resize(counters, Counter{.limit = ~uint64_t{0}, .wrap = ~uint64_t{0}});
 }
 
 uint64_t CounterBank::sum(const Counter& counter) {
@@ -19,17 +20,30 @@ uint64_t CounterBank::sum(const Counter& counter) {
 
 // Brings `value` up to the present; notes a wrap.
 void CounterBank::sync(unsigned index) {
+    if (index && counters_[index - 1].chained) sync(index - 1);
     Counter& counter = counters_[index];
     if (!counter.probes) return;
     uint64_t now = sum(counter);
     uint64_t fired = now - counter.seen;
     counter.seen = now;
-    bool wraps = fired > counter.limit - counter.value;
+    advance(index, fired);
+}
+
+void CounterBank::advance(unsigned index, uint64_t fired) {
+    Counter& counter = counters_[index];
+    const uint64_t room = counter.to_the_limit();
     counter.value = (counter.value + fired) & counter.limit;
-    if (!wraps) return;
-    uint64_t self = uint64_t{1} << index;
-    overflowed_ |= self;
-    if (armed_ & self) interrupt_ = true;
+    if (fired <= room) return;
+    set_overflowed(uint64_t{1} << index);
+    if (!counter.chained) return;
+    const uint64_t further = counter.wrap == ~uint64_t{0} ? 0 : (fired - room - 1) / (counter.wrap + 1);
+    advance(index + 1, 1 + further);
+}
+
+void CounterBank::chain(unsigned index, bool on) {
+    if (index + 1 >= counters_.size()) throw std::out_of_range("no counter is behind that one");
+    sync(index);
+    counters_[index].chained = on;
 }
 
 void CounterBank::connect(unsigned index, ProbeMask probes, ProbeMask less) {
@@ -49,12 +63,16 @@ void CounterBank::filter(unsigned index, LevelMask levels) {
     counter.seen = sum(counter);
 }
 
-void CounterBank::set_width(unsigned index, unsigned bits) {
+void CounterBank::set_width(unsigned index, unsigned bits, unsigned overflow_bits) {
     if (bits == 0 || bits > 64)
         throw std::invalid_argument("a counter is 1 to 64 bits wide, not " + std::to_string(bits));
+    if (overflow_bits > bits)
+        throw std::invalid_argument("a counter of " + std::to_string(bits) + " bits has no bit " +
+                                    std::to_string(overflow_bits - 1) + " to overflow at");
     Counter& counter = counters_.at(index);
     sync(index);
-    counter.limit = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    counter.limit = ~uint64_t{0} >> (64 - bits);
+    counter.wrap = overflow_bits ? ~uint64_t{0} >> (64 - overflow_bits) : counter.limit;
     counter.value &= counter.limit;
 }
 
@@ -78,11 +96,9 @@ void CounterBank::write(unsigned index, uint64_t value) {
 }
 
 void CounterBank::add(unsigned index, uint64_t amount) {
-    Counter& counter = counters_.at(index);
+    counters_.at(index);
     sync(index);
-    bool wraps = amount > counter.limit - counter.value;
-    counter.value = (counter.value + amount) & counter.limit;
-    if (wraps) set_overflowed(uint64_t{1} << index);
+    advance(index, amount);
 }
 
 uint64_t CounterBank::overflowed() {
@@ -105,21 +121,32 @@ void CounterBank::sync_armed() {
         if (armed_ >> i & 1) sync(i);
 }
 
+// How far it is, in events, to the wrap behind so many wraps more: at most 2**64 - 1.
+static uint64_t sum_of(uint64_t to_the_limit, uint64_t wraps, uint64_t wrap) {
+    const auto all = static_cast<unsigned __int128>(wraps) * (static_cast<unsigned __int128>(wrap) + 1) + to_the_limit;
+    return static_cast<uint64_t>(std::min(all, static_cast<unsigned __int128>(~uint64_t{0})));
+}
+
 std::vector<CounterBank::Armed> CounterBank::armed() {
     std::vector<Armed> result;
     for (unsigned i = 0; i < counters_.size(); i++) {
-        const ProbeMask probes = counters_[i].probes;
-        if (!(armed_ >> i & 1) || !probes || !contains(counters_[i].levels, totals_.level())) continue;
+        if (!(armed_ >> i & 1)) continue;
+        const bool counts_wraps = i && counters_[i - 1].chained;
+        const Counter& counter = counters_[counts_wraps ? i - 1 : i];  // whose events make it wrap
+        if (!counter.probes || !contains(counter.levels, totals_.level())) continue;
         sync(i);
-        uint64_t to_the_limit = counters_[i].limit - counters_[i].value;
-        result.push_back({probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
+        uint64_t to_the_limit = counter.to_the_limit();
+        if (counts_wraps) to_the_limit = sum_of(to_the_limit, counters_[i].to_the_limit(), counter.wrap);
+        result.push_back({counter.probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
     }
     return result;
 }
 
 bool CounterBank::armed_for(Probe probe, Level level) const {
-    for (unsigned i = 0; i < counters_.size(); i++)
-        if (armed_ >> i & 1 && counters_[i].probes & bit(probe) && contains(counters_[i].levels, level)) return true;
+    for (unsigned i = 0; i < counters_.size(); i++) {
+        const Counter& counter = counters_[i && counters_[i - 1].chained ? i - 1 : i];
+        if (armed_ >> i & 1 && counter.probes & bit(probe) && contains(counter.levels, level)) return true;
+    }
     return false;
 }
 

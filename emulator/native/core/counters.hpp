@@ -35,7 +35,10 @@ class CounterBank {
     ProbeMask subtracted(unsigned counter) const { return counters_.at(counter).less; }
     // Counts only what happens at these, from now on.
     void filter(unsigned counter, LevelMask levels);
-    void set_width(unsigned counter, unsigned bits);
+    // `overflow_bits`: it overflows when that many of its bits wrap, and counts on; 0: when all do.
+    void set_width(unsigned counter, unsigned bits, unsigned overflow_bits = 0);
+    // The counter behind this one counts how often this one overflows, besides its own probes: which are none.
+    void chain(unsigned counter, bool on);
     void arm(uint64_t counters);
     uint64_t read(unsigned counter);
     void write(unsigned counter, uint64_t value);
@@ -61,15 +64,20 @@ class CounterBank {
         ProbeMask probes = 0;
         ProbeMask less = 0;
         uint64_t limit = 0;  // 2**width - 1
+        uint64_t wrap = 0;   // the bits whose wrap is its overflow
         uint64_t value = 0;  // when `seen` was the sum of its probes
         uint64_t seen = 0;
         LevelMask levels = EVERY_LEVEL;
+        bool chained = false;  // to the one behind, which counts the overflows
 
-        void archive(Archive& state) { state(probes, less, limit, value, seen, levels); }
+        uint64_t to_the_limit() const { return wrap - (value & wrap); }
+        void archive(Archive& state) { state(probes, less, limit, wrap, value, seen, levels, chained); }
     };
     // Of its probes, at its levels.
     uint64_t sum(const Counter& counter);
     void sync(unsigned counter);
+    // `fired` more.
+    void advance(unsigned counter, uint64_t fired);
     void sync_armed();
 
     Totals& totals_;

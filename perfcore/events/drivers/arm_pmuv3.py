@@ -9,19 +9,24 @@ from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.arm.registers import (
-    CYCLE_COUNTER,
+    CYCLES,
+    INSTRUCTIONS,
     PMCCFILTR_EL0,
     PMCCNTR_EL0,
     PMCNTENCLR_EL0,
     PMCNTENSET_EL0,
     PMCR_EL0,
+    PMICFILTR_EL0,
+    PMICNTR_EL0,
     PMINTENCLR_EL1,
     PMINTENSET_EL1,
     PMOVSCLR_EL0,
+    PMUACR_EL1,
     PMUSERENR_EL0,
     PMEVCNTRn_EL0,
     PMEVTYPERn_EL0,
 )
+from pmu.arm.version import Version
 from pmu.device import Pmu
 
 TYPE = 8  # dynamic, as on a Linux whose kprobe and uprobe PMUs came first
@@ -31,30 +36,35 @@ _NOT_KERNEL = PMEVTYPERn_EL0.P.mask
 _NOT_USER = PMEVTYPERn_EL0.U.mask
 _HYPERVISOR_TOO = PMEVTYPERn_EL0.NSH.mask
 _FILTERS = _NOT_KERNEL | _NOT_USER | _HYPERVISOR_TOO
-_ALL_COUNTERS = 0xFFFF_FFFF
-_RUN = PMCR_EL0.make(E=1)
-_HALT = 0
-_COUNTER_BITS = 32
-_CYCLES_BIAS = _ALL_COUNTERS << _COUNTER_BITS  # lets the 64-bit cycle counter overflow after 32 bits
+_ALL_COUNTERS = (1 << INSTRUCTIONS + 1) - 1
+_COUNTER_BITS, _LONG_BITS = 32, 64
+_LOW_HALF = (1 << _COUNTER_BITS) - 1
+_BIAS = _LOW_HALF << _COUNTER_BITS  # lets a counter of 64 bits overflow after 32
 
 _CPU_CYCLES = 0x0011
-_CONFIG1_LONG = 1 << 0  # a 64-bit count is wanted: all of ours are, by software
+_CONFIG1_LONG = 1 << 0  # a 64-bit counter is wanted; 64-bit counts all of ours are, by software
 _CONFIG1_RDPMC = 1 << 1  # user space wants to read the counter
 
 
 class ArmPmuV3(HardwareDriver):
-    """Counters 0..N-1 are the event counters, 31 the cycle counter: the numbers of their bits in the registers."""
+    """Counters 0..N-1 are the event counters, 31 the cycle counter, 32 the instruction counter: the numbers of their
+    bits in the registers."""
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu]) -> None:
+        version = pmus[0].model.version
+        self._has_long_counters = version >= Version.V3P5
+        self._has_user_access_by_counter = version >= Version.V3P9
+        self._halt = PMCR_EL0.make(LP=int(self._has_long_counters))
+        self._run = self._halt | PMCR_EL0.make(E=1)
         super().__init__(cpus, pmus, TYPE)
 
     def reset(self, pmu: Pmu) -> None:
         pmu.write(PMCNTENCLR_EL0, _ALL_COUNTERS)
         pmu.write(PMINTENCLR_EL1, _ALL_COUNTERS)
         pmu.write(PMOVSCLR_EL0, _ALL_COUNTERS)
-        pmu.write(PMCR_EL0, PMCR_EL0.make(P=1, C=1))
+        pmu.write(PMCR_EL0, self._halt | PMCR_EL0.make(P=1, C=1))
         pmu.write(PMUSERENR_EL0, 0)
-        pmu.write(PMCR_EL0, _RUN)
+        pmu.write(PMCR_EL0, self._run)
 
     def sysfs_attributes(self) -> dict[str, str]:
         """`cpus` in the list format of cpumasks: those that have this PMU."""
@@ -86,32 +96,44 @@ class ArmPmuV3(HardwareDriver):
             return
         if not event.of_task:
             raise LinuxError(EINVAL, f"{self.name}: config1 {config1:#x}: user access is for events of a task")
-        if config1 & _CONFIG1_LONG and code != _CPU_CYCLES:
+        if config1 & _CONFIG1_LONG and code != _CPU_CYCLES and not self._has_long_counters:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: config1 {config1:#x}: 64-bit user access is for cycles only")
 
     def selected_code(self, event: PerfEvent) -> int:
         return event.hw.config & _EVENT
 
     def fixed_index(self, number: int) -> int:
-        return CYCLE_COUNTER
+        return CYCLES + number
+
+    def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
+        """armv8pmu_get_event_idx: user space is not told of the instruction counter."""
+        if event.attr.config1 & _CONFIG1_RDPMC:
+            used = {*used, INSTRUCTIONS}
+        return super().free_index(pmu, used, event)
 
     def width_bits(self, event: PerfEvent) -> int:
-        return _COUNTER_BITS
+        long = self._has_long_counters and event.attr.config1 & _CONFIG1_LONG
+        return _LONG_BITS if long else _COUNTER_BITS
 
     def longest_period(self, event: PerfEvent) -> int:
         """Half of what the counter can count, so that it cannot overtake the value that is about to be written."""
-        return (1 << _COUNTER_BITS) - 1 >> 1
+        return (1 << self.width_bits(event)) - 1 >> 1
 
     def read_counter(self, event: PerfEvent) -> int:
         hw = event.hw
-        if hw.idx == CYCLE_COUNTER:
-            return hw.pmu.read(PMCCNTR_EL0) & _ALL_COUNTERS
-        return hw.pmu.read(PMEVCNTRn_EL0, hw.idx)
+        if hw.idx < CYCLES:
+            return hw.pmu.read(PMEVCNTRn_EL0, hw.idx) & hw.counter_mask
+        return hw.pmu.read(PMCCNTR_EL0 if hw.idx == CYCLES else PMICNTR_EL0) & hw.counter_mask
 
     def write_counter(self, event: PerfEvent, value: int) -> None:
+        """armv8pmu_bias_long_counter: what is to overflow after 32 bits, in a counter that has more."""
         hw = event.hw
-        if hw.idx == CYCLE_COUNTER:
-            hw.pmu.write(PMCCNTR_EL0, value | _CYCLES_BIAS)
+        if hw.counter_mask == _LOW_HALF and (self._has_long_counters or hw.idx == CYCLES):
+            value |= _BIAS
+        if hw.idx == CYCLES:
+            hw.pmu.write(PMCCNTR_EL0, value)
+        elif hw.idx == INSTRUCTIONS:
+            hw.pmu.write(PMICNTR_EL0, value)
         else:
             hw.pmu.write(PMEVCNTRn_EL0, value, hw.idx)
 
@@ -119,8 +141,10 @@ class ArmPmuV3(HardwareDriver):
         pmu = counters.pmu
         hw = event.hw
         bit = 1 << hw.idx
-        if hw.idx == CYCLE_COUNTER:
+        if hw.idx == CYCLES:
             pmu.write(PMCCFILTR_EL0, hw.config & _FILTERS)
+        elif hw.idx == INSTRUCTIONS:
+            pmu.write(PMICFILTR_EL0, hw.config & _FILTERS)
         else:
             pmu.write(PMEVTYPERn_EL0, hw.config, hw.idx)
         pmu.write(PMINTENSET_EL1, bit)
@@ -140,9 +164,9 @@ class ArmPmuV3(HardwareDriver):
         if not status:
             return
         pmu.write(PMOVSCLR_EL0, status)
-        pmu.write(PMCR_EL0, _HALT)
+        pmu.write(PMCR_EL0, self._halt)
         self.handle_overflows(counters, status)
-        pmu.write(PMCR_EL0, _RUN)
+        pmu.write(PMCR_EL0, self._run)
 
     # user space: attr.config1 bit 1 asks for it, mapping the event's page gets it
 
@@ -157,16 +181,30 @@ class ArmPmuV3(HardwareDriver):
         """armv8pmu_enable_user_access, which shows no counts of others, and armv8pmu_disable_user_access."""
         counters = self._cpus[cpu.number]
         pmu = counters.pmu
-        wanted = PMUSERENR_EL0.make(ER=1, CR=1) if not self.user_events.isdisjoint(mapped) else 0
+        wanted = 0
+        if not self.user_events.isdisjoint(mapped):
+            wanted = PMUSERENR_EL0.make(ER=1, CR=1, UEN=int(self._has_user_access_by_counter))
+            if self._has_user_access_by_counter:
+                self._show_counters(counters)
         if pmu.read(PMUSERENR_EL0) == wanted:
             return
         if wanted:
             for index in range(pmu.counters):
                 if index not in counters.events:
                     pmu.write(PMEVCNTRn_EL0, 0, index)
-            if CYCLE_COUNTER not in counters.events:
+            if CYCLES not in counters.events:
                 pmu.write(PMCCNTR_EL0, 0)
         pmu.write(PMUSERENR_EL0, wanted)
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+        super().add(event, cpu)
+        if self._has_user_access_by_counter and self.user_events:
+            self._show_counters(self._cpus[cpu.number])
+
+    def _show_counters(self, counters: CpuCounters) -> None:
+        """Those of the events that user space may read, and of no others."""
+        shown = sum(1 << index for index, event in counters.events.items() if event in self.user_events)
+        counters.pmu.write(PMUACR_EL1, shown)
 
     def user_index(self, event: PerfEvent) -> int:
         return event.hw.idx + 1

@@ -51,9 +51,12 @@ class FakeBank:
     def counts(self, counter, probes):
         return self.levels[counter] >> Level.USER & 1 and self.masks[counter] & probes
 
-    def set_width(self, counter, bits):
+    def set_width(self, counter, bits, overflow_bits=0):  # drivers have them overflow where they end
         self.widths[counter] = bits
         self.values[counter] &= (1 << bits) - 1
+
+    def chain(self, counter, on):
+        assert not on, "no driver chains counters"
 
     def arm(self, counters):
         self.armed = counters

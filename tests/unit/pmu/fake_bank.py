@@ -19,6 +19,8 @@ class FakeBank:
         self._masks = [0] * size
         self._values = [0] * size
         self._widths = [64] * size
+        self._wraps = [1 << 64] * size
+        self._chained: set[int] = set()
         self._levels = [EVERY_LEVEL] * size
         self._overflowed = 0
         self._armed = 0
@@ -37,9 +39,13 @@ class FakeBank:
     def filter(self, counter: int, levels: int) -> None:
         self._levels[counter] = levels
 
-    def set_width(self, counter: int, bits: int) -> None:
+    def set_width(self, counter: int, bits: int, overflow_bits: int = 0) -> None:
         self._widths[counter] = bits
+        self._wraps[counter] = 1 << (overflow_bits or bits)
         self._values[counter] &= (1 << bits) - 1
+
+    def chain(self, counter: int, on: bool) -> None:
+        (self._chained.add if on else self._chained.discard)(counter)
 
     def arm(self, counters: int) -> None:
         self._armed = counters
@@ -51,11 +57,14 @@ class FakeBank:
         self._values[counter] = value & (1 << self._widths[counter]) - 1
 
     def add(self, counter: int, amount: int) -> None:
-        value = self._values[counter] + amount
-        if value >> self._widths[counter]:
+        value = self._values[counter]
+        wraps = (value % self._wraps[counter] + amount) // self._wraps[counter]
+        self.write(counter, value + amount)
+        if wraps:
             self._overflowed |= 1 << counter
             self.stops += self._armed >> counter & 1
-        self.write(counter, value)
+            if counter in self._chained:
+                self.add(counter + 1, wraps)
 
     def overflowed(self) -> int:
         return self._overflowed

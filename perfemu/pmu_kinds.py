@@ -13,7 +13,8 @@ from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
-from pmu.intel.perfmon import Perfmon, cpuid_leaf_0a
+from pmu.intel.cpuid import cpuid_leaf_0a
+from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
 
 

@@ -82,6 +82,7 @@ class PmuModel:
     generic_events: Mapping[HardwareId, str]  # -> event name; what is not there is not supported
     generic_cache_events: Mapping[CacheEvent, str] = field(default_factory=dict)
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
+    metrics: tuple[str, ...] = ()  # events of MSR_PERF_METRICS, from its lowest field up; "": a field nobody knows
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
     options: frozenset[str] = frozenset()  # of the architecture, by its names, that this PMU has: FEAT_PMUv3_ICNTR
@@ -91,7 +92,7 @@ class PmuModel:
 
     def __post_init__(self) -> None:
         named = [*self.generic_events.values(), *self.generic_cache_events.values(), *self.sysfs_aliases.values()]
-        for name in [*named, *(fixed.event for fixed in self.fixed_counters)]:
+        for name in [*named, *(fixed.event for fixed in self.fixed_counters), *filter(None, self.metrics)]:
             if self.events.by_name(name) is None:
                 raise ValueError(f"{self.name}: {name} is not in its event list")
 
@@ -111,6 +112,8 @@ class PmuModel:
         return replace(
             self,
             events=EventList(rows),
+            fixed_counters=tuple(fixed for fixed in self.fixed_counters if fixed.event in left),
+            metrics=self.metrics if left.issuperset(filter(None, self.metrics)) else (),
             generic_events={generic: name for generic, name in self.generic_events.items() if name in left},
             generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
@@ -121,7 +124,7 @@ class PmuModel:
 
     def bank_size(self, counters: int) -> int:
         """Counters that the core's bank must have for a device with this many event counters."""
-        return counters + len(self.fixed_counters)
+        return counters + len(self.fixed_counters) + len(self.metrics)
 
     def generic_event(self, generic: HardwareId) -> Event | None:
         """The event behind PERF_COUNT_HW_*, or None where this PMU cannot know it."""

@@ -35,6 +35,12 @@ class RegisterDevice:
             raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write") from None
         writer(value, index)
 
+    def can_read(self, register: type[Register]) -> bool:
+        return register in self._readers
+
+    def can_write(self, register: type[Register]) -> bool:
+        return register in self._writers
+
     def registers(self) -> list[type[Register]]:
         """Every register that can be read or written, in the order of declaration."""
         return list(dict.fromkeys([*self._readers, *self._writers]))

@@ -1,7 +1,8 @@
 """Perfmon: Intel's architectural performance monitoring as a live device. Intel SDM volume 3, "Performance Monitoring".
 
 Registers turn into settings of a counter bank in the core; nothing is counted here. Bank layout, for N general-purpose
-counters: 0..N-1 are those, N..N+2 the fixed ones. The global registers have the fixed ones at bits 32..34 instead.
+counters: 0..N-1 are those, then come the fixed ones, then what MSR_PERF_METRICS is made of. The global registers have
+the fixed ones at bits 32 and up instead.
 
 The bank has no events per cycle, so a counter whose select register has E, INV or CMASK set counts what has a row with
 them in its code, or what is known of single cycles (`pmu/per_cycle.py`), and else nothing: the tool refuses that by
@@ -13,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cpu import Level
-from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
+from emulator.sysregs import SystemRegisters, UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
+from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, cpuid_leaf_0a
+from pmu.intel.msrs import claim_msrs
+from pmu.intel.perf_metrics import PerfMetrics
 from pmu.intel.registers import (
     FIXED_COUNTERS,
     FIXED_SHIFT,
@@ -29,11 +33,18 @@ from pmu.intel.registers import (
     IA32_PERF_GLOBAL_STATUS_SET,
     IA32_X2APIC_LVT_PMI,
     MOST_COUNTERS,
+    MSR_PERF_METRICS,
     RDPMC_FIXED,
+    RDPMC_METRICS,
+    SLOTS,
     IA32_A_PMCx,
     IA32_FIXED_CTRx,
     IA32_PERFEVTSELx,
+    IA32_PMC_FXx_CTR,
+    IA32_PMC_GPx_CFG_A,
+    IA32_PMC_GPx_CTR,
     IA32_PMCx,
+    reserved_in,
 )
 from pmu.model import PmuModel
 from pmu.register import Register
@@ -45,10 +56,14 @@ _CODE = _EVENT | IA32_PERFEVTSELx.UMASK.mask | _PER_CYCLE
 _USR, _OS = IA32_PERFEVTSELx.USR.mask, IA32_PERFEVTSELx.OS.mask
 _INT, _EN = IA32_PERFEVTSELx.INT.mask, IA32_PERFEVTSELx.EN.mask
 _FROZEN = IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
+_METRICS_OVERFLOWED = IA32_PERF_GLOBAL_STATUS.OVF_PERF_METRICS.mask
+_METRICS_ENABLED = IA32_PERF_GLOBAL_CTRL.EN_PERF_METRICS.mask
 _FIXED_OS = IA32_FIXED_CTR_CTRL.EN0_OS.mask  # of a counter's four bits
 _FIXED_USER = IA32_FIXED_CTR_CTRL.EN0_USR.mask
 _FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
+_VERSIONS = range(2, 7)
+_STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
 
 
 def _levels(*, user: bool, kernel: bool) -> int:
@@ -66,6 +81,8 @@ class Perfmon(RegisterDevice):
             raise ValueError(f"{model.name}: {n} general-purpose counters; there can be 0 to {MOST_COUNTERS}")
         if len(model.fixed_counters) > FIXED_COUNTERS:
             raise ValueError(f"{model.name}: {len(model.fixed_counters)} fixed counters; {FIXED_COUNTERS} are modelled")
+        if model.version not in _VERSIONS:
+            raise ValueError(f"{model.name}: version {model.version} of perfmon; there are 2 to 6")
         if bank.size < model.bank_size(n):
             raise ValueError(f"{model.name}: {n} counters need a bank of {model.bank_size(n)}, not {bank.size}")
         self.model = model
@@ -77,6 +94,9 @@ class Perfmon(RegisterDevice):
         self._general = (1 << n) - 1  # mask of the general-purpose counters
         self._fixed_mask = (1 << self._fixed) - 1
         self._implemented = self._general | self._fixed_mask << FIXED_SHIFT
+        metrics = IA32_PERF_CAPABILITIES.PERF_METRICS_AVAILABLE.mask
+        self._capabilities = model.identification | (metrics if model.metrics else 0)
+        self._reserved = reserved_in(model.version, self._general, self._fixed_mask, self._capabilities)
         self._widths = [model.counter_width_bits] * n + [fixed.width_bits for fixed in model.fixed_counters]
         for counter, width in enumerate(self._widths):
             bank.set_width(counter, width)
@@ -90,27 +110,48 @@ class Perfmon(RegisterDevice):
         self._interrupting = 0  # bank mask of the counters that interrupt on overflow
         self._active = 0  # bank mask of the counters that are connected
         self._frozen = False
+        self._metrics_overflowed = 0  # as software sets it: it never happens
+        fields = [model.events.find(name).probe_mask if name else 0 for name in model.metrics]
+        self._metrics = PerfMetrics(bank, n + self._fixed, fields, lambda: bank.read(n + SLOTS)) if fields else None
         self._declare()
         self._update_active()
 
     def _declare(self) -> None:
         """Every register that the device has."""
+        version = self.model.version
+        capabilities = self._capabilities
         self._compute(IA32_PERFEVTSELx, self._read_select, self._write_select)
         self._compute(IA32_PMCx, self._read_counter, self._write_counter_signed)
-        if IA32_PERF_CAPABILITIES(self.model.identification).FW_WRITE:
+        if IA32_PERF_CAPABILITIES(capabilities).FW_WRITE:
             self._compute(IA32_A_PMCx, self._read_counter, self._write_counter)
         self._compute(IA32_FIXED_CTRx, self._read_fixed, self._write_fixed)
-        self._store(IA32_PERF_CAPABILITIES, initial=self.model.identification)
+        self._compute(IA32_PERF_CAPABILITIES, lambda index: capabilities)
         self._store(IA32_FIXED_CTR_CTRL, self._control_fixed)
         # all general-purpose counters are enabled at power-up, as the manual has it
-        self._store(IA32_PERF_GLOBAL_CTRL, self._update_active, initial=(1 << self.counters) - 1)
-        self._compute(IA32_PERF_GLOBAL_CTRL, write=self._write_global_control)
+        self._store(IA32_PERF_GLOBAL_CTRL, self._update_active, initial=self._general)
         self._compute(IA32_PERF_GLOBAL_STATUS, lambda index: self._status())
-        for register in (IA32_PERF_GLOBAL_STATUS_RESET, IA32_PERF_GLOBAL_STATUS_SET):
-            self._compute_status(register)
-        self._compute(IA32_PERF_GLOBAL_INUSE, lambda index: self._in_use())
+        self._compute_status(IA32_PERF_GLOBAL_STATUS_RESET)
+        if version >= _STATUS_SET_VERSION:
+            self._compute_status(IA32_PERF_GLOBAL_STATUS_SET)
+            self._compute(IA32_PERF_GLOBAL_INUSE, lambda index: self._in_use())
+        if version >= EXTENDED_VERSION:
+            self._compute(IA32_PMC_GPx_CTR, self._read_counter, self._write_counter)
+            self._compute(IA32_PMC_GPx_CFG_A, self._read_select, self._write_select)
+            self._compute(IA32_PMC_FXx_CTR, self._read_fixed, self._write_fixed)
+        if self._metrics is not None:
+            metrics = self._metrics
+            self._compute(MSR_PERF_METRICS, lambda index: metrics.read(), lambda value, index: metrics.write(value))
         self._store(IA32_DEBUGCTL)
         self._store(IA32_X2APIC_LVT_PMI)
+
+    def check(self, register: type[Register], value: int, index: int = 0) -> None:
+        """ValueError if writing that value faults."""
+        if reserved := value & self._reserved.get(register, 0):
+            raise ValueError(f"{register.name_of(index)}: bits {reserved:#x} of {value:#x} are reserved")
+
+    def write(self, register: type[Register], value: int, index: int = 0) -> None:
+        self.check(register, value, index)
+        super().write(register, value, index)
 
     # the interrupt
 
@@ -127,13 +168,17 @@ class Perfmon(RegisterDevice):
         IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
         """
         self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED
-        if self.storage["IA32_DEBUGCTL"] & IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask:
+        if not self.storage["IA32_DEBUGCTL"] & IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask:
+            return
+        if self.model.version >= _STATUS_SET_VERSION:
             self._set_frozen(True)
+        else:  # until software enables them anew
+            self.write(IA32_PERF_GLOBAL_CTRL, 0)
 
-    # masks: bits 32..34 of a global register are counters N..N+2 of the bank
+    # masks: bits 32 and up of a global register are counters N and up of the bank
 
     def _to_bank(self, counters: int) -> int:
-        return counters & self._general | (counters >> FIXED_SHIFT & 0b111) << self.counters
+        return counters & self._general | (counters >> FIXED_SHIFT & self._fixed_mask) << self.counters
 
     def _from_bank(self, counters: int) -> int:
         return counters & self._general | (counters >> self.counters & self._fixed_mask) << FIXED_SHIFT
@@ -153,6 +198,15 @@ class Perfmon(RegisterDevice):
             number = bit.bit_length() - 1
             if probes[number]:
                 connect(number, probes[number] if active & bit else 0)
+        if self._metrics is not None:
+            self._count_metrics(self._metrics)
+
+    def _count_metrics(self, metrics: PerfMetrics) -> None:
+        """They go with the slots, and have an enable of their own besides."""
+        number = self.counters + SLOTS
+        enabled = self.storage["IA32_PERF_GLOBAL_CTRL"] & _METRICS_ENABLED
+        counts = bool(enabled and self._active >> number & 1 and self._probes[number])
+        metrics.count(counts, self._levels[number])
 
     def _select(self, number: int, probes: int, levels: int, interrupts: bool) -> None:
         """Set what a counter of the bank counts while the global control lets it, where, and whether it interrupts."""
@@ -168,12 +222,6 @@ class Perfmon(RegisterDevice):
         if interrupting != self._interrupting:
             self._interrupting = interrupting
             self._bank.arm(interrupting)
-
-    def _write_global_control(self, value: int, index: int) -> None:
-        if value & ~self._implemented:
-            raise ValueError(f"IA32_PERF_GLOBAL_CTRL: bits {value & ~self._implemented:#x} of {value:#x} are reserved")
-        self.storage["IA32_PERF_GLOBAL_CTRL"] = value
-        self._update_active()
 
     # general-purpose counters
 
@@ -263,11 +311,14 @@ class Perfmon(RegisterDevice):
             levels = _levels(user=bool(bits & _FIXED_USER), kernel=bool(bits & _FIXED_OS))
             interrupts = bool(enabled and bits & _FIXED_PMI)
             self._select(self.counters + index, probes if enabled else 0, levels, interrupts)
+        if self._metrics is not None:
+            self._count_metrics(self._metrics)
 
     # status
 
     def _status(self) -> int:
-        return self._from_bank(self._bank.overflowed()) | (_FROZEN if self._frozen else 0)
+        kept = self._metrics_overflowed | (_FROZEN if self._frozen else 0)
+        return self._from_bank(self._bank.overflowed()) | kept
 
     def _compute_status(self, register: type[Register]) -> None:
         """A register that sets or clears status bits, and reads as zero."""
@@ -280,6 +331,7 @@ class Perfmon(RegisterDevice):
                 self._bank.clear_overflowed(self._to_bank(cleared))
             if raised := changed & new & self._implemented:
                 self._bank.set_overflowed(self._to_bank(raised))
+            self._metrics_overflowed = new & _METRICS_OVERFLOWED
             if changed & _FROZEN:
                 self._set_frozen(bool(new & _FROZEN))
 
@@ -293,7 +345,7 @@ class Perfmon(RegisterDevice):
         general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)
         control = self.storage["IA32_FIXED_CTR_CTRL"]
         fixed = sum(1 << i for i in range(self._fixed) if control >> 4 * i & (_FIXED_OS | _FIXED_USER))
-        interrupts = any(select & _INT for select in self._selects) or control & 0x888
+        interrupts = any(select & _INT for select in self._selects) or control & 0x8888
         return IA32_PERF_GLOBAL_INUSE.make(PMC=general, FIXED=fixed, PMI=int(bool(interrupts)))
 
     # user mode
@@ -310,6 +362,8 @@ class Perfmon(RegisterDevice):
             return self._bank.read(ecx)
         if ecx & RDPMC_FIXED and (index := ecx ^ RDPMC_FIXED) < self._fixed:
             return self._bank.read(self.counters + index)
+        if ecx == RDPMC_METRICS and self._metrics is not None:
+            return self._metrics.read()
         raise UndefinedRegister(
             f"RDPMC with ECX={ecx:#x}: counters are 0..{self.counters - 1} and {RDPMC_FIXED:#x}+0..{self._fixed - 1}"
         )
@@ -317,7 +371,7 @@ class Perfmon(RegisterDevice):
     # a guest's own kernel
 
     @property
-    def cpuid_leaf(self) -> tuple[int, int, int, int]:
+    def cpuid_leaf(self) -> Leaf:
         """0AH."""
         return cpuid_leaf_0a(self.model)
 
@@ -326,54 +380,16 @@ class Perfmon(RegisterDevice):
         allowed: the names by number."""
         self.user_rdpmc = True
         self.grant_user_access(system_registers)
-        names: dict[int, str] = {}
-        for register in self.registers():
-            if register is IA32_X2APIC_LVT_PMI:
-                continue
-            for index in range(self._registers_of(register)):
-                msr = register.encoding_of(index)
-                assert isinstance(msr, Msr), "x86's have MSRs"
-                system_registers.claim(msr, self._access(register, index))
-                names[msr.index] = register.name_of(index)
-        return names
+        return claim_msrs(self, system_registers)
 
-    def _registers_of(self, register: type[Register]) -> int:
+    def registers_of(self, register: type[Register]) -> int:
+        """How many there are of a bank, each with a number of its own."""
         if register.bank is None:
             return 1
-        return self._fixed if register is IA32_FIXED_CTRx else min(self.counters, register.bank.count)
-
-    def _access(self, register: type[Register], index: int) -> Access:
-        implemented = self._implemented if register is IA32_PERF_GLOBAL_CTRL else -1
-
-        def takes(value: int) -> None:
-            try:
-                register.write(0, value)
-            except ValueError as error:
-                raise UndefinedRegister(str(error)) from None
-            if value & ~implemented:
-                raise UndefinedRegister(f"{register.name_of(index)}: bits {value & ~implemented:#x} are reserved")
-
-        return Access(
-            (lambda: self.read(register, index)) if register in self._readers else None,
-            (lambda value: self.write(register, value, index)) if register in self._writers else None,
-            takes=takes,
-        )
+        is_fixed = register in (IA32_FIXED_CTRx, IA32_PMC_FXx_CTR)
+        return self._fixed if is_fixed else min(self.counters, register.bank.count)
 
     def set_local_vector(self, entry: int) -> None:
         """The local APIC's entry as software has written it there."""
         declared = IA32_X2APIC_LVT_PMI.VECTOR.mask | IA32_X2APIC_LVT_PMI.DELIVERY_MODE.mask | _MASKED
         self.write(IA32_X2APIC_LVT_PMI, entry & declared)
-
-
-ARCHITECTURAL_EVENTS = (0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5)
-"""UMASK:EVENT of core cycles, instructions, reference cycles, last-level references and misses, branches, branch
-mispredictions: bits 0..6 of CPUID leaf 0AH, EBX."""
-
-
-def cpuid_leaf_0a(model: PmuModel) -> tuple[int, int, int, int]:
-    """EAX, EBX, ECX, EDX of CPUID leaf 0AH. Intel SDM volume 2, "CPUID", leaf 0AH."""
-    width = model.fixed_counters[0].width_bits if model.fixed_counters else 0
-    eax = model.version | model.counters << 8 | model.counter_width_bits << 16 | len(ARCHITECTURAL_EVENTS) << 24
-    ebx = sum(1 << bit for bit, code in enumerate(ARCHITECTURAL_EVENTS) if model.events.by_code(code) is None)
-    edx = len(model.fixed_counters) | width << 5
-    return eax, ebx, 0, edx

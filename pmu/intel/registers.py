@@ -1,7 +1,8 @@
-"""Registers of architectural performance monitoring, version 4.
+"""Registers of architectural performance monitoring, versions 2 to 6.
 
 Intel SDM volume 3, chapter "Performance Monitoring"; numbers from volume 4, table "IA-32 Architectural MSRs". Writing a
-one to an undeclared bit is #GP(0) on hardware, and an error here.
+one to an undeclared bit is #GP(0) on hardware, and an error here; so is one to a bit that a version or a model has not
+(`reserved_in`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from pmu.register import RO, RW, W1C, W1S, Bank, Register
 
 ARCHITECTURAL_COUNTERS = 8  # general-purpose counters that have MSR numbers
 MOST_COUNTERS = 32  # that IA32_PERF_GLOBAL_CTRL has bits for; those above 8 exist in measuring PMUs only
-FIXED_COUNTERS = 3
+FIXED_COUNTERS = 4
+SLOTS = 3  # the fixed counter of slots, whose shares MSR_PERF_METRICS has
 RDPMC_FIXED = 1 << 30  # in ECX of RDPMC: a fixed counter
+RDPMC_METRICS = 1 << 29  # ... MSR_PERF_METRICS
 FIXED_SHIFT = 32  # the fixed counters' first bit in the global registers
 
 
@@ -57,7 +60,7 @@ class IA32_A_PMCx(Ia32Register):
 
 
 class IA32_FIXED_CTRx(Ia32Register):
-    """Fixed-function counter x: 0 INST_RETIRED.ANY, 1 CPU_CLK_UNHALTED.THREAD, 2 CPU_CLK_UNHALTED.REF_TSC."""
+    """Fixed-function counter x: 0 instructions, 1 cycles, 2 cycles of the time stamp counter, 3 slots."""
 
     bank = Bank(FIXED_COUNTERS, "IA32_FIXED_CTR{}", lambda n: Msr(0x309 + n))
 
@@ -75,6 +78,8 @@ class IA32_PERF_CAPABILITIES(Ia32Register):
     PEBS_REC_FMT = RO(11, 8)
     FREEZE_WHILE_SMM = RO(12)
     FW_WRITE = RO(13)  # IA32_A_PMCx exist
+    PEBS_BASELINE = RO(14)
+    PERF_METRICS_AVAILABLE = RO(15)
 
 
 class IA32_FIXED_CTR_CTRL(Ia32Register):
@@ -94,6 +99,10 @@ class IA32_FIXED_CTR_CTRL(Ia32Register):
     EN2_USR = RW(9)
     ANY2 = RW(10)
     PMI2 = RW(11)
+    EN3_OS = RW(12)
+    EN3_USR = RW(13)
+    ANY3 = RW(14)
+    PMI3 = RW(15)
 
 
 class IA32_PERF_GLOBAL_STATUS(Ia32Register):
@@ -103,7 +112,8 @@ class IA32_PERF_GLOBAL_STATUS(Ia32Register):
     stored_in = "global_status"
 
     OVF_PMC = RO(31, 0)
-    OVF_FIXED = RO(34, 32)
+    OVF_FIXED = RO(35, 32)
+    OVF_PERF_METRICS = RO(48)
     CTR_FRZ = RO(59)  # counters stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI
 
 
@@ -113,7 +123,8 @@ class IA32_PERF_GLOBAL_CTRL(Ia32Register):
     encoding = Msr(0x38F)
 
     EN_PMC = RW(31, 0)
-    EN_FIXED = RW(34, 32)
+    EN_FIXED = RW(35, 32)
+    EN_PERF_METRICS = RW(48)
 
 
 class IA32_PERF_GLOBAL_STATUS_RESET(Ia32Register):
@@ -123,7 +134,8 @@ class IA32_PERF_GLOBAL_STATUS_RESET(Ia32Register):
     stored_in = "global_status"
 
     OVF_PMC = W1C(31, 0, readable=False)
-    OVF_FIXED = W1C(34, 32, readable=False)
+    OVF_FIXED = W1C(35, 32, readable=False)
+    OVF_PERF_METRICS = W1C(48, readable=False)
     CTR_FRZ = W1C(59, readable=False)
     OVF_UNCORE = W1C(61, readable=False)  # never set
     OVF_BUFFER = W1C(62, readable=False)  # never set
@@ -137,7 +149,8 @@ class IA32_PERF_GLOBAL_STATUS_SET(Ia32Register):
     stored_in = "global_status"
 
     OVF_PMC = W1S(31, 0, readable=False)
-    OVF_FIXED = W1S(34, 32, readable=False)
+    OVF_FIXED = W1S(35, 32, readable=False)
+    OVF_PERF_METRICS = W1S(48, readable=False)
     CTR_FRZ = W1S(59, readable=False)
 
 
@@ -147,8 +160,45 @@ class IA32_PERF_GLOBAL_INUSE(Ia32Register):
     encoding = Msr(0x392)
 
     PMC = RO(31, 0)
-    FIXED = RO(34, 32)
+    FIXED = RO(35, 32)
     PMI = RO(63)  # some counter has its interrupt enabled
+
+
+class IA32_PMC_GPx_CTR(Ia32Register):
+    """General-purpose counter x once more, with its full width: version 6."""
+
+    bank = Bank(ARCHITECTURAL_COUNTERS, "IA32_PMC_GP{}_CTR", lambda n: Msr(0x1900 + 4 * n))
+
+    COUNT = RW(47, 0)
+
+
+class IA32_PMC_GPx_CFG_A(IA32_PERFEVTSELx):
+    """IA32_PERFEVTSELx under another number: version 6."""
+
+    bank = Bank(ARCHITECTURAL_COUNTERS, "IA32_PMC_GP{}_CFG_A", lambda n: Msr(0x1901 + 4 * n))
+
+
+class IA32_PMC_FXx_CTR(Ia32Register):
+    """Fixed-function counter x once more: version 6."""
+
+    bank = Bank(FIXED_COUNTERS, "IA32_PMC_FX{}_CTR", lambda n: Msr(0x1980 + 4 * n))
+
+    COUNT = RW(47, 0)
+
+
+class MSR_PERF_METRICS(Ia32Register):
+    """Where the slots that fixed counter 3 has counted went: shares of 255."""
+
+    encoding = Msr(0x329)
+
+    RETIRING = RW(7, 0)
+    BAD_SPECULATION = RW(15, 8)
+    FRONTEND_BOUND = RW(23, 16)
+    BACKEND_BOUND = RW(31, 24)
+    HEAVY_OPERATIONS = RW(39, 32)  # of those that retire; nobody here knows it: 0
+    BRANCH_MISPREDICTS = RW(47, 40)  # of bad speculation
+    FETCH_LATENCY = RW(55, 48)  # of the frontend's
+    MEMORY_BOUND = RW(63, 56)  # of the backend's
 
 
 class IA32_DEBUGCTL(Ia32Register):
@@ -169,3 +219,31 @@ class IA32_X2APIC_LVT_PMI(Ia32Register):
     DELIVERY_MODE = RW(10, 8)  # 4: NMI
     DELIVERY_STATUS = RO(12)
     MASK = RW(16)  # set by the APIC when it delivers the interrupt; software clears it
+
+
+_ANY = (IA32_PERFEVTSELx.ANY.mask, sum(IA32_FIXED_CTR_CTRL.fields[f"ANY{n}"].mask for n in range(FIXED_COUNTERS)))
+_ANY_VERSIONS = (3, 4)
+_STREAMLINED = 4  # the version that freezes by a status bit
+
+
+def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> dict[type[Register], int]:
+    """Declared bits that are reserved for want of a counter or a feature, by register.
+
+    `counters`, `fixed`: masks of those that there are; `capabilities`: IA32_PERF_CAPABILITIES. Versions 3 and 4 have
+    ANY. Of later ones the manual says that software shall not set it; that it faults is our choice, and KVM's.
+    """
+    has = IA32_PERF_CAPABILITIES(capabilities)
+    metrics = 0 if has.PERF_METRICS_AVAILABLE else IA32_PERF_GLOBAL_CTRL.EN_PERF_METRICS.mask
+    absent = ~counters & 0xFFFF_FFFF | (~fixed & (1 << FIXED_COUNTERS) - 1) << FIXED_SHIFT | metrics
+    frozen = 0 if version >= _STREAMLINED else IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
+    any_select, any_fixed = (0, 0) if version in _ANY_VERSIONS else _ANY
+    absent_control = sum(0b1111 << 4 * n for n in range(FIXED_COUNTERS) if not fixed >> n & 1)
+    return {
+        IA32_PERFEVTSELx: any_select,
+        IA32_PMC_GPx_CFG_A: any_select,
+        IA32_FIXED_CTR_CTRL: absent_control | any_fixed,
+        IA32_PERF_GLOBAL_CTRL: absent,
+        IA32_PERF_GLOBAL_STATUS_RESET: absent | frozen,
+        IA32_PERF_GLOBAL_STATUS_SET: absent | frozen,
+        IA32_DEBUGCTL: 0 if has.FREEZE_WHILE_SMM else IA32_DEBUGCTL.FREEZE_WHILE_SMM.mask,
+    }

@@ -5,7 +5,7 @@ import pytest
 from emulator.probes import Probe
 from pmu.event import LESS_SHIFT, Event, EventList, Support, UnknownEvent
 from pmu.generic_events import CacheId, CacheResult, HardwareId
-from pmu.intel.perfmon import cpuid_leaf_0a
+from pmu.intel.cpuid import cpuid_leaf_0a
 from pmu.model import FormatField, model, models
 
 ARM = model("armv8_pmuv3")

@@ -393,8 +393,8 @@ class Core:
         empty sequence: as other registers.
         """
     def share_shown_cycles(self, shown: ShownCycles) -> None:
-        """The guest's time stamp counter never goes back behind what any core with the same `shown` has shown.
-        x86-64; guests with a kernel of their own.
+        """What the guest reads of `set_counter`'s registers, or of its time stamp counter, never goes back behind what
+        any core with the same `shown` has shown. Guests with a kernel of their own.
         """
     def set_steps(self, on: bool) -> None:
         """Each run ends behind one instruction, with STEP if with nothing else."""

@@ -35,11 +35,15 @@ class Timer:
 
     kept = "control", "compare"
 
-    def __init__(self, interrupt: int, count: Callable[[], int], changed: Callable[[], None]) -> None:
+    def __init__(
+        self, interrupt: int, count: Callable[[], int], shown: Callable[[], int], changed: Callable[[], None]
+    ) -> None:
+        """`count`: of its CPU's own time, at which it interrupts; `shown`: what the guest sees of the count."""
         self.interrupt = interrupt
         self.control = 0
         self.compare = 0  # CVAL
         self._count = count
+        self._shown = shown
         self._changed = changed
 
     @property
@@ -57,12 +61,13 @@ class Timer:
         return self.compare if armed else None
 
     def claim(self, registers: SystemRegisters, crm: int) -> None:
-        registers.claim(SysReg(3, 3, 14, crm, 0), Access(lambda: self.compare - self._count() & WORD, self._set_value))
+        registers.claim(SysReg(3, 3, 14, crm, 0), Access(lambda: self.compare - self._shown() & WORD, self._set_value))
         registers.claim(SysReg(3, 3, 14, crm, 1), Access(self._read_control, self._set_control))
         registers.claim(SysReg(3, 3, 14, crm, 2), Access(lambda: self.compare, self._set_compare))
 
     def _read_control(self) -> int:
-        return self.control | (ISTATUS if self.is_met else 0)
+        is_met = self.control & ENABLE and self._shown() >= self.compare
+        return self.control | (ISTATUS if is_met else 0)
 
     def _set_control(self, value: int) -> None:
         self.control = value & (ENABLE | IMASK)
@@ -74,7 +79,7 @@ class Timer:
 
     def _set_value(self, value: int) -> None:
         signed = (value & WORD ^ 1 << 31) - (1 << 31)
-        self._set_compare(self._count() + signed & DOUBLE_WORD)
+        self._set_compare(self._shown() + signed & DOUBLE_WORD)
 
 
 class GenericTimer:
@@ -88,8 +93,8 @@ class GenericTimer:
         self._core = cpu.core
         self._is_native = False
         self._control = 0  # CNTKCTL_EL1
-        self.physical = Timer(PHYSICAL_INTERRUPT, self.count, changed)
-        self.virtual = Timer(VIRTUAL_INTERRUPT, self.count, changed)
+        self.physical = Timer(PHYSICAL_INTERRUPT, self.count, self.shown_count, changed)
+        self.virtual = Timer(VIRTUAL_INTERRUPT, self.count, self.shown_count, changed)
 
     @property
     def timers(self) -> tuple[Timer, Timer]:
@@ -97,6 +102,10 @@ class GenericTimer:
 
     def count(self) -> int:
         return self._clock.at(self._core.cycles) // NS_PER_TICK
+
+    def shown_count(self) -> int:
+        """What the guest reads: no CPU takes back what another has shown."""
+        return self._clock.at(self._clock.shown.show(self._core.cycles)) // NS_PER_TICK
 
     def due_cycle(self) -> int | None:
         """The cycle at which the next of them interrupts; None where none will in what a core counts."""
@@ -128,9 +137,10 @@ class GenericTimer:
             raise TrappedRegister(f"{register} at EL0")
 
     def claim_registers(self, registers: SystemRegisters) -> None:
+        self._core.share_shown_cycles(self._clock.shown)
         registers.claim(CNTKCTL_EL1, Access(lambda: self._control, lambda value: setattr(self, "_user_access", value)))
         registers.claim(CNTFRQ_EL0, Access(lambda: COUNTER_HZ, lambda value: None))
         for register in COUNTERS:
-            registers.claim(register, Access(self.count))
+            registers.claim(register, Access(self.shown_count))
         self.physical.claim(registers, PHYSICAL_CRM)
         self.virtual.claim(registers, VIRTUAL_CRM)

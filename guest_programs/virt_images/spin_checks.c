@@ -1,7 +1,7 @@
 /* CPUs that wait for one another by looking, as kernels' spin locks and test images' cpu_relax do. */
 #include "bare.h"
 
-enum { ROUNDS = 200, TURNS = 100, SGI = 7, CALLS = 50 };
+enum { ROUNDS = 200, TURNS = 100, COMPARISONS = 500, SGI = 7, CALLS = 50 };
 
 static volatile unsigned waiting, phase, errors, sums[MOST_CPUS];
 
@@ -58,6 +58,20 @@ static void wait_by_the_clock(void) {
     for (uint64_t end_ticks = ticks() + READ(cntfrq_el0) / 1000; ticks() < end_ticks;) relax();
 }
 
+/* Time that one has seen, no other sees again. */
+static unsigned lock, steps_back;
+static uint64_t latest_ticks;
+
+static void compare_times(void) {
+    for (unsigned count = 0; count < COMPARISONS; count++) {
+        while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) relax();
+        uint64_t now = ticks();
+        if (now < latest_ticks) steps_back++;
+        latest_ticks = now;
+        __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    }
+}
+
 static void on_all(void (*job)(void), const char* what) {
     for (unsigned cpu = 1; cpu < board.cpus; cpu++) start_on(cpu, job);
     job();
@@ -106,5 +120,7 @@ void check_spinning(void) {
     on_all(pass_on_by_event, "WFE: one after the other");
     check(turn == TURNS * board.cpus, "WFE: each has had its turns", turn);
     on_all(wait_by_the_clock, "spinning: by the clock");
+    on_all(compare_times, "time: compared by all");
+    check(!steps_back, "time: never goes back", steps_back);
     call_all();
 }

@@ -297,9 +297,9 @@ void Core::leave(uc_err error) {
     if (changes_) take_changes();
     if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
     if (exit_ == Exit::WATCHPOINT) look_at_access(now);
-    if (fetch && cycles() >= until_) {  // which has come first: the fetch will fault again
+    if (fetch && (cycles() >= until_ || interrupt_raised())) {  // which has come first: the fetch will fault again
         last_retired_pc_ = last;
-        exit_ = Exit::DEADLINE;
+        exit_ = interrupt_raised() ? Exit::OVERFLOW : Exit::DEADLINE;
         return;
     }
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;

@@ -187,13 +187,13 @@ class Core final : public Totals, private TranslationListener {
     // next run makes the access.
     void set_watchpoints(std::vector<Watchpoint> watchpoints);
     uint64_t watchpoint_hits() const { return debugging_.hits; }
-    // What MRS of these system registers reads: so many cycles of this core, times numerator / denominator. No exit is
+    // What MRS of these system registers reads: so many cycles, times numerator / denominator. No exit is
     // made then, but where instructions are stepped. At EL0 it is the second ones. AArch64; with a kernel of the
     // guest's own. None: as others.
     void set_counter(std::vector<uint16_t> registers, std::vector<uint16_t> user_registers, uint64_t numerator,
                      uint64_t denominator);
-    // The guest's time stamp counter never goes back behind what any core that shares it has shown. x86-64; with a
-    // kernel of the guest's own.
+    // What the guest reads of that, or of its time stamp counter, never goes back behind what any core that shares it
+    // has shown. With a kernel of the guest's own.
     void share_shown_cycles(std::shared_ptr<ShownCycles> shown);
     // Each run ends with STEP behind one instruction, if it does not end otherwise.
     void set_steps(bool on) { debugging_.steps = on; }
@@ -458,7 +458,8 @@ class Core final : public Totals, private TranslationListener {
         std::vector<uint16_t> registers, user_registers;
         uint64_t numerator = 1, denominator = 1;
     } counter_;
-    x86_64::Processor* processor_ = nullptr;  // the Isa's
+    std::shared_ptr<ShownCycles> shown_ = std::make_shared<ShownCycles>();  // by that, or by the time stamp counter
+    x86_64::Processor* processor_ = nullptr;                                // the Isa's
     bool nmi_ = false;
     uint64_t shadow_at_ = ~uint64_t{0};  // `retired()` behind such an instruction
     uint32_t engine_vector_ = 0;         // of the exception that the engine has raised last

@@ -117,7 +117,8 @@ bool Core::asks_counter() const {
 
 void Core::answer_counter() {
     exit_ = Exit::NONE;
-    const auto scaled = static_cast<unsigned __int128>(cycles()) * counter_.numerator / counter_.denominator;
+    const auto scaled =
+        static_cast<unsigned __int128>(shown_->show(cycles())) * counter_.numerator / counter_.denominator;
     constexpr int8_t ZERO_REGISTER = 31;
     if (trapped_.trap_register != ZERO_REGISTER)
         write(static_cast<unsigned>(trapped_.trap_register), static_cast<uint64_t>(scaled));

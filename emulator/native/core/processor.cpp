@@ -43,8 +43,9 @@ void Core::reset() {
 }
 
 void Core::share_shown_cycles(std::shared_ptr<ShownCycles> shown) {
-    if (!processor_ || !shown) throw std::logic_error("only x86-64 processors share what they have shown of time");
-    processor_->share(std::move(shown));
+    if (!guest_tables_ || !shown) throw std::logic_error("only a guest's own kernel is shown time by its cores");
+    if (processor_) processor_->share(shown);
+    shown_ = std::move(shown);
 }
 
 // Blocks are where their code is: on x86-64, where PC counts from the code segment's base, as far as that has one.

@@ -114,7 +114,8 @@ wait:   mrs     x16, cntvct_el0
 @pytest.mark.parametrize("core", ["ideal", "cortex-a55"])
 def test_the_counter_reads_the_same_and_ends_no_turn_whoever_answers(core: str, tmp_path: Path) -> None:
     """The core itself does where nobody wants to see each read. 200 ticks of 16 ns are 3,200 cycles of `ideal`'s, in
-    turns of 6 instructions: the loop ends in the 534th, or a turn of it later."""
+    turns of 6 instructions: the loop ends in the 534th, or a turn of it later. What a CPU is shown, first and last, may
+    be ahead of its own time by another's turn, 1,000 cycles or 167 turns of the loop."""
     runs = []
     for trace in (None, Trace([Traced.SYSREGS], lambda line: None)):
         booted = boot(WAITING, tmp_path, core=core, cpus=2, trace=trace)
@@ -122,5 +123,5 @@ def test_the_counter_reads_the_same_and_ends_no_turn_whoever_answers(core: str, 
         turns = [booted.register(15, cpu) for cpu in range(2)]
         assert all(turns)
         if core == "ideal":
-            assert all(533 <= count <= 537 for count in turns)
+            assert all(533 - 167 <= count <= 537 + 167 for count in turns)
     assert runs[0] == runs[1]

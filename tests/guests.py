@@ -53,6 +53,7 @@ class BoardGuest:
     board: str
     cpus: int
     stdout: str
+    pmu: str | None  # instead of the core's
     not_by_qemu: str  # why that says something else; empty: it says the same
     counts: dict[str, dict[str, int]]
 
@@ -72,5 +73,6 @@ def board_guests() -> list[BoardGuest]:
             if board in BOARDS:
                 counts = {level: expected[level] for level in ("user", "kernel")}
                 cpus, differs = expected.get("cpus", 1), expected.get("qemu", "")
-                found.append(BoardGuest(file.parent.name, board, cpus, expected["stdout"], differs, counts))
+                name, pmu = file.parent.name, expected.get("pmu")
+                found.append(BoardGuest(name, board, cpus, expected["stdout"], pmu, differs, counts))
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from emulator.cpu import Level
-from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister
+from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
 from pmu.arm.counters import CYCLE_BIT, INSTRUCTION_BIT, SW_INCR, PmuCounters
 from pmu.arm.filters import counts_kernel, counts_user
 from pmu.arm.registers import (
@@ -143,8 +143,9 @@ class PmuV3(PmuCounters):
         return register.counter if register.bank is None else index
 
     def _permit(self, register: type[ArmRegister], index: int, permitting: int | None, access: str) -> None:
-        """TrappedRegister unless a bit of `permitting` is set in PMUSERENR_EL0."""
+        """TrappedRegister unless a bit of `permitting` is set in PMUSERENR_EL0; None: it is undefined at EL0."""
+        if permitting is None:
+            raise UndefinedRegister(f"{access} of {register.name_of(index)} at EL0")
         enabled = self.storage["PMUSERENR_EL0"]
-        permitted = permitting is not None and (permitting == ALWAYS or enabled & permitting)
-        if not permitted or enabled & register.el0_traps:
+        if not (permitting == ALWAYS or enabled & permitting) or enabled & register.el0_traps:
             raise TrappedRegister(f"{access} of {register.name_of(index)} at EL0 with {PMUSERENR_EL0(enabled)}")

@@ -30,7 +30,7 @@ TIMEOUT_S = 60
 
 
 def session_of(guest: BoardGuest, core: str, output: BytesIO) -> BoardSession:
-    machine = Guest((str(guest.path),), core=core, cpus=guest.cpus, memory="64M", stdin=-1)
+    machine = Guest((str(guest.path),), core=core, pmu=guest.pmu, cpus=guest.cpus, memory="64M", stdin=-1)
     # What it tries on purpose is told to the user: unmodelled registers and addresses.
     return BoardSession(machine, BoardRequest(guest.board, semihosting=True), output, lambda line: None)
 

@@ -1,4 +1,4 @@
-"""core_pmu: Intel's architectural perfmon, version 4, with Skylake's events, or some of them."""
+"""core_pmu: Intel's architectural perfmon with Skylake's events, or some of them, or with Redwood Cove's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from pmu.event import Event, EventList
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.intel.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
 from pmu.intel.not_modelled import NOT_MODELLED
+from pmu.intel.redwood_cove_not_modelled import REDWOOD_COVE_NOT_MODELLED
+from pmu.intel.redwood_cove_rows import REDWOOD_COVE
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
 
 FIXED_COUNTERS = (
     FixedCounter("INST_RETIRED.ANY", 0x00C0, 48),
     FixedCounter("CPU_CLK_UNHALTED.THREAD", 0x003C, 48),
     FixedCounter("CPU_CLK_UNHALTED.REF_TSC", 0x0300, 48, programmable=False),
+)
+SLOTS = FixedCounter("TOPDOWN.SLOTS", 0x0400, 48, programmable=False)
+METRICS = tuple(  # the fields of MSR_PERF_METRICS; the fifth, heavy operations, is not modelled
+    f"PERF_METRICS.{field}" if field else ""
+    for field in (
+        *("RETIRING", "BAD_SPECULATION", "FRONTEND_BOUND", "BACKEND_BOUND"),
+        *("", "BRANCH_MISPREDICTS", "FETCH_LATENCY", "MEMORY_BOUND"),
+    )
 )
 FORMAT = (
     FormatField("event", 0, 7),
@@ -57,6 +67,11 @@ _MODELLED_CACHE_EVENTS = {  # skl_hw_cache_event_ids; LL, which Linux counts by 
     (CacheId.ITLB, CacheOp.READ, CacheResult.MISS): "ITLB_MISSES.WALK_COMPLETED",
     (CacheId.BPU, CacheOp.READ, CacheResult.MISS): "BR_MISP_RETIRED.ALL_BRANCHES",
 }
+_REDWOOD_COVE_CACHE_EVENTS = _MODELLED_CACHE_EVENTS | {  # glc_hw_cache_event_ids; LL as above, by its requests
+    (CacheId.L1D, CacheOp.READ, CacheResult.MISS): "L2_RQSTS.ALL_DEMAND_DATA_RD",
+    (CacheId.L1I, CacheOp.READ, CacheResult.MISS): "L2_RQSTS.ALL_CODE_RD",
+}
+del _REDWOOD_COVE_CACHE_EVENTS[CacheId.ITLB, CacheOp.READ, CacheResult.ACCESS]
 
 
 def core_pmu(name: str, counters: int, generic_events: Mapping[HardwareId, str] = MappingProxyType({})) -> PmuModel:
@@ -99,4 +114,25 @@ def perfmon_v4(
         generic_cache_events=generic_cache_events,
         sysfs_aliases={generic.sysfs_name: event for generic, event in generic_events.items()} | dict(further_aliases),
         not_modelled=NOT_MODELLED | {row.code: row.name for row in SKYLAKE if row.name not in having},
+    )
+
+
+def redwood_cove(name: str, counters: int) -> PmuModel:
+    """Version 5, with slots on a fixed counter and MSR_PERF_METRICS. The latter's events, which Linux reads from it in
+    shares of 255, are counted exactly, on counters of their own."""
+    metrics = [row for row in TOP_DOWN if row.name != SLOTS.event]
+    found = perfmon_v4(
+        name,
+        counters,
+        [*REDWOOD_COVE, *metrics],
+        CLOCK_AND_RETIRED | _MODELLED | {HardwareId.BUS_CYCLES: "CPU_CLK_UNHALTED.REF_TSC_P"},
+        RETIRED_CACHE_EVENTS | _REDWOOD_COVE_CACHE_EVENTS,
+        TOP_DOWN_ALIASES,
+    )
+    return replace(
+        found,
+        version=5,
+        fixed_counters=(*FIXED_COUNTERS, SLOTS),
+        metrics=METRICS,
+        not_modelled=REDWOOD_COVE_NOT_MODELLED,
     )

@@ -6,6 +6,12 @@ Where several events share a code, because a further register or the ANY bit tel
 
 from __future__ import annotations
 
+
+def by_code(codes_and_names: str) -> dict[int, str]:
+    """Of "CODE NAME; CODE NAME;", codes in hex."""
+    return {int(code, 16): name for code, name in map(str.split, codes_and_names.split(";")[:-1])}
+
+
 _CODES_AND_NAMES = """
     0803 LD_BLOCKS.NO_SR; 0408 DTLB_LOAD_MISSES.WALK_COMPLETED_2M_4M; 0808 DTLB_LOAD_MISSES.WALK_COMPLETED_1G;
     1001008 DTLB_LOAD_MISSES.WALK_ACTIVE; 0109 MEMORY_DISAMBIGUATION.HISTORY_RESET; 010d INT_MISC.RECOVERY_CYCLES;
@@ -76,4 +82,4 @@ _CODES_AND_NAMES = """
     04f2 L2_LINES_OUT.USELESS_PREF; 10f4 SQ_MISC.SPLIT_LOCK;
 """
 
-NOT_MODELLED = {int(code, 16): name for code, name in map(str.split, _CODES_AND_NAMES.split(";")[:-1])}
+NOT_MODELLED = by_code(_CODES_AND_NAMES)

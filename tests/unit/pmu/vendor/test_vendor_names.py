@@ -17,7 +17,8 @@ from pmu.model import model, models
 
 HERE = Path(__file__).parent
 WHOLE_LISTS = os.environ.get("PERFEMU_VENDOR_EVENTS")
-NOT_THE_VENDORS = {event.name for event in (*OWN, *TOP_DOWN)}
+NOT_THE_VENDORS = {event.name for event in (*OWN, *TOP_DOWN)} - {"TOPDOWN.SLOTS"}
+SLOTS_ON_ANY_COUNTER = next(event for event in TOP_DOWN if event.name == "TOPDOWN.SLOTS")
 
 
 def extract(name: str) -> set[tuple[int, str]]:
@@ -41,8 +42,8 @@ def arm_lists(folder: Path) -> set[tuple[int, str]]:
     return {(row["code"], row["name"]) for row in rows if "name" in row}
 
 
-def intel_list(folder: Path) -> set[tuple[int, str]]:
-    rows = json.loads((folder / "intel-skylake_core.json").read_text())["Events"]
+def intel_list(folder: Path, part: str) -> set[tuple[int, str]]:
+    rows = json.loads((folder / f"intel-{part}_core.json").read_text())["Events"]
     fields = (
         ("EventCode", 16, 0),
         ("UMask", 16, 8),
@@ -57,20 +58,30 @@ def intel_list(folder: Path) -> set[tuple[int, str]]:
     }
 
 
-KNOWN = {"aarch64": [extract("arm.txt")], "x86_64": [extract("intel-skylake.txt")]}
+# By model, else by instruction set
+KNOWN = {
+    "aarch64": [extract("arm.txt")],
+    "x86_64": [extract("intel-skylake.txt")],
+    "redwood_cove": [extract("intel-graniterapids.txt")],
+}
 if WHOLE_LISTS is not None:
     KNOWN["aarch64"].append(arm_lists(Path(WHOLE_LISTS)))
-    KNOWN["x86_64"].append(intel_list(Path(WHOLE_LISTS)))
+    KNOWN["x86_64"].append(intel_list(Path(WHOLE_LISTS), "skylake"))
+    KNOWN["redwood_cove"].append(intel_list(Path(WHOLE_LISTS), "graniterapids"))
+
+
+def lists_for(name: str) -> list[set[tuple[int, str]]]:
+    return KNOWN.get(name) or KNOWN[model(name).isa]
 
 
 @pytest.mark.parametrize(
     ("name", "event"), [pytest.param(name, event, id=event.name) for name in models() for event in model(name).events]
 )
 def test_code_and_name_are_the_vendors(name: str, event: Event) -> None:
-    if event.name in NOT_THE_VENDORS:
+    if event.name in NOT_THE_VENDORS or event == SLOTS_ON_ANY_COUNTER:
         assert "perfemu's own" in event.note or "later parts" in event.note
         return
-    for known in KNOWN[model(name).isa]:
+    for known in lists_for(name):
         assert (event.code, event.name) in known
 
 
@@ -89,7 +100,7 @@ def test_what_the_real_part_lacks_says_so(name: str) -> None:
 def test_what_the_vendor_lists_and_no_row_counts_is_refused_by_name(name: str) -> None:
     """A guest would read 0 for it otherwise. Arm's numbers from 0xc0 on are a part's own, so of that part only."""
     pmu = model(name)
-    (known, *_) = KNOWN[pmu.isa]
+    (known, *_) = lists_for(name)
     own = parts().get(name, set())
     for code, event in known:
         if pmu.isa == "aarch64" and not (code < 0xC0 or 0x4000 <= code < 0x4040 or code in own):

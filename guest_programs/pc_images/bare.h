@@ -53,3 +53,4 @@ extern bool without_users; /* the command line ends with "ring0" */
 void check_exceptions(void);
 void check_apic(void);
 void check_cpus(void);
+void check_perfmon(void);

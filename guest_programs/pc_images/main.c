@@ -38,6 +38,7 @@ int main(void) {
     check_exceptions();
     start_apic();
     check_apic();
+    if (ends_with((const char*)(word)information[4], "perfmon")) check_perfmon();
     check_cpus();
     end();
     return 0;

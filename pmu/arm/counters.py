@@ -200,6 +200,10 @@ class PmuCounters(RegisterDevice):
         """Whether an event counter overflows at bit 63."""
         return bool(self.storage["PMCR_EL0"] & _LONG)
 
+    def _are_paired(self, even: int) -> bool:
+        """Whether the same controls are for it and the one behind."""
+        return True
+
     # control and enables
 
     def _control(self, value: int, resets: int) -> None:
@@ -260,7 +264,7 @@ class PmuCounters(RegisterDevice):
         """
         even = odd - 1
         together = levels_of(self._types[odd]) & self._levels[even]
-        counts = self._active >> odd & 1 and together and not self._is_long(even)
+        counts = self._active >> odd & 1 and together and not self._is_long(even) and self._are_paired(even)
         self._bank.chain(even, bool(counts))
 
     def _arm(self) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from emulator.cpu import Level
 from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
-from pmu.arm.counters import CYCLE_BIT, INSTRUCTION_BIT, SW_INCR, PmuCounters
+from pmu.arm.counters import CYCLE_BIT, INSTRUCTION_BIT, SW_INCR
 from pmu.arm.filters import counts_kernel, counts_user
 from pmu.arm.registers import (
     ALWAYS,
@@ -31,16 +31,17 @@ from pmu.arm.registers import (
     ArmRegister,
     PMEVTYPERn_EL0,
 )
-from pmu.arm.version import INSTRUCTION_COUNTER
+from pmu.arm.snapshots import PmuSnapshots
+from pmu.arm.version import INSTRUCTION_COUNTER, SNAPSHOTS
 
-ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)  # PMUVer; PMICNTR
+ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)  # PMUVer, PMSS; PMICNTR
 _EVENT = PMEVTYPERn_EL0.evtCount.mask
 _OF_ALL_COUNTERS = (PMCNTENSET_EL0, PMCNTENCLR_EL0, PMOVSSET_EL0, PMOVSCLR_EL0)  # a bit for each
 _OF_SELECTED = (PMXEVTYPER_EL0, PMXEVCNTR_EL0)
 _READ_ONLY = ((CR, CYCLE_BIT), (IR, INSTRUCTION_BIT), (ER, CYCLE_BIT - 1))  # with PMUSERENR_EL0.UEN
 
 
-class PmuV3(PmuCounters):
+class PmuV3(PmuSnapshots):
     """A PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
     def _declare(self) -> None:
@@ -50,8 +51,9 @@ class PmuV3(PmuCounters):
     @property
     def identification(self) -> dict[SysReg, int]:
         """The fields of ID registers that tell of it: register -> its bits."""
-        instructions = INSTRUCTION_COUNTER in self.model.options
-        return {ID_AA64DFR0_EL1: self.version << 8, ID_AA64DFR1_EL1: instructions << 36}
+        options = self.model.options
+        debug_features = self.version << 8 | (SNAPSHOTS in options) << 16
+        return {ID_AA64DFR0_EL1: debug_features, ID_AA64DFR1_EL1: (INSTRUCTION_COUNTER in options) << 36}
 
     def _increment(self, counters: int, counts_here: Callable[[int], bool]) -> None:
         """PMSWINC_EL0: one more on each active SW_INCR counter of the mask that counts at the writer's privilege."""

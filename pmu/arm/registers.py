@@ -27,6 +27,9 @@ class ArmRegister(Register):
     since: ClassVar[Version] = Version.V3P0
     option: ClassVar[str | None] = None  # that a PMU with the register has, by the architecture's name
     counter: ClassVar[int | None] = None  # whose register it is, of those that stand alone
+    least_level: ClassVar[int] = 0  # exception level that may ever have it; EL0 has what el0_read and el0_write say
+    monitor_trap: ClassVar[bool] = True  # whether MDCR_EL2.TPM and MDCR_EL3.TPM trap it
+    enable: ClassVar[str | None] = None  # the field of MDCR_EL3 without which EL3 traps it
 
 
 class PMUSERENR_EL0(ArmRegister):
@@ -271,6 +274,7 @@ class PMUACR_EL1(ArmRegister):
 
     encoding = SysReg(3, 0, 9, 14, 4)
     since = Version.V3P9
+    enable = "EnPM2"
 
     F0 = RW(32)
     C = RW(31)
@@ -295,6 +299,7 @@ class PMICNTR_EL0(ArmRegister):
     encoding = SysReg(3, 3, 9, 4, 0)
     el0_read = el0_write = UEN
     since = Version.V3P9
+    enable = "EnPM2"
     option = INSTRUCTION_COUNTER
     counter = INSTRUCTIONS
 
@@ -307,6 +312,7 @@ class PMICFILTR_EL0(ArmRegister):
     encoding = SysReg(3, 3, 9, 6, 0)
     el0_read = el0_write = UEN
     since = Version.V3P9
+    enable = "EnPM2"
     option = INSTRUCTION_COUNTER
     counter = INSTRUCTIONS
 

@@ -27,7 +27,7 @@ class Version(IntEnum):
 
 def needed_for(option: str) -> Version:
     """The least version that may have the option. ValueError: there is no such option here."""
-    least = {INSTRUCTION_COUNTER: Version.V3P9, SNAPSHOTS: Version.V3P5}
+    least = {INSTRUCTION_COUNTER: Version.V3P9, SNAPSHOTS: Version.V3P9}
     if option not in least:
         raise ValueError(f"{option}: PMUv3 here has the options {', '.join(least)}")
     return least[option]

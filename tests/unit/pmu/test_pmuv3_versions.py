@@ -68,7 +68,7 @@ def count_with(pmu: PmuV3, counter: int, event: int = INST_RETIRED) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_each_version_says_what_it_is(version: int) -> None:
     pmu = fake(version)
-    assert pmu.identification[ID_AA64DFR0_EL1] == VERSIONS[version] << 8
+    assert pmu.identification[ID_AA64DFR0_EL1] == VERSIONS[version] << 8 | (1 << 16 if version == 9 else 0)  # PMSS
     assert pmu.identification[ID_AA64DFR1_EL1] == (1 << 36 if version == 9 else 0)  # PMICNTR
     assert PMCR_EL0(pmu.read(PMCR_EL0)).IMP == (0x41 if version < 7 else 0)
     low, high = pmu.model.events.pmceid()

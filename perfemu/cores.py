@@ -54,6 +54,14 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     return replace(limited, slots=_slots(loaded))
 
 
+def isa_of_pmu(name: str) -> str:
+    """UsageError: there is no such PMU."""
+    try:
+        return model(name).isa
+    except ValueError as problem:
+        raise UsageError(f"--pmu: {problem}") from None
+
+
 def with_pmu(changes: Sequence[str], pmu: str | None, isa: str) -> tuple[str, ...]:
     """--set's changes, and --pmu's."""
     return tuple(changes) if pmu is None else (*changes, f"pmu.{isa}={pmu}")

@@ -11,7 +11,7 @@ from emulator.core_file.keys import ISAS
 from emulator.core_file.layers import is_file, names
 from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
-from perfemu.cores import DEFAULT_CORES, core, core_for, cores, pmu_of, with_pmu
+from perfemu.cores import DEFAULT_CORES, core, core_for, cores, isa_of_pmu, pmu_of, with_pmu
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.listing import KINDS, Listed, events_of, software_events, system_call_events
 
@@ -57,13 +57,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _isas(options: argparse.Namespace, executed: Iterable[str]) -> list[str]:
+    """Those that are asked for: --isa's, or those that --pmu is of."""
+    if options.isa:
+        return [options.isa]
+    return [isa for isa in executed if options.pmu is None or isa_of_pmu(options.pmu) == isa]
+
+
 def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, CoreFile]]:
     """(ISA, core) whose events are asked for."""
     if options.core is None:
-        for isa in [options.isa] if options.isa else DEFAULT_CORES:
+        for isa in _isas(options, DEFAULT_CORES):
             yield isa, core_for(None, isa, with_pmu(options.core_changes, options.pmu, isa))
     else:
-        for isa in [options.isa] if options.isa else core(options.core, options.core_changes).isas:
+        for isa in _isas(options, core(options.core, options.core_changes).isas):
             yield isa, core(options.core, with_pmu(options.core_changes, options.pmu, isa))
 
 

@@ -64,6 +64,7 @@ class PmuCounters(RegisterDevice):
     kept = (
         "storage",
         "_active",
+        "_freezing",
         "_chains",
         "_armed",
         "_interrupting",
@@ -86,6 +87,7 @@ class PmuCounters(RegisterDevice):
         self._events_mask = (1 << n) - 1
         self._implemented = self._events_mask | CYCLE_BIT
         self._active = 0  # counters that count now, if their event ever happens: enabled, and not frozen
+        self._freezing = 0  # counters that an overflow of one of them stops
         self._chains = 0  # odd counters that count CHAIN
         self._armed = self._interrupting = 0  # bank masks: whose overflow stops the core; ... asserts the interrupt
         self._types = [0] * n  # PMEVTYPER<n>_EL0
@@ -183,18 +185,15 @@ class PmuCounters(RegisterDevice):
         """The counters that PMCNTENSET_EL0 may let count."""
         return self._first_range if self.storage["PMCR_EL0"] & _ENABLE else 0
 
-    @property
-    def _freezing(self) -> int:
-        """The counters that an overflow of one of them stops."""
-        control = self.storage["PMCR_EL0"]
-        return self._first_range & ~CYCLE_BIT if control & _FREEZE else 0
+    def _find_freezing(self) -> None:
+        """After a write to what says so."""
+        self._freezing = self._first_range & ~CYCLE_BIT if self.storage["PMCR_EL0"] & _FREEZE else 0
 
     def _frozen(self) -> int:
-        """The counters that are stopped by an overflow."""
-        freezing = self._freezing
-        if not freezing or not self._from_bank(self._bank.overflowed()) & freezing:
+        """The counters that are stopped by an overflow, where there may be some."""
+        if not self._from_bank(self._bank.overflowed()) & self._freezing:
             return 0
-        return freezing | (CYCLE_BIT if self.storage["PMCR_EL0"] & _WITH_CYCLES else 0)
+        return self._freezing | (CYCLE_BIT if self.storage["PMCR_EL0"] & _WITH_CYCLES else 0)
 
     def _is_long(self, counter: int) -> bool:
         """Whether an event counter overflows at bit 63."""
@@ -210,11 +209,13 @@ class PmuCounters(RegisterDevice):
         """PMCR_EL0 is written; P resets the event counters of the mask."""
         old = self.storage["PMCR_EL0"]
         new = self.storage["PMCR_EL0"] = PMCR_EL0.write(old, value)
-        self._zero((resets if value & _RESET_EVENTS else 0) | (CYCLE_BIT if value & _RESET_CYCLES else 0))
+        if value & (_RESET_EVENTS | _RESET_CYCLES):
+            self._zero((resets if value & _RESET_EVENTS else 0) | (CYCLE_BIT if value & _RESET_CYCLES else 0))
         changed = old ^ new
         if changed & _LONG:
             self._set_widths(self._first_range & self._events_mask)
         if changed & _FREEZE:
+            self._find_freezing()
             self._arm()
         if changed & (_ENABLE | _FREEZE | _WITH_CYCLES):
             self._update_active()
@@ -237,11 +238,13 @@ class PmuCounters(RegisterDevice):
 
     def _update_active(self) -> None:
         """After a write to the enables, or an overflow: start and stop the counters that this changes."""
-        enabled = self._enabled
-        active = self.storage["counter_enables"] & enabled & ~self._frozen()
+        storage, enabled = self.storage, self._enabled
+        active = storage["counter_enables"] & enabled
+        if self._freezing:
+            active &= ~self._frozen()
         changed = active ^ self._active
         self._active = active
-        self._interrupting = self._to_bank(self.storage["interrupt_enables"] & enabled)
+        self._interrupting = self._to_bank(storage["interrupt_enables"] & enabled)
         if changed:
             self._connect(changed)
 

@@ -142,14 +142,14 @@ class PrivilegedPmuV3(PmuV3):
     def _enabled(self) -> int:
         return super()._enabled | (self._second_range if self._hypervisor.HPME else 0)
 
-    @property
-    def _freezing(self) -> int:
-        return super()._freezing | (self._second_range if self._hypervisor.HPMFZO else 0)
+    def _find_freezing(self) -> None:
+        super()._find_freezing()
+        self._freezing |= self._second_range if self._hypervisor.HPMFZO else 0
 
     def _frozen(self) -> int:
         overflows = self._from_bank(self._bank.overflowed())
-        second = self._second_range if self._hypervisor.HPMFZO else 0
-        first = super()._freezing
+        second = self._freezing & self._second_range
+        first = self._freezing & self._first_range
         control = PMCR_EL0(self.storage["PMCR_EL0"])
         frozen = second if overflows & second else 0
         if overflows & first:
@@ -167,6 +167,7 @@ class PrivilegedPmuV3(PmuV3):
     def _partition(self) -> None:
         """MDCR_EL2 or MDCR_EL3 has been written."""
         self._set_widths(self._events_mask)
+        self._find_freezing()
         self._arm()
         self._update_active()
 

@@ -77,11 +77,12 @@ def boot(
     instructions: int | None = None,
     source_of_input: Source | None = None,
     counters: int | None = None,
+    pmu: str = "armv8_pmuv3",
     watch: Callable[[Sequence[Cpu]], None] | None = None,
     debugger: BoardDebugger | None = None,
     **offered: Any,
 ) -> Booted:
-    """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then.
+    """The code between START and OFF, run to the board's end. `counters`: of a PMU that each CPU has then, a `pmu`.
 
     `watch` may count what the CPUs do; `debugger` may stop them; `offered`: what of Outside there is besides.
     """
@@ -93,7 +94,7 @@ def boot(
     if watch is not None:
         watch(hardware.cpus)
     output, messages = bytearray(), []
-    pmus = [] if counters is None else [_pmu(cpu, counters) for cpu in hardware.cpus]
+    pmus = [] if counters is None else [_pmu(cpu, pmu, counters) for cpu in hardware.cpus]
     outside = Outside(output.extend, messages.append, source_of_input, **offered)
     board = Virt(hardware, Boot(read_image(code, RAM_BASE)), outside, pmus)
     software: Software = board
@@ -103,8 +104,8 @@ def boot(
     return Booted(board, hardware.cpus, bytes(output), messages)
 
 
-def _pmu(cpu: Cpu, counters: int) -> PmuV3:
-    pmu = model("armv8_pmuv3")
+def _pmu(cpu: Cpu, name: str, counters: int) -> PmuV3:
+    pmu = model(name)
     return PmuV3(cpu.core.add_bank(pmu.bank_size(counters)), pmu, counters)
 
 

@@ -160,3 +160,47 @@ def test_a_chained_counter_counts_at_el1_by_its_own_filter(filters: int, count: 
     behind = "nop\nnop\nnop\nnop\nmsr pmcr_el0, xzr\nmrs x5, pmevcntr1_el0\nmrs x6, pmevcntr0_el0\n"
     booted = boot(VECTORS + code + COUNT + behind, tmp_path, counters=6)
     assert (booted.register(5), booted.register(6)) == (count, 2)
+
+
+def test_a_guest_takes_a_snapshot(tmp_path: Path) -> None:
+    """Two NOPs and the MSR that captures are counted by then; at the end two more, and the MSR that stops."""
+    code = """
+        mov     x0, #0x18               // SSE: enabled and allowed
+        msr     s3_0_c9_c14_5, x0       // PMECR_EL1
+        movz    x1, #8                  // INST_RETIRED
+    """
+    behind = """
+        nop
+        nop
+        msr     s3_0_c9_c13_3, x0       // PMSSCR_EL1: x0 is 1
+        nop
+        nop
+        msr     pmcr_el0, xzr
+        mrs     x5, s2_0_c14_c8_0       // PMEVCNTSVR0_EL1
+        mrs     x6, pmevcntr0_el0
+        mrs     x7, s3_0_c9_c13_3
+        mrs     x8, id_aa64dfr0_el1
+        mrs     x9, id_aa64dfr1_el1
+    """
+    booted = boot(VECTORS + code + COUNT + behind, tmp_path, counters=6, pmu="pmuv3p9")
+    assert booted.messages == []
+    assert [booted.register(n) for n in (5, 6, 7)] == [3, 6, 0]
+    assert booted.register(8) >> 8 & 0xFFF == 0x109 | booted.register(8) >> 8 & 0xF0  # PMSS, PMUVer
+    assert booted.register(9) >> 36 & 0xF == 1  # PMICNTR
+
+
+def test_el0_reaches_the_counters_that_pmuacr_names(tmp_path: Path) -> None:
+    """Others are zero, and PMCR_EL0 traps: ESR_EL1 has op0 3, op1 3, CRn 9, CRm 12, Rt 3, read."""
+    code = """
+        mov     x0, #0x10               // UEN
+        msr     pmuserenr_el0, x0
+        mov     x0, #2
+        msr     s3_0_c9_c14_4, x0       // PMUACR_EL1: counter 1
+        mov     x0, #77
+        msr     pmevcntr0_el0, x0
+        msr     pmevcntr1_el0, x0
+    """
+    user = "user: mrs x5, pmevcntr0_el0\nmrs x6, pmevcntr1_el0\nmrs x3, pmcr_el0\nlower: nop\n"
+    booted = boot(VECTORS + code + TO_EL0 + user, tmp_path, counters=6, pmu="pmuv3p9")
+    assert (booted.register(5), booted.register(6)) == (0, 77)
+    assert booted.register(10) == 0x18 << 26 | 1 << 25 | 3 << 20 | 3 << 14 | 9 << 10 | 3 << 5 | 12 << 1 | 1

@@ -64,6 +64,16 @@ class FixedCounter:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterConstraint:
+    """Events with `mask`'s bits of their code between `first` and `last` are counted by some event counters only."""
+
+    mask: int
+    first: int
+    last: int
+    counters: int  # bit n: counter n
+
+
+@dataclass(frozen=True, slots=True)
 class PmuModel:
     """One PMU as its vendor and Linux describe it. A live device is made from it and a counter bank."""
 
@@ -83,6 +93,7 @@ class PmuModel:
     generic_cache_events: Mapping[CacheEvent, str] = field(default_factory=dict)
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     metrics: tuple[str, ...] = ()  # events of MSR_PERF_METRICS, from its lowest field up; "": a field nobody knows
+    constraints: tuple[CounterConstraint, ...] = ()  # the first that an event's code is in holds
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
     options: frozenset[str] = frozenset()  # of the architecture, by its names, that this PMU has: FEAT_PMUv3_ICNTR
@@ -121,6 +132,13 @@ class PmuModel:
             kernel_takes_time=kernel_takes_time,
             one_a_cycle=one_a_cycle,
         )
+
+    def counters_for(self, code: int) -> int:
+        """The event counters that can count `code`: bit n is counter n."""
+        for constraint in self.constraints:
+            if constraint.first <= code & constraint.mask <= constraint.last:
+                return constraint.counters
+        return -1
 
     def bank_size(self, counters: int) -> int:
         """Counters that the core's bank must have for a device with this many event counters."""

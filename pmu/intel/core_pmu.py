@@ -12,7 +12,7 @@ from pmu.intel.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
 from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.intel.redwood_cove_not_modelled import REDWOOD_COVE_NOT_MODELLED
 from pmu.intel.redwood_cove_rows import REDWOOD_COVE
-from pmu.model import FixedCounter, FormatField, PmuModel, Role
+from pmu.model import CounterConstraint, FixedCounter, FormatField, PmuModel, Role
 
 FIXED_COUNTERS = (
     FixedCounter("INST_RETIRED.ANY", 0x00C0, 48),
@@ -26,6 +26,16 @@ METRICS = tuple(  # the fields of MSR_PERF_METRICS; the fifth, heavy operations,
         *("RETIRING", "BAD_SPECULATION", "FRONTEND_BOUND", "BACKEND_BOUND"),
         *("", "BRANCH_MISPREDICTS", "FETCH_LATENCY", "MEMORY_BOUND"),
     )
+)
+_EVENT, _WHOLE = 0xFF, 0xFFFF
+REDWOOD_COVE_CONSTRAINTS = (  # intel_glc_event_constraints
+    CounterConstraint(_EVENT, 0x2E, 0x2E, 0xFF),
+    CounterConstraint(_EVENT, 0x3C, 0x3C, 0xFF),
+    CounterConstraint(_EVENT, 0x01, 0x8F, 0x0F),
+    *(CounterConstraint(_WHOLE, code, code, 0x0F) for code in (0x01A3, 0x02A3, 0x08A3)),
+    *(CounterConstraint(_WHOLE, code, code, 0x01) for code in (0x04A4, 0x08A4, 0x02CD)),
+    CounterConstraint(_EVENT, 0xCE, 0xCE, 0x01),
+    CounterConstraint(_EVENT, 0xD0, 0xDF, 0x0F),
 )
 FORMAT = (
     FormatField("event", 0, 7),
@@ -134,5 +144,6 @@ def redwood_cove(name: str, counters: int) -> PmuModel:
         version=5,
         fixed_counters=(*FIXED_COUNTERS, SLOTS),
         metrics=METRICS,
+        constraints=REDWOOD_COVE_CONSTRAINTS,
         not_modelled=REDWOOD_COVE_NOT_MODELLED,
     )

@@ -231,9 +231,26 @@ class HardwareDriver(ABC):
         counters = self._cpus[cpu.number]
         return self.free_index(counters.pmu, counters.events, event) is not None
 
+    def place(self, counters: CpuCounters, event: PerfEvent) -> int | None:
+        """The counter that `event` is to have; where others can make room for it, they have done so."""
+        return self.free_index(counters.pmu, counters.events, event)
+
+    def move(self, counters: CpuCounters, event: PerfEvent, index: int) -> None:
+        """To a counter that is free, as x86_pmu_enable does."""
+        hw = event.hw
+        runs = not hw.stopped
+        self.stop(event)
+        del counters.events[hw.idx]
+        hw.idx = index
+        counters.events[index] = event
+        if event in self.user_events:
+            hw.user_index = self.user_index(event)
+        if runs:
+            self.start(event)
+
     def add(self, event: PerfEvent, cpu: Cpu) -> None:
         counters = self._cpus[cpu.number]
-        index = self.free_index(counters.pmu, counters.events, event)
+        index = self.place(counters, event)
         assert index is not None, f"{event}: no counter is free"
         hw = event.hw
         hw.idx = index

@@ -8,6 +8,7 @@ from typing import Protocol
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import PerfType
+from perfcore.events.drivers.counter_assignment import placement
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
@@ -54,6 +55,9 @@ class IntelCore(HardwareDriver):
         fixed = len(pmus[0].model.fixed_counters)
         self._all_counters = (1 << pmus[0].counters) - 1 | ((1 << fixed) - 1) << FIXED_SHIFT
         self._width_bits = pmus[0].model.counter_width_bits
+        model = pmus[0].model
+        # a PMU with more counters than the part has is one that measures, and has no part's limits
+        self._constrained = bool(model.constraints) and pmus[0].counters <= model.counters
         super().__init__(cpus, pmus, PerfType.RAW)
 
     def reset(self, pmu: Pmu) -> None:
@@ -89,6 +93,50 @@ class IntelCore(HardwareDriver):
 
     def fixed_index(self, number: int) -> int:
         return FIXED_SHIFT + number
+
+    # which counter: x86_schedule_events, by the constraints of the model
+
+    def _counters_of(self, event: PerfEvent) -> list[int]:
+        code = self.selected_code(event)
+        found = []
+        for number, fixed in enumerate(self.model.fixed_counters):
+            if fixed.config == code:
+                found.append(self.fixed_index(number))
+                if not fixed.programmable:
+                    return found
+        possible = self.model.counters_for(code) & self._all_counters & (1 << FIXED_SHIFT) - 1
+        return found + [index for index in range(possible.bit_length()) if possible >> index & 1]
+
+    def _group_fits(self, event: PerfEvent) -> bool:
+        if not self._constrained:
+            return super()._group_fits(event)
+        holders: dict[int, PerfEvent] = {}
+        leader = event.group_leader
+        for member in (leader, *leader.siblings.needing_counters, event):
+            if member.driver is not self:
+                continue
+            moves = placement(holders, self._counters_of, member)
+            if moves is None:
+                return False
+            holders.update({index: moved for moved, index in moves})
+        return True
+
+    def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
+        if not self._constrained:
+            return super().free_index(pmu, used, event)
+        return next((index for index in self._counters_of(event) if index not in used), None)
+
+    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
+        if not self._constrained:
+            return super().has_room(event, cpu)
+        return placement(self._cpus[cpu.number].events, self._counters_of, event) is not None
+
+    def place(self, counters: CpuCounters, event: PerfEvent) -> int | None:
+        if self._constrained:
+            moves = placement(counters.events, self._counters_of, event)
+            for other, index in (moves or [])[:-1]:
+                self.move(counters, other, index)
+        return super().place(counters, event)
 
     def width_bits(self, event: PerfEvent) -> int:
         return self._width_bits

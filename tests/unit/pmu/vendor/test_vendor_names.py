@@ -24,7 +24,7 @@ SLOTS_ON_ANY_COUNTER = next(event for event in TOP_DOWN if event.name == "TOPDOW
 def extract(name: str) -> set[tuple[int, str]]:
     lines = (HERE / name).read_text().splitlines()
     rows = [line.split() for line in lines if line and not line.startswith("#")]
-    return {(int(code, 16), event) for code, event in rows}
+    return {(int(code, 16), event) for code, event, *_ in rows}
 
 
 def parts() -> dict[str, set[int]]:
@@ -108,3 +108,16 @@ def test_what_the_vendor_lists_and_no_row_counts_is_refused_by_name(name: str) -
         counted = pmu.counted_by(code)
         assert counted is not None or pmu.cannot_know(code) is not None, f"{code:#06x} {event}"
         assert counted is None or pmu.cannot_know(code) is None
+
+
+def test_counters_are_those_that_the_vendor_gives() -> None:
+    """The list's third column, for our rows; where Linux's constraints, which we have, come from another source."""
+    pmu = model("redwood_cove")
+    lines = (HERE / "intel-graniterapids.txt").read_text().splitlines()
+    listed = {name: counters for _, name, counters in (line.split() for line in lines if not line.startswith("#"))}
+    for event in pmu.events:
+        if event.name in NOT_THE_VENDORS:
+            continue
+        fixed = any(counter.event == event.name for counter in pmu.fixed_counters)
+        counters = "fixed" if fixed else f"{pmu.counters_for(event.code) & (1 << pmu.counters) - 1:#x}"
+        assert counters == listed[event.name], event.name

@@ -94,6 +94,6 @@ def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, 
     """Before the run."""
     kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads)
     counters = model.most_counters
-    attached = PMU_KINDS[model.driver].attach(hardware.cpus, model, counters)
+    attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters)
     drivers: list[PmuDriver[PerfEvent]] = [attached.driver, *software_clocks(kernel)]
     return PerfEvents(kernel, drivers, Settings.measuring())

@@ -150,7 +150,7 @@ class Session:
             pmu.grant_user_access(cpu.system_registers)
             self._kind.announce(cpu, self.pmu_model)
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver)))
-        measuring = self._kind.attach(machine.cpus, self.pmu_model, self._counters)
+        measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver), Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
         return machine

@@ -94,6 +94,7 @@ class PmuModel:
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     metrics: tuple[str, ...] = ()  # events of MSR_PERF_METRICS, from its lowest field up; "": a field nobody knows
     constraints: tuple[CounterConstraint, ...] = ()  # the first that an event's code is in holds
+    has_limits: bool = True  # of the part: `constraints`, and `metrics` only in a group that slots lead
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
     kernel_takes_time: bool = True  # of the core: whether its kernel's work has cycles
     options: frozenset[str] = frozenset()  # of the architecture, by its names, that this PMU has: FEAT_PMUv3_ICNTR
@@ -132,6 +133,10 @@ class PmuModel:
             kernel_takes_time=kernel_takes_time,
             one_a_cycle=one_a_cycle,
         )
+
+    def without_limits(self) -> PmuModel:
+        """For a PMU that measures, and has what no part has."""
+        return replace(self, has_limits=False)
 
     def counters_for(self, code: int) -> int:
         """The event counters that can count `code`: bit n is counter n."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from emulator.cpu import Cpu, Level
-from emulator.linux.errors import EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.counter_assignment import placement
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
@@ -56,8 +56,9 @@ class IntelCore(HardwareDriver):
         self._all_counters = (1 << pmus[0].counters) - 1 | ((1 << fixed) - 1) << FIXED_SHIFT
         self._width_bits = pmus[0].model.counter_width_bits
         model = pmus[0].model
-        # a PMU with more counters than the part has is one that measures, and has no part's limits
-        self._constrained = bool(model.constraints) and pmus[0].counters <= model.counters
+        self._constrained = model.has_limits and bool(model.constraints)
+        names = model.metrics if model.has_limits else ()
+        self._metrics = {model.events.find(name).code for name in names if name}
         super().__init__(cpus, pmus, PerfType.RAW)
 
     def reset(self, pmu: Pmu) -> None:
@@ -79,6 +80,8 @@ class IntelCore(HardwareDriver):
         attr = event.attr
         if attr.precise_ip > MAX_PRECISE_IP:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: precise_ip {attr.precise_ip} is above {MAX_PRECISE_IP}")
+        if code in self._metrics:
+            self._check_metric(event)
         config = code | _INTERRUPT
         levels = self.selected_levels(event, code)
         if Level.USER in levels:
@@ -86,6 +89,15 @@ class IntelCore(HardwareDriver):
         if Level.KERNEL in levels:
             config |= _KERNEL
         return config
+
+    def _check_metric(self, event: PerfEvent) -> None:
+        """intel_pmu_hw_config: MSR_PERF_METRICS has shares of the slots that its group's leader counts."""
+        leader = event.group_leader
+        slots = self.model.config_of(self.model.events.find("TOPDOWN.SLOTS"))
+        if event.is_leader or leader.driver is not self or self.selected_code(leader) != slots:
+            raise LinuxError(EINVAL, f"{self.name}: topdown events need a group that slots leads")
+        if event.is_sampling or leader.is_sampling:
+            raise LinuxError(EINVAL, f"{self.name}: neither topdown events nor the slots that lead them can be sampled")
 
     def selected_code(self, event: PerfEvent) -> int:
         """With edge, inversion or a threshold no fixed counter can do it."""

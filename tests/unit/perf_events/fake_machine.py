@@ -174,7 +174,7 @@ class FakeMachine:
     """One CPU, one task (1000) that runs, and one perf subsystem on a PMU with `counters` event counters."""
 
     def __init__(self, isa="aarch64", counters=None, settings=None, pmu=None):
-        """`pmu`: the name of another model than the instruction set's own."""
+        """`pmu`: another model than the instruction set's own, or its name."""
         self.isa = isa
         self.cpu = FakeCpu()
         self.cpus = [self.cpu]
@@ -185,7 +185,7 @@ class FakeMachine:
         self.task = FakeTask(1000, self.cpu)
         self._current = self.task
         name, kind, driver = PMUS[isa]
-        pmu_model = model(pmu or name)
+        pmu_model = model(pmu or name) if pmu is None or isinstance(pmu, str) else pmu
         count = pmu_model.counters if counters is None else counters
         self.bank = FakeBank(pmu_model.bank_size(count))
         self.pmu = kind(self.bank, pmu_model, count)

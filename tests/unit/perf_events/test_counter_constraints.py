@@ -13,6 +13,7 @@ from emulator.probes import Probe
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.counter_assignment import placement
 from perfcore.events.event import EventState
+from pmu.model import model
 from unit.perf_events.fake_machine import FakeMachine
 from unit.perf_events.test_groups import INSTRUCTIONS
 
@@ -66,10 +67,41 @@ def test_a_group_that_cannot_be_scheduled_is_refused(configs):
     assert error.value.code == EINVAL
 
 
-def test_a_pmu_that_measures_has_counters_enough():
-    fake = FakeMachine("x86_64", pmu="redwood_cove", counters=32)
-    events = [fake.open(raw(ON_0)) for _ in range(9)]
-    assert [event.hw.idx for event in events] == list(range(9))
+SLOTS, RETIRING, BACKEND = 0x0400, 0x8000, 0x8300
+
+
+def test_topdown_events_are_in_a_group_that_slots_lead():
+    fake = machine()
+    slots = fake.open(raw(SLOTS))
+    shares = [fake.open(raw(config), group=slots) for config in (RETIRING, BACKEND)]
+    assert slots.hw.idx == 32 + 3
+    fake.bank.fire(Probe.UOPS_RETIRED, 5)
+    fake.bank.fire(Probe.SLOTS_BACKEND, 3)
+    assert [event.count() for event in (slots, *shares)] == [8, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("leader", "event"),
+    [
+        (None, raw(RETIRING)),
+        (INSTRUCTIONS, raw(RETIRING)),
+        (raw(SLOTS, sample_period=1000), raw(RETIRING)),
+        (raw(SLOTS), raw(RETIRING, sample_period=1000)),
+    ],
+)
+def test_topdown_events_are_refused_elsewhere(leader, event):
+    fake = machine()
+    first = fake.open(leader) if leader is not None else None
+    with pytest.raises(LinuxError) as error:
+        fake.open(event, group=first)
+    assert error.value.code == EINVAL
+
+
+def test_a_pmu_that_measures_has_no_limits():
+    fake = FakeMachine("x86_64", pmu=model("redwood_cove").without_limits(), counters=9)
+    events = [fake.open(raw(ON_0)) for _ in range(8)]
+    assert [event.hw.idx for event in events] == list(range(8))
+    assert fake.open(raw(RETIRING)).state == EventState.ACTIVE
 
 
 def test_whoever_can_be_placed_is_placed():

@@ -113,7 +113,7 @@ def perfmon_v4(
         sysfs_name="cpu",
         driver="intel_core",
         version=4,
-        identification=1 << 13,  # IA32_PERF_CAPABILITIES.FW_WRITE
+        identification=1 << 12 | 1 << 13,  # IA32_PERF_CAPABILITIES: FREEZE_WHILE_SMM, FW_WRITE
         counters=counters,
         most_counters=32,
         counter_width_bits=48,

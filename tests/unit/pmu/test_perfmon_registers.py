@@ -65,8 +65,8 @@ def rows(version: int, fixed: int, metrics: bool) -> Iterator[Row]:
     if version >= 4:
         yield Row(0x391, "IA32_PERF_GLOBAL_STATUS_SET", "command", counters | frozen)
         yield Row(0x392, "IA32_PERF_GLOBAL_INUSE", "ro")
-    yield Row(0x345, "IA32_PERF_CAPABILITIES", "ro", reset=1 << 13 | (1 << 15 if metrics else 0))
-    yield Row(0x1D9, "IA32_DEBUGCTL", "rw", 1 << 12)
+    yield Row(0x345, "IA32_PERF_CAPABILITIES", "ro", reset=1 << 12 | 1 << 13 | (1 << 15 if metrics else 0))
+    yield Row(0x1D9, "IA32_DEBUGCTL", "rw", 1 << 12 | 1 << 14)  # freeze on PMI, in SMM
     if metrics:
         yield Row(0x329, "MSR_PERF_METRICS", "rw", (1 << 64) - 1)
 

@@ -111,7 +111,7 @@ class SystemRegisters:
         self._cpuid = read
 
     def claim_cpuid_leaf(self, leaf: int, values: tuple[int, int, int, int]) -> None:
-        """Answer one leaf in place of who claimed CPUID: a PMU its 0AH."""
+        """Answer one leaf in place of who claimed CPUID: a PMU its own."""
         self._cpuid_leaves[leaf] = values
 
     def claim_tsc(self, read: Callable[[], int]) -> None:

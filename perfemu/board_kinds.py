@@ -16,6 +16,7 @@ from emulator.board.virt import Virt
 from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
+from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
@@ -51,9 +52,18 @@ def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outsi
     return Virt(hardware, boot, outside, pmus)
 
 
+PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
+    "intel_core": Perfmon,
+    "amd_core": CoreCounters,
+}  # by the driver that the model is for
+
+
 def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Pc:
     assert boot is not None, "of this board no state is kept"
-    pmus = [Perfmon(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
+    kind = PC_PMUS[model.driver]
+    pmus: list[Perfmon | CoreCounters] = [
+        kind(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus
+    ]
     return Pc(hardware, boot, outside, pmus)
 
 

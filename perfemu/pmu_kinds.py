@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from emulator.cpu import Cpu
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers import arm_pmuv3
+from perfcore.events.drivers.amd_core import AmdCore
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
+from pmu.amd import core_counters
+from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
 from pmu.intel.cpuid import cpuid_leaf_0a
@@ -36,6 +39,17 @@ def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     return Attached(IntelCore(cpus, pmus), pmus)
 
 
+def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    pmus = [CoreCounters(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+    return Attached(AmdCore(cpus, pmus), pmus)
+
+
+def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
+    registers = cpu.system_registers
+    for leaf in core_counters.CPUID_LEAVES:
+        registers.claim_cpuid_leaf(leaf, core_counters.answer(model, model.counters, leaf, registers.cpuid(leaf, 0)))
+
+
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
     cpu.system_registers.claim_cpuid_leaf(0x0A, cpuid_leaf_0a(model))
 
@@ -51,5 +65,6 @@ class PmuKind:
 
 PMU_KINDS = {
     "arm_pmuv3": PmuKind(_arm, arm_pmuv3.TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
+    "amd_core": PmuKind(_amd, PerfType.RAW, _announce_core_counters),
     "intel_core": PmuKind(_intel, PerfType.RAW, _announce_perfmon),
 }

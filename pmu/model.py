@@ -33,24 +33,41 @@ class FormatField:
     hi: int
     role: Role = Role.SELECTS
     config: str = "config"  # or config1, config2
+    upper: tuple[int, int] | None = None  # (lo, hi) of where the number goes on, if it is in two parts
 
     @property
     def text(self) -> str:
         """The file's contents, without the newline."""
-        return f"{self.config}:{self.lo}" if self.lo == self.hi else f"{self.config}:{self.lo}-{self.hi}"
+        return f"{self.config}:" + ",".join(f"{lo}" if lo == hi else f"{lo}-{hi}" for lo, hi in self._parts)
 
     @property
     def mask(self) -> int:
-        return ((1 << (self.hi - self.lo + 1)) - 1) << self.lo
+        return sum(_mask(lo, hi) for lo, hi in self._parts)
+
+    @property
+    def _parts(self) -> list[tuple[int, int]]:
+        return [(self.lo, self.hi), *([] if self.upper is None else [self.upper])]
 
     def insert(self, value: int) -> int:
         """`value` moved to the field's bits; ValueError if it does not fit."""
-        if value < 0 or value << self.lo & ~self.mask:
+        placed, rest = 0, value
+        for lo, hi in self._parts:
+            placed |= rest << lo & _mask(lo, hi)
+            rest >>= hi - lo + 1
+        if value < 0 or rest:
             raise ValueError(f"{self.name}={value:#x} does not fit in {self.text}")
-        return value << self.lo
+        return placed
 
     def extract(self, config: int) -> int:
-        return (config & self.mask) >> self.lo
+        value = width = 0
+        for lo, hi in self._parts:
+            value |= (config & _mask(lo, hi)) >> lo << width
+            width += hi - lo + 1
+        return value
+
+
+def _mask(lo: int, hi: int) -> int:
+    return (1 << hi - lo + 1) - 1 << lo
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +98,8 @@ class PmuModel:
     isa: str  # "aarch64" or "x86_64"
     sysfs_name: str  # /sys/bus/event_source/devices/<sysfs_name>
     driver: str  # perfcore/events/drivers/<driver>.py
-    version: int  # ID_AA64DFR0_EL1.PMUVer; CPUID.0AH:EAX[7:0]
-    identification: int  # PMCR_EL0.IMP and IDCODE, in place; IA32_PERF_CAPABILITIES
+    version: int  # ID_AA64DFR0_EL1.PMUVer; CPUID.0AH:EAX[7:0]; AMD's PerfMonV2: 2
+    identification: int  # PMCR_EL0.IMP and IDCODE, in place; IA32_PERF_CAPABILITIES; CPUID.80000022H:EAX
     counters: int  # event counters of the real part
     most_counters: int  # event counters that the architecture can have: a measuring PMU's number
     counter_width_bits: int

@@ -2,7 +2,8 @@
 
 What the core refuses is not offered: AVX and FMA, which Unicorn's decoder gets wrong, and RDRAND, which would draw on
 the host. Nor is ERMS: with it glibc copies by REP MOVSB. Without OSXSAVE there is no XGETBV: it is undefined.
-Vendor, model, caches and topology are the ``Processor``'s. Leaf 0AH is the PMU's, who claims it.
+Vendor, model, caches and topology are the ``Processor``'s. What PMUs add (Intel's leaf 0AH, AMD's 80000022H) they
+claim.
 Leaves: Intel SDM volume 2, "CPUID"; AMD64 Architecture Programmer's Manual volume 3, appendix E.
 """
 

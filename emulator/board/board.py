@@ -113,8 +113,8 @@ class BoardProcessor(Protocol):
     answers: Mapping[ExitReason, Callable[[], None]]
 
     @property
-    def pmu_interrupts(self) -> bool:
-        """Whether its own PMU asserts its interrupt, as the interrupt controller knows."""
+    def pmu_interrupts(self) -> int:
+        """What changes when its own PMU interrupts."""
 
     def look_at_timers(self) -> None:
         """Bring their interrupts, and when the next one is due, up to date."""

@@ -64,6 +64,7 @@ _FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
 _VERSIONS = range(2, 7)
 _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
+_PDCM = 1 << 15  # CPUID leaf 1, ECX: IA32_PERF_CAPABILITIES is there
 
 
 def _levels(*, user: bool, kernel: bool) -> int:
@@ -73,6 +74,8 @@ def _levels(*, user: bool, kernel: bool) -> int:
 
 class Perfmon(RegisterDevice):
     """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
+
+    masks_its_vector = True  # the local APIC's entry, when the interrupt is delivered
 
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
         super().__init__()
@@ -370,10 +373,13 @@ class Perfmon(RegisterDevice):
 
     # a guest's own kernel
 
-    @property
-    def cpuid_leaf(self) -> Leaf:
-        """0AH."""
-        return cpuid_leaf_0a(self.model)
+    def cpuid(self, leaf: int, plain: Leaf) -> Leaf:
+        """What CPUID says with this PMU where without it would be `plain`."""
+        if leaf == 0x0A:
+            return cpuid_leaf_0a(self.model)
+        if leaf == 0x1:
+            return plain[0], plain[1], plain[2] | _PDCM, plain[3]
+        return plain
 
     def claim(self, system_registers: SystemRegisters) -> dict[int, str]:
         """All of its MSRs but the local APIC's, for a CPU whose kernel is executed, and RDPMC, where that has been

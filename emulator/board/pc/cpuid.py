@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from emulator.arch.cpuid import INTEL, Cpuid, Leaf
@@ -11,29 +12,32 @@ from emulator.board.pc.msrs import BUS_HZ
 
 MAX_BASIC = 0x16  # of Intel's
 MHZ = 1_000_000
-_PDCM, _TSC_DEADLINE = 1 << 15, 1 << 24  # leaf 1, ECX
+_TSC_DEADLINE = 1 << 24  # leaf 1, ECX
 _SEP, _MTRR = 1 << 11, 1 << 12  # EDX
 _SMEP = 1 << 7  # leaf 7, EBX
 _ARCH_CAPABILITIES = 1 << 29  # EDX
 _ARAT = 1 << 2  # leaf 6, EAX: the local APIC's timer never stops
-_PMU = 0xA
 _ADDRESSES = 0x8000_0008
 PHYSICAL_BITS = 40  # that the core's page tables have
 
 
-class PcCpuid:
-    """Of CPU `number`. `pmu_leaf`: leaf 0AH, where there is a PMU."""
+WithPmu = Callable[[int, Leaf], Leaf]  # (leaf, what it says without a PMU) -> what it says
 
-    def __init__(self, processor: Processor, number: int, pmu_leaf: Leaf | None) -> None:
+
+class PcCpuid:
+    """Of CPU `number`. `with_pmu`: what its PMU adds, where there is one."""
+
+    def __init__(self, processor: Processor, number: int, with_pmu: WithPmu = lambda leaf, plain: plain) -> None:
+        self._with_pmu = with_pmu
         self._cpuid = Cpuid(processor, number)
         intel = processor.vendor == INTEL
         ratio = Fraction(processor.frequency_hz, INPUT_HZ)
         base_mhz = processor.frequency_hz // MHZ
         self._also: dict[tuple[int, int], Leaf] = {  # bits besides
-            (0x1, 0): (0, 0, _TSC_DEADLINE | (_PDCM if pmu_leaf is not None else 0), _MTRR),
+            (0x1, 0): (0, 0, _TSC_DEADLINE, _MTRR),
             (0x7, 0): (0, _SMEP, 0, _ARCH_CAPABILITIES if intel else 0),
         }
-        self._only: dict[int, Leaf] = {0x6: (_ARAT, 0, 0, 0), _PMU: pmu_leaf or (0, 0, 0, 0)}
+        self._only: dict[int, Leaf] = {0x6: (_ARAT, 0, 0, 0)}
         if intel:
             self._only |= {
                 0x0: (MAX_BASIC, *self._cpuid(0x0, 0)[1:]),
@@ -47,6 +51,9 @@ class PcCpuid:
             }
 
     def __call__(self, leaf: int, subleaf: int) -> Leaf:
+        return self._with_pmu(leaf, self._without_pmu(leaf, subleaf))
+
+    def _without_pmu(self, leaf: int, subleaf: int) -> Leaf:
         if (only := self._only.get(leaf)) is not None:
             return only
         eax, ebx, ecx, edx = self._cpuid(leaf, subleaf)

@@ -92,6 +92,7 @@ def _amd() -> tuple[Kept, ...]:
         Kept(0xC001_1028, "FP_CFG"),
         Kept(0xC001_1029, "DE_CFG", 1 << 1),  # LFENCE serializes
         Kept(0xC001_102D, "LS_CFG2"),
+        Kept(0xC001_102E, "BP_CFG"),
     )
 
 

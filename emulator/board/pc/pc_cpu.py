@@ -35,8 +35,11 @@ class PcPmu(Protocol):
     tell: Callable[[str], None]  # of what the guest asks it for, and does not get
 
     @property
-    def cpuid_leaf(self) -> Leaf:
-        """0AH."""
+    def masks_its_vector(self) -> bool:
+        """Whether the local APIC masks LVT_PMC as it delivers the interrupt: Intel's do, AMD's do not."""
+
+    def cpuid(self, leaf: int, plain: Leaf) -> Leaf:
+        """What CPUID says with it where without it would be `plain`."""
 
     def claim(self, registers: SystemRegisters) -> dict[int, str]:
         """Its MSRs, and RDPMC. Their names."""
@@ -44,7 +47,7 @@ class PcPmu(Protocol):
     def interrupt_asserted(self) -> bool: ...
 
     def take_interrupt(self) -> None:
-        """It is delivered: the local APIC's entry is masked then."""
+        """It is delivered."""
 
     def set_local_vector(self, entry: int) -> None:
         """What the local APIC's LVT_PMC says."""
@@ -76,6 +79,7 @@ class PcCpu:
         self._clock = clock
         self._bus, self._ports = bus, ports
         self._pmu = pmu
+        self._pmu_interrupts = 0
         self._reset, self._message = reset, message
         self._port_cycles = clock.cycle_at(PORT_NS)
         self._timers_changed = True
@@ -84,7 +88,7 @@ class PcCpu:
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         self.apic.when_priority_is_written = self._set_cr8
         registers = cpu.system_registers
-        registers.claim_cpuid(PcCpuid(processor, cpu.number, None if pmu is None else pmu.cpuid_leaf))
+        registers.claim_cpuid(PcCpuid(processor, cpu.number, *(() if pmu is None else (pmu.cpuid,))))
         timer = self.apic.timer
         self.msr_names = msrs.claim(registers, processor, cpu.number, (lambda: timer.deadline, timer.set_deadline))
         if pmu is not None:
@@ -167,15 +171,17 @@ class PcCpu:
         self._look_at_pmu()
 
     @property
-    def pmu_interrupts(self) -> bool:
-        """Whether its own PMU has interrupted: then the entry for it is masked, until software says otherwise."""
-        return self.apic.is_masked(LVT_PMC)
+    def pmu_interrupts(self) -> int:
+        """How often its own PMU has interrupted."""
+        return self._pmu_interrupts
 
     def _look_at_pmu(self) -> None:
         if self._pmu is not None and self._pmu.interrupt_asserted():
             self._pmu.take_interrupt()
+            self._pmu_interrupts += 1
             self.apic.local(LVT_PMC)
-            self.apic.mask(LVT_PMC)
+            if self._pmu.masks_its_vector:
+                self.apic.mask(LVT_PMC)
 
     # ---- how it starts: emulator.board.pc.local_apic.ProcessorPins
 

@@ -21,7 +21,7 @@ from pmu.model import model
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = "guest_programs/loop_1k/aarch64.elf"
-MODELLED = ("neoverse_n1", "cortex_a72", "cortex_a55", "skylake", "zen5_perfmon")
+MODELLED = ("neoverse_n1", "cortex_a72", "cortex_a55", "skylake", "zen4", "zen5")
 
 # 1000 cycles of a machine four wide
 SLOTS = {

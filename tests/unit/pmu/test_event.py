@@ -6,7 +6,7 @@ from emulator.probes import Probe
 from pmu.event import LESS_SHIFT, Event, EventList, Support, UnknownEvent
 from pmu.generic_events import CacheId, CacheResult, HardwareId
 from pmu.intel.cpuid import cpuid_leaf_0a
-from pmu.model import FormatField, model, models
+from pmu.model import FormatField, PmuModel, model, models
 
 ARM = model("armv8_pmuv3")
 INTEL = model("intel_arch_perfmon")
@@ -82,6 +82,10 @@ def test_a_list_has_each_name_once_and_one_meaning_a_code() -> None:
         EventList([row(1, "A"), Event(1, "B", (Probe.LOAD,))])
 
 
+def _format_mask(found: PmuModel) -> int:
+    return sum(bits.mask for bits in found.format if bits.config == "config")
+
+
 @pytest.mark.parametrize("name", models())
 def test_models_are_what_their_files_say(name: str) -> None:
     found = model(name)
@@ -91,7 +95,7 @@ def test_models_are_what_their_files_say(name: str) -> None:
         event = found.generic_event(generic)
         assert (event is None) == (generic not in found.generic_events)
     for event in found.events:
-        assert 0 <= event.code <= (0xFFFF if found.isa == "aarch64" else 0xFFFF_FFFF)
+        assert 0 <= event.code <= _format_mask(found)
         if event.listed:
             assert found.config_of(found.event_of(found.config_of(event))) == found.config_of(event)
 
@@ -132,6 +136,23 @@ def test_format_fields_place_values() -> None:
     assert umask.extract(0x81D0) == 0x81
     with pytest.raises(ValueError, match="umask=0x100 does not fit in config:8-15"):
         umask.insert(0x100)
+
+
+def test_amds_event_numbers_are_in_two_parts() -> None:
+    """arch/x86/events/amd/core.c: PMU_FORMAT_ATTR(event, "config:0-7,32-35"), and amd_event_sysfs_show."""
+    zen = model("zen5")
+    event = zen.format[0]
+    assert event.text == "config:0-7,32-35"
+    assert event.insert(0x120) == 0x1_0000_0020
+    assert event.extract(0xF_0000_01D0) == 0xFD0
+    with pytest.raises(ValueError, match="event=0x1000 does not fit in config:0-7,32-35"):
+        event.insert(0x1000)
+    with pytest.raises(ValueError, match="event=-0x1 does not fit"):
+        event.insert(-1)
+    assert zen.sysfs_events()["cpu-cycles"] == "event=0x76"
+    assert zen.sysfs_events()["ref-cycles"] == "event=0x120,umask=0x01"
+    assert zen.sysfs_events()["cache-misses"] == "event=0x64,umask=0x09"
+    assert not {"stalled-cycles-backend", "bus-cycles"} & set(zen.sysfs_events())
 
 
 def test_fixed_counters_events_have_linuxs_configs() -> None:
@@ -185,13 +206,14 @@ def test_a_threshold_is_part_of_the_code_where_the_event_has_it() -> None:
         skylake.event_of(0x0200_02C2)
 
 
-@pytest.mark.parametrize("name", ["neoverse_n1", "cortex_a72", "cortex_a55", "skylake", "zen5_perfmon"])
+@pytest.mark.parametrize("name", ["neoverse_n1", "cortex_a72", "cortex_a55", "skylake", "zen4", "zen5"])
 def test_a_modelled_core_answers_the_generic_events(name: str) -> None:
     found = model(name)
     for generic in ("CACHE_REFERENCES", "CACHE_MISSES", "BRANCH_INSTRUCTIONS", "BRANCH_MISSES"):
         assert found.generic_event(HardwareId[generic]) is not None
     reads = {cache for cache, operation, result in found.generic_cache_events if result is CacheResult.MISS}
-    assert {*CacheId} - {CacheId.NODE} <= reads
+    unknown_to_linux = {CacheId.NODE, *([CacheId.LL] if found.driver == "amd_core" else [])}
+    assert {*CacheId} - unknown_to_linux <= reads
 
 
 def test_where_the_second_level_is_the_last_it_answers_for_it() -> None:

@@ -1,7 +1,8 @@
 """Every event row has the vendor's code and the vendor's spelling, and no row claims a part that lacks it.
 
 Checked against small extracts beside this file, and, where PERFEMU_VENDOR_EVENTS names a folder that holds the vendors'
-whole lists (arm-*.json of ARM-software/data, intel-skylake_core.json of intel/perfmon), against those too.
+whole lists (arm-*.json of ARM-software/data, intel-skylake_core.json of intel/perfmon), against those too; AMD's
+against what Debian's perf has built in (tests/interop/test_perf_knows_our_events.py).
 """
 
 import json
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pmu.amd import event_rows as amd_rows
+from pmu.amd.core_pmu import GENERIC_CACHE_EVENTS, GENERIC_EVENTS
 from pmu.arm.event_rows import OWN
 from pmu.event import Event
 from pmu.intel.event_rows import TOP_DOWN
@@ -17,7 +20,7 @@ from pmu.model import model, models
 
 HERE = Path(__file__).parent
 WHOLE_LISTS = os.environ.get("PERFEMU_VENDOR_EVENTS")
-NOT_THE_VENDORS = {event.name for event in (*OWN, *TOP_DOWN)} - {"TOPDOWN.SLOTS"}
+NOT_THE_VENDORS = {event.name for event in (*OWN, *TOP_DOWN, *amd_rows.OWN)} - {"TOPDOWN.SLOTS"}
 SLOTS_ON_ANY_COUNTER = next(event for event in TOP_DOWN if event.name == "TOPDOWN.SLOTS")
 
 
@@ -63,6 +66,8 @@ KNOWN = {
     "aarch64": [extract("arm.txt")],
     "x86_64": [extract("intel-skylake.txt")],
     "redwood_cove": [extract("intel-graniterapids.txt")],
+    "zen4": [extract("amd-zen4.txt")],
+    "zen5": [extract("amd-zen5.txt")],
 }
 if WHOLE_LISTS is not None:
     KNOWN["aarch64"].append(arm_lists(Path(WHOLE_LISTS)))
@@ -80,6 +85,13 @@ def lists_for(name: str) -> list[set[tuple[int, str]]]:
 def test_code_and_name_are_the_vendors(name: str, event: Event) -> None:
     if event.name in NOT_THE_VENDORS or event == SLOTS_ON_ANY_COUNTER:
         assert "perfemu's own" in event.note or "later parts" in event.note
+        return
+    if amd_rows.EARLIER in event.note:  # Zen 1's and 2's
+        assert (event.code, event.name) in extract("amd-zen2.txt")
+        return
+    if amd_rows.OWN_MASK in event.note:
+        assert not event.listed
+        assert event.code in (*GENERIC_EVENTS.values(), *GENERIC_CACHE_EVENTS.values())
         return
     for known in lists_for(name):
         assert (event.code, event.name) in known

@@ -1,0 +1,1 @@
+"""AMD's core performance counters: registers, the device, events."""

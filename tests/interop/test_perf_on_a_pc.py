@@ -74,7 +74,7 @@ AMD = Maker(
 def script(maker: Maker) -> str:
     count = f"perf stat -x, -o /tmp/s -e {','.join(maker.events)}"
     return (
-        "PATH=/bin:/usr/bin\ndmesg | grep -A4 'Performance Events'\n"
+        "PATH=/bin:/usr/bin\ndmesg | grep -E 'Performance Events|generic registers'\n"
         + "".join(f"echo {name}; {count} /{name} > /dev/null; cat /tmp/s\n" for name in PROGRAMS)
         + f"perf record -q -e instructions:u -c {PERIOD} -o /tmp/d /sort > /dev/null\n"
         + f"echo '{BEGIN}'; base64 /tmp/d; echo '{END}'; grep NMI /proc/interrupts\n"

@@ -48,6 +48,9 @@ def opened(program: Path, *events: str, core: str, **settings: object) -> list[t
         ("x86_64", "skylake", 0x0109, "memory_disambiguation.history_reset, which has no row"),
         ("x86_64", "skylake", 0x0100_00C0, "inst_retired.any_p with a threshold: cycles in which one retired"),
         ("x86_64", "skylake", 0x0100, "inst_retired.any, which is 0xc0 in Linux"),
+        ("x86_64", "zen5", 0xC5, "ex_ret_brn_tkn_misp, which has no row"),
+        ("x86_64", "zen4", 0x1_0000_00C1, "ex_ret_ucode_instr, which has no row"),
+        ("x86_64", "zen4", 0x0100_00C0, "ex_ret_instr with a threshold: cycles in which one retired"),
         ("aarch64", "ideal", 0x03, "l1d_cache_refill"),
         ("aarch64", "ideal", 0x04, "l1d_cache"),
         ("aarch64", "ideal", 0x12, "br_pred"),
@@ -91,6 +94,27 @@ def test_the_kernel_alone_is_counted_where_its_time_is_known_and_refused_elsewhe
     timeless = opened(programs[isa], *events, core="ideal")
     assert timeless[0] == refused  # the kernel takes no time there: 0 would look like a measurement
     assert timeless[1] == timeless[2] == (0, user)
+
+
+def test_amds_generic_events_are_linuxs(programs: dict[str, Path]) -> None:
+    """amd_zen4_perfmon_event_map, amd_hw_cache_event_ids_f17h: what is 0 there is ENOENT."""
+    generic = [described(HARDWARE, what) for what in HardwareId]
+    found = [row[0] for row in opened(programs["x86_64"], *generic, core="zen5")]
+    absent = {HardwareId.BUS_CYCLES, HardwareId.STALLED_CYCLES_BACKEND}
+    assert found == [-ENOENT if what in absent else 0 for what in HardwareId]
+    level_3, level_1_store, prefetches = 2, 1 << 8, 2 << 8
+    asked = [described(HW_CACHE, config) for config in (level_3, level_1_store, prefetches, 0x10000, 0x10005)]
+    assert [row[0] for row in opened(programs["x86_64"], *asked, core="zen5")] == [-ENOENT, -ENOENT, 0, 0, 0]
+
+
+def test_amds_event_numbers_have_twelve_bits(programs: dict[str, Path]) -> None:
+    """Event 120H are the reference cycles; 20H is none, and 1C0H not the instructions."""
+    whats = (0xC0, 0x76, 0x1_0000_0120, 0x0120, 0x1_0000_00C0)
+    events = [described(RAW, what) for what in whats]
+    rows = opened(programs["x86_64"], *events, core="ideal", core_changes=["pmu.x86_64=zen4"])
+    (_, instructions), *others = rows
+    assert instructions > CALLS
+    assert others == [(0, instructions), (0, instructions), (0, 0), (0, 0)]
 
 
 def test_bus_cycles_exist_on_intel_cores(programs: dict[str, Path]) -> None:

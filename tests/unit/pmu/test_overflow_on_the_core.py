@@ -6,6 +6,8 @@ import pytest
 
 from emulator.cpu import ExitReason
 from emulator.probes import Probe
+from pmu.amd.core_counters import CoreCounters
+from pmu.amd.registers import PERF_CTLx, PERF_CTRx
 from pmu.arm.pmuv3 import PmuV3
 from pmu.arm.registers import (
     PMCNTENSET_EL0,
@@ -64,6 +66,26 @@ def test_perfmon_overflows_every_period(counters: int, period: int) -> None:
         assert pmu.interrupt_asserted()
         pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, 1 << counters - 1)
         pmu.write(IA32_A_PMCx, (1 << 48) - period, counters - 1)
+    assert overflows == list(range(period, INSTRUCTIONS + 1, period))
+
+
+@pytest.mark.parametrize("counters", [6, 32])
+@pytest.mark.parametrize("period", [997, 10_007])
+def test_amds_counters_overflow_every_period(counters: int, period: int) -> None:
+    """With no write to the global registers, as software of version 1."""
+    zen = model("zen5")
+    core = new_core("x86_64")
+    pmu = CoreCounters(core.add_bank(zen.bank_size(counters)), zen, counters)
+    pmu.write(PERF_CTLx, 0xC0 | PERF_CTLx.make(User=1, Int=1, En=1), counters - 1)
+    pmu.write(PERF_CTRx, (1 << 48) - period, counters - 1)
+    overflows = []
+    while core.run(INSTRUCTIONS) == ExitReason.OVERFLOW:
+        overflows.append(core.cycles)
+        assert pmu.interrupt_asserted()
+        pmu.take_interrupt()
+        assert not pmu.interrupt_asserted()
+        assert pmu.read(PERF_CTRx, counters - 1) == 0
+        pmu.write(PERF_CTRx, (1 << 48) - period, counters - 1)
     assert overflows == list(range(period, INSTRUCTIONS + 1, period))
 
 

@@ -1,7 +1,8 @@
 """CoreCounters: AMD's core performance counters, PerfMonV2, as a live device. AMD64 APM volume 2.
 
 Registers turn into settings of a counter bank in the core; nothing is counted here. As with Intel's, the bank has no
-events per cycle: a counter with Edge, Inv or CntMask counts only what has a row with them in its code.
+events per cycle: a counter with Edge, Inv or CntMask counts what is known of single cycles (`pmu/per_cycle.py`), else
+nothing, which a guest's own kernel is told of by `tell`.
 
 An overflow is an event, not a level: it sets a bit of PerfCntrGlobalStatus, which stays, and if the counter has Int it
 sends one interrupt, however the bit stands. So software that knows nothing of the global registers is interrupted,
@@ -77,11 +78,12 @@ class CoreCounters(RegisterDevice):
         self.model = model
         self.counters = n
         self.user_rdpmc = False  # CR4.PCE: RDPMC works in user mode
+        self.tell: Callable[[str], None] = lambda text: None  # of what a guest asks for and does not get
         self._bank = bank
         self._every = (1 << n) - 1
         for counter in range(n):
             bank.set_width(counter, model.counter_width_bits)
-        self._events = {event.code: event.probe_mask for event in model.events}
+        self._known = {event.code: event.probe_mask for event in model.events}  # and thresholds that were asked for
         self._controls = [0] * n  # PERF_CTLx
         self._probes = [0] * n  # what a counter is connected to, once the global control lets it
         self._levels = [1 << Level.USER | 1 << Level.KERNEL] * n  # by which it is filtered
@@ -196,15 +198,27 @@ class CoreCounters(RegisterDevice):
     def event_of(self, counter: int) -> Event | None:
         """The event that a counter is set to; None if this PMU does not count it."""
         self._check(PERF_CTLx, counter)
-        return self.model.events.by_code(self._controls[counter] & _CODE)
+        return self.model.by_code(self._controls[counter] & _CODE)
 
     def _write_control(self, value: int, counter: int) -> None:
         self._controls[counter] = value = PERF_CTLx.write(self._controls[counter], value)
         # only hosts or only guests: of virtual machines, which there are none of, so that it counts nowhere
         enabled = value & _EN and value & _WHERE in (0, _WHERE)
-        probes = self._events.get(value & _CODE, 0) if enabled else 0
+        probes = self._probes_of(value, counter) if enabled else 0
         levels = bool(value & _USER) << Level.USER | bool(value & _OS) << Level.KERNEL
         self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
+
+    def _probes_of(self, control: int, counter: int) -> int:
+        code = control & _CODE
+        if (probes := self._known.get(code)) is not None:
+            return probes
+        if (event := self.model.by_code(code)) is not None:
+            self._known[code] = event.probe_mask
+            return event.probe_mask
+        what = self.model.cannot_know(code)  # nothing, of codes that are in no list: they count 0 on hardware, too
+        if what is not None:
+            self.tell(f"{PERF_CTLx.name_of(counter)} is {control:#x}: {what} cannot be counted here, and reads as 0")
+        return 0
 
     def _write_counter(self, value: int, counter: int) -> None:
         self._bank.write(counter, value & PERF_CTRx.CTR.mask)

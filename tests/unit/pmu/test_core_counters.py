@@ -79,8 +79,10 @@ def test_a_counter_needs_its_own_enable_and_the_global_one(device: Device) -> No
         (0xC0 | USER | EN | HOST, 0),  # without SVM nobody is a host
         (0xC0 | USER | EN | GUEST, 0),
         (0xC0 | USER | EN | GUEST | HOST, 5),
-        (0xC0 | USER | EN | PERF_CTLx.make(CntMask=1), 0),  # thresholds, inversion and edges are not modelled
-        (0xC0 | USER | EN | PERF_CTLx.Inv.mask, 0),
+        (0x76 | USER | EN | PERF_CTLx.make(CntMask=1), 5),  # a cycle happens once in each
+        (0x76 | USER | EN | PERF_CTLx.make(CntMask=2), 0),  # and not twice
+        (0xC0 | USER | EN | PERF_CTLx.make(CntMask=1), 0),  # nobody knows in how many cycles some retired
+        (0xC0 | USER | EN | PERF_CTLx.Inv.mask, 5),  # of no comparison
         (0xC0 | USER | EN | PERF_CTLx.Edge.mask, 0),
     ],
 )
@@ -90,6 +92,15 @@ def test_control(device: Device, control: int, counted: int) -> None:
     fire(Probe.INST_RETIRED, 5)
     assert pmu.read(PERF_CTRx, 2) == counted
     assert pmu.read(PERF_CTLx, 2) == control
+
+
+def test_what_cannot_be_counted_is_told() -> None:
+    pmu, said = CoreCounters(FakeBank(6), MODEL), list[str]()
+    pmu.tell = said.append
+    pmu.write(PERF_CTLx, 0xC5 | USER, 1)  # not enabled
+    pmu.write(PERF_CTLx, 0xC5 | USER | EN, 1)
+    pmu.write(PERF_CTLx, 0x87 | 0x0100 | USER | EN, 1)  # no event of this part: hardware counts nothing, too
+    assert said == ["PERF_CTL1 is 0x4100c5: ex_ret_brn_tkn_misp cannot be counted here, and reads as 0"]
 
 
 def test_the_kernel_is_counted_apart(device: Device) -> None:

@@ -5,7 +5,7 @@ returns why. At every return the architectural state (registers, memory, counts)
 ``pc`` have retired, and none after.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 # The tables of a core file: TOML's values, and tables of them.
@@ -294,8 +294,13 @@ class Core:
         its last iteration, and is another exit for each.
         """
     @property
-    def exception_taken(self) -> tuple[int, int | None] | None:
-        """x86_64: vector and error code of the guest's exception that was taken, or could not be taken, last."""
+    def exceptions_taken(self) -> list[tuple[int, int, int, int, int | None, int | None, bool]]:
+        """x86_64: the guest's last exceptions that were taken, or could not be taken, without interrupts: at most 8.
+
+        Of each: cycle, CPL, RIP as its handler has it, vector, error code, CR2, and whether INT n has made it.
+        """
+    def hear_exceptions(self, hear: Callable[[tuple[int, int, int, int, int | None, int | None, bool]], None]) -> None:
+        """x86_64: `hear` is called with each of them, before its handler begins. It must not refer to the core."""
     def complete_trapped(self) -> None:
         """Retire the trapped instruction and step over it. Its result registers have been written by the caller."""
     # registers, 64 bits each, by number:

@@ -70,6 +70,7 @@ class BoardKernel:
     architecture: Architecture
     observers: Observers
     threads: Threads
+    knows_frames: Callable[[], bool]  # whether the guest's kernel keeps frame pointers
     tracepoints: Tracepoints = field(default_factory=Tracepoints)
 
     @property
@@ -79,6 +80,10 @@ class BoardKernel:
     @property
     def executes(self) -> bool:
         return True
+
+    @property
+    def keeps_frame_pointers(self) -> bool:
+        return self.knows_frames()
 
     def current(self, cpu: Cpu) -> Task | None:
         return None
@@ -90,9 +95,13 @@ class BoardKernel:
         return self.threads.thread(cpu)
 
 
-def measuring_events(hardware: Hardware, model: PmuModel, observers: Observers, threads: Threads) -> PerfEvents:
-    """Before the run."""
-    kernel = BoardKernel(hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads)
+def measuring_events(
+    hardware: Hardware, model: PmuModel, observers: Observers, threads: Threads, knows_frames: Callable[[], bool]
+) -> PerfEvents:
+    """Before the run. `knows_frames`: whether the guest's kernel keeps frame pointers; asked at each sample in it."""
+    kernel = BoardKernel(
+        hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads, knows_frames
+    )
     counters = model.most_counters
     attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters)
     drivers: list[PmuDriver[PerfEvent]] = [attached.driver, *software_clocks(kernel)]

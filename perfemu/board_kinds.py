@@ -44,6 +44,7 @@ class BoardKind:
     kernel_code: range  # virtual addresses at which Linux has its kernel's
     traced: Collection[Traced]
     without: Mapping[str, str]  # what it has not: fields of BoardRequest, and what to say of them
+    keeps_frame_pointers: bool  # whether Linux always does
     most_ram_bytes: int | None = None
 
 
@@ -78,6 +79,7 @@ BOARDS = {
         range(1 << 63, 1 << 64),
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.SYSREGS),
         {},
+        True,
     ),
     "pc": BoardKind(
         "x86_64",
@@ -87,8 +89,9 @@ BOARDS = {
         {"com1": False, "virtio": True},
         Tables(SystemRegister.CR3, (1 << 52) - (1 << 12), "cr3"),
         range(0xFFFF_FFFF_8000_0000, 0xFFFF_FFFF_C000_0000),  # then modules; mm.rst: "kernel text mapping"
-        (Traced.INTERRUPTS, Traced.MMIO, Traced.PORTS, Traced.MSRS),
+        (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.PORTS, Traced.MSRS),
         {"gic": "--gic", "semihosting": "--semihosting", "gdb": "--gdb"},
+        False,
         MOST_RAM_BYTES,
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from emulator.cpu import Cpu, Level
@@ -12,7 +12,7 @@ from perfcore.abi.records import Comm, Mmap, Record
 from perfcore.events.event import PerfEvent
 from perfemu.board_kinds import BoardKind
 from perfemu.booted_image import BootedImage
-from perfemu.kernel_symbols import symbols_of_elf
+from perfemu.kernel_symbols import has_orc, symbols_of_elf
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.kallsyms import KALLSYMS, TEXT_SYMBOLS, KernelSymbol, kallsyms_text, parse_kallsyms
 
@@ -22,7 +22,8 @@ NO_PID = 0xFFFFFFFF  # of the kernel's text
 class BoardSideband:
     """Written as samples need them, to the first event of their CPU. `path`: of the image."""
 
-    def __init__(self, path: str, kind: BoardKind) -> None:
+    def __init__(self, path: str, kind: BoardKind, tell: Callable[[str], None]) -> None:
+        """`tell`: lines for the user."""
         self.kallsyms: bytes | None = None
         self.symbols_of_modules: dict[int, Sequence[KernelSymbol]] = {}  # by where the module's code starts
         self._path = os.path.abspath(path)
@@ -31,6 +32,8 @@ class BoardSideband:
         self._booted: BootedImage | None = None
         self._code: list[tuple[int, int, int]] = []  # of an ELF image: address, size in bytes, offset in its file
         self._kernel_is_known = False
+        self._keeps_frames: bool | None = None  # where that is known
+        self._tell = tell
 
     def add(self, event: PerfEvent) -> None:
         if event.attr.mmap:
@@ -88,6 +91,23 @@ class BoardSideband:
         start = addresses.get(name, 0)
         size = (1 << 64) - 1 - start
         self.write(event, Mmap(NO_PID, 0, start, size, start, f"{KALLSYMS}{name}"), Misc.KERNEL, cpu)
+
+    def frames_are_kept(self) -> bool:
+        """Whether the guest's kernel keeps frame pointers, as far as its symbols say. One that has not mapped itself
+        has symbols later."""
+        if self._keeps_frames is not None:
+            return self._keeps_frames
+        assert self._booted is not None, "it executes"
+        if self._kind.keeps_frame_pointers or (self.kallsyms is None and not self._booted.is_linux):
+            self._keeps_frames = True
+        elif self.kallsyms is not None:
+            self._keeps_frames = not has_orc(self.kallsyms)
+            if not self._keeps_frames:
+                self._tell("-g: this kernel has ORC's tables, and no frame pointers: samples in it have no callers")
+        elif self._kernel_is_known:
+            self._keeps_frames = False
+            self._tell("-g: whether this kernel keeps frame pointers is not known: samples in it have no callers")
+        return bool(self._keeps_frames)
 
     def _physical(self, cpu: Cpu, address: int) -> int:
         assert cpu.guest_tables is not None, "a board's CPU has its guest's"

@@ -133,7 +133,7 @@ class BoardSession:
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
-        self._sideband = BoardSideband(guest.command[0], kind)
+        self._sideband = BoardSideband(guest.command[0], kind, self._tell)
         self.linux = GuestLinux(self._tell) if request.guest_linux else None
         self.call_watcher: CallWatcher | None = None  # set before the run
         self._processes = None if self.linux is None else BoardProcesses(self.linux, self._sideband, request.guest_root)
@@ -159,7 +159,9 @@ class BoardSession:
             raise LinuxError(ENOENT, "Linux counts it itself, and a board's is its guest's: its own perf counts it")
         if self._events is None:
             threads = self._processes or AddressSpaces(self._kind.tables, self._sideband.seen_space)
-            self._events = measuring_events(self.hardware, self.pmu_model, self._observers, threads)
+            self._events = measuring_events(
+                self.hardware, self.pmu_model, self._observers, threads, self._sideband.frames_are_kept
+            )
         event = self._events.open(attr, None, cpu, leader)
         self._sideband.add(event)
         return event

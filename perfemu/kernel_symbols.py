@@ -6,6 +6,7 @@ them, kernel/kallsyms.c reads them. Their addresses there are those at which the
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -15,6 +16,7 @@ from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.kallsyms import MOST_BYTES, TEXT_SYMBOLS, KernelSymbol, kallsyms_text, parse_kallsyms
 from perfemu.symbols.table import STB_GLOBAL
 
+_ORC = re.compile(rb"[\t ](?:__start_orc_unwind|orc_find|unwind_module_init)$", re.MULTILINE)
 _ELF = b"\x7fELF"
 _TOKENS = 256
 _DIGITS = b"".join(b"%d\0" % digit for digit in range(10))  # tokens that stand for themselves in each kernel
@@ -57,6 +59,12 @@ def symbols_of_elf(path: str) -> bytes:
     if not any(symbol.name in TEXT_SYMBOLS for symbol in symbols):
         symbols.add(KernelSymbol(start, "T", TEXT_SYMBOLS[0]))
     return kallsyms_text(symbols)
+
+
+def has_orc(kallsyms: bytes) -> bool:
+    """Whether a kernel with these symbols finds its callers by ORC's tables (CONFIG_UNWINDER_ORC), and is compiled
+    without frame pointers: arch/x86/kernel/unwind_orc.c and vmlinux.lds.h have these, or only some, by its options."""
+    return _ORC.search(kallsyms) is not None
 
 
 def symbols_in_memory(memory: bytes | memoryview) -> bytes | None:

@@ -1,18 +1,34 @@
 """LastExceptions: what a CPU has been through, for people, when its guest comes to an end that nobody meant.
 
-Those that instructions make, as they come by; interrupts are not among them.
+Those that instructions make, as they come by; interrupts are not among them. AArch64's are kept here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from emulator.board.syndromes import ExceptionClass, described
 from emulator.cpu import Level
 
 MOST = 8  # that are kept, of each CPU, and told, of all
+
+
+class Taken(Protocol):
+    """An exception, of whatever architecture; its text is for people."""
+
+    @property
+    def cycle(self) -> int: ...
+
+    @property
+    def place(self) -> Hashable:
+        """All but the cycle: what comes again is the same."""
+
+    @property
+    def is_kernels(self) -> bool:
+        """Made by the guest's kernel, and no call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +72,16 @@ class LastExceptions:
     @property
     def goes_round(self) -> bool:
         """Whether they are one or two at EL1, over and over: handlers that make exceptions."""
-        rows = self.rows
-        places = {each.place for each in rows if each.is_kernels}
-        return len(rows) == MOST and len(places) <= 2 and all(each.place in places for each in rows)
+        return go_round(self.rows)
 
 
-def told(rows: Iterable[TakenException]) -> list[str]:
+def go_round(rows: Sequence[Taken]) -> bool:
+    """Whether so many as are kept are one or two of the kernel's, over and over."""
+    places = {each.place for each in rows if each.is_kernels}
+    return len(rows) == MOST and len(places) <= 2 and all(each.place in places for each in rows)
+
+
+def told(rows: Iterable[Taken]) -> list[str]:
     """Lines: the last of them, the last one last; what comes again is one line."""
     lines: list[str] = []
     last = sorted(rows, key=lambda each: each.cycle)[-MOST:]

@@ -39,7 +39,10 @@ class Trace:
     def note(self, cpu: Cpu, text: str) -> None:
         """As `cpu` is now: its cycle, its level, and where its PC is."""
         core = cpu.core
-        self._write(f"{core.cycles} CPU {cpu.number} {_LEVELS[cpu.isa][cpu.level]} {core.pc:#x}: {text}")
+        self.write(core.cycles, cpu.number, _LEVELS[cpu.isa][cpu.level], core.pc, text)
+
+    def write(self, cycle: int, cpu: int, level: str, pc: int, text: str) -> None:
+        self._write(f"{cycle} CPU {cpu} {level} {pc:#x}: {text}")
 
 
 _LEVELS = {"aarch64": ("EL0", "EL1"), "x86_64": ("user", "kernel")}  # by ISA and Level

@@ -132,6 +132,11 @@ class Kernel:
         """Whether the guest executes it."""
         return False
 
+    @property
+    def keeps_frame_pointers(self) -> bool:
+        """It has no frames here."""
+        return False
+
     def thread(self, cpu: Cpu) -> tuple[int, int]:
         """pid and tid of the task of that CPU; 0, 0 while it idles."""
         task = self.dispatcher.current(cpu)

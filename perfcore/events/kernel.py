@@ -38,6 +38,10 @@ class Linux(Protocol):
     def executes(self) -> bool:
         """Whether the kernel's own code is executed, not modelled: samples of it have addresses then."""
 
+    @property
+    def keeps_frame_pointers(self) -> bool:
+        """Of one that is executed: whether its callers can be found so."""
+
     def current(self, cpu: Cpu) -> Task | None:
         """The task that runs on `cpu`."""
 

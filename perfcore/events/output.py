@@ -117,7 +117,9 @@ def _prepare_level(event: SampledEvent, kernel: Linux, exact: int) -> Prepare:
         sample.misc = mode[level]
         sample.user_regs_abi = abi[level]
         if sample.callchain:
-            if level == Level.KERNEL and not sample.callchain[-1]:
+            if level == Level.KERNEL and not kernel.keeps_frame_pointers:
+                del sample.callchain[2:]  # the marker, and where it is
+            elif level == Level.KERNEL and not sample.callchain[-1]:
                 sample.callchain.pop()  # of the frame record with which a kernel's stack begins
             sample.callchain = [] if unwanted[level] else [markers[level], *sample.callchain[1:]]
 

@@ -95,7 +95,7 @@ def add_watching_options(group: argparse._ActionsContainer) -> None:
         "--trace",
         metavar="LIST",
         help="say on stderr what the guest does, each time: exceptions,interrupts,mmio,sysregs on virt,"
-        " interrupts,mmio,ports,msrs on pc, or some of them",
+        " exceptions,interrupts,mmio,ports,msrs on pc, or some of them",
     )
     group.add_argument(
         "--gdb",

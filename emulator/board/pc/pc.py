@@ -12,10 +12,12 @@ from emulator.arch.processor import Processor
 from emulator.board.board import Board, Boot, Ended, Outside, ram_loader
 from emulator.board.bus import Bus
 from emulator.board.image import NotBootable
+from emulator.board.last_exceptions import told
 from emulator.board.pc import acpi, fw_cfg, mp_tables, pic, pit, power
 from emulator.board.pc.cmos import FIRST_PORT as CMOS_PORT
 from emulator.board.pc.cmos import PORTS as CMOS_PORTS
 from emulator.board.pc.cmos import Cmos
+from emulator.board.pc.exceptions import trace_exceptions
 from emulator.board.pc.image import PcImage
 from emulator.board.pc.interrupts import Interrupts
 from emulator.board.pc.loading import Place, load
@@ -87,6 +89,8 @@ class Pc(Board[PcCpu]):
         if outside.trace is not None:
             for cpu in self.cpus:
                 cpu.trace = outside.trace
+                if outside.trace.exceptions:
+                    trace_exceptions(cpu.cpu.number, cpu.core, outside.trace)
                 if outside.trace.interrupts:
                     cpu.apic.hears = self._note_interrupt
 
@@ -125,6 +129,15 @@ class Pc(Board[PcCpu]):
         told = load(image, boot, ram_bytes, place)
         self.cpus[0].apic.act_as_boot_processor()
         start(self.cpus[0], image, told)
+
+    def last_exceptions(self) -> list[str]:
+        cpus = [cpu for cpu in self.cpus if cpu.has_died]
+        if self.ended is Ended.LIMIT:
+            cpus = [cpu for cpu in self.cpus if cpu.last_exceptions.goes_round]
+        rows = [row for cpu in cpus for row in cpu.last_exceptions.rows]
+        if not cpus and self.ended in (Ended.RESET, Ended.IDLE):
+            rows = [row for cpu in self.cpus for row in cpu.last_exceptions.rows if row.is_kernels]
+        return told(rows)
 
     def _note_interrupt(self, number: int, what: str) -> None:
         cpu = self.cpus[number]

@@ -11,6 +11,7 @@ from emulator.board.bus import Bus, Unmodelled
 from emulator.board.pc import msrs
 from emulator.board.pc.apic_timer import ApicTimer
 from emulator.board.pc.cpuid import PcCpuid
+from emulator.board.pc.exceptions import CoreExceptions
 from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages
 from emulator.board.pc.memory_map import LOCAL_APIC, LOCAL_APIC_BYTES
 from emulator.board.pc.ports import Ports
@@ -76,6 +77,8 @@ class PcCpu:
         self.waits = False  # in HLT
         self.due_cycle: int | None = None
         self.trace = NOTHING
+        self.has_died = False  # it could execute nothing any more
+        self.last_exceptions = CoreExceptions(cpu.number, cpu.core)
         self._clock = clock
         self._bus, self._ports = bus, ports
         self._pmu = pmu
@@ -237,20 +240,18 @@ class PcCpu:
     # ---- how it stops
 
     def _die(self, what: str) -> None:
-        self.is_on = False
+        self.is_on, self.has_died = False, True
         self._message(f"CPU {self.cpu.number} {what}")
 
     def _nowhere(self) -> None:
         self._die(f"cannot fetch from {self.core.fault_address:#x}, where this board has nothing")
 
     def _shut_down(self) -> None:
-        taken = self.core.exception_taken
-        assert taken is not None, "one has been the last"
-        vector, code = taken
-        error = "" if code is None else f", error code {code:#x}"
+        last = self.last_exceptions.rows[-1]
+        self.has_died = True
         self._message(
             f"CPU {self.cpu.number} has shut down at {self.core.pc:#x} (triple fault): the last exception was"
-            f" {exception_name(vector)}{error}, CR2 {self.core.read_kernel_register(SystemRegister.CR2):#x}"
+            f" {last.what}, CR2 {self.core.read_kernel_register(SystemRegister.CR2):#x}"
         )
         self._reset()
 
@@ -395,14 +396,3 @@ class PcCpu:
             except Unmodelled:
                 place = f"{address:#x}"
         self.trace.note(self.cpu, f"{place}: {what} of {size} bytes: {value:#x}")
-
-
-_EXCEPTIONS = {
-    0: "#DE", 1: "#DB", 2: "NMI", 3: "#BP", 4: "#OF", 5: "#BR", 6: "#UD", 7: "#NM", 8: "#DF", 10: "#TS", 11: "#NP",
-    12: "#SS", 13: "#GP", 14: "#PF", 16: "#MF", 17: "#AC", 18: "#MC", 19: "#XM",
-}  # fmt: skip
-
-
-def exception_name(vector: int) -> str:
-    """As the manual has it."""
-    return _EXCEPTIONS.get(vector, f"vector {vector}")

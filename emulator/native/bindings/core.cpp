@@ -34,6 +34,20 @@ static int run(Core& core, uint64_t until_cycle) {
     return static_cast<int>(exit == Exit::INTERRUPTED ? Exit::DEADLINE : exit);
 }
 
+using ExceptionRow =
+    std::tuple<uint64_t, unsigned, uint64_t, unsigned, std::optional<uint32_t>, std::optional<uint64_t>, bool>;
+
+static ExceptionRow row_of(const x86_64::TakenException& taken) {
+    return {taken.cycle, taken.cpl, taken.rip, taken.vector, taken.error, taken.address, taken.software};
+}
+
+static void hear_exceptions(const Core& core, nb::callable hear) {
+    core.exceptions_taken().hear([hear](const x86_64::TakenException& taken) {
+        nb::gil_scoped_acquire locked;
+        hear(row_of(taken));
+    });
+}
+
 using WatchpointRow = std::tuple<uint64_t, uint64_t, uint8_t, uint8_t, uint8_t, bool>;
 
 static void set_watchpoints(Core& core, const std::vector<WatchpointRow>& rows) {
@@ -230,7 +244,13 @@ static void bind_exits(nb::class_<Core>& core) {
                                                access->value);
                      })
         .def("complete_access", &Core::complete_access, nb::arg("loaded") = 0)
-        .def_prop_ro("exception_taken", &Core::exception_taken);
+        .def_prop_ro("exceptions_taken",
+                     [](const Core& core) {
+                         std::vector<ExceptionRow> rows;
+                         for (const auto& each : core.exceptions_taken().rows()) rows.push_back(row_of(each));
+                         return rows;
+                     })
+        .def("hear_exceptions", &hear_exceptions, nb::arg("hear"));
 }
 
 static void bind_registers(nb::class_<Core>& core) {

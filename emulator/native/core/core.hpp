@@ -32,6 +32,7 @@
 #include "memory/memory.hpp"
 #include "shown_cycles.hpp"
 #include "x86_64_system/device_access.hpp"
+#include "x86_64_system/taken_exceptions.hpp"
 
 namespace perfemu {
 
@@ -207,8 +208,8 @@ class Core final : public Totals, private TranslationListener {
     // x86: an external interrupt, after an exit that asks for one; a non-maskable one, as soon as none is handled.
     void take_interrupt(unsigned vector);
     void raise_nmi() { nmi_ = true; }
-    // x86: the exception that was taken last, and its error code.
-    std::optional<std::pair<unsigned, std::optional<uint32_t>>> exception_taken() const;
+    // x86: those that were taken last. Who hears of them does so within a run.
+    x86_64::TakenExceptions& exceptions_taken() const;
     // One that MRS and MSR, or RDMSR and WRMSR, find in the engine or in the processor.
     uint64_t read_kernel_register(uint32_t number) const;
     void write_kernel_register(uint32_t number, uint64_t value);

@@ -193,7 +193,7 @@ void Core::fault(uint64_t now, uint64_t last) {
 
 void Core::deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap) {
     const auto cause = is_trap ? Processor::Cause::TRAP : Processor::Cause::FAULT;
-    const bool alive = processor_->take({static_cast<Vector>(vector), error, address}, cause);
+    const bool alive = processor_->take({static_cast<Vector>(vector), error, address}, cause, cycles());
     follow_processor();
     if (!alive) pending_exit_ = exit_ = Exit::SHUTDOWN;
 }
@@ -203,7 +203,7 @@ void Core::take_interrupt(unsigned vector) {
     if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot take an interrupt");
     if (vector > 255) throw std::invalid_argument("an interrupt's vector is below 256");
     fire(Probe::EXC_TAKEN, 1);
-    const bool alive = processor_->take({static_cast<Vector>(vector)}, Processor::Cause::EXTERNAL);
+    const bool alive = processor_->take({static_cast<Vector>(vector)}, Processor::Cause::EXTERNAL, cycles());
     follow_processor();
     if (!alive) pending_exit_ = Exit::SHUTDOWN;
 }
@@ -213,7 +213,7 @@ bool Core::nmi_is_due() const { return nmi_ && processor_->accepts_nmi() && !is_
 bool Core::interrupts_guest() {
     nmi_ = false;
     fire(Probe::EXC_TAKEN, 1);
-    const bool alive = processor_->take({Vector::NMI}, Processor::Cause::EXTERNAL);
+    const bool alive = processor_->take({Vector::NMI}, Processor::Cause::EXTERNAL, cycles());
     follow_processor();
     exit_ = alive ? Exit::NONE : Exit::SHUTDOWN;
     return alive;
@@ -248,10 +248,9 @@ std::optional<uint64_t> Core::complete_access(uint64_t loaded) {
     return stores;
 }
 
-std::optional<std::pair<unsigned, std::optional<uint32_t>>> Core::exception_taken() const {
-    if (!processor_ || !processor_->last_taken()) return std::nullopt;
-    const Fault taken = *processor_->last_taken();
-    return std::pair(static_cast<unsigned>(taken.vector), taken.error);
+x86_64::TakenExceptions& Core::exceptions_taken() const {
+    if (!processor_) throw std::logic_error("only an x86-64 processor keeps what exceptions it has taken");
+    return processor_->taken();
 }
 
 }  // namespace perfemu

@@ -34,11 +34,11 @@ bool doubles(Severity first, Severity second) {
 
 }  // namespace
 
-bool Processor::take(Fault fault, Cause cause) {
+bool Processor::take(Fault fault, Cause cause, uint64_t now) {
+    now_ = now;
     changes_ = 0;
     shadows_ = false;
     for (;;) {
-        last_ = fault;
         if (fault.address) state_.cr2 = *fault.address;
         try {
             deliver(fault, cause);
@@ -57,6 +57,14 @@ bool Processor::take(Fault fault, Cause cause) {
 // An exception or interrupt has been taken, or nothing has changed.
 void Processor::deliver(const Fault& fault, Cause cause) {
     next_ = registers_.rip();
+    if (cause != Cause::EXTERNAL)
+        taken_.note({.cycle = now_,
+                     .rip = next_,
+                     .cpl = state_.cpl,
+                     .vector = static_cast<unsigned>(fault.vector),
+                     .error = fault.error,
+                     .address = fault.address,
+                     .software = cause == Cause::SOFTWARE});
     if (state_.is_protected())
         deliver_in_protected_mode(fault, cause);
     else

@@ -195,7 +195,6 @@ void Processor::interrupt() {
     const uint64_t at = registers_.rip();
     registers_.set_rip(next_);
     try {
-        last_ = Fault{vector};
         deliver({vector}, cause);
     } catch (const Fault&) {
         registers_.set_rip(at);

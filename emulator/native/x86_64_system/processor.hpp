@@ -17,6 +17,7 @@
 #include "x86_64_system/engine_registers.hpp"
 #include "x86_64_system/state.hpp"
 #include "x86_64_system/system_memory.hpp"
+#include "x86_64_system/taken_exceptions.hpp"
 
 namespace perfemu::x86_64 {
 
@@ -64,8 +65,9 @@ class Processor {
 
     enum class Cause : uint8_t { FAULT, TRAP, SOFTWARE, EXTERNAL };
     // By the guest's interrupt descriptor table, with RIP as it is; whatever that raises, too. False: a triple fault.
-    bool take(Fault fault, Cause cause);
-    std::optional<Fault> last_taken() const { return last_; }
+    // `now`: the core's cycles.
+    bool take(Fault fault, Cause cause, uint64_t now);
+    TakenExceptions& taken() { return taken_; }
     bool accepts_interrupts() const { return registers_.flags() & rflags::IF; }
     bool is_stepped() const { return registers_.flags() & rflags::TF; }  // RFLAGS.TF
     bool accepts_nmi() const { return !state_.handles_nmi; }
@@ -207,7 +209,7 @@ class Processor {
     uint8_t changes_ = 0;
     bool shadows_ = false;
     PortAccess port_{};
-    std::optional<Fault> last_;
+    TakenExceptions taken_;
 };
 
 }  // namespace perfemu::x86_64

@@ -53,7 +53,10 @@ def test_what_is_not_bootable_is_said(data: bytes, says: str) -> None:
         (["--board", "pc", "--gic", "3", "IMAGE"], "--gic: --board pc has no such thing"),
         (["--board", "pc", "--semihosting", "IMAGE"], "--semihosting: --board pc has no such thing"),
         (["--board", "pc", "--console", "pl011", "IMAGE"], "--console pl011: --board pc has com1, virtio"),
-        (["--board", "pc", "--trace", "sysregs", "IMAGE"], "--trace sysregs: of --board pc there are interrupts, mmio"),
+        (
+            ["--board", "pc", "--trace", "sysregs", "IMAGE"],
+            "--trace sysregs: of --board pc there are exceptions, interrupts",
+        ),
         (["--board", "pc", "--memory", "4G", "IMAGE"], "--memory 4G: --board pc has room for 3 GiB"),
         (["--board", "pc", "--core", "cortex-a72", "IMAGE"], "executes aarch64, not x86_64"),
         (["--board", "virt", "--sysroot", "/", "IMAGE"], "--sysroot: is for programs"),

@@ -296,7 +296,9 @@ def test_units_that_a_kernel_has_not_enabled(
     pc.set({SystemRegister.CR0: PE_WP_PG | control_0, SystemRegister.CR4: CR4_PAE | control_4})
     pc.run()
     at = pc.read(STACK - 5 * 8) - (LOADED_AT + code.index(b"\x0f\x0b"))
-    assert (pc.cpu.core.exception_taken, at == 0) == ((vector or UD, None), vector is None)
+    *_, (_, cpl, rip, taken, error, address, software) = pc.cpu.core.exceptions_taken
+    assert (taken, at == 0) == (vector or UD, vector is None)
+    assert (cpl, rip, error, address, software) == (0, pc.read(STACK - 5 * 8), None, None, False)
 
 
 DEBUG = 1

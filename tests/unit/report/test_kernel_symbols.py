@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import pytest
 
-from perfemu.kernel_symbols import symbols_in_memory
+from perfemu.kernel_symbols import has_orc, symbols_in_memory
 from perfemu.symbols.kallsyms import kallsyms_table
 
 BASE = 0xFFFF_8000_0800_0000
@@ -87,3 +87,17 @@ def test_damage_is_no_crash(at: int) -> None:
     symbols_in_memory(image)
     found = symbols_in_memory(image[:at])
     assert found is None or found.endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [
+        ("ffffffff82a3b8f0 D __start_orc_unwind\n", True),
+        ("ffffffff8104d2f0 t orc_find\nffffffff8104d300 T unwind_next_frame\n", True),
+        ("ffffffff8104d2f0 T unwind_module_init\n", True),
+        ("ffffffff8104d300 T unwind_next_frame\nffffffff8104d310 t orc_finder\n", False),  # frame pointers, or guesses
+        ("", False),
+    ],
+)
+def test_a_kernel_with_orc_says_so(symbols: str, expected: bool) -> None:
+    assert has_orc(symbols.encode()) is expected

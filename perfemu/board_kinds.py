@@ -90,7 +90,7 @@ BOARDS = {
         Tables(SystemRegister.CR3, (1 << 52) - (1 << 12), "cr3"),
         range(0xFFFF_FFFF_8000_0000, 0xFFFF_FFFF_C000_0000),  # then modules; mm.rst: "kernel text mapping"
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.PORTS, Traced.MSRS),
-        {"gic": "--gic", "semihosting": "--semihosting", "gdb": "--gdb"},
+        {"gic": "--gic", "semihosting": "--semihosting"},
         False,
         MOST_RAM_BYTES,
     ),

@@ -379,9 +379,12 @@ def _disk(text: str) -> Disk:
 def _debugged(board: AnyBoard, hardware: Hardware, debugger: GdbServer | None) -> Software:
     if debugger is None:
         return board
-    assert isinstance(board, Virt), "others are refused"
     if debugger.debugged is None:
-        debugger.debugged = Debugged(board, hardware.memory, RAM_BASE, debugger)
+        debugger.debugged = (
+            Debugged(board, hardware.memory, RAM_BASE, debugger)
+            if isinstance(board, Virt)
+            else Debugged(board, hardware.memory, 0, debugger)
+        )
     return debugger.debugged
 
 

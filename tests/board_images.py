@@ -37,11 +37,18 @@ def virt_image(kind: str) -> bytes:
 @cache
 def pc_image(bits: int) -> bytes:
     """An ELF file of 32 bits, as Multiboot's loaders want it, which executes in mode of so many: 32 or 64."""
-    prefix = require.command("gcc", package="gcc").removesuffix("gcc")
-    emulation = {32: "elf_i386", 64: "elf_x86_64"}[bits]
     with TemporaryDirectory() as folder:
-        image = _linked(prefix, DIRECTORY / "pc_images", PC_OPTIONS[bits], ("-m", emulation), Path(folder))
-        return _converted(prefix, image, "elf32-i386")
+        return _converted(_pc_prefix(), pc_program(bits, Path(folder)), "elf32-i386")
+
+
+def pc_program(bits: int, folder: Path) -> Path:
+    """The same in the format of its mode, as debuggers want its symbols."""
+    emulation = {32: "elf_i386", 64: "elf_x86_64"}[bits]
+    return _linked(_pc_prefix(), DIRECTORY / "pc_images", PC_OPTIONS[bits], ("-m", emulation), folder)
+
+
+def _pc_prefix() -> str:
+    return require.command("gcc", package="gcc").removesuffix("gcc")
 
 
 def _linked(prefix: str, sources: Path, of_target: Sequence[str], linked: Sequence[str], folder: Path) -> Path:

@@ -8,11 +8,11 @@ that are linked to a context (CONTEXTIDR_EL1, VMID) are not modelled, and told s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from emulator._native import GuestPageTables
+from emulator.board.stops import EVERYONE, Place, Watched
 from emulator.board.syndromes import DEBUG_EVENT, WRITE, WRITE_NOT_READ, ExceptionClass, syndrome
-from emulator.cpu import Cpu, Level
+from emulator.cpu import Cpu, ExitReason, Level
 from emulator.sysregs import Access, SysReg
 
 BREAKPOINTS, WATCHPOINTS, CONTEXT_BREAKPOINTS = 6, 4, 1  # ID_AA64DFR0_EL1 says so, each less one
@@ -23,28 +23,22 @@ MDSCR_KEPT = SS | 1 << 12 | KDE | MDE
 OS_LOCK_THERE, OS_LOCKED = 1 << 3, 1 << 1  # OSLSR_EL1
 CONTROL_KEPT = {"B": 0x00FF_E1E7, "W": 0x1F1F_FFFF}  # DBGBCRn_EL1, DBGWCRn_EL1
 USER, KERNEL = 1 << Level.USER, 1 << Level.KERNEL
-EVERYONE = USER | KERNEL
 STEP_VALID, STEPPED_EXCLUSIVE = 1 << 24, 1 << 6  # ESR_EL1.ISV, EX
 LOAD_EXCLUSIVE_MASK, LOAD_EXCLUSIVE = 0x3FC0_0000, 0x0840_0000
 INSTRUCTION_BYTES = 4
 ADDRESS = (1 << 64) - 4
 
+STACK_POINTER = 31  # Core.read_register
+TTBR0_EL1, VBAR_EL1 = SysReg(3, 0, 2, 0, 0), SysReg(3, 0, 12, 0, 0)
+INTERRUPT_VECTORS = 0x80, 0x280, 0x480  # IRQ: from EL1 with SP_EL0, with SP_EL1, from EL0
+
 Take = Callable[[int, int | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """Data addresses, and who may not reach them unnoticed."""
-
-    address: int
-    size: int
-    accesses: int  # bits: 1 loads, 2 stores
-    levels: int = EVERYONE  # bits 1 << Level: whose accesses
-
-
 class DebugUnit:
-    """Of one CPU."""
+    """Of one CPU. emulator.board.stops.Stops."""
 
+    watches = True
     kept = "_control", "_locked", "_double_locked", "_values", "_controls"
 
     def __init__(self, cpu: Cpu, tables: GuestPageTables, take: Take, message: Callable[[str], None]) -> None:
@@ -180,6 +174,24 @@ class DebugUnit:
                 *((each.address, each.size, each.accesses, each.levels, EVERYONE, False) for each in self._outside),
             ]
         )  # fmt: skip
+
+    # ---- where it is
+
+    @property
+    def pc(self) -> int:
+        return self._core.pc
+
+    @property
+    def place(self) -> Place:
+        core = self._core
+        tables = core.read_kernel_register(TTBR0_EL1.encoding) if core.level == Level.USER else 0
+        return Place(core.pc, core.read_register(STACK_POINTER), core.level, tables)
+
+    def came_by_interrupt(self, reason: ExitReason, before: Place, has_retired: bool) -> bool:
+        """The core takes it, and executes the first instruction of its handler."""
+        vectors = self._core.read_kernel_register(VBAR_EL1.encoding)
+        handler = has_retired and self._core.last_retired_pc - vectors in INTERRUPT_VECTORS
+        return handler and self._core.last_retired_pc != before.pc
 
     # ---- what becomes of a stop
 

@@ -7,24 +7,20 @@ are as without a debugger: a stop ends none. While one CPU steps, others execute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from emulator._native import PhysicalMemory
-from emulator.board.board import PAGE_SHIFT, Board, Ended
-from emulator.board.board_cpu import BoardCpu
-from emulator.board.debug_unit import Watched
-from emulator.board.visible_registers import STACK_POINTER
-from emulator.cpu import Cpu, ExitReason, Level
+from emulator._native import GuestPageTables, PhysicalMemory
+from emulator.board.board import PAGE_SHIFT, Board, BoardProcessor, Ended
+from emulator.board.last_exceptions import Taken
+from emulator.board.stops import Place, Stops, Watched
+from emulator.cpu import Cpu, ExitReason
 from emulator.machine import Turn
 from emulator.probes import Probe
-from emulator.sysregs import SysReg
 
-TTBR0_EL1, VBAR_EL1 = SysReg(3, 0, 2, 0, 0), SysReg(3, 0, 12, 0, 0)
-INTERRUPT_VECTORS = 0x80, 0x280, 0x480  # IRQ: from EL1 with SP_EL0, with SP_EL1, from EL0
 PAGE_BYTES = 1 << PAGE_SHIFT
 
 
@@ -56,35 +52,39 @@ class Debugger(Protocol):
         """The board runs: whether it is to stop. Asked after `Debugged.want_look`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a CPU is in its guest's work: that comes back behind an interrupt."""
+class DebuggedCpu(BoardProcessor, Protocol):
+    """A CPU of a board, as far as debuggers care."""
 
-    pc: int
-    stack: int
-    level: int
-    tables: int  # of user mode: one process is not another
+    tables: GuestPageTables
 
-    @classmethod
-    def of(cls, cpu: BoardCpu) -> _Place:
-        core = cpu.core
-        tables = core.read_kernel_register(TTBR0_EL1.encoding) if core.level == Level.USER else 0
-        return cls(core.pc, core.read_register(STACK_POINTER), core.level, tables)
+    @property
+    def debug(self) -> Stops: ...
+
+    @property
+    def last_exceptions(self) -> Exceptions: ...
+
+
+class Exceptions(Protocol):
+    @property
+    def rows(self) -> Sequence[Taken]: ...
+
+
+Cpus = TypeVar("Cpus", bound=DebuggedCpu)
 
 
 @dataclass(slots=True)
 class _Step:
     """One instruction of a CPU, from there."""
 
-    place: _Place
+    place: Place
     retired: int
     interrupted: bool = False  # an interrupt came first: what it does is over when the CPU is back at the place
 
 
-class Debugged:
+class Debugged(Generic[Cpus]):
     """A board, for Machine, with a debugger."""
 
-    def __init__(self, board: Board[BoardCpu], memory: PhysicalMemory, ram_base: int, debugger: Debugger) -> None:
+    def __init__(self, board: Board[Cpus], memory: PhysicalMemory, ram_base: int, debugger: Debugger) -> None:
         self.board = board
         self.cpus = board.cpus
         self._memory, self._ram_base = memory, ram_base
@@ -131,32 +131,30 @@ class Debugged:
             answer(cpu)
         step = self._steps.get(cpu.number)
         if step is not None and not step.interrupted and not cpu.core.owes_exit:
-            self._look_at_step(board_cpu, step)
+            self._look_at_step(board_cpu, step, reason)
 
-    def _at_breakpoint(self, cpu: BoardCpu) -> None:
-        number, core = cpu.cpu.number, cpu.core
+    def _at_breakpoint(self, cpu: Cpus) -> None:
+        number = cpu.cpu.number
         step = self._steps.get(number)
-        if step is not None and step.interrupted and step.place == _Place.of(cpu):
+        if step is not None and step.interrupted and step.place == cpu.debug.place:
             self._begin_step(cpu)  # which had passed this place
-        elif core.pc in self._breakpoints | self._removed:
+        elif cpu.debug.pc in self._breakpoints | self._removed:
             self._stop(Stop(number, Why.BREAKPOINT))
 
-    def _look_at_step(self, cpu: BoardCpu, step: _Step) -> None:
+    def _look_at_step(self, cpu: Cpus, step: _Step, reason: ExitReason) -> None:
         core = cpu.core
         retired = core.total(Probe.INST_RETIRED)
-        if (core.pc, retired) == (step.place.pc, step.retired):
+        if (cpu.debug.pc, retired) == (step.place.pc, step.retired):
             return
-        vectors = core.read_kernel_register(VBAR_EL1.encoding)
-        came_by_interrupt = retired > step.retired and core.last_retired_pc - vectors in INTERRUPT_VECTORS
-        if came_by_interrupt and core.last_retired_pc != step.place.pc:
+        if cpu.debug.came_by_interrupt(reason, step.place, retired > step.retired):
             step.interrupted = True
             core.set_steps(False)
             self._tell_breakpoints()
         else:
             self._stop(Stop(cpu.cpu.number, Why.STEP))
 
-    def _begin_step(self, cpu: BoardCpu) -> None:
-        self._steps[cpu.cpu.number] = _Step(_Place.of(cpu), cpu.core.total(Probe.INST_RETIRED))
+    def _begin_step(self, cpu: Cpus) -> None:
+        self._steps[cpu.cpu.number] = _Step(cpu.debug.place, cpu.core.total(Probe.INST_RETIRED))
         cpu.core.set_steps(True)
 
     def _stop(self, stop: Stop) -> None:

@@ -5,11 +5,10 @@ Names and order of the first two groups: GDB's manual, "AArch64 Features". Syste
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from emulator.board.board_cpu import BoardCpu
+from emulator.board.visible_register import VisibleRegister
 from emulator.sysregs import SysReg
 
 STACK_POINTER, PC, FPCR, FPSR = 31, 32, 35, 36  # Core.read_register
@@ -17,32 +16,21 @@ VECTORS, VECTOR_BYTES = 32, 16
 OWN_STACK = 0b101  # PSTATE.EL and SP: at EL1, with SP_EL1
 SP_EL0 = SysReg(3, 0, 4, 1, 0)
 
-Read = Callable[[BoardCpu], int]
-Write = Callable[[BoardCpu, int], None]
+Register = VisibleRegister[BoardCpu]
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleRegister:
-    """`write` is None where what is there is not for debuggers to change."""
-
-    name: str
-    bits: int
-    read: Read
-    write: Write | None
-
-
-def _general(number: int, name: str, bits: int = 64) -> VisibleRegister:
+def _general(number: int, name: str, bits: int = 64) -> Register:
     def write(cpu: BoardCpu, value: int) -> None:
         cpu.core.write_register(number, value)
 
-    return VisibleRegister(name, bits, lambda cpu: cpu.core.read_register(number) & ((1 << bits) - 1), write)
+    return Register(name, bits, lambda cpu: cpu.core.read_register(number) & ((1 << bits) - 1), write)
 
 
-def _vector(number: int) -> VisibleRegister:
+def _vector(number: int) -> Register:
     def write(cpu: BoardCpu, value: int) -> None:
         cpu.core.write_vector(number, value.to_bytes(VECTOR_BYTES, "little"))
 
-    return VisibleRegister(
+    return Register(
         f"v{number}", 8 * VECTOR_BYTES, lambda cpu: int.from_bytes(cpu.core.read_vector(number), "little"), write
     )
 
@@ -113,15 +101,15 @@ CORE = [
     *(_general(number, f"x{number}") for number in range(31)),
     _general(STACK_POINTER, "sp"),
     _general(PC, "pc"),
-    VisibleRegister("cpsr", 32, lambda cpu: cpu.core.processor_state, _write_state),
+    Register("cpsr", 32, lambda cpu: cpu.core.processor_state, _write_state),
 ]
 FLOATING_POINT = [*map(_vector, range(VECTORS)), _general(FPSR, "fpsr", 32), _general(FPCR, "fpcr", 32)]
 SYSTEM = [
-    VisibleRegister("CurrentEL", 64, lambda cpu: cpu.core.level << 2, None),
-    VisibleRegister("SP_EL0", 64, _user_stack, None),
+    Register("CurrentEL", 64, lambda cpu: cpu.core.level << 2, None),
+    Register("SP_EL0", 64, _user_stack, None),
     *(
-        VisibleRegister(name, 64, partial(_read_in_core, SysReg(3, *rest)), partial(_write_in_core, SysReg(3, *rest)))
+        Register(name, 64, partial(_read_in_core, SysReg(3, *rest)), partial(_write_in_core, SysReg(3, *rest)))
         for name, rest in _IN_CORE.items()
     ),
-    *(VisibleRegister(name, 64, partial(_answered, which), None) for name, which in _ANSWERED.items()),
+    *(Register(name, 64, partial(_answered, which), None) for name, which in _ANSWERED.items()),
 ]

@@ -12,6 +12,7 @@ import stat
 import threading
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from emulator.board.debugging import Debugged, Stop, Why
 from perfemu.errors import PerfemuError, UsageError
@@ -32,7 +33,7 @@ class GdbServer:
         self._listener = _listener(place)
         address = self._listener.getsockname()
         self.place = self._path or f"{LOOPBACK}:{address[1]}"
-        self.debugged: Debugged | None = None  # there before it runs
+        self.debugged: Debugged[Any] | None = None  # there before it runs
         self._connection: Connection | None = None
         self._stub: GdbStub | None = None
         self._waits = False  # the debugger, to hear of a stop: it has let the board run before
@@ -101,7 +102,7 @@ class GdbServer:
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         assert self.debugged is not None, "there is a board before it runs"
         self._connection = Connection(stream)
-        self._stub = GdbStub(self.debugged, self._connection)
+        self._stub = GdbStub(self.debugged, self._connection, self._tell)
         self._waits = False
 
     def _converse(self, stop: Stop) -> None:

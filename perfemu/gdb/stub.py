@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from emulator.board.debug_unit import Watched
 from emulator.board.debugging import Debugged, Stop, Why
 from emulator.board.last_exceptions import told
-from emulator.board.visible_registers import PC
-from emulator.cpu import Level
+from emulator.board.stops import Watched
 from emulator.probes import Probe
 from perfemu.gdb.packets import PACKET_BYTES, Connection
-from perfemu.gdb.target_description import IN_ONE_PACKET, REGISTERS, target_xml
+from perfemu.gdb.targets import TARGETS
 
 OK, UNSUPPORTED = b"OK", b""
 BAD_REQUEST, BAD_ADDRESS, BUSY = b"E16", b"E0e", b"E10"  # EINVAL, EFAULT, EBUSY, in hex
@@ -26,11 +25,12 @@ MOST_BREAKPOINTS, MOST_WATCHPOINTS = 10_000, 32
 ADDRESS = (1 << 64) - 1
 SUPPORTED = b"PacketSize=%x;qXfer:features:read+;vContSupported+;QStartNoAckMode+;swbreak+;hwbreak+" % PACKET_BYTES
 WATCHES = {2: (2, b"watch"), 3: (1, b"rwatch"), 4: (3, b"awatch")}  # Z's type -> (accesses, stop reason)
+NO_WATCHPOINTS = "gdb: watchpoints are not modelled on x86-64: 'set can-use-hw-watchpoints 0' has GDB step and compare"
 HELP = """\
 monitor info: each CPU: where it is, its level, what it has executed, its cycles
 monitor exceptions: the last ones that instructions of each CPU have made
 monitor help: this
-System registers are in 'info registers cp_regs'; physical memory after 'maintenance packet Qqemu.PhyMemMode:1'.
+System registers are in 'info registers {group}'; physical memory after 'maintenance packet Qqemu.PhyMemMode:1'.
 """
 
 
@@ -49,8 +49,11 @@ class Gone(Exception):
 class GdbStub:
     """One debugger's session, as long as it is connected."""
 
-    def __init__(self, debugged: Debugged, connection: Connection) -> None:
+    def __init__(self, debugged: Debugged[Any], connection: Connection, tell: Callable[[str], None]) -> None:
+        """`tell`: lines for the user."""
         self._debugged = debugged
+        self._target = TARGETS[debugged.cpus[0].cpu.isa]
+        self._tell = tell
         self._connection = connection
         self._cpu = 0  # of `g`, `m` and the like
         self._stop = Stop(0, Why.START)
@@ -113,43 +116,50 @@ class GdbStub:
             kind = next((kind for (kind, *_), each in self._watches.items() if each == stop.watched), 2)
             reason = b"%b:%x;" % (WATCHES[kind][1], max(stop.address, stop.watched.address))
         elif stop.why is Why.BREAKPOINT:
-            pc = self._debugged.cpus[stop.cpu].core.pc
+            pc = self._debugged.cpus[stop.cpu].debug.pc
             reason = b"swbreak:;" if (0, pc) in self._breakpoints else b"hwbreak:;"
         return b"T%02xthread:%x;%b" % (signal, stop.cpu + 1, reason)
 
     # ---- registers
 
     def _read_all(self, rest: bytes) -> bytes:
-        return b"".join(self._register(number) for number in range(IN_ONE_PACKET))
+        return b"".join(self._register(number) for number in range(self._target.in_one_packet))
 
     def _register(self, number: int) -> bytes:
-        register = REGISTERS[number]
+        register = self._target.registers[number]
         value = register.read(self._debugged.cpus[self._cpu])
+        if value is None:
+            return b"xx" * (register.bits // 8)  # GDB says "<unavailable>"
         return value.to_bytes(register.bits // 8, "little").hex().encode()
 
     def _read_register(self, rest: bytes) -> bytes:
         number = _number(rest)
-        return self._register(number) if number < len(REGISTERS) else _refuse()
+        return self._register(number) if number < len(self._target.registers) else _refuse()
 
     def _write_register(self, rest: bytes) -> bytes:
         name, _, data = rest.partition(b"=")
         number = _number(name)
-        if number >= len(REGISTERS):
+        if number >= len(self._target.registers):
             raise Refused
         self._set_register(number, bytes.fromhex(data.decode("ascii")))
         return OK
 
     def _set_register(self, number: int, data: bytes) -> None:
-        register, cpu = REGISTERS[number], self._debugged.cpus[self._cpu]
-        if register.write is None or len(data) != register.bits // 8:
+        register, cpu = self._target.registers[number], self._debugged.cpus[self._cpu]
+        value = int.from_bytes(data, "little")
+        if len(data) != register.bits // 8:
             raise Refused
+        if register.write is None:
+            if register.read(cpu) not in (value, None):  # GDB puts back what it has saved, whatever that is
+                raise Refused
+            return
         if cpu.core.owes_exit:
             raise Refused(BUSY)
-        register.write(cpu, int.from_bytes(data, "little"))
+        register.write(cpu, value)
 
     def _write_all(self, rest: bytes) -> bytes:
-        data = bytes.fromhex(rest.decode("ascii"))
-        sizes = [register.bits // 8 for register in REGISTERS[:IN_ONE_PACKET]]
+        data = bytes.fromhex(rest.replace(b"x", b"0").decode("ascii"))
+        sizes = [register.bits // 8 for register in self._target.registers[: self._target.in_one_packet]]
         if len(data) != sum(sizes):
             raise Refused
         at = 0
@@ -197,6 +207,9 @@ class GdbStub:
         kind, address, size = _place(rest)
         if kind in WATCHES:
             accesses, _ = WATCHES[kind]
+            if not self._debugged.cpus[0].debug.watches:
+                self._tell(NO_WATCHPOINTS)
+                raise Refused
             if not 0 < size <= MOST_MEMORY_BYTES or len(self._watches) >= MOST_WATCHPOINTS:
                 raise Refused
             self._watches[kind, address, size] = Watched(address, size, accesses)
@@ -213,7 +226,8 @@ class GdbStub:
     def _remove(self, rest: bytes) -> bytes:
         kind, address, size = _place(rest)
         if kind in WATCHES:
-            self._watches.pop((kind, address, size), None)
+            if self._watches.pop((kind, address, size), None) is None:
+                return OK
             self._debugged.watch(list(self._watches.values()))
         elif kind in (0, 1):
             self._breakpoints.pop((kind, address), None)
@@ -250,7 +264,7 @@ class GdbStub:
     def _state(self, number: int) -> str:
         cpu = self._debugged.cpus[number]
         state = "off" if not cpu.is_on else "waits" if cpu.waits else "executes"
-        return f"CPU {number}: {state}, EL{Level(cpu.core.level).value}"
+        return f"CPU {number}: {state}, {self._target.level(cpu)}"
 
     def _thread_name(self, rest: bytes) -> bytes:
         number = self._thread(rest)
@@ -258,7 +272,7 @@ class GdbStub:
 
     def _monitor(self, rest: bytes) -> bytes:
         command = bytes.fromhex(rest.decode("ascii")).strip()
-        text = HELP
+        text = helps = HELP.format(group=self._target.system_group)
         if command == b"info":
             lines = []
             for number, cpu in enumerate(self._debugged.cpus):
@@ -271,7 +285,7 @@ class GdbStub:
             rows = [row for cpu in self._debugged.cpus for row in cpu.last_exceptions.rows]
             text = "".join(f"{line}\n" for line in told(rows)) or "none\n"
         elif command != b"help":
-            text = f"'{command.decode('ascii', 'replace')[:80]}' is none of ours:\n{HELP}"
+            text = f"'{command.decode('ascii', 'replace')[:80]}' is none of ours:\n{helps}"
         return text.encode().hex().encode()[: PACKET_BYTES - 16]
 
     # ---- going on
@@ -297,7 +311,7 @@ class GdbStub:
 
     def _go_from(self, rest: bytes, steps: set[int]) -> None:
         if rest:
-            self._set_register(PC, _number(rest).to_bytes(8, "little"))
+            self._set_register(self._target.pc, _number(rest).to_bytes(8, "little"))
         self._go(steps)
 
     def _continue(self, rest: bytes) -> None:
@@ -333,7 +347,7 @@ class GdbStub:
     def _describe(self, rest: bytes) -> bytes:
         start, size = _pair(rest)
         size = min(size, MOST_MEMORY_BYTES)
-        xml = target_xml()
+        xml = self._target.xml
         return (b"m" if start + size < len(xml) else b"l") + xml[start : start + size]
 
 

@@ -1,52 +1,74 @@
-"""target.xml: which registers there are, as GDB wants to be told. GDB's manual, "Target Description Format"."""
+"""TargetDescription: which registers there are, as GDB wants to be told. GDB's manual, "Target Description Format"."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from emulator.board.visible_registers import CORE, FLOATING_POINT, SYSTEM, VisibleRegister
+from emulator.board.visible_register import VisibleRegister
 
-REGISTERS = [*CORE, *FLOATING_POINT, *SYSTEM]  # by their numbers
-IN_ONE_PACKET = len(CORE) + len(FLOATING_POINT)  # `g` has these; the others are asked for one by one
-
-_TYPES = {"sp": "data_ptr", "pc": "code_ptr", "cpsr": "cpsr_flags"}
-_STATE_BITS = {  # PSTATE as SPSR_EL1 has it
-    "SP": (0, 0), "EL": (2, 3), "nRW": (4, 4), "F": (6, 6), "I": (7, 7), "A": (8, 8), "D": (9, 9), "IL": (20, 20),
-    "SS": (21, 21), "PAN": (22, 22), "UAO": (23, 23), "V": (28, 28), "C": (29, 29), "Z": (30, 30), "N": (31, 31),
-}  # fmt: skip
-_LANES = {  # of a vector register: field -> (type, how many)
-    "d": ("ieee_double", 2), "s": ("ieee_single", 4), "q": ("uint128", 1),
-    "u64": ("uint64", 2), "u32": ("uint32", 4), "u16": ("uint16", 8), "u8": ("uint8", 16),
-}  # fmt: skip
+AnyRegister = VisibleRegister[Any]
 
 
-def _core_types() -> list[str]:
-    fields = [f'<field name="{name}" start="{start}" end="{end}"/>' for name, (start, end) in _STATE_BITS.items()]
-    return ['<flags id="cpsr_flags" size="4">', *fields, "</flags>"]
+@dataclass(frozen=True)
+class Feature:
+    """Registers that GDB knows together, or that are ours."""
+
+    name: str
+    registers: Sequence[AnyRegister]
+    types: Sequence[str] = ()  # lines of XML
+    kinds: Mapping[str, str] | None = None  # register -> its type, where that is not an integer
+    group: str = ""
+
+    def xml(self, first: int) -> str:
+        """`first`: the number of its first register."""
+        kinds = self.kinds or {}
+        in_group = f' group="{self.group}"' if self.group else ""
+        lines = [f'<feature name="{self.name}">', *self.types]
+        for number, each in enumerate(self.registers, first):
+            kind = kinds.get(each.name, "int")
+            lines.append(f'<reg name="{each.name}" bitsize="{each.bits}" type="{kind}" regnum="{number}"{in_group}/>')
+        return "\n".join([*lines, "</feature>"])
 
 
-def _vector_types() -> list[str]:
-    vectors = [f'<vector id="lanes_{field}" type="{kind}" count="{n}"/>' for field, (kind, n) in _LANES.items()]
-    fields = [f'<field name="{field}" type="lanes_{field}"/>' for field in _LANES]
-    return [*vectors, '<union id="vector">', *fields, "</union>"]
+@dataclass(frozen=True)
+class TargetDescription:
+    """Of one architecture."""
+
+    architecture: str
+    features: Sequence[Feature]
+    in_one_packet: int  # so many registers has `g`; the others are asked for one by one
+    pc: int  # number of the program counter
+    level: Callable[[Any], str]  # of a CPU: what its privilege is called
+    system_group: str  # where `info registers` has system registers
+
+    @cached_property
+    def registers(self) -> list[AnyRegister]:
+        """By their numbers."""
+        return [register for feature in self.features for register in feature.registers]
+
+    @cached_property
+    def xml(self) -> bytes:
+        """target.xml."""
+        parts = ['<?xml version="1.0"?>\n<!DOCTYPE target SYSTEM "gdb-target.dtd">\n<target version="1.0">']
+        parts.append(f"<architecture>{self.architecture}</architecture>")
+        first = 0
+        for feature in self.features:
+            parts.append(feature.xml(first))
+            first += len(feature.registers)
+        return "\n".join([*parts, "</target>"]).encode()
 
 
-def _feature(name: str, types: list[str], registers: Sequence[VisibleRegister], first: int, group: str = "") -> str:
-    lines = [f'<feature name="{name}">', *types]
-    for number, each in enumerate(registers, first):
-        kind = _TYPES.get(each.name, "vector" if each.bits == 128 else "int")
-        in_group = f' group="{group}"' if group else ""
-        lines.append(f'<reg name="{each.name}" bitsize="{each.bits}" type="{kind}" regnum="{number}"{in_group}/>')
-    return "\n".join([*lines, "</feature>"])
+def flags(name: str, size: int, fields: Mapping[str, tuple[int, int]]) -> list[str]:
+    """A type of `size` bytes whose fields are bits, first to last."""
+    lines = [f'<field name="{field}" start="{start}" end="{end}"/>' for field, (start, end) in fields.items()]
+    return [f'<flags id="{name}" size="{size}">', *lines, "</flags>"]
 
 
-def target_xml() -> bytes:
-    parts = [
-        '<?xml version="1.0"?>\n<!DOCTYPE target SYSTEM "gdb-target.dtd">\n<target version="1.0">',
-        "<architecture>aarch64</architecture>",
-        _feature("org.gnu.gdb.aarch64.core", _core_types(), CORE, 0),
-        _feature("org.gnu.gdb.aarch64.fpu", _vector_types(), FLOATING_POINT, len(CORE)),
-        _feature("org.qemu.gdb.arm.sys.regs", [], SYSTEM, IN_ONE_PACKET, "cp_regs"),
-        "</target>",
-    ]
-    return "\n".join(parts).encode()
+def lanes(name: str, fields: Mapping[str, tuple[str, int]]) -> list[str]:
+    """A vector's type: `fields`: field -> (type of a lane, how many)."""
+    vectors = [f'<vector id="lanes_{field}" type="{kind}" count="{n}"/>' for field, (kind, n) in fields.items()]
+    uses = [f'<field name="{field}" type="lanes_{field}"/>' for field in fields]
+    return [*vectors, f'<union id="{name}">', *uses, "</union>"]

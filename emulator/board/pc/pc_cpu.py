@@ -15,6 +15,7 @@ from emulator.board.pc.exceptions import CoreExceptions
 from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages
 from emulator.board.pc.memory_map import LOCAL_APIC, LOCAL_APIC_BYTES
 from emulator.board.pc.ports import Ports
+from emulator.board.pc.stops import PcStops
 from emulator.board.trace import NOTHING
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExitReason, TrapKind
@@ -87,6 +88,7 @@ class PcCpu:
         self._port_cycles = clock.cycle_at(PORT_NS)
         self._timers_changed = True
         self.tables = cpu.enter_kernel_mode()
+        self.debug = PcStops(cpu, self.tables)
         self.core.share_shown_cycles(clock.shown)
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         self.apic.when_priority_is_written = self._set_cr8
@@ -113,6 +115,7 @@ class PcCpu:
             ExitReason.REGISTER: self._trapped,
             ExitReason.FAULT: self._nowhere,
             ExitReason.DEADLINE: lambda: None,
+            ExitReason.BREAKPOINT: lambda: None,  # of a debugger outside
             ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,

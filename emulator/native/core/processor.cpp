@@ -80,6 +80,8 @@ void Core::answer_for_guest(uint64_t now, uint64_t last) {
         exit_ = Exit::OVERFLOW;
     } else if (nmi_is_due()) {
         interrupts_guest();
+    } else if (debugging_.steps && exit_ == Exit::NONE) {
+        exit_ = Exit::STEP;  // the next run takes what interrupts
     } else if (is_interrupted()) {
         exit_ = Exit::INTERRUPT;
     }

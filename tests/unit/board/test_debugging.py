@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from emulator.board.board import Ended
-from emulator.board.debug_unit import Watched
 from emulator.board.debugging import Debugged, Stop, Why
+from emulator.board.stops import Watched
 from emulator.probes import Probe
 from tests.unit.board.booted import LOADED_AT, Booted, boot
 from tests.unit.board.test_virt import SGI, TIMER, TWO_CPUS, WITH_VECTORS

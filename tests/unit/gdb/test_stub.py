@@ -15,7 +15,7 @@ import pytest
 from emulator.board.board import Ended
 from perfemu.gdb.packets import Connection, Disconnected
 from perfemu.gdb.server import GdbServer
-from perfemu.gdb.target_description import IN_ONE_PACKET, REGISTERS, target_xml
+from perfemu.gdb.targets import TARGETS
 from tests.unit.board.booted import LOADED_AT, Booted, boot
 from tests.unit.board.test_debugging import outcome
 from tests.unit.board.test_virt import SGI, TWO_CPUS, WITH_VECTORS
@@ -23,6 +23,8 @@ from tests.unit.board.test_virt import SGI, TWO_CPUS, WITH_VECTORS
 COUNTS = "mov x3, #3\n1: add x4, x4, #1\nsubs x3, x3, #1\nb.ne 1b\n"  # behind START, one instruction
 ADDS = LOADED_AT + 8
 TIMEOUT_S, FOREVER = 60, 10**12
+TARGET = TARGETS["aarch64"]
+REGISTERS = TARGET.registers
 PC_NUMBER, SP_NUMBER, STATE_NUMBER, VECTORS_NUMBER = 32, 31, 33, 34
 
 
@@ -85,7 +87,7 @@ def value(reply: bytes) -> int:
 def test_registers_of_all_kinds(tmp_path: Path) -> None:
     def script(client: Client) -> None:
         everything = bytes.fromhex(client.ask(b"g").decode())
-        assert len(everything) == sum(register.bits // 8 for register in REGISTERS[:IN_ONE_PACKET])
+        assert len(everything) == sum(register.bits // 8 for register in REGISTERS[: TARGET.in_one_packet])
         assert value(client.ask(b"p%x" % PC_NUMBER)) == LOADED_AT
         assert value(client.ask(b"p%x" % STATE_NUMBER)) == 0x3C5
         assert client.ask(b"P4=0500000000000000") == b"OK"
@@ -106,7 +108,7 @@ def test_registers_of_all_kinds(tmp_path: Path) -> None:
 
 
 def test_the_description_is_xml_whose_numbers_are_the_stubs(tmp_path: Path) -> None:
-    described = ElementTree.fromstring(target_xml()).iter("reg")
+    described = ElementTree.fromstring(TARGET.xml).iter("reg")
     expected = [(each.name, str(each.bits), str(number)) for number, each in enumerate(REGISTERS)]
     assert [(each.get("name"), each.get("bitsize"), each.get("regnum")) for each in described] == expected
 
@@ -115,7 +117,7 @@ def test_the_description_is_xml_whose_numbers_are_the_stubs(tmp_path: Path) -> N
         while not last:
             piece = client.ask(b"qXfer:features:read:target.xml:%x,fff" % len(text))
             last, text = piece[:1] == b"l", text + piece[1:]
-        assert text == target_xml()
+        assert text == TARGET.xml
 
     session(script, tmp_path)
 

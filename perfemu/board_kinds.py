@@ -36,6 +36,7 @@ class Tables:
 @dataclass(frozen=True, slots=True)
 class BoardKind:
     isa: str
+    keeps_frame_pointers: bool  # whether Linux always does there
     read_image: Callable[[bytes], Image]  # raises NotBootable
     build: Callable[[Hardware, PmuModel, Boot | None, Outside], AnyBoard]  # no Boot: from a checkpoint
     ram_base: int
@@ -44,7 +45,6 @@ class BoardKind:
     kernel_code: range  # virtual addresses at which Linux has its kernel's
     traced: Collection[Traced]
     without: Mapping[str, str]  # what it has not: fields of BoardRequest, and what to say of them
-    keeps_frame_pointers: bool  # whether Linux always does
     most_ram_bytes: int | None = None
 
 
@@ -71,6 +71,7 @@ def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside
 BOARDS = {
     "virt": BoardKind(
         "aarch64",
+        True,
         lambda data: read_image(data, virt_tree.RAM_BASE),
         _virt,
         virt_tree.RAM_BASE,
@@ -79,10 +80,10 @@ BOARDS = {
         range(1 << 63, 1 << 64),
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.SYSREGS),
         {},
-        True,
     ),
     "pc": BoardKind(
         "x86_64",
+        False,
         read_pc_image,
         _pc,
         0,
@@ -91,7 +92,6 @@ BOARDS = {
         range(0xFFFF_FFFF_8000_0000, 0xFFFF_FFFF_C000_0000),  # then modules; mm.rst: "kernel text mapping"
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.PORTS, Traced.MSRS),
         {"gic": "--gic", "semihosting": "--semihosting"},
-        False,
         MOST_RAM_BYTES,
     ),
 }

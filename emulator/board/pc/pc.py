@@ -17,7 +17,6 @@ from emulator.board.pc import acpi, fw_cfg, mp_tables, pic, pit, power
 from emulator.board.pc.cmos import FIRST_PORT as CMOS_PORT
 from emulator.board.pc.cmos import PORTS as CMOS_PORTS
 from emulator.board.pc.cmos import Cmos
-from emulator.board.pc.exceptions import trace_exceptions
 from emulator.board.pc.image import PcImage
 from emulator.board.pc.interrupts import Interrupts
 from emulator.board.pc.loading import Place, load
@@ -25,6 +24,7 @@ from emulator.board.pc.memory_map import IO_APIC, IO_APIC_BYTES, MOST_RAM_BYTES,
 from emulator.board.pc.pc_cpu import PcCpu, PcPmu
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.starting import start
+from emulator.board.pc.taken_exceptions import trace_exceptions
 from emulator.board.pc.uart16550 import PORTS as UART_PORTS
 from emulator.board.pc.uart16550 import Uart16550
 from emulator.board.serial_input import SerialInput

@@ -11,11 +11,11 @@ from emulator.board.bus import Bus, Unmodelled
 from emulator.board.pc import msrs
 from emulator.board.pc.apic_timer import ApicTimer
 from emulator.board.pc.cpuid import PcCpuid
-from emulator.board.pc.exceptions import CoreExceptions
 from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages
 from emulator.board.pc.memory_map import LOCAL_APIC, LOCAL_APIC_BYTES
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.stops import PcStops
+from emulator.board.pc.taken_exceptions import CoreExceptions
 from emulator.board.trace import NOTHING
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExitReason, TrapKind

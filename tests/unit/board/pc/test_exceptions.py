@@ -7,7 +7,7 @@ import re
 import pytest
 
 from emulator.board.board import Ended
-from emulator.board.pc.exceptions import described
+from emulator.board.pc.taken_exceptions import described
 from emulator.board.trace import Trace, Traced
 from tests.unit.board.pc.images import GATES
 from tests.unit.board.pc.test_pc import boot

@@ -101,10 +101,11 @@ additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with 
 
 SECONDS := 600
 
-fuzz: venv  ## random system calls, bare-metal images, then accesses to devices, each for SECONDS (it says how to repeat what it finds)
+fuzz: venv  ## random system calls, bare-metal images, accesses to devices, then changed checkpoints, each for SECONDS (it says how to repeat what it finds)
 	$(BIN)/python tests/fuzz $(SECONDS)
 	$(BIN)/python tests/fuzz $(SECONDS) --boards
 	$(BIN)/python tests/fuzz $(SECONDS) --devices
+	$(BIN)/python tests/fuzz $(SECONDS) --checkpoints
 
 kernels: venv  ## Debian's amd64 kernels on the board pc, those that every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/interop/test_perf_on_a_pc.py

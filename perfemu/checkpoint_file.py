@@ -42,9 +42,11 @@ class Checkpoint:
     _descriptor: int
 
     def map_ram(self, memory: PhysicalMemory) -> None:
-        """Into memory that is all zeroes. The file may be removed then."""
+        """Into memory that is all zeroes. The file may be removed then. Raises Broken, or OSError."""
         at = self._ram_at
         for first, count in self._stretches:
+            if first + count > memory.size_bytes // PAGE_SIZE:
+                raise Broken("its RAM is nowhere")
             memory.map_file(self._descriptor, at, first, count)
             at += count * PAGE_SIZE
 

@@ -60,6 +60,9 @@ class BoardPmu(Protocol):
     def interrupt_asserted(self) -> bool: ...
 
 
+NEVER = (1 << 64) - 1, (1 << 64) - 1  # a PC, and so many instructions
+
+
 class BoardCpu:
     """A CPU that is on, waits for an interrupt, or is off."""
 
@@ -84,7 +87,7 @@ class BoardCpu:
         self.is_on = False
         self.waits = False  # for an interrupt
         self.has_read_counter = False  # and nothing else, in the last exit for a register
-        self._failed: tuple[int, int] | None = None  # PC and instructions retired, at the last exception but calls
+        self._failed = NEVER  # PC and instructions retired, at the last exception but calls
         self.due_cycle: int | None = None  # at which a timer interrupts
         self.host_call: HostCall | None = None  # semihosting, if that is there
         self.trace = NOTHING

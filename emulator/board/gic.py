@@ -44,6 +44,7 @@ class Interrupts:
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.kept_ranges = dict.fromkeys(self.kept, range(1 << count))
         self.groups = self.enabled = self.pended = self.asserted = self.active = 0
         self.priorities = bytearray(count)
         self.configurations = bytearray(count // 4)
@@ -235,12 +236,14 @@ class Gic:
     """The distributor, and what the CPUs have of it. A device by its first frame."""
 
     kept = "version", "enabled", "shared", "_routes", "_routed", "_control", "interfaces"
+    kept_ranges = {"_routed": range(1 << SHARED)}
 
     def __init__(self, cpus: int, changed: Callable[[], None], version: int = GICV3) -> None:
         """`changed` is called when another interrupt may be the highest of some CPU. `version`: of the registers."""
         self.changed = changed
         self.hears: Hears = _nobody_hears
         self.version = version
+        self.kept_ranges = {**self.kept_ranges, "version": range(version, version + 1)}
         self.enabled = False
         self.shared = Interrupts(SHARED)
         self._routes = [0] * SHARED

@@ -2,17 +2,21 @@
 
 A part names its fields once, in `kept`: numbers, bytes, lists, tuples and dicts of them, and other parts. What its
 constructor makes of the configuration is not among them: what is restored meets a part that was made equal.
+
+What is restored may come from anybody's file: each field has to be of the kind and size that it has in the part that
+was made, with numbers of WORDS, or of its range in the part's `kept_ranges`. Those in `kept_growing` have any size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 Plain = Any  # what JSON can say
 
-_NUMBER = (int, bool)
-_SIMPLE = (*_NUMBER, str, type(None))
+WORDS = range(1 << 64)
+_SIMPLE = (int, bool, str, type(None))
 
 
 class NotKept(Exception):
@@ -70,17 +74,39 @@ def _restore_field(part: object, name: str, state: Plain) -> None:
         for each, its in zip(now, state[1:], strict=True):
             restore(each, its)
     else:
-        _put(part, name, now, _value(state, where), where)
+        value = _value(state, where)
+        numbers = getattr(part, "kept_ranges", {}).get(name, WORDS)
+        if not _is_like(value, now, numbers, grows=name in getattr(part, "kept_growing", ())):
+            raise WrongState(where)
+        _put(part, name, now, value)
 
 
-def _put(part: object, name: str, now: object, value: object, where: str) -> None:
+def _is_like(value: object, now: object, numbers: range, *, grows: bool = False) -> bool:
+    """Whether what is there now could be that: of its kind and size, with the same keys, and numbers of the range.
+
+    What is None now may be a number. `grows`: of any size, with items that are numbers.
+    """
+    if now is None or type(now) is int:
+        return (now is None and value is None) or (type(value) is int and value in numbers)
+    if isinstance(now, int) and type(now) is not bool:  # an enumeration's
+        return type(value) is int and value in numbers
+    if type(value) is not type(now):
+        return False
+    if isinstance(now, (list, tuple)) and isinstance(value, (list, tuple)):
+        if grows:
+            return all(_is_like(each, 0, numbers) for each in value)
+        return len(value) == len(now) and all(map(partial(_is_like, numbers=numbers), value, now))
+    if isinstance(now, dict) and isinstance(value, dict):
+        return value.keys() == now.keys() and all(_is_like(value[key], now[key], numbers) for key in now)
+    return grows or not isinstance(now, (bytes, bytearray)) or len(now) == len(value)  # type: ignore[arg-type]
+
+
+def _put(part: object, name: str, now: object, value: object) -> None:
     if isinstance(now, (list, bytearray)) and isinstance(value, type(now)):
         now[:] = value
     elif isinstance(now, dict) and isinstance(value, dict):
         now.clear()
         now.update(value)
-    elif isinstance(now, (list, bytearray, dict)) or (isinstance(now, _NUMBER) and not isinstance(value, _SIMPLE)):
-        raise WrongState(where)
     else:
         setattr(part, name, value)
 
@@ -91,7 +117,7 @@ def _value(state: Plain, where: str) -> object:
     try:
         kind, *items = state
         return _COLLECTIONS[kind]([item if kind in _TEXTS else _value(item, where) for item in items])
-    except (KeyError, IndexError, TypeError, ValueError):
+    except (KeyError, IndexError, TypeError, ValueError, RecursionError):
         raise WrongState(where) from None
 
 

@@ -14,6 +14,7 @@ class Limits:
     """Of instructions of all CPUs together, and of the machine's time."""
 
     kept = ("_left",)
+    kept_ranges = {"_left": range(-FOREVER, FOREVER + 1)}
 
     def __init__(self, hardware: Hardware) -> None:
         config = hardware.config

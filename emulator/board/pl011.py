@@ -21,6 +21,7 @@ class Pl011:
     """A port whose bytes go to `send`, with its interrupt line."""
 
     kept = "_received", "_raw", "_polls", "transfers", "_kept"
+    kept_growing = ("_received",)
 
     def __init__(self, send: Callable[[bytes], None], set_line: Callable[[bool], None]) -> None:
         self._send = send

@@ -17,6 +17,7 @@ class Pl031:
     """A clock with one alarm."""
 
     kept = "_offset", "_loaded", "_match", "_enabled", "_raw", "_due_cycle"
+    kept_ranges = {"_offset": range(-1 << 63, 1 << 63)}
 
     def __init__(self, clock: Clock, set_line: Callable[[bool], None]) -> None:
         self._clock = clock

@@ -62,6 +62,7 @@ class Virt(Board[BoardCpu]):
         "_gic", "_senders", "uart", "rtc", "cpus", "_transports", "_limits", "_clock", "_extended_cycles",
         "_executing_number",
     )  # fmt: skip
+    kept_ranges = {"_senders": range(0)}  # with GICv3 there are none
 
     def __init__(
         self, hardware: Hardware, boot: Boot | None, outside: Outside, pmus: Sequence[BoardPmu | None] = ()

@@ -44,13 +44,23 @@ class Archive {
     void operator()(Fields&... fields) {
         (field(fields), ...);
     }
+    // What has been loaded is something that a component can have: no index beyond its tables.
+    void expect(bool possible) const {
+        if (is_loading_ && !possible) throw WrongState("a part of a state has a value that it cannot have");
+    }
+    // An enumeration, or a number, of at most that value.
+    template <typename T>
+    void up_to(T& value, T last) {
+        field(value);
+        expect(value <= last);
+    }
     // A vector whose size is state, too. The others' sizes are of the core file.
     template <typename T>
     void growing(std::vector<T>& items) {
         uint64_t size = items.size();
         field(size);
         if (is_loading_) {
-            if (size > saved_.size() - next_) throw WrongState("a state is cut short");
+            if (size > (saved_.size() - next_) / sizeof size) throw WrongState("a state is cut short");
             items.resize(size);
         }
         field(items);
@@ -71,6 +81,10 @@ class Archive {
     void field(T& value) {
         if constexpr (requires { value.archive(*this); }) {
             value.archive(*this);
+        } else if constexpr (std::is_same_v<T, bool>) {
+            uint8_t byte = value;
+            up_to(byte, uint8_t{1});
+            value = byte;
         } else {
             static_assert(IS_PLAIN<T>);
             raw(&value, sizeof value);

@@ -93,6 +93,12 @@ class PmuCounters(RegisterDevice):
         self._types = [0] * n  # PMEVTYPER<n>_EL0
         self._index = {CYCLES: n, INSTRUCTIONS: n + 1, **{counter: counter for counter in range(n)}}
         self._events = {event.code: event.probe_mask for event in model.events}
+        self.kept_ranges = {
+            **dict.fromkeys(("_active", "_chains"), range(1 << INSTRUCTIONS + 1)),
+            **dict.fromkeys(("_armed", "_interrupting"), range(1 << bank.size)),
+            "_probes": range(max(self._events.values(), default=0) + 1),
+            "_levels": range(levels_of(0) + 1),
+        }
         self._probes = dict.fromkeys(self._index, 0)  # what a counter is connected to while it is active
         self._probes[CYCLES] = self._events.get(CPU_CYCLES, 0)
         self._levels = [levels_of(0)] * (n + 2)  # by which the counters of the bank are filtered

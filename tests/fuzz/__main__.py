@@ -1,7 +1,8 @@
 """make fuzz: programs that make random system calls with random arguments, as guests, for as long as is wanted; with
---boards random bare-metal images on the board virt; with --devices random accesses to boards' devices.
+--boards random bare-metal images on the board virt; with --devices random accesses to boards' devices; with
+--checkpoints checkpoints whose state has been changed.
 
-usage: python tests/fuzz [SECONDS] [--boards | --devices] [--seed N] [--isa ISA] [--one] [--in DIR]
+usage: python tests/fuzz [SECONDS] [--boards | --devices | --checkpoints] [--seed N] [--isa ISA] [--one] [--in DIR]
 
 Every problem is printed with the command that repeats it, and the status is 1.
 """
@@ -14,11 +15,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fuzz.boards.campaign import BoardCampaign
 from fuzz.boards.run import show_board
 from fuzz.campaign import ISAS, Campaign
+from fuzz.checkpoints.campaign import CheckpointCampaign
+from fuzz.checkpoints.run import run_seed as run_checkpoint
 from fuzz.devices.campaign import DevicesCampaign
 from fuzz.devices.run import run_seed as run_devices
 from fuzz.program import RandomProgram
@@ -41,6 +45,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first program's [0]")
     parser.add_argument("--boards", action="store_true", help="bare-metal images instead of programs")
     parser.add_argument("--devices", action="store_true", help="accesses to devices instead of programs")
+    parser.add_argument("--checkpoints", action="store_true", help="changed checkpoints instead of programs")
     parser.add_argument("--isa", choices=ISAS, help="[both, in turns]")
     parser.add_argument("--one", action="store_true", help="only that seed, shown call by call")
     parser.add_argument(
@@ -49,6 +54,10 @@ def main() -> int:
     options = parser.parse_args()
     isas = ISAS if options.isa is None else (options.isa,)
     if options.one:
+        if options.checkpoints:
+            changed = run_checkpoint(options.seed, options.base)
+            print(changed.problem or changed)
+            return 1 if changed.problem else 0
         if options.devices:
             found = run_devices(options.seed, options.base)
             print(found.problem or found)
@@ -56,8 +65,10 @@ def main() -> int:
         if options.boards:
             return show_board(options.seed, options.base)
         return max(show(isa, options.seed, options.base) for isa in isas)
-    campaign: BoardCampaign | DevicesCampaign | Campaign
-    if options.devices:
+    campaign: BoardCampaign | CheckpointCampaign | DevicesCampaign | Campaign
+    if options.checkpoints:
+        campaign = CheckpointCampaign(options.seed, options.base)
+    elif options.devices:
         campaign = DevicesCampaign(options.seed, options.base)
     elif options.boards:
         campaign = BoardCampaign(options.seed, options.base)

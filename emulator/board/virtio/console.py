@@ -15,6 +15,7 @@ MOST_DIGITS = 9  # of a verdict
 class Console(Answering):
     name, number, queues = "virtio-console", CONSOLE, 2
     kept = "_received", "_has_room", "transfers"
+    kept_growing = ("_received",)
     configuration = bytes(12)  # size, ports, emergency write: all belong to features that it has not
 
     def __init__(self, send: Callable[[bytes], None]) -> None:

@@ -27,7 +27,10 @@ class Rrip final : public Replacement {
 
     uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override { return interval_.victim(set); }
 
-    void archive(Archive& state) override { state(interval_, fills_, selector_); }
+    void archive(Archive& state) override {
+        state(interval_, fills_, selector_);
+        state.expect(selector_ >= 0 && selector_ <= SELECTOR_MAX);
+    }
 
   private:
     static constexpr uint32_t BIMODAL_PERIOD = 32;  // of so many fills one is LONG

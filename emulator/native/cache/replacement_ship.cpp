@@ -40,10 +40,13 @@ class SignatureHitPredictor final : public Replacement {
 
     uint32_t victim(uint32_t set, const uint64_t*, const CacheAccess&) override { return interval_.victim(set); }
 
-    void archive(Archive& state) override { state(interval_, lines_, hits_); }
+    void archive(Archive& state) override {
+        state(interval_, lines_, hits_);
+        state.expect(std::ranges::all_of(lines_, [](const Line& line) { return line.signature < SIGNATURES; }));
+    }
 
   private:
-    static constexpr unsigned SIGNATURE_BITS = 14;
+    static constexpr unsigned SIGNATURE_BITS = 14, SIGNATURES = 1 << SIGNATURE_BITS;
     // The paper does not say where counters begin. Here the first lines of an instruction are given a chance.
     static constexpr uint8_t INITIAL = 1, MOST = 7;
 
@@ -51,11 +54,12 @@ class SignatureHitPredictor final : public Replacement {
         uint16_t signature = 0;
         bool trains = false;
         bool outcome = false;  // whether it has been used again
+
+        void archive(Archive& state) { state(signature, trains, outcome); }
     };
 
     static uint16_t signature_of(uint64_t pc) {
-        return static_cast<uint16_t>((pc ^ pc >> SIGNATURE_BITS ^ pc >> 2 * SIGNATURE_BITS) &
-                                     ((1 << SIGNATURE_BITS) - 1));
+        return static_cast<uint16_t>((pc ^ pc >> SIGNATURE_BITS ^ pc >> 2 * SIGNATURE_BITS) & (SIGNATURES - 1));
     }
 
     void used_again(Line& line) {
@@ -66,8 +70,8 @@ class SignatureHitPredictor final : public Replacement {
     }
 
     ReReferenceIntervals interval_;
-    std::vector<Line> lines_;                        // by slot
-    std::array<uint8_t, 1 << SIGNATURE_BITS> hits_;  // SHCT, by signature
+    std::vector<Line> lines_;               // by slot
+    std::array<uint8_t, SIGNATURES> hits_;  // SHCT, by signature
 };
 
 static const Replacement::Row row("ship", [](uint32_t sets, uint32_t ways) -> std::unique_ptr<Replacement> {

@@ -56,6 +56,13 @@ static void each(uint64_t cores, Act act) {
     for (; cores; cores &= cores - 1) act(static_cast<unsigned>(std::countr_zero(cores)));
 }
 
+bool SharedMemory::are_possible(const Holders& holders) const {
+    const size_t cores = cores_.size();
+    return (cores == MAXIMUM_CORES || !(holders.cores >> cores)) && holders.owner >= NOBODY &&
+           holders.owner < static_cast<int>(cores) &&
+           std::ranges::all_of(holders.handed, [&](const Handed& handed) { return handed.core < cores; });
+}
+
 SharedMemory::Answer SharedMemory::ask(unsigned core, uint64_t line, bool to_write, uint64_t cycle) {
     Holders& holders = holders_[line];
     uint64_t self = uint64_t{1} << core;

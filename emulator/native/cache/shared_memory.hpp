@@ -62,6 +62,7 @@ class SharedMemory {
     void archive(Archive& state) {
         for (auto& cache : caches_) cache->archive(state);
         state(returns_, channel_, holders_);
+        for (const auto& [line, holders] : holders_) state.expect(are_possible(holders));
     }
 
   private:
@@ -88,6 +89,9 @@ class SharedMemory {
             state.growing(handed);
         }
     };
+
+    // Of cores that there are.
+    bool are_possible(const Holders& holders) const;
 
     unsigned core_limit_;
     std::vector<MemorySystem*> cores_;

@@ -41,6 +41,14 @@ void TagArray::archive(Archive& state) {
     state(last_use, arrival, tags_, held_, has_wide_tags_);
     if (replacement_) replacement_->archive(state);
     if (!state.is_loading()) return;
+    std::vector<uint32_t> held(held_.size());
+    for (uint32_t slot = 0; slot < slots(); ++slot) {
+        if (tags_[slot] == NO_TAG) continue;
+        state.expect(set(tags_[slot]) == slot / ways_);
+        ++held[slot / ways_];
+        has_wide_tags_ |= is_wide(tags_[slot]);
+    }
+    state.expect(held == held_);
     for (uint32_t slot = 0; slot < slots(); ++slot) {
         if (hints_.empty())
             set_low(slot / ways_, slot, tags_[slot]);

@@ -399,6 +399,7 @@ class Core final : public Totals, private TranslationListener {
     bool asks_counter() const;
     void answer_counter();
     void restart_pipeline();
+    void archive_exit(Archive& state);
     void archive_model(Archive& state);
     void hear_others();
     void hear_stores();

@@ -43,14 +43,17 @@ void Core::restart_pipeline() {
 void Core::archive(Archive& state) {
     archive_context(engine_, state);
     guest_tables_->archive(state);
-    state(retired_, polled_, slow_since_poll_, folded_at_, elapsed_, skipped_, worked_, totals_, level_);
+    state(retired_, polled_, slow_since_poll_, folded_at_, elapsed_, skipped_, worked_, totals_);
+    state.up_to(level_, Level::KERNEL);
     bool has_levels = by_level_ != nullptr;
     state(has_levels);
     if (state.is_loading()) by_level_ = has_levels ? std::make_unique<TotalsByLevel>() : nullptr;
     if (has_levels) state(*by_level_);
     for (auto& bank : banks_) state(*bank);
-    state(follows_branches_, followed_from_start_, armed_events_, costed_probes_, interrupt_line_, pending_exit_);
-    state(last_retired_pc_, fault_address_, fault_access_, exception_, debugging_);
+    state(follows_branches_, followed_from_start_, armed_events_, costed_probes_, interrupt_line_);
+    state.expect(are_probes(armed_events_ | costed_probes_));
+    archive_exit(state);
+    state(debugging_);
     state(passed_breakpoint_, passed_at_);
     if (model_) archive_model(state);
     if (!state.is_loading()) return;
@@ -58,6 +61,15 @@ void Core::archive(Archive& state) {
     flush_tlb();
     refresh_translations();
     if (model_) model_->memory.set_address_space(space_);
+}
+
+void Core::archive_exit(Archive& state) {
+    state.up_to(pending_exit_, Exit::NONE);
+    state.expect(pending_exit_ == Exit::NONE || pending_exit_ == Exit::SYSCALL || pending_exit_ == Exit::EXCEPTION ||
+                 pending_exit_ == Exit::IDLE);
+    state(last_retired_pc_, fault_address_);
+    state.up_to(fault_access_, FaultAccess::FETCH);
+    state.up_to(exception_, Exception::VECTORS);
 }
 
 void Core::archive_model(Archive& state) {

@@ -150,6 +150,20 @@ bool CounterBank::armed_for(Probe probe, Level level) const {
     return false;
 }
 
+bool CounterBank::Counter::is_possible() const {
+    auto are_lowest_bits = [](uint64_t mask) { return mask && !(mask & (mask + 1)); };
+    return are_probes(probes | less) && are_lowest_bits(limit) && are_lowest_bits(wrap) && wrap <= limit &&
+           value <= limit && !(levels & ~EVERY_LEVEL);
+}
+
+void CounterBank::archive(Archive& state) {
+    state(counters_, armed_, overflowed_, interrupt_);
+    state.expect(std::ranges::all_of(counters_, &Counter::is_possible));
+    state.expect(!counters_.back().chained);
+    const uint64_t beyond = size() == MAX_COUNTERS ? 0 : ~uint64_t{0} << size();
+    state.expect(!((armed_ | overflowed_) & beyond));
+}
+
 bool CounterBank::take_interrupt() {
     sync_armed();
     bool taken = interrupt_;

@@ -57,7 +57,7 @@ class CounterBank {
     bool armed_for(Probe probe, Level level) const;
     // Has an armed counter wrapped since this was asked last?
     bool take_interrupt();
-    void archive(Archive& state) { state(counters_, armed_, overflowed_, interrupt_); }
+    void archive(Archive& state);
 
   private:
     struct Counter {
@@ -70,6 +70,7 @@ class CounterBank {
         LevelMask levels = EVERY_LEVEL;
         bool chained = false;  // to the one behind, which counts the overflows
 
+        bool is_possible() const;
         uint64_t to_the_limit() const { return wrap - (value & wrap); }
         void archive(Archive& state) { state(probes, less, limit, wrap, value, seen, levels, chained); }
     };

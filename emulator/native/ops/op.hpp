@@ -17,6 +17,8 @@ static_assert(PROBE_COUNT <= 128);
 // The probes before this one are known from an instruction's bytes, but for where conditional branches go; on a core
 // without a pipeline, the clock's too.
 static constexpr unsigned DECODED_PROBES = MEMORY_PROBES.first;
+// Of the probes that there are.
+constexpr bool are_probes(ProbeMask probes) { return PROBE_COUNT == 128 || !(probes >> PROBE_COUNT % 128); }
 static constexpr ProbeMask DECODED = (ProbeMask{1} << DECODED_PROBES) - 1;
 
 // The number of probes in the mask.

@@ -33,7 +33,10 @@ class ReturnStack {
         return right;
     }
 
-    void archive(Archive& state) { state(entries_, top_); }
+    void archive(Archive& state) {
+        state(entries_, top_);
+        state.expect(top_ < entries_.size() || (entries_.empty() && !top_));
+    }
 
   private:
     std::vector<uint64_t> entries_;

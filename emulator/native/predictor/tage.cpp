@@ -88,7 +88,10 @@ class History {
         outcomes_[--newest_] = static_cast<uint16_t>(-static_cast<int>(bit));
     }
     const uint16_t* newest() const { return &outcomes_[newest_]; }
-    void archive(Archive& state) { state(outcomes_, newest_); }
+    void archive(Archive& state) {
+        state(outcomes_);
+        state.up_to(newest_, STRETCH);
+    }
 
   private:
     static constexpr size_t STRETCH = 4096;
@@ -140,6 +143,8 @@ class Tage : public DirectionPredictor {
     // The look-up's results belong to the branch at hand, and the next one makes its own.
     void archive(Archive& state) override {
         state(until_aging_, base_, entry_tags_, entries_, loops_, trust_alternate_, random_, history_);
+        state.expect(until_aging_ > 0 && until_aging_ <= useful_period_);
+        state.expect(trust_alternate_ >= LEAST_TRUST && trust_alternate_ <= MOST_TRUST);
         state(index_fold_.values, tag_fold_.values, other_tag_fold_.values);
     }
 
@@ -149,6 +154,7 @@ class Tage : public DirectionPredictor {
         uint8_t useful = 0;  // 0..3
     };
     static constexpr int8_t LEAST = -4, MOST = 3;
+    static constexpr int LEAST_TRUST = -8, MOST_TRUST = 7;
     static constexpr uint8_t MOST_USEFUL = 3;
     static constexpr uint16_t NO_TAG = 0xFFFF;  // tags have 15 bits at most
 
@@ -231,7 +237,8 @@ class Tage : public DirectionPredictor {
     void train_provider(bool taken) {
         if (is_new(*provider_)) {
             if (provider_taken_ != alternate_taken_)
-                trust_alternate_ = std::clamp(trust_alternate_ + (alternate_taken_ == taken ? 1 : -1), -8, 7);
+                trust_alternate_ =
+                    std::clamp(trust_alternate_ + (alternate_taken_ == taken ? 1 : -1), LEAST_TRUST, MOST_TRUST);
             if (alternate_) {
                 train_counter(*alternate_, taken);
             } else {
@@ -289,7 +296,7 @@ class Tage : public DirectionPredictor {
     std::vector<uint16_t> entry_tags_;  // one entry of each table, then the next of each
     std::vector<Entry> entries_;        // likewise
     LoopPredictor loops_;
-    int trust_alternate_ = 0;  // -8..7; from 0 up, a new entry is not believed
+    int trust_alternate_ = 0;  // from 0 up, a new entry is not believed
     uint32_t random_ = 1;
 
     std::vector<unsigned> lengths_;  // of each table's history

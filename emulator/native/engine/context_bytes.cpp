@@ -15,9 +15,23 @@ struct ContextFree {
 // A saved context has a head of the library's own, which begins with how many bytes of registers follow it.
 constexpr uint64_t LONGEST_HEAD = 64;
 
+// Of FPCR: FZ16, RMode, FZ and DN.
+constexpr uint64_t DERIVED_FROM = 0b1111 << 22 | 1 << 19;
+
+// What the engine derives from FPCR, it derives only as that changes, and with another rounding mode than FPCR's four
+// it aborts.
+void derive_rounding(uc_engine* engine) {
+    uint64_t fpcr;
+    bool fails = uc_reg_read(engine, UC_ARM64_REG_FPCR, &fpcr) != UC_ERR_OK;
+    const uint64_t others = fpcr ^ DERIVED_FROM;
+    fails = fails || uc_reg_write(engine, UC_ARM64_REG_FPCR, &others) != UC_ERR_OK;
+    if (fails || uc_reg_write(engine, UC_ARM64_REG_FPCR, &fpcr) != UC_ERR_OK) throw std::runtime_error("FPCR");
+}
+
 }  // namespace
 
 void archive_context(uc_engine* engine, Archive& state) {
+    if (!state.is_loading()) derive_rounding(engine);  // as whoever loads it
     uc_context* allocated = nullptr;
     if (uc_context_alloc(engine, &allocated) != UC_ERR_OK) throw std::runtime_error("uc_context_alloc");
     std::unique_ptr<uc_context, ContextFree> context(allocated);
@@ -31,6 +45,7 @@ void archive_context(uc_engine* engine, Archive& state) {
     state.raw(bytes + (all - registers), registers);
     if (state.is_loading() && uc_context_restore(engine, allocated) != UC_ERR_OK)
         throw std::runtime_error("uc_context_restore");
+    if (state.is_loading()) derive_rounding(engine);
 }
 
 }  // namespace perfemu

@@ -22,6 +22,7 @@ class Board:
     cpus: int = 1
     memory: str = "1G"
     release: str = ""
+    pmu: str = ""  # instead of the core's
 
     def run(self, script: str, folder: Path, files: Sequence[Entry] = ()) -> list[str]:
         """The console's lines but the kernel's. busybox has the script's commands; `files` are in its root besides."""
@@ -29,6 +30,7 @@ class Board:
         initrd.write_bytes(debian_kernel.initramfs(script, *files))
         done = subprocess.run(
             [PERFEMU, "run", "--board", "virt", "--core", self.core, "--memory", self.memory, "--cpus", str(self.cpus)]
+            + (["--pmu", self.pmu] if self.pmu else [])
             + ["--initrd", initrd, "--append", "console=ttyAMA0 quiet", debian_kernel.kernel(self.release)],
             capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
         )  # fmt: skip

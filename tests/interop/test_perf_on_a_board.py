@@ -5,6 +5,7 @@ counts the same, and samples fall on the same instructions.
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import debian_kernel
 import perfemu
 import require
+from debian import TRIXIE
 from guests import guest
 from on_a_board import Board
 from perfemu.initramfs import program
@@ -19,23 +21,65 @@ from real_perf import RealPerf
 
 PROGRAMS = ("instructions_million", "recursion", "sort", "page_crossing")
 EVENTS = ("instructions:u", "r21:u", "r3c:u")  # BR_RETIRED; a code that no PMU has counts nothing
+LONG = 4  # events of 64 bits at once
 PERIOD = 10007
 BEGIN, END = "-- begin --", "-- end --"
 # Each program's counts behind its name, then the recording.
 COUNT = f"perf stat -x, -o /tmp/s -e {','.join(EVENTS)}"
 SCRIPT = (
-    "".join(f"echo {name}; {COUNT} /{name} > /dev/null; cat /tmp/s\n" for name in PROGRAMS)
+    "dmesg | grep perfevents\n"
+    + "".join(f"echo {name}; {COUNT} /{name} > /dev/null; cat /tmp/s\n" for name in PROGRAMS)
+    + "p=$(basename /sys/bus/event_source/devices/armv8_pmuv3*)\n"
+    + f"e=$(for n in {' '.join(map(str, range(LONG)))}; do echo -n ,$p/event=0x8,long=1/u; done)\n"
+    + "perf stat -x, -o /tmp/s -e ${e#,} /sort > /dev/null; echo long; cat /tmp/s\n"
     + f"perf record -q -e instructions:u -c {PERIOD} -o /tmp/d /sort > /dev/null\n"
     + f"echo '{BEGIN}'; base64 /tmp/d; echo '{END}'\n"
 )
 
 
+@dataclass(frozen=True)
+class Driven:
+    """A PMU, and the release whose kernel drives it: "" is the core's, and the host's."""
+
+    pmu: str
+    release: str
+    counters: int  # that the kernel finds
+    pairs: bool  # whether events of 64 bits take two of them: six are three, for LONG
+
+
+DRIVEN = [Driven("", "", 7, True), Driven("pmuv3p5", "", 7, False), Driven("pmuv3p9", TRIXIE, 8, False)]
+
+
+@pytest.fixture(scope="module", params=DRIVEN, ids=lambda driven: driven.pmu or "default")
+def driven(request: pytest.FixtureRequest) -> Driven:
+    found = request.param
+    assert isinstance(found, Driven)
+    return found
+
+
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def said(driven: Driven, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     files = debian_kernel.with_libraries(require.debian_arm64("linux-perf"), "usr/bin/perf")
     files += [program(name, guest(name, "aarch64").path.read_bytes()) for name in PROGRAMS]
     script = "PATH=/bin:/usr/bin\n" + SCRIPT
-    return Board().run(script, tmp_path_factory.mktemp("board"), files)
+    board = Board(release=driven.release, pmu=driven.pmu)
+    return board.run(script, tmp_path_factory.mktemp("board"), files)
+
+
+def test_the_kernel_finds_its_counters(driven: Driven, said: list[str]) -> None:
+    """The instruction counter is one of 6.12's, where there is one."""
+    (line,) = (line for line in said if "perfevents" in line)
+    assert f" {driven.counters} " in line
+
+
+def test_counters_of_64_bits_need_no_pairs(driven: Driven, said: list[str]) -> None:
+    begin = said.index("long") + 1
+    rows = [line.split(",") for line in said[begin : said.index(BEGIN)] if line.count(",") > 3]
+    all_the_time = [row[0] for row in rows if row[-3] == "100.00"]
+    assert len(rows) == LONG
+    assert (len(all_the_time) < LONG) == driven.pairs
+    retired = perfemu.stat(perfemu.Guest([guest("sort", "aarch64").path], core="ideal"), ["instructions:u"])
+    assert set(all_the_time) <= {str(retired["instructions:u"])}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -46,6 +46,7 @@ class BoardKind:
     traced: Collection[Traced]
     without: Mapping[str, str]  # what it has not: fields of BoardRequest, and what to say of them
     most_ram_bytes: int | None = None
+    is_kept: bool = False  # its state, in checkpoints
 
 
 def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Virt:
@@ -80,6 +81,7 @@ BOARDS = {
         range(1 << 63, 1 << 64),
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.SYSREGS),
         {},
+        is_kept=True,
     ),
     "pc": BoardKind(
         "x86_64",

@@ -20,23 +20,38 @@ from perfemu.debian_packages import ARCHITECTURES, Unavailable, there, unpacked
 from perfemu.errors import PerfemuError
 from perfemu.initramfs import archive, character_device, directory, file, program
 
-ISA = "aarch64"
-PACKAGES = ("busybox-static", "linux-image-arm64")
 # In this order; those that a kernel has built in, or has no more (fscache since 6.9), are not among its modules.
-MODULES = ("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay", "virtio_mmio", "virtio-rng")
+MODULES = (
+    "virtio_ring", "virtio", "netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay", "virtio_mmio", "virtio-rng",
+)  # fmt: skip
 # ... and those of a disk with a file system.
 DISK_MODULES = ("virtio_blk", "crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4")
 DISKS = ("vda1", "vda")  # where it may be: in a first partition, as Debian's images have it, or on the whole disk
 WORK, ROOT, ANSWER = "work", "root", "answer"  # tags of what is shared
-SERIAL = "/dev/ttyAMA0"
 ORDERS_FILE, STATUS_FILE = "orders", "status"
 NO_FILE_SYSTEM = "disk"  # in the place of a status
 SHELL = ".perfemu/busybox"  # in a root, which may have none
 MOUNT = "/bin/busybox mount -t"
 MOUNTED = "trans=virtio,version=9p2000.L,msize=262144"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SILENT, TELLING = "console=tty1 quiet", "console=ttyAMA0"
+SILENT = "console=tty1 quiet"
 REBOOT_AT_A_PANIC = "panic=-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What a board's Linux has of its own."""
+
+    isa: str
+    serial: str  # its serial port, in /dev
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Debian's, of its architecture."""
+        return ("busybox-static", f"linux-image-{ARCHITECTURES[self.isa]}")
+
+
+PLATFORMS = {"virt": Platform("aarch64", "ttyAMA0"), "pc": Platform("x86_64", "ttyS0")}  # by board
 
 
 @dataclass(frozen=True)
@@ -95,23 +110,23 @@ class RealLinux:
         return {name: found[name] for name in wanted if name in found}
 
 
-def cached(cache: Path) -> RealLinux | None:
+def cached(cache: Path, platform: Platform) -> RealLinux | None:
     """What has been fetched."""
-    tree = there(cache, ARCHITECTURES[ISA], *PACKAGES)
+    tree = there(cache, ARCHITECTURES[platform.isa], *platform.packages)
     return None if tree is None else RealLinux(tree)
 
 
-def fetched(cache: Path) -> RealLinux:
+def fetched(cache: Path, platform: Platform) -> RealLinux:
     """From the host's Debian sources, by apt-get and dpkg-deb. Raises PerfemuError."""
     try:
-        return RealLinux(unpacked(cache, ARCHITECTURES[ISA], *PACKAGES))
+        return RealLinux(unpacked(cache, ARCHITECTURES[platform.isa], *platform.packages))
     except Unavailable as problem:
-        raise PerfemuError(f"linux --fetch: {', '.join(PACKAGES)}: {problem}") from None
+        raise PerfemuError(f"linux --fetch: {', '.join(platform.packages)}: {problem}") from None
 
 
-def kernel_command_line(*, tells: bool) -> str:
+def kernel_command_line(platform: Platform, *, tells: bool) -> str:
     """`tells`: the kernel's messages appear with the command's output."""
-    return f"{TELLING if tells else SILENT} {REBOOT_AT_A_PANIC}"
+    return f"{f'console={platform.serial}' if tells else SILENT} {REBOOT_AT_A_PANIC}"
 
 
 def _uncompressed(path: Path) -> bytes:
@@ -130,6 +145,7 @@ def _init(modules: Iterable[str]) -> str:
 class OrdersScript:
     """What is to be done in the kernel that has booted, and where."""
 
+    platform: Platform
     work: str  # the directory
     is_terminal: bool
     has_root: bool = False  # a directory's files are the command's root
@@ -140,6 +156,7 @@ class OrdersScript:
         if not command:
             return "\n".join([*_disk_lines(), *_moved("/new"), "exec /bin/busybox switch_root /new /sbin/init", ""])
         root = "/new" if self.has_root or self.has_disk else ""
+        serial = f"{root}/dev/{self.platform.serial}"
         lines = [*_root_lines()] if self.has_root else [*_disk_lines()] if self.has_disk else []
         if root:
             lines += [
@@ -150,7 +167,7 @@ class OrdersScript:
         lines += [
             f"/bin/busybox mkdir -p {shlex.quote(root + self.work)}",
             f"{MOUNT} 9p -o {MOUNTED} {WORK} {shlex.quote(root + self.work)}",
-            f"exec < {root}{SERIAL} > {root}{SERIAL} 2>&1",
+            f"exec < {serial} > {serial} 2>&1",
             "/bin/busybox stty " + ("sane" if self.is_terminal else "-echo -onlcr"),
             f"export PATH={PATH} HOME=/root TERM={shlex.quote(os.environ.get('TERM', 'dumb'))}",
         ]

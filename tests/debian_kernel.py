@@ -9,8 +9,9 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 import require
+from perfemu.debian_packages import ARCHITECTURES
 from perfemu.initramfs import Entry, archive, character_device, directory, file, program
-from perfemu.real_linux import PACKAGES
+from perfemu.real_linux import PLATFORMS
 
 LIBRARIES = tuple(
     f"{top}{triplet}" for top in ("lib", "usr/lib") for triplet in ("/aarch64-linux-gnu", "/x86_64-linux-gnu", "", "64")
@@ -32,9 +33,9 @@ def kernel(release: str = "", architecture: str = "arm64") -> Path:
 
 
 def tree(release: str = "", architecture: str = "arm64") -> Path:
-    """What `perfemu linux` fetches; the same for amd64."""
-    packages = (package.replace("arm64", architecture) for package in PACKAGES)
-    return require.debian_tree(architecture, *packages, release=release)
+    """What `perfemu linux` fetches."""
+    (platform,) = (each for each in PLATFORMS.values() if ARCHITECTURES[each.isa] == architecture)
+    return require.debian_tree(architecture, *platform.packages, release=release)
 
 
 @cache

@@ -46,7 +46,6 @@ class BoardKind:
     traced: Collection[Traced]
     without: Mapping[str, str]  # what it has not: fields of BoardRequest, and what to say of them
     most_ram_bytes: int | None = None
-    is_kept: bool = False  # its state, in checkpoints
 
 
 def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Virt:
@@ -61,7 +60,6 @@ PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
 
 
 def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Pc:
-    assert boot is not None, "of this board no state is kept"
     kind = PC_PMUS[model.driver]
     pmus: list[Perfmon | CoreCounters] = [
         kind(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus
@@ -81,7 +79,6 @@ BOARDS = {
         range(1 << 63, 1 << 64),
         (Traced.EXCEPTIONS, Traced.INTERRUPTS, Traced.MMIO, Traced.SYSREGS),
         {},
-        is_kept=True,
     ),
     "pc": BoardKind(
         "x86_64",

@@ -295,7 +295,6 @@ class BoardSession:
             try:
                 found = read_checkpoint(descriptor, key)
                 board = self._kind.build(self.hardware, self.pmu_model, None, outside)
-                assert isinstance(board, Virt), "of others no state is kept"
                 found.map_ram(self.hardware.memory)
                 resume(board, self.hardware, found.board)
             except (Broken, WrongState, OSError) as problem:
@@ -307,8 +306,6 @@ class BoardSession:
 
     def _keep(self, checkpoints: Checkpoints | None, key: str, board: AnyBoard, told: Told) -> None:
         """What it saves has changed by that, so that it is saved in any case. Without room the next run boots, too."""
-        if not isinstance(board, Virt):  # of others no state is kept
-            return
         try:
             state = saved(board, self.hardware)
         except NotKept:

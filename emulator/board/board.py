@@ -203,6 +203,9 @@ class Board(Generic[AnyProcessor]):
             raise WrongState(f"CPU {number} of {len(self.cpus)}")
         self._select(self.cpus[number])
 
+    def apply_restored(self) -> None:
+        """What is kept has been restored, but for the cores' own state: what those are to be told of it."""
+
     def _test_exit(self, outside: Outside) -> TestExit | None:
         return TestExit(self._end_with) if outside.test_device else None
 

@@ -6,9 +6,10 @@ Between two turns. Whoever saves goes on as whoever restores: what is only remem
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from emulator.board.board import Board
 from emulator.board.kept import Plain, WrongState, restore, state_of
-from emulator.board.virt import Virt
 from emulator.machine import Hardware
 
 
@@ -19,7 +20,7 @@ class SavedBoard:
     cores: tuple[bytes, ...]  # by CPU
 
 
-def saved(board: Virt, hardware: Hardware) -> SavedBoard:
+def saved(board: Board[Any], hardware: Hardware) -> SavedBoard:
     """Raises NotKept."""
     parts = state_of(board)
     for cpu in hardware.cpus:
@@ -28,13 +29,12 @@ def saved(board: Virt, hardware: Hardware) -> SavedBoard:
     return SavedBoard(parts, hardware.memory.saved_state(), cores)
 
 
-def resume(board: Virt, hardware: Hardware, state: SavedBoard) -> None:
+def resume(board: Board[Any], hardware: Hardware, state: SavedBoard) -> None:
     """A board that was made equal, without a boot, whose RAM has the bytes. Raises WrongState: it is of no use then."""
     if len(state.cores) != len(hardware.cpus):
         raise WrongState(f"{len(state.cores)} CPUs")
     restore(board, state.parts)
-    for each in board.cpus:
-        each.debug.apply()
+    board.apply_restored()
     for cpu in hardware.cpus:
         cpu.core.rest()
     try:

@@ -203,6 +203,10 @@ class Virt(Board[BoardCpu]):
         place("the device tree", tree_at, data)
         self.cpus[0].start(boot.image.entry, tree_at)
 
+    def apply_restored(self) -> None:
+        for each in self.cpus:
+            each.debug.apply()
+
     def last_exceptions(self) -> list[str]:
         cpus = self.cpus
         if self.ended is Ended.LIMIT:

@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--board",
         metavar="NAME",
-        help="virt: Debian's arm64 kernel, or pc: its amd64 kernel, which boots in each run"
-        " [the first whose programs --core executes]",
+        help="virt: Debian's arm64 kernel, or pc: its amd64 kernel [the first whose programs --core executes]",
     )
     group.add_argument("--fetch", action="store_true", help="fetch Debian's kernel and busybox by apt-get and dpkg-deb")
     group.add_argument("--kernel", metavar="DIR", help="a tree with boot/vmlinuz-*, lib/modules/ and bin/busybox")
@@ -55,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     # only this command needs them
-    from perfemu.board_kinds import BOARDS
     from perfemu.boards import BoardRequest, BoardSession, Orders, standard_output
     from perfemu.checkpoints import Checkpoints
     from perfemu.cli.board import traced
@@ -115,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         command_line = f"{kernel_command_line(platform, tells=options.log or starts_init)} {options.cmdline}".rstrip()
         # What is traced or debugged begins with the boot; and no second is like another.
         begins_anew = options.no_checkpoint or bool(trace) or options.gdb is not None or guest.date == "now"
-        places = None if begins_anew or not BOARDS[board].is_kept else Checkpoints(cache)
+        places = None if begins_anew else Checkpoints(cache)
         request = BoardRequest(
             board,
             linux.initramfs,

@@ -66,6 +66,9 @@ CPUID_LEAVES = (_LARGEST_EXTENDED, _FEATURES, _PERFMON)  # in which it says some
 class CoreCounters(RegisterDevice):
     """On `bank`, with the events of `model` and `counters` counters."""
 
+    kept = (  # besides the bank
+        "storage", "_controls", "_probes", "_levels", "_interrupting", "_active", "_overflowed", "_pending", "_frozen",
+    )  # fmt: skip
     masks_its_vector = False  # the local APIC's entry, when the interrupt is delivered
 
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:

@@ -17,6 +17,8 @@ WHOLE = (1 << FIELD_BITS) - 1
 class PerfMetrics:
     """Counters `first` and up of a bank, one a field. `slots`: reads fixed counter 3."""
 
+    kept = ("_counts",)  # besides the bank
+
     def __init__(self, bank: CounterBank, first: int, probes: Sequence[int], slots: Callable[[], int]) -> None:
         """`probes`: of each field, from the lowest bits up; 0 where nobody here knows it, which then reads as 0."""
         self._bank = bank

@@ -75,6 +75,10 @@ def _levels(*, user: bool, kernel: bool) -> int:
 class Perfmon(RegisterDevice):
     """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
 
+    kept = (  # besides the bank
+        "storage", "_selects", "_probes", "_levels", "_interrupting", "_active", "_frozen", "_metrics_overflowed",
+        "_metrics",
+    )  # fmt: skip
     masks_its_vector = True  # the local APIC's entry, when the interrupt is delivered
 
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:

@@ -29,16 +29,24 @@ def linux(
     )  # fmt: skip
 
 
-def test_a_shell_in_your_directory(tmp_path: Path) -> None:
-    """What is typed is the command's, not the kernel's that boots."""
+def test_a_shell_in_your_directory_does_the_same_from_a_checkpoint(tmp_path: Path) -> None:
+    """What is typed is the command's, not the kernel's that boots. What it prints has times and counts."""
     work = tmp_path / "it's here"
     work.mkdir()
     (work / "given").write_text("a file\n")
-    script = "uname -m; pwd; cat given; read it; echo $it > made; exit 3"
-    done = linux("--board", "pc", "--core", "ideal", "--", "sh", "-c", script, cwd=work, typed=b"typed\n")
-    assert (done.returncode, done.stderr) == (3, b"")
-    assert done.stdout.decode() == f"x86_64\n{work}\na file\n"
-    assert (work / "made").read_text() == "typed\n"
+    script = "uname -m; pwd; cat given /proc/uptime /proc/interrupts; head -c 9 /dev/hwrng | md5sum; read it"
+    command = ["--board", "pc", "--core", "ideal", "--", "sh", "-c", f"{script}; echo $it > made; exit 3"]
+    said = set()
+    for _ in range(2):
+        done = linux(*command, cwd=work, typed=b"typed\n")
+        assert (done.returncode, done.stderr) == (3, b"")
+        assert done.stdout.decode().startswith(f"x86_64\n{work}\na file\n")
+        assert (work / "made").read_text() == "typed\n"
+        (work / "made").unlink()
+        said.add(done.stdout)
+        (checkpoint,) = (work / "cache/perfemu/checkpoints").iterdir()
+        said.add(str(checkpoint.stat().st_ino).encode())
+    assert len(said) == 2
 
 
 @SLOW

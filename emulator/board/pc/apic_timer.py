@@ -27,6 +27,9 @@ class Time(Protocol):
 class ApicTimer:
     """Counts down from when it is told to; in the third mode, waits for the time stamp counter."""
 
+    kept = "_mode", "_divisor", "_initial", "_started_ns", "_fired", "deadline"
+    kept_ranges = {"_mode": range(4), "_divisor": range(1, 129)}
+
     def __init__(self, time: Time, changed: Callable[[], None]) -> None:
         """`changed` is called when it may be due at another time."""
         self._time = time

@@ -26,6 +26,9 @@ BASE_KIB = 640
 class Cmos:
     """Index at the first port, data at the second."""
 
+    kept = "_index", "_offset", "_ram", "_set"
+    kept_ranges = {"_index": range(128), "_offset": range(-1 << 62, 1 << 62)}
+
     def __init__(self, clock: Clock, ram_bytes: int, cpus: int, message: Callable[[str], None]) -> None:
         self._clock = clock
         self._message = message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from emulator.board.pc.acpi import IO_APIC_NUMBER, TIMER_INTERRUPT, TIMER_PIN
-from emulator.board.pc.io_apic import IoApic
+from emulator.board.pc.io_apic import PINS, IoApic
 from emulator.board.pc.local_apic import Delivery, LocalApic, Message
 from emulator.board.pc.pic import Pics
 
@@ -15,12 +15,14 @@ TO_SELF, TO_ALL, TO_OTHERS = 1, 2, 3  # shorthands
 class Interrupts:
     """emulator.board.pc.local_apic.Messages."""
 
+    kept = "pics", "io_apic", "_asserted"
+
     def __init__(self, changed: Callable[[], None]) -> None:
         """`changed`: the first CPU's LINT0 may have."""
         self.pics = Pics(lambda asserted: changed())
         self.io_apic = IoApic(IO_APIC_NUMBER, lambda message: self.send(message, None))
         self._apics: Sequence[LocalApic] = ()
-        self._asserted: dict[int, set[int]] = {}  # who asserts a shared pin
+        self._asserted = [0] * PINS  # who asserts a shared pin, a bit for each
 
     def connect(self, apics: Sequence[LocalApic]) -> None:
         """The first of them gets the 8259s' output."""
@@ -42,8 +44,8 @@ class Interrupts:
 
     def set_shared(self, pin: int, device: int, asserted: bool) -> None:
         """Of the I/O APIC alone: it is asserted as long as one device says so."""
-        by = self._asserted.setdefault(pin, set())
-        (by.add if asserted else by.discard)(device)
+        by = self._asserted[pin] & ~(1 << device) | asserted << device
+        self._asserted[pin] = by
         self.io_apic.set_level(pin, bool(by))
 
     # ---- messages

@@ -18,6 +18,8 @@ _WORD = 0xFFFF_FFFF
 class IoApic:
     """`send` gets the messages."""
 
+    kept = "_identification", "_selected", "_entries", "_levels"
+
     def __init__(self, identification: int, send: Callable[[Message], None]) -> None:
         self._send = send
         self._identification = identification << 24

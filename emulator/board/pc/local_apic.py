@@ -107,6 +107,9 @@ class ProcessorPins(Protocol):
 class LocalApic:
     """Of CPU `number`. `changed` is called when its interrupt line may have changed."""
 
+    kept = "timer", "_kept", "requested", "in_service", "level_triggered", "_errors", "_new_errors"
+    kept_ranges = dict.fromkeys(("requested", "in_service", "level_triggered"), range(1 << 256))
+
     def __init__(
         self, number: int, timer: ApicTimer, messages: Messages, pins: ProcessorPins, changed: Callable[[], None]
     ) -> None:

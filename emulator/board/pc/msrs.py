@@ -96,6 +96,15 @@ def _amd() -> tuple[Kept, ...]:
     )
 
 
+class Value:
+    """What a register reads."""
+
+    kept = ("now",)
+
+    def __init__(self, initial: int) -> None:
+        self.now = initial
+
+
 # Kernels ask by trying: #GP is the answer of processors that do without, and no news.
 ABSENT = {
     0x33: "MSR_TEST_CTRL",
@@ -133,31 +142,28 @@ def claim(
     processor: Processor,
     number: int,
     deadline: tuple[Callable[[], int], Callable[[int], None]],
-) -> dict[int, str]:
-    """Of CPU `number`; `deadline` reads and writes IA32_TSC_DEADLINE. The registers' names."""
+) -> tuple[dict[int, str], list[Value]]:
+    """Of CPU `number`; `deadline` reads and writes IA32_TSC_DEADLINE. The registers' names, and what they keep."""
     rows = _rows(processor)
-    for row in rows:
-        registers.claim(Msr(row.number), _kept(row))
+    values = [Value(row.initial) for row in rows]
+    for row, value in zip(rows, values, strict=True):
+        registers.claim(Msr(row.number), _access(row, value))
     base = LOCAL_APIC | APIC_ENABLED | (BOOT_PROCESSOR if number == 0 else 0)
     registers.claim(
         Msr(IA32_APIC_BASE), Access(lambda: base, lambda value: None, takes=partial(_check_apic_base, base))
     )
     registers.claim(Msr(IA32_TSC_DEADLINE), Access(*deadline))
-    return {row.number: row.name for row in rows} | {
-        IA32_APIC_BASE: "IA32_APIC_BASE",
-        IA32_TSC_DEADLINE: "IA32_TSC_DEADLINE",
-    }
+    names = {row.number: row.name for row in rows}
+    names |= {IA32_APIC_BASE: "IA32_APIC_BASE", IA32_TSC_DEADLINE: "IA32_TSC_DEADLINE"}
+    return names, values
 
 
-def _kept(row: Kept) -> Access:
-    kept = row.initial
-
-    def write(value: int) -> None:
-        nonlocal kept
+def _access(row: Kept, value: Value) -> Access:
+    def write(new: int) -> None:
         if row.on_write is OnWrite.KEEP:
-            kept = value
+            value.now = new
 
-    return Access(lambda: kept, None if row.on_write is OnWrite.FAULT else write)
+    return Access(lambda: value.now, None if row.on_write is OnWrite.FAULT else write)
 
 
 def _check_apic_base(base: int, value: int) -> None:

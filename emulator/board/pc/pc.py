@@ -41,8 +41,18 @@ FIRST_VIRTIO_PIN, VIRTIO_PINS = 16, 8  # of the I/O APIC: slots share them in tu
 class Pc(Board[PcCpu]):
     """Devices, and whatever has been loaded."""
 
-    def __init__(self, hardware: Hardware, boot: Boot, outside: Outside, pmus: Sequence[PcPmu | None] = ()) -> None:
-        """`pmus`: one for each CPU, or none. NotBootable: what does not fit into RAM."""
+    kept = (
+        "interrupts", "uart", "pit", "_at_ports", "cpus", "_transports", "_limits", "_clock", "_extended_cycles",
+        "_executing_number",
+    )  # fmt: skip
+
+    def __init__(
+        self, hardware: Hardware, boot: Boot | None, outside: Outside, pmus: Sequence[PcPmu | None] = ()
+    ) -> None:
+        """`boot`: None where a saved state will be restored. `pmus`: one for each CPU, or none.
+
+        NotBootable: what does not fit into RAM.
+        """
         super().__init__(hardware, outside.observers)
         config = hardware.config
         if hardware.memory.size_bytes > MOST_RAM_BYTES:
@@ -74,8 +84,8 @@ class Pc(Board[PcCpu]):
         self.pit = pit.Pit(hardware.clock, self.interrupts.pulse_timer)
         console = Console(outside.send) if outside.virtio_console else None
         virtio = self._virtio_devices(outside, config.seed, console)
-        self._attach_devices(hardware, boot, outside)
-        slots.attach(
+        self._attach_devices(hardware, "" if boot is None else boot.command_line, outside)
+        self._transports = slots.attach(
             self.bus,
             GuestMemory(hardware.memory, 0),
             virtio,
@@ -84,7 +94,8 @@ class Pc(Board[PcCpu]):
             outside.message,
             slots.Layout(VIRTIO, VIRTIO_SLOT_BYTES, len(virtio) + bool(outside.test_device), 0),
         )
-        self._load(hardware, boot, place, len(virtio) + bool(outside.test_device))
+        if boot is not None:
+            self._load(hardware, boot, place, len(virtio) + bool(outside.test_device))
         self._attend(SerialInput(outside.source, console or self.uart, self._clock), self.pit)
         if outside.trace is not None:
             for cpu in self.cpus:
@@ -94,24 +105,26 @@ class Pc(Board[PcCpu]):
                 if outside.trace.interrupts:
                     cpu.apic.hears = self._note_interrupt
 
-    def _attach_devices(self, hardware: Hardware, boot: Boot, outside: Outside) -> None:
+    def _attach_devices(self, hardware: Hardware, command_line: str, outside: Outside) -> None:
         clock, ports, pics = hardware.clock, self.ports, self.interrupts.pics
         cpus, ram_bytes = len(self.cpus), hardware.memory.size_bytes
         reset = partial(self.end, Ended.RESET)
+        control_b, cmos = pit.SystemControl(self.pit), Cmos(clock, ram_bytes, cpus, outside.message)
+        told = fw_cfg.FwCfg(cpus, ram_bytes, command_line)
+        management = power.PowerManagement(clock, partial(self.end, Ended.OFF))
+        reset_control = power.ResetControl(reset)
+        self._at_ports = [control_b, cmos, told, management, reset_control]
         self.bus.attach("I/O APIC", IO_APIC, IO_APIC_BYTES, self.interrupts.io_apic)
         ports.attach("COM1", UART, UART_PORTS, self.uart)
         ports.attach("PIT", pit.FIRST_PORT, pit.PORTS, self.pit)
-        ports.attach("system control B", pit.SYSTEM_CONTROL, 1, pit.SystemControl(self.pit))
+        ports.attach("system control B", pit.SYSTEM_CONTROL, 1, control_b)
         ports.attach("first 8259", pic.FIRST, pic.PORTS, pic.PicPorts(pics.first))
         ports.attach("second 8259", pic.SECOND, pic.PORTS, pic.PicPorts(pics.second))
         ports.attach("ELCR", pic.EDGE_LEVEL, pic.EDGE_LEVEL_PORTS, pic.EdgeLevelPorts(pics))
-        ports.attach("CMOS", CMOS_PORT, CMOS_PORTS, Cmos(clock, ram_bytes, cpus, outside.message))
-        ports.attach(
-            "fw_cfg", fw_cfg.FIRST_PORT, fw_cfg.PORTS, fw_cfg.FwCfg(cpus, ram_bytes, boot.command_line), width=2
-        )
-        management = power.PowerManagement(clock, partial(self.end, Ended.OFF))
+        ports.attach("CMOS", CMOS_PORT, CMOS_PORTS, cmos)
+        ports.attach("fw_cfg", fw_cfg.FIRST_PORT, fw_cfg.PORTS, told, width=2)
         ports.attach("power management", power.PM_EVENTS, power.PORTS, management, width=4)
-        ports.attach("reset control", power.RESET, 1, power.ResetControl(reset))
+        ports.attach("reset control", power.RESET, 1, reset_control)
         ports.attach("keyboard command", power.KEYBOARD_COMMAND, 1, power.KeyboardPort(reset))
         ports.attach("system control A", power.SYSTEM_CONTROL_A, 1, power.SystemControlA(reset))
         for first, count in EXIT_PORTS:

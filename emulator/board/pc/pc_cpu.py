@@ -58,6 +58,10 @@ class PcPmu(Protocol):
 class PcCpu:
     """A CPU that is on, waits in HLT, or waits to be started by another."""
 
+    kept = (
+        "cpu", "is_on", "waits", "due_cycle", "has_died", "_timers_changed", "apic", "_msrs", "_pmu", "_pmu_interrupts",
+    )  # fmt: skip
+
     def __init__(
         self,
         cpu: Cpu,
@@ -95,7 +99,8 @@ class PcCpu:
         registers = cpu.system_registers
         registers.claim_cpuid(PcCpuid(processor, cpu.number, *(() if pmu is None else (pmu.cpuid,))))
         timer = self.apic.timer
-        self.msr_names = msrs.claim(registers, processor, cpu.number, (lambda: timer.deadline, timer.set_deadline))
+        deadline = (lambda: timer.deadline), timer.set_deadline
+        self.msr_names, self._msrs = msrs.claim(registers, processor, cpu.number, deadline)
         if pmu is not None:
             self.msr_names |= pmu.claim(registers)
             pmu.tell = message

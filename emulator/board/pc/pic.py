@@ -17,6 +17,12 @@ SPURIOUS = 7
 class Pic:
     """One of them. `changed` is called when its output may have changed."""
 
+    kept = (
+        "edge_level", "_levels", "_base", "_mask", "_step", "_requested", "_in_service", "_reads_in_service", "_polls",
+        "_automatic_end", "_special_mask", "_lowest", "_icw1",
+    )  # fmt: skip
+    kept_ranges = {"_lowest": range(PINS)}
+
     def __init__(self, changed: Callable[[], None]) -> None:
         self.edge_level = 0  # ELCR: pins that are level-triggered
         self._changed = changed
@@ -128,6 +134,8 @@ class Pic:
 
 class Pics:
     """Both. `set_output` hears whether the processor is asked for attention."""
+
+    kept = "first", "second"
 
     def __init__(self, set_output: Callable[[bool], None]) -> None:
         self._set_output = set_output

@@ -22,6 +22,12 @@ _MOST = 0x1_0000
 class Channel:
     """One counter."""
 
+    kept = (
+        "_access", "_mode", "_bcd", "_reload", "_started", "_low", "_high_is_next", "_latched", "_status", "gate",
+    )  # fmt: skip
+    kept_ranges = {"_mode": range(6), "_reload": range(1, _MOST + 1)}
+    kept_growing = ("_latched",)
+
     def __init__(self, now: Callable[[], int]) -> None:
         """`now`: ticks since the machine's start."""
         self._now = now
@@ -132,6 +138,8 @@ class Channel:
 class Pit:
     """Three channels; `pulse` is IRQ 0's edge, when channel 0's output rises."""
 
+    kept = "channels", "_raised", "_due_cycle"
+
     def __init__(self, clock: Clock, pulse: Callable[[], None]) -> None:
         self._clock = clock
         self._pulse = pulse
@@ -196,6 +204,8 @@ class Pit:
 
 class SystemControl:
     """Port 61H: NMI status and control register B of the PC/AT, as far as it is about the timer."""
+
+    kept = "_kept", "_refresh"
 
     def __init__(self, pit: Pit) -> None:
         self._pit = pit

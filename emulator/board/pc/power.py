@@ -22,6 +22,8 @@ NS_PER_S = 1_000_000_000
 class PowerManagement:
     """PM1 event and control block, PM timer. No event ever happens."""
 
+    kept = "_enabled", "_control"
+
     def __init__(self, clock: Clock, turn_off: Callable[[], None]) -> None:
         self._clock = clock
         self._turn_off = turn_off
@@ -50,6 +52,8 @@ class PowerManagement:
 
 class ResetControl:
     """Port 0CF9H: a reset where bit 2 rises."""
+
+    kept = ("_kept",)
 
     def __init__(self, reset: Callable[[], None]) -> None:
         self._reset = reset

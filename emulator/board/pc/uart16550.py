@@ -22,6 +22,12 @@ POLLS = 256  # looks at the status in a row, without a byte, by which a guest wa
 class Uart16550:
     """A port whose bytes go to `send`, with its interrupt line."""
 
+    kept = (
+        "_received", "_looped", "_overrun", "_enabled", "_line_control", "_modem_control", "_scratch", "_divisor",
+        "_fifos", "_transmitted", "_polls", "transfers",
+    )  # fmt: skip
+    kept_growing = "_received", "_looped"
+
     def __init__(self, send: Callable[[bytes], None], set_line: Callable[[bool], None]) -> None:
         self._send = send
         self._set_line = set_line

@@ -10,12 +10,12 @@
 #include "core/core.hpp"
 #include "core/model.hpp"
 #include "engine/context_bytes.hpp"
+#include "x86_64_system/processor.hpp"
 
 namespace perfemu {
 
 void Core::rest() {
-    if (!guest_tables_ || processor_)
-        throw std::logic_error("only a core with a guest's own kernel, of AArch64, has a state to keep");
+    if (!guest_tables_) throw std::logic_error("only a core with a guest's own kernel has a state to keep");
     if (gear_ != Gear::DETAILED || ledger_ || !selections_.empty() || !path_listeners_.empty())
         throw std::logic_error("a core that somebody listens to, or that is fast-forwarded, has no state to keep");
     drop_budget();
@@ -42,6 +42,7 @@ void Core::restart_pipeline() {
 
 void Core::archive(Archive& state) {
     archive_context(engine_, state);
+    if (processor_) state(*processor_, nmi_, shadow_at_);
     guest_tables_->archive(state);
     state(retired_, polled_, slow_since_poll_, folded_at_, elapsed_, skipped_, worked_, totals_);
     state.up_to(level_, Level::KERNEL);

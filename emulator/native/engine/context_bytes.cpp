@@ -19,8 +19,18 @@ constexpr uint64_t LONGEST_HEAD = 64;
 constexpr uint64_t DERIVED_FROM = 0b1111 << 22 | 1 << 19;
 
 // What the engine derives from FPCR, it derives only as that changes, and with another rounding mode than FPCR's four
-// it aborts.
+// it aborts. x86: from MXCSR and x87's control word, whenever they are written.
 void derive_rounding(uc_engine* engine) {
+    size_t architecture;
+    if (uc_query(engine, UC_QUERY_ARCH, &architecture) != UC_ERR_OK) throw std::runtime_error("UC_QUERY_ARCH");
+    if (architecture == UC_ARCH_X86) {
+        for (const uc_x86_reg control : {UC_X86_REG_MXCSR, UC_X86_REG_FPCW}) {
+            uint64_t value = 0;
+            if (uc_reg_read(engine, control, &value) != UC_ERR_OK || uc_reg_write(engine, control, &value) != UC_ERR_OK)
+                throw std::runtime_error("MXCSR, FPCW");
+        }
+        return;
+    }
     uint64_t fpcr;
     bool fails = uc_reg_read(engine, UC_ARM64_REG_FPCR, &fpcr) != UC_ERR_OK;
     const uint64_t others = fpcr ^ DERIVED_FROM;

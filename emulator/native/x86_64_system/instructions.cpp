@@ -123,6 +123,11 @@ void Processor::reset() {
     registers_.follow(state_);
 }
 
+void Processor::archive(Archive& state) {
+    state(state_, taken_);
+    if (state.is_loading()) registers_.follow(state_);
+}
+
 bool Processor::executes(const Instruction& insn, Level level) const {
     const SystemTable::Row* row = SystemTable::find(insn);
     return row ? level == Level::USER || !row->of_user_alone : refusal(insn).has_value();

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "archive.hpp"
 #include "shown_cycles.hpp"
 #include "x86_64/row.hpp"
 #include "x86_64_system/device_access.hpp"
@@ -35,6 +36,7 @@ class Processor {
     const std::shared_ptr<PageTables>& tables() const { return memory_.tables(); }
     const State& state() const { return state_; }
     void reset();
+    void archive(Archive& state);  // between two instructions
 
     // --- instructions ---
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "archive.hpp"
 #include "level.hpp"
 #include "x86_64/instruction.hpp"
 
@@ -85,6 +86,7 @@ struct SegmentRegister {
     uint32_t limit = 0xffff;
     uint32_t attributes = 0x93;
 
+    void archive(Archive& state) { state(selector, base, limit, attributes); }
     bool has(uint32_t some) const { return attributes & some; }
     unsigned dpl() const { return attributes >> attribute::DPL_AT & 3; }
     unsigned type() const { return attributes & attribute::TYPE; }
@@ -94,6 +96,8 @@ struct SegmentRegister {
 struct TableRegister {
     uint64_t base = 0;
     uint16_t limit = 0xffff;
+
+    void archive(Archive& state) { state(base, limit); }
 };
 
 // As a reset leaves it: Intel SDM vol. 3, table 10-1.
@@ -115,6 +119,12 @@ struct State {
         segments[TR].attributes = 0x8b;
     }
 
+    void archive(Archive& state) {
+        state(cr0, cr2, cr3, cr4, cr8, efer, debug, gdtr, idtr, star, lstar, cstar, sfmask, kernel_gs_base);
+        state(sysenter_cs, sysenter_esp, sysenter_eip, tsc_aux, tsc_offset, handles_nmi);
+        for (SegmentRegister& segment : segments) segment.archive(state);
+        state.up_to(cpl, 3U);
+    }
     bool paging() const { return cr0 & cr0::PG; }
     bool is_protected() const { return cr0 & cr0::PE; }
     bool is_long() const { return efer & efer::LMA; }

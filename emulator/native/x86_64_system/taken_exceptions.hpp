@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "archive.hpp"
+
 namespace perfemu::x86_64 {
 
 struct TakenException {
@@ -17,6 +19,8 @@ struct TakenException {
     std::optional<uint32_t> error;
     std::optional<uint64_t> address;  // CR2, of page faults
     bool software;                    // INT n
+
+    void archive(Archive& state) { state(cycle, rip, cpl, vector, error, address, software); }
 };
 
 // The last few of them, also those that could not be delivered.
@@ -25,6 +29,10 @@ class TakenExceptions {
     using Hear = std::function<void(const TakenException&)>;
     static constexpr size_t MOST = 8;
 
+    void archive(Archive& state) {
+        for (TakenException& row : rows_) row.archive(state);
+        state(count_);
+    }
     void note(const TakenException& taken) {
         rows_[count_++ % MOST] = taken;
         if (hear_) hear_(taken);

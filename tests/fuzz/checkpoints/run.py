@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -17,12 +19,13 @@ from fuzz.checkpoints.mutations import Original
 from fuzz.child import in_child
 from perfemu.checkpoint_file import Broken, read_checkpoint
 from tests.unit.board.booted import OFF, START
-from tests.unit.board.test_saved_board import KEY, PROGRAM, checkpoint, make, paused
+from tests.unit.board.pc import test_saved_pc as pc
+from tests.unit.board.test_saved_board import KEY, PROGRAM, Made, checkpoint, make, paused
 from tests.unit.native.bare import assemble
 
 BASE = Path(tempfile.gettempdir())
-CORES = "cortex-a55", "neoverse-n1", "ideal"
 CPUS, CYCLE, TIMES = 2, 5_000, "900"
+MOST_PC_INSTRUCTIONS = 1_000_000
 REFUSED, FAILED, ENDED = "refused", "something unmodelled is named", "the board has ended"
 
 
@@ -33,27 +36,60 @@ class CheckpointOutcome:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Case:
+    """A board in the midst of its run."""
+
+    write: Callable[[Path], AbstractContextManager[int]]  # its checkpoint, into that directory
+    make: Callable[[], Made | pc.Made]  # one that is equal, to be restored
+
+
+def _write_virt(core: str, folder: Path) -> AbstractContextManager[int]:
+    code = assemble("aarch64", START + PROGRAM.replace("TIMES", TIMES) + OFF, folder)
+    return checkpoint(paused(code, core, CPUS, CYCLE), folder)
+
+
+def _write_pc(image: str, core: str, cpus: int, folder: Path) -> AbstractContextManager[int]:
+    cycle = pc.length(image, core, cpus) // 2
+    return pc.checkpoint(pc.paused(image, core, cpus, cycle), folder)
+
+
+def _virt(core: str) -> Case:
+    return Case(partial(_write_virt, core), partial(make, None, core, CPUS))
+
+
+def _pc(image: str, core: str, cpus: int) -> Case:
+    return Case(partial(_write_pc, image, core, cpus), partial(pc.Made, None, core, cpus, None, MOST_PC_INSTRUCTIONS))
+
+
+CASES = (
+    _virt("cortex-a55"),
+    _virt("neoverse-n1"),
+    _virt("ideal"),
+    _pc("cpus", "zen5", 2),
+    _pc("counters", "skylake", 1),
+    _pc("user", "ideal", 1),
+)
+
+
 @cache
-def original(core: str, base: Path) -> Original:
-    with tempfile.TemporaryDirectory(dir=base) as name:
-        code = assemble("aarch64", START + PROGRAM.replace("TIMES", TIMES) + OFF, Path(name))
-        with checkpoint(paused(code, core, CPUS, CYCLE), Path(name)):
-            return Original((Path(name) / "checkpoint").read_bytes())
+def original(case: Case, base: Path) -> Original:
+    with tempfile.TemporaryDirectory(dir=base) as name, case.write(Path(name)):
+        return Original((Path(name) / "checkpoint").read_bytes())
 
 
-def core_of(seed: int) -> str:
-    return CORES[seed // 2 % len(CORES)]
+def case_of(seed: int) -> Case:
+    return CASES[seed // 2 % len(CASES)]
 
 
 def run_seed(seed: int, base: Path = BASE) -> CheckpointOutcome:
     """The even ones change the native parts."""
-    core = core_of(seed)
-    data = original(core, base).mutated(Random(f"checkpoint {seed}"), seed % 2 == 0)
-    return in_child(CheckpointOutcome, lambda outcome: _go_on(outcome, core, data, base))
+    case = case_of(seed)
+    data = original(case, base).mutated(Random(f"checkpoint {seed}"), seed % 2 == 0)
+    return in_child(CheckpointOutcome, lambda outcome: _go_on(outcome, case.make(), data, base))
 
 
-def _go_on(outcome: CheckpointOutcome, core: str, data: bytes, base: Path) -> str:
-    made = make(None, core, CPUS)
+def _go_on(outcome: CheckpointOutcome, made: Made | pc.Made, data: bytes, base: Path) -> str:
     with tempfile.TemporaryFile(dir=base) as file:
         file.write(data)
         file.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzz.checkpoints.campaign import CheckpointCampaign
 from fuzz.checkpoints.run import ENDED, REFUSED
 
-SEEDS = 24
+SEEDS = 36
 
 
 def test_changed_checkpoints(tmp_path: Path) -> None:

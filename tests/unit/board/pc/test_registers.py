@@ -26,7 +26,7 @@ def with_perfmon(leaf: int, plain: Leaf) -> Leaf:
 def claimed(core: str = "ideal", number: int = 0) -> tuple[SystemRegisters, dict[int, str]]:
     registers = SystemRegisters()
     processor = Processor.of(load_core(core), "x86_64", 2)
-    return registers, msrs.claim(registers, processor, number, (lambda: 5, lambda value: None))
+    return registers, msrs.claim(registers, processor, number, (lambda: 5, lambda value: None))[0]
 
 
 def test_the_time_stamp_counters_frequency_is_told() -> None:

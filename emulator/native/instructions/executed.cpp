@@ -21,12 +21,13 @@ constexpr unsigned STACK_POINTER = 4;  // no index
 constexpr unsigned FS = 1, GS = 2;
 
 // While such an instruction is translated, the translator reads another in its place, which only calls a helper, and
-// then takes flags from where helpers leave them, or leaves them alone. The call is made one of ours.
+// then takes flags from where helpers leave them, or leaves them alone. The call is made one of ours; others that come
+// before it, of a hook and for the flags so far, have more arguments.
 constexpr uint8_t LEAVES_FLAGS[] = {0x0f, 0x77};                  // EMMS
 constexpr uint8_t SETS_FLAGS[] = {0x66, 0x0f, 0x38, 0x17, 0xc0};  // PTEST XMM0, XMM0
 
 struct PendingCall {
-    bool pending;
+    int arguments;  // of the helper's call; 0: none is pending
     uint64_t displacement;
     uint32_t packed;
 };
@@ -46,7 +47,7 @@ void execute(Environment* environment, uint64_t displacement, uint32_t packed) {
 }
 
 void emit_call(void* context, void* function, void* result, int count, void** arguments) {
-    if (!call.pending) {
+    if (!call.arguments || count != call.arguments) {
         if (!emit_conditional_move(engine_call, context, function, count, arguments) &&
             !emit_mmx_call(engine_call, context, function, count, arguments))
             engine_call(context, function, result, count, arguments);
@@ -135,7 +136,9 @@ const ExecutedRow* executed_row(const Encoding& encoding) {
 void begin_executed(const ExecutedRow& row, const Encoding& encoding, uint64_t address) {
     const uint64_t next = address + encoding.length;
     const auto number = static_cast<unsigned>(&row - rows.data());
-    call = {true, Operands::pack_displacement(encoding, next), Operands::pack(encoding, number)};
+    constexpr int OF_EMMS = 1, OF_PTEST = 3;
+    call = {row.sets_flags ? OF_PTEST : OF_EMMS, Operands::pack_displacement(encoding, next),
+            Operands::pack(encoding, number)};
     present_code(row.sets_flags ? std::span<const uint8_t>(SETS_FLAGS) : LEAVES_FLAGS, address, next - 1);
 }
 

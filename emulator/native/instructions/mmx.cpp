@@ -88,12 +88,14 @@ struct Translated {
 };
 thread_local Translated translated{};
 uintptr_t (*constant_32)(void* context, int32_t) = nullptr;
+void (*palignr)() = nullptr;  // its helper
 
 // Of SSSE3, in the maps behind 0F, the engine calls nothing at the beginning: their own helpers are what has the
-// environment, both operands, and sometimes an immediate.
+// environment and both operands. PALIGNR's has an immediate, too, and as many arguments as calls that come before an
+// instruction.
 bool computes(Map map, void* function, int count) {
     if (map == Map::MAP_0F) return function == reinterpret_cast<void*>(check_mmx);
-    return count == (map == Map::MAP_0F3A ? 4 : 3);
+    return map == Map::MAP_0F3A ? function == reinterpret_cast<void*>(palignr) : count == 3;
 }
 
 // Behind its beginning: for memory, or for an exception of SSE.
@@ -154,7 +156,11 @@ InstructionFamily mmx_family() {
         // INTO, which 64-bit mode does not have, has the arguments that we want.
         in_place_of("helper_into", finish_mmx),
     };
-    return {REPLACEMENTS, [](const Calibration&) { find_in_engine(constant_32, "tcg_const_i32"); }};
+    const auto find = [](const Calibration&) {
+        find_in_engine(constant_32, "tcg_const_i32");
+        find_in_engine(palignr, "helper_palignr_mmx");
+    };
+    return {REPLACEMENTS, find};
 }
 
 }  // namespace perfemu

@@ -42,6 +42,7 @@ OP1_OF_EL0 = 3  # of registers that EL0 may reach
 INSTRUCTION_BYTES = 4
 PMU_INTERRUPT = 23  # PPI, as Arm's Base System Architecture has it
 WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
+NEVER = DOUBLE_WORD, DOUBLE_WORD  # a PC, and so many instructions
 
 FirmwareCall = Callable[["BoardCpu", int, tuple[int, int, int]], int]
 HostCall = Callable[[Caller, int, int], int]  # (memory, W0, X1) -> X0
@@ -58,9 +59,6 @@ class BoardPmu(Protocol):
         """Claim its registers; `level`: at which an access happens."""
 
     def interrupt_asserted(self) -> bool: ...
-
-
-NEVER = (1 << 64) - 1, (1 << 64) - 1  # a PC, and so many instructions
 
 
 class BoardCpu:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.cpu import Level
-from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
+from emulator.sysregs import UndefinedRegister
 from pmu.amd.registers import (
     LEGACY_COUNTERS,
     LVT_PMC,
@@ -33,7 +32,7 @@ from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.register_device import RegisterDevice
+from pmu.x86_counters import X86Counters, levels_of
 
 _EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
 _PER_CYCLE = PERF_CTLx.Edge.mask | PERF_CTLx.Inv.mask | PERF_CTLx.CntMask.mask
@@ -63,38 +62,29 @@ def answer(model: PmuModel, counters: int, leaf: int, plain: Leaf) -> Leaf:
 CPUID_LEAVES = (_LARGEST_EXTENDED, _FEATURES, _PERFMON)  # in which it says something
 
 
-class CoreCounters(RegisterDevice):
+class CoreCounters(X86Counters):
     """On `bank`, with the events of `model` and `counters` counters."""
 
     kept = (  # besides the bank
         "storage", "_controls", "_probes", "_levels", "_interrupting", "_active", "_overflowed", "_pending", "_frozen",
     )  # fmt: skip
-    masks_its_vector = False  # the local APIC's entry, when the interrupt is delivered
+    local_vector = LVT_PMC
+    masks_its_vector = False
 
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
-        super().__init__()
         n = model.counters if counters is None else counters
         if not 0 <= n <= MOST_COUNTERS:
             raise ValueError(f"{model.name}: {n} core counters; there can be 0 to {MOST_COUNTERS}")
         if bank.size < n:
             raise ValueError(f"{model.name}: {n} counters need a bank of {n}, not {bank.size}")
-        self.model = model
-        self.counters = n
-        self.user_rdpmc = False  # CR4.PCE: RDPMC works in user mode
-        self.tell: Callable[[str], None] = lambda text: None  # of what a guest asks for and does not get
-        self._bank = bank
+        super().__init__(bank, model, n, n)
         self._every = (1 << n) - 1
         for counter in range(n):
             bank.set_width(counter, model.counter_width_bits)
         self._known = {event.code: event.probe_mask for event in model.events}  # and thresholds that were asked for
         self._controls = [0] * n  # PERF_CTLx
-        self._probes = [0] * n  # what a counter is connected to, once the global control lets it
-        self._levels = [1 << Level.USER | 1 << Level.KERNEL] * n  # by which it is filtered
-        self._interrupting = 0  # mask of the counters that interrupt on overflow
-        self._active = 0  # mask of the counters that are connected
         self._overflowed = 0  # the bits of PerfCntrGlobalStatus
         self._pending = 0  # mask of the overflows whose interrupt has not been delivered
-        self._frozen = False
         self._declare()
         self._update_active()
 
@@ -139,35 +129,8 @@ class CoreCounters(RegisterDevice):
         if new & self._interrupting and self.storage["DebugCtl"] & DebugCtl.FPCI.mask:
             self._set_frozen(True)
 
-    # connecting
-
-    def _update_active(self) -> None:
-        """Start and stop the counters that the global control or a freeze changes."""
-        active = 0 if self._frozen else self.storage["PerfCntrGlobalCtl"] & self._every
-        changed = active ^ self._active
-        self._active = active
-        while changed:
-            bit = changed & -changed
-            changed ^= bit
-            number = bit.bit_length() - 1
-            if self._probes[number]:
-                self._bank.connect(number, self._probes[number] if active & bit else 0)
-
-    def _select(self, number: int, probes: int, levels: int, interrupts: bool) -> None:
-        """Set what a counter counts while the global control lets it, where, and whether it interrupts."""
-        bit = 1 << number
-        if levels != self._levels[number]:
-            self._levels[number] = levels
-            self._bank.filter(number, levels)
-        if probes != self._probes[number]:
-            self._probes[number] = probes
-            if self._active & bit:
-                self._bank.connect(number, probes)
-        interrupting = self._interrupting | bit if interrupts else self._interrupting & ~bit
-        if interrupting != self._interrupting:
-            self._note_overflows()  # of before, with what held then
-            self._interrupting = interrupting
-            self._bank.arm(interrupting)
+    def _enabled(self) -> int:
+        return self.storage["PerfCntrGlobalCtl"] & self._every
 
     # counters
 
@@ -208,7 +171,7 @@ class CoreCounters(RegisterDevice):
         # only hosts or only guests: of virtual machines, which there are none of, so that it counts nowhere
         enabled = value & _EN and value & _WHERE in (0, _WHERE)
         probes = self._probes_of(value, counter) if enabled else 0
-        levels = bool(value & _USER) << Level.USER | bool(value & _OS) << Level.KERNEL
+        levels = levels_of(user=bool(value & _USER), kernel=bool(value & _OS))
         self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
 
     def _probes_of(self, control: int, counter: int) -> int:
@@ -218,9 +181,7 @@ class CoreCounters(RegisterDevice):
         if (event := self.model.by_code(code)) is not None:
             self._known[code] = event.probe_mask
             return event.probe_mask
-        what = self.model.cannot_know(code)  # nothing, of codes that are in no list: they count 0 on hardware, too
-        if what is not None:
-            self.tell(f"{PERF_CTLx.name_of(counter)} is {control:#x}: {what} cannot be counted here, and reads as 0")
+        self._tell_of_unknown(PERF_CTLx.name_of(counter), control, code)
         return 0
 
     def _write_counter(self, value: int, counter: int) -> None:
@@ -245,22 +206,9 @@ class CoreCounters(RegisterDevice):
 
         self._compute(register, lambda index: 0, write)
 
-    def _set_frozen(self, frozen: bool) -> None:
-        self._frozen = frozen
-        self._update_active()
-
     # user mode
 
-    def grant_user_access(self, system_registers: SystemRegisters) -> None:
-        """RDPMC, while `user_rdpmc`; the MSRs themselves are the kernel's."""
-        system_registers.claim_rdpmc(self.rdpmc)
-
-    def rdpmc(self, ecx: int) -> int:
-        """RDPMC in user mode: EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
-        if not self.user_rdpmc:
-            raise UndefinedRegister(f"RDPMC with ECX={ecx:#x} while CR4.PCE is 0")
-        if ecx < self.counters:
-            return self._bank.read(ecx)
+    def _read_by_rdpmc(self, ecx: int) -> int:
         raise UndefinedRegister(f"RDPMC with ECX={ecx:#x}: counters are 0..{self.counters - 1}")
 
     # a guest's own kernel
@@ -269,34 +217,8 @@ class CoreCounters(RegisterDevice):
         """What CPUID says with this PMU where without it would be `plain`."""
         return answer(self.model, self.counters, leaf, plain)
 
-    def claim(self, system_registers: SystemRegisters) -> dict[int, str]:
-        """All of its MSRs but the local APIC's, for a CPU whose kernel is executed, and RDPMC, where that has been
-        allowed: the names by number."""
-        self.user_rdpmc = True
-        self.grant_user_access(system_registers)
-        names: dict[int, str] = {}
-        for register in self.registers():
-            if register is LVT_PMC:
-                continue
-            for index in range(1 if register.bank is None else min(self._count_of(register), register.bank.count)):
-                msr = register.encoding_of(index)
-                assert isinstance(msr, Msr), "x86's have MSRs"
-                system_registers.claim(msr, self._access(register, index))
-                names[msr.index] = register.name_of(index)
-        return names
-
-    def _access(self, register: type[Register], index: int) -> Access:
-        def takes(value: int) -> None:
-            try:
-                register.write(0, value)
-            except ValueError as error:
-                raise UndefinedRegister(str(error)) from None
-
-        return Access(
-            (lambda: self.read(register, index)) if register in self._readers else None,
-            (lambda value: self.write(register, value, index)) if register in self._writers else None,
-            takes=takes,
-        )
+    def registers_of(self, register: type[Register]) -> int:
+        return 1 if register.bank is None else min(self._count_of(register), register.bank.count)
 
     def set_local_vector(self, entry: int) -> None:
         """The local APIC's entry as software has written it there."""

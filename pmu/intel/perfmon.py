@@ -11,14 +11,10 @@ name (`PmuModel.event_of`), and a guest's own kernel that asks for it is told of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from emulator.cpu import Level
-from emulator.sysregs import SystemRegisters, UndefinedRegister
+from emulator.sysregs import UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, cpuid_leaf_0a
-from pmu.intel.msrs import claim_msrs
 from pmu.intel.perf_metrics import PerfMetrics
 from pmu.intel.registers import (
     FIXED_COUNTERS,
@@ -48,7 +44,7 @@ from pmu.intel.registers import (
 )
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.register_device import RegisterDevice
+from pmu.x86_counters import X86Counters, levels_of
 
 _EVENT = IA32_PERFEVTSELx.EVENT.mask
 _PER_CYCLE = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask
@@ -67,22 +63,17 @@ _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_
 _PDCM = 1 << 15  # CPUID leaf 1, ECX: IA32_PERF_CAPABILITIES is there
 
 
-def _levels(*, user: bool, kernel: bool) -> int:
-    """As ``CounterBank.filter`` takes it."""
-    return user << Level.USER | kernel << Level.KERNEL
-
-
-class Perfmon(RegisterDevice):
+class Perfmon(X86Counters):
     """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
 
     kept = (  # besides the bank
         "storage", "_selects", "_probes", "_levels", "_interrupting", "_active", "_frozen", "_metrics_overflowed",
         "_metrics",
     )  # fmt: skip
-    masks_its_vector = True  # the local APIC's entry, when the interrupt is delivered
+    local_vector = IA32_X2APIC_LVT_PMI
+    masks_its_vector = True
 
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
-        super().__init__()
         n = model.counters if counters is None else counters
         if not 0 <= n <= MOST_COUNTERS:
             raise ValueError(f"{model.name}: {n} general-purpose counters; there can be 0 to {MOST_COUNTERS}")
@@ -92,11 +83,7 @@ class Perfmon(RegisterDevice):
             raise ValueError(f"{model.name}: version {model.version} of perfmon; there are 2 to 6")
         if bank.size < model.bank_size(n):
             raise ValueError(f"{model.name}: {n} counters need a bank of {model.bank_size(n)}, not {bank.size}")
-        self.model = model
-        self.counters = n
-        self.user_rdpmc = False  # CR4.PCE: RDPMC works in user mode
-        self.tell: Callable[[str], None] = lambda text: None  # of what a guest asks for and does not get
-        self._bank = bank
+        super().__init__(bank, model, n, n + len(model.fixed_counters))
         self._fixed = len(model.fixed_counters)
         self._general = (1 << n) - 1  # mask of the general-purpose counters
         self._fixed_mask = (1 << self._fixed) - 1
@@ -112,11 +99,6 @@ class Perfmon(RegisterDevice):
         only_fixed = {event.code for event in fixed_events}
         self._events = {event.code: event.probe_mask for event in model.events if event.code not in only_fixed}
         self._selects = [0] * n  # IA32_PERFEVTSELx
-        self._probes = [0] * len(self._widths)  # what a counter is connected to, once the global control lets it
-        self._levels = [_levels(user=True, kernel=True)] * len(self._widths)  # by which it is filtered
-        self._interrupting = 0  # bank mask of the counters that interrupt on overflow
-        self._active = 0  # bank mask of the counters that are connected
-        self._frozen = False
         self._metrics_overflowed = 0  # as software sets it: it never happens
         fields = [model.events.find(name).probe_mask if name else 0 for name in model.metrics]
         self._metrics = PerfMetrics(bank, n + self._fixed, fields, lambda: bank.read(n + SLOTS)) if fields else None
@@ -192,19 +174,11 @@ class Perfmon(RegisterDevice):
 
     # connecting
 
+    def _enabled(self) -> int:
+        return self._to_bank(self.storage["IA32_PERF_GLOBAL_CTRL"])
+
     def _update_active(self) -> None:
-        """Start and stop the counters that the global control or a freeze changes."""
-        active = 0 if self._frozen else self._to_bank(self.storage["IA32_PERF_GLOBAL_CTRL"])
-        changed = active ^ self._active
-        self._active = active
-        connect = self._bank.connect
-        probes = self._probes
-        while changed:
-            bit = changed & -changed
-            changed ^= bit
-            number = bit.bit_length() - 1
-            if probes[number]:
-                connect(number, probes[number] if active & bit else 0)
+        super()._update_active()
         if self._metrics is not None:
             self._count_metrics(self._metrics)
 
@@ -214,21 +188,6 @@ class Perfmon(RegisterDevice):
         enabled = self.storage["IA32_PERF_GLOBAL_CTRL"] & _METRICS_ENABLED
         counts = bool(enabled and self._active >> number & 1 and self._probes[number])
         metrics.count(counts, self._levels[number])
-
-    def _select(self, number: int, probes: int, levels: int, interrupts: bool) -> None:
-        """Set what a counter of the bank counts while the global control lets it, where, and whether it interrupts."""
-        bit = 1 << number
-        if levels != self._levels[number]:
-            self._levels[number] = levels
-            self._bank.filter(number, levels)
-        if probes != self._probes[number]:
-            self._probes[number] = probes
-            if self._active & bit:
-                self._bank.connect(number, probes)
-        interrupting = self._interrupting | bit if interrupts else self._interrupting & ~bit
-        if interrupting != self._interrupting:
-            self._interrupting = interrupting
-            self._bank.arm(interrupting)
 
     # general-purpose counters
 
@@ -260,17 +219,10 @@ class Perfmon(RegisterDevice):
         if value & _EN:
             known = self._probes_of(value & _CODE)
             if known is None:
-                self._tell_of_unknown(value, counter)
+                self._tell_of_unknown(IA32_PERFEVTSELx.name_of(counter), value, value & _CODE)
             probes = known or 0
-        levels = _levels(user=bool(value & _USR), kernel=bool(value & _OS))
+        levels = levels_of(user=bool(value & _USR), kernel=bool(value & _OS))
         self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
-
-    def _tell_of_unknown(self, select: int, counter: int) -> None:
-        """Codes that are in no list count 0 on hardware, too, and are no news."""
-        what = self.model.cannot_know(select & _CODE)
-        if what is not None:
-            name = IA32_PERFEVTSELx.name_of(counter)
-            self.tell(f"{name} is {select:#x}: {what} cannot be counted here, and reads as 0")
 
     def _read_counter(self, counter: int) -> int:
         if not 0 <= counter < self.counters:
@@ -315,7 +267,7 @@ class Perfmon(RegisterDevice):
         for index, probes in enumerate(self._fixed_probes):
             bits = control >> 4 * index
             enabled = bits & (_FIXED_OS | _FIXED_USER)
-            levels = _levels(user=bool(bits & _FIXED_USER), kernel=bool(bits & _FIXED_OS))
+            levels = levels_of(user=bool(bits & _FIXED_USER), kernel=bool(bits & _FIXED_OS))
             interrupts = bool(enabled and bits & _FIXED_PMI)
             self._select(self.counters + index, probes if enabled else 0, levels, interrupts)
         if self._metrics is not None:
@@ -344,10 +296,6 @@ class Perfmon(RegisterDevice):
 
         self._compute(register, lambda index: 0, write)
 
-    def _set_frozen(self, frozen: bool) -> None:
-        self._frozen = frozen
-        self._update_active()
-
     def _in_use(self) -> int:
         general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)
         control = self.storage["IA32_FIXED_CTR_CTRL"]
@@ -357,16 +305,7 @@ class Perfmon(RegisterDevice):
 
     # user mode
 
-    def grant_user_access(self, system_registers: SystemRegisters) -> None:
-        """RDPMC, while `user_rdpmc`; the MSRs themselves are the kernel's."""
-        system_registers.claim_rdpmc(self.rdpmc)
-
-    def rdpmc(self, ecx: int) -> int:
-        """RDPMC in user mode: EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
-        if not self.user_rdpmc:
-            raise UndefinedRegister(f"RDPMC with ECX={ecx:#x} while CR4.PCE is 0")
-        if ecx < self.counters:
-            return self._bank.read(ecx)
+    def _read_by_rdpmc(self, ecx: int) -> int:
         if ecx & RDPMC_FIXED and (index := ecx ^ RDPMC_FIXED) < self._fixed:
             return self._bank.read(self.counters + index)
         if ecx == RDPMC_METRICS and self._metrics is not None:
@@ -385,15 +324,7 @@ class Perfmon(RegisterDevice):
             return plain[0], plain[1], plain[2] | _PDCM, plain[3]
         return plain
 
-    def claim(self, system_registers: SystemRegisters) -> dict[int, str]:
-        """All of its MSRs but the local APIC's, for a CPU whose kernel is executed, and RDPMC, where that has been
-        allowed: the names by number."""
-        self.user_rdpmc = True
-        self.grant_user_access(system_registers)
-        return claim_msrs(self, system_registers)
-
     def registers_of(self, register: type[Register]) -> int:
-        """How many there are of a bank, each with a number of its own."""
         if register.bank is None:
             return 1
         is_fixed = register in (IA32_FIXED_CTRx, IA32_PMC_FXx_CTR)

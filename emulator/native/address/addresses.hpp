@@ -210,6 +210,8 @@ class Addresses {
     // The same of all instructions of the block that was entered last in place.
     bool found_all() const { return found_ops_ == ALL_OPS; }
     // What has gone wrong inside, after which the engine has been stopped; empty if nothing has.
+    // Where the registers are, unless they are read through the API.
+    const RegisterFile* register_file() const { return file_ ? &*file_ : nullptr; }
     const std::string& failure() const { return failure_; }
     // The name of the way that is in use, for tests and benchmarks.
     const char* way() const;

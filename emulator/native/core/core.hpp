@@ -188,9 +188,9 @@ class Core final : public Totals, private TranslationListener {
     // next run makes the access.
     void set_watchpoints(std::vector<Watchpoint> watchpoints);
     uint64_t watchpoint_hits() const { return debugging_.hits; }
-    // What MRS of these system registers reads: so many cycles, times numerator / denominator. No exit is
-    // made then, but where instructions are stepped. At EL0 it is the second ones. AArch64; with a kernel of the
-    // guest's own. None: as others.
+    // What MRS of these system registers reads: cycles, times numerator / denominator. No exit is made then, but where
+    // instructions are stepped. At EL0 it is the second ones. AArch64; with a kernel of the guest's own. None: as
+    // others.
     void set_counter(std::vector<uint16_t> registers, std::vector<uint16_t> user_registers, uint64_t numerator,
                      uint64_t denominator);
     // What the guest reads of that, or of its time stamp counter, never goes back behind what any core that shares it

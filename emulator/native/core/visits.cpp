@@ -245,7 +245,7 @@ bool Core::may_raise(const Block& block) const {
     const ModelledBlock& modelled = *block.modelled;
     if (!modelled.ends_with_branch) return true;  // what the engine cannot translate is a block's last
     if (modelled.raises & (RAISES_IN_USER_MODE | RAISES_BY_VALUES)) return true;
-    return modelled.raises & RAISES_ON_VECTORS && isa_->raises_on_vectors(engine_);
+    return modelled.raises & RAISES_ON_VECTORS && isa_->raises_on_vectors(engine_, model_->addresses->register_file());
 }
 
 // Whether an access of the entered block would not find its page, or would be refused for its address.

@@ -39,6 +39,10 @@ template <typename T>
 T& field(Environment* environment, size_t offset) {
     return *reinterpret_cast<T*>(reinterpret_cast<uint8_t*>(environment) + offset);
 }
+// Of the engine whose RAX lies there (RegisterFile).
+inline Environment* environment_of(const uint64_t* rax) {
+    return reinterpret_cast<Environment*>(reinterpret_cast<uintptr_t>(rax) - environment_layout.general);
+}
 inline uint32_t mode(Environment* environment) { return field<uint32_t>(environment, environment_layout.mode); }
 inline uint32_t& mxcsr(Environment* environment) { return field<uint32_t>(environment, environment_layout.mxcsr); }
 inline uint64_t& flags_source(Environment* environment) {

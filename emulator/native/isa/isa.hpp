@@ -26,6 +26,7 @@ struct DataAccess {
     bool acts_for_user = false;
 };
 
+struct RegisterFile;
 namespace x86_64 {
 class Processor;
 }
@@ -90,8 +91,11 @@ class Isa : public BlockRules {
     virtual bool aligned(const AccessSite& site, uint64_t address) const {
         return address % (site.size / site.elements) == 0;
     }
-    // Whether instructions that use vector registers may raise exceptions.
-    virtual bool raises_on_vectors(uc_engine*) const { return false; }
+    // Whether instructions that use vector registers may raise exceptions. `file`: if it is known.
+    virtual bool raises_on_vectors(uc_engine*, const RegisterFile* file) const {
+        (void)file;
+        return false;
+    }
     // Whether the instruction at `pc` has branched to `target`, which is no address. If so, the stack pointer is again
     // what it was before: such a branch faults itself. Intel SDM vol. 2, CALL, JMP and RET, "64-Bit Mode Exceptions".
     virtual bool undo_branch(uc_engine*, const AddressTranslation&, uint64_t pc, uint64_t target) {

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/register_file.hpp"
+#include "instructions/environment.hpp"
 #include "instructions/faulting_address.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"
@@ -50,9 +52,11 @@ class X8664 final : public Isa {
         constexpr uint64_t VECTOR_BYTES = 16;
         return site.size < VECTOR_BYTES || address % VECTOR_BYTES == 0;
     }
-    bool raises_on_vectors(uc_engine* engine) const override {
+    bool raises_on_vectors(uc_engine* engine, const RegisterFile* file) const override {
         constexpr uint64_t MASKS = 0x3f << 7;  // MXCSR's, of all exceptions
-        return (read_register(engine, UC_X86_REG_MXCSR) & MASKS) != MASKS;
+        const uint64_t controls =
+            file ? mxcsr(environment_of(file->registers[x86_64::RAX])) : read_register(engine, UC_X86_REG_MXCSR);
+        return (controls & MASKS) != MASKS;
     }
 
     std::span<const int> registers() const override {

@@ -31,7 +31,7 @@ EngineRegisters::EngineRegisters(uc_engine* engine) : engine_(engine) {
     const std::optional<RegisterFile> file = RegisterFile::locate(engine, UC_ARCH_X86);
     if (!file) throw std::runtime_error("the registers of this Unicorn's engine are not found");
     general_ = const_cast<uint64_t*>(file->registers[RAX]);
-    auto* environment = reinterpret_cast<uint8_t*>(general_) - environment_layout.general;
+    auto* environment = reinterpret_cast<uint8_t*>(environment_of(general_));
     const size_t first = environment_layout.segment_base_fs - offsetof(Cache, base) - FS * sizeof(Cache);
     segments_ = reinterpret_cast<Cache*>(environment + first);
     mode_ = reinterpret_cast<uint32_t*>(environment + environment_layout.mode);

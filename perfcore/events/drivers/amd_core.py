@@ -6,13 +6,11 @@ which is modelled. All counters are alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from emulator.cpu import Cpu, Level
-from emulator.linux.errors import EOPNOTSUPP, LinuxError
-from perfcore.abi.constants import PerfType
-from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
-from perfcore.events.drivers.intel_core import RdpmcPmu
+from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
 from pmu.amd.registers import (
     LVT_PMC,
@@ -24,10 +22,6 @@ from pmu.amd.registers import (
 )
 from pmu.device import Pmu
 
-# Linux hands precise events to the PMU of IBS, which takes up to 2. There is none here, nor need for one: a counter's
-# interrupt comes right behind the instruction that overflowed it.
-MAX_PRECISE_IP = 2
-
 _EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
 _RAW = (  # AMD64_RAW_EVENT_MASK
     _EVENT | PERF_CTLx.UnitMask.mask | PERF_CTLx.Edge.mask | PERF_CTLx.Inv.mask | PERF_CTLx.CntMask.mask
@@ -35,14 +29,16 @@ _RAW = (  # AMD64_RAW_EVENT_MASK
 _LVT_NMI = LVT_PMC.make(MT=4)
 
 
-class AmdCore(HardwareDriver):
+class AmdCore(X86Driver):
     """`index` is the counter's number."""
 
+    # Linux hands precise events to the PMU of IBS, which takes up to 2. There is none here, nor need for one: a
+    # counter's interrupt comes right behind the instruction that overflowed it.
+    max_precise_ip = 2
+
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
-        self._access = {cpu.number: pmu for cpu, pmu in zip(cpus, pmus, strict=True)}
         self._all_counters = (1 << pmus[0].counters) - 1  # amd_pmu_global_cntr_mask
-        self._width_bits = pmus[0].model.counter_width_bits
-        super().__init__(cpus, pmus, PerfType.RAW)
+        super().__init__(cpus, pmus)
 
     def reset(self, pmu: Pmu) -> None:
         pmu.write(PerfCntrGlobalCtl, 0)
@@ -51,17 +47,12 @@ class AmdCore(HardwareDriver):
         pmu.write(PerfCntrGlobalStatusClr, self._all_counters)
         pmu.write(LVT_PMC, _LVT_NMI)
 
-    def sysfs_attributes(self) -> dict[str, str]:
-        return {"rdpmc": "1", "caps/max_precise": str(MAX_PRECISE_IP)}
-
     def raw_code(self, config: int) -> int:
         return config & _RAW
 
     def configuration(self, event: PerfEvent, code: int) -> int:
         """PERF_CTL without En. x86_pmu_hw_config, amd_pmu_hw_config; there are no hosts or guests without SVM."""
-        attr = event.attr
-        if attr.precise_ip > MAX_PRECISE_IP:
-            raise LinuxError(EOPNOTSUPP, f"{self.name}: precise_ip {attr.precise_ip} is above {MAX_PRECISE_IP}")
+        self.check_precision(event)
         levels = self.selected_levels(event, code)
         user = PERF_CTLx.User.mask if Level.USER in levels else 0
         kernel = PERF_CTLx.Os.mask if Level.KERNEL in levels else 0
@@ -69,12 +60,6 @@ class AmdCore(HardwareDriver):
 
     def fixed_index(self, number: int) -> int:
         raise ValueError(f"{self.name} has no fixed counter {number}")
-
-    def width_bits(self, event: PerfEvent) -> int:
-        return self._width_bits
-
-    def longest_period(self, event: PerfEvent) -> int:
-        return (1 << self._width_bits) - 1 >> 1
 
     def read_counter(self, event: PerfEvent) -> int:
         return event.hw.pmu.read(PERF_CTRx, event.hw.idx)
@@ -100,19 +85,6 @@ class AmdCore(HardwareDriver):
         pmu.write(PerfCntrGlobalStatusClr, status)
         self.handle_overflows(counters, status)
         pmu.write(PerfCntrGlobalCtl, counters.running)
-
-    # user space: /sys/devices/cpu/rdpmc is 1, so mapping an event's page sets CR4.PCE
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        if event.settings.user_access:
-            super().event_mapped(event)
-
-    def update_user_access(self) -> None:
-        for pmu in self._access.values():
-            pmu.user_rdpmc = bool(self.user_events)
-
-    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
-        """CR4.PCE is not the task's."""
 
     def user_index(self, event: PerfEvent) -> int:
         return event.hw.idx + 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from emulator.cpu import Cpu, Level
-from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
-from perfcore.abi.constants import PerfType
+from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.events.drivers.counter_assignment import placement
-from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
+from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
 from pmu.intel.registers import (
@@ -25,8 +24,6 @@ from pmu.intel.registers import (
     IA32_PERFEVTSELx,
 )
 
-MAX_PRECISE_IP = 3
-
 _SELECT = IA32_PERFEVTSELx
 _CODE = _SELECT.EVENT.mask | _SELECT.UMASK.mask
 _RAW = _CODE | _SELECT.E.mask | _SELECT.INV.mask | _SELECT.CMASK.mask  # X86_RAW_EVENT_MASK
@@ -41,25 +38,19 @@ _FIXED_BITS = 0b1111
 _LVT_NMI = IA32_X2APIC_LVT_PMI.make(DELIVERY_MODE=4)
 
 
-class RdpmcPmu(Pmu, Protocol):
-    """A PMU whose counters RDPMC reads, where CR4.PCE lets user mode do so."""
-
-    user_rdpmc: bool
-
-
-class IntelCore(HardwareDriver):
+class IntelCore(X86Driver):
     """Counters 0..N-1 are the general-purpose ones, 32.. the fixed ones: the numbers of their bits in the registers."""
 
+    max_precise_ip = 3
+
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
-        self._access = {cpu.number: pmu for cpu, pmu in zip(cpus, pmus, strict=True)}
         fixed = len(pmus[0].model.fixed_counters)
         self._all_counters = (1 << pmus[0].counters) - 1 | ((1 << fixed) - 1) << FIXED_SHIFT
-        self._width_bits = pmus[0].model.counter_width_bits
         model = pmus[0].model
         self._constrained = model.has_limits and bool(model.constraints)
         names = model.metrics if model.has_limits else ()
         self._metrics = {model.events.find(name).code for name in names if name}
-        super().__init__(cpus, pmus, PerfType.RAW)
+        super().__init__(cpus, pmus)
 
     def reset(self, pmu: Pmu) -> None:
         pmu.write(IA32_PERF_GLOBAL_CTRL, 0)
@@ -70,16 +61,14 @@ class IntelCore(HardwareDriver):
         pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
 
     def sysfs_attributes(self) -> dict[str, str]:
-        return {"rdpmc": "1", "caps/max_precise": str(MAX_PRECISE_IP), "caps/pmu_name": "perfemu"}
+        return super().sysfs_attributes() | {"caps/pmu_name": "perfemu"}
 
     def raw_code(self, config: int) -> int:
         return config & _RAW
 
     def configuration(self, event: PerfEvent, code: int) -> int:
         """The IA32_PERFEVTSEL value without EN. x86_pmu_hw_config."""
-        attr = event.attr
-        if attr.precise_ip > MAX_PRECISE_IP:
-            raise LinuxError(EOPNOTSUPP, f"{self.name}: precise_ip {attr.precise_ip} is above {MAX_PRECISE_IP}")
+        self.check_precision(event)
         if code in self._metrics:
             self._check_metric(event)
         config = code | _INTERRUPT
@@ -150,12 +139,6 @@ class IntelCore(HardwareDriver):
                 self.move(counters, other, index)
         return super().place(counters, event)
 
-    def width_bits(self, event: PerfEvent) -> int:
-        return self._width_bits
-
-    def longest_period(self, event: PerfEvent) -> int:
-        return (1 << self._width_bits) - 1 >> 1
-
     def read_counter(self, event: PerfEvent) -> int:
         hw = event.hw
         if hw.idx >= FIXED_SHIFT:
@@ -207,19 +190,6 @@ class IntelCore(HardwareDriver):
         pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, status)
         self.handle_overflows(counters, status)
         pmu.write(IA32_PERF_GLOBAL_CTRL, counters.running)
-
-    # user space: /sys/devices/cpu/rdpmc is 1, so mapping an event's page sets CR4.PCE
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        if event.settings.user_access:
-            super().event_mapped(event)
-
-    def update_user_access(self) -> None:
-        for pmu in self._access.values():
-            pmu.user_rdpmc = bool(self.user_events)
-
-    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
-        """CR4.PCE is not the task's."""
 
     def user_index(self, event: PerfEvent) -> int:
         index = event.hw.idx

@@ -1,16 +1,19 @@
-"""The MSRs of architectural perfmon for a CPU whose kernel is executed: each answers RDMSR and WRMSR, or is #GP."""
+"""The MSRs of an x86 PMU for a CPU whose kernel is executed: each answers RDMSR and WRMSR, or is #GP."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
-from pmu.intel.registers import IA32_X2APIC_LVT_PMI
 from pmu.register import Register
 
 
 class MsrDevice(Protocol):
     """What has them."""
+
+    @property
+    def local_vector(self) -> type[Register]:
+        """The local APIC's, which is none of them."""
 
     def registers(self) -> list[type[Register]]: ...
     def registers_of(self, register: type[Register]) -> int: ...
@@ -27,7 +30,7 @@ def claim_msrs(device: MsrDevice, system_registers: SystemRegisters) -> dict[int
     """All but the local APIC's: the names by number."""
     names: dict[int, str] = {}
     for register in device.registers():
-        if register is IA32_X2APIC_LVT_PMI:
+        if register is device.local_vector:
             continue
         for index in range(device.registers_of(register)):
             msr = register.encoding_of(index)

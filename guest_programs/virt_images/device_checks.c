@@ -1,4 +1,4 @@
-/* The PL011 and the PL031 by their identification and interrupts; the PMU. */
+/* The PL011 and the PL031 by their identification and interrupts. */
 #include "bare.h"
 
 static uint64_t identification(uint64_t device) {
@@ -34,21 +34,4 @@ void check_devices(void) {
     check(takes_none(), "PL011: so that nothing comes", me->taken);
     mask();
     enable(board.uart_spi, false);
-}
-
-uint64_t retired(uint64_t rounds);
-
-void check_pmu(void) {
-    WRITE(pmcr_el0, 6); /* all counters are zero */
-    WRITE(pmccfiltr_el0, 0);
-    WRITE(pmcntenset_el0, 1u << 31 | 1);
-    WRITE(pmevtyper0_el0, 8); /* INST_RETIRED */
-    WRITE(pmcr_el0, 1);
-    uint64_t before = READ(pmccntr_el0);
-    takes_none();
-    check(READ(pmccntr_el0) > before, "PMU: cycles are counted", before);
-    WRITE(pmcr_el0, 2);
-    bool counts = READ(pmceid0_el0) >> 8 & 1;
-    uint64_t found = counts ? retired(1000) : 3003;
-    check(found == 3003, "PMU: INST_RETIRED, where it is there, counts a loop", found);
 }

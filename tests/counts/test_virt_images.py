@@ -23,9 +23,9 @@ ALL_PASSED = 1  # the status: (0 << 1) | 1
 MOST_SECONDS = 20  # of CPU time; on an idle host it is 3
 
 
-def ours(path: Path, cpus: int, core: str = "ideal") -> tuple[int, str]:
+def ours(path: Path, cpus: int, core: str = "ideal", pmu: str | None = None) -> tuple[int, str]:
     output = BytesIO()
-    guest = Guest((str(path),), core=core, cpus=cpus, memory="64M", stdin=-1)
+    guest = Guest((str(path),), core=core, cpus=cpus, memory="64M", stdin=-1, pmu=pmu)
     # One register that is none is tried on purpose, and told to the user.
     ending = BoardSession(guest, BoardRequest("virt", test_device=True), output, lambda line: None).run()
     return ending.exit_status, output.getvalue().decode()
@@ -70,4 +70,12 @@ def test_many_cpus_that_spin_come_to_an_end_soon(tmp_path: Path) -> None:
 def test_whatever_the_core(core: str, tmp_path: Path) -> None:
     status, text = ours(written("flat", tmp_path), 2, core)
     assert [line for line in text.splitlines() if line.startswith("FAIL")] == []
+    assert status == ALL_PASSED
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 5, 7, 8, 9])
+def test_whatever_the_version_of_the_pmu(version: int, tmp_path: Path) -> None:
+    status, text = ours(written("flat", tmp_path), 2, pmu=f"pmuv3p{version}")
+    assert [line for line in text.splitlines() if line.startswith("FAIL")] == []
+    assert "PASS CHAIN: both halves wrap" in text
     assert status == ALL_PASSED

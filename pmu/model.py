@@ -12,7 +12,9 @@ from emulator.probes import Probe
 from pmu import models as model_files
 from pmu.event import Event, EventList, UnknownEvent
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
-from pmu.per_cycle import Threshold, with_threshold
+from pmu.per_cycle import of_arm, of_x86, under
+
+THRESHOLD = "threshold"  # of Arm's format: Linux looks at threshold_compare and threshold_count only with it
 
 
 class Role(Enum):
@@ -21,6 +23,7 @@ class Role(Enum):
     SELECTS = "part of the event's code"
     NO_EFFECT = "accepted; changes nothing on a machine like ours"
     OPTION = "asks the kernel's driver for something"
+    ABSENT = "zero: Linux has the field, and this PMU nothing that it is for"
     BY_EVENT = "zero but in events of the list that have it, and where what is asked of single cycles is known"
 
 
@@ -34,6 +37,7 @@ class FormatField:
     role: Role = Role.SELECTS
     config: str = "config"  # or config1, config2
     upper: tuple[int, int] | None = None  # (lo, hi) of where the number goes on, if it is in two parts
+    code_lo: int | None = None  # where it begins in an event's code, if that is not as in `config`
 
     @property
     def text(self) -> str:
@@ -47,6 +51,19 @@ class FormatField:
     @property
     def _parts(self) -> list[tuple[int, int]]:
         return [(self.lo, self.hi), *([] if self.upper is None else [self.upper])]
+
+    @property
+    def code_mask(self) -> int:
+        """Its bits in an event's code."""
+        return self.mask if self.code_lo is None else _mask(self.code_lo, self.code_lo + self.hi - self.lo)
+
+    def in_code(self, config: int) -> int:
+        """What `config`, its word of the attr, adds to an event's code."""
+        return config & self.mask if self.code_lo is None else self.extract(config) << self.code_lo
+
+    def of_code(self, code: int) -> int:
+        """Its number in an event's code."""
+        return self.extract(code if self.code_lo is None else code >> self.code_lo << self.lo)
 
     def insert(self, value: int) -> int:
         """`value` moved to the field's bits; ValueError if it does not fit."""
@@ -194,21 +211,32 @@ class PmuModel:
                 return fixed.config
         return event.code
 
-    def event_of(self, config: int) -> Event:
+    def code_of(self, config: int, config1: int = 0) -> int:
+        """The code that the words of an attr select. Without a threshold Linux does not look at its other fields."""
+        words = {"config": config, "config1": config1}
+        fields = [bits for bits in self.format if bits.role in (Role.SELECTS, Role.BY_EVENT)]
+        unused = any(bits.name == THRESHOLD and not bits.extract(words[bits.config]) for bits in fields)
+        fields = [bits for bits in fields if not (unused and bits.name.startswith(THRESHOLD))]
+        return sum(bits.in_code(words[bits.config]) for bits in fields)
+
+    def absent_fields(self, config: int, config1: int = 0) -> list[str]:
+        """The fields that this PMU has nothing for and that are not zero, as ``name=number``."""
+        words = {"config": config, "config1": config1}
+        absent = [bits for bits in self.format if bits.role is Role.ABSENT]
+        asked = [(bits.name, bits.extract(words[bits.config])) for bits in absent]
+        return [f"{name}={number}" for name, number in asked if number]
+
+    def event_of(self, config: int, config1: int = 0) -> Event:
         """The event that a raw config selects; UnknownEvent says by name why there is none."""
-        code = 0
-        placed = 0
-        for bits in self.format:
-            if bits.config != "config":
-                continue
-            placed |= bits.mask
-            if bits.role in (Role.SELECTS, Role.BY_EVENT):
-                code |= config & bits.mask
+        placed = sum(bits.mask for bits in self.format if bits.config == "config")
         if config & ~placed:
             raise UnknownEvent(f"bits {config & ~placed:#x} of {config:#x} are not in the format of {self.sysfs_name}")
+        for absent in self.absent_fields(config, config1):
+            raise UnknownEvent(f"{absent}: this PMU has nothing like it")
+        code = self.code_of(config, config1)
         event = self.by_code(code)
         if event is None:
-            self._refuse_variant(config)
+            self._refuse_variant(code)
         if event is not None and self.config_of(event) == code:
             return event
         for fixed in self.fixed_counters:
@@ -236,15 +264,18 @@ class PmuModel:
 
     @property
     def _by_event(self) -> int:
-        return sum(bits.mask for bits in self.format if bits.role is Role.BY_EVENT)
+        return sum(bits.code_mask for bits in self.format if bits.role is Role.BY_EVENT)
 
     def _variant(self, code: int) -> Event | None:
         plain = self.events.by_code(code & ~self._by_event)
-        if plain is None or any(fixed.event == plain.name for fixed in self.fixed_counters):
+        if plain is None or self.config_of(plain) != plain.code:
             return None
-        asked = {bits.name: bits.extract(code) for bits in self.format if bits.role is Role.BY_EVENT}
-        threshold = Threshold(asked.get("cmask", 0), bool(asked.get("inv")), bool(asked.get("edge")))
-        return with_threshold(plain, code, threshold, one_a_cycle=self.one_a_cycle)
+        asked = {bits.name: bits.of_code(code) for bits in self.format if bits.role is Role.BY_EVENT}
+        if THRESHOLD in asked:
+            condition = of_arm(asked[THRESHOLD], asked["threshold_compare"], asked["threshold_count"])
+        else:
+            condition = of_x86(asked.get("cmask", 0), bool(asked.get("inv")), bool(asked.get("edge")))
+        return under(condition, plain, code, one_a_cycle=self.one_a_cycle)
 
     def cannot_know(self, code: int) -> str | None:
         """What the vendor means by a code that cannot be counted here; None if it can, or if nobody knows the code.
@@ -261,11 +292,11 @@ class PmuModel:
         name = self.not_modelled.get(code) or self.not_modelled.get(code & ~further)
         return name or (f"{plain.name} as {code:#x}" if plain is not None else None)
 
-    def _refuse_variant(self, config: int) -> None:
-        """UnknownEvent if `config` has a field that only some events are modelled with."""
+    def _refuse_variant(self, code: int) -> None:
+        """UnknownEvent if `code` has a field that only some events are modelled with."""
         for bits in self.format:
-            if bits.role is Role.BY_EVENT and config & bits.mask:
-                place = f"{bits.name}={bits.extract(config)} in {config:#x}"
+            if bits.role is Role.BY_EVENT and code & bits.code_mask:
+                place = f"{bits.name}={bits.of_code(code)} in {code:#x}"
                 raise UnknownEvent(f"{place}: this core cannot tell it of single cycles for this event")
 
     def event_text(self, event: Event) -> str:

@@ -1,18 +1,20 @@
-"""What is known of single cycles: thresholds, which make a counter count cycles instead of events.
+"""What is known of single cycles: thresholds, under which a counter looks at how often an event happens in each.
 
 x86's select registers have CMASK (count the cycles with at least so many events), INV (those with fewer) and E (count
-where that begins). A counter bank adds up what probes fire and has no single cycles, so a threshold counts only where
-another probe, or the event itself, is the number of those cycles. Of edges nothing is known.
+where that begins); Arm's PMEVTYPER<n>_EL0 has TH and TC. A counter bank adds up what probes fire and has no single
+cycles, so a threshold counts only where another probe, or the event itself, is the number of those cycles. Of edges
+nothing is known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from emulator.probes import Probe
 from pmu.event import Event
 
-NEVER = "never: as often as that it cannot happen in one cycle"
+NEVER = "never: there is no such cycle"
 _STATES = (  # of a cycle: once in it, or not
     Probe.CYCLES, Probe.CYCLES_RETIRING, Probe.STALL_FRONTEND, Probe.STALL_BACKEND, Probe.STALL_BACKEND_MEMORY,
 )  # fmt: skip
@@ -22,27 +24,60 @@ _ONCE_AN_INSTRUCTION = {  # not loads and stores, which an instruction with REP 
 }  # fmt: skip
 
 
+class Compare(Enum):
+    """How an event's number in a cycle compares with the threshold: Arm's TC, bits 2 and 1."""
+
+    NOT_EQUAL = 0
+    EQUAL = 1
+    AT_LEAST = 2
+    LESS = 3
+
+
 @dataclass(frozen=True, slots=True)
-class Threshold:
-    """What the fields of a select register ask for."""
+class Condition:
+    """What a counter with a threshold looks for in each cycle, and what it adds where that holds."""
 
-    cmask: int  # 0: none, and INV is ignored
-    invert: bool
-    edge: bool
+    compare: Compare
+    threshold: int
+    adds_one: bool  # else as many as there are
+    text: str  # as a suffix of the event's name
+    edge: bool = False  # only where it begins to hold
 
-    @property
-    def text(self) -> str:
-        fields = [*([f"cmask={self.cmask}"] if self.cmask else []), *(["inv"] if self.invert else [])]
-        return "".join(f":{field}" for field in [*fields, *(["edge"] if self.edge else [])])
+    def holds(self, often: int) -> bool:
+        equal, less = often == self.threshold, often < self.threshold
+        return {
+            Compare.NOT_EQUAL: not equal,
+            Compare.EQUAL: equal,
+            Compare.AT_LEAST: not less,
+            Compare.LESS: less,
+        }[self.compare]
+
+    def holds_from_one(self) -> bool | None:
+        """Whether it does for each number but zero; None: for some."""
+        orders = self.compare in (Compare.AT_LEAST, Compare.LESS)
+        return self.holds(1) if self.threshold <= orders else None
+
+
+def of_x86(cmask: int, invert: bool, edge: bool) -> Condition:
+    """CMASK, INV and E of a select register. Without CMASK, INV is ignored."""
+    fields = [*([f"cmask={cmask}"] if cmask else []), *(["inv"] if invert else []), *(["edge"] if edge else [])]
+    text = "".join(f":{field}" for field in fields)
+    return Condition(Compare.LESS if invert and cmask else Compare.AT_LEAST, cmask, cmask > 0, text, edge)
+
+
+def of_arm(threshold: int, compare: int, count: int) -> Condition:
+    """TH, TC bits 2 and 1, and TC bit 0 of PMEVTYPER<n>_EL0."""
+    text = f":threshold={threshold}:threshold_compare={compare}:threshold_count={count}"
+    return Condition(Compare(compare), threshold, bool(count), text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Cycles:
-    """Those in which an event happens: what counts them, and how often it happens in one at most (None: who knows)."""
+    """Those in which an event happens: what counts them, and whether it happens once in each of them."""
 
     probes: tuple[Probe, ...]
     less: tuple[Probe, ...] = ()
-    most: int | None = 1
+    once: bool = True
 
 
 def _cycles_of(event: Event, *, one_a_cycle: bool) -> _Cycles | None:
@@ -52,29 +87,29 @@ def _cycles_of(event: Event, *, one_a_cycle: bool) -> _Cycles | None:
         if probe in _STATES:
             return _Cycles(event.probes)
         if probe is Probe.UOPS_RETIRED:
-            return _Cycles((Probe.CYCLES_RETIRING,), most=None)
+            return _Cycles((Probe.CYCLES_RETIRING,), once=False)
     if one_a_cycle and len(event.probes) == 1 and {*event.probes, *event.less} <= _ONCE_AN_INSTRUCTION:
         return _Cycles(event.probes, event.less)
     return None
 
 
-def with_threshold(event: Event, code: int, threshold: Threshold, *, one_a_cycle: bool) -> Event | None:
-    """`event` under `threshold`, an event of its own with this code; None where nobody here knows it."""
-    variant = replace(event, code=code, name=event.name + threshold.text, listed=False)
-    if not threshold.cmask:
-        return None if threshold.edge else variant
+def under(condition: Condition, event: Event, code: int, *, one_a_cycle: bool) -> Event | None:
+    """`event` under `condition`, an event of its own with this code; None where nobody here knows it."""
+    variant = replace(event, code=code, name=event.name + condition.text, listed=False)
+    if condition.holds_from_one() and not condition.adds_one and not condition.edge:
+        return variant  # all that there are, in whatever cycles
     cycles = _cycles_of(event, one_a_cycle=one_a_cycle)
     if cycles is None:
         return None
-    beyond = cycles.most is not None and threshold.cmask > cycles.most
-    if beyond and not threshold.invert:
-        return replace(variant, probes=(), less=(), note=NEVER)  # and where there is no cycle, there is no edge
-    if threshold.edge or not (beyond or threshold.cmask == 1):
+    without = condition.holds(0)
+    within = condition.holds(1) if cycles.once else condition.holds_from_one()
+    if within is None or (condition.edge and (within or without)):
         return None
-    if beyond:
-        return replace(variant, probes=(Probe.CYCLES,), less=())
-    if not threshold.invert:
-        return replace(variant, probes=cycles.probes, less=cycles.less)
-    if cycles.probes == (Probe.CYCLES,):
-        return replace(variant, probes=(), less=(), note="never: it happens in each cycle")
-    return replace(variant, probes=(Probe.CYCLES, *cycles.less), less=cycles.probes)
+    if not condition.adds_one:
+        return variant if within else replace(variant, probes=(), less=(), note=NEVER)
+    if within:
+        counted = _Cycles((Probe.CYCLES,)) if without else cycles
+        return replace(variant, probes=counted.probes, less=counted.less)
+    if without and cycles.probes != (Probe.CYCLES,):
+        return replace(variant, probes=(Probe.CYCLES, *cycles.less), less=cycles.probes)
+    return replace(variant, probes=(), less=(), note=NEVER)

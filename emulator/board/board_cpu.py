@@ -51,6 +51,8 @@ HostCall = Callable[[Caller, int, int], int]  # (memory, W0, X1) -> X0
 class BoardPmu(Protocol):
     """The counting unit that the guest programs."""
 
+    tell: Callable[[str], None]  # of what the guest asks for and does not get
+
     @property
     def identification(self) -> Mapping[SysReg, int]:
         """The fields of ID registers that tell of it: register -> its bits."""
@@ -106,6 +108,7 @@ class BoardCpu:
         self._held = id_registers.claim(cpu, processor, identification, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
+            pmu.tell = message
         registers.claim(ISR_EL1, Access(read=lambda: interface.is_asserted << 7))
         self.timer.claim_registers(registers)
         self.timer.answer_natively(on=True)

@@ -194,7 +194,7 @@ class _Parser:
     def _checked(self, spec: EventSpec, text: str) -> EventSpec:
         """A code that the PMU does not implement opens on Linux and counts zero; a user who types it wants to know."""
         try:
-            self._pmu.event_of(spec.config)
+            self._pmu.event_of(spec.config, spec.config1)
         except UnknownEvent as problem:
             raise EventSyntaxError(f"'{text}': {self._pmu.sysfs_name}: {problem}") from None
         return spec

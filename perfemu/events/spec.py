@@ -95,7 +95,7 @@ class EventSpec:
             return pmu.generic_event(HardwareId(self.config))
         if self.type == PerfType.HW_CACHE:
             return pmu.generic_cache_event(cache_event(self.config))
-        return pmu.counted_by(self.config)
+        return pmu.counted_by(pmu.code_of(self.config, self.config1))
 
     @property
     def levels(self) -> str:

@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 from pmu.arm.event_rows import OWN, ROWS, TOP_DOWN_ALIASES, core_rows
 from pmu.arm.not_modelled import COMMON, is_announced, is_common
-from pmu.arm.version import INSTRUCTION_COUNTER, Version
+from pmu.arm.registers import PMEVTYPERn_EL0
+from pmu.arm.version import INSTRUCTION_COUNTER, THRESHOLDS, Version
 from pmu.event import EventList
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.model import FixedCounter, FormatField, PmuModel, Role
@@ -16,6 +17,17 @@ FORMAT = (
     FormatField("event", 0, 15),
     FormatField("long", 0, 0, Role.OPTION, "config1"),
     FormatField("rdpmc", 1, 1, Role.OPTION, "config1"),
+)
+# As Linux has them whether or not the PMU has thresholds.
+_NO_THRESHOLDS = (
+    FormatField("threshold", 5, 16, Role.ABSENT, "config1"),
+    FormatField("threshold_compare", 3, 4, Role.NO_EFFECT, "config1"),
+    FormatField("threshold_count", 2, 2, Role.NO_EFFECT, "config1"),
+)
+_THRESHOLDS = (
+    FormatField("threshold", 5, 16, Role.BY_EVENT, "config1", code_lo=PMEVTYPERn_EL0.TH.lo),
+    FormatField("threshold_compare", 3, 4, Role.BY_EVENT, "config1", code_lo=PMEVTYPERn_EL0.TC.lo + 1),
+    FormatField("threshold_count", 2, 2, Role.BY_EVENT, "config1", code_lo=PMEVTYPERn_EL0.TC.lo),
 )
 GENERIC_EVENTS = {  # drivers/perf/arm_pmuv3.c: armv8_pmuv3_perf_map
     HardwareId.CPU_CYCLES: "CPU_CYCLES",
@@ -101,7 +113,7 @@ def pmu_v3(
         counter_width_bits=64 if version >= Version.V3P5 else 32,
         fixed_counters=tuple(fixed),
         events=events,
-        format=FORMAT,
+        format=FORMAT + (_THRESHOLDS if THRESHOLDS in options else _NO_THRESHOLDS),
         generic_events=generic_events,
         generic_cache_events=generic_cache_events,
         sysfs_aliases={event.lower(): event for event in announced} | dict(further_aliases),

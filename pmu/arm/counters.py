@@ -4,11 +4,15 @@ Registers turn into settings of a counter bank in the core; nothing is counted h
 0..N-1 are the event counters, N is the cycle counter, N+1 the instruction counter if there is one. The registers' masks
 have those two at bits 31 and 32 instead.
 
+A threshold (FEAT_PMUv3_TH) counts where single cycles are known (`pmu/per_cycle.py`), and else nothing, which `tell` is
+told. SW_INCR and CHAIN do not look at it.
+
 Reads and writes here are the device's own: who may reach what at which exception level is `PmuV3`'s matter.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from pmu.arm.filters import levels_of
@@ -39,9 +43,9 @@ from pmu.arm.registers import (
     PMEVCNTRn_EL0,
     PMEVTYPERn_EL0,
 )
-from pmu.arm.version import INSTRUCTION_COUNTER, Version, needed_for
+from pmu.arm.version import INSTRUCTION_COUNTER, THRESHOLDS, Version, needed_for
 from pmu.counter_bank import CounterBank
-from pmu.event import Event
+from pmu.event import LESS_SHIFT, Event
 from pmu.model import PmuModel
 from pmu.register import Register
 from pmu.register_device import RegisterDevice
@@ -56,6 +60,8 @@ _ENABLE, _LONG, _FREEZE = PMCR_EL0.E.mask, PMCR_EL0.LP.mask, PMCR_EL0.FZO.mask
 _WITH_CYCLES = PMCR_EL0.DP.mask
 _RESET_EVENTS, _RESET_CYCLES = PMCR_EL0.P.mask, PMCR_EL0.C.mask
 _EVENT = PMEVTYPERn_EL0.evtCount.mask
+_CONDITION = PMEVTYPERn_EL0.TC.mask | PMEVTYPERn_EL0.TH.mask
+_THRESHOLD_BITS = PMEVTYPERn_EL0.TH.hi - PMEVTYPERn_EL0.TH.lo + 1
 
 
 class PmuCounters(RegisterDevice):
@@ -83,7 +89,9 @@ class PmuCounters(RegisterDevice):
         self.model = model
         self.counters = n
         self.version = _checked_version(model)  # ID_AA64DFR0_EL1.PMUVer
+        self.tell: Callable[[str], None] = lambda text: None  # of what a guest asks for and does not get
         self._bank = bank
+        self._condition = _CONDITION if THRESHOLDS in model.options else 0  # bits of PMEVTYPER<n>_EL0
         self._events_mask = (1 << n) - 1
         self._implemented = self._events_mask | CYCLE_BIT
         self._active = 0  # counters that count now, if their event ever happens: enabled, and not frozen
@@ -96,7 +104,7 @@ class PmuCounters(RegisterDevice):
         self.kept_ranges = {
             **dict.fromkeys(("_active", "_chains"), range(1 << INSTRUCTIONS + 1)),
             **dict.fromkeys(("_armed", "_interrupting"), range(1 << bank.size)),
-            "_probes": range(max(self._events.values(), default=0) + 1),
+            "_probes": range(1 << 2 * LESS_SHIFT),
             "_levels": range(levels_of(0) + 1),
         }
         self._probes = dict.fromkeys(self._index, 0)  # what a counter is connected to while it is active
@@ -135,7 +143,8 @@ class PmuCounters(RegisterDevice):
         self._compute(PMXEVTYPER_EL0, self._read_selected_type, self._write_selected_type)
         self._compute(PMXEVCNTR_EL0, self._read_selected_count, self._write_selected_count)
         if version >= Version.V3P4:
-            self._fix(PMMIR_EL1, PMMIR_EL1.make(SLOTS=self.model.slots))
+            width = _THRESHOLD_BITS if self._condition else 0
+            self._fix(PMMIR_EL1, PMMIR_EL1.make(SLOTS=self.model.slots, THWIDTH=width))
         if version >= Version.V3P9:
             self._store(PMUACR_EL1, implemented=implemented)
             self._compute(PMZR_EL0, write=lambda value, index: self._zero(value))
@@ -169,7 +178,7 @@ class PmuCounters(RegisterDevice):
     def event_of(self, counter: int) -> Event | None:
         """What an event counter is set to count; None for an event that this PMU lacks, which counts nothing."""
         self._check(PMEVTYPERn_EL0, counter)
-        return self.model.events.by_code(self._types[counter] & _EVENT)
+        return self.model.by_code(self._types[counter] & (_EVENT | self._condition))
 
     # masks: bits 31 and 32 of a register are counters N and N+1 of the bank
 
@@ -328,12 +337,13 @@ class PmuCounters(RegisterDevice):
         self._check(PMEVTYPERn_EL0, counter)
         if self.version < Version.V3P1:
             value &= ~_EVENT | SHORT_EVENT
+        value &= ~_CONDITION | self._condition
         self._connect_type(counter, PMEVTYPERn_EL0.write(self._types[counter], value))
 
     def _connect_type(self, counter: int, value: int) -> None:
         """Set what a counter counts, and where."""
         self._types[counter] = value
-        self._probes[counter] = self._events.get(value & _EVENT, 0)
+        self._probes[counter] = self._probes_of(value)
         bit, chains = 1 << counter, bool(counter & 1) and value & _EVENT == CHAIN
         if self._chains & bit and not chains:
             self._bank.chain(counter - 1, False)
@@ -342,6 +352,20 @@ class PmuCounters(RegisterDevice):
         self._connect(bit)
         if self._chains & bit << 1:
             self._link(counter + 1)
+
+    def _probes_of(self, selected: int) -> int:
+        """The probes that PMEVTYPER<n>_EL0 with this value counts."""
+        code = selected & (_EVENT | self._condition)
+        known = self._events.get(code)
+        if known is not None:
+            return known
+        event = self.model.by_code(code)
+        if event is not None:
+            return event.probe_mask
+        what = self.model.cannot_know(code)
+        if what is not None:
+            self.tell(f"PMEVTYPER<n>_EL0 is {selected:#x}: {what} cannot be counted here, and reads as 0")
+        return 0
 
     def _read_count(self, counter: int) -> int:
         if not 0 <= counter < self.counters:

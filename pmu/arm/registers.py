@@ -2,7 +2,8 @@
 
 The PE that we model executes AArch64 only and implements EL2 and EL3, so PMCR_EL0.D is RES0 and PMCR_EL0.LC RES1. It
 has no Statistical Profiling (PMCR_EL0.FZS is RES0), no multithreading (MT), no Secure EL2 and no Realms (SH, RLK, RLU,
-RLH), no thresholds and edges (TC, TH, TE), no streaming SVE mode (VS), and no PMU exceptions (SYNC, PMEE, PMIAR_EL1).
+RLH), no edges and linked thresholds (TE, TLC), no streaming SVE mode (VS), and no PMU exceptions (SYNC, PMEE,
+PMIAR_EL1).
 """
 
 from __future__ import annotations
@@ -179,6 +180,8 @@ class PMEVTYPERn_EL0(ArmRegister):
     NSU = RW(28)  # Non-secure EL0 counts if this equals U
     NSH = RW(27)  # 1: at EL2, which is not executed
     M = RW(26)  # EL3, which is not executed
+    TC = RW(63, 61)  # with FEAT_PMUv3_TH, how a cycle's events compare with TH; bit 61: one is added, not as many
+    TH = RW(43, 32)
     evtCount = RW(15, 0)  # 9 to 0 before PMUv3p1
 
 
@@ -265,7 +268,7 @@ class PMMIR_EL1(ArmRegister):
     SLOTS = RO(7, 0)  # by which STALL_SLOT may grow in a cycle
     BUS_SLOTS = RO(15, 8)  # by which BUS_ACCESS may; 0: not told
     BUS_WIDTH = RO(19, 16)  # bytes of an access: log2 plus one; 0: not told
-    THWIDTH = RO(23, 20)  # 0: no thresholds
+    THWIDTH = RO(23, 20)  # bits of PMEVTYPER<n>_EL0.TH; 0: no thresholds
     EDGE = RO(27, 24)  # 0: no edges
 
 

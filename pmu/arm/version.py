@@ -6,6 +6,7 @@ from enum import IntEnum
 
 INSTRUCTION_COUNTER = "FEAT_PMUv3_ICNTR"  # options of a model, by the architecture's names
 SNAPSHOTS = "FEAT_PMUv3_SS"
+THRESHOLDS = "FEAT_PMUv3_TH"
 
 
 class Version(IntEnum):
@@ -27,7 +28,7 @@ class Version(IntEnum):
 
 def needed_for(option: str) -> Version:
     """The least version that may have the option. ValueError: there is no such option here."""
-    least = {INSTRUCTION_COUNTER: Version.V3P9, SNAPSHOTS: Version.V3P9}
+    least = {INSTRUCTION_COUNTER: Version.V3P9, SNAPSHOTS: Version.V3P9, THRESHOLDS: Version.V3P8}
     if option not in least:
         raise ValueError(f"{option}: PMUv3 here has the options {', '.join(least)}")
     return least[option]

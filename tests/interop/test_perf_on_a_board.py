@@ -17,10 +17,11 @@ from debian import TRIXIE
 from guests import guest
 from on_a_board import Board
 from perfemu.initramfs import program
+from pmu.model import model
 from real_perf import RealPerf
 
 PROGRAMS = ("instructions_million", "recursion", "sort", "page_crossing")
-EVENTS = ("instructions:u", "r21:u", "r3c:u")  # BR_RETIRED; a code that no PMU has counts nothing
+EVENTS = ("instructions:u", "r21:u", "r3ff:u")  # BR_RETIRED; a code that no PMU has counts nothing
 LONG = 4  # events of 64 bits at once
 PERIOD = 10007
 BEGIN, END = "-- begin --", "-- end --"
@@ -32,6 +33,11 @@ SCRIPT = (
     + "p=$(basename /sys/bus/event_source/devices/armv8_pmuv3*)\n"
     + f"e=$(for n in {' '.join(map(str, range(LONG)))}; do echo -n ,$p/event=0x8,long=1/u; done)\n"
     + "perf stat -x, -o /tmp/s -e ${e#,} /sort > /dev/null; echo long; cat /tmp/s\n"
+    + "echo sysfs; cd /sys/bus/event_source/devices/$p; grep . caps/* format/* 2>/dev/null; cd /\n"
+    + "rm /tmp/s; t=$p/event=0x8,threshold\n"
+    + "perf stat -x, -o /tmp/s -e $t=1,threshold_compare=2,threshold_count=1/u"
+    + " -e $t=1,threshold_compare=3,threshold_count=1/u -e $t=2,threshold_compare=2/u /sort > /dev/null 2>&1\n"
+    + "echo thresholds; cat /tmp/s\n"
     + f"perf record -q -e instructions:u -c {PERIOD} -o /tmp/d /sort > /dev/null\n"
     + f"echo '{BEGIN}'; base64 /tmp/d; echo '{END}'\n"
 )
@@ -74,12 +80,30 @@ def test_the_kernel_finds_its_counters(driven: Driven, said: list[str]) -> None:
 
 def test_counters_of_64_bits_need_no_pairs(driven: Driven, said: list[str]) -> None:
     begin = said.index("long") + 1
-    rows = [line.split(",") for line in said[begin : said.index(BEGIN)] if line.count(",") > 3]
+    rows = [line.split(",") for line in said[begin : said.index("sysfs")] if line.count(",") > 3]
     all_the_time = [row[0] for row in rows if row[-3] == "100.00"]
     assert len(rows) == LONG
     assert (len(all_the_time) < LONG) == driven.pairs
     retired = perfemu.stat(perfemu.Guest([guest("sort", "aarch64").path], core="ideal"), ["instructions:u"])
     assert set(all_the_time) <= {str(retired["instructions:u"])}
+
+
+def test_thresholds_are_the_kernels(driven: Driven, said: list[str]) -> None:
+    """With an instruction a cycle, as many cycles have one as there are instructions, and none has less or two."""
+    behind = said[said.index("thresholds") + 1 : said.index(BEGIN)]
+    counts = [line.split(",")[0] for line in behind if line.count(",") > 3]
+    retired = perfemu.stat(perfemu.Guest([guest("sort", "aarch64").path], core="ideal"), ["instructions:u"])
+    assert counts == ([str(retired["instructions:u"]), "0", "0"] if driven.release == TRIXIE else [])
+
+
+def test_sysfs_is_6_12s(driven: Driven, said: list[str]) -> None:
+    theirs = dict(line.split(":", 1) for line in said[said.index("sysfs") + 1 : said.index("thresholds")])
+    if driven.release == TRIXIE:
+        caps = {"bus_slots": "0x00000000", "bus_width": "0x00000000", "slots": "0x00000000"}
+        ours = {f"caps/{name}": text for name, text in {**caps, "threshold_max": "0x00000fff"}.items()}
+        assert theirs == ours | {f"format/{name}": text for name, text in model(driven.pmu).sysfs_format().items()}
+    else:
+        assert theirs.keys() >= {"caps/slots", "format/long"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

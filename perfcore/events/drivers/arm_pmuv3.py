@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
+from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.arm.registers import (
@@ -20,6 +21,7 @@ from pmu.arm.registers import (
     PMICNTR_EL0,
     PMINTENCLR_EL1,
     PMINTENSET_EL1,
+    PMMIR_EL1,
     PMOVSCLR_EL0,
     PMUACR_EL1,
     PMUSERENR_EL0,
@@ -35,6 +37,7 @@ _EVENT = PMEVTYPERn_EL0.evtCount.mask
 _NOT_KERNEL = PMEVTYPERn_EL0.P.mask
 _NOT_USER = PMEVTYPERn_EL0.U.mask
 _HYPERVISOR_TOO = PMEVTYPERn_EL0.NSH.mask
+_CONDITION = PMEVTYPERn_EL0.TC.mask | PMEVTYPERn_EL0.TH.mask
 _FILTERS = _NOT_KERNEL | _NOT_USER | _HYPERVISOR_TOO
 _ALL_COUNTERS = (1 << INSTRUCTIONS + 1) - 1
 _COUNTER_BITS, _LONG_BITS = 32, 64
@@ -54,6 +57,8 @@ class ArmPmuV3(HardwareDriver):
         version = pmus[0].model.version
         self._has_long_counters = version >= Version.V3P5
         self._has_user_access_by_counter = version >= Version.V3P9
+        identity = pmus[0].read(PMMIR_EL1) if version >= Version.V3P4 else 0
+        self._identity = PMMIR_EL1(identity)
         self._halt = PMCR_EL0.make(LP=int(self._has_long_counters))
         self._run = self._halt | PMCR_EL0.make(E=1)
         super().__init__(cpus, pmus, TYPE)
@@ -67,11 +72,26 @@ class ArmPmuV3(HardwareDriver):
         pmu.write(PMCR_EL0, self._run)
 
     def sysfs_attributes(self) -> dict[str, str]:
-        """`cpus` in the list format of cpumasks: those that have this PMU."""
-        return {"cpus": ",".join(str(number) for number in self.cpu_numbers())}
+        """`cpus` in the list format of cpumasks: those that have this PMU; and what PMMIR_EL1 says of it."""
+        caps = {
+            "slots": self._identity.SLOTS,
+            "bus_slots": self._identity.BUS_SLOTS,
+            "bus_width": 1 << self._identity.BUS_WIDTH >> 1,
+            "threshold_max": (1 << self._identity.THWIDTH) - 1,
+        }
+        return {
+            "cpus": ",".join(str(number) for number in self.cpu_numbers()),
+            **{f"caps/{name}": f"0x{value:08x}" for name, value in caps.items()},
+        }
 
     def raw_code(self, config: int) -> int:
         return config & _EVENT
+
+    def further_code(self, attr: PerfEventAttr) -> int:
+        """A threshold, where there are some: threshold_max, armv8pmu_event_threshold_control."""
+        for absent in self.model.absent_fields(0, attr.config1):
+            raise LinuxError(EINVAL, f"{self.name}: config1 {attr.config1:#x}: {absent}: this PMU has no thresholds")
+        return self.model.code_of(0, attr.config1)
 
     def configuration(self, event: PerfEvent, code: int) -> int:
         """The PMEVTYPER value. armv8pmu_set_event_filter."""
@@ -100,7 +120,7 @@ class ArmPmuV3(HardwareDriver):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: config1 {config1:#x}: 64-bit user access is for cycles only")
 
     def selected_code(self, event: PerfEvent) -> int:
-        return event.hw.config & _EVENT
+        return event.hw.config & (_EVENT | _CONDITION)
 
     def fixed_index(self, number: int) -> int:
         return CYCLES + number

@@ -12,6 +12,7 @@ from functools import partial
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
+from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
@@ -116,7 +117,7 @@ class HardwareDriver(ABC):
             raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: branch records are not modelled")
-        code = self._code(attr.type, attr.config)
+        code = self._code(attr)
         self._refuse_unknown(event, code)
         event.hw.config = self.configuration(event, code)
         if not event.is_sampling:
@@ -125,18 +126,24 @@ class HardwareDriver(ABC):
         if not event.is_leader and not self._group_fits(event):
             raise GroupTooLarge(EINVAL, f"{self.name}: the group needs more counters than there are")
 
-    def _code(self, type: int, config: int) -> int:
+    def _code(self, attr: PerfEventAttr) -> int:
         """The code that the PMU selects by."""
-        if type == PerfType.HARDWARE:
-            return self._event_code(self._generic_event(self._own_config(config)))
-        if type == PerfType.HW_CACHE:
-            return self._event_code(self._generic_cache_event(self._own_config(config)))
-        return self.raw_code(config)
+        if attr.type == PerfType.HARDWARE:
+            code = self._event_code(self._generic_event(self._own_config(attr.config)))
+        elif attr.type == PerfType.HW_CACHE:
+            code = self._event_code(self._generic_cache_event(self._own_config(attr.config)))
+        else:
+            code = self.raw_code(attr.config)
+        return code | self.further_code(attr)
+
+    def further_code(self, attr: PerfEventAttr) -> int:
+        """What else of the attr selects."""
+        return 0
 
     def user_probes(self, event: PerfEvent) -> int:
         """The probes that `event` counts in user mode, as a counter is connected to them; 0: none."""
         attr = event.attr
-        counted = self.model.counted_by(self._code(attr.type, attr.config)) if event.counts_at(Level.USER) else None
+        counted = self.model.counted_by(self._code(attr)) if event.counts_at(Level.USER) else None
         return 0 if counted is None else counted.probe_mask
 
     def _refuse_unknown(self, event: PerfEvent, code: int) -> None:

@@ -1,4 +1,5 @@
-"""Thresholds against the manual's definition (Intel SDM volume 3, "Performance Event Select Registers").
+"""Thresholds against the manuals' definitions: Intel SDM volume 3, "Performance Event Select Registers", and Arm ARM
+DDI 0487, "PMEVTYPER<n>_EL0", TC.
 
 It is applied here to each cycle of random runs; a counter has only the totals of the probes.
 """
@@ -117,3 +118,70 @@ def test_what_is_not_known_is_refused_by_name(pmu: PmuModel, code: int, field: s
         pmu.event_of(code)
     assert pmu.by_code(code) is None
     assert pmu.cannot_know(code) is not None
+
+
+# ---- Arm's
+
+TC, TH = 61, 32
+ARM = model("pmuv3p9")
+ARM_IDEAL = ARM.limited_to(lambda probe: probe.source.name in ("INSTRUCTION", "CLOCK"))
+ARM_RUNS = [(ARM, out_of_order), (ARM_IDEAL, ideal)]
+CPU_CYCLES, INST_RETIRED, STALL_BACKEND, OP_RETIRED, MEM_ACCESS = 0x11, 0x08, 0x24, 0x3A, 0x13
+
+
+def by_arms_manual(happened: Sequence[int], control: int, threshold: int) -> int:
+    """TC by its table: not equal, equal, at least, less; by how many there are, or (bit 0) by one."""
+    holds = [
+        lambda often: often != threshold,
+        lambda often: often == threshold,
+        lambda often: often >= threshold,
+        lambda often: often < threshold,
+    ][control >> 1]
+    return sum((1 if control & 1 else often) for often in happened if holds(often))
+
+
+@pytest.mark.parametrize(("pmu", "run"), ARM_RUNS, ids=["pmuv3p9", "ideal"])
+def test_what_is_counted_is_what_arms_manual_says(
+    pmu: PmuModel, run: Callable[[random.Random], list[dict[Probe, int]]]
+) -> None:
+    cycles = run(random.Random(8))
+    totals = {probe: sum(one.get(probe, 0) for one in cycles) for probe in Probe}
+    simulated = {probe for one in cycles for probe in one}
+    tried, known = 0, 0
+    for plain in pmu.events:
+        if not plain.probes or not {*plain.probes, *plain.less} <= simulated:
+            continue
+        happened = [total(plain, one) for one in cycles]
+        for control, threshold in product(range(8), (0, 1, 2, 3, 4095)):
+            tried += 1
+            event = pmu.by_code(plain.code | control << TC | threshold << TH)
+            if event is not None:
+                known += 1
+                assert total(event, totals) == by_arms_manual(happened, control, threshold), event.name
+    assert known > tried // 4
+
+
+@pytest.mark.parametrize(
+    ("config", "config1", "name"),
+    [
+        (OP_RETIRED, 1 << 5 | 2 << 3 | 1 << 2, "OP_RETIRED:threshold=1:threshold_compare=2:threshold_count=1"),
+        (STALL_BACKEND, 1 << 5 | 3 << 3 | 1 << 2, "STALL_BACKEND:threshold=1:threshold_compare=3:threshold_count=1"),
+        (MEM_ACCESS, 1 << 5 | 2 << 3, "MEM_ACCESS:threshold=1:threshold_compare=2:threshold_count=0"),  # all of them
+        (CPU_CYCLES, 1 << 2, "CPU_CYCLES"),  # without a threshold Linux looks at nothing else
+    ],
+)
+def test_an_attr_selects_a_threshold(config: int, config1: int, name: str) -> None:
+    assert ARM.event_of(config, config1).name == name
+
+
+def test_a_pmu_without_thresholds_says_so() -> None:
+    with pytest.raises(UnknownEvent, match="threshold=3: this PMU has nothing like it"):
+        model("neoverse_n1").event_of(OP_RETIRED, 3 << 5)
+
+
+def test_what_is_not_known_of_single_cycles_is_refused() -> None:
+    with pytest.raises(UnknownEvent, match=r"threshold=2 in .*: this core cannot tell it of single cycles"):
+        ARM.event_of(OP_RETIRED, 2 << 5 | 2 << 3)
+    with pytest.raises(UnknownEvent, match=r"threshold=1 in .*: this core cannot tell it"):
+        ARM.event_of(INST_RETIRED, 1 << 5 | 2 << 3 | 1 << 2)
+    assert ARM_IDEAL.event_of(INST_RETIRED, 1 << 5 | 2 << 3 | 1 << 2).probes == (Probe.INST_RETIRED,)

@@ -67,6 +67,7 @@ def test_linux_knows_all_but_these() -> None:
 AT_RESET = {
     "PMCR_EL0": 1 << 6 | COUNTERS << 11,  # LC, N
     "PMICFILTR_EL0": 8,
+    "PMMIR_EL1": 12 << 20,  # THWIDTH: FEAT_PMUv3_TH has all bits of TH
     "PMSSCR_EL1": 1 << 32,
     "MDCR_EL2": COUNTERS | 1 << 30,  # HPMN; PMSSE: as below it says
     "MDCR_EL3": 1 << 7 | 1 << 17 | 1 << 30 | 1 << 44,  # EnPM2, SPME, PMSSE, EnPMSS: as firmware leaves it

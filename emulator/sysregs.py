@@ -33,6 +33,23 @@ class Msr:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class Csr:
+    """LoongArch control and status register, by its number in CSRRD and CSRWR."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationWord:
+    """What LoongArch's CPUCFG answers, by its number."""
+
+    number: int
+
+
+Encoding = SysReg | Msr | Csr | ConfigurationWord  # how an instruction names a register
+
+
 class UndefinedRegister(Exception):
     """No such register, or not at this privilege: the guest gets SIGILL (Arm) or SIGSEGV (x86 #GP)."""
 
@@ -60,34 +77,34 @@ class SystemRegisters:
     """
 
     def __init__(self) -> None:
-        self._claims: dict[SysReg | Msr, Access] = {}
+        self._claims: dict[Encoding, Access] = {}
         self._rdpmc: Callable[[int], int] | None = None
         self._cpuid: Callable[[int, int], tuple[int, int, int, int]] | None = None
         self._cpuid_leaves: dict[int, tuple[int, int, int, int]] = {}
         self._tsc: Callable[[], int] | None = None
 
-    def claim(self, register: SysReg | Msr, access: Access) -> None:
+    def claim(self, register: Encoding, access: Access) -> None:
         """Route `register` to `access`. Two owners of one register are a bug."""
         if register in self._claims:
             raise ValueError(f"{register} is already claimed")
         self._claims[register] = access
 
-    def claimed(self) -> list[SysReg | Msr]:
+    def claimed(self) -> list[Encoding]:
         return list(self._claims)
 
-    def read(self, register: SysReg | Msr) -> int:
+    def read(self, register: Encoding) -> int:
         access = self._claims.get(register)
         if access is None or access.read is None:
             raise UndefinedRegister(f"read of {register}")
         return access.read()
 
-    def write(self, register: SysReg | Msr, value: int) -> None:
+    def write(self, register: Encoding, value: int) -> None:
         access = self._claims.get(register)
         if access is None or access.write is None:
             raise UndefinedRegister(f"write of {register}")
         access.write(value)
 
-    def writer(self, register: SysReg | Msr) -> Callable[[int], None]:
+    def writer(self, register: Encoding) -> Callable[[int], None]:
         """What writes `register`, if that may be written now: for those who have to do something in between."""
         access = self._claims.get(register)
         if access is None or access.write is None:
@@ -96,7 +113,7 @@ class SystemRegisters:
             access.may_write()
         return access.write
 
-    def check_value(self, register: SysReg | Msr, value: int) -> None:
+    def check_value(self, register: Encoding, value: int) -> None:
         """Raises UndefinedRegister if writing that value faults."""
         access = self._claims.get(register)
         if access is not None and access.takes is not None:

@@ -49,6 +49,8 @@ class BoardKind:
 
 
 def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Virt:
+    if model.driver != "arm_pmuv3":  # whose registers no AArch64 instruction names: it only measures
+        return Virt(hardware, boot, outside)
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
     return Virt(hardware, boot, outside, pmus)
 
@@ -60,7 +62,9 @@ PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
 
 
 def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Pc:
-    kind = PC_PMUS[model.driver]
+    kind = PC_PMUS.get(model.driver)
+    if kind is None:  # whose registers no x86 instruction names: it only measures
+        return Pc(hardware, boot, outside)
     pmus: list[Perfmon | CoreCounters] = [
         kind(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus
     ]

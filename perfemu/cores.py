@@ -28,11 +28,9 @@ def core(name: str, changes: Sequence[str] = ()) -> CoreFile:
         raise UsageError(str(problem)) from None
     for isa, pmu in loaded.pmu_models.items():
         try:
-            executes = model(pmu).isa
+            model(pmu).on(isa)
         except ValueError as problem:
             raise UsageError(f"core {loaded.name}: pmu.{isa} = {pmu}: {problem}") from None
-        if executes != isa:
-            raise UsageError(f"core {loaded.name}: pmu.{isa} = {pmu}: that PMU is of {executes}")
     return loaded
 
 
@@ -48,14 +46,16 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     """The model of the core's PMU, with the events that the core can fire, for programs of the modelled Linux."""
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
-    limited = model(loaded.pmu_models[isa]).limited_to(
-        partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by)
+    limited = (
+        model(loaded.pmu_models[isa])
+        .on(isa)
+        .limited_to(partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by))
     )
     return replace(limited, slots=_slots(loaded))
 
 
 def isa_of_pmu(name: str) -> str:
-    """UsageError: there is no such PMU."""
+    """ANY_ISA: any core's CPUs can have it. UsageError: there is no such PMU."""
     try:
         return model(name).isa
     except ValueError as problem:

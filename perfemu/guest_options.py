@@ -71,7 +71,7 @@ OPTIONS = {  # in the order of help texts
     ),
     "pmu": GuestOption(
         "--pmu", "NAME", MACHINE,
-        "instead of the core's PMU: a model in pmu/models/, such as pmuv3p5 or pmuv3p9, see docs/cores.md",
+        "instead of the core's PMU: a model in pmu/models/, such as pmuv3p9 or loongarch, see docs/cores.md",
     ),
     "untimed": GuestOption(
         "--untimed", None, MACHINE,

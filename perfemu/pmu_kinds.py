@@ -12,12 +12,14 @@ from perfcore.events.drivers.amd_core import AmdCore
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
+from perfcore.events.drivers.loongarch import LoongArchMonitors
 from pmu.amd import core_counters
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.device import Pmu
 from pmu.intel.cpuid import cpuid_leaf_0a
 from pmu.intel.perfmon import Perfmon
+from pmu.loongarch.performance_monitors import PerformanceMonitors
 from pmu.model import PmuModel
 
 
@@ -44,6 +46,11 @@ def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     return Attached(AmdCore(cpus, pmus), pmus)
 
 
+def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    pmus = [PerformanceMonitors(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+    return Attached(LoongArchMonitors(cpus, pmus), pmus)
+
+
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
     registers = cpu.system_registers
     for leaf in core_counters.CPUID_LEAVES:
@@ -67,4 +74,5 @@ PMU_KINDS = {
     "arm_pmuv3": PmuKind(_arm, arm_pmuv3.TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
     "amd_core": PmuKind(_amd, PerfType.RAW, _announce_core_counters),
     "intel_core": PmuKind(_intel, PerfType.RAW, _announce_perfmon),
+    "loongarch": PmuKind(_loongarch, PerfType.RAW, lambda cpu, model: None),  # nothing executes CPUCFG
 }

@@ -16,6 +16,8 @@ from pmu.per_cycle import of_arm, of_x86, under
 
 THRESHOLD = "threshold"  # of Arm's format: Linux looks at threshold_compare and threshold_count only with it
 
+ANY_ISA = ""  # of a PMU that any core can have, until one has it
+
 
 class Role(Enum):
     """What a format field does here."""
@@ -112,10 +114,10 @@ class PmuModel:
     """One PMU as its vendor and Linux describe it. A live device is made from it and a counter bank."""
 
     name: str
-    isa: str  # "aarch64" or "x86_64"
+    isa: str  # "aarch64" or "x86_64", of the CPUs that have it; or ANY_ISA
     sysfs_name: str  # /sys/bus/event_source/devices/<sysfs_name>
     driver: str  # perfcore/events/drivers/<driver>.py
-    version: int  # ID_AA64DFR0_EL1.PMUVer; CPUID.0AH:EAX[7:0]; AMD's PerfMonV2: 2
+    version: int  # ID_AA64DFR0_EL1.PMUVer; CPUID.0AH:EAX[7:0]; AMD's PerfMonV2: 2; CPUCFG6.PAMVER
     identification: int  # PMCR_EL0.IMP and IDCODE, in place; IA32_PERF_CAPABILITIES; CPUID.80000022H:EAX
     counters: int  # event counters of the real part
     most_counters: int  # event counters that the architecture can have: a measuring PMU's number
@@ -167,6 +169,12 @@ class PmuModel:
             kernel_takes_time=kernel_takes_time,
             one_a_cycle=one_a_cycle,
         )
+
+    def on(self, isa: str) -> PmuModel:
+        """This PMU in CPUs of that ISA. ValueError if it is another's."""
+        if self.isa not in (isa, ANY_ISA):
+            raise ValueError(f"PMU {self.name} is of {self.isa}")
+        return replace(self, isa=isa)
 
     def without_limits(self) -> PmuModel:
         """For a PMU that measures, and has what no part has."""
@@ -247,6 +255,8 @@ class PmuModel:
             raise UnknownEvent(
                 f"{event.name} is counted by a fixed counter: its config is {config:#06x}, not {code:#06x}"
             )
+        if (name := self.not_modelled.get(code)) is not None:
+            raise UnknownEvent(f"{code:#06x} is {name}, which this core cannot know")
         return self.events.find_code(code)
 
     def counted_by(self, code: int) -> Event | None:

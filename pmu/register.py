@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, overload
 
-from emulator.sysregs import Msr, SysReg
+from emulator.sysregs import Encoding
 
 
 class OnWrite(Enum):
@@ -82,13 +82,13 @@ class Bank:
 
     count: int
     name: str
-    encode: Callable[[int], SysReg | Msr]
+    encode: Callable[[int], Encoding]
 
 
 class Register:
     """Base of every declaration: class attributes that are `Field`s, and the few facts below."""
 
-    encoding: ClassVar[SysReg | Msr | None] = None
+    encoding: ClassVar[Encoding | None] = None
     bank: ClassVar[Bank | None] = None  # instead of `encoding`, for numbered registers
     stored_in: ClassVar[str] = ""  # registers that share one storage name it; otherwise the class's name
     reserved_bits_fault: ClassVar[bool] = False  # writing a one to an undeclared bit is an error (x86: #GP)
@@ -161,7 +161,7 @@ class Register:
         return cls.__name__ if cls.bank is None else cls.bank.name.format(index)
 
     @classmethod
-    def encoding_of(cls, index: int = 0) -> SysReg | Msr:
+    def encoding_of(cls, index: int = 0) -> Encoding:
         """How an instruction names the register."""
         if cls.bank is not None:
             if not 0 <= index < cls.bank.count:

@@ -53,7 +53,7 @@ def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
     yield f"{device}/perf_event_mux_interval_ms", f"{TICK_NS // 1_000_000}\n"
     for name, text in driver.sysfs_attributes().items():
         yield f"{device}/{name}", f"{text}\n"
-    for name, text in driver.model.sysfs_format().items():
+    for name, text in driver.model.sysfs_format().items() if driver.has_format_files else ():
         yield f"{device}/format/{name}", f"{text}\n"
     for name, text in driver.model.sysfs_events().items():
         yield f"{device}/events/{name}", f"{text}\n"

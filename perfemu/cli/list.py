@@ -14,6 +14,7 @@ from perfemu.core_lines import brief, detailed
 from perfemu.cores import DEFAULT_CORES, core, core_for, cores, isa_of_pmu, pmu_of, with_pmu
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.listing import KINDS, Listed, events_of, software_events, system_call_events
+from pmu.model import ANY_ISA
 
 EXAMPLES = """\
   perfemu list                    all events, for AArch64 and x86-64
@@ -61,7 +62,7 @@ def _isas(options: argparse.Namespace, executed: Iterable[str]) -> list[str]:
     """Those that are asked for: --isa's, or those that --pmu is of."""
     if options.isa:
         return [options.isa]
-    return [isa for isa in executed if options.pmu is None or isa_of_pmu(options.pmu) == isa]
+    return [isa for isa in executed if options.pmu is None or isa_of_pmu(options.pmu) in (isa, ANY_ISA)]
 
 
 def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, CoreFile]]:

@@ -45,6 +45,7 @@ class HardwareDriver(ABC):
 
     is_software = False
     is_hardware = True
+    has_format_files = True  # whether sysfs says how a config is composed
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], type: int) -> None:
         """`pmus[n]` is the PMU of `cpus[n]`; all of one model. The driver takes their interrupts."""

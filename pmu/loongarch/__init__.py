@@ -1,0 +1,1 @@
+"""LoongArch's performance monitors: registers, the device, events."""

@@ -179,17 +179,24 @@ def _guarded(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int
         return 128 + signal.SIGINT
     except (MemoryError, ImportError, SystemError) as problem:
         # Without memory, Python's own code may also fail to load a library, or forget to say what has failed.
-        limit = address_space_kib()
-        if limit is None and not isinstance(problem, MemoryError):
-            return _internal_error(problem)
-        _say(f"out of memory{'' if limit is None else f': ulimit -v {limit} is too little'}")
-        return FAILURE_STATUS
+        return _out_of_memory(problem, sure=isinstance(problem, MemoryError))
     except Exception as problem:
-        if isinstance(problem, OSError) and problem.errno in _FULL:
+        number = problem.errno if isinstance(problem, OSError) else None
+        if number == errno.ENOMEM:  # as Python's importer has it
+            return _out_of_memory(problem, sure=True)
+        if number in _FULL:
             streams.abandon_output()
-            _say(f"cannot write: {problem.strerror}")
+            _say(f"cannot write: {os.strerror(number)}")
             return FAILURE_STATUS
         return _internal_error(problem)
+
+
+def _out_of_memory(problem: Exception, *, sure: bool) -> int:
+    limit = address_space_kib()
+    if limit is None and not sure:
+        return _internal_error(problem)
+    _say(f"out of memory{'' if limit is None else f': ulimit -v {limit} is too little'}")
+    return FAILURE_STATUS
 
 
 def _internal_error(problem: Exception) -> int:

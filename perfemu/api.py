@@ -36,16 +36,21 @@ from perfemu.scope import scope_of_cpus, scope_of_stat
 from perfemu.session import Session
 from perfemu.streams import Streams
 from perfemu.symbols.finder import build_id_of
+from pmu.live.access import AccessError
+from pmu.live.live_pmu import LivePmu, RegisterValue, open_pmu
 
 __all__ = [
+    "AccessError",
     "AnnotatedFunction",
     "AnnotatedInstruction",
     "EventReport",
     "EventSyntaxError",
     "Guest",
+    "LivePmu",
     "NamedCounts",
     "PerfemuError",
     "Recording",
+    "RegisterValue",
     "ReportResult",
     "ReportRow",
     "RunResult",
@@ -53,6 +58,7 @@ __all__ = [
     "StatResult",
     "UsageError",
     "annotate",
+    "open_pmu",
     "record",
     "report",
     "run",

@@ -96,9 +96,9 @@ class X86Counters(RegisterDevice):
         """RDPMC, while `user_rdpmc`; the MSRs themselves are the kernel's."""
         system_registers.claim_rdpmc(self.rdpmc)
 
-    def rdpmc(self, ecx: int) -> int:
-        """RDPMC in user mode: EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
-        if not self.user_rdpmc:
+    def rdpmc(self, ecx: int, *, in_user_mode: bool = True) -> int:
+        """RDPMC: EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
+        if in_user_mode and not self.user_rdpmc:
             raise UndefinedRegister(f"RDPMC with ECX={ecx:#x} while CR4.PCE is 0")
         return self._bank.read(ecx) if ecx < self.counters else self._read_by_rdpmc(ecx)
 

@@ -35,6 +35,7 @@ from pmu.register import Register
 from pmu.register_device import RegisterDevice
 
 _EVENT, _IE = PERFCTRLn.EVENT.mask, PERFCTRLn.IE.mask
+_ANYWHERE = PERFCTRLn.make(PLV0=1, PLV1=1, PLV2=1, PLV3=1)
 _LEVELS = ((PERFCTRLn.PLV3.mask, 1 << Level.USER), (PERFCTRLn.PLV0.mask, 1 << Level.KERNEL))
 _PENDING, _ENABLED = ESTAT.PCOV.mask, ECFG.PCOV.mask
 
@@ -139,7 +140,7 @@ class PerformanceMonitors(RegisterDevice):
             return
         levels = sum(level for bit, level in _LEVELS if new & bit)
         self._bank.filter(monitor, levels)
-        self._bank.connect(monitor, self._events.get(new & _EVENT, 0) if levels else 0)
+        self._bank.connect(monitor, self._events.get(new & _EVENT, 0) if new & _ANYWHERE else 0)
         if (old ^ new) & _IE:
             self._interrupting ^= 1 << monitor
             self._bank.arm(self._interrupting)
@@ -155,6 +156,11 @@ class PerformanceMonitors(RegisterDevice):
         self._bank.clear_overflowed(bit)
         if self._interrupting & bit and self._bank.read(monitor) & OVERFLOW:
             self._bank.set_overflowed(bit)
+
+    def may_count(self, monitor: int, level: PrivilegeLevel) -> bool:
+        """Whether a monitor counts at that level."""
+        self._check(PERFCTRLn, monitor)
+        return bool(self._controls[monitor] & PERFCTRLn.fields[level.name].mask)
 
     # who may
 

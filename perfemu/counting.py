@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
 
@@ -34,6 +34,7 @@ from perfemu.statistics.counts import (
     thread_label,
 )
 from perfemu.statistics.metrics import TOP_DOWN
+from perfemu.vendor_metrics.plan import MetricPlan
 from pmu.generic_events import HardwareId
 from pmu.model import PmuModel
 
@@ -149,27 +150,48 @@ def open_counters(
 ) -> list[PerfEvent | Absence]:
     """One event per spec, of the program or of all that `cpu` does; or why there is none.
 
-    A group stands or falls with its leader; what it lacks counters for is left out of it."""
-    opened: list[PerfEvent | Absence] = []
-    leader: PerfEvent | None = None
+    A group stands or falls with its leader; what it lacks counters for is left out of it. A weak one is then none."""
+
+    def opened(spec: EventSpec, leader: PerfEvent | None) -> PerfEvent | Absence:
+        if spec.counts_nothing:
+            return Absence.NOT_SUPPORTED
+        try:
+            system_wide = cpu is not None
+            attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
+            return session.open(attr, -1 if cpu is None else cpu, leader, system_wide=system_wide)
+        except GroupTooLarge:
+            return Absence.NOT_COUNTED
+        except LinuxError as error:
+            if not cannot_know(error):
+                raise PerfemuError(f"{spec.name}: cannot be opened: {error.why or error}") from None
+            return Absence.NOT_SUPPORTED
+
+    return [event for group in _groups(specs) for event in _opened_group(group, opened)]
+
+
+def _groups(specs: Iterable[EventSpec]) -> list[list[EventSpec]]:
+    groups: list[list[EventSpec]] = []
     for spec in specs:
         if spec.leads:
-            leader = None
-        event: PerfEvent | Absence = Absence.NOT_SUPPORTED
-        if not spec.counts_nothing and (spec.leads or leader is not None):
-            try:
-                system_wide = cpu is not None
-                attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
-                event = session.open(attr, -1 if cpu is None else cpu, leader, system_wide=system_wide)
-            except GroupTooLarge:
-                event = Absence.NOT_COUNTED
-            except LinuxError as error:
-                if not cannot_know(error):
-                    raise PerfemuError(f"{spec.name}: cannot be opened: {error.why or error}") from None
-        if spec.leads:
-            leader = event if isinstance(event, PerfEvent) else None
-        opened.append(event)
-    return opened
+            groups.append([])
+        groups[-1].append(spec)
+    return groups
+
+
+def _opened_group(
+    group: Sequence[EventSpec], opened: Callable[[EventSpec, PerfEvent | None], PerfEvent | Absence]
+) -> list[PerfEvent | Absence]:
+    leader, *members = group
+    first = opened(leader, None)
+    if not isinstance(first, PerfEvent):
+        return [first, *([Absence.NOT_SUPPORTED] * len(members))]
+    events = [first, *(opened(member, first) for member in members)]
+    if leader.modifiers.weak and Absence.NOT_COUNTED in events:
+        for event in events:
+            if isinstance(event, PerfEvent):
+                event.close()
+        return [opened(replace(spec, leads=True, group_size=1), None) for spec in group]
+    return events
 
 
 class _Counters:
@@ -275,10 +297,12 @@ def count(
     progress: TextIO | None = None,
     after_run: Callable[[Ending], None] | None = None,
     attach: Attach | None = None,
+    metrics: Callable[[MeasuredRun], MetricPlan] | None = None,
 ) -> Counted:
     """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says.
 
-    `attach` makes what watches each run besides, perfemu.functions.FunctionCounter.
+    `attach` makes what watches each run besides, perfemu.functions.FunctionCounter. `metrics` says which of the
+    vendor's are wanted; their events are counted behind `events`.
     """
     return count_runs(
         partial(Session, guest),
@@ -290,6 +314,7 @@ def count(
         progress=progress,
         after_run=after_run,
         attach=attach,
+        metrics=metrics,
     )
 
 
@@ -304,10 +329,12 @@ def count_runs(
     progress: TextIO | None = None,
     after_run: Callable[[Ending], None] | None = None,
     attach: Callable[[R, Sequence[EventSpec], Scope, Interruption], Beside] | None = None,
+    metrics: Callable[[MeasuredRun], MetricPlan] | None = None,
 ) -> Counted:
     """The same of runs that `new_run` makes. `name`: of what is run."""
     session = new_run()
-    specs = session.parse(events(session) if callable(events) else events)
+    plan = MetricPlan() if metrics is None else metrics(session)
+    specs = session.parse([*(events(session) if callable(events) else events), *plan.events])
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
@@ -341,7 +368,18 @@ def count_runs(
 
     def counts(of: _Runs, shown: tuple[Part, ...] = ()) -> Counts:
         partly = session.partly_modelled
-        return Counts(named, session.title, of.counts(), tuple(times), system_wide, shown, by_hits, partly)
+        return Counts(
+            named,
+            session.title,
+            of.counts(),
+            tuple(times),
+            system_wide,
+            shown,
+            by_hits,
+            partly,
+            plan.metrics,
+            plan.number_of_events,
+        )
 
     shown = tuple(Part(label, counts(of)) for label, of in parts.items())
     total = counts(whole, shown)

@@ -10,7 +10,11 @@ from perfcore.abi.constants import CLOCKS, PerfType, SoftwareId
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import FIXED_TRACEPOINTS
 from perfcore.events.drivers.software import NOTES
+from perfemu.errors import EventSyntaxError
 from perfemu.events.names import CACHE_EVENTS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
+from perfemu.events.parser import parse_events
+from perfemu.vendor_metrics.plan import events_needed
+from perfemu.vendor_metrics.tables import literals_of, metrics_of
 from pmu.event import Event, Support
 from pmu.generic_events import HardwareId, cache_event
 from pmu.model import PmuModel
@@ -21,6 +25,8 @@ KINDS = {
     "cache": "Hardware cache event",
     "pmu": "Kernel PMU event",
     "tracepoint": "Tracepoint event",
+    "metric": "Metric",
+    "metricgroup": "Metric group",
 }
 _CLOCK_NOTE = "guest time while the task runs; sampled by timers"
 
@@ -95,6 +101,28 @@ def pmu_events(model: PmuModel) -> Iterator[Listed]:
             names = (event.name.lower(), *aliases.get(event.name, ()))
             code = f"{event.name}, {model.sysfs_name}/{model.event_text(event)}/"
             yield Listed(names, "pmu", event.support, event.note, code)
+
+
+def metrics(model: PmuModel) -> Iterator[Listed]:
+    """The vendor's, for ``stat -M``, and their groups. A metric is as true as the least true of its events."""
+    table, literals = metrics_of(model), literals_of(model)
+    groups: dict[str, list[str]] = {}
+    for name, metric in table.items():
+        support = _support(events_needed(metric, table, literals), model)
+        yield Listed((name,), "metric", support, metric.text, metric.formula)
+        for group in metric.groups if support is not None else ():
+            groups.setdefault(group, []).append(name)
+    for group, members in groups.items():
+        yield Listed((group,), "metricgroup", Support.APPROXIMATE, counts=", ".join(members))
+
+
+def _support(events: Iterable[str], model: PmuModel) -> Support | None:
+    try:
+        counted = [spec.counted_by(model) for spec in parse_events(events, model)]
+    except EventSyntaxError:
+        return None
+    exact = all(event is not None and event.support is Support.EXACT for event in counted)
+    return Support.EXACT if exact else Support.APPROXIMATE
 
 
 def events_of(model: PmuModel) -> list[Listed]:

@@ -13,13 +13,14 @@ from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
 from perfemu.cores import DEFAULT_CORES, core, core_for, cores, isa_of_pmu, pmu_of, with_pmu
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.listing import KINDS, Listed, events_of, software_events, system_call_events
+from perfemu.listing import KINDS, Listed, events_of, metrics, software_events, system_call_events
 from pmu.model import ANY_ISA
 
 EXAMPLES = """\
   perfemu list                    all events, for AArch64 and x86-64
   perfemu list hw sw              hardware and software events
   perfemu list pmu --isa x86_64   the vendor's names
+  perfemu list metric metricgroup --core zen5   for stat -M
   perfemu list 'br*' --details    what is behind them, and how truly they count
   perfemu list cores              each in a few lines
   perfemu list cores NAME         all that its file says, and where that is from
@@ -27,7 +28,13 @@ EXAMPLES = """\
 """
 
 _NAME_WIDTH = 50  # perf's
-_KIND_ALIASES = {"hardware": "hw", "software": "sw", "hwcache": "cache"}  # as perf list takes them
+_KIND_ALIASES = {
+    "hardware": "hw",
+    "software": "sw",
+    "hwcache": "cache",
+    "metrics": "metric",
+    "metricgroups": "metricgroup",
+}  # as perf list takes them
 _CORES = "cores"
 
 
@@ -49,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     for isa, chosen in _chosen(options):
         model = pmu_of(chosen, isa)
         title = (*(() if shown else heading), f"{isa}, core {chosen.title}, PMU {model.sysfs_name}:", "")
-        shown |= _print_events(events_of(model), patterns, options.details, title)
+        shown |= _print_events([*events_of(model), *metrics(model)], patterns, options.details, title)
     same_on_all_cores = (*software_events(), *system_call_events([isa for isa, _ in _chosen(options)]))
     title = ("every core:", "") if shown else heading
     shown |= _print_events(same_on_all_cores, patterns, options.details, title)
@@ -105,7 +112,8 @@ def _print_events(events: Iterable[Listed], patterns: Sequence[str], details: bo
         print(line)
     for event in wanted:
         if event.support is not None:
-            print(f"  {' OR '.join(event.names):<{_NAME_WIDTH}} [{KINDS[event.kind]}, {event.support.value}]")
+            support = "" if event.kind == "metricgroup" else f", {event.support.value}"
+            print(f"  {' OR '.join(event.names):<{_NAME_WIDTH}} [{KINDS[event.kind]}{support}]")
             if details:
                 for line in filter(None, (event.counts, event.note)):
                     print(f"       {line}")

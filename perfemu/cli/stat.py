@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
@@ -43,9 +43,12 @@ from perfemu.progress import PATIENCE_S
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
+from perfemu.statistics.metric_only import metrics_alone
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report
 from perfemu.untimed import needs_no_timing
+from perfemu.vendor_metrics.plan import MetricPlan, counting_on, plan_metrics
+from perfemu.vendor_metrics.tables import literals_of, metrics_of
 
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
@@ -60,6 +63,7 @@ EXAMPLES = """\
   perfemu stat --per-thread ./prog             what each thread counted
   perfemu stat --from-symbol main ./prog       main and all that it calls, without the program's start
   perfemu stat --topdown --td-level 2 ./prog   what kept the pipeline from retiring more
+  perfemu stat --core zen5 -M PipelineL1 ./prog   the vendor's metrics by name
 """
 
 # Options of perf's that would silently mean something else here.
@@ -70,12 +74,10 @@ _NOT_YET = {
     "-p, --pid": "a running process",
     "-t, --tid": "a running thread",
     "-G, --cgroup": "a control group",
-    "-M, --metrics": "metrics by name",
     "-T, --transaction": "transactions",
     "-b, --bpf-prog": "BPF programs",
     "-S, --sync": "a sync before the run",
     "-v, --verbose": "raw counts and their times",
-    "--metric-only": "metrics alone",
     "--filter": "event filters",
     "--guest-linux": "counts of a board's processes: record --guest-linux samples them",
     "--per-core": "counts per core",
@@ -103,6 +105,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="exact counts of functions, too: the heaviest, or with -j all of them, for diff",
     )
+    parser.add_argument(
+        "-M",
+        "--metrics",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="the vendor's metrics, or groups of them, by comma (perfemu list metric), instead of the default events",
+    )
+    parser.add_argument("--metric-no-group", action="store_true", help="do not group the events of a metric")
+    parser.add_argument("--metric-no-merge", action="store_true", help="a group of events for each metric")
     parser.add_argument("-n", "--null", action="store_true", help="no events: only the times")
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not count child tasks")
     parser.add_argument("-a", "--all-cpus", action="store_true", help="count all that the machine's CPUs do")
@@ -113,6 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
     output.add_argument("-j", "--json-output", action="store_true", help="one JSON object per event")
+    output.add_argument("--metric-only", action="store_true", help="metrics alone, a column each")
     output.add_argument("-o", "--output", metavar="FILE", help="print to FILE instead of stderr")
     output.add_argument("--append", action="store_true", help="append to FILE")
     output.add_argument("--log-fd", metavar="N", type=int, help="print to file descriptor N")
@@ -161,6 +174,7 @@ def _of_program(options: argparse.Namespace) -> Counted:
         progress=sys.stderr,
         after_run=lambda ending: announce_death(guest.command[0], ending),
         attach=_functions(options),
+        metrics=_metrics(options),
     )
     hint.say()
     return counted
@@ -177,7 +191,14 @@ def _of_board(options: argparse.Namespace) -> Counted:
     all_cpus = options.cpu is None
     scope = within_region(scope_of_stat(all_cpus, options.cpu, options.no_aggr, False, options.cpus), options)
     name = " ".join(options.program)
-    return count_runs(partial(session_of, options), name, _events(options, scope), runs=options.repeat, scope=scope)
+    return count_runs(
+        partial(session_of, options),
+        name,
+        _events(options, scope),
+        runs=options.repeat,
+        scope=scope,
+        metrics=_metrics(options),
+    )
 
 
 class _Hint:
@@ -202,8 +223,9 @@ class _Hint:
 
 def _events(options: argparse.Namespace, scope: Scope) -> Sequence[str] | ChooseEvents:
     if options.null:
-        if options.event or options.topdown:
-            raise UsageError(f"stat: -n and {'-e' if options.event else '--topdown'} exclude each other")
+        for given, option in ((options.event, "-e"), (options.topdown, "--topdown"), (options.metrics, "-M")):
+            if given:
+                raise UsageError(f"stat: -n and {option} exclude each other")
         return ()
     if options.td_level is not None and not options.topdown:
         raise UsageError("stat --td-level: wants --topdown")
@@ -213,12 +235,37 @@ def _events(options: argparse.Namespace, scope: Scope) -> Sequence[str] | Choose
         asked = options.event or []
         if options.topdown:
             return [*asked, *top_down_events(session, options.td_level or 1), *detailed]
-        return [*(asked or default_events(session, scope)), *detailed]
+        return [*(asked or ([] if options.metrics else default_events(session, scope))), *detailed]
 
     return chosen
 
 
+def _metrics(options: argparse.Namespace) -> Callable[[MeasuredRun], MetricPlan] | None:
+    names = [name for names in options.metrics for name in names.split(",")]
+    if not names:
+        return None
+
+    def planned(session: MeasuredRun) -> MetricPlan:
+        model = session.pmu_model
+        plan = plan_metrics(
+            names,
+            metrics_of(model),
+            literals_of(model),
+            counting_on(session.parse),
+            grouped=not options.metric_no_group,
+            merged=not options.metric_no_merge,
+        )
+        if plan.left_out:
+            tell(f"perfemu: stat -M: left out, for events that this core cannot count: {', '.join(plan.left_out)}")
+        return plan
+
+    return planned
+
+
 def _report(counts: Counts, options: argparse.Namespace) -> str:
+    if options.metric_only:
+        separator = None if options.field_separator is None else options.field_separator.replace("\\t", "\t")
+        return metrics_alone(counts, separator, as_json=options.json_output)
     if options.json_output:
         return json_report(counts)
     if options.field_separator is not None:

@@ -17,7 +17,7 @@ MAX_PRECISE = 3
 class Modifiers:
     """The letters after an event's colon, and what perf makes of them (tools/perf/Documentation/perf-list.txt)."""
 
-    text: str = ""  # as typed
+    text: str = ""  # as typed, but for what perf does not print
     exclude_user: bool = False
     exclude_kernel: bool = False
     exclude_hv: bool = False
@@ -28,12 +28,13 @@ class Modifiers:
     pinned: bool = False
     exclusive: bool = False
     sample_read: bool = False
+    weak: bool = False  # a group that does not fit is none: tools/perf, evlist__reset_weak_group
 
 
 _PRIVILEGES = {"u": "exclude_user", "k": "exclude_kernel", "h": "exclude_hv"}
 _HOSTS = {"G": "exclude_guest", "H": "exclude_host"}
-_FLAGS = {"D": "pinned", "e": "exclusive", "I": "exclude_idle", "S": "sample_read"}
-_NOT_MODELLED = {"W": "weak groups", "b": "BPF counters"}
+_FLAGS = {"D": "pinned", "e": "exclusive", "I": "exclude_idle", "S": "sample_read", "W": "weak"}
+_NOT_MODELLED = {"b": "BPF counters"}
 MODIFIER_LETTERS = "ukhGHIpPSDeWb"
 
 
@@ -58,7 +59,7 @@ def parse_modifiers(text: str) -> Modifiers:
         flags.update({name: letter not in text for letter, name in _PRIVILEGES.items()})
     if any(letter in _HOSTS for letter in text):
         flags.update({name: letter not in text for letter, name in _HOSTS.items()})
-    return Modifiers(text, precise=precise, **flags)
+    return Modifiers(text.replace("W", ""), precise=precise, **flags)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.events.spec import EventSpec
 from perfemu.run_times import RunTimes
 from perfemu.scope import Split
+from perfemu.vendor_metrics.plan import PlannedMetric
 from perfemu.visible import visible
 from pmu.generic_events import CacheId
 
@@ -152,6 +153,8 @@ class Counts:
     parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
     counted_by_hits: frozenset[CacheId] = frozenset()  # as PmuModel has them
     partly_modelled: bool = False  # cycles and what models count are of less than the other events
+    metrics: tuple[PlannedMetric, ...] = ()  # by name, over the last of the events
+    metric_events: int = 0  # how many these are
 
     def __iter__(self) -> Iterator[Count]:
         return iter(self.events)
@@ -171,6 +174,13 @@ class Counts:
                 parts.sort(key=lambda pair: -pair[1].spread.mean)
             for part, own in parts:
                 yield part.label, part.counts, own
+
+    def wholes(self) -> Iterator[tuple[Label | None, Counts]]:
+        """What is shown, CPU after CPU or thread after thread."""
+        if not self.parts:
+            yield None, self
+        for part in self.parts:
+            yield part.label, part.counts
 
     @property
     def elapsed(self) -> Spread:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from perfcore.abi.constants import PerfType, SoftwareId
@@ -178,6 +178,24 @@ def metrics_of(counts: Counts, count: Count) -> list[Metric]:
     """What follows from `count` among `counts`; the first stands on its line, others below it."""
     if count.absence is not None:
         return []
+    events = counts.events[len(counts.events) - counts.metric_events :]
+    place = next((place for place, event in enumerate(events) if event is count), None)
+    return _by_event(counts, count) if place is None else _by_name(counts, events, place)
+
+
+def _by_name(counts: Counts, events: Sequence[Count], place: int) -> list[Metric]:
+    """The vendor's that were asked for, beside the first of their events; generic_metric() of stat-shadow.c."""
+    values = [event.spread.mean for event in events]
+    return [
+        Metric("%8.1f", planned.value(values), f"{planned.metric.unit}  {planned.metric.name}")
+        if planned.metric.scale_unit
+        else Metric("%8.2f", planned.value(values), planned.metric.name)
+        for planned in counts.metrics
+        if planned.shown_at == place and all(events[at].absence is None for at in planned.places.values())
+    ]
+
+
+def _by_event(counts: Counts, count: Count) -> list[Metric]:
     counts = counts.comparable_with(count.spec)
     slots = TOP_DOWN.get(_bare(count))
     if slots is not None:

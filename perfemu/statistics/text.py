@@ -28,12 +28,24 @@ def text_report(counts: Counts, grouping: bool = True) -> str:
     return "".join(f"{line}\n" for line in _lines(counts, grouping))
 
 
-def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
+def heading(counts: Counts) -> Iterator[str]:
     runs = len(counts.runs)
     note = f"core {counts.core}" + (f", {runs} runs" if runs > 1 else "")
     yield ""
     yield f" Performance counter stats for '{visible(counts.command)}' ({note}):"
     yield ""
+
+
+def times(counts: Counts) -> Iterator[str]:
+    if len(counts.runs) == 1:
+        yield from _time_lines(counts.runs[0], counts.system_wide)
+    else:
+        yield from _elapsed_lines(counts)
+    yield ""
+
+
+def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
+    yield from heading(counts)
     unit_width = max((UNIT_WIDTH, *(len(count.spec.unit) for count in counts)))
     for label, among, count in counts.shown():
         before, *further = _event_lines(among, count, unit_width, grouping)
@@ -42,11 +54,7 @@ def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
             yield (label.further if label else "") + line
     if counts.events:
         yield ""
-    if runs == 1:
-        yield from _time_lines(counts.runs[0], counts.system_wide)
-    else:
-        yield from _elapsed_lines(counts)
-    yield ""
+    yield from times(counts)
 
 
 def _event_lines(counts: Counts, count: Count, unit_width: int, grouping: bool) -> Iterator[str]:

@@ -148,7 +148,7 @@ def test_terms_of_sampling() -> None:
         ("cycles:z", "'cycles:z': unknown modifier 'z'"),
         ("cycles:uu", "'cycles:uu': modifier 'u' stands twice"),
         ("cycles:pppp", "asks for precise_ip 4; at most 3 exists"),
-        ("{cycles,instructions}:W", "modifier 'W' (weak groups) is not modelled"),
+        ("{cycles,instructions}:b", "modifier 'b' (BPF counters) is not modelled"),
         ("{cycles", "'{' without '}' in '{cycles'"),
         ("cycles}", "'}' without '{' in 'cycles}'"),
         ("cycles,,branches", "an empty event in 'cycles,,branches'"),

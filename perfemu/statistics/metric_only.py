@@ -1,0 +1,65 @@
+"""Metric-only: perf stat's ``--metric-only`` output: a column for each metric, a line for each CPU or thread; as
+print_metric_only() and print_metric_header() of tools/perf/util/stat-display.c.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from perfemu.statistics.counts import Counts
+from perfemu.statistics.metrics import Metric, metrics_of
+from perfemu.statistics.text import heading, times
+
+COLUMN_WIDTH = 20  # at least
+_RATES = ("/sec", "CPUs utilized")  # which are no metrics
+
+
+def metrics_alone(counts: Counts, separator: str | None, *, as_json: bool) -> str:
+    """As text, or the rows alone by `separator` or in JSON."""
+    rows = [("" if label is None else label.text, label, _columns(among)) for label, among in counts.wholes()]
+    if as_json:
+        return "".join(
+            _object([*([label.json] if label else []), *((name, _bare(metric)) for name, metric in columns)])
+            for _, label, columns in rows
+        )
+    if separator is not None:
+        lines = [
+            [*(["cpu" if label.json[0] == "cpu" else "thread"] if label else []), *dict(columns)]
+            for _, label, columns in rows[:1]
+        ]
+        lines += [
+            [*([label.field] if label else []), *(_bare(metric) for _, metric in columns)] for _, label, columns in rows
+        ]
+        return "".join(separator.join([*line, ""]) + "\n" for line in lines)
+    return "".join(f"{line}\n" for line in _text(counts, [(text, columns) for text, _, columns in rows]))
+
+
+def _columns(counts: Counts) -> list[tuple[str, Metric]]:
+    """Each metric under its name; shares of other events under theirs: fixunit()."""
+    return [
+        (f"{count.name} {metric.unit}" if metric.unit.startswith("of all") else metric.unit, metric)
+        for count in counts
+        for metric in metrics_of(counts, count)
+        if not any(rate in metric.unit for rate in _RATES)
+    ]
+
+
+def _text(counts: Counts, rows: list[tuple[str, list[tuple[str, Metric]]]]) -> Iterator[str]:
+    yield from heading(counts)
+    indent = max((len(text) for text, _ in rows), default=0)
+    for number, (text, columns) in enumerate(rows):
+        if not number:
+            yield " " * indent + "".join(f"{name:>{COLUMN_WIDTH}} " for name, _ in columns)
+        values = (f"{metric.format % metric.value:>{max(COLUMN_WIDTH, len(name))}} " for name, metric in columns)
+        yield f"{text:<{indent}}" + "".join(values)
+    yield ""
+    yield from times(counts)
+
+
+def _bare(metric: Metric) -> str:
+    return (metric.format % metric.value).strip(" %")
+
+
+def _object(fields: list[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{json.dumps(key)} : {json.dumps(value)}" for key, value in fields) + "}\n"

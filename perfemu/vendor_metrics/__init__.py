@@ -1,0 +1,1 @@
+"""Metrics as vendors publish them for perf: formulae over events, computed by `perfemu stat -M`."""

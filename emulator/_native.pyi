@@ -181,6 +181,12 @@ class ShownCycles:
     """In cycles since the machine started."""
     def show(self, now: int) -> int:
         """`now`, the cycles of the core that asks, or what was shown last if that is later."""
+    def reference(self, cycles: int) -> int:
+        """Reference cycles until a core has counted so many: the cycles themselves, or what `set_steps` says."""
+    def set_steps(
+        self, reference_hz: int, steps: Sequence[tuple[int, int, int]], lap_cycles: int, lap_reference: int
+    ) -> None:
+        """Cores change their frequency: `emulator.frequency.TimeBase`. What guests read counts reference cycles."""
 
 class Core:
     """One hardware thread on Unicorn. ISA "aarch64" or "x86_64". Executes user mode, or a guest's own kernel."""
@@ -393,7 +399,7 @@ class Core:
     def set_counter(
         self, registers: Sequence[int], user_registers: Sequence[int], numerator: int, denominator: int
     ) -> None:
-        """MRS of these (SysReg.encoding) reads `cycles * numerator // denominator` without an exit, but where
+        """MRS of these (SysReg.encoding) reads `reference cycles * numerator // denominator` without an exit, but where
         instructions are stepped; at USER those of `user_registers`. AArch64; guests with a kernel of their own. An
         empty sequence: as other registers.
         """

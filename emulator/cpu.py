@@ -126,8 +126,9 @@ class Cpu:
         self.core = Core(isa, memory, model=model, shared=shared, features=features)
         self.space: AddressSpace | None = None  # in which the core executes
         self.guest_tables: GuestPageTables | None = None  # ... or a guest's own kernel has it execute
-        self.idle_cycles = 0  # that have passed without being executed
-        self.system_cycles = 0  # that the kernel has worked
+        self.passed: Callable[[int, int], int] = lambda start, end: end - start  # Clock.passed, of its machine
+        self.idle_cycles = 0  # reference cycles that have passed without being executed
+        self.system_cycles = 0  # ... that the kernel has worked
         self.in_kernel = False  # an interrupt has come while the kernel worked
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
@@ -169,16 +170,18 @@ class Cpu:
 
     def idle(self, cycles: int) -> None:
         """Let so many cycles pass."""
+        now = self.core.cycles
         self.core.elapse(cycles)
-        self.idle_cycles += cycles
+        self.idle_cycles += self.passed(now, now + cycles)
 
     def work(self, cycles: int) -> None:
         """The kernel works for so long. Counters of its cycles may interrupt it: at the end, since nothing is between.
 
         What the CPU has begun is completed before.
         """
+        now = self.core.cycles
         interrupted = self.core.work(cycles)
-        self.system_cycles += cycles
+        self.system_cycles += self.passed(now, now + cycles)
         if interrupted:
             self.in_kernel = True
             self.deliver_interrupts()
@@ -186,8 +189,9 @@ class Cpu:
 
     def skip(self, cycles: int) -> None:
         """The same, with all other CPUs, and so many that nothing which is modelled lasts as long."""
+        now = self.core.cycles
         self.core.skip(cycles)
-        self.idle_cycles += cycles
+        self.idle_cycles += self.passed(now, now + cycles)
 
     def connect_interrupt(self, source: InterruptSource, handler: Callable[[], None]) -> None:
         """Call `handler` when `source` asserts the interrupt line. Called in the order of connection."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from emulator._native import PhysicalMemory, SharedCaches
-from emulator.clock import REALTIME_AT_BOOT_NS, Clock
+from emulator.clock import REALTIME_AT_BOOT_NS, Clock, VariableClock
 from emulator.core_file.core_file import CoreFile, load_core
 from emulator.cpu import Cpu, ExitReason
+from emulator.frequency import FrequencyProfile
 
 MEMORY_BYTES = 4 << 30
 QUANTUM_CYCLES = 1000
@@ -32,6 +33,7 @@ class MachineConfig:
     most_instructions: int | None = None  # of all CPUs together; then the machine is stopped
     most_ns: int | None = None  # of its own time
     realtime_at_boot_ns: int = REALTIME_AT_BOOT_NS  # since 1970, UTC
+    frequencies: FrequencyProfile | None = None  # of the CPUs' clock; None: the core's, always
 
 
 class Hardware:
@@ -52,7 +54,11 @@ class Hardware:
             Cpu(number, config.isa, self.memory, model, self.caches, features) for number in range(config.cpus)
         ]
         core = self.cpus[0].core
-        self.clock = Clock(lambda: core.cycles, config.core.frequency_hz, config.realtime_at_boot_ns)
+        settings = (lambda: core.cycles, config.core.frequency_hz, config.realtime_at_boot_ns)
+        profile = config.frequencies
+        self.clock = Clock(*settings) if profile is None else VariableClock(*settings, profile=profile)
+        for cpu in self.cpus:
+            cpu.passed = self.clock.passed
 
 
 class Software(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 from emulator.core_file.core_file import CoreFile
+from emulator.frequency import FrequencyError, TimeBase
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.fast_forward import Skipped
 from emulator.linux.process.program import Program
@@ -41,6 +42,7 @@ class Guest:
     quantum: int = QUANTUM_CYCLES  # cycles
     seed: int | None = None  # draws the interleaving
     date: str | None = None  # of its clock at the start, UTC
+    dvfs: str | os.PathLike[str] | None = None  # a frequency profile
     vdso: bool = True
     timeout: float | str | None = None  # of simulated time, in seconds, or "100ms"
     max_instructions: int | None = None
@@ -104,8 +106,14 @@ class Guest:
         return make_namespace(sysroot, self.binds, self.isolate, [os.fspath(path) for path in self.writable_paths])
 
     def machine(self, isa: str, core: CoreFile) -> MachineConfig:
-        """Of the machine that runs it."""
-        return MachineConfig(isa=isa, core=core, **self._values_of(MachineConfig))
+        """Of the machine that runs it. Raises UsageError."""
+        config = MachineConfig(isa=isa, core=core, **self._values_of(MachineConfig))
+        try:
+            if config.frequencies is not None:
+                TimeBase(config.frequencies, core.frequency_hz)
+        except FrequencyError as problem:
+            raise UsageError(f"--dvfs {self.dvfs}: {problem}") from None
+        return config
 
     def linux(self, space: Namespace) -> LinuxConfig:
         """Of that machine's Linux."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from emulator.frequency import read_profile
 from emulator.linux.configuration import MOST_OUTPUT_BYTES, MOST_TASKS, LinuxConfig
 from emulator.linux.fast_forward import Skipped, Until
 from emulator.machine import MOST_CPUS, QUANTUM_CYCLES, MachineConfig
@@ -118,6 +119,11 @@ OPTIONS = {  # in the order of help texts
         "--date", "WHEN", LIMITS,
         "of the guest's clock at its start, UTC: 2026-11-20T09:30, @SECONDS, now [2023-11-14T22:13:20]",
         date_ns, (MachineConfig, "realtime_at_boot_ns"),
+    ),
+    "dvfs": GuestOption(
+        "--dvfs", "FILE", MACHINE,
+        "the CPUs' frequency changes as this file says (TOML, see docs/frequency.md) [it is the core's, always]",
+        read_profile, (MachineConfig, "frequencies"),
     ),
     "vdso": GuestOption(
         "--no-vdso", None, LIMITS,

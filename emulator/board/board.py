@@ -271,7 +271,7 @@ class Board(Generic[AnyProcessor]):
         asked = min((each.idle_cycle for each in self._timed if each.idle_cycle is not None), default=None)
         dues = [asked, None if due is None else _due(due)]
         first = min((cycle for cycle in dues if cycle is not None), default=None)
-        if self._input.wait(None if first is None else self._clock.at(max(first - _time(last), 0))):
+        if self._input.wait(None if first is None else self._clock.ns(max(self._clock.passed(_time(last), first), 0))):
             return
         if asked is not None and (due is None or asked < _due(due)):
             last.cpu.idle(max(asked - _time(last), 0))

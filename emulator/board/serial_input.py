@@ -55,8 +55,8 @@ class SerialInput:
         """The port receives from there, from cycle `now` on."""
         self._source = source
         self._transfers = self._port.transfers  # when it was looked at last
-        self._every = self._clock.cycle_at(LOOK_NS if source is not None and source.is_live else QUIET_NS)
-        self._due_cycle = now + self._every
+        self._every = self._clock.reference_in(LOOK_NS if source is not None and source.is_live else QUIET_NS)
+        self._due_cycle = self._clock.after(now, self._every)
 
     @property
     def due_cycle(self) -> int | None:
@@ -78,7 +78,7 @@ class SerialInput:
         source = self._source
         if source is None or now < self._due_cycle:
             return False
-        self._due_cycle = now + self._every
+        self._due_cycle = self._clock.after(now, self._every)
         is_quiet = self._transfers == self._port.transfers
         self._transfers = self._port.transfers
         return self._port.wants_input and (is_quiet or source.is_live) and self._receive(source, 0)

@@ -89,7 +89,7 @@ class PcCpu:
         self._pmu = pmu
         self._pmu_interrupts = 0
         self._reset, self._message = reset, message
-        self._port_cycles = clock.cycle_at(PORT_NS)
+        self._port_reference = clock.reference_in(PORT_NS)
         self._timers_changed = True
         self.tables = cpu.enter_kernel_mode()
         self.debug = PcStops(cpu, self.tables)
@@ -140,7 +140,7 @@ class PcCpu:
         return self._clock.cycle_at(ns)
 
     def cycle_at_tsc(self, tsc: int) -> int:
-        return self.core.cycles + tsc - self.tsc()
+        return self._clock.after(self.core.cycles, tsc - self.tsc())
 
     def _note_timers(self) -> None:
         self._timers_changed = True
@@ -341,7 +341,11 @@ class PcCpu:
         if self.trace.ports:
             self.trace.note(self.cpu, f"{self._ports.place(port)}: IN of {size} bytes: {value:#x}")
         self.core.complete_access(value)
-        self.cpu.work(self._port_cycles)
+        self._work_for_port()
+
+    def _work_for_port(self) -> None:
+        now = self.core.cycles
+        self.cpu.work(self._clock.after(now, self._port_reference) - now)
 
     def _out(self) -> None:
         core = self.core
@@ -349,7 +353,7 @@ class PcCpu:
         assert core.access is not None, "OUT has a value"
         value = core.access[3]
         core.complete_access(0)
-        self.cpu.work(self._port_cycles)
+        self._work_for_port()
         if self.trace.ports:
             self.trace.note(self.cpu, f"{self._ports.place(port)}: OUT of {size} bytes: {value:#x}")
         self._ports.write(port, size, value)

@@ -85,6 +85,20 @@ ISA_CPU_ROWS: dict[str, dict[str, Text]] = {
 }
 
 
+def _frequency_rows(lowest_hz: int, highest_hz: int) -> dict[str, Text]:
+    """drivers/cpufreq/cpufreq.c, in kHz. No governor decides anything: a profile does, for all CPUs together."""
+    lowest, highest = str(lowest_hz // 1000), str(highest_hz // 1000)
+    return {
+        "affected_cpus": lambda kernel, number: " ".join(str(cpu.number) for cpu in kernel.cpus),
+        "related_cpus": lambda kernel, number: " ".join(str(cpu.number) for cpu in kernel.cpus),
+        "cpuinfo_min_freq": lambda kernel, number: lowest,
+        "cpuinfo_max_freq": lambda kernel, number: highest,
+        "scaling_min_freq": lambda kernel, number: lowest,
+        "scaling_max_freq": lambda kernel, number: highest,
+        "scaling_cur_freq": lambda kernel, number: str(kernel.clock.frequency_at(kernel.clock.cycles()) // 1000),
+    }
+
+
 def _cache_rows(cache: CacheDescription) -> dict[str, Text]:
     """drivers/base/cacheinfo.c"""
     return {
@@ -107,6 +121,9 @@ def install(kernel: Kernel) -> None:
     for path, text in MACHINE_ROWS.items():
         _add(root, path, text, kernel, 0)
     rows = {**CPU_ROWS, **ISA_CPU_ROWS[kernel.architecture.isa]}
+    if kernel.clock.frequencies_hz is not None:
+        frequencies = _frequency_rows(*kernel.clock.frequencies_hz)
+        rows |= {f"cpufreq/{name}": text for name, text in frequencies.items()}
     for cpu in kernel.cpus:
         for path, text in rows.items():
             _add(root, f"devices/system/cpu/cpu{cpu.number}/{path}", text, kernel, cpu.number)

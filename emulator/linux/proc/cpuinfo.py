@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from emulator.arch.cpuid import AMD, MAX_BASIC, PHYSICAL_BITS, VIRTUAL_BITS
 from emulator.arch.processor import Processor
@@ -12,7 +13,7 @@ from emulator.linux.arch.architecture import Architecture
 Line = tuple[str, str]  # name with its tabs, value
 
 
-def aarch64_cpuinfo(architecture: Architecture, processor: Processor) -> str:
+def aarch64_cpuinfo(architecture: Architecture, processor: Processor, current_hz: int) -> str:
     """arch/arm64/kernel/cpuinfo.c, c_show"""
     midr = processor.midr_el1
     features = " ".join(architecture.cpu_features(processor))
@@ -29,16 +30,17 @@ def aarch64_cpuinfo(architecture: Architecture, processor: Processor) -> str:
     )
 
 
-def x86_64_cpuinfo(architecture: Architecture, processor: Processor) -> str:
+def x86_64_cpuinfo(architecture: Architecture, processor: Processor, current_hz: int) -> str:
     """arch/x86/kernel/cpu/proc.c, show_cpuinfo"""
     features = " ".join(architecture.cpu_features(processor))
+    lines = partial(_x86_64_lines, processor, current_hz // 1000, features)
     return "".join(
-        "".join(f"{name}:{value and ' '}{value}\n" for name, value in _x86_64_lines(processor, number, features)) + "\n"
+        "".join(f"{name}:{value and ' '}{value}\n" for name, value in lines(number)) + "\n"
         for number in range(processor.cpus)
     )
 
 
-def _x86_64_lines(processor: Processor, number: int, features: str) -> list[Line]:
+def _x86_64_lines(processor: Processor, current_khz: int, features: str, number: int) -> list[Line]:
     kilohertz = processor.frequency_hz // 1000
     amd = processor.vendor == AMD
     last = processor.cache(2) if amd else processor.cache(3) or processor.cache(2)  # cpu/cacheinfo.c, x86_cache_size
@@ -49,7 +51,7 @@ def _x86_64_lines(processor: Processor, number: int, features: str) -> list[Line
         ("model\t\t", str(processor.model)),
         ("model name\t", processor.brand),
         ("stepping\t", str(processor.stepping)),
-        ("cpu MHz\t\t", f"{kilohertz // 1000}.{kilohertz % 1000:03}"),
+        ("cpu MHz\t\t", f"{current_khz // 1000}.{current_khz % 1000:03}"),
     ]
     if last is not None:
         lines.append(("cache size\t", f"{last.size >> 10} KB"))
@@ -79,7 +81,7 @@ def _x86_64_lines(processor: Processor, number: int, features: str) -> list[Line
     ]
 
 
-CPUINFO: dict[str, Callable[[Architecture, Processor], str]] = {
+CPUINFO: dict[str, Callable[[Architecture, Processor, int], str]] = {
     "aarch64": aarch64_cpuinfo,
     "x86_64": x86_64_cpuinfo,
 }

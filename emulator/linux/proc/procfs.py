@@ -69,16 +69,17 @@ def uptime(kernel: Kernel) -> str:
     centiseconds = kernel.clock.monotonic_ns() // 10_000_000
     now = kernel.calling().cpu.core.cycles
     busy = {task.cpu.number for task in kernel.tasks.values() if task.running_since is not None}
-    until_now = sum(max(now - cpu.core.cycles, 0) for cpu in kernel.cpus if cpu.number not in busy)
-    idle = kernel.clock.at(sum(cpu.idle_cycles for cpu in kernel.cpus) + until_now) // 10_000_000
+    passed = kernel.clock.passed
+    until_now = sum(max(passed(cpu.core.cycles, now), 0) for cpu in kernel.cpus if cpu.number not in busy)
+    idle = kernel.clock.ns(sum(cpu.idle_cycles for cpu in kernel.cpus) + until_now) // 10_000_000
     return f"{centiseconds // 100}.{centiseconds % 100:02} {idle // 100}.{idle % 100:02}\n"
 
 
 def cpu_ticks(kernel: Kernel, cpu: Cpu) -> tuple[int, int, int]:
     """User, system and idle ones, with the machine's time before the program as idle time."""
     clock = kernel.clock
-    system = ticks(clock.at(cpu.system_cycles))
-    user = ticks(clock.at(cpu.core.cycles - cpu.idle_cycles)) - system
+    system = ticks(clock.ns(cpu.system_cycles))
+    user = ticks(clock.ns(clock.reference(cpu.core.cycles) - cpu.idle_cycles)) - system
     return user, system, ticks(clock.monotonic_ns()) - user - system
 
 
@@ -133,7 +134,9 @@ SYSTEM_NUMBERS = {  # limits of the machine, from who keeps them
 }
 
 SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
-    "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](kernel.architecture, kernel.processor),
+    "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](
+        kernel.architecture, kernel.processor, kernel.clock.frequency_at(kernel.clock.cycles())
+    ),
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
     "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text4\n",

@@ -302,7 +302,7 @@ class Task:
     cpu: Cpu  # on which it runs or ran last
     birth_tid: int = field(init=False)
     start_time_ns: int = 0  # elapsed_ns of the machine's clock
-    system_cycles: int = 0  # that the kernel has worked for it
+    system_cycles: int = 0  # reference cycles that the kernel has worked for it
     exit_code: int | None = None  # wait status word, once it has ended
     signals: SignalState = field(default_factory=SignalState)
     credentials: Credentials = field(default_factory=Credentials)
@@ -322,12 +322,12 @@ class Task:
     # what the scheduler and the kernel note of it
     state: TaskState = TaskState.RUNNABLE
     registers: RegisterState | None = None  # as they were when another task came onto its core
-    cycles_used: int = 0  # on CPUs, until it last left one
+    cycles_used: int = 0  # reference cycles on CPUs, until it last left one
     minor_faults: int = 0
     major_faults: int = 0
     running_since: int | None = None  # cycle of its CPU, while it is on one
     asleep_since: int | None = None  # cycle at which it left its CPU to sleep
-    virtual_cycles: int = 0  # vruntime: it decides who of a CPU goes next, see RunQueue
+    virtual_cycles: int = 0  # vruntime, in reference cycles: it decides who of a CPU goes next, see RunQueue
     charged_at: int = 0  # cycle of its CPU up to which that is told
     ready_at: int = 0  # cycle before which it may not go on: that of its waker, or of its birth
     call: Call | None = None  # in which it sleeps
@@ -393,12 +393,12 @@ class Task:
         """CPU time: of all stretches that it has been on a CPU."""
         cycles = self.cycles_used
         if self.running_since is not None:
-            cycles += self.cpu.core.cycles - self.running_since
-        return self.kernel.clock.at(cycles)
+            cycles += self.clock.passed(self.running_since, self.cpu.core.cycles)
+        return self.clock.ns(cycles)
 
     def system_ns(self) -> int:
         """... and of that, what the kernel took."""
-        return self.kernel.clock.at(self.system_cycles)
+        return self.clock.ns(self.system_cycles)
 
     def user_ns(self) -> int:
         return self.cpu_ns() - self.system_ns()

@@ -40,8 +40,9 @@ class Dispatcher:
         self._host = host
         self._tracepoints = tracepoints
         self._choices = choices
-        self.slice_cycles = max(clock.cycle_at(SLICE_NS), 1)
-        self._round_robin_cycles = clock.cycle_at(ROUND_ROBIN_NS)
+        self._clock = clock
+        self.slice_cycles = max(clock.reference_in(SLICE_NS), 1)  # reference cycles, as all lengths here
+        self._round_robin_cycles = clock.reference_in(ROUND_ROBIN_NS)
         self.events = EventQueue()
         self.queues = [RunQueue(cpu, clock, self.events) for cpu in cpus]
         for queue in self.queues:
@@ -90,7 +91,7 @@ class Dispatcher:
     def _leave(self, queue: RunQueue, task: Task, following: Task | None, *, preempted: bool = False) -> None:
         assert task.running_since is not None, "a task that leaves a CPU has been on one"
         now = queue.cpu.core.cycles
-        had = now - task.running_since
+        had = self._clock.passed(task.running_since, now)
         task.cycles_used += had
         task.running_since = None
         task.asleep_since = now if task.sleep is not None else None
@@ -119,13 +120,13 @@ class Dispatcher:
         task.running_since = task.charged_at = cpu.core.cycles
         for timer in task.process.cpu_timers:
             timer.resume(task, queue.timers)
-        queue.slice_end = task.running_since + self.slice_of(task)
+        queue.slice_end = self._clock.after(task.running_since, self.slice_of(task))
         tracepoints = self._tracepoints
         tracepoints.sched_in.fire(task, cpu)
         if before is not cpu:
             tracepoints.sched_migrate_task.fire(task, before, cpu)
         if tracepoints.sched_stat_wait:
-            tracepoints.sched_stat_wait.fire(task, cpu, max(cpu.core.cycles - task.ready_at, 0))
+            tracepoints.sched_stat_wait.fire(task, cpu, max(self._clock.passed(task.ready_at, cpu.core.cycles), 0))
 
     def _load(self, queue: RunQueue, task: Task) -> None:
         """Bring the registers of `task` into the core; they may be in another one."""
@@ -165,7 +166,7 @@ class Dispatcher:
 
     def start(self, task: Task) -> None:
         queue = self.queues[task.cpu.number]
-        queue.slice_end = queue.cpu.core.cycles + self.slice_of(task)
+        queue.slice_end = self._clock.after(queue.cpu.core.cycles, self.slice_of(task))
         self._tracepoints.sched_in.fire(task, task.cpu)
 
     def add(self, task: Task) -> None:
@@ -232,7 +233,8 @@ class Dispatcher:
         queue = self._place(task)
         tracepoints = self._tracepoints
         if slept and task.asleep_since is not None:
-            slept.fire(task, queue.cpu, max(self.executing.cpu.core.cycles - task.asleep_since, 0))
+            now = self.executing.cpu.core.cycles
+            slept.fire(task, queue.cpu, max(self._clock.passed(task.asleep_since, now), 0))
         if tracepoints.sched_wakeup:
             tracepoints.sched_wakeup.fire(task, queue.cpu)
         self._append(queue, task)
@@ -281,7 +283,7 @@ class Dispatcher:
                 queue.insert(task)
             if queue.current is task:
                 queue.charge(task)
-                queue.slice_end = queue.cpu.core.cycles + self.slice_of(task)
+                queue.slice_end = self._clock.after(queue.cpu.core.cycles, self.slice_of(task))
         self.events.version += 1
 
     def set_affinity(self, task: Task, mask: int) -> None:

@@ -51,8 +51,9 @@ class RunQueue:
         self.waiting: list[Task] = []
         self.slice_end = 0  # cycle
         self._virtual_cycles = 0
-        self._credit_cycles = clock.cycle_at(SLEEPER_CREDIT_NS)
-        self._granularity_cycles = clock.cycle_at(WAKEUP_GRANULARITY_NS)
+        self._passed = clock.passed
+        self._credit_cycles = clock.reference_in(SLEEPER_CREDIT_NS)  # reference cycles, as virtual times
+        self._granularity_cycles = clock.reference_in(WAKEUP_GRANULARITY_NS)
 
     def cycles(self) -> int:
         return self.cpu.core.cycles
@@ -117,7 +118,7 @@ class RunQueue:
         """... of one that waits here, or is current."""
         if task is not self.current:
             return task.virtual_cycles
-        return task.virtual_cycles + virtual(task, self.cpu.core.cycles - task.charged_at)
+        return task.virtual_cycles + virtual(task, self._passed(task.charged_at, self.cpu.core.cycles))
 
     def charge(self, task: Task) -> None:
         """The current task pays for what it has executed until now."""

@@ -123,7 +123,8 @@ class SyscallEntry:
         if not sleep.works_cycles:
             self._kernel.dispatcher.sleep(task, sleep)
             return
-        task.system_cycles += sleep.works_cycles
+        now = task.cpu.core.cycles
+        task.system_cycles += task.clock.passed(now, now + sleep.works_cycles)
         task.cpu.work(sleep.works_cycles)
         task.woken_by = Wake.CONTINUE
         self._kernel.dispatcher.events.version += 1

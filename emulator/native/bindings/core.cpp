@@ -351,7 +351,17 @@ void bind_core(nb::module_& module) {
     nb::class_<ShownCycles>(module, "ShownCycles")
         .def(nb::init<>())
         .def_rw("latest", &ShownCycles::latest)
-        .def("show", &ShownCycles::show, nb::arg("now"));
+        .def("show", &ShownCycles::show, nb::arg("now"))
+        .def("reference", &ShownCycles::reference, nb::arg("cycles"))
+        .def(
+            "set_steps",
+            [](ShownCycles& shown, uint64_t hz, const std::vector<std::tuple<uint64_t, uint64_t, uint64_t>>& rows,
+               uint64_t lap_cycles, uint64_t lap_reference) {
+                std::vector<ShownCycles::Step> steps;
+                for (const auto& [cycle, reference, step_hz] : rows) steps.push_back({cycle, reference, step_hz});
+                shown.set_steps(hz, std::move(steps), lap_cycles, lap_reference);
+            },
+            nb::arg("reference_hz"), nb::arg("steps"), nb::arg("lap_cycles"), nb::arg("lap_reference"));
     nb::class_<SharedMemory>(module, "SharedCaches")
         .def(
             "__init__",

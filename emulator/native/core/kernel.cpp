@@ -117,8 +117,8 @@ bool Core::asks_counter() const {
 
 void Core::answer_counter() {
     exit_ = Exit::NONE;
-    const auto scaled =
-        static_cast<unsigned __int128>(shown_->show(cycles())) * counter_.numerator / counter_.denominator;
+    const uint64_t reference = shown_->reference(shown_->show(cycles()));
+    const auto scaled = static_cast<unsigned __int128>(reference) * counter_.numerator / counter_.denominator;
     constexpr int8_t ZERO_REGISTER = 31;
     if (trapped_.trap_register != ZERO_REGISTER)
         write(static_cast<unsigned>(trapped_.trap_register), static_cast<uint64_t>(scaled));
@@ -127,12 +127,13 @@ void Core::answer_counter() {
 }
 
 uint64_t Core::read_kernel_register(uint32_t number) const {
-    return processor_ ? processor_->read(number, cycles()) : isa_->read_kernel_register(engine_, number);
+    return processor_ ? processor_->read(number, shown_->reference(cycles()))
+                      : isa_->read_kernel_register(engine_, number);
 }
 
 void Core::write_kernel_register(uint32_t number, uint64_t value) {
     if (processor_)
-        processor_->write(number, value, cycles());
+        processor_->write(number, value, shown_->reference(cycles()));
     else
         isa_->write_kernel_register(engine_, number, value);
     if (guest_tables_) follow_guest();

@@ -76,7 +76,7 @@ class Processor {
 
     // --- for the machine ---
 
-    // The TSC is that of this core's own cycles, which only the machine sees.
+    // The TSC is that of this core's own reference cycles, `now`, which only the machine sees.
     uint64_t read(uint32_t number, uint64_t now) const;
     void write(uint32_t number, uint64_t value, uint64_t now);
     EngineRegisters& registers() { return registers_; }
@@ -85,6 +85,8 @@ class Processor {
 
   private:
     friend struct SystemTable;
+
+    uint64_t shown_time() const { return shown_->reference(shown_->show(now_)); }
     // What an instruction of the x87 or vector units raises as control registers are.
     std::optional<Vector> refusal(const Instruction& insn) const;
 

@@ -280,7 +280,7 @@ void Processor::halt() {
 void Processor::read_time() {
     constexpr uint8_t RDTSC = 0x31;
     if (state_.cr4 & cr4::TSD && state_.cpl) raise_protection();
-    const uint64_t time = shown_->show(now_) + state_.tsc_offset;
+    const uint64_t time = shown_time() + state_.tsc_offset;
     registers_.general(RAX) = time & LOW_32;
     registers_.general(RDX) = time >> 32;
     if (insn_->opcode != RDTSC) registers_.general(RCX) = state_.tsc_aux & LOW_32;
@@ -306,7 +306,7 @@ void Processor::read_msr() {
         ask(Trap::RDMSR);
         return;
     }
-    const uint64_t value = read(number, number == msr::TSC ? shown_->show(now_) : now_);
+    const uint64_t value = read(number, number == msr::TSC ? shown_time() : now_);
     registers_.general(RAX) = value & LOW_32;
     registers_.general(RDX) = value >> 32;
 }
@@ -330,7 +330,7 @@ void Processor::write_msr() {
     const MsrRow* row = msr_row(number);
     const bool is_address = number == msr::FS_BASE || number == msr::GS_BASE || (row && row->is_address);
     if (is_address && !is_canonical(value)) raise_protection();
-    write(number, value, number == msr::TSC ? shown_->show(now_) : now_);
+    write(number, value, number == msr::TSC ? shown_time() : now_);
 }
 
 }  // namespace perfemu::x86_64

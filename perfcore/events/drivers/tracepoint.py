@@ -98,11 +98,11 @@ def _switch(cpu: Cpu, previous: Task | None, following: Task | None, preempted: 
 
 
 def _delay(task: Task, cpu: Cpu, cycles: int) -> tuple[Value, ...]:
-    return task.comm, task.tid, task.kernel.clock.at(cycles)
+    return task.comm, task.tid, task.kernel.clock.ns(cycles)
 
 
 def _runtime(task: Task, cpu: Cpu, cycles: int) -> tuple[Value, ...]:
-    return *_delay(task, cpu, cycles), task.kernel.clock.at(task.virtual_cycles)
+    return *_delay(task, cpu, cycles), task.kernel.clock.ns(task.virtual_cycles)
 
 
 SOURCES: dict[int, _Source] = {

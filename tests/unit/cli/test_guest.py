@@ -24,6 +24,7 @@ from perfemu.guest_options import OPTIONS
 from perfemu.session import Session
 
 LOOP = str(guest("loop_1k", "aarch64").path)
+PROFILE = str(Path(__file__).with_name("frequency.toml"))
 NOT_OPTIONS = {"argv", "environment", "cwd", "stdin", "stdout", "stderr", "interactive", "_values"}
 SAID = {  # how both say the same, of every option
     "core": ("cortex-a55", "cortex-a55"),
@@ -40,6 +41,7 @@ SAID = {  # how both say the same, of every option
     "quantum": ("0x100", 256),
     "seed": ("-1", -1),
     "date": ("2026-11-20T09:30", "2026-11-20T09:30"),
+    "dvfs": (PROFILE, PROFILE),
     "vdso": (None, False),
     "timeout": ("2500ms", 2.5),
     "max_instructions": ("1000", 1000),
@@ -67,7 +69,7 @@ def configurations(said: Guest) -> tuple[object, ...]:
 def test_the_table_is_of_guests_fields_and_of_the_configurations() -> None:
     assert {field.name for field in fields(Guest)} - NOT_OPTIONS == set(OPTIONS) == set(SAID)
     becoming = [option.becomes for option in OPTIONS.values() if option.becomes is not None]
-    assert len(set(becoming)) == len(becoming) == 13
+    assert len(set(becoming)) == len(becoming) == 14
     for owner, name in becoming:
         assert name in {field.name for field in fields(owner)}
     described = (DIRECTORY.parent / "docs" / "api.md").read_text()

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import BinaryIO
 
-from emulator.linux.configuration import MOST_OUTPUT_BYTES
-from perfemu.ending import STOPPED
-from perfemu.errors import PerfemuError
+from emulator.linux.fs.nodes import OutputBudget
 
 
 class Console:
     """The serial port's bytes on a stream: whole lines, and no more of them than a guest may write."""
 
-    def __init__(self, output: BinaryIO) -> None:
+    def __init__(self, output: BinaryIO, budget: OutputBudget, full: Callable[[], None]) -> None:
+        """`full` is called with each byte that is not written: a serial port has no way to refuse it."""
         self._output = output
-        self._left = MOST_OUTPUT_BYTES
+        self._budget = budget
+        self._full = full
 
     def __call__(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
-            raise PerfemuError(f"the guest has written {MOST_OUTPUT_BYTES >> 30} GiB, and may write no more", STOPPED)
-        self._output.write(data)
-        if data == b"\n":
+        granted = self._budget.granted(len(data))
+        self._output.write(data[:granted])
+        if data == b"\n" and granted:
             self._output.flush()
+        if granted < len(data):
+            self._full()

@@ -25,6 +25,10 @@ ESCAPE, LEAVE = b"\x01", b"x"  # Ctrl-A, as of QEMU and others
 NS_PER_S = 1_000_000_000
 
 
+class Left(Interrupted):
+    """The user has left by keys: nobody has sent a signal."""
+
+
 class Attention(Protocol):
     """Who else may say something while input is waited for: a debugger."""
 
@@ -70,7 +74,7 @@ class Keys:
         self._escaped = False
 
     def take(self, most: int, wait_ns: int | None) -> bytes | None:
-        """Raises Interrupted where the user leaves."""
+        """Raises Left where the user leaves."""
         self._flush()
         if not _waited(self._descriptor, self._attention, None if wait_ns is None else wait_ns / NS_PER_S):
             return b""
@@ -81,7 +85,7 @@ class Keys:
         meant = bytearray()
         for key in (data[at : at + 1] for at in range(len(data))):
             if self._escaped and key == LEAVE:
-                raise Interrupted(signal.SIGINT)
+                raise Left(signal.SIGINT)
             if key != ESCAPE or self._escaped:
                 meant += key
             self._escaped = key == ESCAPE and not self._escaped

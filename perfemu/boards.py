@@ -6,30 +6,29 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from emulator.board.board import Boot, Ended, Held, Outside
 from emulator.board.calls import CallWatcher
 from emulator.board.debugging import Debugged
-from emulator.board.disk import Disk, NoDisk
-from emulator.board.gic import GICV2, GICV3
-from emulator.board.gicv2 import MOST_CPUS as MOST_GICV2_CPUS
+from emulator.board.gic import GICV3
 from emulator.board.image import NotBootable
 from emulator.board.kept import NotKept, WrongState
 from emulator.board.observers import Observers
 from emulator.board.saved_board import resume, saved
 from emulator.board.serial_input import Source
-from emulator.board.trace import Trace, Traced
+from emulator.board.trace import Trace
 from emulator.board.virt import Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.linux.configuration import MOST_OUTPUT_BYTES
 from emulator.linux.errors import ENOENT, LinuxError
+from emulator.linux.fs.nodes import OutputBudget
 from emulator.linux.process.task import Task
-from emulator.machine import Hardware, Machine, MachineConfig, Software
+from emulator.machine import Hardware, Machine, Software
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SoftwareId
 from perfcore.events.event import PerfEvent
@@ -38,8 +37,9 @@ from perfcore.perfdata.features import Features, JitFile
 from perfemu.board_console import Console
 from perfemu.board_events import AddressSpaces, measuring_events
 from perfemu.board_input import board_input
-from perfemu.board_kinds import BOARDS, AnyBoard, BoardKind
+from perfemu.board_kinds import AnyBoard
 from perfemu.board_processes import BoardProcesses
+from perfemu.board_request import BoardRequest, Orders, disk_of, kind_of, within_room
 from perfemu.board_shares import shares
 from perfemu.board_sideband import BoardSideband
 from perfemu.booted_image import BootedImage
@@ -65,50 +65,8 @@ from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from perfemu.told import Told
 
-KEEPS = ",rw"  # behind a disk's file: what is written is kept there
-MOST_DEVICES = 28  # disks and directories; there are slots for the board's own besides
 MOST_IMAGE_BYTES = 1 << 30
 MOST_WHEREABOUTS = 8  # CPUs of which a line is said at a limit
-# What a board has not: fields of Guest, with their flags
-_OF_PROGRAMS = {
-    "sysroot": "--sysroot",
-    "isolate": "--isolate",
-    "writable_paths": "--rw",
-    "user": "--user",
-    "max_tasks": "--max-tasks",
-    "fast_forward": "--fast-forward",
-    "warmup": "--warmup",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """A guest that has booted asks a share what to do. Before that nothing of outside matters, and so what is there
-    then can be kept for other runs, which begin behind the boot and say the same."""
-
-    tag: str
-    checkpoints: Checkpoints | None  # where; None: this run neither has nor makes any
-    facts: Sequence[object]  # all that the boot depends on, besides the machine,
-    files: Sequence[Path]  # ... and these
-
-
-@dataclass(frozen=True, slots=True)
-class BoardRequest:
-    """What the options of a board say."""
-
-    board: str
-    initrd: str | Callable[[], bytes] | None = None
-    command_line: str = ""
-    disks: Sequence[str] = ()  # FILE, or FILE,rw
-    console: str | None = None  # None: the serial port
-    test_device: bool = False
-    semihosting: bool = False
-    gic: int | None = None  # None: GICv3, on boards that have one
-    trace: Collection[Traced] = ()
-    guest_linux: bool = False
-    guest_root: str | None = None  # a directory of the host's with the guest's files
-    orders: Orders | None = None
-    gdb: str | None = None  # where a debugger connects: a port, or a path
 
 
 class BoardSession:
@@ -116,7 +74,7 @@ class BoardSession:
 
     def __init__(self, guest: Guest, request: BoardRequest, output: BinaryIO, tell: Callable[[str], None]) -> None:
         """`output`: what the serial port says; `tell`: lines for the user."""
-        self._kind = kind = _check(guest, request)
+        self._kind = kind = kind_of(guest, request)
         self.isa = isa = kind.isa
         if len(guest.argv) > 1:
             raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
@@ -129,7 +87,8 @@ class BoardSession:
         self.space = replace(guest, binds=[]).space()  # of the files that records name: the host's
         self._request, self._output = request, output
         self._line, self._tell = tell, _once(tell)
-        self._config = _within(guest, request, kind, guest.machine(isa, self.core))
+        self._config = within_room(guest, request, kind, guest.machine(isa, self.core))
+        self._board: AnyBoard | None = None
         self._hardware: Hardware | None = None
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
@@ -210,7 +169,7 @@ class BoardSession:
         """To its end, with the status that a shell would see."""
         guest, request, output = self.guest, self._request, self._output
         written = MOST_OUTPUT_BYTES if guest.max_output is None else size_bytes(str(guest.max_output))
-        told = Told(Console(output), self._tell)
+        told = Told(Console(output, OutputBudget(written, self._tell), self._output_is_full), self._tell)
         orders = request.orders
         try:
             with (
@@ -222,7 +181,7 @@ class BoardSession:
                     told.send,
                     told.message,
                     None if orders else source,
-                    disks=[_disk(text) for text in request.disks],
+                    disks=[disk_of(text) for text in request.disks],
                     shares=shares(guest.binds, written),
                     virtio_console=request.console is not None and self._kind.consoles[request.console],
                     test_device=request.test_device,
@@ -233,7 +192,7 @@ class BoardSession:
                     calls=self.call_watcher,
                 )
                 if orders is None:
-                    board = self._booted(outside)
+                    self._board = board = self._booted(outside)
                     Machine(self.hardware, _debugged(board, self.hardware, debugger)).run_to_the_end()
                 else:
                     board = self._run_by_orders(orders, outside, told, source, debugger)
@@ -273,7 +232,7 @@ class BoardSession:
         outside = replace(outside, held=Held(orders.tag, lambda: machine.pause()))
         board = None if orders.checkpoints is None else self._resumed(orders.checkpoints, key, outside, told)
         if board is None:
-            board = self._booted(outside)
+            self._board = board = self._booted(outside)
             machine = Machine(self.hardware, _debugged(board, self.hardware, debugger))
             machine.run_to_the_end()
             if not machine.paused:  # it has ended, and never asked
@@ -297,6 +256,7 @@ class BoardSession:
                 board = self._kind.build(self.hardware, self.pmu_model, None, outside)
                 found.map_ram(self.hardware.memory)
                 resume(board, self.hardware, found.board)
+                self._board = board
             except (Broken, WrongState, OSError) as problem:
                 self._hardware = None  # which may be changed in part
                 self._tell(f"{checkpoints.path}: a checkpoint is not used, and made anew: {problem}")
@@ -317,6 +277,10 @@ class BoardSession:
                     key, lambda descriptor: write_checkpoint(descriptor, key, state, lines, self.hardware.memory)
                 )
 
+    def _output_is_full(self) -> None:
+        if self._board is not None:
+            self._board.end(Ended.LIMIT)
+
     def _ending(self, board: AnyBoard) -> Ending:
         ended = board.ended
         assert ended is not None, "it has come to its end"
@@ -329,49 +293,6 @@ class BoardSession:
             self._line(line)
         status = {Ended.OFF: 0, Ended.STATUS: board.exit_status}.get(ended, FAILURE_STATUS)
         return Ending(status << 8, "a limit" if ended is Ended.LIMIT else None)
-
-
-def _check(guest: Guest, request: BoardRequest) -> BoardKind:
-    kind = BOARDS.get(request.board)
-    if kind is None:
-        raise UsageError(f"--board {request.board}: there is {', '.join(BOARDS)}")
-    for name, flag in kind.without.items():
-        if getattr(request, name):
-            raise UsageError(f"{flag}: --board {request.board} has no such thing")
-    if request.guest_linux and kind.isa != "aarch64":
-        raise UsageError(f"--guest-linux: reads AArch64 kernels; those of --board {request.board} are {kind.isa}")
-    if request.console is not None and request.console not in kind.consoles:
-        raise UsageError(f"--console {request.console}: --board {request.board} has {', '.join(kind.consoles)}")
-    for traced in request.trace:
-        if traced not in kind.traced:
-            raise UsageError(f"--trace {traced}: of --board {request.board} there are {', '.join(kind.traced)}")
-    for name, flag in _OF_PROGRAMS.items():
-        if getattr(guest, name):
-            raise UsageError(f"{flag}: is for programs of Linux's; a board runs an image, which has no such thing")
-    if request.gic == GICV2 and guest.cpus is not None and int(guest.cpus) > MOST_GICV2_CPUS:
-        raise UsageError(f"--gic 2 --cpus {guest.cpus}: GICv2 reaches {MOST_GICV2_CPUS} CPUs")
-    if len(request.disks) + len(guest.binds) > MOST_DEVICES:
-        raise UsageError(f"--disk, --bind: a board has room for {MOST_DEVICES} of them")
-    return kind
-
-
-def _within(guest: Guest, request: BoardRequest, kind: BoardKind, config: MachineConfig) -> MachineConfig:
-    """With no more RAM than the board has room for, unless told."""
-    if kind.most_ram_bytes is None or config.memory_bytes <= kind.most_ram_bytes:
-        return config
-    if guest.memory is not None:
-        raise UsageError(
-            f"--memory {guest.memory}: --board {request.board} has room for {kind.most_ram_bytes >> 30} GiB"
-        )
-    return replace(config, memory_bytes=kind.most_ram_bytes)
-
-
-def _disk(text: str) -> Disk:
-    path = text.removesuffix(KEEPS)
-    try:
-        return Disk(path, keeps=text != path)
-    except NoDisk as problem:
-        raise PerfemuError(f"--disk {path}: {problem}") from None
 
 
 def _debugged(board: AnyBoard, hardware: Hardware, debugger: GdbServer | None) -> Software:

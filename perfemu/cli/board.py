@@ -7,7 +7,8 @@ import os
 from typing import BinaryIO
 
 from emulator.board.trace import Traced
-from perfemu.boards import BoardRequest, BoardSession, standard_output
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession, standard_output
 from perfemu.cli.guest import guest_named
 from perfemu.cli.streams import tell
 from perfemu.errors import UsageError

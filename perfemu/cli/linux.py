@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     # only this command needs them
-    from perfemu.boards import BoardRequest, BoardSession, Orders, standard_output
+    from perfemu.board_request import BoardRequest, Orders
+    from perfemu.boards import BoardSession, standard_output
     from perfemu.checkpoints import Checkpoints
     from perfemu.cli.board import traced
     from perfemu.real_linux import (

@@ -175,8 +175,8 @@ def _guarded(arguments: Sequence[str], descriptors: tuple[int, int, int]) -> int
     except BrokenPipeError:
         streams.abandon_output()
         return BROKEN_PIPE_STATUS  # quietly: whoever read our output has gone
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+    except KeyboardInterrupt as problem:
+        return _interrupted(problem)
     except (MemoryError, ImportError, SystemError) as problem:
         # Without memory, Python's own code may also fail to load a library, or forget to say what has failed.
         return _out_of_memory(problem, sure=isinstance(problem, MemoryError))
@@ -197,6 +197,16 @@ def _out_of_memory(problem: Exception, *, sure: bool) -> int:
         return _internal_error(problem)
     _say(f"out of memory{'' if limit is None else f': ulimit -v {limit} is too little'}")
     return FAILURE_STATUS
+
+
+def _interrupted(problem: KeyboardInterrupt) -> int:
+    # whoever raises one of these has loaded them
+    from perfemu.board_input import Left
+    from perfemu.interruption import Interrupted, die_of
+
+    if isinstance(problem, Interrupted) and not isinstance(problem, Left):
+        die_of(problem.number)
+    return 128 + signal.SIGINT
 
 
 def _internal_error(problem: Exception) -> int:

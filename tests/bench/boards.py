@@ -28,7 +28,8 @@ from emulator.cpu import ExitReason
 from emulator.machine import Hardware, MachineConfig
 from emulator.probes import Probe
 from emulator.sysregs import SysReg
-from perfemu.boards import BoardRequest, BoardSession
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession
 from perfemu.guest import Guest
 from tests.unit.native.bare import FOREVER, PC, assemble
 

@@ -15,7 +15,8 @@ import require
 from emulator.cpu import Level
 from emulator.probes import Probe
 from guests import BoardGuest, board_guests
-from perfemu.boards import BoardRequest, BoardSession
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession
 from perfemu.counting import enable_groups
 from perfemu.events.attributes import Sampling, stat_attr
 from perfemu.guest import Guest

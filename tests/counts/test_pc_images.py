@@ -14,7 +14,8 @@ import pytest
 
 import require
 from board_images import pc_image
-from perfemu.boards import BoardRequest, BoardSession
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession
 from perfemu.guest import Guest
 
 TIMEOUT_S = 60

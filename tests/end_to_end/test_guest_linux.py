@@ -20,7 +20,7 @@ from c_programs import build
 from debian import TRIXIE
 from end_to_end.command import PERFEMU, perfemu
 from perfemu import boards
-from perfemu.boards import BoardRequest
+from perfemu.board_request import BoardRequest
 from perfemu.events.attributes import Sampling
 from perfemu.guest import Guest
 from perfemu.guest_linux.kernel import GuestCpu, GuestKernel

@@ -112,13 +112,18 @@ class OutputBudget:
 
     def take(self, count: int) -> int:
         """How many of `count` bytes may be written. ENOSPC when none may, said once."""
+        granted = self.granted(count)
+        if count and not granted:
+            raise self._refusal()
+        return granted
+
+    def granted(self, count: int) -> int:
+        """The same for who cannot refuse: 0 when none may."""
         granted = min(count, self.limit_bytes - self.used_bytes)
         if granted < count and not self._told:
             self._told = True
             limit = f"{self.limit_bytes} bytes"
             self._message(f"the guest has written {limit} to the host, and may not write more (ENOSPC; --max-output)")
-        if count and not granted:
-            raise self._refusal()
         self.used_bytes += granted
         return granted
 

@@ -19,7 +19,8 @@ from fuzz.boards.image import MEMORY_BYTES, RandomImage
 from fuzz.child import in_child, peak_bytes, resident_bytes
 from fuzz.host_watch import HostWatch, tree
 from fuzz.run import make_directory
-from perfemu.boards import BoardRequest, BoardSession
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession
 from perfemu.counting import enable_groups
 from perfemu.errors import PerfemuError
 from perfemu.events.attributes import Sampling, stat_attr

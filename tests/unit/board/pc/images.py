@@ -139,10 +139,15 @@ ON_QEMU = [name for name in IMAGES if name not in OF_DRIVER]
 @cache
 def built(name: str) -> bytes:
     """A file that is loaded by the addresses in its Multiboot header."""
+    return assembled((SOURCES / f"{name}.S").read_text())
+
+
+def assembled(program: str) -> bytes:
+    """The same of a text, with `main`."""
     require.command("as", package="binutils")
     with TemporaryDirectory() as folder:
         source, linked, image = (Path(folder) / name for name in ("image.S", "image.o", "image"))
-        source.write_text("".join((SOURCES / part).read_text() for part in ("runtime.S", f"{name}.S")))
+        source.write_text((SOURCES / "runtime.S").read_text() + program)
         subprocess.run(["as", "--64", source, "-o", linked], check=True)
         addresses = ["-Ttext=0x100000", "-e", "_start", "--defsym", "loaded_end=_edata", "--defsym", "bss_end=_end"]
         subprocess.run(["ld", "-N", *addresses, "--oformat", "binary", "-o", image, linked], check=True)

@@ -25,7 +25,7 @@ from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfemu.board_kinds import Tables
-from perfemu.pmu_kinds import PMU_KINDS
+from perfemu.pmu_kinds import PMU_KINDS, Attached
 from pmu.model import PmuModel
 
 _MOST_SPACES = 1 << 16  # that are told apart; a guest may make any number
@@ -96,13 +96,20 @@ class BoardKernel:
 
 
 def measuring_events(
-    hardware: Hardware, model: PmuModel, observers: Observers, threads: Threads, knows_frames: Callable[[], bool]
-) -> PerfEvents:
-    """Before the run. `knows_frames`: whether the guest's kernel keeps frame pointers; asked at each sample in it."""
+    hardware: Hardware,
+    model: PmuModel,
+    counters: int,
+    observers: Observers,
+    threads: Threads,
+    knows_frames: Callable[[], bool],
+) -> tuple[PerfEvents, Attached]:
+    """And the PMUs that they count on, with `counters` event counters. Before the run.
+
+    `knows_frames`: whether the guest's kernel keeps frame pointers; asked at each sample in it.
+    """
     kernel = BoardKernel(
         hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads, knows_frames
     )
-    counters = model.most_counters
     attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters)
     drivers: list[PmuDriver[PerfEvent]] = [attached.driver, *software_clocks(kernel)]
-    return PerfEvents(kernel, drivers, Settings.measuring())
+    return PerfEvents(kernel, drivers, Settings.measuring()), attached

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.board import virt_tree
@@ -20,8 +20,11 @@ from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
+from pmu.register_view import RegisterFile
 
 AnyBoard = Virt | Pc
+Built = tuple[AnyBoard, Sequence[RegisterFile]]
+"""A board, and the PMUs that its guest programs, one a CPU, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class BoardKind:
     isa: str
     keeps_frame_pointers: bool  # whether Linux always does there
     read_image: Callable[[bytes], Image]  # raises NotBootable
-    build: Callable[[Hardware, PmuModel, Boot | None, Outside], AnyBoard]  # no Boot: from a checkpoint
+    build: Callable[[Hardware, PmuModel, Boot | None, Outside], Built]  # no Boot: from a checkpoint
     ram_base: int
     consoles: Mapping[str, bool]  # name -> whether it is the virtio console that receives
     tables: Tables
@@ -48,11 +51,11 @@ class BoardKind:
     most_ram_bytes: int | None = None
 
 
-def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Virt:
+def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Built:
     if model.driver != "arm_pmuv3":  # whose registers no AArch64 instruction names: it only measures
-        return Virt(hardware, boot, outside)
+        return Virt(hardware, boot, outside), ()
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    return Virt(hardware, boot, outside, pmus)
+    return Virt(hardware, boot, outside, pmus), pmus
 
 
 PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
@@ -61,14 +64,14 @@ PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
 }  # by the driver that the model is for
 
 
-def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Pc:
+def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Built:
     kind = PC_PMUS.get(model.driver)
     if kind is None:  # whose registers no x86 instruction names: it only measures
-        return Pc(hardware, boot, outside)
+        return Pc(hardware, boot, outside), ()
     pmus: list[Perfmon | CoreCounters] = [
         kind(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus
     ]
-    return Pc(hardware, boot, outside, pmus)
+    return Pc(hardware, boot, outside, pmus), pmus
 
 
 BOARDS = {

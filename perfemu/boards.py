@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -57,13 +57,14 @@ from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
 from perfemu.kernel_symbols import symbols_of_file
 from perfemu.machine_features import board_features
-from perfemu.pmu_kinds import PMU_KINDS
+from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
 from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from perfemu.told import Told
+from pmu.register_view import RegisterFile
 
 MOST_IMAGE_BYTES = 1 << 30
 MOST_WHEREABOUTS = 8  # CPUs of which a line is said at a limit
@@ -90,11 +91,14 @@ class BoardSession:
         self._config = within_room(guest, request, kind, guest.machine(isa, self.core))
         self._board: AnyBoard | None = None
         self._hardware: Hardware | None = None
+        self._machine: Machine | None = None
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
         self._sideband = BoardSideband(guest.command[0], kind, self._tell)
         self.linux = GuestLinux(self._tell) if request.guest_linux else None
         self.call_watcher: CallWatcher | None = None  # set before the run
+        self.measuring: Attached | None = None  # what counts from outside, once an event is open
+        self.guest_pmus: Sequence[RegisterFile] = ()  # that its guest programs, once it runs
         self._processes = None if self.linux is None else BoardProcesses(self.linux, self._sideband, request.guest_root)
 
     @property
@@ -118,8 +122,13 @@ class BoardSession:
             raise LinuxError(ENOENT, "Linux counts it itself, and a board's is its guest's: its own perf counts it")
         if self._events is None:
             threads = self._processes or AddressSpaces(self._kind.tables, self._sideband.seen_space)
-            self._events = measuring_events(
-                self.hardware, self.pmu_model, self._observers, threads, self._sideband.frames_are_kept
+            self._events, self.measuring = measuring_events(
+                self.hardware,
+                self.pmu_model,
+                measuring_counters(self.pmu_model, self.guest.counters),
+                self._observers,
+                threads,
+                self._sideband.frames_are_kept,
             )
         event = self._events.open(attr, None, cpu, leader)
         self._sideband.add(event)
@@ -193,10 +202,11 @@ class BoardSession:
                 )
                 if orders is None:
                     self._board = board = self._booted(outside)
-                    Machine(self.hardware, _debugged(board, self.hardware, debugger)).run_to_the_end()
+                    self._machine = Machine(self.hardware, _debugged(board, self.hardware, debugger))
+                    self._machine.run_to_the_end()
                 else:
                     board = self._run_by_orders(orders, outside, told, source, debugger)
-                ending = self._ending(board)
+                ending = Ending(0, None) if self.paused else self._ending(board)
                 if debugger is not None:
                     debugger.ended(ending.exit_status)
         except (NotBootable, RuntimeError) as problem:  # of the core: what it does not model of a guest's own tables
@@ -205,6 +215,16 @@ class BoardSession:
             self.times = RunTimes(self.hardware.clock.at(max(cpu.core.cycles for cpu in self.hardware.cpus)), 0)
         output.flush()
         return ending
+
+    def pause(self) -> None:
+        """End the run before anything else executes: it returns as if all was well. Called while it runs."""
+        assert self._machine is not None, "it runs"
+        self._machine.pause()
+
+    @property
+    def paused(self) -> bool:
+        """Whether that is how it ended."""
+        return self._machine is not None and self._machine.paused
 
     def _booted(self, outside: Outside) -> AnyBoard:
         """At its power-up."""
@@ -222,7 +242,11 @@ class BoardSession:
             else b""
         )
         boot = Boot(image, initrd, request.command_line, self.guest.command[0])
-        return self._kind.build(self.hardware, self.pmu_model, boot, outside)
+        return self._built(boot, outside)
+
+    def _built(self, boot: Boot | None, outside: Outside) -> AnyBoard:
+        board, self.guest_pmus = self._kind.build(self.hardware, self.pmu_model, boot, outside)
+        return board
 
     def _run_by_orders(
         self, orders: Orders, outside: Outside, told: Told, source: Source | None, debugger: GdbServer | None
@@ -253,7 +277,7 @@ class BoardSession:
                 return None
             try:
                 found = read_checkpoint(descriptor, key)
-                board = self._kind.build(self.hardware, self.pmu_model, None, outside)
+                board = self._built(None, outside)
                 found.map_ram(self.hardware.memory)
                 resume(board, self.hardware, found.board)
                 self._board = board

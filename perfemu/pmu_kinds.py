@@ -13,14 +13,15 @@ from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.loongarch import LoongArchMonitors
+from perfemu.errors import UsageError
 from pmu.amd import core_counters
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
-from pmu.device import Pmu
 from pmu.intel.cpuid import cpuid_leaf_0a
 from pmu.intel.perfmon import Perfmon
 from pmu.loongarch.performance_monitors import PerformanceMonitors
 from pmu.model import PmuModel
+from pmu.register_view import RegisterFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Attached:
     """One PMU per CPU, and the driver that programs them."""
 
     driver: HardwareDriver
-    pmus: Sequence[Pmu]
+    pmus: Sequence[RegisterFile]
 
 
 def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
@@ -76,3 +77,12 @@ PMU_KINDS = {
     "intel_core": PmuKind(_intel, PerfType.RAW, _announce_perfmon),
     "loongarch": PmuKind(_loongarch, PerfType.RAW, lambda cpu, model: None),  # nothing executes CPUCFG
 }
+
+
+def measuring_counters(model: PmuModel, asked: int | None) -> int:
+    """Event counters of a PMU that measures, of which `asked` are wanted. Raises UsageError."""
+    if asked is None:
+        return model.most_counters
+    if asked > model.most_counters:
+        raise UsageError(f"--counters {asked}: {model.sysfs_name} can have at most {model.most_counters}")
+    return asked

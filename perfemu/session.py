@@ -44,12 +44,11 @@ from perfemu.interruption import Interruption
 from perfemu.jit_files import jit_files
 from perfemu.locate import locate
 from perfemu.machine_features import machine_features
-from perfemu.pmu_kinds import PMU_KINDS
+from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters
 from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
 from perfemu.undefined.message import UndefinedInstructions
-from pmu.model import PmuModel
 
 
 class Session:
@@ -68,13 +67,15 @@ class Session:
         self.core = core_for(guest.core_name, self.isa, guest.changes(self.isa), untimed=guest.untimed)
         self.pmu_model = pmu_of(self.core, self.isa)
         self._kind = PMU_KINDS[self.pmu_model.driver]
-        self._counters = _measuring_counters(self.pmu_model, guest.counters)
+        self._counters = measuring_counters(self.pmu_model, guest.counters)
         self._config = guest.machine(self.isa, self.core)
         self._linux = guest.linux(self.space)
         self._skipped = guest.skipped()
         self._program = guest.program(located.guest_path, directory)
         self.times = RunTimes(0, 0)
         self._machine: LinuxMachine | None = None
+        self.guests: Attached | None = None  # the PMUs of its guest, and those of the tool, once the machine is built
+        self.measuring: Attached | None = None
         self._events: PerfEvents | None = None
         self._task: Task | None = None
         self.regions: Regions | None = None  # inside which alone events count
@@ -145,12 +146,12 @@ class Session:
         kernel.undefined_instruction = UndefinedInstructions(
             self.core.name, kernel.architecture.offers(kernel.processor), self.space
         )
-        guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
+        self.guests = guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
             pmu.grant_user_access(cpu.system_registers)
             self._kind.announce(cpu, self.pmu_model)
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver)))
-        measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
+        self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver), Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
         return machine
@@ -197,6 +198,12 @@ class Session:
 
     def run(self, interruption: Interruption | None = None) -> Ending:
         """Run the program to its end. Leaves by Interrupted when the user wants it; `times` are good then, too."""
+        ending = self.run_to_a_pause(interruption)
+        assert ending is not None, "nobody pauses it"
+        return ending
+
+    def run_to_a_pause(self, interruption: Interruption | None = None) -> Ending | None:
+        """The same; None: the machine has been paused before the program's end."""
         if self._skipped.waits_for_region and self.regions is None:
             raise UsageError("--fast-forward region, --warmup region: which? name its function by --from-symbol")
         machine = self.machine
@@ -208,7 +215,10 @@ class Session:
             raise PerfemuError(problem.message, problem.exit_status) from None
         try:
             with interruption or Interruption():
-                return Ending(machine.run(), machine.kernel.stopped)
+                machine.run_to_the_end()
+            status = machine.kernel.exit_status
+            assert machine.paused or status is not None, "the machine ends with its first process"
+            return None if status is None else Ending(status, machine.kernel.stopped)
         finally:
             used = task.process.usage() + task.process.waited_usage
             self.times = RunTimes(machine.clock.elapsed_ns() - task.start_time_ns, used.user_ns, used.system_ns)
@@ -251,14 +261,6 @@ class Session:
 def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     return [hardware, *software_clocks(kernel), SoftwareDriver(kernel), TracepointDriver(kernel)]
-
-
-def _measuring_counters(model: PmuModel, asked: int | None) -> int:
-    if asked is None:
-        return model.most_counters
-    if asked > model.most_counters:
-        raise UsageError(f"--counters {asked}: {model.sysfs_name} can have at most {model.most_counters}")
-    return asked
 
 
 def cannot_know(error: LinuxError) -> bool:

@@ -91,6 +91,8 @@ class Register:
     encoding: ClassVar[Encoding | None] = None
     bank: ClassVar[Bank | None] = None  # instead of `encoding`, for numbered registers
     stored_in: ClassVar[str] = ""  # registers that share one storage name it; otherwise the class's name
+    again: ClassVar[bool] = False  # shows the bits of another register once more
+    event_field: ClassVar[str] = ""  # of a register that selects a counter's event: the field that names it
     reserved_bits_fault: ClassVar[bool] = False  # writing a one to an undeclared bit is an error (x86: #GP)
 
     fields: ClassVar[dict[str, Field]] = {}

@@ -64,6 +64,7 @@ COMMANDS = (
     Command("annotate", "Read perf.data and show code, with what events were where", "[OPTIONS] [SYMBOL]"),
     Command("script", "Read perf.data and print its samples as text"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),
+    Command("pmu", "Show a PMU's registers, field by field", "list | show [OPTIONS] [[--] PROGRAM [ARGS]]"),
 )
 
 

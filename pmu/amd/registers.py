@@ -17,6 +17,7 @@ MOST_COUNTERS = 32  # of measuring PMUs
 class PERF_CTLx(Register):
     """Performance Event Select: what counter x counts, and when. With PerfCtrExtCore the registers alternate."""
 
+    event_field = "EventSelectLow"
     bank = Bank(CORE_COUNTERS, "PERF_CTL{}", lambda n: Msr(0xC001_0200 + 2 * n))
 
     EventSelectLow = RW(7, 0)
@@ -44,12 +45,14 @@ class PERF_CTRx(Register):
 class PerfEvtSelx(Register):
     """PERF_CTL0-3 under the numbers that the K7 had for them."""
 
+    again = True
     bank = Bank(LEGACY_COUNTERS, "PerfEvtSel{}", lambda n: Msr(0xC001_0000 + n))
 
 
 class PerfCtrx(Register):
     """PERF_CTR0-3 under the numbers that the K7 had for them."""
 
+    again = True
     bank = Bank(LEGACY_COUNTERS, "PerfCtr{}", lambda n: Msr(0xC001_0004 + n))
 
 

@@ -175,6 +175,10 @@ class PmuCounters(RegisterDevice):
     def take_interrupt(self) -> None:
         """Nothing: PMUIRQ stays asserted until software clears PMOVSCLR_EL0."""
 
+    def registers_of(self, register: type[Register]) -> int:
+        """How many there are, each with a number of its own."""
+        return 1 if register.bank is None else self.counters
+
     def event_of(self, counter: int) -> Event | None:
         """What an event counter is set to count; None for an event that this PMU lacks, which counts nothing."""
         self._check(PMEVTYPERn_EL0, counter)

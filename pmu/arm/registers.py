@@ -171,6 +171,7 @@ class PMCCNTR_EL0(ArmRegister):
 class PMEVTYPERn_EL0(ArmRegister):
     """Event Type: what counter n counts, and at which privilege."""
 
+    event_field = "evtCount"
     bank = Bank(MOST_EVENT_COUNTERS, "PMEVTYPER{}_EL0", lambda n: SysReg(3, 3, 14, 0b1100 | n >> 3, n & 7))
     el0_read = el0_write = ALL
 
@@ -203,6 +204,7 @@ class PMCCFILTR_EL0(ArmRegister):
 class PMXEVTYPER_EL0(ArmRegister):
     """Selected Event Type: PMEVTYPER<SEL>_EL0, or PMCCFILTR_EL0 for SEL 31."""
 
+    again = True
     encoding = SysReg(3, 3, 9, 13, 1)
     el0_read = el0_write = ALL
 
@@ -220,6 +222,7 @@ class PMEVCNTRn_EL0(ArmRegister):
 class PMXEVCNTR_EL0(ArmRegister):
     """Selected Event Count: PMEVCNTR<SEL>_EL0."""
 
+    again = True
     encoding = SysReg(3, 3, 9, 13, 2)
     el0_read = ALL | ER
     el0_write = ALL

@@ -28,6 +28,7 @@ class Ia32Register(Register):
 class IA32_PERFEVTSELx(Ia32Register):
     """Performance Event Select: what general-purpose counter x counts, and when."""
 
+    event_field = "EVENT"
     bank = Bank(ARCHITECTURAL_COUNTERS, "IA32_PERFEVTSEL{}", lambda n: Msr(0x186 + n))
 
     EVENT = RW(7, 0)
@@ -54,6 +55,7 @@ class IA32_PMCx(Ia32Register):
 class IA32_A_PMCx(Ia32Register):
     """General-purpose counter x again; a write takes the full width."""
 
+    again = True
     bank = Bank(ARCHITECTURAL_COUNTERS, "IA32_A_PMC{}", lambda n: Msr(0x4C1 + n))
 
     COUNT = RW(47, 0)
@@ -167,6 +169,7 @@ class IA32_PERF_GLOBAL_INUSE(Ia32Register):
 class IA32_PMC_GPx_CTR(Ia32Register):
     """General-purpose counter x once more, with its full width: version 6."""
 
+    again = True
     bank = Bank(ARCHITECTURAL_COUNTERS, "IA32_PMC_GP{}_CTR", lambda n: Msr(0x1900 + 4 * n))
 
     COUNT = RW(47, 0)
@@ -175,12 +178,14 @@ class IA32_PMC_GPx_CTR(Ia32Register):
 class IA32_PMC_GPx_CFG_A(IA32_PERFEVTSELx):
     """IA32_PERFEVTSELx under another number: version 6."""
 
+    again = True
     bank = Bank(ARCHITECTURAL_COUNTERS, "IA32_PMC_GP{}_CFG_A", lambda n: Msr(0x1901 + 4 * n))
 
 
 class IA32_PMC_FXx_CTR(Ia32Register):
     """Fixed-function counter x once more: version 6."""
 
+    again = True
     bank = Bank(FIXED_COUNTERS, "IA32_PMC_FX{}_CTR", lambda n: Msr(0x1980 + 4 * n))
 
     COUNT = RW(47, 0)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from emulator.cpu import Level
 from emulator.sysregs import TrappedRegister, UndefinedRegister
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.privileged import ExceptionLevel, PrivilegedPmuV3, Trap
 from pmu.arm.registers import CYCLES, ArmRegister
-from pmu.device import Pmu
 from pmu.intel.perfmon import Perfmon
 from pmu.live.probe_bank import Counts, ProbeBank
 from pmu.loongarch.performance_monitors import InstructionPrivilegeError, PerformanceMonitors, PrivilegeLevel
 from pmu.model import PmuModel
 from pmu.register import RW, Register
+from pmu.register_view import RegisterFile
 
 
 class AccessError(Exception):
@@ -43,20 +42,13 @@ class Named:
         return self.register.name_of(self.index)
 
 
-class Device(Pmu, Protocol):
-    """What all PMUs are made of."""
-
-    def registers(self) -> list[type[Register]]: ...
-    def can_read(self, register: type[Register]) -> bool: ...
-
-
 class Architecture(ABC):
     """A PMU on a bank of its own, and who may reach it."""
 
     levels: tuple[str, ...]  # the least privileged first
     kernel: str  # at which the kernel executes
 
-    def __init__(self, bank: ProbeBank, device: Device) -> None:
+    def __init__(self, bank: ProbeBank, device: RegisterFile) -> None:
         self.bank = bank
         self.device = device
         self.registers: Mapping[str, Named] = {
@@ -68,11 +60,7 @@ class Architecture(ABC):
 
     def is_there(self, named: Named) -> bool:
         """Whether this PMU has so many of them."""
-        return named.register.bank is None or named.index < self._number_of(named.register)
-
-    @abstractmethod
-    def _number_of(self, register: type[Register]) -> int:
-        """How many it has of a bank's registers."""
+        return named.register.bank is None or named.index < self.device.registers_of(named.register)
 
     @abstractmethod
     def read(self, level: str, named: Named) -> int:
@@ -118,9 +106,6 @@ class _Arm(Architecture):
         if not self.is_there(named):
             raise AccessError(access, "undefined", f"there are {self.device.counters} event counters")
         return named.register
-
-    def _number_of(self, register: type[Register]) -> int:
-        return self.device.counters
 
     def counts(self, level: str) -> Counts:
         events = self.device.counters
@@ -190,10 +175,7 @@ class _X86(Architecture):
         if level != self.kernel:
             raise AccessError(access, "#GP(0)", "MSRs are the kernel's")
         if not self.is_there(named):
-            raise AccessError(access, "#GP(0)", f"there are {self._number_of(named.register)}")
-
-    def _number_of(self, register: type[Register]) -> int:
-        return self.device.registers_of(register)
+            raise AccessError(access, "#GP(0)", f"there are {self.device.registers_of(named.register)}")
 
     def counts(self, level: str) -> Counts:
         return self.bank.counts_at(Level.KERNEL if level == self.kernel else Level.USER)
@@ -237,9 +219,6 @@ class _LoongArch(Architecture):
             f"write of {named.name} at {level}",
             lambda: self.device.write_at(PrivilegeLevel[level], named.register, value, named.index),
         )
-
-    def _number_of(self, register: type[Register]) -> int:
-        return self.device.counters
 
     def counts(self, level: str) -> Counts:
         return lambda monitor: self.device.may_count(monitor, PrivilegeLevel[level])

@@ -8,6 +8,7 @@ from emulator.probes import Probe
 from pmu.live.access import ARCHITECTURES, Architecture, Named
 from pmu.model import model
 from pmu.register import Field, Register
+from pmu.register_view import RegisterFile
 
 _MOST = 1 << 64
 _NEAR = 3  # names suggested
@@ -189,6 +190,11 @@ class LivePmu:
         self._architecture.device.take_interrupt()
 
     # events
+
+    @property
+    def device(self) -> RegisterFile:
+        """The register model itself, which knows no privilege."""
+        return self._architecture.device
 
     @property
     def model_name(self) -> str:

@@ -128,6 +128,10 @@ class PerformanceMonitors(RegisterDevice):
 
         return checked
 
+    def registers_of(self, register: type[Register]) -> int:
+        """How many there are, each with a number of its own."""
+        return 1 if register.bank is None else self.counters
+
     def event_of(self, monitor: int) -> Event | None:
         """The event that a monitor is set to; None if this PMU does not count it."""
         self._check(PERFCTRLn, monitor)

@@ -19,6 +19,7 @@ OVERFLOW = 1 << 63  # of a counter: while the bit is set, the monitor asks for i
 class PERFCTRLn(Register):
     """Performance Monitoring Configuration n: what monitor n counts, at which privilege levels."""
 
+    event_field = "EVENT"
     bank = Bank(MOST_MONITORS, "PERFCTRL{}", lambda n: Csr(0x200 + 2 * n))
 
     EVENT = RW(9, 0)

@@ -21,6 +21,7 @@ from pmu.amd.registers import (
     PerfCntrGlobalStatusClr,
 )
 from pmu.device import Pmu
+from pmu.register import Register
 
 _EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
 _RAW = (  # AMD64_RAW_EVENT_MASK
@@ -60,6 +61,9 @@ class AmdCore(X86Driver):
 
     def fixed_index(self, number: int) -> int:
         raise ValueError(f"{self.name} has no fixed counter {number}")
+
+    def counter_register(self, index: int) -> tuple[type[Register], int]:
+        return PERF_CTRx, index
 
     def read_counter(self, event: PerfEvent) -> int:
         return event.hw.pmu.read(PERF_CTRx, event.hw.idx)

@@ -30,6 +30,7 @@ from pmu.arm.registers import (
 )
 from pmu.arm.version import Version
 from pmu.device import Pmu
+from pmu.register import Register
 
 TYPE = 8  # dynamic, as on a Linux whose kprobe and uprobe PMUs came first
 
@@ -138,6 +139,9 @@ class ArmPmuV3(HardwareDriver):
     def longest_period(self, event: PerfEvent) -> int:
         """Half of what the counter can count, so that it cannot overtake the value that is about to be written."""
         return (1 << self.width_bits(event)) - 1 >> 1
+
+    def counter_register(self, index: int) -> tuple[type[Register], int]:
+        return {CYCLES: (PMCCNTR_EL0, 0), INSTRUCTIONS: (PMICNTR_EL0, 0)}.get(index, (PMEVCNTRn_EL0, index))
 
     def read_counter(self, event: PerfEvent) -> int:
         hw = event.hw

@@ -7,7 +7,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from emulator.cpu import Cpu, Level
@@ -18,6 +18,7 @@ from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
 from pmu.event import Event
 from pmu.generic_events import HardwareId, cache_event
+from pmu.register import Register
 
 _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
 _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
@@ -100,11 +101,19 @@ class HardwareDriver(ABC):
     def handle_interrupt(self, counters: CpuCounters) -> None: ...
 
     @abstractmethod
+    def counter_register(self, index: int) -> tuple[type[Register], int]:
+        """The register that is counter `index`: which it is, and its number in the bank."""
+
+    @abstractmethod
     def user_index(self, event: PerfEvent) -> int:
         """What user space reads the event's counter by, plus one."""
 
     def cpu_numbers(self) -> list[int]:
         return list(self._cpus)
+
+    def events_on(self, cpu: int) -> Mapping[int, PerfEvent]:
+        """Those that are on that CPU's PMU now, by counter."""
+        return self._cpus[cpu].events
 
     def sysfs_attributes(self) -> dict[str, str]:
         """Files of the device in sysfs besides type, format and events: name -> text."""

@@ -22,7 +22,9 @@ from pmu.intel.registers import (
     IA32_A_PMCx,
     IA32_FIXED_CTRx,
     IA32_PERFEVTSELx,
+    IA32_PMCx,
 )
+from pmu.register import Register
 
 _SELECT = IA32_PERFEVTSELx
 _CODE = _SELECT.EVENT.mask | _SELECT.UMASK.mask
@@ -138,6 +140,9 @@ class IntelCore(X86Driver):
             for other, index in (moves or [])[:-1]:
                 self.move(counters, other, index)
         return super().place(counters, event)
+
+    def counter_register(self, index: int) -> tuple[type[Register], int]:
+        return (IA32_FIXED_CTRx, index - FIXED_SHIFT) if index >= FIXED_SHIFT else (IA32_PMCx, index)
 
     def read_counter(self, event: PerfEvent) -> int:
         hw = event.hw

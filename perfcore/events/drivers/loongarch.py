@@ -14,6 +14,7 @@ from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
 from pmu.loongarch.registers import ECFG, MISC, OVERFLOW, WIDTH_BITS, PERFCNTRn, PERFCTRLn
+from pmu.register import Register
 
 _EVENT = PERFCTRLn.EVENT.mask
 _USER = PERFCTRLn.make(PLV3=1, PLV2=1)
@@ -58,6 +59,9 @@ class LoongArchMonitors(HardwareDriver):
 
     def longest_period(self, event: PerfEvent) -> int:
         return _LONGEST_PERIOD
+
+    def counter_register(self, index: int) -> tuple[type[Register], int]:
+        return PERFCNTRn, index
 
     def read_counter(self, event: PerfEvent) -> int:
         return event.hw.pmu.read(PERFCNTRn, event.hw.idx)

@@ -1,0 +1,146 @@
+"""inspecting: what `pmu show` does: a PMU's registers where a run stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from emulator.cpu import Cpu
+from emulator.instruction_stop import InstructionStop
+from emulator.probes import Probe
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import SampleType
+from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.regions import Regions
+from perfemu.boards import BoardSession
+from perfemu.counting import enable_groups
+from perfemu.events.attributes import stat_attr
+from perfemu.recording import RecordedRun, open_sampling
+from perfemu.regions import SymbolRegion
+from perfemu.session import Session
+from pmu.model import PmuModel
+from pmu.register_view import RegisterFile, RegisterView, views
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A run stops where a CPU has executed so many instructions, or where the program enters a function; or ends."""
+
+    instructions: int | None = None
+    symbol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Programmed:
+    """An event that a driver has put on a counter."""
+
+    event: str
+    counter: str  # the register
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuState:
+    number: int
+    cycle: int
+    instructions: int
+    pc: int
+    level: str  # user or kernel
+    interrupt: bool  # whether the PMU's is asserted
+    programmed: tuple[Programmed, ...]
+    registers: tuple[RegisterView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PmuState:
+    """All CPUs' PMUs, where the run stopped. `events`: those that were asked for."""
+
+    model: PmuModel
+    title: str  # of the core
+    events: tuple[str, ...]
+    ended: bool  # the run, before it came there
+    cpus: tuple[CpuState, ...]
+
+
+class _Asked:
+    """The events that a run is to be looked at with, as they are opened: as stat does, or with a period."""
+
+    def __init__(self, session: RecordedRun, events: Iterable[str], period: int | None, *, system_wide: bool) -> None:
+        self.specs = session.parse(events)
+        self.attrs = [stat_attr(spec, system_wide=system_wide) for spec in self.specs]
+        if period is not None:
+            sampled = {"sample_period": period, "sample_type": SampleType.IP, "read_format": 0}
+            self.attrs = [attr.copy(**sampled) for attr in self.attrs]
+        self.names = tuple(spec.name for spec in self.specs)
+        self._names = {_key(attr): spec.name for attr, spec in zip(self.attrs, self.specs, strict=True)}
+
+    def programmed(self, driver: HardwareDriver | None, cpu: int) -> Iterator[Programmed]:
+        """What a driver has on a CPU's counters; of events that a guest has opened itself, their configs."""
+        if driver is None:
+            return
+        for index, event in sorted(driver.events_on(cpu).items()):
+            attr = event.attr
+            name = self._names.get(_key(attr), f"type {attr.type}, config {attr.config:#x}")
+            register, number = driver.counter_register(index)
+            yield Programmed(name, register.name_of(number), event.count())
+
+
+def _key(attr: PerfEventAttr) -> tuple[int, ...]:
+    return attr.type, attr.config, attr.config1, attr.config2, attr.exclude_user, attr.exclude_kernel
+
+
+def inspect_program(session: Session, events: Iterable[str], period: int | None, where: Where) -> PmuState:
+    """Run the program to there. Without `events` it is its own PMU that is looked at, else the one that counts them.
+
+    Raises PerfemuError, also if the function is never entered.
+    """
+    machine = session.machine
+    asked = _Asked(session, events, period, system_wide=False)
+    open_sampling(session, asked.specs, asked.attrs, -1)
+    if where.instructions is not None:
+        InstructionStop(machine.cpus, where.instructions, lambda cpu: machine.pause())
+    region = None
+    if where.symbol is not None:
+        region = SymbolRegion(where.symbol).in_files(session.space)
+        regions = Regions(machine.kernel, region.entries)
+        regions.on_moved(lambda task: machine.pause())
+    ending = session.run_to_a_pause()
+    if region is not None:
+        region.check(regions.counts)
+    attached = session.measuring if asked.specs else session.guests
+    assert attached is not None, "the machine has been built"
+    cpus = _cpu_states(machine.cpus, attached.pmus, attached.driver, asked)
+    return PmuState(session.pmu_model, session.title, asked.names, ending is not None, cpus)
+
+
+def inspect_board(session: BoardSession, events: Iterable[str], period: int | None, where: Where) -> PmuState:
+    """The same of an image on a board; the events are of all that its CPUs do."""
+    cpus = session.hardware.cpus
+    asked = _Asked(session, events, period, system_wide=True)
+    for cpu in cpus:
+        enable_groups(open_sampling(session, asked.specs, asked.attrs, cpu.number, system_wide=True))
+    if where.instructions is not None:
+        InstructionStop(cpus, where.instructions, lambda cpu: session.pause())
+    session.run()
+    measuring = session.measuring
+    driver = None if measuring is None else measuring.driver
+    states = _cpu_states(cpus, session.guest_pmus if measuring is None else measuring.pmus, driver, asked)
+    return PmuState(session.pmu_model, session.title, asked.names, not session.paused, states)
+
+
+def _cpu_states(
+    cpus: Sequence[Cpu], pmus: Sequence[RegisterFile], driver: HardwareDriver | None, asked: _Asked
+) -> tuple[CpuState, ...]:
+    return tuple(
+        CpuState(
+            cpu.number,
+            cpu.core.cycles,
+            cpu.core.total(Probe.INST_RETIRED),
+            cpu.core.pc,
+            cpu.level.name.lower(),
+            pmu.interrupt_asserted(),
+            tuple(asked.programmed(driver, cpu.number)),
+            tuple(views(pmu)),
+        )
+        for cpu, pmu in zip(cpus, pmus, strict=bool(pmus))
+    )

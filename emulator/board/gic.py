@@ -14,6 +14,7 @@ from emulator.sysregs import Access, SysReg, SystemRegisters
 GICV2, GICV3 = 2, 3  # versions
 PRIVATE = 32  # SGIs 0..15 and PPIs 16..31 of each CPU
 SHARED = 256  # SPIs from 32 on
+SENT = 0xFFFF  # mask of SGIs
 SPURIOUS = 1023
 OTHER_AFFINITIES = 0xFF_00FF << 16 | 0xFF << 48  # of ICC_SGI1R_EL1: all CPUs differ in the lowest alone
 IMPLEMENTER = 0x43B  # Arm
@@ -40,23 +41,40 @@ def _nobody_hears(cpu: int | None, what: str, interrupt: int) -> None:
 class Interrupts:
     """The state of some interrupts, as masks: bit n is the n-th of them."""
 
-    kept = "groups", "enabled", "pended", "asserted", "active", "priorities", "configurations"
+    kept = "groups", "enabled", "pended", "asserted", "active", "edges", "priorities"
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, always_edges: int = 0) -> None:
+        """`always_edges`: of which the driver cannot say otherwise."""
         self.count = count
         self.kept_ranges = dict.fromkeys(self.kept, range(1 << count))
-        self.groups = self.enabled = self.pended = self.asserted = self.active = 0
+        self.groups = self.enabled = self.active = 0
+        self.pended = 0  # until they are acknowledged: by the driver, by other CPUs, by edges
+        self.asserted = 0  # lines, which are levels
+        self.edges = self._always_edges = always_edges  # pend from when their line rises, not while it is
         self.priorities = bytearray(count)
-        self.configurations = bytearray(count // 4)
+
+    @property
+    def pending(self) -> int:
+        return self.pended | self.asserted & ~self.edges
 
     @property
     def ready(self) -> int:
-        return (self.pended | self.asserted) & self.enabled & ~self.active & self.groups
+        return self.pending & self.enabled & ~self.active & self.groups
+
+    def set_line(self, number: int, asserted: bool) -> bool:
+        """Whether that is another level than before."""
+        bit = 1 << number
+        if bool(self.asserted & bit) == asserted:
+            return False
+        self.asserted ^= bit
+        if asserted:
+            self.pended |= bit & self.edges
+        return True
 
     def read(self, offset: int, size: int) -> int:
         """Of the registers that all interrupts have, at that offset from this part's first one."""
         if offset >= CONFIGURATIONS:
-            return int.from_bytes(self.configurations[offset - CONFIGURATIONS :][:size], "little")
+            return _spread(self.edges >> 4 * (offset - CONFIGURATIONS)) & WORD
         if offset >= PRIORITIES:
             return int.from_bytes(self.priorities[offset - PRIORITIES :][:size], "little")
         kind, shift = offset & ~0x7F, 8 * (offset & 0x7F)
@@ -68,13 +86,13 @@ class Interrupts:
         if kind in (SET_ENABLE, CLEAR_ENABLE):
             return self.enabled
         if kind in PENDING_WORDS:
-            return self.pended | self.asserted
+            return self.pending
         return self.active
 
     def write(self, offset: int, size: int, value: int) -> None:
         data = value.to_bytes(size, "little")
         if offset >= CONFIGURATIONS:
-            _store(self.configurations, offset - CONFIGURATIONS, data)
+            self._configure(4 * (offset - CONFIGURATIONS), 4 * size, _gathered(value))
         elif offset >= PRIORITIES:
             _store(self.priorities, offset - PRIORITIES, bytes(byte & PRIORITY_MASK for byte in data))
         else:
@@ -97,6 +115,20 @@ class Interrupts:
         else:
             self.active &= ~bits
 
+    def _configure(self, first: int, count: int, edges: int) -> None:
+        written = (1 << count) - 1 << first & (1 << self.count) - 1
+        self.edges = self.edges & ~written | edges << first & written | self._always_edges
+
+
+def _spread(edges: int) -> int:
+    """As ICFGR has it: two bits for each interrupt, the upper one of which says so."""
+    return sum(2 << 2 * number for number in range(16) if edges >> number & 1)
+
+
+def _gathered(word: int) -> int:
+    """The same backwards."""
+    return sum(1 << number for number in range(16) if word >> 2 * number & 2)
+
 
 def _store(kept: bytearray, start: int, data: bytes) -> None:
     """What of the data is within."""
@@ -111,7 +143,7 @@ class CpuInterface:
     def __init__(self, gic: Gic, number: int) -> None:
         self.gic = gic
         self.number = number
-        self.private = Interrupts(PRIVATE)
+        self.private = Interrupts(PRIVATE, always_edges=SENT)
         self.sleeps = True  # GICR_WAKER.ProcessorSleep
         self.enabled = False
         self.mask = 0  # ICC_PMR_EL1
@@ -184,10 +216,7 @@ class CpuInterface:
 
     def set_level(self, interrupt: int, asserted: bool) -> None:
         """A private interrupt's line."""
-        bit = 1 << interrupt
-        before = self.private.asserted
-        self.private.asserted = before | bit if asserted else before & ~bit
-        if self.private.asserted != before:
+        if self.private.set_line(interrupt, asserted):
             self.gic.hears(self.number, RAISED if asserted else LOWERED, interrupt)
             self.gic.changed()
 
@@ -257,10 +286,7 @@ class Gic:
 
     def set_level(self, interrupt: int, asserted: bool) -> None:
         """A shared interrupt's line."""
-        bit = 1 << interrupt - PRIVATE
-        before = self.shared.asserted
-        self.shared.asserted = before | bit if asserted else before & ~bit
-        if self.shared.asserted != before:
+        if self.shared.set_line(interrupt - PRIVATE, asserted):
             self.hears(None, RAISED if asserted else LOWERED, interrupt)
             self.changed()
 

@@ -44,6 +44,8 @@ void set_priority(unsigned interrupt, unsigned priority);
 void enable(unsigned interrupt, bool is_enabled);
 bool is_pending(unsigned interrupt);
 bool is_active(unsigned interrupt);
+void set_edge(unsigned interrupt, bool by_edge); /* or by level */
+uint32_t edges_near(unsigned interrupt);      /* the word that has it */
 void set_active(unsigned interrupt, bool is_active);
 void send_to_list(unsigned interrupt, unsigned list); /* bit n: CPU n */
 void set_pending(unsigned interrupt, bool pends);

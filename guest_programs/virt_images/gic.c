@@ -13,6 +13,7 @@ enum {
     SET_ACTIVE = 0x300,
     CLEAR_ACTIVE = 0x380,
     PRIORITIES = 0x400,
+    CONFIGURATIONS = 0xc00,
     ROUTES = 0x6000
 };
 #define PRIVATE 32
@@ -75,6 +76,14 @@ void set_pending(unsigned interrupt, bool pends) {
 
 void set_active(unsigned interrupt, bool is_active) {
     *bits(interrupt, is_active ? SET_ACTIVE : CLEAR_ACTIVE) = 1u << interrupt % 32;
+    BARRIER();
+}
+
+uint32_t edges_near(unsigned interrupt) { return *at(part(interrupt) + CONFIGURATIONS + interrupt / 16 * 4); }
+
+void set_edge(unsigned interrupt, bool by_edge) {
+    uint32_t bit = 2u << interrupt % 16 * 2, others = edges_near(interrupt) & ~bit;
+    *at(part(interrupt) + CONFIGURATIONS + interrupt / 16 * 4) = others | (by_edge ? bit : 0);
     BARRIER();
 }
 

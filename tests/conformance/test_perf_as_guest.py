@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corpus.debian_machine import machine
-from guests import DIRECTORY, ISAS
+from guests import DIRECTORY, ISAS, guest
 from real_perf import RealPerf
 
 PERFEMU = Path(sys.executable).with_name("perfemu")
@@ -101,6 +101,28 @@ def test_the_hosts_perf_reads_what_it_records(debian: Debian, tmp_path: Path) ->
     ]
     assert reports[0] == reports[1]
     assert any("quicksort" in line for line in reports[0])
+
+
+def test_it_counts_and_samples_by_loongarchs_monitors(debian: Debian, tmp_path: Path) -> None:
+    """Raw events are LoongArch's then, 2 its branches; how many, and where, is what the core's own PMU says, too."""
+    program = str(DIRECTORY / "sort" / f"{debian.isa}.elf")
+    counting = ("perf", "stat", "-x,", "-o", "theirs", "-e", "r2:u,branches:u,instructions:u", program)
+    debian.perfemu("run", "--pmu", "loongarch", "--", *counting)
+    counts = counted((tmp_path / "theirs").read_text())
+    derived = guest("sort", debian.isa).counts
+    assert counts["r2:u"] == counts["branches:u"] == str(derived["BR_RETIRED"])
+    assert counts["instructions:u"] == str(derived["INST_RETIRED"])
+    recording = ("-c", str(PERIOD), "-o")
+    sampling = ("perf", "record", "-e", "r2:u", *recording, "inside", program)
+    debian.perfemu("run", "--pmu", "loongarch", "--", *sampling, says="perf record: Captured and")
+    debian.perfemu("record", "--pmu", "loongarch", "-e", "branches:u", *recording, "outside", "--", program)
+    debian.perfemu("record", "-e", "branches:u", *recording, "own", "--", program)
+    perf = RealPerf(tmp_path)
+    inside, outside, own = (
+        perf.run("script", "-F", "ip,sym", "-i", tmp_path / file) for file in ("inside", "outside", "own")
+    )
+    assert inside == outside == own
+    assert len(own.splitlines()) == derived["BR_RETIRED"] // PERIOD
 
 
 def test_it_samples_registers_and_stacks_to_unwind_by(debian: Debian, tmp_path: Path) -> None:

@@ -47,6 +47,15 @@ def counted(image: Path, *options: str) -> dict[str, str]:
     return {row[2]: row[0] for row in rows}
 
 
+def test_a_measuring_pmu_may_have_as_many_counters_as_a_part(image: Path) -> None:
+    counts = counted(image, "--counters", "1", "-e", "instructions:u,br_retired,cycles:u")
+    assert counts == {
+        "instructions:u": str(AT_EL0),
+        "br_retired": "<not counted>",
+        "cycles:u": str(AT_EL0),  # which have a counter of their own; on the ideal core one an instruction
+    }
+
+
 def test_levels_are_counted_apart(image: Path) -> None:
     counts = counted(image, "-e", "instructions,instructions:u,instructions:k,br_retired,r21:k")
     assert counts == {

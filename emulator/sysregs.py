@@ -54,6 +54,10 @@ class UndefinedRegister(Exception):
     """No such register, or not at this privilege: the guest gets SIGILL (Arm) or SIGSEGV (x86 #GP)."""
 
 
+class HigherRegister(UndefinedRegister):
+    """The register is there, and the access is of a higher exception level than any that executes here (Arm)."""
+
+
 class TrappedRegister(UndefinedRegister):
     """The register is there, and a control of the kernel's traps the access (Arm): a kernel is told which it was."""
 

@@ -16,6 +16,7 @@ from emulator.board.virt import Virt
 from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
+from perfemu.activity_monitors import activity_monitors
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
@@ -52,10 +53,11 @@ class BoardKind:
 
 
 def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Built:
+    monitors = activity_monitors(hardware, model)
     if model.driver != "arm_pmuv3":  # whose registers no AArch64 instruction names: it only measures
-        return Virt(hardware, boot, outside), ()
+        return Virt(hardware, boot, outside, monitors=monitors), ()
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    return Virt(hardware, boot, outside, pmus), pmus
+    return Virt(hardware, boot, outside, pmus, monitors), pmus
 
 
 PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {

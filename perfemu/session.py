@@ -31,6 +31,7 @@ from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
 from perfcore.perfdata.features import Features, JitFile
+from perfemu.activity_monitors import announce_to_programs
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import Ending
 from perfemu.environment import search_path
@@ -150,6 +151,8 @@ class Session:
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
             pmu.grant_user_access(cpu.system_registers)
             self._kind.announce(cpu, self.pmu_model)
+            if self.isa == "aarch64":
+                announce_to_programs(self.core, cpu)
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver)))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver), Settings.measuring())

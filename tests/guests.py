@@ -54,6 +54,7 @@ class BoardGuest:
     cpus: int
     stdout: str
     pmu: str | None  # instead of the core's
+    changes: tuple[str, ...]  # of the core, as --set takes them
     not_by_qemu: str  # why that says something else; empty: it says the same
     counts: dict[str, dict[str, int]]
 
@@ -73,6 +74,6 @@ def board_guests() -> list[BoardGuest]:
             if board in BOARDS:
                 counts = {level: expected[level] for level in ("user", "kernel")}
                 cpus, differs = expected.get("cpus", 1), expected.get("qemu", "")
-                name, pmu = file.parent.name, expected.get("pmu")
-                found.append(BoardGuest(name, board, cpus, expected["stdout"], pmu, differs, counts))
+                name, pmu, changes = file.parent.name, expected.get("pmu"), tuple(expected.get("set", ()))
+                found.append(BoardGuest(name, board, cpus, expected["stdout"], pmu, changes, differs, counts))
     return found

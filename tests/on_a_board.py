@@ -23,6 +23,8 @@ class Board:
     memory: str = "1G"
     release: str = ""
     pmu: str = ""  # instead of the core's
+    options: tuple[str | Path, ...] = ()  # of the command, more of them
+    parameters: str = ""  # of the kernel, more of them
 
     def run(self, script: str, folder: Path, files: Sequence[Entry] = ()) -> list[str]:
         """The console's lines but the kernel's. busybox has the script's commands; `files` are in its root besides."""
@@ -31,7 +33,8 @@ class Board:
         done = subprocess.run(
             [PERFEMU, "run", "--board", "virt", "--core", self.core, "--memory", self.memory, "--cpus", str(self.cpus)]
             + (["--pmu", self.pmu] if self.pmu else [])
-            + ["--initrd", initrd, "--append", "console=ttyAMA0 quiet", debian_kernel.kernel(self.release)],
+            + [*self.options, "--initrd", initrd, "--append", f"console=ttyAMA0 quiet {self.parameters}".strip()]
+            + [debian_kernel.kernel(self.release)],
             capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")

@@ -31,7 +31,7 @@ from emulator.board.traps import SCTLR_EL1, Undefined
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, Level, TrapKind, WalkFault
 from emulator.probes import Probe
-from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
+from emulator.sysregs import Access, HigherRegister, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
 
 PC, ZERO_REGISTER = 32, 31
 TCR_EL1, SPSEL = SysReg(3, 0, 2, 0, 2), SysReg(3, 0, 4, 2, 0)
@@ -63,10 +63,30 @@ class BoardPmu(Protocol):
     def interrupt_asserted(self) -> bool: ...
 
 
+class BoardMonitors(Protocol):
+    """A CPU's activity monitors (pmu/arm/activity_monitors.py)."""
+
+    @property
+    def identification(self) -> Mapping[SysReg, int]: ...
+    def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None: ...
+
+
 class BoardCpu:
     """A CPU that is on, waits for an interrupt, or is off."""
 
-    kept = "cpu", "is_on", "waits", "_failed", "due_cycle", "_timers_changed", "timer", "debug", "_pmu", "_held"
+    kept = (
+        "cpu",
+        "is_on",
+        "waits",
+        "_failed",
+        "due_cycle",
+        "_timers_changed",
+        "timer",
+        "debug",
+        "_pmu",
+        "_held",
+        "_monitors",
+    )
 
     def __init__(
         self,
@@ -79,6 +99,7 @@ class BoardCpu:
         pmu: BoardPmu | None,
         firmware: FirmwareCall,
         message: Callable[[str], None],
+        monitors: BoardMonitors | None = None,
     ) -> None:
         """`firmware(cpu, function, arguments)` answers HVC and SMC: what X0 is then."""
         self.cpu = cpu
@@ -96,6 +117,7 @@ class BoardCpu:
         self.calls: CallWatcher | None = None
         self._bus = bus
         self._pmu = pmu
+        self._monitors = monitors
         self._firmware = firmware
         self._message = message
         self._timers_changed = True
@@ -104,11 +126,14 @@ class BoardCpu:
         self._at_reset = {SPSEL: 1, SCTLR_EL1: self.core.read_kernel_register(SCTLR_EL1.encoding), TCR_EL1: 0}
         self.debug = DebugUnit(cpu, self.tables, self._take, message)
         registers = cpu.system_registers
-        identification = {} if pmu is None else pmu.identification
+        parts = [part for part in (pmu, monitors) if part is not None]
+        identification = {register: bits for part in parts for register, bits in part.identification.items()}
         self._held = id_registers.claim(cpu, processor, identification, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
             pmu.tell = message
+        if monitors is not None:
+            monitors.grant_access(registers, lambda: cpu.level)
         registers.claim(ISR_EL1, Access(read=lambda: interface.is_asserted << 7))
         self.timer.claim_registers(registers)
         self.timer.answer_natively(on=True)
@@ -308,8 +333,8 @@ class BoardCpu:
                 core.complete_trapped()
         except TrappedRegister:
             self._fail(trapped_access(register, rt, reads=kind == TrapKind.MRS))
-        except UndefinedRegister:
-            if self.cpu.level:  # of what EL0 tries, its kernel knows more
+        except UndefinedRegister as problem:
+            if self.cpu.level and not isinstance(problem, HigherRegister):  # of what EL0 tries, its kernel knows more
                 name = "S{}_{}_C{}_C{}_{}".format(*register)
                 self._message(f"{TrapKind(kind).name} of {name} at {core.pc:#x} is not modelled: undefined")
             self._undefined()

@@ -11,7 +11,7 @@ from functools import partial
 from emulator.arch.processor import Processor
 from emulator.board import gicv2
 from emulator.board.board import Board, Boot, Ended, Outside, ram_loader
-from emulator.board.board_cpu import BoardCpu, BoardPmu
+from emulator.board.board_cpu import BoardCpu, BoardMonitors, BoardPmu
 from emulator.board.bus import Bus
 from emulator.board.calls import CallWatcher
 from emulator.board.device_tree import flattened
@@ -65,9 +65,14 @@ class Virt(Board[BoardCpu]):
     kept_ranges = {"_senders": range(0)}  # with GICv3 there are none
 
     def __init__(
-        self, hardware: Hardware, boot: Boot | None, outside: Outside, pmus: Sequence[BoardPmu | None] = ()
+        self,
+        hardware: Hardware,
+        boot: Boot | None,
+        outside: Outside,
+        pmus: Sequence[BoardPmu | None] = (),
+        monitors: Sequence[BoardMonitors | None] = (),
     ) -> None:
-        """`boot`: None where a saved state will be restored. `pmus`: one for each CPU, or none.
+        """`boot`: None where a saved state will be restored. `pmus`, `monitors`: one for each CPU, or none.
 
         NotBootable: what does not fit into RAM.
         """
@@ -86,9 +91,24 @@ class Virt(Board[BoardCpu]):
         firmware = Firmware(self._find, partial(self.end, Ended.OFF), partial(self.end, Ended.RESET))
         self._populate(
             [
-                BoardCpu(cpu, RAM_BASE, hardware.clock, processor, interface, self.bus, pmu, firmware, outside.message)
-                for cpu, interface, pmu in zip(
-                    hardware.cpus, self._gic.interfaces, pmus or [None] * config.cpus, strict=True
+                BoardCpu(
+                    cpu,
+                    RAM_BASE,
+                    hardware.clock,
+                    processor,
+                    interface,
+                    self.bus,
+                    pmu,
+                    firmware,
+                    outside.message,
+                    its_monitors,
+                )
+                for cpu, interface, pmu, its_monitors in zip(
+                    hardware.cpus,
+                    self._gic.interfaces,
+                    pmus or [None] * config.cpus,
+                    monitors or [None] * config.cpus,
+                    strict=True,
                 )
             ]
         )
@@ -196,6 +216,7 @@ class Virt(Board[BoardCpu]):
             seed=hardware.config.seed,
             has_pmu=self.cpus[0].has_pmu,
             initrd=(initrd, end) if boot.initrd else None,
+            highest_hz=None if self._clock.frequencies_hz is None else self._clock.frequencies_hz[1],
         )
         data, tree_at = flattened(tree), _behind(end)
         if boot.image.is_elf and RAM_BASE + len(data) <= boot.image.lowest:

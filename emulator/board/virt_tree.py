@@ -15,7 +15,7 @@ UART, UART_BYTES, UART_INTERRUPT = 0x0900_0000, 0x1000, PRIVATE + 1
 RTC, RTC_BYTES, RTC_INTERRUPT = 0x0901_0000, 0x1000, PRIVATE + 2
 UART_CLOCK_HZ = 24_000_000
 SECURE_TIMER, HYPERVISOR_TIMER = 29, 26  # PPIs that nothing raises; bindings want a number
-GIC_HANDLE, CLOCK_HANDLE = 1, 2  # phandles
+GIC_HANDLE, CLOCK_HANDLE, CPU_CLOCK_HANDLE, OPERATING_POINTS_HANDLE = 1, 2, 3, 4  # phandles
 LEVEL_HIGH, PPI, SPI = 4, 1, 0  # cells of an interrupt
 FIRST_PPI = 16
 
@@ -29,8 +29,10 @@ def device_tree(
     seed: int,
     has_pmu: bool,
     initrd: tuple[int, int] | None,
+    highest_hz: int | None = None,
 ) -> Node:
-    """`seed`: of the kernel's random numbers. `initrd`: its first address, and the one behind it.
+    """`seed`: of the kernel's random numbers. `initrd`: its first address, and the one behind it. `highest_hz`: of CPUs
+    whose frequency changes; a kernel is told the highest alone, since it has no say in it.
 
     Bindings: Documentation/devicetree/bindings of Linux.
     """
@@ -57,14 +59,20 @@ def device_tree(
     ]
     if has_pmu:
         devices.append(_pmu())
-    return Node("", root, [chosen, memory, _cpus(cpus), psci, *devices])
+    if highest_hz is not None and highest_hz >> 32:  # more than a fixed clock's property can say
+        highest_hz = None
+    if highest_hz is not None:
+        devices += [_cpu_clock(highest_hz), _operating_points(highest_hz)]
+    return Node("", root, [chosen, memory, _cpus(cpus, changes_frequency=highest_hz is not None), psci, *devices])
 
 
-def _cpus(count: int) -> Node:
+def _cpus(count: int, *, changes_frequency: bool) -> Node:
+    points: dict[str, Property] = {"clocks": (CPU_CLOCK_HANDLE,), "operating-points-v2": (OPERATING_POINTS_HANDLE,)}
+    more = points if changes_frequency else {}
     cpus = [
         Node(
             f"cpu@{number:x}",
-            {"device_type": "cpu", "compatible": "arm,armv8", "reg": (number,), "enable-method": "psci"},
+            {"device_type": "cpu", "compatible": "arm,armv8", "reg": (number,), "enable-method": "psci", **more},
         )
         for number in range(count)
     ]
@@ -79,6 +87,18 @@ def _timer() -> Node:
 
 def _pmu() -> Node:
     return Node("pmu", {"compatible": "arm,armv8-pmuv3", "interrupts": (PPI, PMU_INTERRUPT - FIRST_PPI, LEVEL_HIGH)})
+
+
+def _cpu_clock(hz: int) -> Node:
+    properties: dict[str, Property] = {"compatible": "fixed-clock", "#clock-cells": (0,), "clock-frequency": (hz,)}
+    return Node("cpu-clk", properties | {"phandle": (CPU_CLOCK_HANDLE,)})
+
+
+def _operating_points(hz: int) -> Node:
+    """One, for all CPUs. opp/opp-v2.yaml."""
+    table: dict[str, Property] = {"compatible": "operating-points-v2", "opp-shared": b""}
+    point = Node(f"opp-{hz}", {"opp-hz": cells(hz)})
+    return Node("opp-table", table | {"phandle": (OPERATING_POINTS_HANDLE,)}, [point])
 
 
 def _clock() -> Node:

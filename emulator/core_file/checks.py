@@ -243,6 +243,11 @@ def _operations(data: Data) -> Iterator[Problem]:
             yield Problem(("ops", missing[0]), right)
 
 
+def _monitors(data: Data) -> Iterator[Problem]:
+    if _table(data, "activity_monitors") is not None and "aarch64" not in _texts(data, "isas"):
+        yield Problem(("activity_monitors",), "only for cores that execute aarch64")
+
+
 def _pairs(data: Data) -> Iterator[Problem]:
     pipeline = _table(data, "pipeline") or {}
     if pipeline.get("model") != "out_of_order" and "move_computation" in _texts(pipeline, "fuses"):
@@ -279,6 +284,7 @@ _CHECKS: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _required_tables,
     _pmus,
     _identity,
+    _monitors,
     _cache_sets,
     _tlb_sets,
     _btb_sets,

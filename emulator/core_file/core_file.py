@@ -64,6 +64,12 @@ class CoreFile:
         return tuple(map(str, listed)) if isinstance(listed, list) else ()
 
     @property
+    def activity_monitors(self) -> tuple[str, tuple[str, ...]] | None:
+        """Their version, and the names of the events of the auxiliary group."""
+        table = self.tables.get("activity_monitors")
+        return (str(table["version"]), _texts(table.get("auxiliary"))) if isinstance(table, dict) else None
+
+    @property
     def model(self) -> Tables | None:
         """The tables, if there is anything to model."""
         pipeline = self.tables["pipeline"]

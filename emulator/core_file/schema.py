@@ -247,6 +247,14 @@ TABLES = (
         ),
     ),
     Table(
+        "activity_monitors",
+        "AArch64: the Activity Monitors, on boards; without: there are none, as on the real parts",
+        (
+            one_of("version", "of the extension: FEAT_AMUv1, FEAT_AMUv1p1", fixed("v1", "v1p1"), default="v1p1"),
+            Key("auxiliary", Kind.TEXTS, "what the second group counts: events of the core's PMU, up to 16"),
+        ),
+    ),
+    Table(
         "kernel",
         "simulated cycles of kernel work, shown as sys",
         (

@@ -31,7 +31,10 @@ TIMEOUT_S = 60
 
 
 def session_of(guest: BoardGuest, core: str, output: BytesIO) -> BoardSession:
-    machine = Guest((str(guest.path),), core=core, pmu=guest.pmu, cpus=guest.cpus, memory="64M", stdin=-1)
+    machine = Guest(
+        (str(guest.path),), core=core, core_changes=guest.changes, pmu=guest.pmu, cpus=guest.cpus, memory="64M",
+        stdin=-1,
+    )  # fmt: skip
     # What it tries on purpose is told to the user: unmodelled registers and addresses.
     return BoardSession(machine, BoardRequest(guest.board, semihosting=True), output, lambda line: None)
 

@@ -1,0 +1,100 @@
+"""The Activity Monitors of a board: Debian's kernels find them, and scale load by them; programs are given none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import debian_kernel
+import require
+from c_programs import build
+from end_to_end.command import perfemu
+from guests import DIRECTORY
+from on_a_board import Board
+
+STEPS = DIRECTORY / "board_activity_monitors" / "steps.toml"  # 2 GHz and 500 MHz
+MONITORS = "--set", "activity_monitors.version=v1p1"
+IMAGE = DIRECTORY / "board_activity_monitors" / "virt.elf"
+# A message without an end of line is complete when the next one comes
+SCRIPT = """
+dmesg | grep -o "Activity Monitors Unit (AMU)"
+insmod /modules/cpufreq-dt.ko
+echo behind > /dev/kmsg
+dmesg | grep -o "AMU: .*"
+cd /sys/devices/system/cpu/cpu0/cpufreq
+cat scaling_driver cpuinfo_max_freq
+"""
+
+
+@pytest.mark.parametrize("release", ["", "trixie"])
+def test_debians_kernels_use_them(release: str, tmp_path: Path) -> None:
+    """For frequency invariance, once cpufreq tells them of a highest frequency: init_amu_fie_callback."""
+    board = Board(
+        release=release,
+        options=(*MONITORS, "--dvfs", STEPS),
+        parameters='dyndbg="file arch/arm64/kernel/topology.c +p"',
+    )
+    lines = board.run(SCRIPT, tmp_path, debian_kernel.modules("cpufreq-dt", release=release))
+    assert lines == [
+        "Activity Monitors Unit (AMU)",
+        "AMU: CPUs[0]: counters will be used for FIE.",
+        "cpufreq-dt",
+        "2000000",
+    ]
+
+
+PROGRAM = r"""
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+static sigjmp_buf back;
+static void undefined(int signal) { siglongjmp(back, signal); }
+#define READ(register) __extension__({ unsigned long x; asm volatile("mrs %0, " register : "=r"(x)); x; })
+int main(void) {
+    int signal;
+    sigaction(SIGILL, &(struct sigaction){.sa_handler = undefined}, NULL);
+    if ((signal = sigsetjmp(back, 1))) printf("user enable: signal %d\n", signal);
+    else printf("user enable: %lu\n", READ("s3_3_c13_c2_3"));
+    if ((signal = sigsetjmp(back, 1))) printf("cycles: signal %d\n", signal);
+    else printf("cycles: %lu\n", READ("s3_3_c13_c4_0"));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("options", "enable"), [(MONITORS, "0"), ((), "signal 4")])
+def test_linux_gives_programs_none(options: tuple[str, ...], enable: str, tmp_path: Path) -> None:
+    """AMUSERENR_EL0 is always readable, and is 0: the read of a counter is SIGILL. Without monitors, each is."""
+    source = tmp_path / "program.c"
+    source.write_text(PROGRAM)
+    program = build(source, "aarch64", tmp_path / "program", "-w")
+    done = perfemu("run", *options, program)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == f"user enable: {enable}\ncycles: signal 4\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("activity_monitors.version=v2",), "--set activity_monitors.version=v2: unknown; there is v1, v1p1"),
+        (("activity_monitors.auxiliary=NOPE",), "activity_monitors.auxiliary: no event 'NOPE'"),
+        (
+            ("activity_monitors.version=v1", "pmu.aarch64=loongarch"),
+            "they count a PMUv3's events, and the PMU is loongarch",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line(options: tuple[str, ...], problem: str) -> None:
+    changes = [word for option in options for word in ("--set", option)]
+    done = perfemu("run", "--board", "virt", *changes, IMAGE)
+    (line,) = done.stderr.decode().splitlines()
+    assert done.returncode == 129
+    assert problem in line
+
+
+def test_a_core_without_aarch64_has_none() -> None:
+    done = perfemu("run", "--core", "zen5", *MONITORS, require.debian_tree("amd64", "busybox-static") / "bin/busybox")
+    (line,) = done.stderr.decode().splitlines()
+    assert done.returncode == 129
+    assert "activity_monitors: only for cores that execute aarch64" in line

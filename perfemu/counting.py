@@ -119,8 +119,11 @@ def default_events(session: MeasuredRun, scope: Scope = PROGRAM) -> list[str]:
 
 def top_down_events(session: MeasuredRun, level: int) -> list[str]:
     """For ``--topdown``. Raises UsageError on a core that has no slots."""
-    if "slots" not in session.pmu_model.sysfs_aliases:
-        raise UsageError(f"stat --topdown: core {session.core.name} has no pipeline whose slots could be counted")
+    pmu = session.pmu_model
+    if "slots" not in pmu.sysfs_aliases:
+        if pmu.one_a_cycle:
+            raise UsageError(f"stat --topdown: core {session.core.name} has no pipeline whose slots could be counted")
+        raise UsageError(f"stat --topdown: PMU {pmu.name} has no event for slots")
     return [event for added in TOP_DOWN_EVENTS[:level] for event in added]
 
 

@@ -63,8 +63,10 @@ class Witness:
         self._events = PerfEvents(machine.kernel, [attached.driver], Settings.measuring())
         self._task = session.program_task
 
-    def open(self, generic: HardwareId, **more: int) -> PerfEvent | None:
-        attr = PerfEventAttr(type=PerfType.HARDWARE, config=generic, exclude_kernel=1, exclude_hv=1, **more)
+    def open(self, generic: HardwareId, *, kernel: bool = False, **more: int) -> PerfEvent | None:
+        """In user mode, or in the kernel."""
+        levels = {"exclude_user": int(kernel), "exclude_kernel": int(not kernel), "exclude_hv": 1}
+        attr = PerfEventAttr(type=PerfType.HARDWARE, config=generic, **levels, **more)
         if self.model.generic_event(generic) is None:
             return None
         return self._events.open(attr, self._task)
@@ -120,6 +122,29 @@ def test_all_pmus_sample_the_same_instructions(
 class Samples:
     addresses: list[int]
     missed: int  # periods that ended with another, at one instruction of many cycles
+
+
+@pytest.mark.parametrize(("isa", "core"), [("aarch64", "neoverse-n1"), ("x86_64", "zen5")])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_all_pmus_count_the_kernels_cycles_equally(session_of: SessionOf, isa: str, core: str, sampled: bool) -> None:
+    """Filters of privilege levels, of which each has its own. A sample in the kernel has the PC behind the call."""
+    session = session_of(guest("sort", isa), core)
+    more = {"sample_period": 1000, "sample_type": SampleType.IP} if sampled else {}
+    opened: dict[str, PerfEvent] = {}
+    buffers: dict[str, RingBuffer] = {}
+    for name in PMUS:
+        event = Witness(session, name).open(HardwareId.CPU_CYCLES, kernel=True, **more)
+        assert event is not None
+        event.attach_buffer(buffer := RingBuffer.allocate(BUFFER_PAGES))
+        opened[name], buffers[name] = event, buffer
+    session.run()
+    counts = {name: event.count() for name, event in opened.items()}
+    found = {name: samples(event, buffers[name]) for name, event in opened.items()}
+    truth = counts["loongarch"]
+    assert 0 < truth == session.machine.cpus[0].system_cycles
+    assert counts == dict.fromkeys(PMUS, truth)
+    assert found == dict.fromkeys(PMUS, found["loongarch"])
+    assert bool(found["loongarch"].addresses) == sampled
 
 
 def samples(event: PerfEvent, buffer: RingBuffer) -> Samples:

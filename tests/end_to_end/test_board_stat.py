@@ -56,6 +56,18 @@ def test_a_measuring_pmu_may_have_as_many_counters_as_a_part(image: Path) -> Non
     }
 
 
+@pytest.mark.parametrize("pmu", ["pmuv3p0", "pmuv3p9", "loongarch"])
+@pytest.mark.parametrize("core", ["ideal", "neoverse-n1"])
+def test_all_pmus_count_a_board_equally(image: Path, core: str, pmu: str) -> None:
+    """LoongArch's by PLV3 and PLV0; the guest has none then."""
+    names = ("instructions", "cycles", "branches")
+    events = ",".join(f"{name}:{level}" for name in names for level in "uk")
+    counts = counted(image, "--core", core, "--pmu", pmu, "-e", events)
+    assert counts == counted(image, "--core", core, "-e", events)
+    assert counts["instructions:u"] == str(AT_EL0)
+    assert counts["instructions:k"] == str(AT_EL1)
+
+
 def test_levels_are_counted_apart(image: Path) -> None:
     counts = counted(image, "-e", "instructions,instructions:u,instructions:k,br_retired,r21:k")
     assert counts == {

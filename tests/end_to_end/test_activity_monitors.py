@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from c_programs import build
 from end_to_end.command import perfemu
 from guests import DIRECTORY
 from on_a_board import Board
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession
+from perfemu.guest import Guest
 
 STEPS = DIRECTORY / "board_activity_monitors" / "steps.toml"  # 2 GHz and 500 MHz
 MONITORS = "--set", "activity_monitors.version=v1p1"
@@ -42,6 +46,35 @@ def test_debians_kernels_use_them(release: str, tmp_path: Path) -> None:
         "cpufreq-dt",
         "2000000",
     ]
+
+
+def test_a_kernels_scheduler_scales_by_the_mean(tmp_path: Path) -> None:
+    """amu_scale_freq_tick of Debian's kernel, whose ticks have a thousand laps of the profile.
+
+    1 us at 2 GHz and 3 us at 500 MHz are 3,500 cycles in 4 us, in which the system counter has 250 ticks: 14 a tick. At
+    the highest there are 32, so that the scale is 14 / 32 of 1024, 448, rounded down twice. All of it is the kernel's.
+    """
+    initrd = tmp_path / "initrd"
+    script = "insmod /modules/cpufreq-dt.ko\ni=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n"
+    initrd.write_bytes(debian_kernel.initramfs(script, *debian_kernel.modules("cpufreq-dt", release="trixie")))
+    kernel_image = str(debian_kernel.kernel("trixie"))
+    guest = Guest((kernel_image,), core="ideal", core_changes=MONITORS[1:], dvfs=STEPS, memory="1G", stdin=-1)
+    request = BoardRequest("virt", initrd=str(initrd), command_line="console=ttyAMA0 quiet", guest_linux=True)
+    session = BoardSession(guest, request, BytesIO(), lambda line: None)
+    assert session.run().exit_status == 0
+    assert session.linux is not None
+    kernel = session.linux.kernel(session.hardware.cpus[0])
+    assert kernel is not None
+    offset = kernel.word(kernel.symbols["__per_cpu_offset"])
+
+    def of_cpu_0(name: str) -> int:
+        return kernel.word(kernel.symbols[name] + offset & (1 << 64) - 1)
+
+    assert of_cpu_0("arch_max_freq_scale") == (62_500_000 << 20) // 2_000_000_000
+    assert of_cpu_0("arch_freq_scale") in (447, 448)
+    cycles, ticks = of_cpu_0("arch_core_cycles_prev"), of_cpu_0("arch_const_cycles_prev")
+    assert ticks > 1_000_000
+    assert abs(cycles - 14 * ticks) <= 3500  # a lap's
 
 
 PROGRAM = r"""

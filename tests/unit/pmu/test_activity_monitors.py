@@ -5,11 +5,13 @@ The expectations are the manual's "Accessing" sections, as the tables here have 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from emulator.board.kept import restore, state_of
 from emulator.cpu import Level
 from emulator.probes import Probe
 from emulator.sysregs import SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
@@ -334,6 +336,25 @@ def test_a_kernel_reads_and_lets_user_mode_read() -> None:
         else:
             with pytest.raises(TrappedRegister):
                 registers.read(counter)
+
+
+def test_what_they_keep_goes_on_elsewhere() -> None:
+    """Besides the bank, which the core keeps; the system counter is where it was."""
+    monitors = Monitors()
+    monitors.write(AMUSERENR_EL0, 1)
+    monitors.write(AMCNTENSET0_EL0, 0b0111)
+    monitors.ticks += 30
+    kept = json.loads(json.dumps(state_of(monitors)))
+    other = Monitors()
+    other.ticks = monitors.ticks
+    restore(other, kept)
+    assert [other.read(register) for register in (AMUSERENR_EL0, AMCNTENSET0_EL0)] == [1, 0b0111]
+    for each in (monitors, other):
+        each.ticks += 5
+        assert each.read(AMEVCNTR0n_EL0, 1) == 35
+        each.write(AMCNTENCLR0_EL0, 0b0010)
+        each.ticks += 5
+        assert each.read(AMEVCNTR0n_EL0, 1) == 35
 
 
 def test_what_no_monitors_can_be_made_of() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from emulator.cpu import Cpu
-from emulator.instruction_stop import InstructionStop
+from emulator.instruction_stop import InstructionStops
 from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import SampleType
@@ -24,10 +25,14 @@ from pmu.register_view import RegisterFile, RegisterView, views
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A run stops where a CPU has executed so many instructions, or where the program enters a function; or ends."""
+    """Where a CPU has executed so many instructions, numbers that ascend; where the program first enters a function."""
 
-    instructions: int | None = None
+    instructions: Sequence[int] = ()
     symbol: str | None = None
+
+    @property
+    def is_anywhere(self) -> bool:
+        return bool(self.instructions or self.symbol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +94,90 @@ def _key(attr: PerfEventAttr) -> tuple[int, ...]:
     return attr.type, attr.config, attr.config1, attr.config2, attr.exclude_user, attr.exclude_kernel
 
 
-def inspect_program(session: Session, events: Iterable[str], period: int | None, where: Where) -> PmuState:
-    """Run the program to there. Without `events` it is its own PMU that is looked at, else the one that counts them.
+def inspect_program(session: Session, events: Iterable[str], period: int | None, where: Where) -> list[PmuState]:
+    """Run the program, and look wherever it is said; or at its end, if it is nowhere else, or comes before.
 
-    Raises PerfemuError, also if the function is never entered.
+    Without `events` it is its own PMU that is looked at, else the one that counts them. The run ends where it has been
+    looked at last. Raises PerfemuError, also if the function is never entered.
     """
     machine = session.machine
     asked = _Asked(session, events, period, system_wide=False)
     open_sampling(session, asked.specs, asked.attrs, -1)
-    if where.instructions is not None:
-        InstructionStop(machine.cpus, where.instructions, lambda cpu: machine.pause())
+    attached = session.measuring if asked.specs else session.guests
+    assert attached is not None, "the machine has been built"
+
+    def look(*, ended: bool = False) -> PmuState:
+        cpus = _cpu_states(machine.cpus, attached.pmus, attached.driver, asked)
+        return PmuState(session.pmu_model, session.title, asked.names, ended, cpus)
+
+    looks = _Looks(where, look, machine.pause)
+    looks.watch(machine.cpus)
     region = None
     if where.symbol is not None:
         region = SymbolRegion(where.symbol).in_files(session.space)
         regions = Regions(machine.kernel, region.entries)
-        regions.on_moved(lambda task: machine.pause())
-    ending = session.run_to_a_pause()
+        regions.on_moved(lambda task: looks.enter())
+    session.run_to_a_pause()
     if region is not None:
         region.check(regions.counts)
-    attached = session.measuring if asked.specs else session.guests
-    assert attached is not None, "the machine has been built"
-    cpus = _cpu_states(machine.cpus, attached.pmus, attached.driver, asked)
-    return PmuState(session.pmu_model, session.title, asked.names, ending is not None, cpus)
+    return looks.all()
 
 
-def inspect_board(session: BoardSession, events: Iterable[str], period: int | None, where: Where) -> PmuState:
+def inspect_board(session: BoardSession, events: Iterable[str], period: int | None, where: Where) -> list[PmuState]:
     """The same of an image on a board; the events are of all that its CPUs do."""
     cpus = session.hardware.cpus
     asked = _Asked(session, events, period, system_wide=True)
     for cpu in cpus:
         enable_groups(open_sampling(session, asked.specs, asked.attrs, cpu.number, system_wide=True))
-    if where.instructions is not None:
-        InstructionStop(cpus, where.instructions, lambda cpu: session.pause())
-    session.run()
     measuring = session.measuring
-    driver = None if measuring is None else measuring.driver
-    states = _cpu_states(cpus, session.guest_pmus if measuring is None else measuring.pmus, driver, asked)
-    return PmuState(session.pmu_model, session.title, asked.names, not session.paused, states)
+
+    def look(*, ended: bool = False) -> PmuState:
+        pmus, driver = (session.guest_pmus, None) if measuring is None else (measuring.pmus, measuring.driver)
+        return PmuState(session.pmu_model, session.title, asked.names, ended, _cpu_states(cpus, pmus, driver, asked))
+
+    looks = _Looks(where, look, session.pause)
+    looks.watch(cpus)
+    session.run()
+    return looks.all()
+
+
+class Look(Protocol):
+    def __call__(self, *, ended: bool = False) -> PmuState: ...
+
+
+class _Looks:
+    """What has been seen so far, and what there is still to see."""
+
+    def __init__(self, where: Where, look: Look, pause: Callable[[], None]) -> None:
+        """`pause` ends the run: called when there is nothing left."""
+        self._look, self._pause = look, pause
+        self._stops = where.instructions
+        self._left = len(where.instructions) + (where.symbol is not None)
+        self._seen: list[PmuState] = []
+        self._has_entered = False
+
+    def watch(self, cpus: Sequence[Cpu]) -> None:
+        """Before the run."""
+        if self._stops:
+            InstructionStops(cpus, self._stops, lambda cpu: self._see())
+
+    def enter(self) -> None:
+        """The function has been entered, or left."""
+        if not self._has_entered:
+            self._has_entered = True
+            self._see()
+
+    def _see(self) -> None:
+        if not self._left:
+            return  # the run is about to end
+        self._seen.append(self._look())
+        self._left -= 1
+        if not self._left:
+            self._pause()
+
+    def all(self) -> list[PmuState]:
+        """After the run: with its end, if that came first."""
+        return [*self._seen, *([self._look(ended=True)] if self._left or not self._seen else [])]
 
 
 def _cpu_states(

@@ -52,9 +52,9 @@ def state_lines(state: PmuState, shown: Wanted, *, everything: bool) -> Iterator
 
 
 def _cpu_lines(cpu: CpuState, state: PmuState, shown: Wanted, everything: bool) -> Iterator[str]:
-    at = "at the end" if state.ended else "stopped"
+    at = " at the end" if state.ended else ""
     yield (
-        f"CPU {cpu.number} {at}: {cpu.instructions:,} instructions, cycle {cpu.cycle:,}, PC {cpu.pc:#x} ({cpu.level});"
+        f"CPU {cpu.number}{at}: {cpu.instructions:,} instructions, cycle {cpu.cycle:,}, PC {cpu.pc:#x} ({cpu.level});"
         f" interrupt {'asserted' if cpu.interrupt else 'not asserted'}"
     )
     for event in cpu.programmed:

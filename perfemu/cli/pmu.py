@@ -29,6 +29,7 @@ EXAMPLES = """\
   perfemu pmu show --pmu pmuv3p9                  its registers, their fields, and what they hold at reset
   perfemu pmu show --pmu zen5 --registers 'PERF_*'
   perfemu pmu show -e cycles,branches --at 1000 ./prog     what the driver has programmed for these events
+  perfemu pmu show -e cycles --at 1000,2000,3000 -j ./prog | jq ...      a JSON object for each look
   perfemu pmu show --at-symbol main ./prog        the PMU that the program has to itself
   perfemu pmu show --board virt --at 5000000 -j Image    ... or a kernel on a board
 """
@@ -43,8 +44,10 @@ def arranged(words: Sequence[str]) -> list[str]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--do", choices=_ACTIONS, help=argparse.SUPPRESS)
-    parser.add_argument("--at", metavar="N", type=positive_int, help="stop where a CPU has executed N instructions")
-    parser.add_argument("--at-symbol", metavar="[MODULE:]NAME", help="stop where the program first enters a function")
+    parser.add_argument(
+        "--at", metavar="N[,N...]", type=_numbers, default=(), help="look where a CPU has executed N instructions"
+    )
+    parser.add_argument("--at-symbol", metavar="[MODULE:]NAME", help="look where the program first enters a function")
     add_event_option(parser, default="none: the guest's own PMU is shown, else the one that counts these")
     parser.add_argument("-c", "--count", metavar="PERIOD", type=positive_int, help="as record's: sample each PERIOD")
     output = parser.add_argument_group("output")
@@ -68,15 +71,24 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not options.program or options.program == ["--"]:
         return _declared(options)
-    state = _of_program(options) if options.board is None else _of_board(options)
-    if state.ended and (options.at or options.at_symbol):
-        tell(f"perfemu: pmu: the run ended before it came to where it was to stop{_after(state)}")
+    states = _of_program(options) if options.board is None else _of_board(options)
+    if states[-1].ended and (options.at or options.at_symbol):
+        tell(f"perfemu: pmu: the run ended before it came to where it was to be looked at{_after(states[-1])}")
     shown = wanted(options.registers)
-    if options.json_output:
-        print(state_json(state, shown))
-    else:
-        print("\n".join(state_lines(state, shown, everything=options.all)))
+    for number, state in enumerate(states):
+        if options.json_output:
+            print(state_json(state, shown))
+        else:
+            print("\n" * (number > 0) + "\n".join(state_lines(state, shown, everything=options.all)))
     return 0
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """An argparse type."""
+    numbers = tuple(map(positive_int, text.split(",")))
+    if list(numbers) != sorted(set(numbers)):
+        raise argparse.ArgumentTypeError(f"{text}: want numbers that ascend")
+    return numbers
 
 
 def _after(state: PmuState) -> str:
@@ -108,7 +120,7 @@ def _models(options: argparse.Namespace) -> Iterator[PmuModel]:
         yield model(core_for(options.core, isa, options.core_changes).pmu_models[isa])
 
 
-def _of_program(options: argparse.Namespace) -> PmuState:
+def _of_program(options: argparse.Namespace) -> list[PmuState]:
     refuse_board_options(options)
     guest = guest_of(options)
     session = Session(guest)
@@ -117,7 +129,7 @@ def _of_program(options: argparse.Namespace) -> PmuState:
     return inspect_program(session, options.event, options.count, Where(options.at, options.at_symbol))
 
 
-def _of_board(options: argparse.Namespace) -> PmuState:
+def _of_board(options: argparse.Namespace) -> list[PmuState]:
     if options.at_symbol is not None:
         raise UsageError("--at-symbol: is for programs; a board's image is stopped by --at N")
 

@@ -112,6 +112,22 @@ def test_a_run_stops_where_a_function_is_entered(shown: Show) -> None:
     assert "no file that the program has mapped has such a function; near: leaf" in complaint(done)
 
 
+@pytest.mark.parametrize(("isa", "core"), ON_CORES)
+def test_one_can_look_several_times(isa: str, core: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = str(guest("sort", isa).path)
+    at = (10, 11, 5000)
+    arguments = ["--core", core, "-e", "instructions", "--at", ",".join(map(str, at)), "--at-symbol", "main", program]
+    assert main(["pmu", "show", "-j", *arguments]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    looks = [
+        (cpu["instructions"], cpu["programmed"][0]["count"], cpu["pc"]) for (cpu,) in (each["cpus"] for each in found)
+    ]
+    assert looks == sorted(looks)
+    assert len(looks) == len(at) + 1  # with main's first instruction, which comes soon
+    assert [(count, count, addresses(isa)[count]) for count, *_ in looks] == looks
+    assert set(at) < {count for count, *_ in looks}
+
+
 @pytest.mark.parametrize("instructions", [1, 300, 1234])
 @pytest.mark.parametrize("core", ["ideal", "neoverse-n1"])
 def test_a_board_stops_at_the_instruction(shown: Show, core: str, instructions: int) -> None:
@@ -138,8 +154,12 @@ def test_looking_changes_nothing() -> None:
     plain = Session(perfemu.Guest([program], core="neoverse-n1", stdout=-1))
     plain.run()
     session = Session(perfemu.Guest([program], core="neoverse-n1", stdout=-1))
-    state = inspect_program(session, ["cycles"], None, Where(instructions=100_003))
-    assert not state.ended
+    states = inspect_program(session, ["cycles"], None, Where(instructions=(1, 997, 100_003)))
+    assert [(state.ended, state.cpus[0].instructions) for state in states] == [
+        (False, 1),
+        (False, 997),
+        (False, 100_003),
+    ]
     session.machine.run_to_the_end()
     ((first, second),) = zip(plain.machine.cpus, session.machine.cpus, strict=True)
     assert (first.core.cycles, first.core.pc) == (second.core.cycles, second.core.pc)
@@ -151,7 +171,7 @@ def test_text_has_what_is_not_zero() -> None:
     done = command("pmu", "show", "--core", "ideal", *asked, program)
     lines = done.stdout.decode().splitlines()
     assert lines[0] == "PMU cpu (intel_arch_perfmon), counts; core ideal"
-    assert lines[2].startswith("CPU 0 stopped: 10 instructions, cycle 10, PC 0x")
+    assert lines[2].startswith("CPU 0: 10 instructions, cycle 10, PC 0x")
     assert lines[3] == "  instructions:u is counted by IA32_FIXED_CTR0: 10 so far"
     assert ["EN_FIXED", "35:32", "1"] in [line.split() for line in lines]
     assert not any("IA32_PMC0" in line for line in lines)
@@ -197,6 +217,7 @@ def test_the_list_names_all() -> None:
         (["show"], "pmu show: wants a program, or --pmu NAME (perfemu pmu list), --core or --isa"),
         (["show", "--at", "5"], "pmu show: no program to run: name it after the options"),
         (["show", "--at", "0", "x"], "pmu: argument --at: 0 is not within 1.."),
+        (["show", "--at", "5,5", "x"], "pmu: argument --at: 5,5: want numbers that ascend"),
         (["show", "--pmu", "pmuv4"], "--pmu: no PMU model 'pmuv4'; there are armv8_pmuv3, "),
         (["show", "-e", "foo", "GOOD"], "event syntax error: unknown event 'foo'"),
         (["show", "--board", "virt", "--at-symbol", "main", "GOOD"], "--at-symbol: is for programs"),
@@ -212,5 +233,7 @@ def test_what_is_wrong_is_one_line(arguments: list[str], message: str) -> None:
 
 def test_a_stop_that_never_comes_is_said() -> None:
     done = command("pmu", "show", "--at", "2005", guest("loop_1k", "x86_64").path)
-    assert complaint(done) == ("pmu: the run ended before it came to where it was to stop: after 2,004 instructions")
+    assert complaint(done) == (
+        "pmu: the run ended before it came to where it was to be looked at: after 2,004 instructions"
+    )
     assert done.returncode == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from perfemu.inspecting import CpuState, PmuState
@@ -30,11 +30,29 @@ def wanted(patterns: list[str]) -> Wanted:
 # models
 
 
-def model_line(model: PmuModel) -> Iterator[str]:
+def model_lines(model: PmuModel) -> Iterator[str]:
     fixed = f" and {len(model.fixed_counters)} fixed" if model.fixed_counters else ""
     yield f"  {model.name:<20} [{model.isa if model.isa != ANY_ISA else 'any core'}, sysfs {model.sysfs_name}]"
     yield f"       {description(model.name)}"
     yield f"       {model.counters}{fixed} counters of {model.counter_width_bits} bits, {len(model.events)} events"
+
+
+def models_json(models: Iterable[PmuModel]) -> str:
+    """One array, on one line."""
+    found = [
+        {
+            "model": model.name,
+            "isa": model.isa,
+            "pmu": model.sysfs_name,
+            "summary": description(model.name),
+            "counters": model.counters,
+            "fixed_counters": len(model.fixed_counters),
+            "counter_bits": model.counter_width_bits,
+            "events": len(model.events),
+        }
+        for model in models
+    ]
+    return json.dumps(found)
 
 
 # what registers hold
@@ -118,7 +136,7 @@ def _register_object(register: RegisterView) -> dict[str, object]:
 
 def declared_lines(model: PmuModel, shown: Wanted) -> Iterator[str]:
     """All that the register model has, with what each holds after a reset."""
-    yield from model_line(model)
+    yield from model_lines(model)
     device = open_pmu(model.name).device
     at_reset = {view.name: view.value for view in views(device)}
     for register in device.registers():

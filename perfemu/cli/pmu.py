@@ -20,7 +20,7 @@ from perfemu.cli.streams import tell
 from perfemu.cores import core, core_for, isa_of_pmu
 from perfemu.errors import UsageError
 from perfemu.inspecting import PmuState, Where, inspect_board, inspect_program
-from perfemu.pmu_lines import declared_json, declared_lines, model_line, state_json, state_lines, wanted
+from perfemu.pmu_lines import declared_json, declared_lines, model_lines, models_json, state_json, state_lines, wanted
 from perfemu.session import Session
 from pmu.model import PmuModel, model, models
 
@@ -66,9 +66,7 @@ def run(options: argparse.Namespace) -> int:
     if options.do is None:
         raise UsageError(f"pmu: wants {' or '.join(_ACTIONS)}")
     if options.do == "list":
-        for name in models():
-            print("\n".join(model_line(model(name))))
-        return 0
+        return _list(options)
     if not options.program or options.program == ["--"]:
         return _declared(options)
     states = _of_program(options) if options.board is None else _of_board(options)
@@ -80,6 +78,17 @@ def run(options: argparse.Namespace) -> int:
             print(state_json(state, shown))
         else:
             print("\n" * (number > 0) + "\n".join(state_lines(state, shown, everything=options.all)))
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    if options.program or options.event or options.at or options.at_symbol:
+        raise UsageError("pmu list: runs nothing; perfemu pmu show does")
+    found = [model(name) for name in models()]
+    if options.json_output:
+        print(models_json(found))
+    else:
+        print("\n".join(line for each in found for line in model_lines(each)))
     return 0
 
 

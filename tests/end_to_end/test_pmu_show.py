@@ -208,6 +208,9 @@ def test_facts_of_declarations() -> None:
 def test_the_list_names_all() -> None:
     lines = command("pmu", "list").stdout.decode().splitlines()
     assert [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "] == models()
+    found = json.loads(command("pmu", "list", "-j").stdout)
+    assert [each["model"] for each in found] == models()
+    assert {each["isa"] for each in found} == {"aarch64", "x86_64", ""}
 
 
 @pytest.mark.parametrize(
@@ -217,6 +220,7 @@ def test_the_list_names_all() -> None:
         (["show"], "pmu show: wants a program, or --pmu NAME (perfemu pmu list), --core or --isa"),
         (["show", "--at", "5"], "pmu show: no program to run: name it after the options"),
         (["show", "--at", "0", "x"], "pmu: argument --at: 0 is not within 1.."),
+        (["list", "x"], "pmu list: runs nothing; perfemu pmu show does"),
         (["show", "--at", "5,5", "x"], "pmu: argument --at: 5,5: want numbers that ascend"),
         (["show", "--pmu", "pmuv4"], "--pmu: no PMU model 'pmuv4'; there are armv8_pmuv3, "),
         (["show", "-e", "foo", "GOOD"], "event syntax error: unknown event 'foo'"),

@@ -30,6 +30,7 @@ PAGE_SHIFT = 12
 FOREVER = 1 << 62  # cycles
 MOST_EXTENDED_CYCLES = 1000  # of a turn, behind its end
 MAYBE_QUIET = ExitReason.BREAKPOINT, ExitReason.WATCHPOINT
+AT_ONCE_BYTES = 1 << 20  # that a device moves in no time: drivers ask for no more
 EXTENSION_CYCLES = 50  # ... at a time, though a pair may be over sooner
 
 
@@ -181,6 +182,14 @@ class Board(Generic[AnyProcessor]):
         devices += [console] if console is not None else []
         devices.append(Entropy(seed))
         return devices
+
+    def _device_is_busy(self, size: int) -> None:
+        """It has moved so many bytes at once, while a CPU waited: what is beyond AT_ONCE_BYTES takes a nanosecond each,
+        so that a guest whose devices do nothing else comes to the limit of its time."""
+        beyond = size - AT_ONCE_BYTES
+        if beyond > 0:
+            core = self._executing.core
+            self._executing.cpu.idle(self._clock.cycle_at(self._clock.at(core.cycles) + beyond) - core.cycles)
 
     def go_on(self, source: Source | None) -> None:
         """The machine has paused, and another Machine goes on with this board: input comes from `source` then, and a

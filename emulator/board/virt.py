@@ -180,6 +180,7 @@ class Virt(Board[BoardCpu]):
             self._test_exit(outside),
             self._gic.set_level,
             outside.message,
+            self._device_is_busy,
         )
 
     def _offer_semihosting(self, outside: Outside, command_line: str) -> None:

@@ -38,6 +38,7 @@ def device_tree(
     """
     chosen = Node("chosen", {"bootargs": command_line, "stdout-path": f"/pl011@{UART:x}"})
     chosen.properties["rng-seed"] = seed.to_bytes(8, "little") * 4
+    chosen.properties["kaslr-seed"] = cells(seed)  # where an arm64 kernel puts itself, its modules and its linear map
     if initrd is not None:
         chosen.properties |= {"linux,initrd-start": cells(initrd[0]), "linux,initrd-end": cells(initrd[1])}
     root: dict[str, Property] = {

@@ -10,7 +10,7 @@ import pytest
 
 import debian_kernel
 from debian import TRIXIE
-from tests.end_to_end.command import ENVIRONMENT, PERFEMU
+from tests.end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
 
 TIMEOUT_S = 300  # 10 s on an idle host
 SCRIPT = """
@@ -64,3 +64,37 @@ def test_a_shell_is_typed_to(tmp_path: Path) -> None:
     assert "52" in lines
     assert "1" in lines
     assert [line.endswith("sleep 1") for line in lines].count(True) == 1
+
+
+WHERE = "echo 0 > /proc/sys/kernel/kptr_restrict\ngrep -E ' _(stext|etext)$' /proc/kallsyms\n"
+KERNEL_PERIOD = 500_009
+
+
+def where_it_is(folder: Path, command_line: str) -> tuple[list[int], bytes]:
+    """The first address of the kernel's code, and the one behind it, as it says itself; and a recording of its boot."""
+    folder.mkdir()
+    (folder / "initrd").write_bytes(debian_kernel.initramfs(WHERE))
+    done = subprocess.run(
+        [PERFEMU, "record", "-q", "-e", "instructions:k", "-c", str(KERNEL_PERIOD), "--board", "virt"]
+        + ["--core", "ideal", "--memory", "512M", "--initrd", "initrd", "--cmdline", command_line]
+        + [debian_kernel.kernel()],
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False, cwd=folder,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    addresses = [int(line.split()[0], 16) for line in said(done.stdout.decode().splitlines())]
+    return addresses, (folder / "perf.data").read_bytes()
+
+
+def test_a_kernel_moves_to_the_same_place_in_every_run(tmp_path: Path) -> None:
+    """By kaslr-seed. Its symbols are found there from outside."""
+    code, recorded = where_it_is(tmp_path / "first", "console=ttyAMA0")
+    again = where_it_is(tmp_path / "second", "console=ttyAMA0")
+    as_linked, _ = where_it_is(tmp_path / "linked", "console=ttyAMA0 nokaslr")
+    assert again == (code, recorded)
+    assert code[0] != as_linked[0]
+    assert code[1] - code[0] == as_linked[1] - as_linked[0]
+    shown = perfemu("script", "-i", tmp_path / "first" / "perf.data", "-F", "ip,sym").stdout.decode()
+    rows = [line.split() for line in shown.splitlines() if line]
+    within = [symbol for address, symbol, *_ in rows if code[0] <= int(address, 16) < code[1]]
+    assert len(within) > 0.9 * len(rows) > 900  # the rest is before it has moved, and in modules
+    assert "[unknown]" not in within

@@ -92,6 +92,7 @@ class Pc(Board[PcCpu]):
             self._test_exit(outside),
             lambda slot, asserted: self.interrupts.set_shared(virtio_pin(slot), slot, asserted),
             outside.message,
+            self._device_is_busy,
             slots.Layout(VIRTIO, VIRTIO_SLOT_BYTES, len(virtio) + bool(outside.test_device), 0),
         )
         if boot is not None:

@@ -20,6 +20,7 @@ class GuestMemory:
         self._base = base
         self._size = memory.size_bytes
         self._bytes = memory.view(0, self._size >> FRAME_SHIFT)
+        self.moved_bytes = 0  # in all
 
     def check(self, address: int, size: int) -> int:
         """Where it lies, counted from RAM's beginning. Raises OutsideRam."""
@@ -30,11 +31,13 @@ class GuestMemory:
 
     def read(self, address: int, size: int) -> bytes:
         start = self.check(address, size)
+        self.moved_bytes += size
         return bytes(self._bytes[start : start + size])
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Frame by frame, so that every core hears of code that changes so."""
         start = self.check(address, len(data))
+        self.moved_bytes += len(data)
         done = 0
         while done < len(data):
             frame, offset = divmod(start + done, FRAME_BYTES)

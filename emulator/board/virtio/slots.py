@@ -38,9 +38,11 @@ def attach(
     test_exit: TestExit | None,
     set_level: Callable[[int, bool], None],
     message: Callable[[str], None],
+    busy: Callable[[int], None],
     layout: Layout = VIRT,
 ) -> list[Transport]:
     """`devices` from the first slot on; the test device in the last, by the old interface, which its users speak.
+    `busy` gets the bytes that a device has moved at once.
 
     Returns all slots' transports. ValueError where there are more devices than slots.
     """
@@ -56,6 +58,7 @@ def attach(
             memory,
             partial(set_level, layout.first_interrupt + slot),
             message,
+            busy,
             legacy=is_last and test_exit is not None,
         )
         if isinstance(device, (Console, NineP)):

@@ -35,12 +35,14 @@ class Transport:
         memory: GuestMemory,
         set_line: Callable[[bool], None],
         message: Callable[[str], None],
+        busy: Callable[[int], None] = lambda size: None,
         *,
         legacy: bool = False,
     ) -> None:
         self._device = device
         self._set_line = set_line
         self._message = message
+        self._memory, self._busy = memory, busy
         self._legacy = legacy
         self._queues = [Queue(memory, MOST_DESCRIPTORS) for _ in range(0 if device is None else device.queues)]
         self._offered = 0 if device is None else device.features | INDIRECT_DESCRIPTORS | (0 if legacy else VERSION_1)
@@ -194,8 +196,12 @@ class Transport:
         if number >= len(self._queues):
             raise BrokenQueue(f"queue {number} of {len(self._queues)}")
         assert self._device is not None, "only devices have queues"
-        if self._device.notified(number, self._queues):
-            self._interrupt(USED_BUFFER)
+        before = self._memory.moved_bytes
+        try:
+            if self._device.notified(number, self._queues):
+                self._interrupt(USED_BUFFER)
+        finally:
+            self._busy(self._memory.moved_bytes - before)
 
     def _set_ready(self, value: int) -> None:
         if value & 1:

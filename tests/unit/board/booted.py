@@ -75,6 +75,7 @@ def boot(
     cpus: int = 1,
     quantum: int = 1000,
     instructions: int | None = None,
+    nanoseconds: int | None = None,
     source_of_input: Source | None = None,
     counters: int | None = None,
     pmu: str = "armv8_pmuv3",
@@ -87,9 +88,8 @@ def boot(
     `watch` may count what the CPUs do; `debugger` may stop them; `offered`: what of Outside there is besides.
     """
     code = assemble("aarch64", START + source + OFF, folder)
-    config = MachineConfig(
-        "aarch64", load_core(core), MEMORY_BYTES, cpus=cpus, quantum=quantum, most_instructions=instructions
-    )
+    limits = {"most_instructions": instructions, "most_ns": nanoseconds}
+    config = MachineConfig("aarch64", load_core(core), MEMORY_BYTES, cpus=cpus, quantum=quantum, **limits)
     hardware = Hardware(config)
     if watch is not None:
         watch(hardware.cpus)

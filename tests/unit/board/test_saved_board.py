@@ -32,7 +32,9 @@ from tests.unit.board.booted import OFF, START, private_interrupt_on
 from tests.unit.native.bare import assemble
 
 KEY, MEMORY_BYTES = "key", 4 << 20
-HOST_TIME = 8 + 2064  # where it lies in a core's state, behind the length of the registers
+ENGINE = 8  # where the engine's registers lie in a core's state, behind their length
+HOST_TIME = ENGINE + 2064
+PSTATE, DERIVED, DAIF, MDCR_EL3 = ENGINE + 328, ENGINE + 336, ENGINE + 560, ENGINE + 2048
 # CPU 0 is interrupted by its PMU every 700 instructions, and by its timer every 37 ticks, while it and CPU 1 add to a
 # word exclusively, load and store all over 64 KiB, branch as chance has it, compute with vectors, and CPU 0 sends.
 PROGRAM = (
@@ -335,6 +337,34 @@ def test_a_state_of_another_machine_is_refused(code: bytes) -> None:
         other = make(None, "ideal", 2)
         with pytest.raises(WrongState):
             resume(other.board, other.hardware, wrong)
+
+
+def changed(state: SavedBoard, at: int, data: bytes) -> SavedBoard:
+    """CPU 0's, there."""
+    core = state.cores[0]
+    return SavedBoard(state.parts, state.memory, (core[:at] + data + core[at + len(data) :], *state.cores[1:]))
+
+
+@pytest.mark.parametrize("at", [PSTATE, DAIF, MDCR_EL3])
+def test_registers_with_which_the_engine_would_step_for_ever_are_refused(at: int, code: bytes) -> None:
+    made = paused(code, "ideal", 1, 5_000)
+    other = make(None, "ideal", 1)
+    with pytest.raises(WrongState):
+        resume(other.board, other.hardware, changed(saved(made.board, made.hardware), at, b"\xff" * 8))
+
+
+@pytest.mark.parametrize("at", [DERIVED - 4, DERIVED])
+def test_what_the_engine_has_derived_is_not_believed(at: int, code: bytes) -> None:
+    """With another's it executes what there is not, and our process ended."""
+    made = paused(code, "ideal", 1, 5_000)
+    state = saved(made.board, made.hardware)
+    ends = []
+    for its in (state, changed(state, at, b"\xff" * 4)):
+        other = make(None, "ideal", 1)
+        other.hardware.memory.view(0, MEMORY_BYTES >> 12)[:] = made.hardware.memory.view(0, MEMORY_BYTES >> 12)
+        resume(other.board, other.hardware, its)
+        ends.append(go_on(other))
+    assert ends[0] == ends[1]
 
 
 def test_what_has_no_state_to_be_kept_is_named(code: bytes) -> None:

@@ -125,6 +125,11 @@ class Guest:
             **self._values_of(LinuxConfig),
         )
 
+    @property
+    def changed_clock(self) -> str:
+        """For titles, behind the core's."""
+        return "" if self.dvfs is None else f", dvfs {os.path.basename(self.dvfs)}"
+
     def skipped(self) -> Skipped:
         """What is not modelled."""
         return Skipped(**self._values_of(Skipped))

@@ -97,7 +97,8 @@ class Session:
     @property
     def title(self) -> str:
         """The core, and from when on it is modelled."""
-        return self.core.title + (f", modelled {self._skipped.text}" if self._skipped.anything else "")
+        modelled = f", modelled {self._skipped.text}" if self._skipped.anything else ""
+        return self.core.title + self.guest.changed_clock + modelled
 
     @property
     def partly_modelled(self) -> bool:

@@ -41,6 +41,7 @@ def test_stat_shows_other_seconds_and_another_frequency(tmp_path: Path) -> None:
     done = command("stat", "--core", "ideal", "--dvfs", steps, "-e", "cycles,task-clock", LOOP)
     lines = done.stderr.decode()
     assert done.returncode == 0
+    assert f"stats for '{LOOP}' (core ideal, dvfs profile.toml):" in lines
     assert "2,004      cycles:u                         #    1.988 GHz" in lines  # 2,004 / 1,008 ns
     assert "0.000001008 seconds time elapsed" in lines
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from emulator._native import GuestPageTables
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu, ExitReason, Level
+from emulator.frequency import FrequencyProfile
 from emulator.machine import Hardware, Machine, MachineConfig, Turn
 from emulator.probes import Probe
 from emulator.x86_64_system import SegmentField, SegmentRegister, SystemRegister, segment
@@ -65,9 +66,9 @@ class Pc:
     machine: Machine
 
     @classmethod
-    def load(cls, code: bytes, core: str = "ideal") -> Pc:
+    def load(cls, code: bytes, core: str = "ideal", frequencies: FrequencyProfile | None = None) -> Pc:
         """`code` at LOADED_AT; nothing else is set up."""
-        hardware = Hardware(MachineConfig("x86_64", load_core(core), MEMORY_BYTES))
+        hardware = Hardware(MachineConfig("x86_64", load_core(core), MEMORY_BYTES, frequencies=frequencies))
         assert hardware.memory.allocate(MEMORY_BYTES >> 12) == 0
         cpu = hardware.cpus[0]
         cpu.core.follow_branches()

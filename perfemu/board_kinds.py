@@ -21,11 +21,11 @@ from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
-from pmu.register_view import RegisterFile
+from pmu.register_view import RegisterFile, Registers
 
 AnyBoard = Virt | Pc
-Built = tuple[AnyBoard, Sequence[RegisterFile]]
-"""A board, and the PMUs that its guest programs, one a CPU, or none."""
+Built = tuple[AnyBoard, Sequence[RegisterFile], Sequence[Registers]]
+"""A board, and the PMUs that its guest programs, one a CPU, or none; and what its CPUs have besides, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class BoardKind:
 def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Built:
     monitors = activity_monitors(hardware, model)
     if model.driver != "arm_pmuv3":  # whose registers no AArch64 instruction names: it only measures
-        return Virt(hardware, boot, outside, monitors=monitors), ()
+        return Virt(hardware, boot, outside, monitors=monitors), (), monitors
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    return Virt(hardware, boot, outside, pmus, monitors), pmus
+    return Virt(hardware, boot, outside, pmus, monitors), pmus, monitors
 
 
 PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
@@ -69,11 +69,11 @@ PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {
 def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Built:
     kind = PC_PMUS.get(model.driver)
     if kind is None:  # whose registers no x86 instruction names: it only measures
-        return Pc(hardware, boot, outside), ()
+        return Pc(hardware, boot, outside), (), ()
     pmus: list[Perfmon | CoreCounters] = [
         kind(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus
     ]
-    return Pc(hardware, boot, outside, pmus), pmus
+    return Pc(hardware, boot, outside, pmus), pmus, ()
 
 
 BOARDS = {

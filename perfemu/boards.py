@@ -64,7 +64,7 @@ from perfemu.scope import Region
 from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from perfemu.told import Told
-from pmu.register_view import RegisterFile
+from pmu.register_view import RegisterFile, Registers
 
 MOST_IMAGE_BYTES = 1 << 30
 MOST_WHEREABOUTS = 8  # CPUs of which a line is said at a limit
@@ -99,6 +99,7 @@ class BoardSession:
         self.call_watcher: CallWatcher | None = None  # set before the run
         self.measuring: Attached | None = None  # what counts from outside, once an event is open
         self.guest_pmus: Sequence[RegisterFile] = ()  # that its guest programs, once it runs
+        self.guest_monitors: Sequence[Registers] = ()  # ... and its Activity Monitors
         self._processes = None if self.linux is None else BoardProcesses(self.linux, self._sideband, request.guest_root)
 
     @property
@@ -245,7 +246,7 @@ class BoardSession:
         return self._built(boot, outside)
 
     def _built(self, boot: Boot | None, outside: Outside) -> AnyBoard:
-        board, self.guest_pmus = self._kind.build(self.hardware, self.pmu_model, boot, outside)
+        board, self.guest_pmus, self.guest_monitors = self._kind.build(self.hardware, self.pmu_model, boot, outside)
         return board
 
     def _run_by_orders(

@@ -20,7 +20,7 @@ from perfemu.recording import RecordedRun, open_sampling
 from perfemu.regions import SymbolRegion
 from perfemu.session import Session
 from pmu.model import PmuModel
-from pmu.register_view import RegisterFile, RegisterView, views
+from pmu.register_view import RegisterFile, Registers, RegisterView, views
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,11 @@ def inspect_board(session: BoardSession, events: Iterable[str], period: int | No
     measuring = session.measuring
 
     def look(*, ended: bool = False) -> PmuState:
-        pmus, driver = (session.guest_pmus, None) if measuring is None else (measuring.pmus, measuring.driver)
-        return PmuState(session.pmu_model, session.title, asked.names, ended, _cpu_states(cpus, pmus, driver, asked))
+        if measuring is None:
+            states = _cpu_states(cpus, session.guest_pmus, None, asked, session.guest_monitors)
+        else:
+            states = _cpu_states(cpus, measuring.pmus, measuring.driver, asked)
+        return PmuState(session.pmu_model, session.title, asked.names, ended, states)
 
     looks = _Looks(where, look, session.pause)
     looks.watch(cpus)
@@ -181,7 +184,11 @@ class _Looks:
 
 
 def _cpu_states(
-    cpus: Sequence[Cpu], pmus: Sequence[RegisterFile], driver: HardwareDriver | None, asked: _Asked
+    cpus: Sequence[Cpu],
+    pmus: Sequence[RegisterFile],
+    driver: HardwareDriver | None,
+    asked: _Asked,
+    others: Sequence[Registers] = (),
 ) -> tuple[CpuState, ...]:
     return tuple(
         CpuState(
@@ -192,7 +199,7 @@ def _cpu_states(
             cpu.level.name.lower(),
             pmu.interrupt_asserted(),
             tuple(asked.programmed(driver, cpu.number)),
-            tuple(views(pmu)),
+            tuple(view for device in (pmu, *others[cpu.number : cpu.number + 1]) for view in views(device)),
         )
         for cpu, pmu in zip(cpus, pmus, strict=bool(pmus))
     )

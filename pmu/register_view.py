@@ -12,8 +12,10 @@ from pmu.register import Register
 from pmu.register_notes import bits, notes
 
 
-class RegisterFile(Pmu, Protocol):
-    """A PMU, with all that it has."""
+class Registers(Protocol):
+    """What has registers."""
+
+    def read(self, register: type[Register], index: int = 0) -> int: ...
 
     def registers(self) -> list[type[Register]]:
         """Those that can be read or written, in the order of declaration."""
@@ -25,6 +27,10 @@ class RegisterFile(Pmu, Protocol):
 
     def event_of(self, counter: int) -> Event | None:
         """The event that an event counter is set to; None if this PMU does not count it."""
+
+
+class RegisterFile(Registers, Pmu, Protocol):
+    """A PMU, with all that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class RegisterView:
         return self.value & ~self.register.declared if self.register.fields else 0
 
 
-def views(device: RegisterFile) -> Iterator[RegisterView]:
+def views(device: Registers) -> Iterator[RegisterView]:
     """Every register that can be read, each of a bank for itself."""
     seen: set[str] = set()
     for register in device.registers():
@@ -70,7 +76,7 @@ def views(device: RegisterFile) -> Iterator[RegisterView]:
             yield RegisterView(register.name_of(index), register, value, fields, again)
 
 
-def _fields(device: RegisterFile, register: type[Register], index: int, value: int) -> Iterator[FieldView]:
+def _fields(device: Registers, register: type[Register], index: int, value: int) -> Iterator[FieldView]:
     said = notes(register)
     for name, field in sorted(register.fields.items(), key=lambda item: item[1].lo):
         meaning = said.get(name, "")

@@ -121,15 +121,18 @@ class ActivityMonitors(RegisterDevice):
 
     # counters
 
-    def number_of(self, register: type[Register]) -> int:
+    def registers_of(self, register: type[Register]) -> int:
         """How many there are of a bank's registers, and 1 of one that stands alone."""
         if register.bank is None:
             return 1
         return ARCHITECTED if register.bank.count == ARCHITECTED else self.auxiliary
 
+    def event_of(self, counter: int) -> None:
+        """No register selects one: all are fixed."""
+
     def _checked(self, register: type[Register], index: int) -> int:
-        if not 0 <= index < self.number_of(register):
-            raise ValueError(f"{register.name_of(index)}: there are {self.number_of(register)} of them, from 0 on")
+        if not 0 <= index < self.registers_of(register):
+            raise ValueError(f"{register.name_of(index)}: there are {self.registers_of(register)} of them, from 0 on")
         return index
 
     def _connect(self) -> None:
@@ -174,7 +177,7 @@ class ActivityMonitors(RegisterDevice):
         """Claim all registers, for a CPU whose kernel is executed: EL1 reads, and EL0 if AMUSERENR_EL0 lets it."""
         for register in self.registers():
             assert issubclass(register, AmuRegister)
-            for index in range(self.number_of(register)):
+            for index in range(self.registers_of(register)):
                 system_registers.claim(
                     register.encoding_of(index),
                     Access(

@@ -56,7 +56,7 @@ class PrivilegedActivityMonitors(ActivityMonitors):
             self._store(register)
         self._offsets: dict[tuple[type[Register], int], int] = {}
         for offsets in _OFFSETS.values():
-            if self.number_of(offsets):
+            if self.registers_of(offsets):
                 self._declare_offsets(offsets)
 
     def _declare_offsets(self, register: type[AmuRegister]) -> None:
@@ -92,7 +92,7 @@ class PrivilegedActivityMonitors(ActivityMonitors):
     def _is_there(self, register: type[AmuRegister], index: int) -> bool:
         if register is AMEVCNTVOFF0n_EL2 and index not in WITH_OFFSETS:
             return False
-        return register in self._readers and index < self.number_of(register)
+        return register in self._readers and index < self.registers_of(register)
 
     def _check_traps(self, level: ExceptionLevel, register: type[AmuRegister], name: str) -> None:
         if not register.trapped:

@@ -42,6 +42,7 @@ class SystemRegister(IntEnum):
     IDT_BASE = MACHINE + 0x22
     IDT_LIMIT = MACHINE + 0x23
     CPL = MACHINE + 0x30
+    IS_AMD = MACHINE + 0x31  # SYSCALL and SYSENTER are AMD's, not Intel's
 
 
 class SegmentRegister(IntEnum):

@@ -34,6 +34,19 @@ extern struct seen seen;
 extern volatile unsigned taken[MOST_CPUS][256]; /* interrupts */
 void set_gates(void);
 void try(const void *code, word is_user, word argument);
+enum { DIVISION = 0, BREAKPOINT = 3, OVERFLOW = 4, RANGE = 5, UNDEFINED = 6, NO_MATH = 7, PROTECTION = 13, PAGE = 14 };
+
+/* What to try, up to NAME_end, and then what is undefined. The argument is in the ACCUMULATOR. */
+#define CODE(name, ...)                                                                                     \
+    __asm__(".pushsection .text\n" #name ":\n\t" __VA_ARGS__ "\n" #name "_end:\n\tud2\n\t.popsection"); \
+    extern const char name[], name##_end[]
+#ifdef __x86_64__
+#define ACCUMULATOR "%rax"
+#else
+#define ACCUMULATOR "%eax"
+#endif
+#define PIECES 0xc0000000u /* of 2 MiB: of ring 0, read only, not executed, not there; start.S */
+enum { OF_RING_0 = 0, READ_ONLY = 0x200000, NOT_EXECUTED = 0x400000, NOT_THERE = 0x600000 };
 
 /* apic.c */
 enum { ID = 0x20, VERSION = 0x30, TASK_PRIORITY = 0x80, END = 0xb0, SPURIOUS = 0xf0, COMMAND = 0x300, COMMAND_TO = 0x310, TIMER = 0x320, INITIAL = 0x380, CURRENT = 0x390, DIVIDE = 0x3e0 };
@@ -49,8 +62,9 @@ void forget(unsigned vector);
 void let_interrupts_come(bool on);
 
 extern unsigned cpus;
-extern bool without_users; /* the command line ends with "ring0" */
+extern bool with_reserved; /* the command line ends with "reserved" */
 void check_exceptions(void);
+void check_features(void);
 void check_apic(void);
 void check_cpus(void);
 void check_perfmon(void);

@@ -1,21 +1,9 @@
 /* Exceptions in ring 0 and ring 3: vector, error code, whether it is before or behind the instruction, and CR2. */
 #include "bare.h"
 
-#define PIECES 0xc0000000u /* of 2 MiB: of ring 0, read only, not executed, not there; start.S */
-enum { OF_RING_0 = 0, READ_ONLY = 0x200000, NOT_EXECUTED = 0x400000, NOT_THERE = 0x600000 };
-enum { DIVISION = 0, BREAKPOINT = 3, OVERFLOW = 4, UNDEFINED = 6, PROTECTION = 13, PAGE = 14 };
 enum { PRESENT = 1, WRITES = 2, USER = 4, FETCHES = 16 };
 enum { THERE = -1 };
 
-/* One instruction each, and then one that is undefined */
-#define CODE(name, ...)                                                                 \
-    __asm__(".pushsection .text\n" #name ":\n\t" __VA_ARGS__ "\n\tud2\n\t.popsection"); \
-    extern const char name[]
-#ifdef __x86_64__
-#define ACCUMULATOR "%rax"
-#else
-#define ACCUMULATOR "%eax"
-#endif
 CODE(undefined, "ud2");
 CODE(divides, "1: xor %ecx, %ecx\n\txor %edx, %edx\n\tdiv %ecx");
 CODE(breaks, "int3");
@@ -118,7 +106,6 @@ static const struct attempt {
 void check_exceptions(void) {
     for (unsigned number = 0; number < sizeof attempts / sizeof *attempts; number++) {
         const struct attempt* it = &attempts[number];
-        if (it->is_user && without_users) continue;
         try(it->code, it->is_user, it->argument);
         word place = it->place == THERE ? it->argument : (word)it->code + (word)it->place;
         bool is_right = seen.vector == it->vector && seen.error == it->error && seen.ip == place;

@@ -4,16 +4,7 @@
 extern const uint8_t stubs[];
 extern uint8_t gates[];
 extern word trying;
-enum {
-    STUB_BYTES = 16,
-    CODE = 8,
-    GATE = 0x8e,
-    OF_USERS = 0x60,
-    BREAKPOINT = 3,
-    OVERFLOW = 4,
-    CALL = 0x30,
-    FIRST_FREE = 32
-};
+enum { STUB_BYTES = 16, CODE = 8, GATE = 0x8e, OF_USERS = 0x60, CALL = 0x30, FIRST_FREE = 32 };
 
 struct seen seen;
 volatile unsigned taken[MOST_CPUS][256];

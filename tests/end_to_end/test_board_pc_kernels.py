@@ -10,19 +10,29 @@ from pathlib import Path
 import pytest
 
 import debian_kernel
+import require
 from debian import TRIXIE
+from perfemu.initramfs import Entry, program
 from tests.end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
 from tests.end_to_end.test_board_kernels import SCRIPT, said
 
 TIMEOUT_S = 300
 
 
-def boot(kernel: Path, folder: Path, cpus: int = 1, script: str = SCRIPT, typed: str = "") -> list[str]:
+def boot(
+    kernel: Path,
+    folder: Path,
+    cpus: int = 1,
+    script: str = SCRIPT,
+    typed: str = "",
+    core: str = "ideal",
+    more: tuple[Entry, ...] = (),
+) -> list[str]:
     """The console's lines. Those of the kernel begin with its time."""
     initrd = folder / "initrd"
-    initrd.write_bytes(debian_kernel.initramfs(script, architecture="amd64"))
+    initrd.write_bytes(debian_kernel.initramfs(script, *more, architecture="amd64"))
     done = subprocess.run(
-        [PERFEMU, "run", "--board", "pc", "--core", "ideal", "--memory", "512M", "--cpus", str(cpus)]
+        [PERFEMU, "run", "--board", "pc", "--core", core, "--untimed", "--memory", "512M", "--cpus", str(cpus)]
         + ["--initrd", initrd, "--append", "console=ttyS0", kernel],
         input=typed.encode(), capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
     )  # fmt: skip
@@ -61,6 +71,53 @@ def test_perf_finds_the_symbols_of_a_kernel_that_has_unpacked_itself(tmp_path: P
     assert {"mpihelp_submul_1", "mpihelp_addmul_1"} <= kernel  # it checks its own keys, by RSA
     assert "[unknown]" not in kernel
     assert {len(chain.splitlines()) for chain in re.split(r"\n{2,}", shown.strip())} == {1}
+
+
+# A program of 32 bits: by INT 80H, and as the kernel's own code for programs calls it (AT_SYSINFO, the 32nd of the
+# auxiliary vector): by SYSENTER on Intel's processors, by SYSCALL on AMD's. Its status is what write() has returned.
+HELLO_32 = """
+_start: mov     $4, %eax
+        mov     $1, %ebx
+        mov     $first, %ecx
+        mov     $8, %edx
+        int     $0x80
+        lea     4(%esp), %esi
+1:      lodsl
+        test    %eax, %eax
+        jnz     1b
+2:      lodsl
+        test    %eax, %eax
+        jnz     2b
+3:      lodsl
+        cmp     $32, %eax
+        lodsl
+        jne     3b
+        mov     %eax, %edi
+        mov     $4, %eax
+        mov     $second, %ecx
+        mov     $21, %edx
+        call    *%edi
+        mov     %eax, %ebx
+        mov     $1, %eax
+        call    *%edi
+        .globl  _start
+        .data
+first:  .ascii  "INT 80H\\n"
+second: .ascii  "by the kernel's code\\n"
+"""
+
+
+@pytest.mark.parametrize("core", ["skylake", "zen5"])
+def test_programs_of_32_bits(core: str, tmp_path: Path) -> None:
+    require.command("as", package="binutils")
+    linked, hello = tmp_path / "hello.o", tmp_path / "hello"
+    subprocess.run(["as", "--32", "-o", linked], input=HELLO_32, text=True, check=True)
+    subprocess.run(["ld", "-m", "elf_i386", "-o", hello, linked], check=True)
+    more = (program("bin/hello", hello.read_bytes()),)
+    lines = boot(debian_kernel.kernel("", "amd64"), tmp_path, script="hello; echo status $?\n", core=core, more=more)
+    assert [line for line in lines if not line.startswith("[")] == ["INT 80H", "by the kernel's code", "status 21"]
+    assert any(re.search("tsc: Detected .* MHz processor", line) for line in lines)
+    assert not [line for line in lines if re.search("Oops|BUG|Firmware Bug", line)]
 
 
 @pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")

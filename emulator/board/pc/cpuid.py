@@ -13,8 +13,9 @@ from emulator.board.pc.msrs import BUS_HZ
 MAX_BASIC = 0x16  # of Intel's
 MHZ = 1_000_000
 _TSC_DEADLINE = 1 << 24  # leaf 1, ECX
-_SEP, _MTRR = 1 << 11, 1 << 12  # EDX
+_MTRR = 1 << 12  # EDX
 _SMEP = 1 << 7  # leaf 7, EBX
+_UMIP = 1 << 2  # ECX
 _ARCH_CAPABILITIES = 1 << 29  # EDX
 _ARAT = 1 << 2  # leaf 6, EAX: the local APIC's timer never stops
 _ADDRESSES = 0x8000_0008
@@ -35,7 +36,7 @@ class PcCpuid:
         base_mhz = processor.frequency_hz // MHZ
         self._also: dict[tuple[int, int], Leaf] = {  # bits besides
             (0x1, 0): (0, 0, _TSC_DEADLINE, _MTRR),
-            (0x7, 0): (0, _SMEP, 0, _ARCH_CAPABILITIES if intel else 0),
+            (0x7, 0): (0, _SMEP, _UMIP, _ARCH_CAPABILITIES if intel else 0),
         }
         self._only: dict[int, Leaf] = {0x6: (_ARAT, 0, 0, 0)}
         if intel:
@@ -59,8 +60,6 @@ class PcCpuid:
         eax, ebx, ecx, edx = self._cpuid(leaf, subleaf)
         if leaf == _ADDRESSES:
             eax = eax & ~0xFF | PHYSICAL_BITS
-        if leaf == 0x1:
-            edx &= ~_SEP  # SYSENTER is not executed
         also = self._also.get((leaf, subleaf if leaf == 0x7 else 0))
         if also is None:
             return eax, ebx, ecx, edx

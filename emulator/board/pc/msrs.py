@@ -79,7 +79,7 @@ def _intel(ratio: int) -> tuple[Kept, ...]:
 def _amd() -> tuple[Kept, ...]:
     return (
         Kept(0xC001_0010, "SYSCFG"),
-        Kept(0xC001_0015, "HWCR"),
+        Kept(0xC001_0015, "HWCR", 1 << 24),  # TscFreqSel: the time stamp counter has P0's frequency
         Kept(0xC001_001F, "NB_CFG"),
         Kept(0xC001_0055, "IntPendingMsg"),
         Kept(0xC001_1002, "CPUID_7_Features"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from emulator.arch.cpuid import Leaf
+from emulator.arch.cpuid import AMD, Leaf
 from emulator.arch.processor import Processor
 from emulator.board.bus import Bus, Unmodelled
 from emulator.board.pc import msrs
@@ -94,6 +94,7 @@ class PcCpu:
         self.tables = cpu.enter_kernel_mode()
         self.debug = PcStops(cpu, self.tables)
         self.core.share_shown_cycles(clock.shown)
+        self.core.write_kernel_register(SystemRegister.IS_AMD, processor.vendor == AMD)
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         self.apic.when_priority_is_written = self._set_cr8
         registers = cpu.system_registers

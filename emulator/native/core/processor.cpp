@@ -18,12 +18,16 @@ using x86_64::Vector;
 
 namespace {
 
-constexpr uint8_t SYSCALL = 0x05, INT3 = 0xcc, INTO = 0xce, INT1 = 0xf1;  // opcodes
-constexpr unsigned DR6 = 0xffff'0016;                                     // as x86_64/registers.cpp numbers it
-constexpr uint64_t SINGLE_STEP = 1 << 14;                                 // in it
+constexpr uint8_t SYSCALL = 0x05, SYSENTER = 0x34, INT3 = 0xcc, INTO = 0xce, INT1 = 0xf1;  // opcodes
+constexpr unsigned DR6 = 0xffff'0016;      // as x86_64/registers.cpp numbers it
+constexpr uint64_t SINGLE_STEP = 1 << 14;  // in it
 
 bool is_syscall(const x86_64::Instruction& insn) {
     return insn.map == x86_64::OpcodeMap::TWO_BYTE && insn.opcode == SYSCALL;
+}
+
+bool is_sysenter(const x86_64::Instruction& insn) {  // which does not end stepping
+    return insn.map == x86_64::OpcodeMap::TWO_BYTE && insn.opcode == SYSENTER;
 }
 
 bool is_interrupt(const x86_64::Instruction& insn) {
@@ -126,8 +130,9 @@ void Core::execute_system(uint64_t now) {
     const uint64_t next = linear_pc();
     if (model_) consume_answered(now, next);
     retire(trapped_, now, next);
-    if (is_syscall(insn)) fire(Probe::EXC_SVC, 1);
-    if (is_syscall(insn) || is_interrupt(insn)) {
+    const bool calls = is_syscall(insn) || is_sysenter(insn);
+    if (calls) fire(Probe::EXC_SVC, 1);
+    if (calls || is_interrupt(insn)) {
         if (model_) model_->pipeline->complete();
         fire(Probe::EXC_TAKEN, 1);
     }

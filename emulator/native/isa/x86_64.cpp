@@ -137,10 +137,12 @@ Op X8664::op_at(std::span<const uint8_t> bytes, Level level) const {
     constexpr uint8_t STATE_GROUP = 0xae;
     const Instruction insn = read_instruction(bytes, mode());
     Op op = op_of(insn, bytes.size());
-    if (op.trap == Trap::UNDEFINED || op.trap == Trap::CPUID) return op;
+    const bool of_kernels = insn.row && insn.row->trap == Trap::UNDEFINED && !insn.locked;
+    if (op.trap == Trap::CPUID || (op.trap == Trap::UNDEFINED && !of_kernels)) return op;
     const bool of_bases = insn.map == OpcodeMap::TWO_BYTE && insn.opcode == STATE_GROUP && insn.in_register() &&
                           insn.repeat == 0xf3 && insn.extension() < 4;
-    if (op.trap == Trap::XGETBV || (of_bases && !(processor_->state().cr4 & cr4::FSGSBASE))) {
+    const bool bases = processor_->state().cr4 & cr4::FSGSBASE && mode() == CodeMode::BITS_64;
+    if (op.trap == Trap::XGETBV || (of_bases && !bases)) {
         op.trap = Trap::UNDEFINED;
     } else if (processor_->executes(insn, level)) {
         op.trap = Trap::SYSTEM;

@@ -1,5 +1,5 @@
-// What opcodes of one byte are outside of 64-bit mode alone. Only a guest's own kernel comes there, before it has
-// entered that mode: nothing of it is followed for addresses. Intel SDM volume 2.
+// What opcodes of one byte are outside of 64-bit mode alone. Only a guest's own kernel and its programs come there:
+// nothing of it is followed for addresses. Intel SDM volume 2.
 #include "x86_64/dataflow.hpp"
 #include "x86_64/operand_codes.hpp"
 
@@ -12,6 +12,7 @@ using enum OpClass;
 using enum Form;
 
 constexpr OperandCode Iw2{AddressingMethod::SECOND_IMMEDIATE, Size::WORD};
+constexpr OperandCode Gw{AddressingMethod::REG, Size::WORD};
 constexpr uint64_t PUSHES = STORES | STACK, POPS = LOADS | STACK;
 
 constexpr Row ROWS[] = {
@@ -30,6 +31,8 @@ constexpr Row ROWS[] = {
     {one(0x48, 0x4f), "DEC", {Zv}, ALU, UPDATE, FLAGS_OUT},
     {one(0x60), "PUSHA", {}, NONE, IMPLICIT, PUSHES | MICROCODED},
     {one(0x61), "POPA", {}, NONE, IMPLICIT, POPS | MICROCODED},
+    {one(0x62).memory(), "BOUND", {Gv, Mpair}, SYSTEM, READ},
+    {one(0x63), "ARPL", {Ew, Gw}, SYSTEM, UPDATE, STATUS},
     {one(0x9a), "LCALL", {Iz, Iw2}, CALL, IMPLICIT, PUSHES},
     {one(0xc4).memory(), "LES", {Gv, Mpointer}, SYSTEM, WRITE},
     {one(0xc5).memory(), "LDS", {Gv, Mpointer}, SYSTEM, WRITE},

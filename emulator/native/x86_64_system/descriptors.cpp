@@ -164,6 +164,7 @@ void Processor::load_task() {
 // SLDT, STR
 void Processor::store_selector() {
     require_protected();
+    require_kernel_by_umip();
     const uint16_t selector = state_.segments[insn_->extension() == 0 ? LDTR : TR].selector;
     insn_->in_memory() ? store_operand(2, selector) : set_general(insn_->rm(), insn_->operand_size(), selector);
 }

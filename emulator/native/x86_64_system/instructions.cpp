@@ -66,6 +66,9 @@ std::span<const SystemTable::Row> SystemTable::rows() {
         {one(0xf1), &P::interrupt},
         {two(0x05), &P::call_system},
         {two(0x07), &P::return_from_system},
+        {two(0x34), &P::enter_system},
+        {two(0x35), &P::exit_system},
+        {one(0x62).memory(), &P::check_bounds, false, LEGACY},
         // ports
         {one(0x6c, 0x6f), &P::access_port},
         {one(0xe4, 0xe7), &P::access_port},
@@ -114,8 +117,10 @@ Processor::Processor(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory)
 void Processor::reset() {
     constexpr uint64_t FIRST = 0xfff0, SIGNATURE = 0x306c4;  // EDX: which processor it is
     const uint64_t time = state_.tsc_offset;
+    const bool is_amd = state_.is_amd;
     state_ = State();
     state_.tsc_offset = time;
+    state_.is_amd = is_amd;
     for (unsigned number = 0; number < 16; number++) registers_.general(number) = number == RDX ? SIGNATURE : 0;
     registers_.base(FS) = registers_.base(GS) = 0;
     registers_.set_flags(0);
@@ -151,6 +156,10 @@ std::optional<Vector> Processor::refusal(const Instruction& insn) const {
     vectors |= name == "LDMXCSR" || name == "STMXCSR";
     mmx |= name == "EMMS";
     x87 |= name == "FXSAVE" || name == "FXRSTOR";
+    if (name == "WAIT") {
+        constexpr uint64_t WAITS = cr0::MP | cr0::TS;
+        return (state_.cr0 & WAITS) == WAITS ? std::optional(Vector::NO_MATH) : std::nullopt;
+    }
     const bool any = x87 || mmx || vectors;
     if (((mmx || vectors) && state_.cr0 & cr0::EM) || (vectors && !(state_.cr4 & cr4::OSFXSR)))
         return Vector::UNDEFINED;
@@ -205,6 +214,16 @@ void Processor::interrupt() {
         registers_.set_rip(at);
         throw;
     }
+}
+
+// BOUND
+void Processor::check_bounds() {
+    const unsigned size = insn_->operand_size();
+    const auto extended = [&](uint64_t value) {
+        return size == 2 ? int64_t{static_cast<int16_t>(value)} : int64_t{static_cast<int32_t>(value)};
+    };
+    const int64_t index = extended(general(insn_->reg(), size));
+    if (index < extended(load_operand(size)) || index > extended(load_operand(size, size))) throw Fault{Vector::BOUND};
 }
 
 // --- operands ---

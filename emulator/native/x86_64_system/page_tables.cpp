@@ -37,8 +37,9 @@ std::span<const PageTables::Step> PageTables::steps() const {
 GuestPageTables::Registers PageTables::read(uc_engine*, std::string&) {
     // What there is of instructions.
     const unsigned bases = (state_.cr4 & cr4::FSGSBASE) != 0, vectors = (state_.cr4 & cr4::OSFXSR) != 0;
-    const unsigned refused = (state_.cr0 & (cr0::EM | cr0::TS)) != 0;
-    code_state_ = static_cast<uint8_t>(static_cast<unsigned>(state_.mode()) << 3 | refused << 2 | vectors << 1 | bases);
+    const unsigned refused = (state_.cr0 & (cr0::EM | cr0::TS)) != 0, waits = (state_.cr0 & cr0::MP) != 0;
+    code_state_ = static_cast<uint8_t>(static_cast<unsigned>(state_.mode()) << 4 | waits << 3 | refused << 2 |
+                                       vectors << 1 | bases);
     Registers now{.level = state_.level(), .state = code_state_};
     if (!state_.paging()) return now;
     constexpr uint64_t CR4 = cr4::PSE | cr4::PAE | cr4::SMEP, EFER = efer::NXE | efer::LMA;

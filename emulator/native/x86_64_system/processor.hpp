@@ -2,7 +2,8 @@
 // or that depend on what a kernel has set, and exceptions. The engine executes what is left.
 //
 // Not modelled, and refused by name: hardware task switches, call gates, virtual-8086 mode, debug registers that are
-// enabled, user mode outside of 64-bit mode.
+// enabled, SYSCALL of AMD's outside of long mode. Nobody checks alignment (#AC) nor, but for what this class executes,
+// the limits of segments.
 #pragma once
 
 #include <cstdint>
@@ -138,11 +139,16 @@ class Processor {
     void require_protected() const {
         if (!state_.is_protected()) raise_undefined();
     }
+    // What tells a program of the kernel's tables: CR4.UMIP
+    void require_kernel_by_umip() const {
+        if (state_.cr4 & cr4::UMIP) require_kernel();
+    }
     void ask(Trap what);
     void move_from_control();
     void move_to_control();
     void write_control(unsigned number, uint64_t value);
     void write_control_0(uint64_t value);
+    unsigned debug_register() const;
     void move_from_debug();
     void move_to_debug();
     void clear_task_switched();
@@ -177,6 +183,11 @@ class Processor {
     void return_from_interrupt();
     void call_system();
     void return_from_system();
+    void enter_system();
+    void exit_system();
+    void enter_flat(uint16_t selector);
+    void return_to_flat(uint16_t code, uint16_t stack);
+    void check_bounds();
     void interrupt();
 
     struct FarTarget {

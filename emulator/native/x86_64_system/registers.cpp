@@ -17,6 +17,7 @@ enum : uint32_t {
     IDT_BASE,
     IDT_LIMIT,
     PRIVILEGE = OF_MACHINE + 0x30,
+    IS_AMD,
     SEGMENT = OF_MACHINE + 0x100,
 };
 enum SegmentField : uint32_t { SELECTOR, BASE, LIMIT, ATTRIBUTES };
@@ -86,6 +87,7 @@ uint64_t Processor::read_register_of_machine(uint32_t number) const {
         case IDT_BASE: return state_.idtr.base;
         case IDT_LIMIT: return state_.idtr.limit;
         case PRIVILEGE: return state_.cpl;
+        case IS_AMD: return state_.is_amd;
         default: break;
     }
     if (number >= DEBUG && number < DEBUG + state_.debug.size()) return state_.debug[number - DEBUG];
@@ -134,6 +136,7 @@ void Processor::write(uint32_t number, uint64_t value, uint64_t now) {
             case IDT_BASE: state_.idtr.base = value; break;
             case IDT_LIMIT: state_.idtr.limit = static_cast<uint16_t>(value); break;
             case PRIVILEGE: state_.cpl = value & 3; break;
+            case IS_AMD: state_.is_amd = value; break;
             default: throw std::invalid_argument("x86_64: no register of number " + std::to_string(number));
         }
     }
@@ -203,19 +206,25 @@ void Processor::load_status_word() {
 }
 
 void Processor::store_status_word() {
+    require_kernel_by_umip();
     insn_->in_memory() ? store_operand(2, state_.cr0) : set_general(insn_->rm(), insn_->operand_size(), state_.cr0);
 }
 
-void Processor::move_from_debug() {
+// Four and five are six and seven, or none: CR4.DE.
+unsigned Processor::debug_register() const {
+    const unsigned number = insn_->reg();
+    const bool is_another = number == 4 || number == 5;
+    if (number > 7 || (is_another && state_.cr4 & cr4::DE)) raise_undefined();
     require_kernel();
-    set_general(insn_->rm(), in_64() ? 8 : 4, state_.debug[insn_->reg() & 7]);
+    return is_another ? number + 2 : number;
 }
+
+void Processor::move_from_debug() { set_general(insn_->rm(), in_64() ? 8 : 4, state_.debug[debug_register()]); }
 
 void Processor::move_to_debug() {
     constexpr unsigned STATUS = 6, CONTROLS = 7;
     constexpr uint64_t ENABLES = 0xff;
-    require_kernel();
-    const unsigned number = insn_->reg() & 7;
+    const unsigned number = debug_register();
     uint64_t value = general(insn_->rm(), in_64() ? 8 : 4);
     if (number >= STATUS && value >> 32) raise_protection();
     if (number == STATUS) value = (value & 0xe00f) | 0xffff'0ff0;
@@ -240,6 +249,7 @@ void Processor::load_table() {
 
 // SGDT, SIDT
 void Processor::store_table() {
+    require_kernel_by_umip();
     const TableRegister& table = insn_->extension() == 0 ? state_.gdtr : state_.idtr;
     const unsigned bytes = in_64() ? 8 : 4;
     const Operand operand{.kind = Operand::Kind::MEMORY, .method = AddressingMethod::RM};
@@ -330,6 +340,7 @@ void Processor::write_msr() {
     const MsrRow* row = msr_row(number);
     const bool is_address = number == msr::FS_BASE || number == msr::GS_BASE || (row && row->is_address);
     if (is_address && !is_canonical(value)) raise_protection();
+    if (number == msr::TSC_AUX && value > LOW_32) raise_protection();
     write(number, value, number == msr::TSC ? shown_time() : now_);
 }
 

@@ -22,9 +22,9 @@ inline constexpr uint64_t PE = bit_number(0), MP = bit_number(1), EM = bit_numbe
 }
 namespace cr4 {
 inline constexpr uint64_t TSD = bit_number(2), DE = bit_number(3), PSE = bit_number(4), PAE = bit_number(5),
-                          MCE = bit_number(6), PGE = bit_number(7), PCE = bit_number(8), OSFXSR = bit_number(9),
-                          OSXMMEXCPT = bit_number(10), FSGSBASE = bit_number(16), SMEP = bit_number(20);
-inline constexpr uint64_t MODELLED = TSD | DE | PSE | PAE | MCE | PGE | PCE | OSFXSR | OSXMMEXCPT | FSGSBASE | SMEP;
+                          PGE = bit_number(7), PCE = bit_number(8), OSFXSR = bit_number(9), OSXMMEXCPT = bit_number(10),
+                          UMIP = bit_number(11), FSGSBASE = bit_number(16), SMEP = bit_number(20);
+inline constexpr uint64_t MODELLED = TSD | DE | PSE | PAE | PGE | PCE | OSFXSR | OSXMMEXCPT | UMIP | FSGSBASE | SMEP;
 }  // namespace cr4
 namespace efer {
 inline constexpr uint64_t SCE = bit_number(0), LME = bit_number(8), LMA = bit_number(10), NXE = bit_number(11);
@@ -112,6 +112,7 @@ struct State {
     uint64_t sysenter_cs = 0, sysenter_esp = 0, sysenter_eip = 0, tsc_aux = 0;
     uint64_t tsc_offset = 0;   // to the core's cycles
     bool handles_nmi = false;  // until the next IRET
+    bool is_amd = false;       // SYSCALL and SYSENTER are AMD's, not Intel's
 
     State() {
         segments[CS] = {.selector = 0xf000, .base = 0xffff'0000, .attributes = 0x9b};

@@ -7,8 +7,8 @@ namespace perfemu::x86_64 {
 namespace {
 
 constexpr uint16_t REQUESTED = 3;
-// What SYSCALL and SYSRET load, whatever the descriptors say.
-constexpr uint32_t FLAT_CODE = 0xa09b, FLAT_DATA = 0xc093, OF_USER = 3 << attribute::DPL_AT;
+// What SYSCALL, SYSENTER and their returns load, whatever the descriptors say.
+constexpr uint32_t FLAT_CODE = 0xa09b, FLAT_CODE_32 = 0xc09b, FLAT_DATA = 0xc093, OF_USER = 3 << attribute::DPL_AT;
 constexpr uint32_t WHOLE = 0xffff'ffff;
 
 constexpr uint64_t truncated(uint64_t value, unsigned bytes) {
@@ -185,8 +185,6 @@ void Processor::return_from_interrupt() {
                                    .limit = 0,
                                    .attributes = attribute::UNUSABLE | privilege << attribute::DPL_AT}
                  : stack_segment(stacks, privilege, Vector::PROTECTION);
-        if (privilege == 3 && !segment.has(attribute::L))
-            throw std::runtime_error("x86_64: user mode outside of 64-bit mode is not modelled (IRET)");
         enter_code(selector, offset, segment);
         set_flags_of_return(flags, size);
         if (privilege != state_.cpl) {
@@ -199,35 +197,70 @@ void Processor::return_from_interrupt() {
     state_.handles_nmi = false;
 }
 
+// SYSCALL. AMD's has compatibility mode, too; Intel's does not.
 void Processor::call_system() {
-    if (!(state_.efer & efer::SCE) || !state_.is_long()) raise_undefined();
-    if (!in_64()) throw std::runtime_error("x86_64: user mode outside of 64-bit mode is not modelled (SYSCALL)");
-    const uint64_t flags = registers_.flags() & ~rflags::RF;
+    if (!(state_.efer & efer::SCE) || !(in_64() || state_.is_amd)) raise_undefined();
+    if (!state_.is_long()) throw std::runtime_error("x86_64: SYSCALL of AMD's outside of long mode is not modelled");
+    const uint64_t flags = registers_.flags() & ~rflags::RF, target = in_64() ? state_.lstar : state_.cstar;
     registers_.general(RCX) = next_;
     registers_.general(11) = flags;
-    const auto selector = static_cast<uint16_t>(state_.star >> 32 & ~REQUESTED);
-    state_.segments[CS] = flat(selector, FLAT_CODE);
-    state_.segments[SS] = flat(static_cast<uint16_t>(selector + 8), FLAT_DATA);
-    set_cpl(0);
+    enter_flat(static_cast<uint16_t>(state_.star >> 32 & ~REQUESTED));
     registers_.set_flags(flags & ~state_.sfmask);
-    next_ = state_.lstar;
+    next_ = target;
 }
 
 void Processor::return_from_system() {
     if (!(state_.efer & efer::SCE) || !in_64()) raise_undefined();
     require_kernel();
-    if (!insn_->rex_w) throw std::runtime_error("x86_64: user mode outside of 64-bit mode is not modelled (SYSRET)");
     using namespace rflags;
     const uint64_t target = registers_.general(RCX);
-    if (!is_canonical(target)) raise_protection();
+    if (insn_->rex_w && !is_canonical(target)) raise_protection();
     constexpr uint64_t RESTORED = CF | PF | AF | ZF | SF | TF | IF | DF | OF | IOPL | NT | AC | VIF | VIP | ID;
     const auto selector = static_cast<uint16_t>(state_.star >> 48);
-    state_.segments[CS] = flat(static_cast<uint16_t>((selector + 16) | REQUESTED), FLAT_CODE | OF_USER);
-    state_.segments[SS] = flat(static_cast<uint16_t>((selector + 8) | REQUESTED), FLAT_DATA | OF_USER);
+    return_to_flat(static_cast<uint16_t>(selector + (insn_->rex_w ? 16 : 0)), static_cast<uint16_t>(selector + 8));
     registers_.set_flags(registers_.general(11) & RESTORED);
+    next_ = insn_->rex_w ? target : static_cast<uint32_t>(target);
+}
+
+// SYSENTER, which AMD's processors do not have in long mode.
+void Processor::enter_system() {
+    if (state_.is_amd && state_.is_long()) raise_undefined();
+    const auto selector = static_cast<uint16_t>(state_.sysenter_cs & ~REQUESTED);
+    if (!state_.is_protected() || !selector) raise_protection();
+    registers_.set_flags(registers_.flags() & ~(rflags::IF | rflags::VM));
+    enter_flat(selector);
+    registers_.general(RSP) = state_.is_long() ? state_.sysenter_esp : static_cast<uint32_t>(state_.sysenter_esp);
+    next_ = state_.is_long() ? state_.sysenter_eip : static_cast<uint32_t>(state_.sysenter_eip);
+}
+
+// SYSEXIT
+void Processor::exit_system() {
+    constexpr uint16_t TO_32 = 16, TO_64 = 32, STACK = 8;  // from the kernel's code segment on
+    if (state_.is_amd && state_.is_long()) raise_undefined();
+    const auto selector = static_cast<uint16_t>(state_.sysenter_cs & ~REQUESTED);
+    if (!state_.is_protected() || !selector) raise_protection();
+    require_kernel();
+    const uint64_t target = registers_.general(RDX), stack = registers_.general(RCX);
+    if (insn_->rex_w && !(is_canonical(target) && is_canonical(stack))) raise_protection();
+    const auto code = static_cast<uint16_t>(selector + (insn_->rex_w ? TO_64 : TO_32));
+    return_to_flat(code, static_cast<uint16_t>(code + STACK));
+    registers_.general(RSP) = insn_->rex_w ? stack : static_cast<uint32_t>(stack);
+    next_ = insn_->rex_w ? target : static_cast<uint32_t>(target);
+}
+
+void Processor::enter_flat(uint16_t selector) {
+    state_.segments[CS] = flat(selector, state_.is_long() ? FLAT_CODE : FLAT_CODE_32);
+    state_.segments[SS] = flat(static_cast<uint16_t>(selector + 8), FLAT_DATA);
+    set_cpl(0);
+}
+
+// REX.W says whether to 64-bit mode.
+void Processor::return_to_flat(uint16_t code, uint16_t stack) {
+    const uint32_t attributes = (insn_->rex_w ? FLAT_CODE : FLAT_CODE_32) | OF_USER;
+    state_.segments[CS] = flat(static_cast<uint16_t>(code | REQUESTED), attributes);
+    state_.segments[SS] = flat(static_cast<uint16_t>(stack | REQUESTED), FLAT_DATA | OF_USER);
     set_cpl(3);
     changes_ |= CHANGES_MASKS;
-    next_ = target;
 }
 
 }  // namespace perfemu::x86_64

@@ -48,10 +48,11 @@ def test_features_for_kernels() -> None:
     assert ecx >> 15 & 1  # IA32_PERF_CAPABILITIES
     assert ecx >> 21 & 1 == ecx >> 26 & 1 == ecx >> 31 == 0  # no x2APIC, no XSAVE, no hypervisor
     assert edx >> 9 & edx >> 12 & 1  # APIC, MTRRs
-    assert edx >> 11 & 1 == 0  # no SYSENTER
+    assert edx >> 11 & 1  # SYSENTER
     assert cpuid(0x8000_0008, 0)[0] & 0xFFFF == 48 << 8 | 40
     assert cpuid(7, 0)[1] >> 7 & 1  # SMEP
     assert cpuid(7, 0)[1] >> 20 & 1 == 0  # no SMAP
+    assert cpuid(7, 0)[2] == 1 << 2  # UMIP
     assert cpuid(7, 1) == (0, 0, 0, 0)
     assert cpuid(0xA, 0)[0] & 0xFFFF == 0x0404  # version 4, four counters
     assert cpuid(0xB, 1) == (2, 4, 0x201, 3)  # two bits for four cores
@@ -63,6 +64,12 @@ def test_amds_processors_say_nothing_of_crystals() -> None:
     cpuid = PcCpuid(processor, 0)
     assert cpuid(0, 0)[0] < 0x15
     assert cpuid(7, 0)[3] == 0
+
+
+def test_amds_time_stamp_counter_has_the_frequency_of_p0() -> None:
+    registers, names = claimed("zen5")
+    assert registers.read(Msr(0xC001_0015)) >> 24 & 1  # HWCR.TscFreqSel
+    assert names[0xC001_102E] == "BP_CFG"
 
 
 def test_what_is_there() -> None:

@@ -94,10 +94,16 @@ class ApicTimer:
             return None
         return self._time.cycle_at_ns(self._started_ns + (self._fired + 1) * self._period_ns)
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the time stamp counter has been shown to have passed the deadline: a CPU that is behind others reads
+        what they have read."""
+        return self._mode == TSC_DEADLINE and bool(self.deadline) and self._time.tsc() >= self.deadline
+
     def take_expiry(self) -> bool:
         """Whether it has expired since it was asked last; several periods are one."""
         if self._mode == TSC_DEADLINE:
-            if not self.deadline or self._time.tsc() < self.deadline:
+            if not self.is_overdue:
                 return False
             self.deadline = 0
             return True

@@ -12,7 +12,8 @@ from emulator.board.pc.msrs import BUS_HZ
 
 MAX_BASIC = 0x16  # of Intel's
 MHZ = 1_000_000
-_TSC_DEADLINE = 1 << 24  # leaf 1, ECX
+_X2APIC, _TSC_DEADLINE = 1 << 21, 1 << 24  # leaf 1, ECX
+_APIC = 1 << 9  # EDX
 _MTRR = 1 << 12  # EDX
 _SMEP = 1 << 7  # leaf 7, EBX
 _UMIP = 1 << 2  # ECX
@@ -31,11 +32,12 @@ class PcCpuid:
     def __init__(self, processor: Processor, number: int, with_pmu: WithPmu = lambda leaf, plain: plain) -> None:
         self._with_pmu = with_pmu
         self._cpuid = Cpuid(processor, number)
+        self.apic_is_on: Callable[[], bool] = lambda: True  # what IA32_APIC_BASE says
         intel = processor.vendor == INTEL
         ratio = Fraction(processor.frequency_hz, INPUT_HZ)
         base_mhz = processor.frequency_hz // MHZ
         self._also: dict[tuple[int, int], Leaf] = {  # bits besides
-            (0x1, 0): (0, 0, _TSC_DEADLINE, _MTRR),
+            (0x1, 0): (0, 0, _X2APIC | _TSC_DEADLINE, _MTRR),
             (0x7, 0): (0, _SMEP, _UMIP, _ARCH_CAPABILITIES if intel else 0),
         }
         self._only: dict[int, Leaf] = {0x6: (_ARAT, 0, 0, 0)}
@@ -60,6 +62,8 @@ class PcCpuid:
         eax, ebx, ecx, edx = self._cpuid(leaf, subleaf)
         if leaf == _ADDRESSES:
             eax = eax & ~0xFF | PHYSICAL_BITS
+        if leaf == 0x1 and not self.apic_is_on():
+            edx &= ~_APIC
         also = self._also.get((leaf, subleaf if leaf == 0x7 else 0))
         if also is None:
             return eax, ebx, ecx, edx

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from emulator.board.pc.local_apic import DELIVERIES, Delivery, Message
+from emulator.board.pc.local_apic import DELIVERIES, Delivery, Message, of_32_bits
 
 PINS = 24
 VERSION = (PINS - 1) << 16 | 0x20
@@ -59,7 +59,7 @@ class IoApic:
             Message(
                 delivery,
                 entry & 0xFF,
-                entry >> 56,
+                of_32_bits(entry >> 56, logical=bool(entry & LOGICAL)),
                 logical=bool(entry & LOGICAL),
                 level_triggered=bool(entry & LEVEL),
             )

@@ -1,12 +1,13 @@
 """LocalApic: each CPU's interrupt controller. Intel SDM volume 3, "Advanced Programmable Interrupt Controller (APIC)".
 
-xAPIC mode: registers in memory. There is no x2APIC, which CPUID says; and no EOI-broadcast suppression.
+Registers are in memory in xAPIC mode, and MSRs in x2APIC mode: emulator.board.pc.x2apic. There is no EOI-broadcast
+suppression.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Protocol
 
 from emulator.board.pc.apic_timer import ApicTimer
@@ -16,6 +17,7 @@ ID, APIC_VERSION, TPR, APR, PPR, EOI, LDR, DFR, SVR = 0x20, 0x30, 0x80, 0x90, 0x
 ISR, TMR, IRR, ESR, ICR_LOW, ICR_HIGH = 0x100, 0x180, 0x200, 0x280, 0x300, 0x310
 LVT_TIMER, LVT_THERMAL, LVT_PMC, LVT_LINT0, LVT_LINT1, LVT_ERROR = 0x320, 0x330, 0x340, 0x350, 0x360, 0x370
 INITIAL_COUNT, CURRENT_COUNT, DIVIDE = 0x380, 0x390, 0x3E0
+SELF_IPI = 0x3F0  # in x2APIC mode alone
 REGISTER_BYTES = 4
 
 # What is kept of each register that is nothing but its bits
@@ -28,7 +30,7 @@ _ENTRIES = {
     LVT_LINT1: _VECTOR | _MODE | _LEVEL | _MASK,
     LVT_ERROR: _VECTOR | _MASK,
 }
-_KEPT = {
+KEPT_BITS = {
     ID: 0xFF00_0000,
     TPR: 0xFF,
     LDR: 0xFF00_0000,
@@ -43,8 +45,16 @@ _KEPT = {
 ENABLED = 1 << 8  # SVR
 SEND_ILLEGAL_VECTOR, RECEIVED_ILLEGAL_VECTOR, ILLEGAL_REGISTER = 1 << 5, 1 << 6, 1 << 7  # ESR
 FIRST_LEGAL_VECTOR = 16
-EVERYBODY = 0xFF  # as a destination
+EVERYBODY, EVERYBODY_8 = 0xFFFF_FFFF, 0xFF  # as destinations, of 32 bits and of 8
 LOGICAL, ASSERTED, LEVEL_TRIGGERED = 1 << 11, 1 << 14, 1 << 15  # ICR
+
+
+class Mode(Enum):
+    """What IA32_APIC_BASE says."""
+
+    OFF = "off"  # as on a processor without one: its LINT0 is the processor's INTR
+    XAPIC = "xAPIC"
+    X2APIC = "x2APIC"
 
 
 class Delivery(IntEnum):
@@ -125,6 +135,7 @@ class LocalApic:
         self._messages = messages
         self._pins = pins
         self._changed = changed
+        self.mode = Mode.XAPIC
         self._reads: Mapping[int, Callable[[], int]] = {
             APIC_VERSION: lambda: VERSION,
             APR: lambda: 0,
@@ -145,12 +156,28 @@ class LocalApic:
         self.reset()
 
     def reset(self) -> None:
-        """As at power-up, and by an INIT, which leaves the identification."""
-        self._kept = dict.fromkeys(_KEPT, 0) | {ID: self.number << 24, DFR: 0xFFFF_FFFF, SVR: 0xFF}
+        """As at power-up, and by an INIT, which leaves the identification and the mode."""
+        self._kept = dict.fromkeys(KEPT_BITS, 0) | {ID: self.number << 24, DFR: 0xFFFF_FFFF, SVR: 0xFF}
         self._kept |= dict.fromkeys(_ENTRIES, _MASK)
+        if self.mode is Mode.X2APIC:
+            self._identify_by_32_bits()
         self.requested = self.in_service = self.level_triggered = 0  # a bit for each vector
         self._errors = self._new_errors = 0
         self.timer.reset()
+
+    def set_mode(self, mode: Mode) -> None:
+        """IA32_APIC_BASE: what turns it off forgets all of it; xAPIC mode's registers stay as they are in x2APIC's."""
+        if mode is Mode.OFF:
+            self.reset()
+            self.when_pmc_is_written(self._kept[LVT_PMC])
+        if mode is Mode.X2APIC and self.mode is not mode:
+            self._identify_by_32_bits()
+        self.mode = mode
+        self._changed()
+
+    def _identify_by_32_bits(self) -> None:
+        self._kept[ID] = self.number
+        self._kept[LDR] = self.number >> 4 << 16 | 1 << (self.number & 0xF)  # a cluster of 16, and who of them
 
     def act_as_boot_processor(self) -> None:
         """As firmware leaves the first CPU's: enabled, with the 8259 and NMI at its pins ("virtual wire")."""
@@ -162,7 +189,7 @@ class LocalApic:
 
     @property
     def is_enabled(self) -> bool:
-        return bool(self._kept[SVR] & ENABLED)
+        return bool(self._kept[SVR] & ENABLED) and self.mode is not Mode.OFF
 
     @property
     def processor_priority(self) -> int:
@@ -189,7 +216,7 @@ class LocalApic:
     @property
     def _external_comes(self) -> bool:
         entry = self._kept[LVT_LINT0]
-        unmasked = not entry & _MASK and entry >> 8 & 7 == Delivery.EXTERNAL
+        unmasked = self.mode is Mode.OFF or (not entry & _MASK and entry >> 8 & 7 == Delivery.EXTERNAL)
         return unmasked and self.external_asserted()
 
     def acknowledge(self) -> int:
@@ -224,9 +251,18 @@ class LocalApic:
     # ---- what comes
 
     def is_destination(self, destination: int, *, logical: bool) -> bool:
+        if self.mode is Mode.OFF:
+            return False
+        own = self._kept[LDR]
+        if self.mode is Mode.X2APIC:
+            if not logical or destination == EVERYBODY:
+                return destination in (EVERYBODY, self.number)
+            return destination >> 16 == own >> 16 and bool(destination & own & 0xFFFF)
+        own >>= 24
         if not logical:
             return destination in (EVERYBODY, self._kept[ID] >> 24)
-        own = self._kept[LDR] >> 24
+        if destination == EVERYBODY:
+            return True
         if self._kept[DFR] >> 28 == 0xF:  # flat
             return bool(own & destination)
         same_cluster = destination >> 4 in (0xF, own >> 4)
@@ -295,8 +331,9 @@ class LocalApic:
     def write(self, offset: int, size: int, value: int) -> None:
         if offset & 0xF or size != REGISTER_BYTES:
             return
-        if offset in _KEPT:
-            self._kept[offset] = value & _KEPT[offset]
+        if offset in KEPT_BITS:
+            whole = offset == ICR_HIGH and self.mode is Mode.X2APIC
+            self._kept[offset] = value if whole else value & KEPT_BITS[offset]
             if offset == DFR:
                 self._kept[DFR] |= 0x0FFF_FFFF
         elif offset not in self._writes:
@@ -343,10 +380,22 @@ class LocalApic:
         if delivery in (Delivery.FIXED, Delivery.LOWEST_PRIORITY) and vector < FIRST_LEGAL_VECTOR:
             self._note_error(SEND_ILLEGAL_VECTOR)
             return
-        destination = self._kept[ICR_HIGH] >> 24
-        self._messages.send(
-            Message(delivery, vector, destination, logical=bool(value & LOGICAL), shorthand=value >> 18 & 3), self
-        )
+        destination, logical = self._kept[ICR_HIGH], bool(value & LOGICAL)
+        if self.mode is not Mode.X2APIC:
+            destination = of_32_bits(destination >> 24, logical=logical)
+        self._messages.send(Message(delivery, vector, destination, logical=logical, shorthand=value >> 18 & 3), self)
+
+    def interrupt_itself(self, vector: int) -> None:
+        """SELF IPI, which only x2APIC mode has."""
+        if vector < FIRST_LEGAL_VECTOR:
+            self._note_error(SEND_ILLEGAL_VECTOR)
+        else:
+            self._accept(vector, level_triggered=False)
+
+
+def of_32_bits(destination: int, *, logical: bool) -> int:
+    """A destination of 8 bits, as local APICs in xAPIC mode and I/O APICs have it: all ones is everybody."""
+    return EVERYBODY if destination == EVERYBODY_8 and not logical else destination
 
 
 def _highest(vectors: int) -> int:

@@ -1,5 +1,5 @@
-"""Model-specific registers of a pc's CPUs, but the core's own (EFER and those of segments and system calls) and the
-PMU's. Intel SDM volume 4, and AMD64 Architecture Programmer's Manual volume 2, by their names.
+"""Model-specific registers of a pc's CPUs, but the core's own (EFER and those of segments and system calls), the local
+APIC's and the PMU's. Intel SDM volume 4, and AMD64 Architecture Programmer's Manual volume 2, by their names.
 
 One that has no row here is not there: #GP, and the user is told.
 """
@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 
 from emulator.arch.cpuid import AMD
 from emulator.arch.processor import Processor
-from emulator.board.pc.memory_map import LOCAL_APIC
-from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
+from emulator.sysregs import Access, Msr, SystemRegisters
 
 IA32_APIC_BASE, IA32_TSC_DEADLINE = 0x1B, 0x6E0
 BOOT_PROCESSOR, X2APIC, APIC_ENABLED = 1 << 8, 1 << 10, 1 << 11
@@ -140,22 +138,15 @@ ABSENT = {
 def claim(
     registers: SystemRegisters,
     processor: Processor,
-    number: int,
     deadline: tuple[Callable[[], int], Callable[[int], None]],
 ) -> tuple[dict[int, str], list[Value]]:
-    """Of CPU `number`; `deadline` reads and writes IA32_TSC_DEADLINE. The registers' names, and what they keep."""
+    """Of one CPU; `deadline` reads and writes IA32_TSC_DEADLINE. The registers' names, and what they keep."""
     rows = _rows(processor)
     values = [Value(row.initial) for row in rows]
     for row, value in zip(rows, values, strict=True):
         registers.claim(Msr(row.number), _access(row, value))
-    base = LOCAL_APIC | APIC_ENABLED | (BOOT_PROCESSOR if number == 0 else 0)
-    registers.claim(
-        Msr(IA32_APIC_BASE), Access(lambda: base, lambda value: None, takes=partial(_check_apic_base, base))
-    )
     registers.claim(Msr(IA32_TSC_DEADLINE), Access(*deadline))
-    names = {row.number: row.name for row in rows}
-    names |= {IA32_APIC_BASE: "IA32_APIC_BASE", IA32_TSC_DEADLINE: "IA32_TSC_DEADLINE"}
-    return names, values
+    return {row.number: row.name for row in rows} | {IA32_TSC_DEADLINE: "IA32_TSC_DEADLINE"}, values
 
 
 def _access(row: Kept, value: Value) -> Access:
@@ -163,10 +154,5 @@ def _access(row: Kept, value: Value) -> Access:
         if row.on_write is OnWrite.KEEP:
             value.now = new
 
+
     return Access(lambda: value.now, None if row.on_write is OnWrite.FAULT else write)
-
-
-def _check_apic_base(base: int, value: int) -> None:
-    """It stays where it is, and on."""
-    if value != base:
-        raise UndefinedRegister(f"IA32_APIC_BASE is {base:#x}, and {value:#x} would move it, or turn it off")

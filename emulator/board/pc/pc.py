@@ -21,7 +21,8 @@ from emulator.board.pc.image import PcImage
 from emulator.board.pc.interrupts import Interrupts
 from emulator.board.pc.loading import Place, load
 from emulator.board.pc.memory_map import IO_APIC, IO_APIC_BYTES, MOST_RAM_BYTES, VIRTIO, VIRTIO_SLOT_BYTES
-from emulator.board.pc.pc_cpu import PcCpu, PcPmu
+from emulator.board.pc.pc_cpu import PcCpu
+from emulator.board.pc.pc_pmu import PcPmu
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.starting import start
 from emulator.board.pc.taken_exceptions import trace_exceptions

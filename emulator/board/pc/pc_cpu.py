@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
-from emulator.arch.cpuid import AMD, Leaf
+from emulator.arch.cpuid import AMD
 from emulator.arch.processor import Processor
 from emulator.board.bus import Bus, Unmodelled
-from emulator.board.pc import msrs
+from emulator.board.pc import msrs, x2apic
 from emulator.board.pc.apic_timer import ApicTimer
 from emulator.board.pc.cpuid import PcCpuid
-from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages
+from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages, Mode
 from emulator.board.pc.memory_map import LOCAL_APIC, LOCAL_APIC_BYTES
+from emulator.board.pc.pc_pmu import PcPmu
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.stops import PcStops
 from emulator.board.pc.taken_exceptions import CoreExceptions
 from emulator.board.trace import NOTHING
 from emulator.clock import Clock
 from emulator.cpu import Cpu, ExitReason, TrapKind
-from emulator.sysregs import Msr, SystemRegisters, UndefinedRegister
+from emulator.sysregs import Msr, UndefinedRegister
 from emulator.x86_64_system import SegmentField, SegmentRegister, SystemRegister, segment
 
 RAX, RBX, RCX, RDX, RIP, RFLAGS = 0, 1, 2, 3, 16, 17
@@ -29,30 +29,6 @@ WORD = 0xFFFF_FFFF
 REAL_MODE_CODE = 0x9B  # attributes
 PORT_NS = 1000  # that an access to a port takes, as on ISA and LPC buses: software counts on it for delays
 LOAD, STORE, UPDATE = 0, 1, 2  # kinds of accesses
-
-
-class PcPmu(Protocol):
-    """The counting unit that the guest programs."""
-
-    tell: Callable[[str], None]  # of what the guest asks it for, and does not get
-
-    @property
-    def masks_its_vector(self) -> bool:
-        """Whether the local APIC masks LVT_PMC as it delivers the interrupt: Intel's do, AMD's do not."""
-
-    def cpuid(self, leaf: int, plain: Leaf) -> Leaf:
-        """What CPUID says with it where without it would be `plain`."""
-
-    def claim(self, registers: SystemRegisters) -> dict[int, str]:
-        """Its MSRs, and RDPMC. Their names."""
-
-    def interrupt_asserted(self) -> bool: ...
-
-    def take_interrupt(self) -> None:
-        """It is delivered."""
-
-    def set_local_vector(self, entry: int) -> None:
-        """What the local APIC's LVT_PMC says."""
 
 
 class PcCpu:
@@ -98,10 +74,13 @@ class PcCpu:
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         self.apic.when_priority_is_written = self._set_cr8
         registers = cpu.system_registers
-        registers.claim_cpuid(PcCpuid(processor, cpu.number, *(() if pmu is None else (pmu.cpuid,))))
+        cpuid = PcCpuid(processor, cpu.number, *(() if pmu is None else (pmu.cpuid,)))
+        cpuid.apic_is_on = lambda: self.apic.mode is not Mode.OFF
+        registers.claim_cpuid(cpuid)
         timer = self.apic.timer
         deadline = (lambda: timer.deadline), timer.set_deadline
-        self.msr_names, self._msrs = msrs.claim(registers, processor, cpu.number, deadline)
+        self.msr_names, self._msrs = msrs.claim(registers, processor, deadline)
+        self.msr_names |= x2apic.claim(registers, self.apic)
         if pmu is not None:
             self.msr_names |= pmu.claim(registers)
             pmu.tell = message
@@ -135,20 +114,23 @@ class PcCpu:
         return self._clock.at(self.core.cycles)
 
     def tsc(self) -> int:
-        return self.core.read_kernel_register(SystemRegister.TSC)
+        """As the CPU would read it now: others may be ahead, and what they have been shown it is shown, too."""
+        own = self.core.read_kernel_register(SystemRegister.TSC)
+        return own if self.waits else own + max(self._clock.latest_shown - self.core.cycles, 0)
 
     def cycle_at_ns(self, ns: int) -> int:
         return self._clock.cycle_at(ns)
 
     def cycle_at_tsc(self, tsc: int) -> int:
-        return self._clock.after(self.core.cycles, tsc - self.tsc())
+        return self._clock.after(self.core.cycles, tsc - self.core.read_kernel_register(SystemRegister.TSC))
 
     def _note_timers(self) -> None:
         self._timers_changed = True
 
     def look_at_timers(self) -> None:
         """Bring the timer's interrupt, and when the next one is due, up to date."""
-        if not self._timers_changed and (self.due_cycle is None or self.core.cycles < self.due_cycle):
+        is_due = self.due_cycle is not None and self.core.cycles >= self.due_cycle
+        if not self._timers_changed and not is_due and not self.apic.timer.is_overdue:
             return
         self.apic.look_at_timer()
         self.due_cycle = self.apic.timer.due_cycle
@@ -376,9 +358,12 @@ class PcCpu:
             self._write(address, size, (new if kind == UPDATE else value) or 0)
         self._look_at_pmu()
 
+    def _is_apics(self, address: int) -> bool:
+        return self.apic.mode is Mode.XAPIC and LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES
+
     def _read(self, address: int, size: int) -> int:
         try:
-            if LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES:
+            if self._is_apics(address):
                 value = self.apic.read(address - LOCAL_APIC, size)
             else:
                 value = self._bus.read(address, size)
@@ -393,7 +378,7 @@ class PcCpu:
         if self.trace.mmio:
             self._note_access("store", address, size, value)
         try:
-            if LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES:
+            if self._is_apics(address):
                 self.apic.write(address - LOCAL_APIC, size, value)
             else:
                 self._bus.write(address, size, value)
@@ -401,7 +386,7 @@ class PcCpu:
             self._message(f"{error}: nothing happens; PC {self.core.pc:#x}")
 
     def _note_access(self, what: str, address: int, size: int, value: int) -> None:
-        if LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES:
+        if self._is_apics(address):
             place = f"local APIC + {address - LOCAL_APIC:#x}"
         else:
             try:

@@ -10,6 +10,7 @@ import pytest
 
 from emulator.board.board import Boot, Ended, Outside
 from emulator.board.pc.image import read_pc_image
+from emulator.board.pc.local_apic import LVT_TIMER, SVR
 from emulator.board.pc.pc import Pc
 from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu
@@ -65,3 +66,26 @@ def test_an_image_does_what_it_does_on_qemus_pc(name: str, core: str) -> None:
     assert (booted.board.ended, booted.board.exit_status) == (Ended.STATUS, image.status)
     if name not in OF_DRIVER:  # a reserved bit of an MSR is told
         assert booted.messages == []
+
+
+def test_a_deadline_that_others_have_been_shown_to_have_passed_is_due() -> None:
+    """A CPU that is behind reads what they have read. One that waits reads nothing: its interrupt comes in its time."""
+    hardware = Hardware(MachineConfig("x86_64", load_core("ideal"), MEMORY_BYTES, cpus=2))
+    board = Pc(hardware, Boot(read_pc_image(built("hello"))), Outside(lambda data: None, lambda text: None))
+    cpu, clock = board.cpus[0], hardware.clock
+    cpu.apic.write(SVR, 4, 0x1FF)
+    cpu.apic.write(LVT_TIMER, 4, 2 << 17 | 0x40)
+
+    def comes(deadline: int, latest: int, *, waits: bool = False) -> bool:
+        cpu.apic.requested, cpu.waits, clock.latest_shown = 0, False, 0
+        cpu.apic.timer.set_deadline(deadline)
+        cpu.look_at_timers()
+        cpu.waits, clock.latest_shown = waits, latest
+        cpu.look_at_timers()
+        return cpu.apic.requested == 1 << 0x40
+
+    assert not comes(1500, 1499)
+    assert cpu.due_cycle == 1500
+    assert comes(1500, 1500)
+    assert cpu.apic.timer.deadline == 0
+    assert not comes(1500, 1600, waits=True)

@@ -84,7 +84,7 @@ class SystemRegisters:
         self._claims: dict[Encoding, Access] = {}
         self._rdpmc: Callable[[int], int] | None = None
         self._cpuid: Callable[[int, int], tuple[int, int, int, int]] | None = None
-        self._cpuid_leaves: dict[int, tuple[int, int, int, int]] = {}
+        self._amend_cpuid: Callable[[int, int, tuple[int, int, int, int]], tuple[int, int, int, int]] | None = None
         self._tsc: Callable[[], int] | None = None
 
     def claim(self, register: Encoding, access: Access) -> None:
@@ -131,9 +131,9 @@ class SystemRegisters:
         """`read(leaf, subleaf) -> (eax, ebx, ecx, edx)`."""
         self._cpuid = read
 
-    def claim_cpuid_leaf(self, leaf: int, values: tuple[int, int, int, int]) -> None:
-        """Answer one leaf in place of who claimed CPUID: a PMU its own."""
-        self._cpuid_leaves[leaf] = values
+    def amend_cpuid(self, amend: Callable[[int, int, tuple[int, int, int, int]], tuple[int, int, int, int]]) -> None:
+        """`amend(leaf, subleaf, plain)` is what it says of that with a PMU, where it would say `plain` without."""
+        self._amend_cpuid = amend
 
     def claim_tsc(self, read: Callable[[], int]) -> None:
         self._tsc = read
@@ -144,11 +144,10 @@ class SystemRegisters:
         return self._rdpmc(index)
 
     def cpuid(self, leaf: int, subleaf: int) -> tuple[int, int, int, int]:
-        if leaf in self._cpuid_leaves:
-            return self._cpuid_leaves[leaf]
         if self._cpuid is None:
             raise UndefinedRegister("CPUID")
-        return self._cpuid(leaf, subleaf)
+        plain = self._cpuid(leaf, subleaf)
+        return plain if self._amend_cpuid is None else self._amend_cpuid(leaf, subleaf, plain)
 
     def tsc(self) -> int:
         if self._tsc is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from emulator.cpu import Cpu
 from perfcore.abi.constants import PerfType
@@ -17,7 +18,7 @@ from perfemu.errors import UsageError
 from pmu.amd import core_counters
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
-from pmu.intel.cpuid import cpuid_leaf_0a
+from pmu.intel.cpuid import answer as perfmon_cpuid
 from pmu.intel.perfmon import Perfmon
 from pmu.loongarch.performance_monitors import PerformanceMonitors
 from pmu.model import PmuModel
@@ -53,13 +54,13 @@ def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
 
 
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
-    registers = cpu.system_registers
-    for leaf in core_counters.CPUID_LEAVES:
-        registers.claim_cpuid_leaf(leaf, core_counters.answer(model, model.counters, leaf, registers.cpuid(leaf, 0)))
+    cpu.system_registers.amend_cpuid(
+        lambda leaf, subleaf, plain: core_counters.answer(model, model.counters, leaf, plain)
+    )
 
 
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
-    cpu.system_registers.claim_cpuid_leaf(0x0A, cpuid_leaf_0a(model))
+    cpu.system_registers.amend_cpuid(partial(perfmon_cpuid, model))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ enum {
     CMASK = 1 << 24
 };
 enum { CYCLES = 0x3c, INSTRUCTIONS = 0xc0, BRANCHES = 0xc4 };
-enum { UNDEFINED = 6, NMI = 2, PROTECTION = 13, VECTOR = 0x51, OTHER = 0x40, MASKED = 1 << 16, BY_NMI = 4 << 8 };
+enum { NMI = 2, VECTOR = 0x51, OTHER = 0x40, MASKED = 1 << 16, BY_NMI = 4 << 8 };
 enum { FREEZE = 1 << 12, COUNTED_FOR_USERS = 1 << 8 };
 #define FIXED_BIT (1ull << 32)
 #define FROZEN (1ull << 59)
@@ -326,6 +326,22 @@ static void rings(void) {
     __asm__ volatile("mov %0, %%cr4" : : "r"(control) : "memory");
 }
 
+static void extended_leaf(void) {
+    uint32_t eax = 0, ebx, ecx = 0, edx;
+    __asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    check(eax >= 0x23, "CPUID 0: leaf 23H is there", eax);
+    eax = 7, ecx = 1;
+    __asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    check(eax >> 8 & 1, "CPUID 7, subleaf 1: ArchPerfmonExt", eax);
+    eax = 0x23, ecx = 0;
+    __asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    expect(eax, 0xb, "CPUID 23H: its subleaves");
+    eax = 0x23, ecx = 1;
+    __asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    expect(eax, (1ull << counters) - 1, "CPUID 23H, subleaf 1: general-purpose counters");
+    expect(ebx, (1ull << fixed) - 1, "CPUID 23H, subleaf 1: fixed counters");
+}
+
 void check_perfmon(void) {
     uint32_t eax = 0xa, ebx, ecx = 0, edx;
     __asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
@@ -336,6 +352,7 @@ void check_perfmon(void) {
     expect(eax >> 16 & 255, 48, "CPUID 0AH: bits of a counter");
     expect(edx >> 5 & 255, 48, "CPUID 0AH: bits of a fixed counter");
     expect(version >= 5 ? ecx : (1u << fixed) - 1, (1u << fixed) - 1, "CPUID 0AH: which fixed counters there are");
+    if (version >= 6) extended_leaf();
     uint64_t capabilities = read_msr(CAPABILITIES);
     has_metrics = capabilities >> 15 & 1;
     check(capabilities >> 13 & 1, "counters can be written in full", capabilities);

@@ -59,9 +59,6 @@ def answer(model: PmuModel, counters: int, leaf: int, plain: Leaf) -> Leaf:
     return plain
 
 
-CPUID_LEAVES = (_LARGEST_EXTENDED, _FEATURES, _PERFMON)  # in which it says something
-
-
 class CoreCounters(X86Counters):
     """On `bank`, with the events of `model` and `counters` counters."""
 
@@ -213,7 +210,7 @@ class CoreCounters(X86Counters):
 
     # a guest's own kernel
 
-    def cpuid(self, leaf: int, plain: Leaf) -> Leaf:
+    def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with this PMU where without it would be `plain`."""
         return answer(self.model, self.counters, leaf, plain)
 

@@ -13,6 +13,7 @@ EVENTS_BEFORE_SLOTS = 7
 BITMAP_VERSION = 5  # which fixed counters there are, by a bit each; and ANY is no more
 EXTENDED_VERSION = 6  # leaf 23H
 ANY_DEPRECATED = 1 << 15
+EXTENDED_LEAF_IS_THERE = 1 << 8  # leaf 7, subleaf 1, EAX
 
 
 def _there(model: PmuModel) -> int:
@@ -40,3 +41,19 @@ def cpuid_leaf_23(model: PmuModel, subleaf: int) -> Leaf:
         3: (_there(model), 0, 0, 0),
     }
     return subleaves.get(subleaf, (0, 0, 0, 0))
+
+
+def answer(model: PmuModel, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
+    """CPUID of a processor with this PMU, which without would say `plain`."""
+    eax, ebx, ecx, edx = plain
+    if leaf == 0xA:
+        return cpuid_leaf_0a(model)
+    if model.version < EXTENDED_VERSION:
+        return plain
+    if leaf == 0x0:  # the largest leaf
+        return max(eax, 0x23), ebx, ecx, edx
+    if leaf == 0x7 and subleaf == 0:  # the largest subleaf
+        return max(eax, 1), ebx, ecx, edx
+    if leaf == 0x7 and subleaf == 1:
+        return eax | EXTENDED_LEAF_IS_THERE, ebx, ecx, edx
+    return cpuid_leaf_23(model, subleaf) if leaf == 0x23 else plain

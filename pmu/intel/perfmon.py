@@ -14,7 +14,7 @@ from __future__ import annotations
 from emulator.sysregs import UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
-from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, cpuid_leaf_0a
+from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, answer
 from pmu.intel.perf_metrics import PerfMetrics
 from pmu.intel.registers import (
     FIXED_COUNTERS,
@@ -316,13 +316,11 @@ class Perfmon(X86Counters):
 
     # a guest's own kernel
 
-    def cpuid(self, leaf: int, plain: Leaf) -> Leaf:
+    def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with this PMU where without it would be `plain`."""
-        if leaf == 0x0A:
-            return cpuid_leaf_0a(self.model)
         if leaf == 0x1:
             return plain[0], plain[1], plain[2] | _PDCM, plain[3]
-        return plain
+        return answer(self.model, leaf, subleaf, plain)
 
     def registers_of(self, register: type[Register]) -> int:
         if register.bank is None:

@@ -23,10 +23,12 @@ ALL_PASSED = 1  # the status: (0 << 1) | 1
 MOST_SECONDS = 20  # of CPU time; on an idle host it is 2
 
 
-def ours(path: Path, cpus: int, command_line: str, core: str = "ideal", *, faults: bool = False) -> tuple[int, str]:
+def ours(
+    path: Path, cpus: int, command_line: str, core: str = "ideal", pmu: str | None = None, *, faults: bool = False
+) -> tuple[int, str]:
     """`faults`: it writes what MSRs refuse, of which the user is told."""
     output, said = BytesIO(), list[str]()
-    guest = Guest((str(path),), core=core, cpus=cpus, memory="128M", stdin=-1)
+    guest = Guest((str(path),), core=core, cpus=cpus, memory="128M", stdin=-1, pmu=pmu)
     ending = BoardSession(guest, BoardRequest("pc", command_line=command_line), output, said.append).run()
     assert [line for line in said if not (faults and "#GP" in line)] == []
     return ending.exit_status, output.getvalue().decode()
@@ -88,3 +90,12 @@ def test_perfmon_is_what_the_manual_says(core: str, tmp_path: Path) -> None:
     assert status == ALL_PASSED
     assert text.count("PASS bits of IA32_") == 7
     assert ("the four shares are 255" in text) == (core == "redwood-cove")
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_later_versions_are_what_the_manual_says(version: int, tmp_path: Path) -> None:
+    pmu = f"arch_perfmon_v{version}"
+    status, text = ours(written(64, tmp_path), 1, "image perfmon", pmu=pmu, faults=True)
+    assert [line for line in text.splitlines() if line.startswith("FAIL")] == []
+    assert status == ALL_PASSED
+    assert ("PASS CPUID 23H" in text) == (version == 6)

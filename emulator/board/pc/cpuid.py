@@ -23,14 +23,10 @@ _ADDRESSES = 0x8000_0008
 PHYSICAL_BITS = 40  # that the core's page tables have
 
 
-WithPmu = Callable[[int, Leaf], Leaf]  # (leaf, what it says without a PMU) -> what it says
-
-
 class PcCpuid:
-    """Of CPU `number`. `with_pmu`: what its PMU adds, where there is one."""
+    """Of CPU `number`, without its PMU."""
 
-    def __init__(self, processor: Processor, number: int, with_pmu: WithPmu = lambda leaf, plain: plain) -> None:
-        self._with_pmu = with_pmu
+    def __init__(self, processor: Processor, number: int) -> None:
         self._cpuid = Cpuid(processor, number)
         self.apic_is_on: Callable[[], bool] = lambda: True  # what IA32_APIC_BASE says
         intel = processor.vendor == INTEL
@@ -54,9 +50,6 @@ class PcCpuid:
             }
 
     def __call__(self, leaf: int, subleaf: int) -> Leaf:
-        return self._with_pmu(leaf, self._without_pmu(leaf, subleaf))
-
-    def _without_pmu(self, leaf: int, subleaf: int) -> Leaf:
         if (only := self._only.get(leaf)) is not None:
             return only
         eax, ebx, ecx, edx = self._cpuid(leaf, subleaf)

@@ -7,7 +7,7 @@ suppression.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Protocol
 
 from emulator.board.pc.apic_timer import ApicTimer
@@ -49,12 +49,12 @@ EVERYBODY, EVERYBODY_8 = 0xFFFF_FFFF, 0xFF  # as destinations, of 32 bits and of
 LOGICAL, ASSERTED, LEVEL_TRIGGERED = 1 << 11, 1 << 14, 1 << 15  # ICR
 
 
-class Mode(Enum):
+class Mode(IntEnum):
     """What IA32_APIC_BASE says."""
 
-    OFF = "off"  # as on a processor without one: its LINT0 is the processor's INTR
-    XAPIC = "xAPIC"
-    X2APIC = "x2APIC"
+    OFF = 0  # as on a processor without one: its LINT0 is the processor's INTR
+    XAPIC = 1
+    X2APIC = 2
 
 
 class Delivery(IntEnum):
@@ -117,8 +117,11 @@ class ProcessorPins(Protocol):
 class LocalApic:
     """Of CPU `number`. `changed` is called when its interrupt line may have changed."""
 
-    kept = "timer", "_kept", "requested", "in_service", "level_triggered", "_errors", "_new_errors"
-    kept_ranges = dict.fromkeys(("requested", "in_service", "level_triggered"), range(1 << 256))
+    kept = "timer", "mode", "_kept", "requested", "in_service", "level_triggered", "_errors", "_new_errors"
+    kept_ranges = {
+        "mode": range(len(Mode)),
+        **dict.fromkeys(("requested", "in_service", "level_triggered"), range(1 << 256)),
+    }
 
     def __init__(
         self, number: int, timer: ApicTimer, messages: Messages, pins: ProcessorPins, changed: Callable[[], None]
@@ -159,7 +162,7 @@ class LocalApic:
         """As at power-up, and by an INIT, which leaves the identification and the mode."""
         self._kept = dict.fromkeys(KEPT_BITS, 0) | {ID: self.number << 24, DFR: 0xFFFF_FFFF, SVR: 0xFF}
         self._kept |= dict.fromkeys(_ENTRIES, _MASK)
-        if self.mode is Mode.X2APIC:
+        if self.mode == Mode.X2APIC:
             self._identify_by_32_bits()
         self.requested = self.in_service = self.level_triggered = 0  # a bit for each vector
         self._errors = self._new_errors = 0
@@ -167,10 +170,10 @@ class LocalApic:
 
     def set_mode(self, mode: Mode) -> None:
         """IA32_APIC_BASE: what turns it off forgets all of it; xAPIC mode's registers stay as they are in x2APIC's."""
-        if mode is Mode.OFF:
+        if mode == Mode.OFF:
             self.reset()
             self.when_pmc_is_written(self._kept[LVT_PMC])
-        if mode is Mode.X2APIC and self.mode is not mode:
+        if mode == Mode.X2APIC and self.mode != mode:
             self._identify_by_32_bits()
         self.mode = mode
         self._changed()
@@ -189,7 +192,7 @@ class LocalApic:
 
     @property
     def is_enabled(self) -> bool:
-        return bool(self._kept[SVR] & ENABLED) and self.mode is not Mode.OFF
+        return bool(self._kept[SVR] & ENABLED) and self.mode != Mode.OFF
 
     @property
     def processor_priority(self) -> int:
@@ -216,7 +219,7 @@ class LocalApic:
     @property
     def _external_comes(self) -> bool:
         entry = self._kept[LVT_LINT0]
-        unmasked = self.mode is Mode.OFF or (not entry & _MASK and entry >> 8 & 7 == Delivery.EXTERNAL)
+        unmasked = self.mode == Mode.OFF or (not entry & _MASK and entry >> 8 & 7 == Delivery.EXTERNAL)
         return unmasked and self.external_asserted()
 
     def acknowledge(self) -> int:
@@ -251,10 +254,10 @@ class LocalApic:
     # ---- what comes
 
     def is_destination(self, destination: int, *, logical: bool) -> bool:
-        if self.mode is Mode.OFF:
+        if self.mode == Mode.OFF:
             return False
         own = self._kept[LDR]
-        if self.mode is Mode.X2APIC:
+        if self.mode == Mode.X2APIC:
             if not logical or destination == EVERYBODY:
                 return destination in (EVERYBODY, self.number)
             return destination >> 16 == own >> 16 and bool(destination & own & 0xFFFF)
@@ -332,7 +335,7 @@ class LocalApic:
         if offset & 0xF or size != REGISTER_BYTES:
             return
         if offset in KEPT_BITS:
-            whole = offset == ICR_HIGH and self.mode is Mode.X2APIC
+            whole = offset == ICR_HIGH and self.mode == Mode.X2APIC
             self._kept[offset] = value if whole else value & KEPT_BITS[offset]
             if offset == DFR:
                 self._kept[DFR] |= 0x0FFF_FFFF
@@ -381,7 +384,7 @@ class LocalApic:
             self._note_error(SEND_ILLEGAL_VECTOR)
             return
         destination, logical = self._kept[ICR_HIGH], bool(value & LOGICAL)
-        if self.mode is not Mode.X2APIC:
+        if self.mode != Mode.X2APIC:
             destination = of_32_bits(destination >> 24, logical=logical)
         self._messages.send(Message(delivery, vector, destination, logical=logical, shorthand=value >> 18 & 3), self)
 

@@ -154,5 +154,4 @@ def _access(row: Kept, value: Value) -> Access:
         if row.on_write is OnWrite.KEEP:
             value.now = new
 
-
     return Access(lambda: value.now, None if row.on_write is OnWrite.FAULT else write)

@@ -74,14 +74,15 @@ class PcCpu:
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         self.apic.when_priority_is_written = self._set_cr8
         registers = cpu.system_registers
-        cpuid = PcCpuid(processor, cpu.number, *(() if pmu is None else (pmu.cpuid,)))
-        cpuid.apic_is_on = lambda: self.apic.mode is not Mode.OFF
+        cpuid = PcCpuid(processor, cpu.number)
+        cpuid.apic_is_on = lambda: self.apic.mode != Mode.OFF
         registers.claim_cpuid(cpuid)
         timer = self.apic.timer
         deadline = (lambda: timer.deadline), timer.set_deadline
         self.msr_names, self._msrs = msrs.claim(registers, processor, deadline)
         self.msr_names |= x2apic.claim(registers, self.apic)
         if pmu is not None:
+            registers.amend_cpuid(pmu.cpuid)
             self.msr_names |= pmu.claim(registers)
             pmu.tell = message
             self.apic.when_pmc_is_written = pmu.set_local_vector
@@ -359,7 +360,7 @@ class PcCpu:
         self._look_at_pmu()
 
     def _is_apics(self, address: int) -> bool:
-        return self.apic.mode is Mode.XAPIC and LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES
+        return self.apic.mode == Mode.XAPIC and LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES
 
     def _read(self, address: int, size: int) -> int:
         try:

@@ -18,7 +18,7 @@ class PcPmu(Protocol):
     def masks_its_vector(self) -> bool:
         """Whether the local APIC masks LVT_PMC as it delivers the interrupt: Intel's do, AMD's do not."""
 
-    def cpuid(self, leaf: int, plain: Leaf) -> Leaf:
+    def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with it where without it would be `plain`."""
 
     def claim(self, registers: SystemRegisters) -> dict[int, str]:

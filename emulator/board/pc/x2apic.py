@@ -85,7 +85,7 @@ def claim(registers: SystemRegisters, apic: LocalApic) -> dict[int, str]:
 
 
 def _require_mode(apic: LocalApic) -> None:
-    if apic.mode is not Mode.X2APIC:
+    if apic.mode != Mode.X2APIC:
         raise UndefinedRegister("the local APIC is not in x2APIC mode")
 
 

@@ -228,10 +228,10 @@ def test_rdpmc_is_the_kernels_to_allow(device: Device) -> None:
 def test_cpuid() -> None:
     """PerfMonV2 and the freeze, six counters, PerfCtrExtCore; the leaf is within what the largest one says."""
     pmu = CoreCounters(FakeBank(6), MODEL)
-    assert pmu.cpuid(0x8000_0022, (0, 0, 0, 0)) == (0b101, 6, 0, 0)
-    assert pmu.cpuid(0x8000_0001, (1, 2, 4, 8)) == (1, 2, 4 | 1 << 23, 8)
-    assert pmu.cpuid(0x8000_0000, (0x8000_001E, 1, 2, 3)) == (0x8000_0022, 1, 2, 3)
-    assert pmu.cpuid(0xA, (0, 0, 0, 0)) == (0, 0, 0, 0)  # Intel's
+    assert pmu.cpuid(0x8000_0022, 0, (0, 0, 0, 0)) == (0b101, 6, 0, 0)
+    assert pmu.cpuid(0x8000_0001, 0, (1, 2, 4, 8)) == (1, 2, 4 | 1 << 23, 8)
+    assert pmu.cpuid(0x8000_0000, 0, (0x8000_001E, 1, 2, 3)) == (0x8000_0022, 1, 2, 3)
+    assert pmu.cpuid(0xA, 0, (0, 0, 0, 0)) == (0, 0, 0, 0)  # Intel's
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from emulator.core_file.core_file import load_core
 from emulator.cpu import Cpu
 from emulator.machine import Hardware, MachineConfig
 from emulator.sysregs import Msr, SystemRegisters, UndefinedRegister
-from pmu.intel.cpuid import cpuid_leaf_0a, cpuid_leaf_23
+from pmu.intel.cpuid import answer, cpuid_leaf_0a, cpuid_leaf_23
 from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel, model
 
@@ -165,6 +165,18 @@ def test_a_freeze_is_a_status_bit_since_version_4_and_a_cleared_control_before(v
 def test_cpuid_leaf_0a(version: int, metrics: bool, leaf: tuple[int, int, int, int]) -> None:
     kind = with_slots(version) if metrics else replace(model("skylake"), version=version)
     assert cpuid_leaf_0a(kind) == leaf
+
+
+def test_version_6_tells_of_leaf_23() -> None:
+    """The largest leaf, the largest subleaf of 7, and the bit there: before it none of them."""
+    plain = {(0x0, 0): (0x16, 1, 2, 3), (0x7, 0): (0, 8, 0, 0), (0x7, 1): (0, 0, 0, 0), (0x23, 1): (0, 0, 0, 0)}
+    assert {leaf: answer(with_slots(5), *leaf, said) for leaf, said in plain.items()} == plain
+    assert [answer(with_slots(6), *leaf, said) for leaf, said in plain.items()] == [
+        (0x23, 1, 2, 3),
+        (1, 8, 0, 0),
+        (1 << 8, 0, 0, 0),
+        (0b1111, 0b1111, 0, 0),
+    ]
 
 
 def test_cpuid_leaf_23() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from emulator.arch.cpuid import Leaf
 from emulator.arch.processor import Processor
 from emulator.board.pc import msrs
 from emulator.board.pc.cpuid import PcCpuid
@@ -14,13 +13,6 @@ from emulator.machine import Hardware, MachineConfig
 from emulator.sysregs import Msr, SystemRegisters, UndefinedRegister
 from pmu.intel.perfmon import Perfmon
 from pmu.model import model
-
-PMU_LEAF = (0x0730_0404, 0, 0, 0x603)
-
-
-def with_perfmon(leaf: int, plain: Leaf) -> Leaf:
-    """As Perfmon has it."""
-    return PMU_LEAF if leaf == 0xA else plain
 
 
 def claimed(core: str = "ideal") -> tuple[SystemRegisters, dict[int, str]]:
@@ -32,7 +24,7 @@ def claimed(core: str = "ideal") -> tuple[SystemRegisters, dict[int, str]]:
 def test_the_time_stamp_counters_frequency_is_told() -> None:
     """Leaf 15H: TSC Hz = ECX * EBX / EAX; 16H in MHz."""
     processor = Processor(cpus=1, frequency_hz=3_400_000_000)
-    cpuid = PcCpuid(processor, 0, with_perfmon)
+    cpuid = PcCpuid(processor, 0)
     denominator, numerator, crystal, _ = cpuid(0x15, 0)
     assert crystal * numerator // denominator == 3_400_000_000
     assert cpuid(0x16, 0)[:3] == (3400, 3400, 100)
@@ -41,7 +33,10 @@ def test_the_time_stamp_counters_frequency_is_told() -> None:
 
 def test_features_for_kernels() -> None:
     processor = Processor(cpus=4)
-    cpuid = PcCpuid(processor, 3, perfmon()[0].cpuid)
+    claimed_by = SystemRegisters()
+    claimed_by.claim_cpuid(PcCpuid(processor, 3))
+    claimed_by.amend_cpuid(perfmon()[0].cpuid)
+    cpuid = claimed_by.cpuid
     _, ebx, ecx, edx = cpuid(1, 0)
     assert ebx >> 24 == 3  # initial APIC id
     assert ecx >> 24 & 1  # TSC-deadline

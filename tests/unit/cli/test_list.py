@@ -81,7 +81,7 @@ def test_a_core_that_is_not_there_or_of_another_isa_is_one_line(capsys: pytest.C
     assert (
         main(["run", "--core", "ideal", "--set", "branch.direction=gshare", "--set", "pmu.x86_64=none", program]) == 129
     )
-    assert "pmu.x86_64 = none: no PMU model 'none'; there are arch_perfmon_v2" in capsys.readouterr().err
+    assert "pmu.x86_64 = none: no PMU model 'none'; there are armv8_pmuv3" in capsys.readouterr().err
 
 
 def test_the_list_begins_with_hardware_events(capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,7 @@ def test_perfmon_is_what_the_manual_says(core: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [5, 6])
 def test_later_versions_are_what_the_manual_says(version: int, tmp_path: Path) -> None:
-    pmu = f"arch_perfmon_v{version}"
+    pmu = f"intel_arch_perfmon_v{version}"
     status, text = ours(written(64, tmp_path), 1, "image perfmon", pmu=pmu, faults=True)
     assert [line for line in text.splitlines() if line.startswith("FAIL")] == []
     assert status == ALL_PASSED

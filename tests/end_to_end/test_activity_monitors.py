@@ -31,18 +31,19 @@ cat scaling_driver cpuinfo_max_freq
 """
 
 
-@pytest.mark.parametrize("release", ["", "trixie"])
-def test_debians_kernels_use_them(release: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("release", "cpus", "which"), [("", 1, "0"), ("trixie", 2, "0-1")])
+def test_debians_kernels_use_them(release: str, cpus: int, which: str, tmp_path: Path) -> None:
     """For frequency invariance, once cpufreq tells them of a highest frequency: init_amu_fie_callback."""
     board = Board(
         release=release,
+        cpus=cpus,
         options=(*MONITORS, "--dvfs", STEPS),
         parameters='dyndbg="file arch/arm64/kernel/topology.c +p"',
     )
     lines = board.run(SCRIPT, tmp_path, debian_kernel.modules("cpufreq-dt", release=release))
     assert lines == [
         "Activity Monitors Unit (AMU)",
-        "AMU: CPUs[0]: counters will be used for FIE.",
+        f"AMU: CPUs[{which}]: counters will be used for FIE.",
         "cpufreq-dt",
         "2000000",
     ]

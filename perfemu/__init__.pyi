@@ -23,4 +23,5 @@ from perfemu.api import record as record
 from perfemu.api import report as report
 from perfemu.api import run as run
 from perfemu.api import samples as samples
+from perfemu.api import share_pmu as share_pmu
 from perfemu.api import stat as stat

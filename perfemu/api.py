@@ -38,6 +38,7 @@ from perfemu.streams import Streams
 from perfemu.symbols.finder import build_id_of
 from pmu.live.access import AccessError
 from pmu.live.live_pmu import LivePmu, RegisterValue, open_pmu
+from pmu.live.sharing import share_pmu
 
 __all__ = [
     "AccessError",
@@ -63,6 +64,7 @@ __all__ = [
     "report",
     "run",
     "samples",
+    "share_pmu",
     "stat",
 ]
 

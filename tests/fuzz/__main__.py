@@ -1,8 +1,9 @@
 """make fuzz: programs that make random system calls with random arguments, as guests, for as long as is wanted; with
---boards random bare-metal images on the board virt; with --devices random accesses to boards' devices; with
---checkpoints checkpoints whose state has been changed.
+--boards random bare-metal images on boards; with --devices random accesses to boards' devices; with --checkpoints
+checkpoints whose state has been changed.
 
-usage: python tests/fuzz [SECONDS] [--boards | --devices | --checkpoints] [--seed N] [--isa ISA] [--one] [--in DIR]
+usage: python tests/fuzz [SECONDS] [--boards | --board BOARD | --devices | --checkpoints] [--seed N] [--isa ISA] [--one]
+                         [--in DIR]
 
 Every problem is printed with the command that repeats it, and the status is 1.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from fuzz.boards.campaign import BoardCampaign
+from fuzz.boards.campaign import BOARDS, BoardCampaign
 from fuzz.boards.run import show_board
 from fuzz.campaign import ISAS, Campaign
 from fuzz.checkpoints.campaign import CheckpointCampaign
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument("seconds", type=float, nargs="?", default=60.0, help="how long [60]")
     parser.add_argument("--seed", type=int, default=0, help="the first program's [0]")
     parser.add_argument("--boards", action="store_true", help="bare-metal images instead of programs")
+    parser.add_argument("--board", choices=BOARDS, help="images for this one alone [each, in turns]")
     parser.add_argument("--devices", action="store_true", help="accesses to devices instead of programs")
     parser.add_argument("--checkpoints", action="store_true", help="changed checkpoints instead of programs")
     parser.add_argument("--isa", choices=ISAS, help="[both, in turns]")
@@ -52,6 +54,7 @@ def main() -> int:
         "--in", type=Path, default=BASE, dest="base", help=f"where programs get their directory [{BASE}]"
     )
     options = parser.parse_args()
+    boards = BOARDS if options.board is None else (options.board,)
     isas = ISAS if options.isa is None else (options.isa,)
     if options.one:
         if options.checkpoints:
@@ -62,16 +65,16 @@ def main() -> int:
             found = run_devices(options.seed, options.base)
             print(found.problem or found)
             return 1 if found.problem else 0
-        if options.boards:
-            return show_board(options.seed, options.base)
+        if options.boards or options.board:
+            return max(show_board(board, options.seed, options.base) for board in boards)
         return max(show(isa, options.seed, options.base) for isa in isas)
     campaign: BoardCampaign | CheckpointCampaign | DevicesCampaign | Campaign
     if options.checkpoints:
         campaign = CheckpointCampaign(options.seed, options.base)
     elif options.devices:
         campaign = DevicesCampaign(options.seed, options.base)
-    elif options.boards:
-        campaign = BoardCampaign(options.seed, options.base)
+    elif options.boards or options.board:
+        campaign = BoardCampaign(boards, options.seed, options.base)
     else:
         campaign = Campaign(isas, options.seed, options.base)
     end = time.monotonic() + options.seconds

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fuzz.boards.run import BASE, run_seed
+from fuzz.boards.run import BASE, FUZZED, run_seed
 
+BOARDS = tuple(FUZZED)
 TWICE = 4  # one in so many runs again, and has to do the same
 SLOW_SECONDS = 10  # of CPU time
 
 
 class BoardCampaign:
-    """From a seed on."""
+    """Images for these boards, from a seed on."""
 
-    def __init__(self, seed: int, base: Path = BASE) -> None:
+    def __init__(self, boards: Sequence[str], seed: int, base: Path = BASE) -> None:
+        self._boards = boards
         self._base = base
         self.seed = seed
         self.images = self.instructions = self.exceptions = self.most_host_bytes = 0
@@ -24,9 +26,14 @@ class BoardCampaign:
         self.kinds: Counter[str] = Counter()  # of messages
 
     def next(self) -> Iterator[str]:
-        """One seed; what is wrong."""
+        """One seed on each board; what is wrong."""
+        for board in self._boards:
+            yield from self._run(board)
+        self.seed += 1
+
+    def _run(self, board: str) -> Iterator[str]:
         seed = self.seed
-        outcome = run_seed(seed, self._base)
+        outcome = run_seed(board, seed, self._base)
         self.images += 1
         self.instructions += outcome.instructions
         self.exceptions += outcome.exceptions
@@ -34,14 +41,13 @@ class BoardCampaign:
         self.endings[outcome.ending] += 1
         self.kinds.update(outcome.kinds)
         problem = outcome.problem
-        if not problem and seed % TWICE == 0 and (again := run_seed(seed, self._base)).digest != outcome.digest:
+        if not problem and seed % TWICE == 0 and (again := run_seed(board, seed, self._base)).digest != outcome.digest:
             problem = again.problem or f"two runs differ: {outcome.digest} and {again.digest}"
         if problem:
-            self.failures.append(f"python tests/fuzz --boards --one --seed {seed} --in {self._base}\n{problem}")
+            self.failures.append(f"python tests/fuzz --board {board} --one --seed {seed} --in {self._base}\n{problem}")
             yield self.failures[-1]
         elif outcome.seconds > SLOW_SECONDS:
-            yield f"slow: board {seed} took {outcome.seconds:.1f} s of CPU time"
-        self.seed += 1
+            yield f"slow: {board} {seed} took {outcome.seconds:.1f} s of CPU time"
 
     def summary(self) -> str:
         return (

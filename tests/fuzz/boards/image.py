@@ -34,6 +34,7 @@ from fuzz.boards.registers import (
     VBAR,
 )  # fmt: skip
 from fuzz.boards.vectors import TURNS, vectors
+from fuzz.boards.virtio import driver_writes
 
 START = RAM_BASE + 0x8_0000
 CODE_WORDS = 0x4000
@@ -331,22 +332,8 @@ class RandomImage:
 
     def drive(self) -> list[int]:
         """Registers of a virtio slot in an order that drivers have, or not; the queue is in the data."""
-        random = self.random
-        writes = [
-            (0x70, 0),
-            (0x70, 3),
-            (0x24, 1),
-            (0x20, 1),
-            (0x70, 11),
-            (0x30, 0),
-            (0x38, random.choice((1, 4, 8, 256, 3))),
-        ]
-        places = random.choices((DATA, DATA + 0x1000, DATA + 0x2000, TABLES, 0, RAM_BASE + MEMORY_BYTES - 16), k=3)
-        for register, place in zip((0x80, 0x90, 0xA0), places, strict=True):
-            writes += [(register, place & a64.WORD), (register + 4, place >> 32)]
-        writes += [(0x44, 1), (0x50, random.choice((0, 0, 1, 7)))]
-        if random.random() < 0.3:
-            random.shuffle(writes)
+        places = (DATA, DATA + 0x1000, DATA + 0x2000, TABLES, 0, RAM_BASE + MEMORY_BYTES - 16)
+        writes = driver_writes(self.random, places)
         return [
             word for register, value in writes for word in (*a64.move(1, value), _store_word(1, BASE_OF_SLOT, register))
         ]

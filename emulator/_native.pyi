@@ -228,6 +228,11 @@ class Core:
     @property
     def owes_exit(self) -> bool:
         """An interrupt fell on a SYSCALL or EXCEPTION: the next run returns that; nothing may touch the registers."""
+    def limit_iterations(self, most: int) -> None:
+        """Before an iteration of a REP behind so many, of which one that a device answers counts as a thousand, runs
+        end with DEADLINE, and come no further: `repeats_too_long` then."""
+    @property
+    def repeats_too_long(self) -> bool: ...
     def save_state(self) -> RegisterState:
         """The registers, to be restored here or on another core. Not while an exit is owed."""
     def save_state_into(self, state: RegisterState) -> None: ...

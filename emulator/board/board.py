@@ -229,7 +229,8 @@ class Board(Generic[AnyProcessor]):
         self._goes_on = False
         if taken is not None and taken[0].core.owes_exit:
             return taken  # what has been counted from outside fell on something that comes before all else
-        if not (goes_on and taken is not None and taken[0].core.cycles < taken[1]):
+        within = taken is not None and taken[0].core.cycles < taken[1] and not taken[0].core.repeats_too_long
+        if not (goes_on and within):
             self._turn_taken = self._chosen_turn()
         return None if self._turn_taken is None else self._until_observed(self._turn_taken)
 

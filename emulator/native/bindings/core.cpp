@@ -202,6 +202,8 @@ static void bind_running(nb::class_<Core>& core) {
         .def("run", &run, nb::arg("until_cycle"))
         .def("request_return", &Core::request_return)
         .def_prop_ro("owes_exit", &Core::owes_exit)
+        .def("limit_iterations", &Core::limit_iterations, nb::arg("most"))
+        .def_prop_ro("repeats_too_long", &Core::repeats_too_long)
         .def("save_state",
              [](const Core& core) {
                  auto state = std::make_unique<RegisterState>(core);

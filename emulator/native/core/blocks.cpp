@@ -132,12 +132,21 @@ void Core::consider_repeat(Block& block) {
         count(block);
         return;
     }
-    if (model_ && !enter_iteration(block)) return;
+    if (ends_repeating() || (model_ && !enter_iteration(block))) return;
     add_at(block.address, op.iteration_probes);
     if (undue_until_) undue_until_--;  // it fires what an instruction may fire
     slow_since_poll_++;
+    iterations_++;
     repeat_ = &block;
     previous_ = &none_;
+}
+
+// Before an iteration.
+bool Core::ends_repeating() {
+    if (iterations_ < most_iterations_) return false;
+    repeats_too_long_ = true;
+    exit(Exit::DEADLINE);
+    return true;
 }
 
 // A trap or a REP behind the first instruction is reached by stepping, so that the block that starts with it comes.

@@ -158,6 +158,10 @@ class Core final : public Totals, private TranslationListener {
     void skip(uint64_t cycles) { skipped_ += cycles; }
     // The kernel has just written a whole page of the space in which this core executes.
     void place_page(uint64_t address);
+    // Before a REP's iteration behind so many of them `run` ends with DEADLINE, and comes no further. On the ideal core
+    // they take no time, and they are no instructions anywhere. One that a device answers counts as a thousand.
+    void limit_iterations(uint64_t most) { most_iterations_ = most; }
+    bool repeats_too_long() const { return repeats_too_long_; }
     // How many instructions had retired at the last poll. The one call that other threads may make during `run`.
     uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
     // Of what has executed, whatever its level.
@@ -268,6 +272,7 @@ class Core final : public Totals, private TranslationListener {
         if (block.runs++ == 0) note_run(&block);
     }
     void consider_repeat(Block& block);
+    bool ends_repeating();
     void consider_step(Block& block);
     bool fits(const Block& block) const;
     void count(Block& block);
@@ -497,6 +502,8 @@ class Core final : public Totals, private TranslationListener {
     uint64_t retired_ = 0;          // without what has been taken from the budget
     uint64_t polled_ = 0;           // `retired()` at the last poll
     uint64_t slow_since_poll_ = 0;  // what takes long, though nothing retires: in iterations of a REP
+    uint64_t iterations_ = 0, most_iterations_ = ~uint64_t{0};
+    bool repeats_too_long_ = false;
 
     uint64_t folded_at_ = 0;
     uint64_t elapsed_ = 0;                        // the kernel's cycles, where nothing is modelled

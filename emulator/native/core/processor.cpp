@@ -238,6 +238,7 @@ void Core::follow_processor() {
 }
 
 std::optional<uint64_t> Core::complete_access(uint64_t loaded) {
+    constexpr uint64_t ITERATIONS_OF_DEVICE = 1000;
     if (!processor_ || !device_access_) throw std::logic_error("no access waits for a device");
     const DeviceAccess access = *std::exchange(device_access_, std::nullopt);
     const x86_64::Instruction insn = x86_64::read_instruction(answered_, processor_->state().mode());
@@ -251,7 +252,12 @@ std::optional<uint64_t> Core::complete_access(uint64_t loaded) {
     } else {
         goes_on = !processor_->complete_port(insn, loaded);
     }
-    if (!goes_on) complete_trapped();
+    if (goes_on) {
+        iterations_ += ITERATIONS_OF_DEVICE;
+        repeats_too_long_ |= iterations_ >= most_iterations_;
+    } else {
+        complete_trapped();
+    }
     return stores;
 }
 

@@ -70,11 +70,13 @@ void Core::consider_step(Block& block) {
             return;
         }
         repeat_count_ = op.repeats(read_register(engine_, UC_X86_REG_RCX));
+        if (repeat_count_ && ends_repeating()) return;
     }
     if (model_ && !model_->steps_ahead) {
         if (!model_->addresses->enter(block.modelled->slice, model_->found.data())) return;
         model_->visit = {.block = &block};
     }
+    if (op.repeated && repeat_count_) iterations_++;
     stepped_ = &block;
 }
 

@@ -109,10 +109,9 @@ void Processor::access_port() {
         const Operand operand{.kind = Operand::Kind::MEMORY,
                               .method = goes_out ? AddressingMethod::SOURCE : AddressingMethod::DESTINATION};
         const uint64_t at = linear(segment_of(operand), offset_of(operand), port_.bytes);
-        if (goes_out)
-            port_.value = memory_.load(at, port_.bytes, level());
-        else
-            memory_.check(at, port_.bytes, level(), WRITE);
+        if (!memory_.is_ram(at, port_.bytes, level(), goes_out ? READ : WRITE))
+            throw std::runtime_error("x86_64: INS and OUTS between a port and what is no RAM are not modelled");
+        if (goes_out) port_.value = memory_.load(at, port_.bytes, level());
         ask(goes_out ? Trap::OUTS : Trap::INS);
         return;
     }

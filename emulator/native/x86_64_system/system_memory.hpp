@@ -38,6 +38,11 @@ class SystemMemory {
             tables_->memory().write(frame, (address + at) & PAGE_MASK, std::span(data).subspan(at, count));
         });
     }
+    bool is_ram(uint64_t address, unsigned bytes, Level level, uint8_t access) const {
+        bool is_all = true;
+        each_page(address, bytes, level, access, [&](uint8_t* host, unsigned, unsigned) { is_all &= host != nullptr; });
+        return is_all;
+    }
     // Raises what such an access would.
     void check(uint64_t address, unsigned bytes, Level level, uint8_t access) const {
         each_page(address, bytes, level, access, [](uint8_t*, unsigned, unsigned) {});

@@ -416,6 +416,7 @@ class Core final : public Totals, private TranslationListener {
     void on_translation(uint64_t address) override;
     void on_watched_store(uint64_t physical, uint32_t size) override;
     Page lookup(uint64_t address, FaultAccess access);
+    Page find_code(uint64_t address);
     Page look_up_remembered(uint64_t address, FaultAccess access);
     void note_fetch(uint64_t address, const PageWalk& walk);
     void watch_code(const Page& page);
@@ -458,7 +459,7 @@ class Core final : public Totals, private TranslationListener {
     std::shared_ptr<AddressTranslation> space_;
     GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
     std::unique_ptr<GuestTlb> guest_tlb_;      // ... and what the engine knows of it; AArch64
-    FetchedPages fetched_;                     // ... since it has last said that its tables have changed; AArch64
+    FetchedPages fetched_;                     // ... since it has last said that its tables have changed
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
     struct {

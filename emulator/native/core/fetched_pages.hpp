@@ -1,8 +1,8 @@
 // The pages that a guest with its own kernel has fetched code from, as its tables were then.
 //
-// A processor may keep a translation until TLBI takes it away. The engine does so as long as it happens to: until
-// something else needs the place, or a step looks the code up again. So it is kept here, and a guest that changes the
-// tables of the code that it executes finds the same whoever watches.
+// A processor may keep a translation until TLBI, or INVLPG or a write to CR3, takes it away. The engine does so as long
+// as it happens to: until something else needs the place, or a step looks the code up again. So it is kept here, and a
+// guest that changes the tables of the code that it executes finds the same whoever watches.
 #pragma once
 
 #include <cstddef>

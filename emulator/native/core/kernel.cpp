@@ -207,7 +207,11 @@ Page Core::lookup(uint64_t address, FaultAccess access) {
     if (changes_) guest_tables_->read_registers(engine_);
     if (!guest_tables_->refusal().empty()) return {};
     if (guest_tlb_) return look_up_remembered(address, access);
-    return guest_tables_->find(address, guest_tables_->level(), static_cast<uint8_t>(access));
+    if (access == FaultAccess::FETCH) return find_code(address);
+    Page page = guest_tables_->find(address, guest_tables_->level(), static_cast<uint8_t>(access));
+    const PageWalk* fetched = fetched_.find(guest_tables_->id(), address >> PAGE_SHIFT);
+    if (!fetched || fetched->page.frame != page.frame) page.protection &= static_cast<uint8_t>(~EXECUTE);
+    return page;
 }
 
 // What the engine is to remember, as it is here alone that it asks for it.
@@ -223,6 +227,22 @@ Page Core::look_up_remembered(uint64_t address, FaultAccess access) {
     }
     guest_tlb_->note_fill(*guest_tables_, address, walk, for_user);
     return walk.page;
+}
+
+// x86-64: the tables' entries are marked by the first fetch alone. What they lead to otherwise by now is for fetches
+// alone: for loads and stores the engine asks again.
+Page Core::find_code(uint64_t address) {
+    const uint64_t number = address >> PAGE_SHIFT;
+    if (const PageWalk* fetched = fetched_.find(guest_tables_->id(), number)) {
+        Page page = fetched->page;
+        const Page now = guest_tables_->walk(address, guest_tables_->level()).page;
+        const bool is_same = now.present && now.frame == page.frame;
+        page.protection &= static_cast<uint8_t>(is_same ? now.protection | EXECUTE : EXECUTE);
+        return page;
+    }
+    const Page page = guest_tables_->find(address, guest_tables_->level(), EXECUTE);
+    if (page.present && page.protection & EXECUTE) fetched_.note(guest_tables_->id(), number, {.page = page});
+    return page;
 }
 
 PageWalk Core::walk_to_code(uint64_t address) const {
@@ -242,7 +262,7 @@ bool Core::fetch_again(uint64_t address) {
 }
 
 Page Core::code_page(uint64_t address) const {
-    return guest_tlb_ ? walk_to_code(address).page : space_->lookup(address);
+    return guest_tables_ ? walk_to_code(address).page : space_->lookup(address);
 }
 
 // As AddressTranslation::read, where code is fetched.

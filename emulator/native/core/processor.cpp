@@ -93,7 +93,7 @@ void Core::answer_for_guest(uint64_t now, uint64_t last) {
 
 void Core::execute_system(uint64_t now) {
     answered_ = {};
-    const size_t size = space_->read(now, answered_);
+    const size_t size = read_code(now, answered_);
     const x86_64::Instruction insn =
         x86_64::read_instruction(std::span(answered_).first(size), processor_->state().mode());
     exit_ = Exit::NONE;
@@ -157,7 +157,7 @@ void Core::fault(uint64_t now, uint64_t last) {
     if (exit_ == Exit::FAULT) locate_fault(now);
     if (exit_ == Exit::DEVICE) {
         answered_ = {};
-        const size_t size = space_->read(now, answered_);
+        const size_t size = read_code(now, answered_);
         const x86_64::Instruction insn =
             x86_64::read_instruction(std::span(answered_).first(size), processor_->state().mode());
         const uint64_t physical = guest_tables_->walk(fault_address_, level_).output;
@@ -229,7 +229,10 @@ bool Core::interrupts_guest() {
 // What it has changed is so from now on.
 void Core::follow_processor() {
     const uint8_t changes = processor_->changes();
-    if (changes & CHANGES_TRANSLATION) guest_tables_->forget();
+    if (changes & CHANGES_TRANSLATION) {
+        fetched_.forget();
+        guest_tables_->forget();
+    }
     follow_guest();
     refresh_translations();
     if (!model_ || !(changes & (CHANGES_TRANSLATION | CHANGES_LEVEL))) return;

@@ -146,7 +146,7 @@ void Core::choose() {
 OpClass Core::class_of(uint64_t pc) {
     if (!decoder_) decoder_ = TimedDecoder::make(isa_->name());
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    std::span<const uint8_t> code = std::span(bytes).first(space_->read(pc, bytes));
+    std::span<const uint8_t> code = std::span(bytes).first(read_code(pc, bytes));
     return code.empty() ? OpClass::NONE : decoder_->decode(pc, code)[0].op_class;
 }
 

@@ -158,9 +158,8 @@ class SharedPmu(ABC):
         self.save_host_pmu()
         self._host_enables = self._enabled()
         wanted = self._host_enables & self.events_guest | self._deferred if self._host_counts() else 0
-        self._enable(self._host_enables & wanted)
-        self.restore_guest_pmu(guest)
         self._enable(wanted)
+        self.restore_guest_pmu(guest)  # the last, so that the guest counts nothing of this
         self.running = guest
 
     def exit(self) -> None:

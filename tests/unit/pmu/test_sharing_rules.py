@@ -11,7 +11,7 @@ import pytest
 
 from emulator.probes import Probe
 from emulator.sysregs import UndefinedRegister
-from pmu.arm.privileged import EL0, EL2, MDCR_EL2, PrivilegedPmuV3
+from pmu.arm.privileged import EL0, EL2, MDCR_EL2
 from pmu.arm.registers import (
     PMCNTENSET_EL0,
     PMCR_EL0,
@@ -45,49 +45,22 @@ from pmu.intel.registers import (
 from pmu.intel.sharing import SharedPerfmon
 from pmu.live.live_pmu import open_pmu
 from pmu.live.sharing import share_pmu
-from pmu.loongarch.performance_monitors import InstructionPrivilegeError, PerformanceMonitors, PrivilegeLevel
+from pmu.loongarch.performance_monitors import InstructionPrivilegeError, PrivilegeLevel
 from pmu.loongarch.registers import CPUCFG6, ECFG, ESTAT, MISC, PERFCNTRn, PERFCTRLn
 from pmu.loongarch.sharing import SharedMonitors
 from pmu.model import model
 from unit.pmu.fake_bank import FakeBank
-
-INST_RETIRED = 0x08
-E, LP = PMCR_EL0.E.mask, PMCR_EL0.LP.mask
-INTEL_INSTRUCTIONS = IA32_PERFEVTSELx.make(EVENT=0xC0, USR=1, OS=1, EN=1, INT=1)
-LOONGARCH_INSTRUCTIONS = PERFCTRLn.make(EVENT=1, PLV0=1, PLV3=1, IE=1)
-BIT63 = 1 << 63
-
-
-def arm(name: str = "pmuv3p9") -> tuple[SharedPmuV3, FakeBank]:
-    """Six counters, of which guests have two. All of the host's count instructions and interrupt."""
-    bank = FakeBank(8)
-    pmu = PrivilegedPmuV3(bank, model(name))
-    for counter in range(6):
-        pmu.write(PMEVTYPERn_EL0, INST_RETIRED, counter)
-    pmu.write(PMCNTENSET_EL0, 0x3F)
-    pmu.write(PMINTENSET_EL1, 0x3F)
-    pmu.write(PMCR_EL0, E)
-    return SharedPmuV3(pmu, 2), bank
-
-
-def intel(name: str = "skylake") -> tuple[SharedPerfmon, FakeBank]:
-    """The same, with four counters."""
-    found = model(name)
-    bank = FakeBank(found.bank_size(4))
-    pmu = Perfmon(bank, found, 4)
-    for counter in range(4):
-        pmu.write(IA32_PERFEVTSELx, INTEL_INSTRUCTIONS, counter)
-    return SharedPerfmon(pmu, 2), bank
-
-
-def loongarch() -> tuple[SharedMonitors, FakeBank]:
-    bank = FakeBank(4)
-    pmu = PerformanceMonitors(bank, model("loongarch"))
-    for monitor in range(4):
-        pmu.write(PERFCTRLn, LOONGARCH_INSTRUCTIONS, monitor)
-    pmu.write(ECFG, ECFG.make(PCOV=1))
-    return SharedMonitors(pmu, 2), bank
-
+from unit.pmu.shared_pmus import (
+    BIT63,
+    INST_RETIRED,
+    INTEL_INSTRUCTIONS,
+    LOONGARCH_INSTRUCTIONS,
+    LP,
+    E,
+    arm,
+    intel,
+    loongarch,
+)
 
 # exclude_host and exclude_guest
 

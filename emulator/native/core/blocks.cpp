@@ -65,7 +65,7 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::OVERFLOW);
         return;
     }
-    if (cycles() >= until_) {
+    if (cycles() >= until_ || hook_is_full_) {
         exit(Exit::DEADLINE);
         return;
     }
@@ -213,6 +213,7 @@ Block& Core::block_at(uint64_t address, uint32_t size) {
 
 std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames frames) {
     decoded_blocks_++;
+    hook_is_full_ |= decoded_blocks_ - hooked_from_ > most_blocks_;
     slow_since_poll_ += DECODING;
     auto block = std::make_unique<Block>(Block{
         .tag = BlockTable::tag(address, size), .cost = 0, .end = address + size, .address = address, .size = size});

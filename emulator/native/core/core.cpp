@@ -78,6 +78,19 @@ void Core::hook_blocks() {
           "uc_hook_add");
 }
 
+// The engine remembers each place at which it has translated a call of the hook, until the hook goes: of a guest that
+// executes at ever new addresses, for ever.
+void Core::renew_block_hook() {
+    uc_ctl_flush_tb(engine_);
+    fills_nothing_ = true;  // it looks for what it has translated there
+    uc_hook_del(engine_, block_hook_);
+    fills_nothing_ = false;
+    hook_blocks();
+    flush_tlb();
+    hook_is_full_ = false;
+    hooked_from_ = decoded_blocks_;
+}
+
 Core::~Core() {
     uc_close(engine_);
     memory_->remove_core();
@@ -103,6 +116,7 @@ CounterBank& Core::add_bank(unsigned counters) {
 
 bool Core::on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_entry* entry, void* user) {
     Core& core = *static_cast<Core*>(user);
+    if (core.fills_nothing_) return false;
     auto access = type == UC_MEM_FETCH   ? FaultAccess::FETCH
                   : type == UC_MEM_WRITE ? FaultAccess::WRITE
                                          : FaultAccess::READ;
@@ -182,6 +196,15 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     if (!space_) throw std::logic_error("the core has no address space");
     until_ = until_cycle;
     poll_ = &poll;
+    for (;;) {
+        const Exit found = run_on();
+        if (!hook_is_full_) return found;
+        renew_block_hook();
+        if (found != Exit::DEADLINE || cycles() >= until_) return found;
+    }
+}
+
+Exit Core::run_on() {
     if (pending_exit_ != Exit::NONE) return std::exchange(pending_exit_, Exit::NONE);
     if (interrupt_raised()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;

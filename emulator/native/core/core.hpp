@@ -251,7 +251,7 @@ class Core final : public Totals, private TranslationListener {
     uint64_t decoded_blocks() const { return decoded_blocks_; }
     // How many translations were told which block they are.
     uint64_t known_calls() const { return known_calls_; }
-    // So many are kept; then all are forgotten, and decoded again when they run again.
+    // So many are kept; then all are forgotten, and decoded again when they run again. So many translations are hooked.
     void keep_blocks(size_t most) { most_blocks_ = most; }
 
   private:
@@ -363,6 +363,7 @@ class Core final : public Totals, private TranslationListener {
 
     // Gears
     void hook_blocks();
+    void renew_block_hook();
     void stop_counting_models();
     void settle_models();
     void forget_uncounted();
@@ -436,6 +437,7 @@ class Core final : public Totals, private TranslationListener {
     bool step_alone(Block& block);
 
     void exit(Exit reason);
+    Exit run_on();
     void leave(uc_err error);
     void settle_counts(uint64_t now);
     void raise_trap(uint64_t now);
@@ -487,6 +489,8 @@ class Core final : public Totals, private TranslationListener {
     Block* previous_;  // the block that was counted last
     BlockTable blocks_;
     uint64_t decoded_blocks_ = 0, known_calls_ = 0;
+    uint64_t hooked_from_ = 0;  // how many were decoded when the block hook was new
+    bool hook_is_full_ = false, fills_nothing_ = false;
     size_t most_blocks_ = size_t{1} << 19;  // some 300 MB: a guest may have ever new code
     bool blocks_stale_ = false, slots_stale_ = false;
     bool translation_stale_ = false;  // of the block at hand: perhaps another core has stored into it

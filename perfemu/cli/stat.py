@@ -79,7 +79,7 @@ _NOT_YET = {
     "-S, --sync": "a sync before the run",
     "-v, --verbose": "raw counts and their times",
     "--filter": "event filters",
-    "--guest-linux": "counts of a board's processes: record --guest-linux samples them",
+    "--guest-linux": "counts of a board's processes: the guest's own perf stat has them, record --guest-linux samples",
     "--per-core": "counts per core",
     "--per-socket": "counts per socket",
     "--pre": "a command before each run",

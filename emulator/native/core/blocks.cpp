@@ -366,6 +366,7 @@ bool Core::interrupts_store(uint64_t address, const Block& next) const {
 // Its first, whole count is taken back from the store on.
 void Core::note_interrupted_store(uint64_t address, const Block& next) {
     if (!interrupts_store(address, next)) return;
+    if (model_ && !model_->visit.block) return;  // it had come to its end: a branch has led back into it
     if (follows_branches_) previous_->departures--;
     if (model_) cut_visit(static_cast<unsigned>(previous_->index_of(address)), address);
     uncount_from(address);

@@ -106,7 +106,7 @@ class InterruptSource(Protocol):
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
 
-    kept = "idle_cycles", "system_cycles", "in_kernel"  # besides the core
+    kept = "idle_cycles", "halted_cycles", "system_cycles", "in_kernel"  # besides the core
 
     def __init__(
         self,
@@ -128,6 +128,7 @@ class Cpu:
         self.guest_tables: GuestPageTables | None = None  # ... or a guest's own kernel has it execute
         self.passed: Callable[[int, int], int] = lambda start, end: end - start  # Clock.passed, of its machine
         self.idle_cycles = 0  # reference cycles that have passed without being executed
+        self.halted_cycles = 0  # the same in cycles of the core
         self.system_cycles = 0  # ... that the kernel has worked
         self.in_kernel = False  # an interrupt has come while the kernel worked
         self.system_registers = SystemRegisters()
@@ -172,6 +173,7 @@ class Cpu:
         """Let so many cycles pass."""
         now = self.core.cycles
         self.core.elapse(cycles)
+        self.halted_cycles += cycles
         self.idle_cycles += self.passed(now, now + cycles)
 
     def work(self, cycles: int) -> None:
@@ -191,6 +193,7 @@ class Cpu:
         """The same, with all other CPUs, and so many that nothing which is modelled lasts as long."""
         now = self.core.cycles
         self.core.skip(cycles)
+        self.halted_cycles += cycles
         self.idle_cycles += self.passed(now, now + cycles)
 
     def connect_interrupt(self, source: InterruptSource, handler: Callable[[], None]) -> None:

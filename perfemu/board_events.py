@@ -19,6 +19,7 @@ from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.machine import Hardware
 from perfcore.events.drivers.clock import software_clocks
+from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Timer
 from perfcore.events.pmu_driver import PmuDriver
@@ -111,5 +112,9 @@ def measuring_events(
         hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads, knows_frames
     )
     attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters)
-    drivers: list[PmuDriver[PerfEvent]] = [attached.driver, *software_clocks(kernel)]
+    drivers: list[PmuDriver[PerfEvent]] = [
+        attached.driver,
+        *source_drivers(kernel, model),
+        *software_clocks(kernel),
+    ]
     return PerfEvents(kernel, drivers, Settings.measuring()), attached

@@ -57,7 +57,7 @@ from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
 from perfemu.kernel_symbols import symbols_of_file
 from perfemu.machine_features import board_features
-from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters
+from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters, pmu_mappings
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region
@@ -145,9 +145,8 @@ class BoardSession:
 
     def features(self, command_line: tuple[str, ...]) -> Features:
         """What a recording says of the machine."""
-        pmu_type = PMU_KINDS[self.pmu_model.driver].type
-        types = ((PerfType.SOFTWARE, "software"), (pmu_type, self.pmu_model.sysfs_name))
-        return board_features(self.hardware, self._request.board, command_line, types)
+        mappings = pmu_mappings(self.pmu_model)
+        return board_features(self.hardware, self._request.board, command_line, mappings)
 
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
         """After the run: the kernel's symbols, if samples asked for them, and what it maps into each process."""

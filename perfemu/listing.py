@@ -125,6 +125,15 @@ def _support(events: Iterable[str], model: PmuModel) -> Support | None:
     return Support.EXACT if exact else Support.APPROXIMATE
 
 
+def source_events(model: PmuModel) -> Iterator[Listed]:
+    """Of the machine's other PMUs."""
+    for source in model.sources:
+        for row in source.events:
+            full = f"{source.name}/{row.name}/" if row.in_sysfs else row.name
+            code = f"{source.name}/{source.event_text(row)}/" + (f" in {row.unit} of {row.scale}" if row.scale else "")
+            yield Listed((full,), "pmu", row.event.support, row.event.note, code)
+
+
 def events_of(model: PmuModel) -> list[Listed]:
     """All that depends on the PMU."""
-    return [*hardware_events(model), *cache_events(model), *pmu_events(model)]
+    return [*hardware_events(model), *cache_events(model), *pmu_events(model), *source_events(model)]

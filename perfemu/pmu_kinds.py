@@ -14,10 +14,12 @@ from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.drivers.loongarch import LoongArchMonitors
+from perfcore.events.drivers.sources import source_types
 from perfemu.errors import UsageError
 from pmu.amd import core_counters
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
+from pmu.intel.cpuid import Leaf
 from pmu.intel.cpuid import answer as perfmon_cpuid
 from pmu.intel.perfmon import Perfmon
 from pmu.loongarch.performance_monitors import PerformanceMonitors
@@ -53,14 +55,23 @@ def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     return Attached(LoongArchMonitors(cpus, pmus), pmus)
 
 
+_POWER_MANAGEMENT = 0x6  # CPUID leaf; ECX bit 0: IA32_MPERF and IA32_APERF
+
+
+def _always_running(leaf: int, said: Leaf) -> Leaf:
+    """APERF and MPERF are there."""
+    eax, ebx, ecx, edx = said
+    return (eax, ebx, ecx | 1, edx) if leaf == _POWER_MANAGEMENT else said
+
+
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
-    cpu.system_registers.amend_cpuid(
-        lambda leaf, subleaf, plain: core_counters.answer(model, model.counters, leaf, plain)
-    )
+    answer = partial(core_counters.answer, model, model.counters)
+    cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: _always_running(leaf, answer(leaf, plain)))
 
 
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
-    cpu.system_registers.amend_cpuid(partial(perfmon_cpuid, model))
+    answer = partial(perfmon_cpuid, model)
+    cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: _always_running(leaf, answer(leaf, subleaf, plain)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +98,9 @@ def measuring_counters(model: PmuModel, asked: int | None) -> int:
     if asked > model.most_counters:
         raise UsageError(f"--counters {asked}: {model.sysfs_name} can have at most {model.most_counters}")
     return asked
+
+
+def pmu_mappings(model: PmuModel) -> tuple[tuple[int, str], ...]:
+    """(attr.type, sysfs name) of all PMUs of a machine with this one, ascending: perf.data's PMU_MAPPINGS."""
+    others = ((type, name) for name, type in source_types(model).items())
+    return tuple(sorted(((PerfType.SOFTWARE, "software"), (PMU_KINDS[model.driver].type, model.sysfs_name), *others)))

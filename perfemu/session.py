@@ -19,10 +19,10 @@ from emulator.linux.process.program import Program, ProgramError, identify
 from emulator.linux.process.task import Task
 from emulator.linux.tty.console import Console
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.software import SoftwareDriver
+from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
@@ -45,11 +45,12 @@ from perfemu.interruption import Interruption
 from perfemu.jit_files import jit_files
 from perfemu.locate import locate
 from perfemu.machine_features import machine_features
-from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters
+from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters, pmu_mappings
 from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
 from perfemu.undefined.message import UndefinedInstructions
+from pmu.model import PmuModel
 
 
 class Session:
@@ -108,7 +109,7 @@ class Session:
     @property
     def pmu_types(self) -> tuple[tuple[int, str], ...]:
         """(attr.type, sysfs name), ascending: perf.data's PMU_MAPPINGS."""
-        return ((PerfType.SOFTWARE, "software"), (self._kind.type, self.pmu_model.sysfs_name))
+        return pmu_mappings(self.pmu_model)
 
     @property
     def machine(self) -> LinuxMachine:
@@ -154,9 +155,9 @@ class Session:
             self._kind.announce(cpu, self.pmu_model)
             if self.isa == "aarch64":
                 announce_to_programs(self.core, cpu)
-        install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver)))
+        install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model)))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
-        self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver), Settings.measuring())
+        self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver, self.pmu_model), Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
         return machine
 
@@ -262,9 +263,10 @@ class Session:
         return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 
-def _drivers(kernel: Kernel, hardware: HardwareDriver) -> list[PmuDriver[PerfEvent]]:
+def _drivers(kernel: Kernel, hardware: HardwareDriver, model: PmuModel) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
-    return [hardware, *software_clocks(kernel), SoftwareDriver(kernel), TracepointDriver(kernel)]
+    of_the_machine = source_drivers(kernel, model)
+    return [hardware, *of_the_machine, *software_clocks(kernel), SoftwareDriver(kernel), TracepointDriver(kernel)]
 
 
 def cannot_know(error: LinuxError) -> bool:

@@ -24,6 +24,8 @@ def needs_no_timing(session: MeasuredRun, specs: Iterable[EventSpec]) -> bool:
 
 
 def _is_timeless(spec: EventSpec, model: PmuModel, fired: Callable[[Probe], bool]) -> bool:
+    if spec.source is not None:
+        return False
     if not spec.is_hardware:
         return not spec.unit  # a clock
     event = spec.counted_by(model)

@@ -6,87 +6,18 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from emulator.probes import Probe
 from pmu import models as model_files
 from pmu.event import Event, EventList, UnknownEvent
+from pmu.event_source import EventSource
+from pmu.format_field import FormatField, Role
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.per_cycle import of_arm, of_x86, under
 
 THRESHOLD = "threshold"  # of Arm's format: Linux looks at threshold_compare and threshold_count only with it
 
 ANY_ISA = ""  # of a PMU that any core can have, until one has it
-
-
-class Role(Enum):
-    """What a format field does here."""
-
-    SELECTS = "part of the event's code"
-    NO_EFFECT = "accepted; changes nothing on a machine like ours"
-    OPTION = "asks the kernel's driver for something"
-    ABSENT = "zero: Linux has the field, and this PMU nothing that it is for"
-    BY_EVENT = "zero but in events of the list that have it, and where what is asked of single cycles is known"
-
-
-@dataclass(frozen=True, slots=True)
-class FormatField:
-    """One file of sysfs ``format/``: where in perf_event_attr a named number goes."""
-
-    name: str
-    lo: int
-    hi: int
-    role: Role = Role.SELECTS
-    config: str = "config"  # or config1, config2
-    upper: tuple[int, int] | None = None  # (lo, hi) of where the number goes on, if it is in two parts
-    code_lo: int | None = None  # where it begins in an event's code, if that is not as in `config`
-
-    @property
-    def text(self) -> str:
-        """The file's contents, without the newline."""
-        return f"{self.config}:" + ",".join(f"{lo}" if lo == hi else f"{lo}-{hi}" for lo, hi in self._parts)
-
-    @property
-    def mask(self) -> int:
-        return sum(_mask(lo, hi) for lo, hi in self._parts)
-
-    @property
-    def _parts(self) -> list[tuple[int, int]]:
-        return [(self.lo, self.hi), *([] if self.upper is None else [self.upper])]
-
-    @property
-    def code_mask(self) -> int:
-        """Its bits in an event's code."""
-        return self.mask if self.code_lo is None else _mask(self.code_lo, self.code_lo + self.hi - self.lo)
-
-    def in_code(self, config: int) -> int:
-        """What `config`, its word of the attr, adds to an event's code."""
-        return config & self.mask if self.code_lo is None else self.extract(config) << self.code_lo
-
-    def of_code(self, code: int) -> int:
-        """Its number in an event's code."""
-        return self.extract(code if self.code_lo is None else code >> self.code_lo << self.lo)
-
-    def insert(self, value: int) -> int:
-        """`value` moved to the field's bits; ValueError if it does not fit."""
-        placed, rest = 0, value
-        for lo, hi in self._parts:
-            placed |= rest << lo & _mask(lo, hi)
-            rest >>= hi - lo + 1
-        if value < 0 or rest:
-            raise ValueError(f"{self.name}={value:#x} does not fit in {self.text}")
-        return placed
-
-    def extract(self, config: int) -> int:
-        value = width = 0
-        for lo, hi in self._parts:
-            value |= (config & _mask(lo, hi)) >> lo << width
-            width += hi - lo + 1
-        return value
-
-
-def _mask(lo: int, hi: int) -> int:
-    return (1 << hi - lo + 1) - 1 << lo
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +60,8 @@ class PmuModel:
     generic_cache_events: Mapping[CacheEvent, str] = field(default_factory=dict)
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
     metrics: tuple[str, ...] = ()  # events of MSR_PERF_METRICS, from its lowest field up; "": a field nobody knows
+    sources: tuple[EventSource, ...] = ()  # of the machine besides, in the order in which Linux finds them
+    no_sources: Mapping[str, str] = field(default_factory=dict)  # PMUs that real machines have there -> why not here
     constraints: tuple[CounterConstraint, ...] = ()  # the first that an event's code is in holds
     has_limits: bool = True  # of the part: `constraints`, and `metrics` only in a group that slots lead
     not_modelled: Mapping[int, str] = field(default_factory=dict)  # code -> name of what the vendor lists besides
@@ -152,8 +85,9 @@ class PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""
         rows = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
         one_a_cycle = not fires(Probe.UOPS_RETIRED)
-        is_so = (len(self.events), self.kernel_takes_time, self.one_a_cycle)
-        if (len(rows), kernel_takes_time, one_a_cycle) == is_so:
+        sources = tuple(filter(None, (source.limited_to(fires) for source in self.sources)))
+        is_so = (len(self.events), self.kernel_takes_time, self.one_a_cycle, self.sources)
+        if (len(rows), kernel_takes_time, one_a_cycle, sources) == is_so:
             return self
         left = {row.name for row in rows}
         lost = {row.code: row.name for row in self.events if row.name not in left}
@@ -165,6 +99,7 @@ class PmuModel:
             generic_events={generic: name for generic, name in self.generic_events.items() if name in left},
             generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
+            sources=sources,
             not_modelled={**self.not_modelled, **lost},
             kernel_takes_time=kernel_takes_time,
             one_a_cycle=one_a_cycle,

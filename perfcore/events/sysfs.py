@@ -10,6 +10,7 @@ from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.drivers.sources import SourceDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
@@ -28,6 +29,8 @@ def sysfs_files(drivers: Sequence[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
     for driver in drivers:
         if isinstance(driver, HardwareDriver):
             yield from _device_files(driver)
+        elif isinstance(driver, SourceDriver):
+            yield from _source_files(driver)
     yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
     yield f"{TRACEFS}/printk_formats", ""
     yield f"{TRACEFS}/saved_cmdlines", ""
@@ -56,6 +59,18 @@ def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
     for name, text in driver.model.sysfs_format().items() if driver.has_format_files else ():
         yield f"{device}/format/{name}", f"{text}\n"
     for name, text in driver.model.sysfs_events().items():
+        yield f"{device}/events/{name}", f"{text}\n"
+
+
+def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
+    device = f"{DEVICES}/{driver.name}"
+    yield f"{device}/type", f"{driver.type}\n"
+    yield f"{device}/perf_event_mux_interval_ms", f"{TICK_NS // 1_000_000}\n"
+    if driver.source.shared:
+        yield f"{device}/cpumask", "0\n"
+    for name, text in driver.source.sysfs_format().items():
+        yield f"{device}/format/{name}", f"{text}\n"
+    for name, text in driver.source.sysfs_events().items():
         yield f"{device}/events/{name}", f"{text}\n"
 
 

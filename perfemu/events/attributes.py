@@ -50,7 +50,7 @@ def _base_attr(spec: EventSpec) -> PerfEventAttr:
         exclude_kernel=int(modifiers.exclude_kernel or user_only),
         exclude_hv=int(modifiers.exclude_hv or user_only),
         exclude_host=int(modifiers.exclude_host),
-        exclude_guest=int(modifiers.exclude_guest),
+        exclude_guest=int(modifiers.exclude_guest and spec.source is None),
         exclude_idle=int(modifiers.exclude_idle),
         precise_ip=modifiers.precise,
     )
@@ -76,7 +76,7 @@ def user_mode_only(spec: EventSpec) -> EventSpec:
     """`spec` as record opens it. A software event of user mode says so: else readers want the kernel's symbols."""
     in_kernel = spec.type == PerfType.SOFTWARE and spec.config in HAPPEN_IN_KERNEL
     asked = any(letter in spec.modifiers.text for letter in "ukh")
-    if spec.is_hardware or in_kernel or asked or spec.type == PerfType.TRACEPOINT:
+    if spec.is_hardware or spec.source is not None or in_kernel or asked or spec.type == PerfType.TRACEPOINT:
         return spec
     return replace(spec, modifiers=parse_modifiers(spec.modifiers.text + "u"))
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 from perfcore.abi.constants import CLOCKS, PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfemu.errors import EventSyntaxError
 from perfemu.events.names import generic_event, printed_names
+from perfemu.events.sources import Sources
 from perfemu.events.spec import EventSpec, Modifiers, parse_modifiers
+from perfemu.events.terms import parse_terms
 from pmu.event import Event, UnknownEvent
 from pmu.model import PmuModel
 
@@ -22,7 +25,6 @@ _TRACEPOINTS = re.compile(r"(?P<pattern>[a-z*?][\w*?]*:[\w*?]*[*?][\w*?]*)(?P<mo
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
 _GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
 _TOOL_EVENTS = ("duration_time", "user_time", "system_time")
-_MASK_64 = (1 << 64) - 1
 NEAR_NAMES = 4  # suggested
 
 
@@ -31,20 +33,11 @@ def parse_events(texts: Iterable[str], pmu: PmuModel, pmu_type: int = PerfType.R
     return _Parser(pmu, pmu_type).parse(texts)
 
 
-@dataclass(slots=True)
-class _Terms:
-    """What stands between the slashes of ``pmu/.../``."""
-
-    config: dict[str, int] = field(default_factory=lambda: {"config": 0, "config1": 0, "config2": 0})
-    label: str | None = None
-    period: int | None = None
-    frequency: int | None = None
-
-
 class _Parser:
     def __init__(self, pmu: PmuModel, pmu_type: int) -> None:
         self._pmu = pmu
         self._pmu_type = pmu_type
+        self._sources = Sources(pmu)
         self._groups = 0
 
     def parse(self, texts: Iterable[str]) -> list[EventSpec]:
@@ -82,6 +75,8 @@ class _Parser:
             name, _, letters = text.partition(":")
             spec = self._named(name, letters, text)
         modifiers = _merged_modifiers(letters, group_modifiers, text)
+        if spec.source is not None:
+            return replace(spec, modifiers=self._sources.checked(spec.source, modifiers, text))
         return replace(
             spec,
             modifiers=modifiers,
@@ -129,6 +124,8 @@ class _Parser:
         vendor = self._find_alias(name)
         if vendor is not None:
             return EventSpec(name, self._pmu_type, self._pmu.config_of(vendor), self._groups)
+        if (elsewhere := self._sources.by_vendors_name(name, self._groups)) is not None:
+            return elsewhere
         if name in _TOOL_EVENTS:
             raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
         if name == "mem":
@@ -137,59 +134,30 @@ class _Parser:
 
     def _with_terms(self, pmu: str, terms: str, text: str) -> EventSpec:
         generic = generic_event(pmu)
+        near = partial(self._suggestions, pmu_only=True)
         if generic is not None:
-            parsed = self._terms(terms, text, {}, lambda name: None)
+            parsed = parse_terms(terms, text, (), lambda name: None, near)
             spec = self._named(pmu, "", text)
             spec = replace(spec, base_name=f"{pmu}/{terms}/")
         elif pmu == self._pmu.sysfs_name:
-            fields = {bits.name: bits.insert for bits in self._pmu.format}
-            parsed = self._terms(terms, text, fields, self._find_alias)
+            parsed = parse_terms(terms, text, self._pmu.format, self._config_of_alias, near)
             configs = parsed.config
             spec = EventSpec(f"{pmu}/{terms}/", self._pmu_type, configs["config"], self._groups)
             spec = self._checked(replace(spec, config1=configs["config1"], config2=configs["config2"]), text)
         else:
-            raise EventSyntaxError(f"no PMU '{pmu}' on {self._pmu.isa}; there is {self._pmu.sysfs_name}")
+            source = self._sources.source(pmu, text)
+            parsed = parse_terms(terms, text, source.format, *self._sources.finding(source))
+            spec = self._sources.spec(source, parsed.config["config"], f"{pmu}/{terms}/", self._groups, text)
         return replace(spec, label=parsed.label, period=parsed.period, frequency=parsed.frequency)
+
+    def _config_of_alias(self, name: str) -> int | None:
+        event = self._find_alias(name)
+        return None if event is None else self._pmu.config_of(event)
 
     def _find_alias(self, name: str) -> Event | None:
         """A bare word between slashes: an event of sysfs ``events/``, or any name of the vendor's."""
         alias = self._pmu.sysfs_aliases.get(name)
         return self._pmu.events.by_name(alias or name)
-
-    def _terms(
-        self,
-        text: str,
-        whole: str,
-        fields: Mapping[str, Callable[[int], int]],
-        find: Callable[[str], Event | None],
-    ) -> _Terms:
-        terms = _Terms()
-        places = {bits.name: bits.config for bits in self._pmu.format}
-        for term in filter(None, text.split(",")):
-            name, equals, value = term.partition("=")
-            if not equals and name not in fields:
-                event = find(name)
-                if event is None:
-                    near = self._suggestions(name, pmu_only=True)
-                    raise EventSyntaxError(f"unknown term '{name}' in '{whole}'{near}")
-                terms.config["config"] |= self._pmu.config_of(event)
-            elif name == "name":
-                terms.label = value
-            elif name == "period":
-                terms.period = _number(term, value or "1", whole)
-            elif name == "freq":
-                terms.frequency = _number(term, value or "1", whole)
-            elif fields and name in terms.config:
-                terms.config[name] |= _number(term, value, whole)
-            elif name in fields:
-                try:
-                    terms.config[places[name]] |= fields[name](_number(term, value if equals else "1", whole))
-                except ValueError as problem:
-                    raise EventSyntaxError(f"'{whole}': {problem}") from None
-            else:
-                known = [*fields, *(terms.config if fields else ()), "name", "period", "freq"]
-                raise EventSyntaxError(f"unknown term '{name}' in '{whole}'; there are {', '.join(known)}")
-        return terms
 
     def _checked(self, spec: EventSpec, text: str) -> EventSpec:
         """A code that the PMU does not implement opens on Linux and counts zero; a user who types it wants to know."""
@@ -212,16 +180,6 @@ class _Parser:
 
 def _or(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def _number(term: str, text: str, whole: str) -> int:
-    try:
-        value = int(text, 0)
-    except ValueError:
-        raise EventSyntaxError(f"'{term}' in '{whole}' wants a number") from None
-    if not 0 <= value <= _MASK_64:
-        raise EventSyntaxError(f"'{term}' in '{whole}' does not fit in 64 bits")
-    return value
 
 
 def _merged_modifiers(own: str, of_group: str, text: str) -> Modifiers:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from perfcore.abi.constants import PerfType
 from perfemu.errors import EventSyntaxError
 from pmu.event import Event
+from pmu.event_source import EventSource
 from pmu.generic_events import HardwareId, cache_event
 from pmu.model import PmuModel
 
@@ -80,13 +81,14 @@ class EventSpec:
     unit: str = ""  # "msec" for clocks
     scale: float = 1.0
     label: str | None = None  # of pmu/name=/
+    source: EventSource | None = None  # that counts it, if it is none of the CPUs' own PMU
     known_in_kernel: bool = False  # hardware: whether this machine knows how often it happens there
     kernel_executed: bool = False  # ... and executes it, so that it counts there unless it is told otherwise
 
     @property
     def is_hardware(self) -> bool:
-        """Counted by the PMU, not by Linux."""
-        return self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)
+        """Counted by the CPUs' PMU, not by Linux or elsewhere in the machine."""
+        return self.source is None and self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)
 
     def counted_by(self, pmu: PmuModel) -> Event | None:
         """The event of this PMU that counts it, if one does."""

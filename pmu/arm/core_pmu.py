@@ -10,8 +10,9 @@ from pmu.arm.not_modelled import COMMON, is_announced, is_common
 from pmu.arm.registers import PMEVTYPERn_EL0
 from pmu.arm.version import INSTRUCTION_COUNTER, THRESHOLDS, Version
 from pmu.event import EventList
+from pmu.format_field import FormatField, Role
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
-from pmu.model import FixedCounter, FormatField, PmuModel, Role
+from pmu.model import FixedCounter, PmuModel
 
 FORMAT = (
     FormatField("event", 0, 15),

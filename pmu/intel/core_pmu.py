@@ -7,12 +7,14 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from pmu.event import Event, EventList
+from pmu.format_field import FormatField, Role
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
 from pmu.intel.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
 from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.intel.redwood_cove_not_modelled import REDWOOD_COVE_NOT_MODELLED
 from pmu.intel.redwood_cove_rows import REDWOOD_COVE
-from pmu.model import CounterConstraint, FixedCounter, FormatField, PmuModel, Role
+from pmu.model import CounterConstraint, FixedCounter, PmuModel
+from pmu.x86_msr import INTEL_MSR
 
 FIXED_COUNTERS = (
     FixedCounter("INST_RETIRED.ANY", 0x00C0, 48),
@@ -37,6 +39,12 @@ REDWOOD_COVE_CONSTRAINTS = (  # intel_glc_event_constraints
     CounterConstraint(_EVENT, 0xCE, 0xCE, 0x01),
     CounterConstraint(_EVENT, 0xD0, 0xDF, 0x0F),
 )
+NO_SOURCES = {
+    "cstate_core": "CPUs here have no C-states but the one in which they are halted",
+    "cstate_pkg": "packages here have no C-states",
+    "power": "no energy is modelled",
+    "uncore_arb": "no arbiter is modelled between cores and memory",
+}
 FORMAT = (
     FormatField("event", 0, 7),
     FormatField("umask", 8, 15),
@@ -123,6 +131,8 @@ def perfmon_v4(
         generic_events=generic_events,
         generic_cache_events=generic_cache_events,
         sysfs_aliases={generic.sysfs_name: event for generic, event in generic_events.items()} | dict(further_aliases),
+        sources=(INTEL_MSR,),
+        no_sources=NO_SOURCES,
         not_modelled=NOT_MODELLED | {row.code: row.name for row in SKYLAKE if row.name not in having},
     )
 

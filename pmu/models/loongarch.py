@@ -6,11 +6,12 @@ Nothing here executes LoongArch, so programs of AArch64 and x86-64 are counted, 
 from __future__ import annotations
 
 from pmu.event import EventList
+from pmu.format_field import FormatField
 from pmu.generic_events import CacheId, CacheOp, CacheResult, HardwareId
 from pmu.loongarch.event_rows import ROWS
 from pmu.loongarch.not_modelled import NOT_MODELLED
 from pmu.loongarch.registers import MOST_MONITORS, WIDTH_BITS
-from pmu.model import ANY_ISA, FormatField, PmuModel
+from pmu.model import ANY_ISA, PmuModel
 
 _READ, _WRITE, _ACCESS, _MISS = CacheOp.READ, CacheOp.WRITE, CacheResult.ACCESS, CacheResult.MISS
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from emulator.arch.cpuid import AMD, MAX_BASIC, PHYSICAL_BITS, VIRTUAL_BITS
+from emulator.arch.cpuid import AMD, MAX_BASIC, PHYSICAL_BITS, VIRTUAL_BITS, Leaf
 from emulator.arch.processor import Processor
 from emulator.linux.arch.aarch64 import COUNTER_HZ
 from emulator.linux.arch.architecture import Architecture
 
 Line = tuple[str, str]  # name with its tabs, value
+AskCpuid = Callable[[int, int], Leaf]  # (leaf, subleaf)
+EAX, ECX = 0, 2
+PMU_FLAGS = (  # that PMUs claim: as asm/cpufeatures.h has them, in its order; leaf, register, bit
+    ("aperfmperf", 0x6, ECX, 0),
+    ("perfctr_core", 0x8000_0001, ECX, 23),
+    ("perfctr_nb", 0x8000_0001, ECX, 24),
+    ("perfctr_llc", 0x8000_0001, ECX, 28),
+    ("perfmon_v2", 0x8000_0022, EAX, 0),
+)
+PERFMON = 0xA
 
 
-def aarch64_cpuinfo(architecture: Architecture, processor: Processor, current_hz: int) -> str:
+def aarch64_cpuinfo(architecture: Architecture, processor: Processor, current_hz: int, cpuid: AskCpuid) -> str:
     """arch/arm64/kernel/cpuinfo.c, c_show"""
     midr = processor.midr_el1
     features = " ".join(architecture.cpu_features(processor))
@@ -30,14 +40,23 @@ def aarch64_cpuinfo(architecture: Architecture, processor: Processor, current_hz
     )
 
 
-def x86_64_cpuinfo(architecture: Architecture, processor: Processor, current_hz: int) -> str:
+def x86_64_cpuinfo(architecture: Architecture, processor: Processor, current_hz: int, cpuid: AskCpuid) -> str:
     """arch/x86/kernel/cpu/proc.c, show_cpuinfo"""
-    features = " ".join(architecture.cpu_features(processor))
+    features = " ".join((*architecture.cpu_features(processor), *_pmu_flags(cpuid)))
     lines = partial(_x86_64_lines, processor, current_hz // 1000, features)
     return "".join(
         "".join(f"{name}:{value and ' '}{value}\n" for name, value in lines(number)) + "\n"
         for number in range(processor.cpus)
     )
+
+
+def _pmu_flags(cpuid: AskCpuid) -> Iterator[str]:
+    version, counters = (part & 0xFF for part in (cpuid(PERFMON, 0)[EAX], cpuid(PERFMON, 0)[EAX] >> 8))
+    if version and counters > 1:  # init_intel
+        yield "arch_perfmon"
+    for name, leaf, register, bit in PMU_FLAGS:
+        if cpuid(leaf, 0)[register] >> bit & 1:
+            yield name
 
 
 def _x86_64_lines(processor: Processor, current_khz: int, features: str, number: int) -> list[Line]:
@@ -81,7 +100,7 @@ def _x86_64_lines(processor: Processor, current_khz: int, features: str, number:
     ]
 
 
-CPUINFO: dict[str, Callable[[Architecture, Processor, int], str]] = {
+CPUINFO: dict[str, Callable[[Architecture, Processor, int, AskCpuid], str]] = {
     "aarch64": aarch64_cpuinfo,
     "x86_64": x86_64_cpuinfo,
 }

@@ -135,7 +135,10 @@ SYSTEM_NUMBERS = {  # limits of the machine, from who keeps them
 
 SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "cpuinfo": lambda kernel: CPUINFO[kernel.architecture.isa](
-        kernel.architecture, kernel.processor, kernel.clock.frequency_at(kernel.clock.cycles())
+        kernel.architecture,
+        kernel.processor,
+        kernel.clock.frequency_at(kernel.clock.cycles()),
+        kernel.cpus[0].system_registers.cpuid,
     ),
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",

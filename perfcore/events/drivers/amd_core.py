@@ -33,11 +33,10 @@ _LVT_NMI = LVT_PMC.make(MT=4)
 class AmdCore(X86Driver):
     """`index` is the counter's number."""
 
-    # Linux hands precise events to the PMU of IBS, which takes up to 2. There is none here, nor need for one: a
-    # counter's interrupt comes right behind the instruction that overflowed it.
-    max_precise_ip = 2
-
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
+        # Linux hands precise events to the PMU of IBS, which no part has here. One that measures needs none: the
+        # counter's interrupt comes right behind the instruction that overflowed it.
+        self.max_precise_ip = 0 if pmus[0].model.has_limits else 2
         self._all_counters = (1 << pmus[0].counters) - 1  # amd_pmu_global_cntr_mask
         super().__init__(cpus, pmus)
 

@@ -4,9 +4,10 @@ import pytest
 
 from emulator.probes import Probe
 from pmu.event import LESS_SHIFT, Event, EventList, Support, UnknownEvent
+from pmu.format_field import FormatField
 from pmu.generic_events import CacheId, CacheResult, HardwareId
 from pmu.intel.cpuid import cpuid_leaf_0a
-from pmu.model import ANY_ISA, FormatField, PmuModel, model, models
+from pmu.model import ANY_ISA, PmuModel, model, models
 
 ARM = model("armv8_pmuv3")
 INTEL = model("intel_arch_perfmon")

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from emulator.arch.cpuid import Cpuid
 from emulator.arch.processor import X86_64_CACHES, Processor
 from emulator.linux.errors import EINVAL, ENOENT, LinuxError
 from emulator.linux.fs import sysfs
@@ -17,6 +18,7 @@ from emulator.linux.process.credentials import Credentials
 from emulator.linux.process.limits import Limits
 from emulator.linux.process.task import TaskState
 from emulator.linux.random import Random
+from emulator.sysregs import SystemRegisters
 
 TEXT = MappedFile("/bin/program", 8, 1, 1001)
 
@@ -29,8 +31,11 @@ class Machine:
         self.architecture = guest.task.architecture
         self.clock = guest.task.clock
         self.memory = SimpleNamespace(size_bytes=4 << 30)
-        self.cpus = [SimpleNamespace(number=0, idle_cycles=0, core=SimpleNamespace(cycles=0))]
         self.processor = Processor(1, 1_000_000_000, caches=X86_64_CACHES)
+        registers = SystemRegisters()
+        registers.claim_cpuid(Cpuid(self.processor, 0))
+        core = SimpleNamespace(cycles=0)
+        self.cpus = [SimpleNamespace(number=0, idle_cycles=0, core=core, system_registers=registers)]
         self.random = Random(1)
         self.file_tree = guest.tree
         self.comms: list[str] = []

@@ -16,7 +16,7 @@ from emulator.board.virt import Virt
 from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
-from perfemu.activity_monitors import activity_monitors
+from perfemu.board_activity_monitors import activity_monitors
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon

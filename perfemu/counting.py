@@ -34,12 +34,12 @@ from perfemu.statistics.counts import (
     thread_label,
 )
 from perfemu.statistics.metrics import TOP_DOWN
-from perfemu.vendor_metrics.plan import MetricPlan
 from pmu.generic_events import HardwareId
 from pmu.model import PmuModel
 
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
+    from perfemu.vendor_metrics.plan import MetricPlan
 
 DEFAULT_EVENTS = (
     "task-clock",
@@ -336,8 +336,9 @@ def count_runs(
 ) -> Counted:
     """The same of runs that `new_run` makes. `name`: of what is run."""
     session = new_run()
-    plan = MetricPlan() if metrics is None else metrics(session)
-    specs = session.parse([*(events(session) if callable(events) else events), *plan.events])
+    plan = None if metrics is None else metrics(session)
+    chosen = events(session) if callable(events) else events
+    specs = session.parse([*chosen, *(plan.events if plan else ())])
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
@@ -365,23 +366,19 @@ def count_runs(
             after_run(ending)
         session.check_region()
     named = scope.name or name
-    system_wide = scope.cpus is not None
-
-    by_hits = session.pmu_model.caches_counted_by_hits
 
     def counts(of: _Runs, shown: tuple[Part, ...] = ()) -> Counts:
-        partly = session.partly_modelled
         return Counts(
             named,
             session.title,
             of.counts(),
             tuple(times),
-            system_wide,
-            shown,
-            by_hits,
-            partly,
-            plan.metrics,
-            plan.number_of_events,
+            system_wide=scope.cpus is not None,
+            parts=shown,
+            counted_by_hits=session.pmu_model.caches_counted_by_hits,
+            partly_modelled=session.partly_modelled,
+            metrics=plan.metrics if plan else (),
+            metric_events=plan.number_of_events if plan else 0,
         )
 
     shown = tuple(Part(label, counts(of)) for label, of in parts.items())

@@ -128,10 +128,9 @@ def _support(events: Iterable[str], model: PmuModel) -> Support | None:
 def source_events(model: PmuModel) -> Iterator[Listed]:
     """Of the machine's other PMUs."""
     for source in model.sources:
-        for row in source.events:
-            full = f"{source.name}/{row.name}/" if row.in_sysfs else row.name
-            code = f"{source.name}/{source.event_text(row)}/" + (f" in {row.unit} of {row.scale}" if row.scale else "")
-            yield Listed((full,), "pmu", row.event.support, row.event.note, code)
+        for event in source.events:
+            code = f"{source.name}/{source.event_text(event)}/"
+            yield Listed((f"{source.name}/{event.name}/",), "pmu", event.support, event.note, code)
 
 
 def events_of(model: PmuModel) -> list[Listed]:

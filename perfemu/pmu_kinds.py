@@ -1,30 +1,22 @@
-"""How the PMUs of each driver come to life, one on each CPU."""
+"""How the PMUs of each driver come to life, one on each CPU. Only those that a machine has are imported."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from emulator.cpu import Cpu
-from perfcore.abi.constants import PerfType
-from perfcore.events.drivers import arm_pmuv3
-from perfcore.events.drivers.amd_core import AmdCore
-from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
-from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.drivers.intel_core import IntelCore
-from perfcore.events.drivers.loongarch import LoongArchMonitors
+from perfcore.abi.constants import FIRST_DYNAMIC_TYPE, PerfType
 from perfcore.events.drivers.sources import source_types
 from perfemu.errors import UsageError
-from pmu.amd import core_counters
-from pmu.amd.core_counters import CoreCounters
-from pmu.arm.pmuv3 import PmuV3
-from pmu.intel.cpuid import Leaf
-from pmu.intel.cpuid import answer as perfmon_cpuid
-from pmu.intel.perfmon import Perfmon
-from pmu.loongarch.performance_monitors import PerformanceMonitors
 from pmu.model import PmuModel
-from pmu.register_view import RegisterFile
+
+if TYPE_CHECKING:
+    from perfcore.events.drivers.hardware import HardwareDriver
+    from pmu.intel.cpuid import Leaf
+    from pmu.register_view import RegisterFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +28,33 @@ class Attached:
 
 
 def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
+    from pmu.arm.pmuv3 import PmuV3
+
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
     return Attached(ArmPmuV3(cpus, pmus), pmus)
 
 
 def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    from perfcore.events.drivers.intel_core import IntelCore
+    from pmu.intel.perfmon import Perfmon
+
     pmus = [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
     return Attached(IntelCore(cpus, pmus), pmus)
 
 
 def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    from perfcore.events.drivers.amd_core import AmdCore
+    from pmu.amd.core_counters import CoreCounters
+
     pmus = [CoreCounters(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
     return Attached(AmdCore(cpus, pmus), pmus)
 
 
 def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    from perfcore.events.drivers.loongarch import LoongArchMonitors
+    from pmu.loongarch.performance_monitors import PerformanceMonitors
+
     pmus = [PerformanceMonitors(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
     return Attached(LoongArchMonitors(cpus, pmus), pmus)
 
@@ -65,12 +69,16 @@ def _always_running(leaf: int, said: Leaf) -> Leaf:
 
 
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
+    from pmu.amd import core_counters
+
     answer = partial(core_counters.answer, model, model.counters)
     cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: _always_running(leaf, answer(leaf, plain)))
 
 
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
-    answer = partial(perfmon_cpuid, model)
+    from pmu.intel import cpuid
+
+    answer = partial(cpuid.answer, model)
     cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: _always_running(leaf, answer(leaf, subleaf, plain)))
 
 
@@ -84,7 +92,7 @@ class PmuKind:
 
 
 PMU_KINDS = {
-    "arm_pmuv3": PmuKind(_arm, arm_pmuv3.TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
+    "arm_pmuv3": PmuKind(_arm, FIRST_DYNAMIC_TYPE, lambda cpu, model: None),  # only EL1 can see ID_AA64DFR0_EL1.PMUVer
     "amd_core": PmuKind(_amd, PerfType.RAW, _announce_core_counters),
     "intel_core": PmuKind(_intel, PerfType.RAW, _announce_perfmon),
     "loongarch": PmuKind(_loongarch, PerfType.RAW, lambda cpu, model: None),  # nothing executes CPUCFG

@@ -85,9 +85,7 @@ class PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""
         rows = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
         one_a_cycle = not fires(Probe.UOPS_RETIRED)
-        sources = tuple(filter(None, (source.limited_to(fires) for source in self.sources)))
-        is_so = (len(self.events), self.kernel_takes_time, self.one_a_cycle, self.sources)
-        if (len(rows), kernel_takes_time, one_a_cycle, sources) == is_so:
+        if (len(rows), kernel_takes_time, one_a_cycle) == (len(self.events), self.kernel_takes_time, self.one_a_cycle):
             return self
         left = {row.name for row in rows}
         lost = {row.code: row.name for row in self.events if row.name not in left}
@@ -99,7 +97,6 @@ class PmuModel:
             generic_events={generic: name for generic, name in self.generic_events.items() if name in left},
             generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
-            sources=sources,
             not_modelled={**self.not_modelled, **lost},
             kernel_takes_time=kernel_takes_time,
             one_a_cycle=one_a_cycle,

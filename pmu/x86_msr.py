@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from emulator.cpu import Cpu
 from emulator.sysregs import Msr
 from pmu.event import Event
-from pmu.event_source import EventSource, SourceEvent
+from pmu.event_source import EventSource
 from pmu.format_field import FormatField
 from pmu.register import RO, Register
 
@@ -68,9 +68,9 @@ def msr_source(not_modelled: Mapping[str, str]) -> EventSource:
         "msr",
         (FormatField("event", 0, 63),),
         (
-            SourceEvent(Event(0, "tsc", (), note="the time stamp counter; while a task runs, or all the time")),
-            SourceEvent(Event(1, "aperf", (), note="cycles in which the CPU does not idle, the kernel's too")),
-            SourceEvent(Event(2, "mperf", (), note="the same in cycles of the nominal frequency")),
+            Event(0, "tsc", (), note="the time stamp counter; while a task runs, or all the time"),
+            Event(1, "aperf", (), note="cycles in which the CPU does not idle, the kernel's too"),
+            Event(2, "mperf", (), note="the same in cycles of the nominal frequency"),
         ),
         not_modelled=not_modelled,
     )

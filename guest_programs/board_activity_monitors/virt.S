@@ -143,43 +143,21 @@ back:   mrs     x0, esr_el1             // 72
         mov     x1, #0                  // 1
         b       end_with                // 1, and of its own 4
 
-// Prints the low n digits of x1, n in x2, and the character in w7.
-hex:    movz    x3, #UART_HIGH, lsl #16 // 1
-1:      sub     x2, x2, #1              // n
-        lsl     x4, x2, #2              // n
-        lsr     x5, x1, x4              // n
-        and     x5, x5, #15             // n
-        cmp     x5, #10                 // n
-        add     x6, x5, #'0'            // n
-        add     x5, x5, #'a' - 10       // n
-        csel    x5, x6, x5, lo          // n
-        strb    w5, [x3]                // n   store
-        cbnz    x2, 1b                  // n, of which n - 1 taken
-        strb    w7, [x3]                // 1   store
-        ret                             // 1
-
-        .macro  read register
-        mrs     x9, \register           // where it is not trapped
-        svc     #0                      // ... and so this
-        .endm
-        .macro  write register
-        msr     \register, xzr
-        svc     #0
-        .endm
+        hex_function
 
 accesses:
         .irp    register, AMCR, AMCNTENCLR0, AMCNTENSET0, AMCNTENCLR1, AMCNTENSET1, AMEVCNTR00, AMEVCNTR10, AMUSERENR
-        read    \register
-        write   \register
+        try_read \register
+        try_write \register
         .endr
-        read    AMCFGR
-        read    AMCG1IDR
-        read    AMEVCNTR01
-        read    AMEVTYPER03
-        write   AMEVTYPER03
-        write   AMEVTYPER10
-        read    AMEVCNTR11              // there is one auxiliary counter
-        read    AMEVCNTVOFF00           // EL2's
+        try_read AMCFGR
+        try_read AMCG1IDR
+        try_read AMEVCNTR01
+        try_read AMEVTYPER03
+        try_write AMEVTYPER03
+        try_write AMEVTYPER10
+        try_read AMEVCNTR11             // there is one auxiliary counter
+        try_read AMEVCNTVOFF00           // EL2's
 last:
         .if     last - accesses - 8 * ACCESSES
         .error  "ACCESSES"

@@ -50,21 +50,7 @@ millisecond:
         mov     x1, #0
         b       end_with
 
-// Prints the low 8 digits of x1, and the character in w7.
-hex:    movz    x3, #UART_HIGH, lsl #16
-        mov     x2, #8
-1:      sub     x2, x2, #1
-        lsl     x4, x2, #2
-        lsr     x5, x1, x4
-        and     x5, x5, #15
-        cmp     x5, #10
-        add     x6, x5, #'0'
-        add     x5, x5, #'a' - 10
-        csel    x5, x6, x5, lo
-        strb    w5, [x3]
-        cbnz    x2, 1b
-        strb    w7, [x3]
-        ret
+        hex_function 8
 
         .ltorg
         functions

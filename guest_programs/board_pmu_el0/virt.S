@@ -41,50 +41,28 @@ lower:  mrs     x0, esr_el1             // 560
         mov     x1, #0                  // 1
         b       end_with                // 1, and of its own 4
 
-// Prints the low n digits of x1, n in x2, and the character in w7.
-hex:    movz    x3, #UART_HIGH, lsl #16 // 1
-1:      sub     x2, x2, #1              // n
-        lsl     x4, x2, #2              // n
-        lsr     x5, x1, x4              // n
-        and     x5, x5, #15             // n
-        cmp     x5, #10                 // n
-        add     x6, x5, #'0'            // n
-        add     x5, x5, #'a' - 10       // n
-        csel    x5, x6, x5, lo          // n
-        strb    w5, [x3]                // n   store
-        cbnz    x2, 1b                  // n, of which n - 1 taken
-        strb    w7, [x3]                // 1   store
-        ret                             // 1
-
-        .macro  read register
-        mrs     x9, \register           // at EL0: where it is not trapped
-        svc     #0                      // ... and so this
-        .endm
-        .macro  write register
-        msr     \register, xzr
-        svc     #0
-        .endm
+        hex_function
 
 accesses:
         .irp    register, pmcr_el0, pmcntenset_el0, pmcntenclr_el0, pmovsclr_el0, pmovsset_el0
-        read    \register
-        write   \register
+        try_read \register
+        try_write \register
         .endr
-        write   pmswinc_el0
+        try_write pmswinc_el0
         .irp    register, pmselr_el0, pmccntr_el0, pmccfiltr_el0, pmevcntr0_el0, pmevtyper0_el0, pmevcntr5_el0
-        read    \register
-        write   \register
+        try_read \register
+        try_write \register
         .endr
         .irp    register, pmevtyper5_el0, pmxevtyper_el0, pmxevcntr_el0
-        read    \register
-        write   \register
+        try_read \register
+        try_write \register
         .endr
-        read    pmceid0_el0
-        read    pmceid1_el0
-        read    pmuserenr_el0
-        write   pmuserenr_el0           // undefined, and not trapped: of EL1 alone
-        read    pmintenset_el1
-        write   pmintenclr_el1
+        try_read pmceid0_el0
+        try_read pmceid1_el0
+        try_read pmuserenr_el0
+        try_write pmuserenr_el0         // undefined, and not trapped: of EL1 alone
+        try_read pmintenset_el1
+        try_write pmintenclr_el1
 last:
         .ltorg
         functions

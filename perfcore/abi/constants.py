@@ -25,6 +25,9 @@ class PerfType(IntEnum):
     MAX = 6
 
 
+FIRST_DYNAMIC_TYPE = 8  # here, as on a Linux whose kprobe and uprobe PMUs came first
+
+
 class SoftwareId(NamedNumber):
     """enum perf_sw_ids."""
 

@@ -66,8 +66,6 @@ def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
     yield f"{device}/type", f"{driver.type}\n"
     yield f"{device}/perf_event_mux_interval_ms", f"{TICK_NS // 1_000_000}\n"
-    if driver.source.shared:
-        yield f"{device}/cpumask", "0\n"
     for name, text in driver.source.sysfs_format().items():
         yield f"{device}/format/{name}", f"{text}\n"
     for name, text in driver.source.sysfs_events().items():

@@ -43,15 +43,13 @@ from perfemu.progress import PATIENCE_S
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
-from perfemu.statistics.metric_only import metrics_alone
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report
 from perfemu.untimed import needs_no_timing
-from perfemu.vendor_metrics.plan import MetricPlan, counting_on, plan_metrics
-from perfemu.vendor_metrics.tables import literals_of, metrics_of
 
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
+    from perfemu.vendor_metrics.plan import MetricPlan
 
 EXAMPLES = """\
   perfemu stat ./prog                          the default events
@@ -245,6 +243,10 @@ def _metrics(options: argparse.Namespace) -> Callable[[MeasuredRun], MetricPlan]
     if not names:
         return None
 
+    # only this needs the vendors' tables
+    from perfemu.vendor_metrics.plan import counting_on, plan_metrics
+    from perfemu.vendor_metrics.tables import literals_of, metrics_of
+
     def planned(session: MeasuredRun) -> MetricPlan:
         model = session.pmu_model
         plan = plan_metrics(
@@ -264,6 +266,8 @@ def _metrics(options: argparse.Namespace) -> Callable[[MeasuredRun], MetricPlan]
 
 def _report(counts: Counts, options: argparse.Namespace) -> str:
     if options.metric_only:
+        from perfemu.statistics.metric_only import metrics_alone
+
         separator = None if options.field_separator is None else options.field_separator.replace("\\t", "\t")
         return metrics_alone(counts, separator, as_json=options.json_output)
     if options.json_output:

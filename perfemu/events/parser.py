@@ -124,8 +124,6 @@ class _Parser:
         vendor = self._find_alias(name)
         if vendor is not None:
             return EventSpec(name, self._pmu_type, self._pmu.config_of(vendor), self._groups)
-        if (elsewhere := self._sources.by_vendors_name(name, self._groups)) is not None:
-            return elsewhere
         if name in _TOOL_EVENTS:
             raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
         if name == "mem":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from perfcore.events.drivers.sources import source_types
 from perfemu.errors import EventSyntaxError
 from perfemu.events.spec import EventSpec, Modifiers
-from pmu.event_source import EventSource, SourceEvent
+from pmu.event_source import EventSource
 from pmu.model import PmuModel
 
 _FILTERS = "ukhGHI"  # modifiers that ask for less than all that happens
@@ -37,14 +37,14 @@ class Sources:
         """By a name, the config of an event of `source`; and what to say where there is none."""
 
         def find(name: str) -> int | None:
-            row = source.find(name)
-            return None if row is None else row.event.code
+            event = source.find(name)
+            return None if event is None else event.code
 
         def near(name: str) -> str:
             why = source.not_modelled.get(name.lower())
             if why is not None:
                 return f": {source.name} counts no {name} here: {why}"
-            names = [row.name for row in source.events]
+            names = [event.name for event in source.events]
             close = difflib.get_close_matches(name.lower(), names, cutoff=0.6) or names
             return f"; {source.name} has {', '.join(close)}"
 
@@ -52,30 +52,10 @@ class Sources:
 
     def spec(self, source: EventSource, config: int, base_name: str, group: int, text: str) -> EventSpec:
         """Raises EventSyntaxError where `source` has no event `config`."""
-        row = source.find_code(config)
-        if row is None:
-            names = ", ".join(f"{row.name} ({row.event.code:#x})" for row in source.events)
+        if source.find_code(config) is None:
+            names = ", ".join(f"{event.name} ({event.code:#x})" for event in source.events)
             raise EventSyntaxError(f"'{text}': {source.name} has no event {config:#x}; it has {names}")
-        return self._spec(source, row, base_name, group)
-
-    def by_vendors_name(self, name: str, group: int) -> EventSpec | None:
-        """An event that perf knows by its vendor's name, without the PMU's."""
-        for source in self._model.sources:
-            row = source.find(name)
-            if row is not None and not row.in_sysfs:
-                return self._spec(source, row, name, group)
-        return None
-
-    def _spec(self, source: EventSource, row: SourceEvent, base_name: str, group: int) -> EventSpec:
-        return EventSpec(
-            base_name,
-            self._types[source.name],
-            row.event.code,
-            group,
-            unit=row.unit,
-            scale=row.factor,
-            source=source,
-        )
+        return EventSpec(base_name, self._types[source.name], config, group, source=source)
 
     def checked(self, source: EventSource, modifiers: Modifiers, text: str) -> Modifiers:
         """Raises EventSyntaxError where they ask `source` for what it cannot tell apart."""

@@ -6,14 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from perfcore.abi.constants import PerfType, SoftwareId
 from perfemu.events.spec import EventSpec
 from perfemu.run_times import RunTimes
 from perfemu.scope import Split
-from perfemu.vendor_metrics.plan import PlannedMetric
 from perfemu.visible import visible
 from pmu.generic_events import CacheId
+
+if TYPE_CHECKING:
+    from perfemu.vendor_metrics.plan import PlannedMetric
 
 
 class Absence(Enum):

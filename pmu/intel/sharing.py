@@ -17,6 +17,7 @@ from emulator.sysregs import UndefinedRegister
 from pmu.intel.cpuid import Leaf, answer
 from pmu.intel.perfmon import Perfmon
 from pmu.intel.registers import (
+    FIXED_COUNTERS,
     FIXED_SHIFT,
     IA32_DEBUGCTL,
     IA32_FIXED_CTR_CTRL,
@@ -123,7 +124,7 @@ class GuestPerfmon(GuestPmu):
             raise ValueError(f"{register.name_of(index)}: this guest has {self.counters} general-purpose counters")
 
 
-_FIXED_PMI = sum(IA32_FIXED_CTR_CTRL.fields[f"PMI{n}"].mask for n in range(4))
+_FIXED_PMI = sum(IA32_FIXED_CTR_CTRL.fields[f"PMI{n}"].mask for n in range(FIXED_COUNTERS))
 
 
 class SharedPerfmon(SharedPmu):
@@ -191,7 +192,7 @@ def _interrupting(context: Context) -> int:
     selects = values_of(context, IA32_PERFEVTSELx)
     found = sum(1 << n for n, select in selects.items() if select & _INTERRUPTS == _INTERRUPTS)
     for control in values_of(context, IA32_FIXED_CTR_CTRL).values():
-        for n in range(4):
+        for n in range(FIXED_COUNTERS):
             bits = control >> 4 * n
             found |= 1 << FIXED_SHIFT + n if bits & 0b1000 and bits & 0b0011 else 0
     return found

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.arm.registers import (
@@ -31,8 +32,6 @@ from pmu.arm.registers import (
 from pmu.arm.version import Version
 from pmu.device import Pmu
 from pmu.register import Register
-
-TYPE = 8  # dynamic, as on a Linux whose kprobe and uprobe PMUs came first
 
 _EVENT = PMEVTYPERn_EL0.evtCount.mask
 _NOT_KERNEL = PMEVTYPERn_EL0.P.mask
@@ -62,7 +61,7 @@ class ArmPmuV3(HardwareDriver):
         self._identity = PMMIR_EL1(identity)
         self._halt = PMCR_EL0.make(LP=int(self._has_long_counters))
         self._run = self._halt | PMCR_EL0.make(E=1)
-        super().__init__(cpus, pmus, TYPE)
+        super().__init__(cpus, pmus, FIRST_DYNAMIC_TYPE)
 
     def reset(self, pmu: Pmu) -> None:
         pmu.write(PMCNTENCLR_EL0, _ALL_COUNTERS)

@@ -6,24 +6,22 @@ the event's context; they differ only for events of a CPU, where task-clock too 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import CLOCKS, PerfType, SampleType, SoftwareId
+from perfcore.events.drivers.without_counters import CountedByReading
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux, Timer
 
 SHORTEST_PERIOD_NS = 10_000
 
 
-class ClockDriver:
-    """One of the two clocks. `hw.prev_count` is the time up to which it has counted, `hw.expiry` when it samples."""
+class ClockDriver(CountedByReading):
+    """One of the two clocks. `hw.expiry` is when it samples."""
 
     type = int(PerfType.SOFTWARE)
-    is_software = True
-    is_hardware = False
 
     def __init__(self, kernel: Linux, config: SoftwareId) -> None:
         self.name = config.name.lower()
@@ -43,19 +41,9 @@ class ClockDriver:
             attr.freq = 0
             event.set_fixed_period(attr.sample_period)
 
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        return True
-
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
-        self.start(event, reload=True)
-
-    def del_(self, event: PerfEvent) -> None:
-        self.stop(event)
-
     def start(self, event: PerfEvent, reload: bool = False) -> None:
+        super().start(event, reload)
         hw = event.hw
-        hw.stopped = False
-        hw.prev_count = self._now(event)
         if event.is_sampling:
             left = hw.period_left
             hw.period_left = 0
@@ -66,28 +54,11 @@ class ClockDriver:
         hw = event.hw
         if hw.stopped:
             return
-        self.read(event)
-        hw.stopped = True
+        super().stop(event, update)
         timer = self._timers.pop(event, None)
         if timer is not None:
             timer.cancel()
             hw.period_left = max(hw.expiry - self._elapsed_ns(event), SHORTEST_PERIOD_NS)
-
-    def read(self, event: PerfEvent) -> None:
-        hw = event.hw
-        if not hw.stopped:
-            now = self._now(event)
-            event.counted += now - hw.prev_count
-            hw.prev_count = now
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        """There is no counter to read."""
-
-    def event_unmapped(self, event: PerfEvent) -> None:
-        """There was none."""
-
-    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
-        """There is none on any CPU."""
 
     def _now(self, event: PerfEvent) -> int:
         """ns of this clock."""

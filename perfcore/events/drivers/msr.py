@@ -5,10 +5,8 @@ Its events are in the context of software events, as Linux has it: they always f
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, ENOENT, LinuxError
+from perfcore.events.drivers.without_counters import CountedByReading
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 from pmu.event_source import EventSource
@@ -16,11 +14,8 @@ from pmu.register import Register
 from pmu.x86_msr import REGISTERS, AlwaysRunning
 
 
-class MsrDriver:
-    """`hw.config` is the event's code, `hw.prev_count` what its register held when it was last looked at."""
-
-    is_software = True
-    is_hardware = False
+class MsrDriver(CountedByReading):
+    """`hw.config` is the event's code. User space may not read it: RDPMC knows no such counter."""
 
     def __init__(self, kernel: Linux, source: EventSource, type: int) -> None:
         self.source = source
@@ -36,40 +31,6 @@ class MsrDriver:
         if self.source.find_code(attr.config) is None:
             raise LinuxError(EINVAL, f"{self.name}: there is no event {attr.config:#x}")
         event.hw.config = attr.config
-
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        return True
-
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
-        self.start(event)
-
-    def del_(self, event: PerfEvent) -> None:
-        self.stop(event)
-
-    def start(self, event: PerfEvent, reload: bool = False) -> None:
-        event.hw.stopped = False
-        event.hw.prev_count = self._now(event)
-
-    def stop(self, event: PerfEvent, update: bool = True) -> None:
-        self.read(event)
-        event.hw.stopped = True
-
-    def read(self, event: PerfEvent) -> None:
-        """msr_event_update"""
-        hw = event.hw
-        if not hw.stopped:
-            now = self._now(event)
-            event.counted += now - hw.prev_count
-            hw.prev_count = now
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        """User space may not read it: RDPMC knows no such counter."""
-
-    def event_unmapped(self, event: PerfEvent) -> None:
-        """It could not."""
-
-    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
-        """There is none to be read."""
 
     def _now(self, event: PerfEvent) -> int:
         assert event.on_cpu is not None, "an event that is not stopped is on a CPU"

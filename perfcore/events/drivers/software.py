@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
 from emulator.cpu import Cpu, Level
@@ -10,6 +10,7 @@ from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
 from perfcore.abi.constants import FAULTS, PerfType, SampleType, SoftwareId
+from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
@@ -27,34 +28,6 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
 }
 
 P = ParamSpec("P")
-
-
-class CountedAsTold:
-    """What the drivers of events share that are counted as they happen: there is no counter behind them."""
-
-    is_software = True
-    is_hardware = False
-
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        return True
-
-    def start(self, event: PerfEvent, reload: bool = False) -> None:
-        event.hw.stopped = False
-
-    def stop(self, event: PerfEvent, update: bool = True) -> None:
-        event.hw.stopped = True
-
-    def read(self, event: PerfEvent) -> None:
-        """Counts are always up to date."""
-
-    def event_mapped(self, event: PerfEvent) -> None:
-        """There is no counter to read."""
-
-    def event_unmapped(self, event: PerfEvent) -> None:
-        """There was none."""
-
-    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
-        """There is none on any CPU."""
 
 
 class SoftwareDriver(CountedAsTold):

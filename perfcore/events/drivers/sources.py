@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
 from perfcore.events.drivers.msr import MsrDriver
 from perfcore.events.kernel import Linux
 from pmu.event_source import EventSource
 from pmu.model import PmuModel
-
-FIRST_TYPE = 8  # dynamic, as on a Linux whose kprobe and uprobe PMUs came first
 
 SourceDriver = MsrDriver
 _DRIVERS: dict[str, Callable[[Linux, EventSource, int], SourceDriver]] = {"msr": MsrDriver}
@@ -17,7 +16,7 @@ _DRIVERS: dict[str, Callable[[Linux, EventSource, int], SourceDriver]] = {"msr":
 
 def source_types(model: PmuModel) -> dict[str, int]:
     """Name -> attr.type."""
-    return {source.name: FIRST_TYPE + number for number, source in enumerate(model.sources)}
+    return {source.name: FIRST_DYNAMIC_TYPE + number for number, source in enumerate(model.sources)}
 
 
 def source_drivers(kernel: Linux, model: PmuModel) -> list[SourceDriver]:

@@ -34,7 +34,8 @@ from perfcore.abi.tracepoints import (
     Value,
     syscall_of,
 )
-from perfcore.events.drivers.software import CountedAsTold, count_occurrence, start_software_period
+from perfcore.events.drivers.software import count_occurrence, start_software_period
+from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 

@@ -9,8 +9,7 @@ import pytest
 
 import perfemu
 from c_programs import build
-from perfcore.abi.constants import PerfType
-from perfcore.events.drivers import arm_pmuv3
+from perfcore.abi.constants import FIRST_DYNAMIC_TYPE, PerfType
 from pmu.generic_events import HardwareId
 
 SOURCE = Path(__file__).with_name("open_events.c")
@@ -151,7 +150,7 @@ def test_arms_user_access_is_refused_where_linux_refuses_it(
     programs: dict[str, Path], config: int, config1: int, where: str, expected: int
 ) -> None:
     """drivers/perf/arm_pmuv3.c, __armv8_pmuv3_map_event; PMUv3p1 has no counters of 64 bits."""
-    event = described(arm_pmuv3.TYPE, config, config1=config1, where=where)
+    event = described(FIRST_DYNAMIC_TYPE, config, config1=config1, where=where)
     assert opened(programs["aarch64"], event, core="neoverse-n1")[0][0] == expected
 
 
@@ -159,5 +158,5 @@ def test_arms_user_access_is_refused_where_linux_refuses_it(
 def test_a_threshold_is_refused_where_there_are_none(programs: dict[str, Path], config1: int) -> None:
     """armv8pmu_set_event_filter: it exceeds threshold_max, which is 0. Without it nothing looks at the other fields."""
     rest = 0b111 << 2
-    events = [described(arm_pmuv3.TYPE, 0x08, config1=bits) for bits in (config1, rest, config1 | rest)]
+    events = [described(FIRST_DYNAMIC_TYPE, 0x08, config1=bits) for bits in (config1, rest, config1 | rest)]
     assert [row[0] for row in opened(programs["aarch64"], *events, core="neoverse-n1")] == [-EINVAL, 0, -EINVAL]

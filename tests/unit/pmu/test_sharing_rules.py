@@ -5,6 +5,7 @@ Numbers of events here are those that the test fires, while the one that they ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,7 @@ from pmu.loongarch.performance_monitors import InstructionPrivilegeError, Privil
 from pmu.loongarch.registers import CPUCFG6, ECFG, ESTAT, MISC, PERFCNTRn, PERFCTRLn
 from pmu.loongarch.sharing import SharedMonitors
 from pmu.model import model
+from pmu.register import Register
 from unit.pmu.fake_bank import FakeBank
 from unit.pmu.shared_pmus import (
     BIT63,
@@ -79,8 +81,11 @@ def test_arm_counts_where_it_is_told() -> None:
     assert counts == [17, 17, 17, 317, 300, 17]  # those that nothing was said of are the host's
 
 
-def test_intel_counts_where_it_is_told() -> None:
-    shared, bank = intel()
+@pytest.mark.parametrize(("share", "counts"), [(intel, IA32_PMCx), (loongarch, PERFCNTRn)])
+def test_others_count_where_they_are_told(
+    share: Callable[[], tuple[SharedPerfmon | SharedMonitors, FakeBank]], counts: type[Register]
+) -> None:
+    shared, bank = share()
     shared.set_pmu_events(1 << 2)
     shared.set_pmu_events(1 << 3, exclude_host=True)
     bank.fire(Probe.INST_RETIRED, 10)
@@ -88,19 +93,7 @@ def test_intel_counts_where_it_is_told() -> None:
     bank.fire(Probe.INST_RETIRED, 300)
     shared.exit()
     bank.fire(Probe.INST_RETIRED, 7)
-    assert [shared.device.read(IA32_PMCx, counter) for counter in range(4)] == [17, 17, 317, 300]
-
-
-def test_loongarch_counts_where_it_is_told() -> None:
-    shared, bank = loongarch()
-    shared.set_pmu_events(1 << 2)
-    shared.set_pmu_events(1 << 3, exclude_host=True)
-    bank.fire(Probe.INST_RETIRED, 10)
-    shared.enter(shared.guest())
-    bank.fire(Probe.INST_RETIRED, 300)
-    shared.exit()
-    bank.fire(Probe.INST_RETIRED, 7)
-    assert [shared.device.read(PERFCNTRn, monitor) for monitor in range(4)] == [17, 17, 317, 300]
+    assert [shared.device.read(counts, counter) for counter in range(4)] == [17, 17, 317, 300]
 
 
 def test_a_counter_goes_back_to_the_host() -> None:

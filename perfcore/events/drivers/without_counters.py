@@ -1,0 +1,70 @@
+"""What the drivers of events share that need no counter of a PMU: they always fit, and user space cannot read them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+
+from emulator.cpu import Cpu
+from perfcore.events.event import PerfEvent
+
+
+class WithoutCounters:
+    """Their place among PMUs, and the verbs that are about counters."""
+
+    is_software = True
+    is_hardware = False
+
+    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
+        return True
+
+    def event_mapped(self, event: PerfEvent) -> None:
+        """There is no counter to read."""
+
+    def event_unmapped(self, event: PerfEvent) -> None:
+        """There was none."""
+
+    def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
+        """There is none on any CPU."""
+
+
+class CountedAsTold(WithoutCounters):
+    """Events that are counted as they happen."""
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        event.hw.stopped = False
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        event.hw.stopped = True
+
+    def read(self, event: PerfEvent) -> None:
+        """Counts are always up to date."""
+
+
+class CountedByReading(WithoutCounters, ABC):
+    """Events of what always runs: `hw.prev_count` is what it was when it was last looked at."""
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+        self.start(event, reload=True)
+
+    def del_(self, event: PerfEvent) -> None:
+        self.stop(event)
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        event.hw.stopped = False
+        event.hw.prev_count = self._now(event)
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        self.read(event)
+        event.hw.stopped = True
+
+    def read(self, event: PerfEvent) -> None:
+        hw = event.hw
+        if not hw.stopped:
+            now = self._now(event)
+            event.counted += now - hw.prev_count
+            hw.prev_count = now
+
+    @abstractmethod
+    def _now(self, event: PerfEvent) -> int:
+        """What it is at the moment; `event` is on a CPU."""

@@ -162,7 +162,7 @@ OPTIONS = {  # in the order of help texts
     ),
     "counters": GuestOption(
         "--counters", "N", MEASURING,
-        "measure with N event counters, as a real PMU has; what does not fit is <not counted>",
+        "measure with N event counters, as a real PMU has: events that do not fit take turns, and are scaled",
         Number(),
     ),
 }  # fmt: skip

@@ -64,9 +64,6 @@ class EventContext(Protocol):
     def take_off(self, event: PerfEvent) -> None:
         """Take `event`, and its group if it leads one, off the PMU."""
 
-    def room_was_made(self) -> None:
-        """What was taken off will not come back by itself."""
-
     def remove(self, event: PerfEvent) -> None:
         """Forget `event`."""
 
@@ -263,7 +260,6 @@ class PerfEvent:
         self.context.take_off(self)
         self.set_state(EventState.OFF)
         self.update_page()
-        self.context.room_was_made()
 
     def _reset(self) -> None:
         if self.state == EventState.ACTIVE:

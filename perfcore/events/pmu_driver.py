@@ -16,6 +16,7 @@ class PmuDriver(Protocol[Event]):
     name: str  # below /sys/bus/event_source/devices, "" for those without
     type: int  # attr.type
     is_software: bool  # its events always fit, and may join any group
+    mux_interval_ns: int  # how long groups count that take turns: perf_event_mux_interval_ms
     is_hardware: bool  # its overflows come as interrupts, with the instruction known
 
     def event_init(self, event: Event) -> None:

@@ -17,6 +17,7 @@ class Settings:
     sample_rate_hz: int = 100_000  # perf_event_max_sample_rate
     max_stack: int = PERF_MAX_STACK_DEPTH  # perf_event_max_stack
     mlock_kib: int = 516  # perf_event_mlock_kb
+    cpu_time_max_percent: int = 25  # perf_cpu_time_max_percent: of a CPU's time; here interrupts take none
     user_access: int = 1  # perf_user_access (arm64), rdpmc (x86)
     throttle: bool = True
 

@@ -14,7 +14,8 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
 from perfcore.abi.read_format import encode_read, read_size
 from perfcore.events.checks import check_attr, check_callchain, check_cpu_permission, check_permission, check_rate
-from perfcore.events.context import CpuContext, PerfEventContext
+from perfcore.events.context import PerfEventContext
+from perfcore.events.cpu_context import CpuContext
 from perfcore.events.event import EventState, PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput, sampled_registers
@@ -40,7 +41,7 @@ class PerfEvents:
         self._next_id = 1
         self._hears_switches = self._tells_switches = False
         self._tick = Tick(kernel)
-        self._cpus = {cpu.number: CpuContext(cpu, kernel.clock, self._tick.want) for cpu in kernel.cpus}
+        self._cpus = {cpu.number: CpuContext(cpu, kernel, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
         self._regions: Regions | None = None
         self._sideband = Sideband(self._events_of, kernel.clock.monotonic_ns)

@@ -17,7 +17,8 @@ from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file, read_attr_bytes
 from perfcore.events.subsystem import PerfEvents
-from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, Text, sysctl_files, sysfs_files, trace_event_files
+from perfcore.events.sysctl import mux_interval_files, sysctl_files
+from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, Text, sysfs_files, trace_event_files
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
@@ -25,7 +26,9 @@ _SIZE_OFFSET = 4  # of perf_event_attr.size
 
 
 class FileTree(Protocol):
-    def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None: ...
+    def register_text(
+        self, path: str, text: str | Callable[[], str | bytes], store: Callable[[bytes], None] | None = None
+    ) -> None: ...
     def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
     def register_directory(self, path: str) -> None: ...
 
@@ -49,11 +52,13 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     isa = kernel.architecture.isa
     kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
     kernel.file_tree.register_directory(FTRACE_EVENTS)
-    for path, text in (*sysfs_files(perf_events.drivers), *sysctl_files(isa, perf_events.settings)):
+    for path, text in sysfs_files(perf_events.drivers):
         kernel.file_tree.register_text(path, text)
+    for path, text, store in (*mux_interval_files(perf_events.drivers), *sysctl_files(isa, perf_events.settings)):
+        kernel.file_tree.register_text(path, text, store)
 
 
-NOTE = "tracepoints of sched and system calls; no breakpoints, probes, cgroups, AUX, branch records; no multiplexing"
+NOTE = "tracepoints of sched and system calls; no breakpoints, probes, cgroups, AUX, branch records"
 
 
 class PerfEventOpen:

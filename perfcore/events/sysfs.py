@@ -1,19 +1,17 @@
-"""What a guest finds about event sources: /sys/bus/event_source/devices and the sysctls of /proc/sys/kernel."""
+"""What a guest finds about event sources: /sys/bus/event_source/devices and tracefs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from emulator.linux.structures import TICK_NS
-from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK, PerfType
+from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.sources import SourceDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
-from perfcore.events.settings import Settings
 
 DEVICES = "/sys/bus/event_source/devices"
 TRACEFS = "/sys/kernel/tracing"
@@ -53,7 +51,6 @@ def _format(event: TracepointEvent) -> str:
 def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
     yield f"{device}/type", f"{driver.type}\n"
-    yield f"{device}/perf_event_mux_interval_ms", f"{TICK_NS // 1_000_000}\n"
     for name, text in driver.sysfs_attributes().items():
         yield f"{device}/{name}", f"{text}\n"
     for name, text in driver.model.sysfs_format().items() if driver.has_format_files else ():
@@ -65,34 +62,8 @@ def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
 def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
     yield f"{device}/type", f"{driver.type}\n"
-    yield f"{device}/perf_event_mux_interval_ms", f"{TICK_NS // 1_000_000}\n"
+    yield f"{device}/perf_event_mux_interval_ms", f"{driver.mux_interval_ns // 1_000_000}\n"
     for name, text in driver.source.sysfs_format().items():
         yield f"{device}/format/{name}", f"{text}\n"
     for name, text in driver.source.sysfs_events().items():
         yield f"{device}/events/{name}", f"{text}\n"
-
-
-Sysctl = Callable[[Settings], int]
-
-SYSCTLS: dict[str, Sysctl] = {  # admin-guide/sysctl/kernel.rst
-    "perf_cpu_time_max_percent": lambda settings: 25,  # of a CPU's time; here interrupts take none
-    "perf_event_max_contexts_per_stack": lambda settings: PERF_MAX_CONTEXTS_PER_STACK,
-    "perf_event_max_sample_rate": lambda settings: settings.sample_rate_hz,
-    "perf_event_max_stack": lambda settings: settings.max_stack,
-    "perf_event_mlock_kb": lambda settings: settings.mlock_kib,
-    "perf_event_paranoid": lambda settings: settings.paranoid,
-}
-ISA_SYSCTLS: dict[str, dict[str, Sysctl]] = {
-    "aarch64": {"perf_user_access": lambda settings: settings.user_access},
-    "x86_64": {},  # /sys/devices/cpu/rdpmc
-}
-
-
-def sysctl_files(isa: str, settings: Settings) -> Iterator[tuple[str, Text]]:
-    """(path, text) of the files of /proc/sys/kernel that are about perf_event."""
-    for name, value in (SYSCTLS | ISA_SYSCTLS[isa]).items():
-        yield f"/proc/sys/kernel/{name}", partial(_line, value, settings)
-
-
-def _line(value: Sysctl, settings: Settings) -> str:
-    return f"{value(settings)}\n"

@@ -82,3 +82,33 @@ def test_each_difference_is_one(answers: tuple[list[str], list[str]]) -> None:
         if theirs != here
     }
     assert found == set(DIFFERENCES)
+
+
+SEEDS = 12
+LOOK = 10  # turns that are compared; the real kernel is at another place in them when it is asked
+
+
+def test_events_take_turns_as_in_a_real_kernel(tmp_path: Path) -> None:
+    """Groups of more events than counters, some pinned, exclusive or led by software: who counts, and who is next."""
+    guest = build(PROGRAMS / "turns.c", "aarch64", tmp_path / "turns")
+    interval = "/sys/bus/event_source/devices/{}/perf_event_mux_interval_ms"
+    script = "".join(f"/turns {interval.format('armv8_pmuv3')} {kind} {SEEDS}\n" for kind in ("turns", "orders"))
+    real = Board(release=TRIXIE).run(script, tmp_path, [program("turns", guest.read_bytes())])
+    ours: list[str] = []
+    for kind in ("turns", "orders"):
+        done = subprocess.run(
+            [PERFEMU, "run", "--core", "ideal", guest, interval.format("armv8_pmuv3_0"), kind, str(SEEDS)],
+            capture_output=True, text=True, check=True, env=ENVIRONMENT,
+        )  # fmt: skip
+        ours += done.stdout.splitlines()
+    assert len(ours) > 12 * SEEDS
+    assert [line for line in ours if " turn " not in line] == [line for line in real if " turn " not in line]
+    for seed in range(1, SEEDS + 1):
+        here, there = ([line for line in lines if line.startswith(f"{seed} turn ")] for lines in (ours, real))
+        assert (len(here) > 1) == (len(there) > 1), seed  # whether anybody has to wait
+        look = here[: min(LOOK, len(here), len(there))]
+        assert any(
+            there[place : place + len(look)] == here[shift : shift + len(look)]
+            for place in range(len(there) - len(look) + 1)
+            for shift in range(min(LOOK, len(here) - len(look) + 1))
+        ), (here, there)

@@ -175,10 +175,12 @@ class MountedTree:
         tree, below = self._virtual(path)
         tree.add(below, FileNode(tree.volume, factory, file_mode.S_IFREG | 0o444))
 
-    def register_text(self, path: str, text: str | Callable[[], str | bytes]) -> None:
-        """A file of /proc, /sys or /dev with a text."""
+    def register_text(
+        self, path: str, text: str | Callable[[], str | bytes], store: Callable[[bytes], None] | None = None
+    ) -> None:
+        """A file of /proc, /sys or /dev with a text; `store` takes what is written there."""
         tree, below = self._virtual(path)
-        tree.add_text(below, text)
+        tree.add_text(below, text, store)
 
     def register_late(self, path: str, rows: Rows) -> None:
         """A directory of /proc, /sys or /dev whose files are made when somebody first looks into it."""

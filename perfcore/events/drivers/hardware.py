@@ -12,6 +12,7 @@ from functools import partial
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.event import PerfEvent
@@ -53,6 +54,7 @@ class HardwareDriver(ABC):
         self.model = pmus[0].model
         self.name = self.model.sysfs_name
         self.type = type
+        self.mux_interval_ns = TICK_NS  # PERF_CPU_HRTIMER: a tick
         self.user_events: set[PerfEvent] = set()  # that user space may read by itself
         self._cpus = {cpu.number: CpuCounters(cpu, pmu) for cpu, pmu in zip(cpus, pmus, strict=True)}
         for counters in self._cpus.values():

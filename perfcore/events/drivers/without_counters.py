@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 
 from emulator.cpu import Cpu
+from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
 
 
@@ -14,6 +15,7 @@ class WithoutCounters:
 
     is_software = True
     is_hardware = False
+    mux_interval_ns = TICK_NS  # nobody ever waits
 
     def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
         return True

@@ -314,6 +314,8 @@ static void check_user_times(void) {
     million();
     check_times("waiting", event, page);
     for (int i = 0; i < 8; i++) close(others[i]);
+    check("no counter before its next turn", page->index, 0);
+    usleep(1);
     check("a counter", page->index > 0, 1);
     million();
     check_times("running", event, page);

@@ -107,9 +107,12 @@ def test_what_does_not_fit_stays_off_and_its_times_say_so():
     machine.run(500)
     assert struct.unpack("<3Q", first.read()) == (500, 500, 500)  # value, enabled, running: 1 ns an instruction
     assert struct.unpack("<3Q", second.read()) == (0, 500, 0)
-    first.close()  # its counter is free: the other one goes on it
+    first.close()  # its counter is free: the other one goes on it when its turn comes, here by a switch
+    machine.run(30)
+    machine.switch_to(None)
+    machine.switch_to(machine.task)
     machine.run(40)
-    assert struct.unpack("<3Q", second.read()) == (40, 540, 40)
+    assert struct.unpack("<3Q", second.read()) == (40, 570, 40)
 
 
 def test_a_pinned_event_that_does_not_fit_is_in_error_and_reads_as_end_of_file():

@@ -102,4 +102,4 @@ def test_sysfs_has_a_type_and_no_format(driven: Driven) -> None:
     """The driver's struct pmu has no attr_groups."""
     files = {path for path, _ in sysfs_files([driven.driver]) if "/devices/cpu/" in path}
     names = {path.rpartition("/")[2] for path in files}
-    assert names == {"type", "perf_event_mux_interval_ms"}
+    assert names == {"type"}

@@ -105,6 +105,8 @@ def test_user_space_knows_the_times_while_they_pass_and_when_they_stand(isa, hz)
     machine.run(1000)
     check(1010, 0)  # it waits for a counter
     first.disable()
+    machine.switch_to(None)
+    machine.switch_to(machine.task)  # where it goes on
     machine.run(2000)
     check(3010, 2000)
     machine.switch_to(None)

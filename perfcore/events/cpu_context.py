@@ -1,0 +1,226 @@
+"""CpuContext: what counts on one CPU, and who goes on when. As struct perf_cpu_context.
+
+As kernel/events/core.c schedules: pinned groups before flexible ones, the CPU's own before the task's, each in the
+order of opening until one does not fit. A pinned group that does not is in error; flexible ones take turns by their
+PMU's timer (pmu_context). Software events need no counter and always go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.cpu import Cpu
+from perfcore.events.context import PerfEventContext
+from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.kernel import Linux
+from perfcore.events.pmu_context import CpuPmuContext, Driver, PmuContext
+
+
+class CpuContext:
+    """The CPU's own events, and those of the task that runs."""
+
+    def __init__(self, cpu: Cpu, kernel: Linux, want_tick: Callable[[PerfEvent], None]) -> None:
+        self.cpu = cpu
+        self._kernel = kernel
+        self._want_tick = want_tick
+        self.own = PerfEventContext(kernel.clock)
+        self.own.start_time(self)
+        self.of_task: PerfEventContext | None = None
+        self._pmus: dict[Driver, CpuPmuContext] = {}
+
+    def _pmu(self, driver: Driver) -> CpuPmuContext:
+        found = self._pmus.get(driver)
+        if found is None:
+            found = self._pmus[driver] = CpuPmuContext(driver, self.cpu, self._kernel, self._rotate)
+        return found
+
+    def _pmu_contexts(self, driver: Driver) -> tuple[PmuContext | None, PmuContext | None]:
+        """The CPU's own, and the task's."""
+        return self.own.pmus.get(driver), None if self.of_task is None else self.of_task.pmus.get(driver)
+
+    # one event, one group
+
+    def event_sched_in(self, event: PerfEvent) -> bool:
+        if event.state <= EventState.OFF:
+            return True
+        if not event.driver.has_room(event, self.cpu):
+            return False
+        event.set_state(EventState.ACTIVE)
+        event.on_cpu = self.cpu
+        event.driver.add(event, self.cpu)
+        if event.rate.wants_tick:
+            self._want_tick(event)
+        event.update_page()
+        return True
+
+    def event_sched_out(self, event: PerfEvent) -> None:
+        if event.state != EventState.ACTIVE:
+            return
+        event.driver.del_(event)
+        if event.is_leader:
+            self._left(event)
+        event.set_state(EventState.INACTIVE)
+        event.on_cpu = None
+        event.update_page()
+
+    def _group(self, leader: PerfEvent) -> PmuContext:
+        context = self.of_task if leader.of_task and self.of_task is not None else self.own
+        return context.pmu_of[leader]
+
+    def _left(self, leader: PerfEvent) -> None:
+        pmu = self._group(leader)
+        pmu.active_like(leader).pop(leader, None)
+        if leader.attr.exclusive and pmu.driver is not None:
+            self._pmu(pmu.driver).exclusive = False
+
+    def group_sched_in(self, leader: PerfEvent) -> bool:
+        """All of the group or nothing."""
+        for event in leader.group():
+            if not self.event_sched_in(event):
+                self.group_sched_out(leader)
+                return False
+        pmu = self._group(leader)
+        pmu.active_like(leader)[leader] = None
+        if leader.attr.exclusive and pmu.driver is not None:
+            self._pmu(pmu.driver).exclusive = True
+        return True
+
+    def group_sched_out(self, leader: PerfEvent) -> None:
+        for event in leader.group():
+            self.event_sched_out(event)
+
+    # the groups of one context on one PMU
+
+    def _waits(self, leader: PerfEvent) -> bool:
+        return leader.state == EventState.INACTIVE and leader.cpu in (-1, self.cpu.number)
+
+    def _can_go(self, pmu: PmuContext, leader: PerfEvent) -> bool:
+        """group_can_go_on: exclusive groups have a PMU alone."""
+        if pmu.driver is None:
+            return True
+        if self._pmu(pmu.driver).exclusive:
+            return False
+        return not (leader.attr.exclusive and pmu.active_like(leader))
+
+    def _pinned_in(self, pmu: PmuContext) -> None:
+        """What is pinned does not wait: behind one that does not fit, all are in error."""
+        fits = True
+        for leader in pmu.pinned:
+            if self._waits(leader):
+                fits = fits and self._can_go(pmu, leader) and self.group_sched_in(leader)
+                if not fits:
+                    leader.set_state(EventState.ERROR)
+
+    def _flexible_in(self, pmu: PmuContext) -> None:
+        """Nobody goes past one that does not fit: its turn would never come."""
+        for leader in pmu.flexible:
+            if self._waits(leader) and not (self._can_go(pmu, leader) and self.group_sched_in(leader)):
+                assert pmu.driver is not None, f"{leader} needs no counter"
+                pmu.rotate_necessary = True
+                self._pmu(pmu.driver).restart()
+                return
+
+    def _pinned_out(self, pmu: PmuContext) -> None:
+        for leader in list(pmu.pinned_active):
+            self.group_sched_out(leader)
+
+    def _flexible_out(self, pmu: PmuContext) -> None:
+        for leader in list(pmu.flexible_active):
+            self.group_sched_out(leader)
+        pmu.rotate_necessary = False
+
+    # all of them
+
+    def bring_in(self, event: PerfEvent) -> None:
+        """`event` has been enabled (__perf_event_enable, __perf_install_in_context)."""
+        leader = event.group_leader
+        if not self._waits(event) or (event is not leader and leader.state != EventState.ACTIVE):
+            return
+        pmu = self._group(leader)
+        if self._has_room_beside_all(pmu, leader) and (
+            self.group_sched_in(leader) if event is leader else self.event_sched_in(event)
+        ):
+            return
+        assert pmu.driver is not None, f"{event} needs no counter"
+        self._resched(pmu.driver, of_task=leader.of_task, pinned=bool(leader.attr.pinned))
+
+    def _has_room_beside_all(self, pmu: PmuContext, leader: PerfEvent) -> bool:
+        """Whether nobody would be elsewhere if all went off and on again, as far as counters suffice."""
+        if pmu.driver is None:
+            return True
+        waiting = any(context is not None and context.rotate_necessary for context in self._pmu_contexts(pmu.driver))
+        return not (waiting or leader.attr.exclusive or self._pmu(pmu.driver).exclusive)
+
+    def _resched(self, driver: Driver, *, of_task: bool, pinned: bool) -> None:
+        """ctx_resched: what comes behind the new one in the order goes off, and all that fit go on."""
+        own, task = self._pmu_contexts(driver)
+        if task is not None:
+            self._flexible_out(task)
+            if pinned:
+                self._pinned_out(task)
+        if own is not None and (pinned or not of_task):
+            self._flexible_out(own)
+            if not of_task and pinned:
+                self._pinned_out(own)
+                self._pinned_in(own)
+        if task is not None and pinned:
+            self._pinned_in(task)
+        if own is not None and (pinned or not of_task):
+            self._flexible_in(own)
+        if task is not None:
+            self._flexible_in(task)
+
+    def _rotate(self, on: CpuPmuContext) -> bool:
+        """perf_rotate_context: the first flexible group of each context that waits is the last from now on."""
+        own, task = self._pmu_contexts(on.driver)
+        task_first = task.next_to_rotate(self.cpu.number) if task is not None and task.rotate_necessary else None
+        own_first = own.next_to_rotate(self.cpu.number) if own is not None and own.rotate_necessary else None
+        if own_first is None and task_first is None:
+            return False
+        if task is not None:
+            self._flexible_out(task)
+        if own is not None and own_first is not None:
+            self._flexible_out(own)
+            own.rotate(own_first)
+            self._flexible_in(own)
+        if task is not None:
+            if task_first is not None:
+                task.rotate(task_first)
+            self._flexible_in(task)
+        return True
+
+    # the task
+
+    def task_in(self, context: PerfEventContext) -> None:
+        """The CPU's own flexible groups make way for the task's pinned ones (perf_event_context_sched_in)."""
+        pmus = context.pmus.values()
+        making_way = tuple(self.own.pmus.values()) if any(pmu.pinned for pmu in pmus) else ()
+        for pmu in making_way:
+            self._flexible_out(pmu)
+        self.of_task = context
+        context.start_time(self)
+        for pmu in pmus:
+            self._pinned_in(pmu)
+        for pmu in making_way:
+            self._flexible_in(pmu)
+        for pmu in pmus:
+            self._flexible_in(pmu)
+        self._show_mapped(context, context.mapped_events)
+
+    def task_out(self) -> None:
+        context = self.of_task
+        if context is None:
+            return
+        for pmu in context.pmus.values():
+            self._pinned_out(pmu)
+            self._flexible_out(pmu)
+        context.stop_time()
+        self.of_task = None
+        self._show_mapped(context, {})
+
+    def _show_mapped(self, context: PerfEventContext, readable: dict[PerfEvent, None]) -> None:
+        """The context comes or goes: the times in its events' pages run or stand, and what user space may read."""
+        for event in context.mapped_events:
+            event.update_page()
+        for driver in {event.driver for event in context.mapped_events}:
+            driver.sched_task(self.cpu, readable)

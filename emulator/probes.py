@@ -94,6 +94,8 @@ class Probe(IntEnum):
     LL_REFILL_LOAD = Source.MEMORY, "llc"
     LL_REFILL_STORE = Source.MEMORY, "llc"
     LL_WRITE_BACK = Source.MEMORY, "llc"
+    LL_ACCESS_PREFETCH = Source.MEMORY, "llc"  # requests of prefetchers and prefetching instructions that came this far
+    LL_REFILL_PREFETCH = Source.MEMORY, "llc"
     DRAM_READ = Source.MEMORY, "memory"  # lines, with those that prefetchers ask for
     DRAM_WRITE = Source.MEMORY, "memory"
     L1I_PREFETCH = Source.MEMORY, "l1i"  # lines asked for by the prefetcher, not yet there

@@ -114,7 +114,7 @@ def measuring_events(
     attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters)
     drivers: list[PmuDriver[PerfEvent]] = [
         attached.driver,
-        *source_drivers(kernel, model),
+        *source_drivers(kernel, model.without_limits()),
         *software_clocks(kernel),
     ]
     return PerfEvents(kernel, drivers, Settings.measuring()), attached

@@ -150,18 +150,20 @@ def open_counters(
     inherit: bool = True,
     cpu: int | None = None,
     per_thread: bool = False,
+    for_all: bool = True,
 ) -> list[PerfEvent | Absence]:
     """One event per spec, of the program or of all that `cpu` does; or why there is none.
 
-    A group stands or falls with its leader; what it lacks counters for is left out of it. A weak one is then none."""
+    A group stands or falls with its leader; what it lacks counters for is left out of it. A weak one is then none.
+    Events that are counted for all CPUs at once are opened for them, and only with `for_all`."""
 
     def opened(spec: EventSpec, leader: PerfEvent | None) -> PerfEvent | Absence:
-        if spec.counts_nothing:
+        if spec.counts_nothing or (spec.system_wide and not for_all):
             return Absence.NOT_SUPPORTED
         try:
-            system_wide = cpu is not None
+            system_wide = cpu is not None or spec.system_wide
             attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
-            return session.open(attr, -1 if cpu is None else cpu, leader, system_wide=system_wide)
+            return session.open(attr, (cpu or 0) if system_wide else -1, leader, system_wide=system_wide)
         except GroupTooLarge:
             return Absence.NOT_COUNTED
         except LinuxError as error:
@@ -204,13 +206,15 @@ class _Counters:
         self._session = session
         self._scope = scope
         self._inherited: dict[Task, dict[int, PerfEvent]] = {}  # by event
+        self._of_cpus = scope.cpus is not None or any(spec.system_wide for spec in specs)
+        _refuse_parts(specs, scope)
         by_thread = scope.split is Split.THREADS
         cpus = (None,) if scope.cpus is None else scope.cpus
-        self._opened = [open_counters(session, specs, inherit, cpu, by_thread) for cpu in cpus]
+        self._opened = [open_counters(session, specs, inherit, cpu, by_thread, for_all=cpu == cpus[0]) for cpu in cpus]
         for opened in self._opened:
-            events = [event for event in opened if isinstance(event, PerfEvent)]
-            if scope.cpus is not None:
-                enable_groups(events)
+            events = zip(opened, specs, strict=True)
+            of_cpus = [event for event, spec in events if scope.cpus is not None or spec.system_wide]
+            enable_groups(event for event in of_cpus if isinstance(event, PerfEvent))
         if by_thread:
             for number, event in enumerate(self._opened[0]):
                 if isinstance(event, PerfEvent):
@@ -220,7 +224,7 @@ class _Counters:
         self._inherited.setdefault(child, {})[number] = copy
 
     def ended(self) -> None:
-        if self._scope.cpus is not None:
+        if self._of_cpus:
             self._session.let_cpus_come_to_the_end()
 
     def sums(self) -> list[Reading | None]:
@@ -246,6 +250,15 @@ class _Counters:
                     for task, events in tasks.items()
                 }
         return {}
+
+
+def _refuse_parts(specs: Iterable[EventSpec], scope: Scope) -> None:
+    """UsageError for events of all CPUs where only some of what happens is wanted."""
+    parts = {"--per-thread": scope.split is Split.THREADS, "a region": scope.region is not None}
+    asked = next((part for part, wanted in parts.items() if wanted), None)
+    shared = next((spec.name for spec in specs if spec.system_wide), None)
+    if asked and shared:
+        raise UsageError(f"stat: {asked} and {shared} exclude each other: it is counted for the machine as a whole")
 
 
 def _reading(event: PerfEvent | Absence) -> Reading | None:

@@ -128,9 +128,13 @@ def _support(events: Iterable[str], model: PmuModel) -> Support | None:
 def source_events(model: PmuModel) -> Iterator[Listed]:
     """Of the machine's other PMUs."""
     for source in model.sources:
+        aliases: dict[str, list[str]] = {}
+        for alias, name in source.aliases.items():
+            aliases.setdefault(name, []).append(f"{source.name}/{alias}/")
         for event in source.events:
             code = f"{source.name}/{source.event_text(event)}/"
-            yield Listed((f"{source.name}/{event.name}/",), "pmu", event.support, event.note, code)
+            names = () if source.sysfs_aliases is None else (event.name,)
+            yield Listed((*names, *aliases.get(event.name, ())), "pmu", event.support, event.note, code)
 
 
 def events_of(model: PmuModel) -> list[Listed]:

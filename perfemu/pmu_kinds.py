@@ -68,11 +68,24 @@ def _always_running(leaf: int, said: Leaf) -> Leaf:
     return (eax, ebx, ecx | 1, edx) if leaf == _POWER_MANAGEMENT else said
 
 
+_FEATURES = 0x8000_0001  # CPUID leaf; ECX bit 28: PerfCtrExtLLC
+_PERF_CTR_EXT_LLC = 1 << 28
+
+
+def _shared(model: PmuModel, leaf: int, said: Leaf) -> Leaf:
+    """The L3's counters are there, where they are. Its registers are the kernel's."""
+    eax, ebx, ecx, edx = said
+    has_l3 = any(source.name == "amd_l3" for source in model.sources)
+    return (eax, ebx, ecx | _PERF_CTR_EXT_LLC, edx) if leaf == _FEATURES and has_l3 else said
+
+
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
     from pmu.amd import core_counters
 
     answer = partial(core_counters.answer, model, model.counters)
-    cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: _always_running(leaf, answer(leaf, plain)))
+    cpu.system_registers.amend_cpuid(
+        lambda leaf, subleaf, plain: _shared(model, leaf, _always_running(leaf, answer(leaf, plain)))
+    )
 
 
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:

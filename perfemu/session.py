@@ -157,7 +157,8 @@ class Session:
                 announce_to_programs(self.core, cpu)
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model)))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
-        self._events = PerfEvents(kernel, _drivers(kernel, measuring.driver, self.pmu_model), Settings.measuring())
+        drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits())
+        self._events = PerfEvents(kernel, drivers, Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
         return machine
 

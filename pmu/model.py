@@ -84,8 +84,10 @@ class PmuModel:
     def limited_to(self, fires: Callable[[Probe], bool], *, kernel_takes_time: bool = True) -> PmuModel:
         """This PMU on a core that fires only some probes: without the events that others count."""
         rows = [row for row in self.events if all(map(fires, (*row.probes, *row.less)))]
+        sources = tuple(source for all in self.sources if (source := all.limited_to(fires)).events)
         one_a_cycle = not fires(Probe.UOPS_RETIRED)
-        if (len(rows), kernel_takes_time, one_a_cycle) == (len(self.events), self.kernel_takes_time, self.one_a_cycle):
+        limited = len(rows), sources, kernel_takes_time, one_a_cycle
+        if limited == (len(self.events), self.sources, self.kernel_takes_time, self.one_a_cycle):
             return self
         left = {row.name for row in rows}
         lost = {row.code: row.name for row in self.events if row.name not in left}
@@ -98,6 +100,7 @@ class PmuModel:
             generic_cache_events={key: name for key, name in self.generic_cache_events.items() if name in left},
             sysfs_aliases={alias: name for alias, name in self.sysfs_aliases.items() if name in left},
             not_modelled={**self.not_modelled, **lost},
+            sources=sources,
             kernel_takes_time=kernel_takes_time,
             one_a_cycle=one_a_cycle,
         )

@@ -102,7 +102,7 @@ class PerfEvents:
             check_cpu_permission(self.settings)
         if task is not None and task.exit_code is not None:
             raise LinuxError(ENODEV, f"task {task.tid} has ended")
-        context = self._cpus[cpu].own if task is None else self._context(task)
+        context = self._cpus[event.cpu].own if task is None else self._context(task)
         if group is not None:
             self._check_group(event, group, context)
         if output_to is not None:

@@ -10,6 +10,7 @@ from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.sources import SourceDriver
+from perfcore.events.drivers.uncore import UncoreDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
 
@@ -63,6 +64,8 @@ def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
     yield f"{device}/type", f"{driver.type}\n"
     yield f"{device}/perf_event_mux_interval_ms", f"{driver.mux_interval_ns // 1_000_000}\n"
+    if isinstance(driver, UncoreDriver):
+        yield f"{device}/cpumask", f"{driver.cpu}\n"
     for name, text in driver.source.sysfs_format().items():
         yield f"{device}/format/{name}", f"{text}\n"
     for name, text in driver.source.sysfs_events().items():

@@ -59,6 +59,9 @@ class _Parser:
         members = [self._event(event, modifiers) for event in split_events(text)]
         if not members:
             raise EventSyntaxError(f"'{item}' is an empty group")
+        pmus = {spec.source.name if spec.source and spec.system_wide else "" for spec in members}
+        if len(pmus) > 1:
+            raise EventSyntaxError(f"'{item}': events of {max(pmus)} are of all CPUs: they group with their like alone")
         return [replace(spec, leads=number == 0, group_size=len(members)) for number, spec in enumerate(members)]
 
     def _event(self, text: str, group_modifiers: str = "") -> EventSpec:
@@ -124,6 +127,9 @@ class _Parser:
         vendor = self._find_alias(name)
         if vendor is not None:
             return EventSpec(name, self._pmu_type, self._pmu.config_of(vendor), self._groups)
+        elsewhere = self._sources.named(name, self._groups, text)
+        if elsewhere is not None:
+            return elsewhere
         if name in _TOOL_EVENTS:
             raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
         if name == "mem":
@@ -145,7 +151,7 @@ class _Parser:
         else:
             source = self._sources.source(pmu, text)
             parsed = parse_terms(terms, text, source.format, *self._sources.finding(source))
-            spec = self._sources.spec(source, parsed.config["config"], f"{pmu}/{terms}/", self._groups, text)
+            spec = self._sources.spec(source, parsed.config, terms, self._groups, text)
         return replace(spec, label=parsed.label, period=parsed.period, frequency=parsed.frequency)
 
     def _config_of_alias(self, name: str) -> int | None:

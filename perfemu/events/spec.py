@@ -86,6 +86,11 @@ class EventSpec:
     kernel_executed: bool = False  # ... and executes it, so that it counts there unless it is told otherwise
 
     @property
+    def system_wide(self) -> bool:
+        """Counted for all CPUs at once: nobody can tell whose it is."""
+        return self.source is not None and self.source.system_wide
+
+    @property
     def is_hardware(self) -> bool:
         """Counted by the CPUs' PMU, not by Linux or elsewhere in the machine."""
         return self.source is None and self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)

@@ -172,6 +172,8 @@ class Counts:
                 yield None, self, count
                 continue
             parts = [(part, part.counts.events[index]) for part in self.parts]
+            if count.spec.system_wide:  # as perf: where its PMU's cpumask has it counted
+                parts = parts[:1]
             if self.parts[0].label.kind is Split.THREADS:  # as perf: the busiest first, and none that did nothing
                 parts = [(part, own) for part, own in parts if own.spread.mean or not own.readings]
                 parts.sort(key=lambda pair: -pair[1].spread.mean)

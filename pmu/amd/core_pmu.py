@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pmu.amd.event_rows import TOP_DOWN_ALIASES
 from pmu.amd.registers import CORE_COUNTERS, MOST_COUNTERS
+from pmu.amd.uncore import AMD_L3, AMD_UMC
 from pmu.event import Event, EventList
 from pmu.format_field import FormatField, Role
 from pmu.generic_events import CacheId, CacheOp, CacheResult, HardwareId
@@ -14,8 +15,9 @@ from pmu.x86_msr import AMD_MSR
 
 PERFMON_V2, PMC_FREEZE = 1 << 0, 1 << 2  # CPUID.80000022H:EAX
 NO_SOURCES = {
+    "amd_l3": "this core models no caches",
     "amd_df": "no data fabric is modelled between cores and memory",
-    "amd_umc": "no memory controllers are modelled apart",
+    "amd_umc": "this core models no memory behind caches",
     "ibs_fetch": "instruction-based sampling is not modelled",
     "ibs_op": "instruction-based sampling is not modelled",
     "cstate_core": "it is of Intel's parts",
@@ -76,7 +78,7 @@ def core_pmu(name: str, rows: Sequence[Event], vendors_list: Mapping[int, str]) 
         generic_events=generic,
         generic_cache_events={event: names[code] for event, code in GENERIC_CACHE_EVENTS.items()},
         sysfs_aliases={event.sysfs_name: found for event, found in generic.items()} | TOP_DOWN_ALIASES,
-        sources=(AMD_MSR,),
+        sources=(AMD_MSR, AMD_L3, AMD_UMC),
         no_sources=NO_SOURCES,
         not_modelled=vendors_list,
     )

@@ -13,6 +13,7 @@ from pmu.intel.event_rows import SKYLAKE, TOP_DOWN, TOP_DOWN_ALIASES
 from pmu.intel.not_modelled import NOT_MODELLED
 from pmu.intel.redwood_cove_not_modelled import REDWOOD_COVE_NOT_MODELLED
 from pmu.intel.redwood_cove_rows import REDWOOD_COVE
+from pmu.intel.uncore import GRANITE_RAPIDS_CHA, GRANITE_RAPIDS_IMC, SKYLAKE_CBOX, SKYLAKE_IMC
 from pmu.model import CounterConstraint, FixedCounter, PmuModel
 from pmu.x86_msr import INTEL_MSR
 
@@ -44,6 +45,12 @@ NO_SOURCES = {
     "cstate_pkg": "packages here have no C-states",
     "power": "no energy is modelled",
     "uncore_arb": "no arbiter is modelled between cores and memory",
+    "uncore_clock": "the uncore has no clock of its own here",
+    **dict.fromkeys(
+        ("uncore_iio", "uncore_irp", "uncore_upi", "uncore_pcu", "uncore_ubox", "uncore_b2cmi", "uncore_chacms"),
+        "of the uncore there are memory and the last cache alone",
+    ),
+    **dict.fromkeys(("uncore_imc", "uncore_cbox", "uncore_cha"), "this core models no caches"),
 }
 FORMAT = (
     FormatField("event", 0, 7),
@@ -102,7 +109,12 @@ def core_pmu(name: str, counters: int, generic_events: Mapping[HardwareId, str] 
         RETIRED_CACHE_EVENTS | _MODELLED_CACHE_EVENTS,
         TOP_DOWN_ALIASES,
     )
-    return replace(found, generic_events={**found.generic_events, **generic_events})
+    return replace(
+        found,
+        generic_events={**found.generic_events, **generic_events},
+        sources=(INTEL_MSR, SKYLAKE_CBOX, SKYLAKE_IMC),
+        no_sources=NO_SOURCES | {"uncore_cha": "servers have it; clients like this one have uncore_cbox"},
+    )
 
 
 def perfmon_v4(
@@ -155,5 +167,7 @@ def redwood_cove(name: str, counters: int) -> PmuModel:
         fixed_counters=(*FIXED_COUNTERS, SLOTS),
         metrics=METRICS,
         constraints=REDWOOD_COVE_CONSTRAINTS,
+        sources=(INTEL_MSR, GRANITE_RAPIDS_CHA, GRANITE_RAPIDS_IMC),
+        no_sources=NO_SOURCES | {"uncore_cbox": "clients have it; servers like this one have uncore_cha"},
         not_modelled=REDWOOD_COVE_NOT_MODELLED,
     )

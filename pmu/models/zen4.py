@@ -1,4 +1,4 @@
-"""zen4: the PMU of AMD's Zen 4, family 19h. Six core counters, PerfMonV2; the L3's and the data fabric's are not."""
+"""zen4: the PMU of AMD's Zen 4, family 19h. Six core counters, PerfMonV2; what cores share: pmu/amd/uncore.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zen5: the PMU of AMD's Zen 5, family 1Ah. Six core counters, PerfMonV2; the L3's and the data fabric's are not."""
+"""zen5: the PMU of AMD's Zen 5, family 1Ah. Six core counters, PerfMonV2; what cores share: pmu/amd/uncore.py."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ int main(int argc, char** argv) {
     const int fd = open_event(attr, -1, 0);
     uint64_t first = 0, second = 0;
     if (fd < 0 || read(fd, &first, 8) != 8) return 2;
-    for (volatile int i = 0; i < 1000; i++) {
-    }
+    static volatile char lines[1 << 16];
+    for (int i = 0; i < 1 << 16; i += 64) (void)lines[i];
     if (read(fd, &second, 8) != 8) return 3;
     printf("counts %s\n", second > first ? "on" : "nothing");
     return 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -20,8 +21,8 @@ CPU_S_OWN = {  # flags of /proc/cpuinfo by vendor that come with PMUs: what each
     "ideal": {"arch_perfmon", "aperfmperf"},
     "skylake": {"arch_perfmon", "aperfmperf"},
     "redwood-cove": {"arch_perfmon", "aperfmperf"},
-    "zen4": {"aperfmperf", "perfctr_core", "perfmon_v2"},
-    "zen5": {"aperfmperf", "perfctr_core", "perfmon_v2"},
+    "zen4": {"aperfmperf", "perfctr_core", "perfctr_llc", "perfmon_v2"},
+    "zen5": {"aperfmperf", "perfctr_core", "perfctr_llc", "perfmon_v2"},
 }
 
 
@@ -76,3 +77,112 @@ def test_cpuinfo_has_the_flags_of_its_pmus(core: str) -> None:
 @pytest.mark.parametrize(("core", "most"), [("skylake", "3"), ("zen4", "0"), ("zen5", "0")])
 def test_amd_has_no_precise_events_without_ibs(core: str, most: str) -> None:
     assert cat("/sys/bus/event_source/devices/cpu/caps/max_precise", core) == [most]
+
+
+UNCORE = {  # core, PMU: an event's config, files of sysfs as Linux 6.12 has them
+    ("skylake", "uncore_imc"): (
+        "1",
+        {
+            "cpumask": "0",
+            "format/event": "config:0-7",
+            "events/data_reads": "event=0x01",
+            "events/data_reads.scale": "6.103515625e-5",
+            "events/data_reads.unit": "MiB",
+            "events/data_writes": "event=0x02",
+        },
+    ),
+    ("skylake", "uncore_cbox"): ("0x8834", {"cpumask": "0", "format/cmask": "config:24-28", "format/inv": "config:23"}),
+    ("redwood-cove", "uncore_imc"): (
+        "0xcf05",
+        {
+            "cpumask": "0",
+            "format/umask": "config:8-15,32-55",
+            "format/thresh": "config:24-31",
+            "events/cas_count_read": "event=0x05,umask=0xcf",
+            "events/cas_count_write": "event=0x05,umask=0xf0",
+            "events/cas_count_write.unit": "MiB",
+        },
+    ),
+    ("redwood-cove", "uncore_cha"): (
+        "0x1841_0000_ff34".replace("_", ""),
+        {"cpumask": "0", "format/umask": "config:8-15,32-63", "format/filter_tid": "config1:0-9"},
+    ),
+    **{
+        (core, "amd_l3"): (
+            "0xff04",
+            {
+                "cpumask": "0",
+                "format/event": "config:0-7",
+                "format/umask": "config:8-15",
+                "format/coreid": "config:42-44",
+                "format/enallslices": "config:46",
+                "format/enallcores": "config:47",
+                "format/sliceid": "config:48-50",
+                "format/threadmask": "config:56-57",
+            },
+        )
+        for core in ("zen4", "zen5")
+    },
+    ("zen5", "amd_umc_0"): (
+        "0x10a",
+        {"cpumask": "0", "format/event": "config:0-7", "format/rdwrmask": "config:8-9"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("core", "pmu"), UNCORE)
+def test_what_all_cpus_share_answers_as_linux_does(program: Path, core: str, pmu: str) -> None:
+    """uncore.c of both vendors: of no task (perf_invalid_context), neither samples nor filters; any CPU stands for its.
+
+    Of AMD's, perf_event_open itself refuses samples.
+    """
+    config, files = UNCORE[core, pmu]
+    invalid, no_samples = "Invalid argument", "Operation not supported" if "amd" in pmu else "Invalid argument"
+    expected = [
+        *("cpumask 0", f"of a task: {invalid}", "of a CPU: opens"),
+        *(f"exclude_{what}: {invalid}" for what in ("kernel", "guest")),
+        *(f"sample_period: {no_samples}", f"config 0xfe: {invalid}", "counts on"),
+    ]
+    assert said(program, pmu, config, core=core, options=("--cpus", "2")) == expected
+    device = f"/sys/bus/event_source/devices/{pmu}"
+    assert {name: "\n".join(cat(f"{device}/{name}", core)) for name in files} == files
+
+
+@pytest.mark.parametrize(
+    ("core", "events"),
+    [
+        ("skylake", "uncore_imc/data_reads/,uncore_imc/data_writes/,uncore_imc/event=0x01/"),
+        ("redwood-cove", "uncore_imc/cas_count_read/,uncore_imc/cas_count_write/,uncore_imc/event=5,umask=0xcf/"),
+        ("zen5", "amd_l3/event=0x04,umask=0xff/,amd_l3/event=0x04,umask=0x01/,amd_l3/event=0x04,umask=0xfe/"),
+    ],
+)
+def test_perf_counts_what_all_cpus_share(core: str, events: str, tmp_path: Path) -> None:
+    """Debian's, unmodified; with -a, and without, where it says "system wide" by itself. A group's counts add up."""
+    debian = ("--sysroot", str(machine("x86_64", ("linux-perf",))))
+    scan = guest("scan_and_reuse", "x86_64").path
+    counted = []
+    for option in ((), ("-a",)):
+        said(
+            "perf",
+            "stat",
+            *option,
+            "-x;",
+            "-o",
+            "out",
+            "-e",
+            f"{{{events}}}",
+            scan,
+            core=core,
+            options=debian,
+            cwd=tmp_path,
+        )
+        rows = [line.split(";") for line in (tmp_path / "out").read_text().splitlines() if ";" in line]
+        assert [row[2] for row in rows] == re.split(r",(?=[a-z_]+[0-9]?/)", events)
+        counted.append([float(row[0]) for row in rows])
+        if core == "zen5":
+            assert rows[0][1] == ""
+            assert counted[-1][0] == counted[-1][1] + counted[-1][2] > 0
+        else:
+            assert rows[0][1] == rows[1][1] == "MiB"
+            assert counted[-1][0] == pytest.approx(counted[-1][2] * 64 / (1 << 20), abs=0.005)
+            assert counted[-1][2] > 0

@@ -209,7 +209,7 @@ inline MemorySystem::Arrival MemorySystem::request_from(unsigned depth, const Ca
         return {shared_->read(cycle), 0};
     }
     OuterCache& cache = *outer_[depth];
-    if (access.demanded()) count(cache.probes.access[index(access.kind)]);
+    count_access(cache, access);
     if constexpr (DETAIL == Detail::FULL) cycle = cache.enter_bank(line, cycle);
     Lookup lookup{.access = access, .line = line, .cycle = cycle};
     const bool hit = try_hit<DETAIL>(cache, lookup, keep);
@@ -250,7 +250,10 @@ template <MemorySystem::Detail DETAIL>
 MemorySystem::Lookup MemorySystem::handle_miss(unsigned depth, Lookup lookup) {
     OuterCache& cache = *outer_[depth];
     lookup.is_news = true;
-    if (lookup.access.demanded()) count(cache.probes.refill[index(lookup.access.kind)]);
+    if (lookup.access.demanded())
+        count(cache.probes.refill[index(lookup.access.kind)]);
+    else if (cache.probes.prefetch_refill)
+        count(*cache.probes.prefetch_refill);
     lookup.arrival = cache.misses.hold_while(
         lookup.cycle, [&](uint64_t start) { return request(depth + 1, lookup.access, lookup.line, start); });
     if (cache.inclusion == Inclusion::EXCLUSIVE) return lookup;

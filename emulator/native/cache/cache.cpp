@@ -60,7 +60,9 @@ static const CacheProbes& probes_of(const std::string& name) {
           {LL_REFILL_FETCH, LL_REFILL_LOAD, LL_REFILL_STORE},
           LL_WRITE_BACK,
           {},
-          {}}},
+          {},
+          LL_ACCESS_PREFETCH,
+          LL_REFILL_PREFETCH}},
     };
     return of.at(name);
 }

@@ -26,6 +26,7 @@ static constexpr uint8_t PREFETCHED = 4;  // no demand access yet
 struct CacheProbes {
     Probe access[3], refill[3];  // FETCH, LOAD, STORE
     std::optional<Probe> write_back, prefetch, prefetch_used;
+    std::optional<Probe> prefetch_access = {}, prefetch_refill = {};  // of what caches before this one prefetch
 };
 
 // The part of a cache that all levels have: [l1i], [l1d], [l2], [llc].

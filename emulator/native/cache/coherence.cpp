@@ -15,7 +15,7 @@ MemorySystem::Arrival MemorySystem::request_among_cores(unsigned depth, const Ca
     if (answer.owned || (answer.others && slot == TagArray::NOWHERE)) {
         if (!answer.owned && !to_write) shared_->ask_sharer(answer.others);
         if (demanded) count(answer.modified ? Probe::FETCHED_HITM : Probe::FETCHED_HIT);
-        if (demanded && cache) count(cache->probes.access[index(access.kind)]);
+        if (cache) count_access(*cache, access);
         if (slot != TagArray::NOWHERE) cache->use(slot, access, ++cache->clock);
         arrival = {shared_->hand_over(core_, line, cycle), answer.modified && to_write ? DIRTY : uint8_t{0}};
     } else {

@@ -170,6 +170,13 @@ class MemorySystem {
         int depth;
     };
 
+    // One that comes to a cache behind the first level.
+    void count_access(const Cache& cache, const CacheAccess& access) {
+        if (access.demanded())
+            count(cache.probes.access[index(access.kind)]);
+        else if (cache.probes.prefetch_access)
+            count(*cache.probes.prefetch_access);
+    }
     static unsigned index(Request kind) { return static_cast<unsigned>(kind); }  // FETCH, LOAD, STORE
 
     // --- from the core file, in this order ---

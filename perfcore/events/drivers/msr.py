@@ -6,9 +6,10 @@ Its events are in the context of software events, as Linux has it: they always f
 from __future__ import annotations
 
 from emulator.linux.errors import EINVAL, ENOENT, LinuxError
-from perfcore.events.drivers.without_counters import CountedByReading
+from perfcore.events.drivers.without_counters import CountedByReading, refuse_what_it_cannot
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from pmu.event import UnknownEvent
 from pmu.event_source import EventSource
 from pmu.register import Register
 from pmu.x86_msr import REGISTERS, AlwaysRunning
@@ -27,23 +28,14 @@ class MsrDriver(CountedByReading):
         attr = event.attr
         if attr.type != self.type:
             raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
-        refuse_what_it_cannot(event, self.name)
-        if self.source.find_code(attr.config) is None:
-            raise LinuxError(EINVAL, f"{self.name}: there is no event {attr.config:#x}")
+        refuse_what_it_cannot(event, self.source)
+        try:
+            self.source.event_of(attr.config)
+        except UnknownEvent as problem:
+            raise LinuxError(EINVAL, str(problem)) from None
         event.hw.config = attr.config
 
     def _now(self, event: PerfEvent) -> int:
         assert event.on_cpu is not None, "an event that is not stopped is on a CPU"
         register: type[Register] = REGISTERS[event.hw.config]
         return self._cpus[event.on_cpu.number].read(register)
-
-
-def refuse_what_it_cannot(event: PerfEvent, name: str) -> None:
-    """PERF_PMU_CAP_NO_INTERRUPT, PERF_PMU_CAP_NO_EXCLUDE: of a PMU that knows neither samples nor levels. EINVAL."""
-    attr = event.attr
-    if event.is_sampling:
-        raise LinuxError(EINVAL, f"{name}: its counters do not interrupt, so that nothing can be sampled by them")
-    excluded = ("user", "kernel", "hv", "idle", "host", "guest")
-    asked = [f"exclude_{what}" for what in excluded if getattr(attr, f"exclude_{what}")]
-    if asked:
-        raise LinuxError(EINVAL, f"{name}: {', '.join(asked)}: it counts whatever happens")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
 from perfcore.events.drivers.msr import MsrDriver
+from perfcore.events.drivers.uncore import UncoreDriver
 from perfcore.events.kernel import Linux
 from pmu.event_source import EventSource
 from pmu.model import PmuModel
 
-SourceDriver = MsrDriver
-_DRIVERS: dict[str, Callable[[Linux, EventSource, int], SourceDriver]] = {"msr": MsrDriver}
+SourceDriver = MsrDriver | UncoreDriver
 
 
 def source_types(model: PmuModel) -> dict[str, int]:
@@ -20,5 +18,12 @@ def source_types(model: PmuModel) -> dict[str, int]:
 
 
 def source_drivers(kernel: Linux, model: PmuModel) -> list[SourceDriver]:
+    """Those of parts count with as many counters as `model` has, if it has limits."""
     types = source_types(model)
-    return [_DRIVERS[source.name](kernel, source, types[source.name]) for source in model.sources]
+    return [_driver(kernel, source, types[source.name], model) for source in model.sources]
+
+
+def _driver(kernel: Linux, source: EventSource, type: int, model: PmuModel) -> SourceDriver:
+    if source.system_wide:
+        return UncoreDriver(kernel, source, type, limited=model.has_limits)
+    return MsrDriver(kernel, source, type)

@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 
 from emulator.cpu import Cpu
+from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
+from pmu.event_source import EventSource, Sampling
 
 
 class WithoutCounters:
@@ -70,3 +72,15 @@ class CountedByReading(WithoutCounters, ABC):
     @abstractmethod
     def _now(self, event: PerfEvent) -> int:
         """What it is at the moment; `event` is on a CPU."""
+
+
+def refuse_what_it_cannot(event: PerfEvent, source: EventSource) -> None:
+    """PERF_PMU_CAP_NO_INTERRUPT, PERF_PMU_CAP_NO_EXCLUDE: of a PMU that knows neither samples nor levels."""
+    attr, name = event.attr, source.name
+    if event.is_sampling:
+        code = EINVAL if source.sampling is Sampling.INVALID else EOPNOTSUPP
+        raise LinuxError(code, f"{name}: its counters do not interrupt, so that nothing can be sampled by them")
+    excluded = ("user", "kernel", "hv", "idle", "host", "guest")
+    asked = [f"exclude_{what}" for what in excluded if getattr(attr, f"exclude_{what}")]
+    if asked:
+        raise LinuxError(EINVAL, f"{name}: {', '.join(asked)}: it counts whatever happens")

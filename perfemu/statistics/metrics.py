@@ -186,10 +186,11 @@ def metrics_of(counts: Counts, count: Count) -> list[Metric]:
 def _by_name(counts: Counts, events: Sequence[Count], place: int) -> list[Metric]:
     """The vendor's that were asked for, beside the first of their events; generic_metric() of stat-shadow.c."""
     values = [event.spread.mean for event in events]
+    elapsed_s = counts.elapsed.mean / 1e9
     return [
-        Metric("%8.1f", planned.value(values), f"{planned.metric.unit}  {planned.metric.name}")
+        Metric("%8.1f", planned.value(values, elapsed_s), f"{planned.metric.unit}  {planned.metric.name}")
         if planned.metric.scale_unit
-        else Metric("%8.2f", planned.value(values), planned.metric.name)
+        else Metric("%8.2f", planned.value(values, elapsed_s), planned.metric.name)
         for planned in counts.metrics
         if planned.shown_at == place and all(events[at].absence is None for at in planned.places.values())
     ]

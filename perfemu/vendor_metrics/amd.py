@@ -97,12 +97,30 @@ def _memory(suffix: str) -> tuple[VendorMetric, ...]:
     )  # fmt: skip
 
 
+_MEMORY = ("memory_controller",)
 _COMMON = (
     VendorMetric("macro_ops_dispatched", "de_src_op_disp.all", ("decoder",), "macro-operations dispatched"),
     VendorMetric("macro_ops_retired", "ex_ret_ops", ("macro_ops_retired",), "macro-operations retired"),
     VendorMetric("ic_fetch_miss_ratio", "d_ratio(ic_tag_hit_miss.instruction_cache_miss, "
                  "ic_tag_hit_miss.all_instruction_cache_accesses)", ("ic_fetch_miss_ratio",),
                  "fetches that L1I has not", "100%"),
+    VendorMetric("l3_cache_accesses", "l3_lookup_state.all_coherent_accesses_to_l3", ("l3_cache",),
+                 "requests to the L3, of all cores"),
+    VendorMetric("l3_misses", "l3_lookup_state.l3_miss", ("l3_cache",), "requests that the L3 has not"),
+    VendorMetric("umc_cas_cmd_read_ratio", "d_ratio(umc_cas_cmd.rd, umc_cas_cmd.all)", _MEMORY,
+                 "reads among the lines that memory is asked for", "100%"),
+    VendorMetric("umc_cas_cmd_write_ratio", "d_ratio(umc_cas_cmd.wr, umc_cas_cmd.all)", _MEMORY,
+                 "writes among them", "100%"),
+    *(
+        VendorMetric(
+            f"umc_mem_{name}bandwidth", f"umc_cas_cmd.{kind} * 64 / 1e6 / duration_time", _MEMORY, text, "1MB/s"
+        )
+        for name, kind, text in (
+            ("", "all", "memory's traffic"),
+            ("read_", "rd", "what is read of memory"),
+            ("write_", "wr", "what is written to it"),
+        )
+    ),
 )  # fmt: skip
 ZEN4 = (
     *_pipeline(6, (

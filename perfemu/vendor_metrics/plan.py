@@ -13,6 +13,7 @@ from perfemu.errors import EventSyntaxError, UsageError
 from perfemu.vendor_metrics.metric import VendorMetric
 
 CanCount = Callable[[str], bool]
+_DURATION = "duration_time"  # perf's own event; in formulae it is in seconds
 _LEADER = "slots"  # of Intel's top-down events
 
 
@@ -30,9 +31,10 @@ class PlannedMetric:
         """The event beside which it is printed: its first."""
         return min(self.places.values())
 
-    def value(self, counts: Sequence[float]) -> float:
-        """From the counts of the plan's events; with its scale."""
+    def value(self, counts: Sequence[float], elapsed_s: float) -> float:
+        """From the counts of the plan's events, and how long that took; with its scale."""
         values = dict(self.literals) | {event: counts[place] for event, place in self.places.items()}
+        values[_DURATION] = elapsed_s
         return self._of(self.metric, values) * self.metric.scale
 
     def _of(self, metric: VendorMetric, values: dict[str, float]) -> float:
@@ -145,7 +147,7 @@ def events_needed(
         for name in row.expression.names:
             if name in table:
                 visit(table[name])
-            elif name not in literals:
+            elif name not in literals and name != _DURATION:
                 found[name] = None
 
     visit(metric)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import perfemu
+from board_images import pc_image
 from emulator.core_file.core_file import load_core
 from emulator.core_file.probes import fires
 from emulator.probes import Probe
@@ -148,6 +149,17 @@ def test_counts_of_memory_are_shown_in_mib() -> None:
     ]
 
 
+@pytest.mark.parametrize("core", ["zen4", "zen5"])
+def test_bandwidth_is_lines_over_time(core: str) -> None:
+    """AMD's formula, with the seconds that have elapsed: 1,603 lines of 64 bytes."""
+    changes = [part for change in PLAIN for part in ("--set", change)]
+    done = command("stat", "--core", core, *changes, "-x,", "-M", "umc_mem_bandwidth", SCAN)
+    row = done.stderr.decode().splitlines()[0].split(",")
+    elapsed_ns = counted(SCAN, ["umc_cas_cmd.all"], core, *PLAIN).elapsed_ns
+    assert row[:3] == ["1603", "", "umc_cas_cmd.all"]
+    assert (float(row[5]), row[6]) == (round(1603 * 64 / 1e6 / (elapsed_ns / 1e9), 1), "MB/s  umc_mem_bandwidth")
+
+
 @pytest.mark.parametrize("core", MISSES)
 @pytest.mark.parametrize("name", ["sort", "memory_access", "fresh_pages", "interpreter"])
 def test_shared_counts_are_the_sum_of_the_cores_probes(core: str, name: str) -> None:
@@ -248,3 +260,14 @@ def test_a_core_without_a_last_cache_has_what_is_left() -> None:
         "uncore_imc": 3,
     }
     assert [source.name for source in model("skylake").limited_to(partial(fires, {})).sources] == ["msr"]
+
+
+def test_a_board_s_own_kernel_is_counted(tmp_path: Path) -> None:
+    """All that its CPUs read: each line that the last cache has not is read from memory."""
+    image = tmp_path / "image"
+    image.write_bytes(pc_image(64))
+    events = f"uncore_imc/event=1/,{MISSES['skylake']},uncore_imc/event=2/"
+    done = command("stat", "--board", "pc", "--core", "skylake", "--cpus", "2", "-x,", "-e", events, str(image))
+    reads, misses, writes = (int(line.split(",")[0]) for line in done.stderr.decode().splitlines())
+    assert reads == misses > 100
+    assert writes == 0  # 8 MiB hold all that it touches

@@ -38,7 +38,7 @@ def test_a_metric_that_needs_no_more_shares_the_events_of_another() -> None:
         ("rest", 0),
         ("wide", 2),
     ]
-    assert [planned.value([25.0, 100.0, 7.0]) for planned in plan.metrics] == [50.0, 0.75, 28.0]
+    assert [planned.value([25.0, 100.0, 7.0], 1.0) for planned in plan.metrics] == [50.0, 0.75, 28.0]
 
 
 def test_groups_can_be_left_out() -> None:
@@ -50,7 +50,7 @@ def test_groups_can_be_left_out() -> None:
 
 def test_a_scale_is_a_factor() -> None:
     (ratio,) = plan_metrics(["ratio"], TABLE, LITERALS, can_count).metrics
-    assert (ratio.value([1.0, 8.0]), ratio.metric.unit) == (12.5, "%")
+    assert (ratio.value([1.0, 8.0], 1.0), ratio.metric.unit) == (12.5, "%")
     assert VendorMetric("x", "1", (), "", "1e3per_1k_instr").scale == 1000.0
 
 
@@ -87,7 +87,7 @@ def test_every_formula_can_be_computed(name: str) -> None:
     table = metrics_of(pmu)
     for metric in table:
         plan = plan_metrics([metric], table, literals_of(pmu), lambda event: True)
-        assert math.isfinite(plan.metrics[0].value([10.0] * plan.number_of_events)), metric
+        assert math.isfinite(plan.metrics[0].value([10.0] * plan.number_of_events, 1.0)), metric
 
 
 @pytest.mark.parametrize(("name", "most"), [("neoverse_n1", 0), ("redwood_cove", 0), ("skylake", 0), ("zen5", 9)])

@@ -31,6 +31,7 @@ from perfemu.statistics.counts import (
     Part,
     Reading,
     cpu_label,
+    socket_label,
     thread_label,
 )
 from perfemu.statistics.metrics import TOP_DOWN
@@ -239,6 +240,8 @@ class _Counters:
                     cpu_label(cpu): [_reading(event) for event in row]
                     for cpu, row in zip(cpus, self._opened, strict=True)
                 }
+            case Split.SOCKETS:
+                return {socket_label(len(self._opened)): self.sums()}
             case Split.THREADS:
                 opened = self._opened[0]
                 first = {number: event for number, event in enumerate(opened) if isinstance(event, PerfEvent)}

@@ -101,8 +101,8 @@ class StatResult(NamedCounts):
 
     @property
     def parts(self) -> Mapping[str, NamedCounts]:
-        """What each CPU or thread counted, if that was wanted, by perf's names: ``CPU0``, ``comm-1000``."""
-        return {part.label.field: NamedCounts(part.counts) for part in self.counts.parts}
+        """What each CPU or thread counted, if that was wanted, by perf's names: ``CPU0``, ``S0``, ``comm-1000``."""
+        return {part.label.fields[0]: NamedCounts(part.counts) for part in self.counts.parts}
 
     @property
     def elapsed_ns(self) -> int:

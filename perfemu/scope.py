@@ -19,6 +19,7 @@ class Split(Enum):
 
     NOTHING = auto()
     CPUS = auto()
+    SOCKETS = auto()
     THREADS = auto()
 
 
@@ -70,17 +71,24 @@ def scope_of_cpus(all_cpus: bool, cpu_list: str | None, cpus: int, split: Split 
     return Scope(split=split)
 
 
-def scope_of_stat(all_cpus: bool, cpu_list: str | None, per_cpu: bool, per_thread: bool, cpus: int) -> Scope:
-    """What -a, -C LIST, -A and --per-thread mean together. Raises UsageError."""
-    if per_cpu and per_thread:
-        raise UsageError("stat: -A and --per-thread exclude each other")
+def scope_of_stat(
+    all_cpus: bool, cpu_list: str | None, per_cpu: bool, per_thread: bool, cpus: int, *, per_socket: bool = False
+) -> Scope:
+    """What -a, -C LIST, -A, --per-socket and --per-thread mean together. Raises UsageError."""
+    splits = {"-A": per_cpu, "--per-socket": per_socket, "--per-thread": per_thread}
+    asked = [option for option, given in splits.items() if given]
+    if len(asked) > 1:
+        raise UsageError(f"stat: {asked[0]} and {asked[1]} exclude each other")
     if per_cpu and not all_cpus and cpu_list is None:
         raise UsageError("stat -A: counts of each CPU want -a or -C")
+    if per_socket and not all_cpus and cpu_list is None:
+        raise UsageError("stat --per-socket: counts of sockets want -a or -C")
     if per_thread and cpu_list is not None:
         raise UsageError("stat: --per-thread and -C exclude each other")
     if per_thread:  # with -a as without: all threads there are belong to the program
         return Scope(split=Split.THREADS)
-    return scope_of_cpus(all_cpus, cpu_list, cpus, Split.CPUS if per_cpu else Split.NOTHING)
+    split = Split.CPUS if per_cpu else Split.SOCKETS if per_socket else Split.NOTHING
+    return scope_of_cpus(all_cpus, cpu_list, cpus, split)
 
 
 def _parse(text: str, cpus: int) -> tuple[int, ...]:

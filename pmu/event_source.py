@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from errno import EINVAL
 from fnmatch import fnmatchcase
 
 from emulator.probes import Probe
 from pmu.event import Event, UnknownEvent
 from pmu.format_field import FormatField, Role
-
-
-class Sampling(Enum):
-    """How perf_event_open says that nothing is sampled."""
-
-    INVALID = "EINVAL"  # the driver looks at the period
-    NOT_SUPPORTED = "EOPNOTSUPP"  # it has but PERF_PMU_CAP_NO_INTERRUPT, so that the core says it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +39,7 @@ class EventSource:
     counters: int = 0  # of the part; 0: each event has one of its own
     sysfs_aliases: Mapping[str, str] | None = None  # names in sysfs ``events/`` -> event name; None: all, as they are
     units: Mapping[str, Unit] = field(default_factory=dict)  # by the name in sysfs
-    sampling: Sampling = Sampling.INVALID
+    sampling_error: int = EINVAL  # EOPNOTSUPP, where its driver leaves that to PERF_PMU_CAP_NO_INTERRUPT
     core_of: Callable[[int], int | None] | None = None  # config -> the core that it asks for alone; UnknownEvent
 
     @property

@@ -79,7 +79,6 @@ _NOT_YET = {
     "--filter": "event filters",
     "--guest-linux": "counts of a board's processes: the guest's own perf stat has them, record --guest-linux samples",
     "--per-core": "counts per core",
-    "--per-socket": "counts per socket",
     "--pre": "a command before each run",
     "--post": "a command after each run",
     "--table": "a table of the runs",
@@ -118,6 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-a", "--all-cpus", action="store_true", help="count all that the machine's CPUs do")
     parser.add_argument("-C", "--cpu", metavar="LIST", help="count all that some CPUs do: 0,2-3")
     parser.add_argument("-A", "--no-aggr", action="store_true", help="with -a or -C: a line for each CPU")
+    parser.add_argument("--per-socket", action="store_true", help="with -a or -C: how many CPUs count, and their sum")
     add_region_options(parser)
     parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
     output = parser.add_argument_group("output")
@@ -160,7 +160,15 @@ def _of_program(options: argparse.Namespace) -> Counted:
     refuse_board_options(options)
     guest = guest_of(options)
     scope = within_region(
-        scope_of_stat(options.all_cpus, options.cpu, options.no_aggr, options.per_thread, guest.cpus), options
+        scope_of_stat(
+            options.all_cpus,
+            options.cpu,
+            options.no_aggr,
+            options.per_thread,
+            guest.cpus,
+            per_socket=options.per_socket,
+        ),
+        options,
     )
     hint = _Hint(_events(options, scope))
     counted = count(
@@ -187,7 +195,10 @@ def _of_board(options: argparse.Namespace) -> Counted:
     from perfemu.cli.board import session_of
 
     all_cpus = options.cpu is None
-    scope = within_region(scope_of_stat(all_cpus, options.cpu, options.no_aggr, False, options.cpus), options)
+    scope = within_region(
+        scope_of_stat(all_cpus, options.cpu, options.no_aggr, False, options.cpus, per_socket=options.per_socket),
+        options,
+    )
     name = " ".join(options.program)
     return count_runs(
         partial(session_of, options),

@@ -115,30 +115,36 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What CPU or thread a part of the counts is of, as perf prints it."""
+    """What CPU, socket or thread a part of the counts is of, as perf prints it."""
 
     kind: Split
-    json: tuple[str, str]
-    field: str
+    json: tuple[tuple[str, str | int], ...]
+    fields: tuple[str, ...]  # with -x
     text: str
     further: str  # what stands before a further metric
 
 
 def cpu_label(number: int) -> Label:
     text = f"CPU{number:<7} "
-    return Label(Split.CPUS, ("cpu", str(number)), f"CPU{number}", text, text + " " * 8)
+    return Label(Split.CPUS, (("cpu", str(number)),), (f"CPU{number}",), text, text + " " * 8)
+
+
+def socket_label(cpus: int) -> Label:
+    """The only one; so many of its CPUs have counted."""
+    text = f"S{0:<5} {cpus:>4} "
+    return Label(Split.SOCKETS, (("socket", "S0"), ("aggregate-number", cpus)), ("S0", str(cpus)), text, text)
 
 
 def thread_label(comm: str, tid: int) -> Label:
     """A thread goes by the name that it has at the end."""
     comm = visible(comm)
     name, text = f"{comm}-{tid}", f"{comm:>16}-{tid:<8} "
-    return Label(Split.THREADS, ("thread", name), name, text, text)
+    return Label(Split.THREADS, (("thread", name),), (name,), text, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one CPU or thread has counted."""
+    """What one CPU, socket or thread has counted."""
 
     label: Label
     counts: Counts
@@ -178,7 +184,8 @@ class Counts:
                 parts = [(part, own) for part, own in parts if own.spread.mean or not own.readings]
                 parts.sort(key=lambda pair: -pair[1].spread.mean)
             for part, own in parts:
-                yield part.label, part.counts, own
+                by_one = part.label.kind is Split.SOCKETS and count.spec.system_wide
+                yield socket_label(1) if by_one else part.label, part.counts, own
 
     def wholes(self) -> Iterator[tuple[Label | None, Counts]]:
         """What is shown, CPU after CPU or thread after thread."""

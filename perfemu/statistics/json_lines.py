@@ -19,7 +19,7 @@ def json_report(counts: Counts) -> str:
 def _lines(label: Label | None, counts: Counts, count: Count) -> list[str]:
     present = count.absence is None
     value = f"{count.spread.mean * count.spec.scale:.6f}" if count.absence is None else count.absence.value
-    whose = [(label.json[0], json.dumps(label.json[1]))] if label else []
+    whose = [(key, json.dumps(value)) for key, value in label.json] if label else []
     fields = [
         *whose,
         ("counter-value", json.dumps(value)),

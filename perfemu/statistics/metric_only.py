@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from perfemu.scope import Split
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.metrics import Metric, metrics_of
 from perfemu.statistics.text import heading, times
 
 COLUMN_WIDTH = 20  # at least
+_HEADINGS = {Split.CPUS: ("cpu",), Split.SOCKETS: ("socket", "cpus"), Split.THREADS: ("thread",)}
 _RATES = ("/sec", "CPUs utilized")  # which are no metrics
 
 
@@ -20,16 +22,13 @@ def metrics_alone(counts: Counts, separator: str | None, *, as_json: bool) -> st
     rows = [("" if label is None else label.text, label, _columns(among)) for label, among in counts.wholes()]
     if as_json:
         return "".join(
-            _object([*([label.json] if label else []), *((name, _bare(metric)) for name, metric in columns)])
+            _object([*(label.json if label else ()), *((name, _bare(metric)) for name, metric in columns)])
             for _, label, columns in rows
         )
     if separator is not None:
-        lines = [
-            [*(["cpu" if label.json[0] == "cpu" else "thread"] if label else []), *dict(columns)]
-            for _, label, columns in rows[:1]
-        ]
+        lines = [[*(_HEADINGS[label.kind] if label else ()), *dict(columns)] for _, label, columns in rows[:1]]
         lines += [
-            [*([label.field] if label else []), *(_bare(metric) for _, metric in columns)] for _, label, columns in rows
+            [*(label.fields if label else ()), *(_bare(metric) for _, metric in columns)] for _, label, columns in rows
         ]
         return "".join(separator.join([*line, ""]) + "\n" for line in lines)
     return "".join(f"{line}\n" for line in _text(counts, [(text, columns) for text, _, columns in rows]))
@@ -61,5 +60,5 @@ def _bare(metric: Metric) -> str:
     return (metric.format % metric.value).strip(" %")
 
 
-def _object(fields: list[tuple[str, str]]) -> str:
+def _object(fields: list[tuple[str, str | int]]) -> str:
     return "{" + ", ".join(f"{json.dumps(key)} : {json.dumps(value)}" for key, value in fields) + "}\n"

@@ -17,7 +17,7 @@ def separated_report(counts: Counts, separator: str) -> str:
 
 def _rows(counts: Counts) -> Iterator[list[str]]:
     for label, among, count in counts.shown():
-        whose = [label.field] if label else []
+        whose = [*label.fields] if label else []
         noise = [f"{count.spread.percent:.2f}%"] if len(counts.runs) > 1 and count.readings else []
         lead = [*whose, _value(count), count.spec.unit if count.absence is None else "", count.name, *noise]
         lead += [f"{count.running_ns:.0f}", f"{count.running_percent:.2f}"]

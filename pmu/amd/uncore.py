@@ -7,9 +7,12 @@ memory-controller.json).
 
 from __future__ import annotations
 
+from errno import EOPNOTSUPP
+
 from emulator.probes import Probe
 from pmu.event import Event, Support, UnknownEvent
-from pmu.event_source import EventSource, Sampling
+from pmu.event_notes import LINES_READ, LL_MISSES, LL_REQUESTS
+from pmu.event_source import EventSource
 from pmu.format_field import FormatField, Role
 
 _CORE = FormatField("coreid", 42, 44, Role.OPTION)
@@ -18,8 +21,6 @@ _ALL_CORES = FormatField("enallcores", 47, 47, Role.OPTION)
 _SLICE = FormatField("sliceid", 48, 50, Role.OPTION)
 _THREADS = FormatField("threadmask", 56, 57, Role.OPTION)
 
-_MISSES = (Probe.LL_REFILL_FETCH, Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE, Probe.LL_REFILL_PREFETCH)
-_REQUESTS = (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE, Probe.LL_ACCESS_PREFETCH)
 _LINES = "requests for lines, prefetches too; not what a store asks that has the line, and shares it with other cores"
 _NO_LATENCIES = "no latencies are sampled in the L3"
 
@@ -44,10 +45,10 @@ AMD_L3 = EventSource(
         *(_CORE, _ALL_SLICES, _ALL_CORES, _SLICE, _THREADS),
     ),
     (
-        Event(0xFF04, "l3_lookup_state.all_coherent_accesses_to_l3", _REQUESTS, Support.APPROXIMATE, _LINES),
-        Event(0xFE04, "l3_lookup_state.l3_hit", _REQUESTS, Support.APPROXIMATE, f"{_LINES}; others' lines are hits",
-              less=_MISSES),
-        Event(0x0104, "l3_lookup_state.l3_miss", _MISSES, Support.APPROXIMATE,
+        Event(0xFF04, "l3_lookup_state.all_coherent_accesses_to_l3", LL_REQUESTS, Support.APPROXIMATE, _LINES),
+        Event(0xFE04, "l3_lookup_state.l3_hit", LL_REQUESTS, Support.APPROXIMATE, f"{_LINES}; others' lines are hits",
+              less=LL_MISSES),
+        Event(0x0104, "l3_lookup_state.l3_miss", LL_MISSES, Support.APPROXIMATE,
               "lines that memory was asked for; of AMD's, requests to change a line's state are misses, too"),
     ),
     not_modelled={"l3_xi_sampled_latency*": _NO_LATENCIES},
@@ -55,7 +56,7 @@ AMD_L3 = EventSource(
     counters=6,  # NUM_COUNTERS_L3
     sysfs_aliases={},
     core_of=core_of,
-    sampling=Sampling.NOT_SUPPORTED,
+    sampling_error=EOPNOTSUPP,
 )  # fmt: skip
 
 _READS, _WRITES = 0x100, 0x200  # of rdwrmask; none of both: all
@@ -64,7 +65,7 @@ AMD_UMC = EventSource(
     (FormatField("event", 0, 7), FormatField("rdwrmask", 8, 9)),
     (
         Event(0x0A, "umc_cas_cmd.all", (Probe.DRAM_READ, Probe.DRAM_WRITE), note="lines"),
-        Event(0x0A | _READS, "umc_cas_cmd.rd", (Probe.DRAM_READ,), note="lines, with those that prefetchers ask for"),
+        Event(0x0A | _READS, "umc_cas_cmd.rd", (Probe.DRAM_READ,), note=LINES_READ),
         Event(0x0A | _WRITES, "umc_cas_cmd.wr", (Probe.DRAM_WRITE,), note="lines"),
     ),
     not_modelled={
@@ -75,5 +76,5 @@ AMD_UMC = EventSource(
     system_wide=True,
     counters=4,
     sysfs_aliases={},
-    sampling=Sampling.NOT_SUPPORTED,
+    sampling_error=EOPNOTSUPP,
 )

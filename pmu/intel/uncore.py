@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from emulator.probes import Probe
 from pmu.event import Event, Support
+from pmu.event_notes import LINES_READ, LL_MISSES, LL_REQUESTS
 from pmu.event_source import MIB_OF_LINES, EventSource
 from pmu.format_field import FormatField, Role
 
 _APPROXIMATE = Support.APPROXIMATE
-_DEMAND = (Probe.LL_ACCESS_FETCH, Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE)
-_REQUESTS = (*_DEMAND, Probe.LL_ACCESS_PREFETCH)
-_MISSES = (Probe.LL_REFILL_FETCH, Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE, Probe.LL_REFILL_PREFETCH)
 _SNOOP_HITS = (Probe.SNOOP_HIT, Probe.SNOOP_HITM)
 _WRITTEN_BACK = "written lines that this cache, or another core, takes out of L2 count as requests, too"
 _OWNERSHIP = "with stores' reads for ownership, and prefetches: Intel does not say whether they are reads"
@@ -36,10 +34,11 @@ SKYLAKE_CBOX = EventSource(
     "uncore_cbox",
     (FormatField("event", 0, 7), FormatField("umask", 8, 15), *_thresholds("cmask", 28)),  # snb_uncore_format_group
     (
-        Event(0x8834, "unc_cbo_cache_lookup.any_i", _MISSES, note="lines that memory was asked for, by prefetches too"),
-        Event(0x8F34, "unc_cbo_cache_lookup.any_mesi", (*_REQUESTS, Probe.L2_WRITE_BACK), _APPROXIMATE, _WRITTEN_BACK),
-        Event(0x1834, "unc_cbo_cache_lookup.read_i", _MISSES, _APPROXIMATE, _OWNERSHIP),
-        Event(0x1F34, "unc_cbo_cache_lookup.read_mesi", _REQUESTS, _APPROXIMATE, _OWNERSHIP),
+        Event(0x8834, "unc_cbo_cache_lookup.any_i", LL_MISSES, note="lines that memory was asked for, prefetches too"),
+        Event(0x8F34, "unc_cbo_cache_lookup.any_mesi", (*LL_REQUESTS, Probe.L2_WRITE_BACK), _APPROXIMATE,
+              _WRITTEN_BACK),
+        Event(0x1834, "unc_cbo_cache_lookup.read_i", LL_MISSES, _APPROXIMATE, _OWNERSHIP),
+        Event(0x1F34, "unc_cbo_cache_lookup.read_mesi", LL_REQUESTS, _APPROXIMATE, _OWNERSHIP),
         Event(0x4122, "unc_cbo_xsnp_response.miss_xcore", (Probe.SNOOP,), _APPROXIMATE, _DIRECTORY, less=_SNOOP_HITS),
         Event(0x4422, "unc_cbo_xsnp_response.hit_xcore", (Probe.SNOOP_HIT,), _APPROXIMATE, _DIRECTORY),
         Event(0x4822, "unc_cbo_xsnp_response.hitm_xcore", (Probe.SNOOP_HITM,), _APPROXIMATE, _DIRECTORY),
@@ -59,7 +58,7 @@ SKYLAKE_IMC = EventSource(
     "uncore_imc",
     (FormatField("event", 0, 7),),  # snb_uncore_imc_format_group
     (
-        Event(0x01, "data_reads", (Probe.DRAM_READ,), note="lines, with those that prefetchers ask for"),
+        Event(0x01, "data_reads", (Probe.DRAM_READ,), note=LINES_READ),
         Event(0x02, "data_writes", (Probe.DRAM_WRITE,), note="lines"),
         Event(0x04, "ia_requests", (Probe.DRAM_READ, Probe.DRAM_WRITE), note="lines: both, since only cores ask"),
     ),
@@ -80,7 +79,7 @@ GRANITE_RAPIDS_IMC = EventSource(
         *_thresholds("thresh", 31),
     ),
     (
-        Event(0xCF05, "unc_m_cas_count_sch0.rd", (Probe.DRAM_READ,), note="lines, with those that prefetchers ask for"),
+        Event(0xCF05, "unc_m_cas_count_sch0.rd", (Probe.DRAM_READ,), note=LINES_READ),
         Event(0xC105, "unc_m_cas_count_sch0.rd_reg", (Probe.DRAM_READ,), note="all are: whole lines are written"),
         Event(0xF005, "unc_m_cas_count_sch0.wr", (Probe.DRAM_WRITE,), note="lines"),
         Event(0xFF05, "unc_m_cas_count_sch0.all", (Probe.DRAM_READ, Probe.DRAM_WRITE), note="lines"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 from pathlib import Path
@@ -207,6 +208,23 @@ def test_each_cpu_s_line_is_where_the_pmu_counts() -> None:
     done = command("stat", "--core", "skylake", "--cpus", "2", "-aA", "-x,", "-e", events, SCAN)
     rows = [line.split(",")[:4:3] for line in done.stderr.decode().splitlines()]
     assert rows == [["CPU0", MISSES["skylake"]], ["CPU0", "instructions:u"], ["CPU1", "instructions:u"]]
+
+
+def test_a_socket_s_line_says_how_many_cpus_have_counted() -> None:
+    """As Debian's perf as a guest: one, of what all of them share."""
+    per_socket = ("stat", "--core", "zen5", "--cpus", "3", "-a", "--per-socket", "-e", f"{MISSES['zen5']},instructions")
+    rows = [line.split(",") for line in command(*per_socket, "-x,", SCAN).stderr.decode().splitlines()]
+    retired = guest("scan_and_reuse", "x86_64").counts["INST_RETIRED"]
+    assert [row[:2] + row[4:5] for row in rows] == [["S0", "1", MISSES["zen5"]], ["S0", "3", "instructions:u"]]
+    assert int(rows[1][2]) == retired
+    text = command(*per_socket, SCAN).stderr.decode()
+    assert f"\nS0        3 {retired:>18,}      instructions:u" in text
+    objects = [json.loads(line) for line in command(*per_socket, "-j", SCAN).stderr.splitlines()]
+    assert [(row["socket"], row["aggregate-number"]) for row in objects] == [("S0", 1), ("S0", 3)]
+    for wrong, why in ((("-aA",), "-A and --per-socket exclude each other"), ((), "counts of sockets want -a or -C")):
+        done = command("stat", "--per-socket", *wrong, SCAN)
+        assert done.returncode == 129
+        assert why in done.stderr.decode()
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 
 from emulator.cpu import Cpu
-from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
-from pmu.event_source import EventSource, Sampling
+from pmu.event_source import EventSource
 
 
 class WithoutCounters:
@@ -17,7 +17,7 @@ class WithoutCounters:
 
     is_software = True
     is_hardware = False
-    mux_interval_ns = TICK_NS  # nobody ever waits
+    mux_interval_ns = TICK_NS  # of those that ever wait
 
     def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
         return True
@@ -78,8 +78,8 @@ def refuse_what_it_cannot(event: PerfEvent, source: EventSource) -> None:
     """PERF_PMU_CAP_NO_INTERRUPT, PERF_PMU_CAP_NO_EXCLUDE: of a PMU that knows neither samples nor levels."""
     attr, name = event.attr, source.name
     if event.is_sampling:
-        code = EINVAL if source.sampling is Sampling.INVALID else EOPNOTSUPP
-        raise LinuxError(code, f"{name}: its counters do not interrupt, so that nothing can be sampled by them")
+        why = f"{name}: its counters do not interrupt, so that nothing can be sampled by them"
+        raise LinuxError(source.sampling_error, why)
     excluded = ("user", "kernel", "hv", "idle", "host", "guest")
     asked = [f"exclude_{what}" for what in excluded if getattr(attr, f"exclude_{what}")]
     if asked:

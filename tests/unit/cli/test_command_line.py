@@ -62,7 +62,7 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("record --call-graph dwarf ARM", 129, "dwarf is not modelled yet; there is fp"),
         ("record --call-graph lbr ARM", 129, "lbr is not modelled yet; there is fp"),
         ("record -c ten ARM", 129, "-c/--count: 'ten' is not a number"),
-        ("stat --per- 1 ARM", 129, "ambiguous option: --per- could match --per-thread, --per-core, --per-socket"),
+        ("stat --per- 1 ARM", 129, "ambiguous option: --per- could match --per-socket, --per-thread, --per-core"),
         ("stat -n -e cycles ARM", 129, "-n and -e exclude each other"),
         ("evlist", 129, "there is no command 'evlist' yet; perf evlist reads our files"),
         ("report my.data", 129, "'my.data': a file is named with -i"),

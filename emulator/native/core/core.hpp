@@ -554,7 +554,8 @@ class Core final : public Totals, private TranslationListener {
     Exit exit_ = Exit::NONE;
     Exit pending_exit_ = Exit::NONE;  // to be returned by the next run, before anything executes
     bool stepping_ = false;
-    Block* stepped_ = nullptr;  // the instruction that is being stepped, as a block
+    Block* stepped_ = nullptr;   // the instruction that is being stepped, as a block
+    bool step_unheard_ = false;  // ... and whose end the engine has yet to tell
     uint64_t stepping_end_ = 0;
     uint64_t repeat_count_ = 0;  // the count register before the stepped iteration
     Block* repeat_ = nullptr;    // the REP whose iteration was counted last

@@ -1,5 +1,6 @@
 // Stepping: the way to a point inside a block, one instruction at a time.
 #include <algorithm>
+#include <utility>
 
 #include "core/core.hpp"
 #include "core/model.hpp"
@@ -28,7 +29,7 @@ bool Core::fetched_ahead(uint64_t pc) {
 }
 
 void Core::end_stepping() {
-    stepping_ = false;
+    stepping_ = step_unheard_ = false;
     stepped_ = nullptr;
     isa_->set_stepping(engine_, false);
 }
@@ -44,6 +45,14 @@ bool Core::must_step(const Block& block) {
 
 // Before a single instruction runs.
 void Core::consider_step(Block& block) {
+    if (std::exchange(step_unheard_, false)) {  // the engine goes on behind PAUSE, and interrupts for no step
+        step_done();
+        if (exit_ != Exit::NONE) return;
+        if (!stepping_) {
+            redispatch(block.address);
+            return;
+        }
+    }
     const Op& op = block.ops[0];
     if (breaks_at(block.address)) {
         exit(Exit::BREAKPOINT);
@@ -78,11 +87,13 @@ void Core::consider_step(Block& block) {
     }
     if (op.repeated && repeat_count_) iterations_++;
     stepped_ = &block;
+    step_unheard_ = true;
 }
 
 // After it has run.
 void Core::step_done() {
     uint64_t now = linear_pc();
+    step_unheard_ = false;
     const Op& op = stepped_->ops[0];
     if (op.repeated && repeat_count_) add_at(stepped_->address, op.iteration_probes);
     bool repeats = op.repeated && now == stepped_->address;

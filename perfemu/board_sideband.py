@@ -14,7 +14,7 @@ from perfemu.board_kinds import BoardKind
 from perfemu.booted_image import BootedImage
 from perfemu.kernel_symbols import has_orc, symbols_of_elf
 from perfemu.symbols.elf import ElfFile, ElfProblem
-from perfemu.symbols.kallsyms import KALLSYMS, TEXT_SYMBOLS, KernelSymbol, kallsyms_text, parse_kallsyms
+from perfemu.symbols.kallsyms import KALLSYMS, TEXT_SYMBOLS, KernelSymbol, addresses_by_name, kallsyms_text
 
 NO_PID = 0xFFFFFFFF  # of the kernel's text
 
@@ -46,8 +46,10 @@ class BoardSideband:
             return
         try:
             with ElfFile(self._path) as elf:
-                self._code = [(s.address, s.memory_size, s.offset) for s in elf.segments]
-            if self.kallsyms is None:
+                if not image.is_linux:  # whose programs execute other files
+                    self._code = [(s.address, s.memory_size, s.offset) for s in elf.segments]
+                is_stripped = not elf.functions()
+            if self.kallsyms is None and not (is_stripped and image.is_linux):  # which has those in its memory
                 self.kallsyms = symbols_of_elf(self._path)
         except (ElfProblem, OSError):
             pass  # a Linux Image, or flat code
@@ -86,10 +88,10 @@ class BoardSideband:
             self.kallsyms = self._booted.kallsyms_around(self._physical(cpu, cpu.core.pc))
         if self.kallsyms is None:
             return
-        addresses = {symbol.name: symbol.address for symbol in parse_kallsyms(self.kallsyms)}
+        addresses = addresses_by_name(self.kallsyms)
         name = next((name for name in TEXT_SYMBOLS if name in addresses), "")
         start = addresses.get(name, 0)
-        size = (1 << 64) - 1 - start
+        size = min(self._kind.kernel_code.stop, (1 << 64) - 1) - start
         self.write(event, Mmap(NO_PID, 0, start, size, start, f"{KALLSYMS}{name}"), Misc.KERNEL, cpu)
 
     def frames_are_kept(self) -> bool:

@@ -57,7 +57,8 @@ _SECTOR = 512
 _FIRST_WITH_64_BITS = 0x20C
 _ENTRY_64 = 0x200  # from the start of the protected-mode code
 
-_XEN_PHYS32_ENTRY = 18  # ELF note of PVH: xen/include/public/elfnote.h
+_XEN_GUEST_OS, _XEN_PHYS32_ENTRY = 6, 18  # Xen's ELF notes: xen/include/public/elfnote.h; the second is PVH's
+_LINUX = b"linux"
 
 
 def read_pc_image(data: bytes) -> PcImage:
@@ -141,23 +142,27 @@ def _elf(data: bytes, start: Start | None) -> PcImage:
             if segment["p_vaddr"] <= entry < segment["p_vaddr"] + segment["p_memsz"]:
                 entry += segment["p_paddr"] - segment["p_vaddr"]
                 break
-        if start is None and (pvh := _pvh_entry(elf)) is not None:
-            start, entry = Start.PVH, pvh
+        notes = _xen_notes(elf)
+        if start is None and _XEN_PHYS32_ENTRY in notes:
+            start, entry = Start.PVH, int.from_bytes(notes[_XEN_PHYS32_ENTRY][:8], "little")
+        is_linux = notes.get(_XEN_GUEST_OS, b"").rstrip(b"\0") == _LINUX
     except (ELFError, struct.error, ValueError, KeyError) as error:
         raise NotBootable(f"a broken ELF file: {error}") from None
     if not pieces:
         raise NotBootable("an ELF file without a segment to load")
     if start is None and machine != "EM_X86_64":
         raise NotBootable(f"an ELF file of 32 bits without a Multiboot header or PVH's note: {BOOTABLE}")
-    return PcImage(entry, pieces, max(end, HIGH_MEMORY), start=start or Start.LONG_MODE)
+    return PcImage(entry, pieces, max(end, HIGH_MEMORY), is_linux=is_linux, start=start or Start.LONG_MODE)
 
 
-def _pvh_entry(elf: ELFFile) -> int | None:
+def _xen_notes(elf: ELFFile) -> dict[object, bytes]:
+    """By type; the numbers that GNU's have, too, are not among those asked for."""
+    notes: dict[object, bytes] = {}
     for segment in elf.iter_segments("PT_NOTE"):
         assert isinstance(segment, NoteSegment), "they are PT_NOTE"
         for note in segment.iter_notes():
-            if note["n_name"] == "Xen" and note["n_type"] in (_XEN_PHYS32_ENTRY, "XEN_ELFNOTE_PHYS32_ENTRY"):
+            if note["n_name"] == "Xen":
                 description = note["n_desc"]
                 raw = description.encode("latin-1") if isinstance(description, str) else bytes(description)
-                return int.from_bytes(raw[:8], "little")
-    return None
+                notes.setdefault(note["n_type"], raw)
+    return notes

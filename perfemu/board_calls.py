@@ -1,13 +1,17 @@
 """BoardCalls: the system calls of a board's Linux, told to a Tracer: when they are made, return, and when tasks end.
 
-A call is made by SVC at EL0. It has returned where do_el0_svc does, before signals are looked at; a task ends where
-do_exit begins. Those places are in the kernel's symbols, and what registers it has saved is in its BTF.
+On AArch64 a call is made by SVC at EL0, and has returned where do_el0_svc does. On x86-64 it is made by SYSCALL, which
+leads to entry_SYSCALL_64, and has returned where syscall_exit_to_user_mode begins. Both are before signals are looked
+at; a task ends where do_exit begins. Those places are in the kernel's symbols, and what registers it has saved is in
+its BTF. What programs of 32 bits call is not followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from emulator.board.calls import BreakAt
 from emulator.clock import Clock
@@ -17,6 +21,7 @@ from emulator.linux.arch.architecture import Architecture
 from emulator.linux.syscalls import table
 from emulator.linux.syscalls.table import Syscall
 from perfemu.errors import PerfemuError
+from perfemu.guest_linux.btf import BtfProblem
 from perfemu.guest_linux.memory import Unreadable
 from perfemu.guest_linux.system import GuestLinux
 from perfemu.guest_linux.tasks import GuestTask
@@ -24,9 +29,10 @@ from perfemu.tracing.callers import OpenFile
 from perfemu.tracing.tracer import Tracer
 from perfemu.tracing.values import signed
 
-ISA = "aarch64"
-_NUMBER, _ARGUMENTS, _LINK = 8, range(6), 30  # registers: of the call, and where a function returns to
-_CALL, _END = "do_el0_svc", "do_exit"
+# Of Core.read_register: the call's number and arguments, a function's first argument, and where it returns to
+_AARCH64_NUMBER, _AARCH64_ARGUMENTS, _AARCH64_FIRST, _LINK = 8, (0, 1, 2, 3, 4, 5), 0, 30
+_X86_64_NUMBER, _X86_64_ARGUMENTS, _X86_64_FIRST = 0, (5, 4, 3, 10, 8, 9), 5  # RAX; RDI RSI RDX R10 R8 R9; RDI
+_END = "do_exit"
 
 
 @dataclass(eq=False, slots=True)
@@ -99,8 +105,15 @@ class BoardLinux:
     """What a Tracer asks of a kernel."""
 
     clock: Clock
-    architecture: Architecture = field(default_factory=lambda: architecture(ISA))
-    rows: dict[int, Syscall] = field(default_factory=lambda: table.by_number(table.load(), ISA))
+    isa: str
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        return architecture(self.isa)
+
+    @cached_property
+    def rows(self) -> Mapping[int, Syscall]:
+        return table.by_number(table.load(), self.isa)
 
     @property
     def syscalls(self) -> BoardLinux:
@@ -110,8 +123,12 @@ class BoardLinux:
         return self.rows.get(number)
 
 
-class BoardCalls:
+class BoardCalls(ABC):
     """A CallWatcher."""
+
+    number: int  # registers, as above
+    arguments: Sequence[int]
+    first_argument: int
 
     def __init__(self, linux: GuestLinux, kernel: BoardLinux, tracer: Tracer) -> None:
         self._linux = linux
@@ -120,12 +137,29 @@ class BoardCalls:
         self._callers: dict[int, BoardCaller] = {}  # by tid
         self._numbers: dict[int, int] = {}  # by tid: of the call that it is in
         self._break_at: BreakAt
-        self._call = self._end = 0  # addresses
-        self._return: int | None = None
-        self._saved_at = 0  # where a task's registers are saved, from the start of its stack
 
     def starts(self, break_at: BreakAt) -> None:
         self._break_at = break_at
+
+    @abstractmethod
+    def called(self, cpu: Cpu) -> None: ...
+
+    @abstractmethod
+    def looked(self, cpu: Cpu) -> bool: ...
+
+    def reached(self, cpu: Cpu) -> None:
+        if cpu.level == Level.KERNEL and cpu.core.pc in self._places:
+            task = self._linux.task(cpu)
+            if task is not None:
+                self._at_place(cpu, cpu.core.pc, task)
+
+    @property
+    @abstractmethod
+    def _places(self) -> Sequence[int]:
+        """At which the board breaks now."""
+
+    @abstractmethod
+    def _at_place(self, cpu: Cpu, place: int, task: GuestTask) -> None: ...
 
     def _caller(self, task: GuestTask) -> BoardCaller:
         caller = self._callers.get(task.tid)
@@ -134,56 +168,26 @@ class BoardCalls:
         caller.task = task
         return caller
 
-    def called(self, cpu: Cpu) -> None:
-        task = self._linux.task(cpu)
-        if task is None or not task.mm:
-            return
-        if not self._call:
-            self._call, self._end = self._places()
-            self._break_at((self._call, self._end))
-        number = cpu.core.read_register(_NUMBER) & 0xFFFF_FFFF
+    def _enters(self, cpu: Cpu, task: GuestTask) -> None:
+        number = cpu.core.read_register(self.number) & 0xFFFF_FFFF
         self._numbers[task.tid] = number
-        self._tracer.enter(self._caller(task), number, tuple(cpu.core.read_registers(_ARGUMENTS)))
+        self._tracer.enter(self._caller(task), number, tuple(cpu.core.read_registers(self.arguments)))
 
-    def _places(self) -> tuple[int, int]:
+    def _addresses(self, *names: str) -> list[int]:
         symbols = self._linux.symbols
-        missing = next((name for name in (_CALL, _END) if name not in symbols), None)
+        missing = next((name for name in names if name not in symbols), None)
         if missing is not None:
             raise PerfemuError(f"--guest-linux: the kernel has no {missing}: its calls cannot be followed")
-        return symbols[_CALL], symbols[_END]
+        return [symbols[name] for name in names]
 
-    def reached(self, cpu: Cpu) -> None:
-        place = cpu.core.pc
-        if cpu.level != Level.KERNEL or place not in (self._call, self._end, self._return):
-            return
-        task = self._linux.task(cpu)
-        if task is None:
-            return
-        if place == self._call:
-            self._first_call(cpu, task)
-        elif place == self._end:
-            self._ends(cpu, task)
-        else:
-            self._returns(task)
-
-    def _first_call(self, cpu: Cpu, task: GuestTask) -> None:
-        """Where the function returns to, and where its argument lies, is the same for all."""
-        (registers,) = cpu.core.read_registers((0,))
-        stack = self._linux.value(task, "stack")
-        if stack is None:
-            return
-        self._saved_at = registers - stack
-        self._return = cpu.core.read_register(_LINK)
-        self._break_at((self._return, self._end))
-
-    def _returns(self, task: GuestTask) -> None:
+    def _returns(self, task: GuestTask, saved: int) -> None:
+        """`saved`: where its result is among the registers that have been saved."""
         number = self._numbers.pop(task.tid, None)
-        stack = self._linux.value(task, "stack")
-        if number is None or stack is None:
+        if number is None:
             return
         caller = self._caller(task)
         try:
-            caller.result = signed(self._linux.kernel_word(stack + self._saved_at), 64)
+            caller.result = signed(self._linux.kernel_word(saved), 64)
         except Unreadable:
             return
         self._tracer.exit(caller, number, caller.result)
@@ -193,5 +197,81 @@ class BoardCalls:
         caller = self._callers.pop(task.tid, None)
         self._numbers.pop(task.tid, None)
         if caller is not None:
-            caller.exit_code = cpu.core.read_register(0) & 0xFFFF
+            caller.exit_code = cpu.core.read_register(self.first_argument) & 0xFFFF
             self._tracer.ended(caller)
+
+
+class Aarch64Calls(BoardCalls):
+    number, arguments, first_argument = _AARCH64_NUMBER, _AARCH64_ARGUMENTS, _AARCH64_FIRST
+
+    def __init__(self, linux: GuestLinux, kernel: BoardLinux, tracer: Tracer) -> None:
+        super().__init__(linux, kernel, tracer)
+        self._call = self._end = 0  # addresses
+        self._return: int | None = None
+        self._saved_at = 0  # where a task's registers are saved, from the start of its stack
+
+    def looked(self, cpu: Cpu) -> bool:
+        return True  # the first SVC is soon enough
+
+    def called(self, cpu: Cpu) -> None:
+        task = self._linux.task(cpu)
+        if task is None or not task.mm:
+            return
+        if not self._call:
+            self._call, self._end = self._addresses("do_el0_svc", _END)
+            self._break_at(self._places)
+        self._enters(cpu, task)
+
+    @property
+    def _places(self) -> Sequence[int]:
+        return self._call if self._return is None else self._return, self._end
+
+    def _at_place(self, cpu: Cpu, place: int, task: GuestTask) -> None:
+        stack = self._linux.value(task, "stack")
+        if place == self._end:
+            self._ends(cpu, task)
+        elif place == self._return and stack is not None:
+            self._returns(task, stack + self._saved_at)
+        elif place == self._call and stack is not None:  # what follows is the same for all calls
+            self._saved_at = cpu.core.read_register(self.first_argument) - stack
+            self._return = cpu.core.read_register(_LINK)
+            self._break_at(self._places)
+
+
+class X8664Calls(BoardCalls):
+    number, arguments, first_argument = _X86_64_NUMBER, _X86_64_ARGUMENTS, _X86_64_FIRST
+
+    def __init__(self, linux: GuestLinux, kernel: BoardLinux, tracer: Tracer) -> None:
+        super().__init__(linux, kernel, tracer)
+        self._call = self._return = self._end = 0
+        self._result_at = 0  # in a struct pt_regs
+
+    def looked(self, cpu: Cpu) -> bool:
+        kernel = self._linux.kernel(cpu)
+        if kernel is None:
+            return False
+        self._call, self._return, self._end = self._addresses("entry_SYSCALL_64", "syscall_exit_to_user_mode", _END)
+        try:
+            self._result_at = kernel.member("pt_regs", "ax").offset
+        except BtfProblem as problem:
+            raise PerfemuError(f"--guest-linux: this kernel cannot be understood: {problem}") from None
+        self._break_at(self._places)
+        return True
+
+    def called(self, cpu: Cpu) -> None:
+        """It is told by the entry."""
+
+    @property
+    def _places(self) -> Sequence[int]:
+        return self._call, self._return, self._end
+
+    def _at_place(self, cpu: Cpu, place: int, task: GuestTask) -> None:
+        if place == self._end:
+            self._ends(cpu, task)
+        elif place == self._return:
+            self._returns(task, cpu.core.read_register(self.first_argument) + self._result_at)
+        elif task.mm:
+            self._enters(cpu, task)
+
+
+CALLS: Mapping[str, type[Aarch64Calls] | type[X8664Calls]] = {"aarch64": Aarch64Calls, "x86_64": X8664Calls}  # by ISA

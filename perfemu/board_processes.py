@@ -24,6 +24,7 @@ ANONYMOUS = "//anon"
 _NOBODY = (NO_PID, NO_PID)  # who could not be read
 _MAP_SHARED, _MAP_PRIVATE = 1, 2
 _MOST_VDSO_BYTES = 1 << 16
+_MOST_LOOKS = 100  # at a process for build ids that were not in memory before: its headers come there as it begins
 _MOST_KNOWN = 1 << 16  # tasks, and processes: a guest may make any number
 
 
@@ -34,6 +35,8 @@ class _Space:
     mm: int
     pages: int | None = None
     mappings: dict[int, GuestMapping] = field(default_factory=dict)  # of code, by where they start
+    unidentified: dict[str, GuestMapping] = field(default_factory=dict)  # where files begin, by their records' names
+    looks: int = _MOST_LOOKS
 
     def has(self, mapping: GuestMapping) -> bool:
         return self.mappings.get(mapping.start) == mapping
@@ -128,6 +131,7 @@ class BoardProcesses:
         here = self._linux.mapping(task, cpu.core.pc)
         pages = self._linux.executable_pages(task)
         if space is not None and space.mm == task.mm and space.pages == pages and (here is None or space.has(here)):
+            self._identify(task, space)
             return
         if space is None or space.mm != task.mm:
             if len(self._spaces) >= _MOST_KNOWN:
@@ -142,6 +146,16 @@ class BoardProcesses:
             if not space.has(mapping):
                 self._tell_of_mapping(event, task, mapping, all_mappings, cpu)
         space.mappings = code
+
+    def _identify(self, task: GuestTask, space: _Space) -> None:
+        if not space.unidentified or not space.looks:
+            return
+        space.looks -= 1
+        for name, mapping in list(space.unidentified.items()):
+            build_id = self._linux.build_id(task, mapping)
+            if build_id is not None:
+                self._build_ids.setdefault(name, build_id)
+                del space.unidentified[name]
 
     def _tell_of_mapping(
         self, event: PerfEvent, task: GuestTask, mapping: GuestMapping, others: list[GuestMapping], cpu: Cpu
@@ -188,4 +202,6 @@ class BoardProcesses:
                 self._on_host.add(found)
         if build_id is not None:
             self._build_ids[name] = build_id
+        elif first is not None:
+            self._spaces[task.pid].unidentified[name] = first
         return name

@@ -68,8 +68,6 @@ def kind_of(guest: Guest, request: BoardRequest) -> BoardKind:
     for name, flag in kind.without.items():
         if getattr(request, name):
             raise UsageError(f"{flag}: --board {request.board} has no such thing")
-    if request.guest_linux and kind.isa != "aarch64":
-        raise UsageError(f"--guest-linux: reads AArch64 kernels; those of --board {request.board} are {kind.isa}")
     if request.console is not None and request.console not in kind.consoles:
         raise UsageError(f"--console {request.console}: --board {request.board} has {', '.join(kind.consoles)}")
     for traced in request.trace:

@@ -95,7 +95,7 @@ class BoardSession:
         self._events: PerfEvents | None = None
         self._observers = Observers(self._config.cpus)
         self._sideband = BoardSideband(guest.command[0], kind, self._tell)
-        self.linux = GuestLinux(self._tell) if request.guest_linux else None
+        self.linux = GuestLinux(kind.isa, self._tell) if request.guest_linux else None
         self.call_watcher: CallWatcher | None = None  # set before the run
         self.measuring: Attached | None = None  # what counts from outside, once an event is open
         self.guest_pmus: Sequence[RegisterFile] = ()  # that its guest programs, once it runs

@@ -19,6 +19,7 @@ class BootedImage:
         self.is_linux = image.is_linux
         self.ram_base = ram_base
         self._hardware = hardware
+        self._elsewhere: bytes | None = None  # symbols of a kernel that has moved itself
         self.start = image.pieces[0][0]  # physical addresses
         self.end = min(image.end, ram_base + hardware.config.memory_bytes)
 
@@ -35,7 +36,9 @@ class BootedImage:
     def kallsyms_around(self, code: int) -> bytes | None:
         """The same of one that may have moved itself: `code` is the physical address of some of its code."""
         size, page = self.end - self.start, code & -_PAGE
-        return self.kallsyms or self._symbols_between(page - size, page + size)
+        if self._elsewhere is None:
+            self._elsewhere = self.kallsyms or self._symbols_between(page - size, page + size)
+        return self._elsewhere
 
     def _symbols_between(self, start: int, end: int) -> bytes | None:
         if not self.is_linux:

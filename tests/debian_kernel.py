@@ -58,9 +58,9 @@ def initramfs(script: str, *more: Entry, architecture: str = "arm64") -> bytes:
     )
 
 
-def modules(*names: str, release: str = "") -> list[Entry]:
+def modules(*names: str, release: str = "", architecture: str = "arm64") -> list[Entry]:
     """Of the kernel's own, in /modules: NAME.ko each, uncompressed."""
-    found = {path.name.split(".")[0]: path for path in tree(release).glob("**/modules/*/kernel/**/*.ko*")}
+    found = {path.name.split(".")[0]: path for path in tree(release, architecture).glob("**/modules/*/kernel/**/*.ko*")}
     return [file(f"modules/{name}.ko", _uncompressed(found[name])) for name in names]
 
 

@@ -5,7 +5,7 @@ What is executed is the guest's, kernel and all: at EL1 and EL0. There is no EL2
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from emulator.arch.processor import Processor
@@ -13,7 +13,7 @@ from emulator.board import gicv2
 from emulator.board.board import Board, Boot, Ended, Outside, ram_loader
 from emulator.board.board_cpu import BoardCpu, BoardMonitors, BoardPmu
 from emulator.board.bus import Bus
-from emulator.board.calls import CallWatcher
+from emulator.board.calls import tell_of_calls
 from emulator.board.device_tree import flattened
 from emulator.board.gic import DISTRIBUTOR_BYTES, GICV3, REDISTRIBUTOR_BYTES, Gic, Redistributors
 from emulator.board.image import NotBootable
@@ -121,16 +121,7 @@ class Virt(Board[BoardCpu]):
         if outside.trace is not None:
             self._trace(outside.trace)
         if outside.calls is not None:
-            self._tell_of_calls(outside.calls)
-
-    def _tell_of_calls(self, calls: CallWatcher) -> None:
-        def break_at(addresses: Collection[int]) -> None:
-            for each in self.cpus:
-                each.debug.watch_code(addresses)
-
-        for each in self.cpus:
-            each.calls = calls
-        calls.starts(break_at)
+            tell_of_calls(outside.calls, self.cpus)
 
     def _trace(self, trace: Trace) -> None:
         def hears(cpu: int | None, what: str, interrupt: int) -> None:

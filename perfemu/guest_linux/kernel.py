@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from emulator.cpu import Level
-from emulator.sysregs import SysReg
+from perfemu.booted_image import BootedImage
 from perfemu.guest_linux.btf import Btf, Member
 from perfemu.guest_linux.memory import PageTables, Ram, Regime, Unreadable
 
-TTBR0_EL1, TTBR1_EL1, TCR_EL1 = (SysReg(3, 0, 2, 0, number).encoding for number in range(3))
-TABLES_AT = (1 << 48) - 2  # BADDR of a TTBR: without the ASID, and CnP
 KERNEL_HALF = 1 << 63
 TEXT = "_stext"
-# While a program executes, kernels may hide behind tables that map an entry alone (KPTI); their own lie a few pages on.
-_MOST_PAGES_BEHIND = 4
 
 
 class CpuCore(Protocol):
@@ -44,45 +40,88 @@ class Extent:
     end: int
 
 
-class GuestKernel:
-    """`symbols`: name -> address of those in its own memory. Raises BtfProblem, Unreadable."""
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a kernel is that has mapped itself, and its symbols: name -> address of those in its own memory."""
 
-    def __init__(self, ram: Ram, image: Extent, symbols: Mapping[str, int]) -> None:
+    image: Extent
+    symbols: Mapping[str, int]
+
+
+class Running(Protocol):
+    """Which task a CPU executes, whatever it is in the midst of."""
+
+    def task(self, cpu: GuestCpu) -> int | None:
+        """The address of its struct task_struct; None while it has yet to execute one. Raises Unreadable and
+        BtfProblem."""
+
+
+class Architecture(Protocol):
+    """What depends on the instruction set: which registers lead to tables and tasks."""
+
+    def locate(self, booted: BootedImage, cpu: GuestCpu) -> Located | None:
+        """None while the kernel has yet to map itself. Raises Unreadable."""
+
+    def root(self, cpu: GuestCpu) -> int:
+        """What changes with the kernel's tables."""
+
+    def tables(self, ram: Ram, cpu: GuestCpu) -> Iterator[PageTables]:
+        """What the kernel's may be. While a program executes it may hide behind tables that map an entry alone."""
+
+    def user_regime(self, cpu: GuestCpu) -> Regime: ...
+
+    def maps_all(self, kernel: GuestKernel, tables: PageTables, cpu: GuestCpu) -> bool:
+        """Whether tables that map the kernel's text map the rest of it, too. Raises Unreadable for no."""
+
+    def running(self, kernel: GuestKernel) -> Running: ...
+
+
+class GuestKernel:
+    """Raises BtfProblem, Unreadable."""
+
+    def __init__(self, ram: Ram, located: Located, architecture: Architecture, cpu: GuestCpu) -> None:
+        image = located.image
         btf = Btf.find(ram.read(image.start, image.end - image.start))
         if btf is None:
             raise Unreadable("it carries no types of its own (CONFIG_DEBUG_INFO_BTF)")
-        if TEXT not in symbols:
+        if TEXT not in located.symbols:
             raise Unreadable(f"its symbols (CONFIG_KALLSYMS) have no {TEXT}")
         self.ram = ram
         self.btf = btf
-        self.symbols = symbols
-        self.user_regime = Regime(12, 48)
+        self.symbols = located.symbols
+        self.architecture = architecture
+        self.user_regime = architecture.user_regime(cpu)
         self._image = image
         self._members: dict[tuple[str, str], Member] = {}
-        self.tables = PageTables(ram, 0, Regime(12, 48))  # where nothing is found
+        self.tables = PageTables(ram, 0, self.user_regime)  # where nothing is found
         self._seen_root: int | None = None
 
     def look(self, cpu: GuestCpu) -> None:
         """Before anything is read as `cpu` is now. Raises Unreadable while it has no tables."""
-        root = cpu.core.read_kernel_register(TTBR1_EL1) & TABLES_AT
-        if root != self._seen_root:
-            tcr = cpu.core.read_kernel_register(TCR_EL1)
+        root = self.architecture.root(cpu)
+        if root != self._seen_root or not self.tables.root:
             self._seen_root = root
-            self.tables = self._found_tables(root, Regime.of_kernel(tcr)) or self.tables
-            self.user_regime = Regime.of_user(tcr)
+            self.tables = self._found_tables(cpu) or self.tables
+            self.user_regime = self.architecture.user_regime(cpu)
         if not self.tables.root:
             raise Unreadable("its page tables are not found")
 
-    def _found_tables(self, root: int, regime: Regime) -> PageTables | None:
-        for behind in range(_MOST_PAGES_BEHIND + 1):
-            tables = PageTables(self.ram, root + (behind << regime.page_shift), regime)
+    def _found_tables(self, cpu: GuestCpu) -> PageTables | None:
+        for tables in self.architecture.tables(self.ram, cpu):
             try:
                 text = tables.physical(self.symbols[TEXT])
+                if self._image.start <= text < self._image.end and self.architecture.maps_all(self, tables, cpu):
+                    return tables
             except Unreadable:
                 continue
-            if self._image.start <= text < self._image.end:
-                return tables
         return None
+
+    def runs_on(self, task: int, cpu: GuestCpu) -> bool:
+        """Whether the task at that address is one of that CPU's."""
+        try:
+            return self.value(task, "task_struct", "thread_info.cpu") == cpu.number
+        except Unreadable:
+            return False
 
     @property
     def image(self) -> range:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 _WORD = struct.Struct("<Q").unpack_from
 _ENTRY_BYTES_SHIFT = 3
-_VALID, _TABLE = 1, 2  # bits of a descriptor; at the last level a page has both
-_OUTPUT = (1 << 48) - 1  # bits of an address in a descriptor
-_MOST_LEVELS = 4
+_VALID = 1  # bit of a descriptor
+_MOST_LEVELS = 5
 
 
 class Unreadable(Exception):
@@ -37,24 +36,25 @@ class Ram:
         return bytes(self.view[at : at + size])
 
 
+class Descriptors(NamedTuple):
+    """What an architecture's look like, besides bit 0: that something is there."""
+
+    output: int  # bits of an address
+    block_mask: int  # those bits of one before the last level ...
+    block: int  # ... are these where it is no table, but as much memory as a table is of
+
+
 class Regime(NamedTuple):
-    """What TCR_EL1 says of one half of the addresses: bits of a page's offset, and of an address."""
+    """Of one range of addresses: bits of a page's offset, and of an address."""
 
     page_shift: int
     bits: int
-
-    @classmethod
-    def of_kernel(cls, tcr: int) -> Regime:
-        return cls({1: 14, 2: 12, 3: 16}.get(tcr >> 30 & 3, 12), 64 - (tcr >> 16 & 0x3F))
-
-    @classmethod
-    def of_user(cls, tcr: int) -> Regime:
-        return cls({0: 12, 1: 16, 2: 14}.get(tcr >> 14 & 3, 12), 64 - (tcr & 0x3F))
+    descriptors: Descriptors
 
 
 @dataclass(frozen=True, slots=True)
 class PageTables:
-    """Arm ARM DDI 0487, "The VMSAv8-64 translation table format descriptors"."""
+    """Of a size of page each, and as many levels as addresses need."""
 
     ram: Ram
     root: int  # physical address
@@ -62,7 +62,7 @@ class PageTables:
 
     def physical(self, address: int) -> int:
         """Raises Unreadable."""
-        page_shift, bits = self.regime
+        page_shift, bits, (output_bits, block_mask, block) = self.regime
         step = page_shift - _ENTRY_BYTES_SHIFT
         address &= (1 << bits) - 1
         levels = -(-(bits - page_shift) // step)
@@ -74,12 +74,12 @@ class PageTables:
         while True:
             descriptor = word(table + (address >> shift << _ENTRY_BYTES_SHIFT))
             address &= (1 << shift) - 1
-            output = descriptor & _OUTPUT
+            output = descriptor & output_bits
             if not descriptor & _VALID:
                 raise Unreadable("a page that is not there")
             if shift == page_shift:
                 return output >> shift << shift | address
-            if not descriptor & _TABLE:
+            if descriptor & block_mask == block:
                 return output >> shift << shift | address
             table = output >> page_shift << page_shift
             shift -= step

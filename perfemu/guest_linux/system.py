@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from emulator.cpu import Level
 from perfemu.booted_image import BootedImage
 from perfemu.errors import PerfemuError
+from perfemu.guest_linux.aarch64 import Aarch64
 from perfemu.guest_linux.btf import BtfProblem
 from perfemu.guest_linux.elf_headers import build_id_in_memory
-from perfemu.guest_linux.kernel import KERNEL_HALF, Extent, GuestCpu, GuestKernel
+from perfemu.guest_linux.kernel import Architecture, GuestCpu, GuestKernel
 from perfemu.guest_linux.mappings import GuestMapping, Mappings
 from perfemu.guest_linux.memory import PageTables, Ram, Unreadable
 from perfemu.guest_linux.modules import GuestModule, Modules
 from perfemu.guest_linux.tasks import IDLE, GuestTask, Tasks
-from perfemu.symbols.kallsyms import KernelSymbol, parse_kallsyms
+from perfemu.guest_linux.x86_64 import X8664
+from perfemu.symbols.kallsyms import KernelSymbol
 
 Found = TypeVar("Found")
+ARCHITECTURES: Mapping[str, type[Aarch64] | type[X8664]] = {"aarch64": Aarch64, "x86_64": X8664}  # by ISA
 
 
 class GuestLinux:
     """Only reads. `tell` gets what cannot be read, a line for the user."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, isa: str, tell: Callable[[str], None]) -> None:
         self.tell = tell
+        self._architecture: Architecture = ARCHITECTURES[isa]()
         self._booted: BootedImage | None = None
         self._kernel: GuestKernel | None = None
         self._tasks: Tasks
@@ -34,27 +37,28 @@ class GuestLinux:
     def booted(self, image: BootedImage, path: str) -> None:
         """Before it begins. Raises PerfemuError."""
         if not image.is_linux:
-            raise PerfemuError(f"--guest-linux: {path} is no Linux Image")
+            raise PerfemuError(f"--guest-linux: {path} is no image of Linux")
         self._booted = image
 
     def kernel(self, cpu: GuestCpu) -> GuestKernel | None:
         """As `cpu` sees it now; None while it has yet to map itself. Raises PerfemuError."""
         if self._kernel is None:
-            if cpu.level == Level.KERNEL and cpu.core.pc < KERNEL_HALF:
-                return None
-            self._kernel = self._found()
+            self._kernel = self._found(cpu)
         try:
-            self._kernel.look(cpu)
+            if self._kernel is not None:
+                self._kernel.look(cpu)
         except Unreadable:
             return None
         return self._kernel
 
-    def _found(self) -> GuestKernel:
+    def _found(self, cpu: GuestCpu) -> GuestKernel | None:
         booted = self._booted
         assert booted is not None, "it executes"
-        symbols = {symbol.name: symbol.address for symbol in parse_kallsyms(booted.kallsyms or b"")}
         try:
-            kernel = GuestKernel(Ram(booted.ram, booted.ram_base), Extent(booted.start, booted.end), symbols)
+            located = self._architecture.locate(booted, cpu)
+            if located is None:
+                return None
+            kernel = GuestKernel(Ram(booted.ram, booted.ram_base), located, self._architecture, cpu)
             self._tasks, self._mappings, self._modules = Tasks(kernel), Mappings(kernel), Modules(kernel)
         except (BtfProblem, Unreadable) as problem:
             raise PerfemuError(f"--guest-linux: this kernel cannot be understood: {problem}") from None

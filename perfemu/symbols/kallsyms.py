@@ -40,6 +40,11 @@ def parse_kallsyms(contents: bytes) -> Iterator[KernelSymbol]:
             yield KernelSymbol(address, fields[1], fields[2].split("\t", 1)[0])
 
 
+def addresses_by_name(contents: bytes) -> dict[str, int]:
+    """Of several of one name the last one's."""
+    return {symbol.name: symbol.address for symbol in parse_kallsyms(contents)}
+
+
 def kallsyms_text(symbols: Iterable[KernelSymbol]) -> bytes:
     """The lines, by address."""
     return "".join(f"{address:016x} {kind} {name}\n" for address, kind, name in sorted(symbols)).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from perfemu.board_calls import BoardCalls, BoardLinux
+from perfemu.board_calls import CALLS, BoardLinux
 from perfemu.boards import BoardSession
 from perfemu.ending import Ending
 from perfemu.tracing.run import Wanted
@@ -17,10 +17,10 @@ def trace_board(session: BoardSession, wanted: Wanted, write: Callable[[str], ob
     """Run it to its end; text goes to `write`, whole lines at a time."""
     selection = parse(wanted.expressions, failed=wanted.only_failed, successful=wanted.only_successful)
     summary = Summary() if wanted.summary_by is not None else None
-    kernel = BoardLinux(session.hardware.clock)
+    kernel = BoardLinux(session.hardware.clock, session.isa)
     tracer = Tracer(kernel, write, selection, wanted.style, lines=wanted.lines, summary=summary)
     assert session.linux is not None, "its system calls are asked for"
-    session.call_watcher = BoardCalls(session.linux, kernel, tracer)
+    session.call_watcher = CALLS[session.isa](session.linux, kernel, tracer)
     ending = session.run()
     tracer.finish()
     if summary is not None and wanted.summary_by is not None:

@@ -11,9 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
+#define TWICE "1: sub $1, %0\n jnz 1b"
+#else
+#define TWICE "1: subs %0, %0, #1\n b.ne 1b"
+#endif
 #define LOOP(name)                                                                     \
     __attribute__((noinline)) void name(long n) {                                      \
-        __asm__ volatile("1: subs %0, %0, #1\n b.ne 1b" : "+r"(n) : : "cc");           \
+        __asm__ volatile(TWICE : "+r"(n) : : "cc");                                    \
     }
 LOOP(in_itself)
 LOOP(in_child)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -71,6 +73,39 @@ def test_perf_finds_the_symbols_of_a_kernel_that_has_unpacked_itself(tmp_path: P
     assert {"mpihelp_submul_1", "mpihelp_addmul_1"} <= kernel  # it checks its own keys, by RSA
     assert "[unknown]" not in kernel
     assert {len(chain.splitlines()) for chain in re.split(r"\n{2,}", shown.strip())} == {1}
+
+
+@pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")
+def test_a_vmlinux_without_symbols_has_those_in_its_memory(tmp_path: Path) -> None:
+    """As the bzImage has it within: an ELF file that PVH boots, stripped. It says that it is Linux; what it carries for
+    itself says its symbols, and that it has no frame pointers."""
+    image, initrd, data = (tmp_path / name for name in ("vmlinux", "initrd", "perf.data"))
+    image.write_bytes(unpacked(debian_kernel.kernel("", "amd64").read_bytes()))
+    initrd.write_bytes(debian_kernel.initramfs(SCRIPT, architecture="amd64"))
+    done = perfemu(
+        "record", "-q", "-g", "-o", data, "-e", "instructions", "-c", "1000003", "--guest-linux", "--board", "pc",
+        "--core", "ideal", "--memory", "512M", "--initrd", initrd, "--cmdline", "console=ttyS0 quiet", image,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        "perfemu: -g: this kernel has ORC's tables, and no frame pointers: samples in it have no callers\n"
+    )
+    shown = perfemu("script", "-i", data, "-F", "comm,ip,sym").stdout.decode()
+    samples = [sample.splitlines() for sample in re.split(r"\n{2,}", shown.strip())]
+    kernel = [chain for _, *chain in samples if int(chain[0].split()[0], 16) >> 63]
+    assert {len(chain) for chain in kernel} == {1}
+    symbols = {chain[0].split()[1] for chain in kernel}
+    assert {"mpihelp_submul_1", "mpihelp_addmul_1"} <= symbols
+    assert "[unknown]" not in symbols
+    assert "cryptomgr_test" in {lines[0].strip() for lines in samples}
+
+
+def unpacked(image: bytes) -> bytes:
+    """The payload of a bzImage that xz has compressed: Documentation/arch/x86/boot.rst."""
+    setup_bytes = (image[0x1F1] + 1) * 512
+    offset, size = struct.unpack_from("<II", image, 0x248)
+    payload = image[setup_bytes + offset : setup_bytes + offset + size]
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)
 
 
 # A program of 32 bits: by INT 80H, and as the kernel's own code for programs calls it (AT_SYSINFO, the 32nd of the

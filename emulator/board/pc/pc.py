@@ -11,6 +11,7 @@ from functools import partial
 from emulator.arch.processor import Processor
 from emulator.board.board import Board, Boot, Ended, Outside, ram_loader
 from emulator.board.bus import Bus
+from emulator.board.calls import let_look, tell_of_calls
 from emulator.board.image import NotBootable
 from emulator.board.last_exceptions import told
 from emulator.board.pc import acpi, fw_cfg, mp_tables, pic, pit, power
@@ -99,6 +100,9 @@ class Pc(Board[PcCpu]):
         if boot is not None:
             self._load(hardware, boot, place, len(virtio) + bool(outside.test_device))
         self._attend(SerialInput(outside.source, console or self.uart, self._clock), self.pit)
+        if outside.calls is not None:
+            tell_of_calls(outside.calls, self.cpus)
+            let_look(outside.calls, self.cpus[0].cpu, hardware.clock, self._observers)
         if outside.trace is not None:
             for cpu in self.cpus:
                 cpu.trace = outside.trace

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 
 from emulator.arch.cpuid import AMD
 from emulator.arch.processor import Processor
-from emulator.board.bus import Bus, Unmodelled
+from emulator.board.bus import Bus
+from emulator.board.calls import CallWatcher
 from emulator.board.pc import msrs, x2apic
 from emulator.board.pc.apic_timer import ApicTimer
+from emulator.board.pc.beyond_ram import BeyondRam
 from emulator.board.pc.cpuid import PcCpuid
 from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages, Mode
-from emulator.board.pc.memory_map import LOCAL_APIC, LOCAL_APIC_BYTES
 from emulator.board.pc.pc_pmu import PcPmu
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.stops import PcStops
@@ -58,10 +59,11 @@ class PcCpu:
         self.waits = False  # in HLT
         self.due_cycle: int | None = None
         self.trace = NOTHING
+        self.calls: CallWatcher | None = None
         self.has_died = False  # it could execute nothing any more
         self.last_exceptions = CoreExceptions(cpu.number, cpu.core)
         self._clock = clock
-        self._bus, self._ports = bus, ports
+        self._ports = ports
         self._pmu = pmu
         self._pmu_interrupts = 0
         self._reset, self._message = reset, message
@@ -73,6 +75,7 @@ class PcCpu:
         self.core.write_kernel_register(SystemRegister.IS_AMD, processor.vendor == AMD)
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
         self.apic.when_priority_is_written = self._set_cr8
+        self._beyond_ram = BeyondRam(cpu, self.apic, bus, lambda: self.trace, message)
         registers = cpu.system_registers
         cpuid = PcCpuid(processor, cpu.number)
         cpuid.apic_is_on = lambda: self.apic.mode != Mode.OFF
@@ -101,7 +104,7 @@ class PcCpu:
             ExitReason.REGISTER: self._trapped,
             ExitReason.FAULT: self._nowhere,
             ExitReason.DEADLINE: lambda: None,
-            ExitReason.BREAKPOINT: lambda: None,  # of a debugger outside
+            ExitReason.BREAKPOINT: self._breakpoint,
             ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,
@@ -247,6 +250,11 @@ class PcCpu:
         )
         self._reset()
 
+    def _breakpoint(self) -> None:
+        """Of who looks from outside; the guest's own are the core's."""
+        if self.calls is not None and self.debug.hits_watched_code:
+            self.calls.reached(self.cpu)
+
     # ---- instructions that the board answers
 
     def _trapped(self) -> None:
@@ -353,45 +361,8 @@ class PcCpu:
             )
             return
         address, size, kind, value = access
-        old = 0 if kind == STORE else self._read(address, size)
+        old = 0 if kind == STORE else self._beyond_ram.read(address, size)
         new = core.complete_access(old)
         if kind != LOAD:
-            self._write(address, size, (new if kind == UPDATE else value) or 0)
+            self._beyond_ram.write(address, size, (new if kind == UPDATE else value) or 0)
         self._look_at_pmu()
-
-    def _is_apics(self, address: int) -> bool:
-        return self.apic.mode == Mode.XAPIC and LOCAL_APIC <= address < LOCAL_APIC + LOCAL_APIC_BYTES
-
-    def _read(self, address: int, size: int) -> int:
-        try:
-            if self._is_apics(address):
-                value = self.apic.read(address - LOCAL_APIC, size)
-            else:
-                value = self._bus.read(address, size)
-        except Unmodelled as error:
-            self._message(f"{error}: all bits are ones; PC {self.core.pc:#x}")
-            value = (1 << 8 * size) - 1
-        if self.trace.mmio:
-            self._note_access("load", address, size, value)
-        return value
-
-    def _write(self, address: int, size: int, value: int) -> None:
-        if self.trace.mmio:
-            self._note_access("store", address, size, value)
-        try:
-            if self._is_apics(address):
-                self.apic.write(address - LOCAL_APIC, size, value)
-            else:
-                self._bus.write(address, size, value)
-        except Unmodelled as error:
-            self._message(f"{error}: nothing happens; PC {self.core.pc:#x}")
-
-    def _note_access(self, what: str, address: int, size: int, value: int) -> None:
-        if self._is_apics(address):
-            place = f"local APIC + {address - LOCAL_APIC:#x}"
-        else:
-            try:
-                place = self._bus.place(address, size)
-            except Unmodelled:
-                place = f"{address:#x}"
-        self.trace.note(self.cpu, f"{place}: {what} of {size} bytes: {value:#x}")

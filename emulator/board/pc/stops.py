@@ -5,6 +5,8 @@ There are no watchpoints: the core does not say what an instruction is about to 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from emulator._native import GuestPageTables
 from emulator.board.stops import Place, Watched
 from emulator.cpu import Cpu, ExitReason, Level
@@ -23,7 +25,9 @@ class PcStops:
 
     def __init__(self, cpu: Cpu, tables: GuestPageTables) -> None:
         self._core, self._tables = cpu.core, tables
-        self._breakpoints: set[int] = set()
+        self._outside_breakpoints: set[int] = set()
+        self._watched_code: set[int] = set()  # ... of who only looks
+        self._set: set[int] = set()  # breakpoints that the core has
 
     @property
     def pc(self) -> int:
@@ -43,14 +47,28 @@ class PcStops:
 
     @property
     def hits_outside_breakpoint(self) -> bool:
-        return self.pc in self._breakpoints
+        return self.pc in self._outside_breakpoints
+
+    @property
+    def hits_watched_code(self) -> bool:
+        return self.pc in self._watched_code
 
     def break_outside(self, addresses: set[int]) -> None:
-        for address in self._breakpoints - addresses:
+        self._outside_breakpoints = set(addresses)
+        self._tell_breakpoints()
+
+    def watch_code(self, addresses: Collection[int]) -> None:
+        """Who only looks is told before an instruction there executes, instead of those before."""
+        self._watched_code = set(addresses)
+        self._tell_breakpoints()
+
+    def _tell_breakpoints(self) -> None:
+        wanted = self._outside_breakpoints | self._watched_code
+        for address in self._set - wanted:
             self._tables.clear_breakpoint(address)
-        for address in addresses - self._breakpoints:
+        for address in wanted - self._set:
             self._tables.set_breakpoint(address)
-        self._breakpoints = set(addresses)
+        self._set = wanted
 
     def watch_outside(self, watched: list[Watched]) -> None:
         assert not watched, "they are refused"

@@ -11,8 +11,11 @@ import pytest
 import require
 from c_programs import build
 from corpus.debian_machine import machine
+from debian import TRIXIE
 from end_to_end.command import perfemu
+from end_to_end.random_guests import write_program
 from guests import guest
+from tests.unit.native.bare import assemble
 
 SOURCE = Path(__file__).with_name("other_pmus.c")
 HOSTS = Path("/sys/bus/event_source/devices/msr")
@@ -186,3 +189,48 @@ def test_perf_counts_what_all_cpus_share(core: str, events: str, tmp_path: Path)
             assert rows[0][1] == rows[1][1] == "MiB"
             assert counted[-1][0] == pytest.approx(counted[-1][2] * 64 / (1 << 20), abs=0.005)
             assert counted[-1][2] > 0
+
+
+LINES = 4096
+# mmap(0, 4096 * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS), a store to each line, exit(0)
+STORES = f"""
+        mov     $9, %eax
+        xor     %edi, %edi
+        mov     ${LINES * 64}, %esi
+        mov     $3, %edx
+        mov     $0x22, %r10d
+        syscall
+        mov     ${LINES}, %ebx
+1:      mov     %ebx, (%rax)
+        add     $64, %rax
+        dec     %ebx
+        jnz     1b
+        xor     %edi, %edi
+        mov     $60, %eax
+        syscall
+"""
+PLAIN = ("l1i.prefetchers=", "l1d.prefetchers=", "l2.prefetchers=", "kernel.fresh_pages=memory")
+
+
+@pytest.mark.parametrize(
+    ("core", "events"),
+    [
+        ("skylake", "unc_cbo_cache_lookup.any_i,uncore_imc/event=1/"),
+        ("redwood-cove", "unc_m_cas_count_sch0.rd,unc_cha_llc_lookup.local_dmnd_rfo"),
+        ("zen4", "l3_lookup_state.l3_miss,umc_cas_cmd.rd"),
+        ("zen5", "l3_lookup_state.l3_miss,umc_cas_cmd.rd"),
+    ],
+)
+def test_perf_6_12_counts_them_by_the_vendors_names(core: str, events: str, tmp_path: Path) -> None:
+    """Debian's, unmodified: the names are in its own lists, which it chooses by CPUID.
+
+    Each line is read for ownership before it is written; besides, perf's own work until it stops is counted.
+    """
+    tree = require.debian_tree("amd64", "linux-perf", release=TRIXIE)
+    (stores,) = write_program(tmp_path / "stores", "x86_64", assemble("x86_64", STORES, tmp_path))
+    options = [part for change in PLAIN for part in ("--set", change)]
+    perf = ("/usr/bin/perf", "stat", "-a", "-x;", "-o", "out", "-e", events, stores)
+    said(*perf, core=core, options=("--sysroot", str(tree), *options), cwd=tmp_path)
+    rows = [line.split(";") for line in (tmp_path / "out").read_text().splitlines() if ";" in line]
+    assert [row[2] for row in rows] == events.split(",")
+    assert all(LINES <= int(row[0]) < LINES + 500 for row in rows), rows

@@ -176,6 +176,23 @@ def test_shared_counts_are_the_sum_of_the_cores_probes(core: str, name: str) -> 
     assert missed == sum(core.total(Probe.DRAM_READ) for core in cores) > 0
 
 
+@pytest.mark.parametrize("walks", ["page_walk.reads_entries=false", "page_walk.reads_entries=true"])
+@pytest.mark.parametrize("name", ["sort", "matrix"])
+def test_memory_s_lines_are_what_the_last_cache_brings_and_evicts(name: str, walks: str) -> None:
+    """Of an inclusive LLC: each line that it has not is read, whoever asks; each written one that leaves is written."""
+    small = ("l1d.size=4KiB", "l2.size=8KiB", "l2.ways=4", "llc.size=32KiB", walks)
+    program = str(guest(name, "x86_64").path)
+    events = ["uncore_imc/event=1/", MISSES["skylake"], "uncore_imc/event=2/"]
+    session = Session(perfemu.Guest([program], core="skylake", core_changes=small))
+    opened = open_counters(session, session.parse(events))
+    enable_groups(opened)  # type: ignore[arg-type]
+    session.run()
+    evicted = sum(cpu.core.total(Probe.LL_WRITE_BACK) for cpu in session.machine.cpus)
+    reads, misses, writes = (event.read_values().value for event in opened)  # type: ignore[union-attr]
+    assert reads == misses > 0
+    assert writes == evicted > 0
+
+
 @pytest.mark.parametrize("options", [{"all_cpus": True}, {"cpu_list": "0"}, {"cpu_list": "1"}, {}])
 def test_all_cpus_count_whichever_is_asked_for(options: dict[str, object], tmp_path: Path) -> None:
     """Once, as the cpumask of the PMU has it. coreid tells cores apart: each process has a CPU, and reads lines of its

@@ -105,6 +105,7 @@ def stat(
     all_cpus: bool = False,
     cpu_list: str | None = None,
     per_cpu: bool = False,
+    per_socket: bool = False,
     per_thread: bool = False,
     functions: bool = False,
     from_symbol: str | None = None,
@@ -115,14 +116,14 @@ def stat(
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
-    `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu` and
-    `per_thread` -a, -C, -A and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol. Raises
+    `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu`, `per_socket` and `per_thread`
+    -a, -C, -A, --per-socket and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol. Raises
     EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
     guest = Guest.of(guest, **options)
-    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus)
+    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus, per_socket=per_socket)
     scope = within(scope, from_symbol, to_symbol)
     with Streams(input, capture) as streams:
         counted = count(

@@ -238,6 +238,8 @@ def test_a_socket_s_line_says_how_many_cpus_have_counted() -> None:
     assert f"\nS0        3 {retired:>18,}      instructions:u" in text
     objects = [json.loads(line) for line in command(*per_socket, "-j", SCAN).stderr.splitlines()]
     assert [(row["socket"], row["aggregate-number"]) for row in objects] == [("S0", 1), ("S0", 3)]
+    parts = perfemu.stat(perfemu.Guest([SCAN], core="zen5"), ["instructions"], all_cpus=True, per_socket=True).parts
+    assert {name: counts["instructions"] for name, counts in parts.items()} == {"S0": retired}
     for wrong, why in ((("-aA",), "-A and --per-socket exclude each other"), ((), "counts of sockets want -a or -C")):
         done = command("stat", "--per-socket", *wrong, SCAN)
         assert done.returncode == 129

@@ -191,6 +191,24 @@ def test_perf_counts_what_all_cpus_share(core: str, events: str, tmp_path: Path)
             assert counted[-1][2] > 0
 
 
+@pytest.mark.parametrize(
+    ("core", "event", "counters"),
+    [("zen5", "amd_l3/event=4,umask=1/", 6), ("skylake", "uncore_cbox/event=0x34,umask=0x88/", 4)],
+)
+def test_events_take_turns_on_as_many_counters_as_the_part_has(
+    core: str, event: str, counters: int, tmp_path: Path
+) -> None:
+    """Debian's perf as a guest asks for two more: each counts its share of the time, to a turn of 4 of the 100 ms."""
+    debian = ("--sysroot", str(machine("x86_64", ("linux-perf",))))
+    perf = ("perf", "stat", "-a", "-x;", "-o", "out", *("-e", event) * (counters + 2), "sleep", "0.1")
+    said(*perf, core=core, options=debian, cwd=tmp_path)
+    rows = [line.split(";") for line in (tmp_path / "out").read_text().splitlines() if ";" in line]
+    shares = [float(row[4]) for row in rows]
+    assert len(shares) == counters + 2
+    assert all(share == pytest.approx(100 * counters / (counters + 2), abs=8) for share in shares), shares
+    assert sum(shares) == pytest.approx(100 * counters, abs=len(shares))  # each is printed whole
+
+
 LINES = 4096
 # mmap(0, 4096 * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS), a store to each line, exit(0)
 STORES = f"""

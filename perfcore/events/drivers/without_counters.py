@@ -76,11 +76,11 @@ class CountedByReading(WithoutCounters, ABC):
 
 def refuse_what_it_cannot(event: PerfEvent, source: EventSource) -> None:
     """PERF_PMU_CAP_NO_INTERRUPT, PERF_PMU_CAP_NO_EXCLUDE: of a PMU that knows neither samples nor levels."""
-    attr, name = event.attr, source.name
-    if event.is_sampling:
-        why = f"{name}: its counters do not interrupt, so that nothing can be sampled by them"
-        raise LinuxError(source.sampling_error, why)
     excluded = ("user", "kernel", "hv", "idle", "host", "guest")
-    asked = [f"exclude_{what}" for what in excluded if getattr(attr, f"exclude_{what}")]
+    asked = [f"exclude_{what}" for what in excluded if getattr(event.attr, f"exclude_{what}")]
     if asked:
-        raise LinuxError(EINVAL, f"{name}: {', '.join(asked)}: it counts whatever happens")
+        raise LinuxError(EINVAL, f"{source.name}: {', '.join(asked)}: it counts whatever happens")
+    if event.is_sampling:
+        code = EINVAL if source.system_wide and event.of_task else source.sampling_error  # tasks are looked at before
+        why = f"{source.name}: its counters do not interrupt, so that nothing can be sampled by them"
+        raise LinuxError(code, why)

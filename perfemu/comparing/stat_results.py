@@ -9,7 +9,8 @@ from typing import NamedTuple
 from perfemu.comparing.measured import EventCounts, Function, Measured
 from perfemu.errors import PerfemuError
 
-_SCALES = {"msec": 1_000_000}  # clocks are counted in ns, as in perf.data, and printed with six decimals
+# Printed with six decimals. Clocks are counted in ns, as in perf.data; of memory's traffic, lines of 64 bytes.
+_SCALES = {"msec": 1_000_000, "MiB": (1 << 20) // 64}
 
 
 def measured_of_stat(name: str, text: str) -> Measured:

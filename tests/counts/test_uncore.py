@@ -150,6 +150,16 @@ def test_counts_of_memory_are_shown_in_mib() -> None:
     ]
 
 
+def test_results_in_mib_are_compared_by_lines(tmp_path: Path) -> None:
+    """1,603 and 1,608 of them."""
+    counted = ("stat", "--core", "skylake", "-j", "-e", "uncore_imc/data_reads/", "-o")
+    for name, changes in (("plain", PLAIN), ("prefetched", ())):
+        options = [part for change in changes for part in ("--set", change)]
+        assert command(*counted, name, *options, SCAN, cwd=tmp_path).returncode == 0
+    lines = command("diff", "plain", "prefetched", cwd=tmp_path).stdout.decode().splitlines()
+    assert lines[-1].split()[:3] == ["1,603", "1,608", "+5"]
+
+
 @pytest.mark.parametrize("core", ["zen4", "zen5"])
 def test_bandwidth_is_lines_over_time(core: str) -> None:
     """AMD's formula, with the seconds that have elapsed: 1,603 lines of 64 bytes."""

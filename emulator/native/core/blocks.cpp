@@ -32,6 +32,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 // A block that is new, or does not fit, or is special, or is a single step.
 void Core::consider(uint64_t address, uint32_t size) {
     if (runs_unchanged(address, size)) return;
+    if (stepped_ && !finish_untrapped_step(address)) return;
     if (changes_ && follow_changes(address)) return;
     if (remembers_wrongly(address, size)) {
         flush_tlb();

@@ -135,8 +135,7 @@ void Core::settle_counts(uint64_t now) {
                           exit_ == Exit::SOFTWARE_STEP;
     if (model_) settle_visit(now, within_a_block);
     if (stepping_) {
-        bool trap = exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address;  // INT3: PC is after it
-        if (exit_ == Exit::SYSCALL || exit_ == Exit::IDLE || trap) retire(stepped_->ops[0], stepped_->address, now);
+        if (retires_untrapped(now)) retire(stepped_->ops[0], stepped_->address, now);
         end_stepping();
     } else if (within_a_block && repeat_ && is_guests_step()) {  // the iteration has happened; was it the last?
         if (repeat_->address != now) retire(repeat_->ops[0], repeat_->address, now);

@@ -95,14 +95,15 @@ void Core::step_done() {
     uint64_t now = linear_pc();
     step_unheard_ = false;
     const Op& op = stepped_->ops[0];
-    if (op.repeated && repeat_count_) add_at(stepped_->address, op.iteration_probes);
-    bool repeats = op.repeated && now == stepped_->address;
+    const uint64_t at = stepped_->address;
+    if (op.repeated && repeat_count_) add_at(at, op.iteration_probes);
+    bool repeats = op.repeated && now == at;
     if (model_) finish_step(op, now, repeats);
     if (repeats) {
-        if (!model_ && !selections_.empty()) observe(op, stepped_->address, now);
+        if (!model_ && !selections_.empty()) observe(op, at, now);
         slow_since_poll_++;
     } else {
-        retire(op, stepped_->address, now);
+        retire(op, at, now);
     }
     if (op.shows_masks) isa_->correct_masks(engine_, op.trap_register);
     if (op.pushes_flags) {
@@ -110,6 +111,7 @@ void Core::step_done() {
         if (uint8_t* host = space_->host(stack_address() + 1)) *host &= static_cast<uint8_t>(~TF_IN_SECOND_BYTE);
     }
     stop_passing();
+    stepped_ = nullptr;
     if (model_ && model_->steps_ahead) {  // nothing is due before those are through
         isa_->rearm_stepping(engine_);
     } else if (interrupt_raised()) {
@@ -124,11 +126,29 @@ void Core::step_done() {
         exit(Exit::STEP);
     } else if (guest_step_is_due()) {
         exit(Exit::SOFTWARE_STEP);
-    } else if (!repeats && (now <= stepped_->address || now >= stepping_end_)) {
+    } else if (!repeats && (now <= at || now >= stepping_end_)) {
         end_stepping();
     } else {
         isa_->rearm_stepping(engine_);
     }
+}
+
+// Before the block at `next`. An instruction that has been stepped there has made no trap: PAUSE, behind which the
+// engine leaves its loop instead. False: what is at `next` does not run now.
+bool Core::finish_untrapped_step(uint64_t next) {
+    step_done();
+    if (exit_ != Exit::NONE) return false;
+    if (stepping_) return true;
+    redispatch(next);
+    return false;
+}
+
+// The engine has stopped at `now`, behind an instruction that was stepped, and not by its trap: has that retired?
+bool Core::retires_untrapped(uint64_t now) const {
+    if (exit_ == Exit::SYSCALL || exit_ == Exit::IDLE) return true;
+    const bool fetches = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
+    // INT3, where PC is behind it; PAUSE, behind which there is no page.
+    return (exit_ == Exit::EXCEPTION || fetches) && stepped_ && now != stepped_->address;
 }
 
 void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {

@@ -345,8 +345,7 @@ void Core::settle_visit(uint64_t now, bool within_a_block) {
     Visit& visit = model_->visit;
     if (!visit.block) return;
     if (stepping_) {
-        bool retires = exit_ == Exit::SYSCALL || (exit_ == Exit::EXCEPTION && stepped_ && now != stepped_->address);
-        if (retires) finish_step(stepped_->ops[0], now, false);
+        if (retires_untrapped(now)) finish_step(stepped_->ops[0], now, false);
         model_->steps_ahead = 0;
         visit = {};
     } else if (within_a_block && visit.iteration && is_guests_step()) {

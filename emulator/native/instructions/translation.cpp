@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/translation_guard.hpp"
+#include "instructions/bit_tests.hpp"
 #include "instructions/code_bytes.hpp"
 #include "instructions/encoding.hpp"
 #include "instructions/executed.hpp"
@@ -58,12 +59,24 @@ bool begins_block(uint64_t address) {
     return block_rules()->begins_block({bytes.data(), size});
 }
 
+// As a part of the instruction at hand, which then knows no other way to the flags.
+void ask_for_flags(BlockTranslation* block, void* cpu) {
+    const uint64_t address = block->next;
+    present_code(ASKS_FOR_FLAGS, address, address);
+    engine_translate_instruction(block, cpu);
+    present_code({});
+    block->next = address;
+    block->end = GOES_ON;
+}
+
 // May leave by longjmp, as what it calls: no destructors.
 void translate_instruction(BlockTranslation* block, void* cpu) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes;
     const size_t size = translated_space()->read(block->next, bytes);
+    const bool is_64 = block_rules()->is_64();
+    if (tests_bit({bytes.data(), size}, is_64)) ask_for_flags(block, cpu);
     std::optional<Encoding> encoding;
-    if (block_rules()->is_64()) encoding = decode_encoding({bytes.data(), size});
+    if (is_64) encoding = decode_encoding({bytes.data(), size});
     const uint64_t address = block->next;
     const ExecutedRow* row = encoding ? executed_row(*encoding) : nullptr;
     if (row) {

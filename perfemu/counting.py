@@ -208,14 +208,14 @@ class _Counters:
         self._scope = scope
         self._inherited: dict[Task, dict[int, PerfEvent]] = {}  # by event
         self._of_cpus = scope.cpus is not None or any(spec.system_wide for spec in specs)
-        _refuse_parts(specs, scope)
+        scope.check_shared(spec.name for spec in specs if spec.system_wide)
         by_thread = scope.split is Split.THREADS
         cpus = (None,) if scope.cpus is None else scope.cpus
         self._opened = [open_counters(session, specs, inherit, cpu, by_thread, for_all=cpu == cpus[0]) for cpu in cpus]
         for opened in self._opened:
-            events = zip(opened, specs, strict=True)
-            of_cpus = [event for event, spec in events if scope.cpus is not None or spec.system_wide]
-            enable_groups(event for event in of_cpus if isinstance(event, PerfEvent))
+            for event, spec in zip(opened, specs, strict=True):
+                if isinstance(event, PerfEvent) and (spec.system_wide or scope.cpus is not None):
+                    enable_groups([event])
         if by_thread:
             for number, event in enumerate(self._opened[0]):
                 if isinstance(event, PerfEvent):
@@ -253,15 +253,6 @@ class _Counters:
                     for task, events in tasks.items()
                 }
         return {}
-
-
-def _refuse_parts(specs: Iterable[EventSpec], scope: Scope) -> None:
-    """UsageError for events of all CPUs where only some of what happens is wanted."""
-    parts = {"--per-thread": scope.split is Split.THREADS, "a region": scope.region is not None}
-    asked = next((part for part, wanted in parts.items() if wanted), None)
-    shared = next((spec.name for spec in specs if spec.system_wide), None)
-    if asked and shared:
-        raise UsageError(f"stat: {asked} and {shared} exclude each other: it is counted for the machine as a whole")
 
 
 def _reading(event: PerfEvent | Absence) -> Reading | None:

@@ -58,6 +58,15 @@ class Scope:
     split: Split = Split.NOTHING
     region: Region | None = None
 
+    def check_shared(self, events: Iterable[str]) -> None:
+        """These are counted for all CPUs at once. UsageError where only a part of what happens is wanted."""
+        part = "--per-thread" if self.split is Split.THREADS else "a region" if self.region is not None else None
+        for event in events:
+            if part is not None:
+                raise UsageError(
+                    f"stat: {part} and {event} exclude each other: it is counted for the machine as a whole"
+                )
+
 
 PROGRAM = Scope()
 

@@ -142,6 +142,10 @@ class Probe(IntEnum):
     STALL_FRONTEND = Source.PIPELINE  # cycles without dispatch because none was fetched
     STALL_BACKEND = Source.PIPELINE  # cycles without dispatch because nothing accepted it
     STALL_BACKEND_MEMORY = Source.PIPELINE  # ... while the oldest micro-op waited for memory
+    STALL_BEGINS = Source.PIPELINE  # the first of several cycles in a row that are one of these
+    STALL_FRONTEND_BEGINS = Source.PIPELINE  # ... of this one
+    STALL_BACKEND_BEGINS = Source.PIPELINE
+    STALL_BACKEND_MEMORY_BEGINS = Source.PIPELINE
     SLOTS_FRONTEND = Source.PIPELINE  # slots lost
     SLOTS_FRONTEND_LATENCY = Source.PIPELINE  # ... in cycles that lost all of them
     SLOTS_BACKEND = Source.PIPELINE

@@ -16,6 +16,7 @@ from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, Hardwa
 from pmu.per_cycle import of_arm, of_x86, under
 
 THRESHOLD = "threshold"  # of Arm's format: Linux looks at threshold_compare and threshold_count only with it
+EDGE = "edge"  # of x86's
 
 ANY_ISA = ""  # of a PMU that any core can have, until one has it
 
@@ -70,6 +71,7 @@ class PmuModel:
     slots: int = 0  # of the core: micro-operations that it can begin in a cycle; 0: it has none
     executes_kernel: bool = False  # the machine: all that happens in the kernel is counted, not its time alone
     one_a_cycle: bool = False  # the core is the ideal one, on which each instruction has a cycle of its own
+    edge_bit: int = 0  # of an event's code, where Linux has no format field for it: PMEVTYPER<n>_EL0.TE
 
     def __post_init__(self) -> None:
         named = [*self.generic_events.values(), *self.generic_cache_events.values(), *self.sysfs_aliases.values()]
@@ -209,18 +211,31 @@ class PmuModel:
 
     @property
     def _by_event(self) -> int:
-        return sum(bits.code_mask for bits in self.format if bits.role is Role.BY_EVENT)
+        return sum(bits.code_mask for bits in self.format if bits.role is Role.BY_EVENT) | self.edge_bit
 
     def _variant(self, code: int) -> Event | None:
+        own = self._edges_of_row(code)
+        if own is not None:
+            return own
         plain = self.events.by_code(code & ~self._by_event)
         if plain is None or self.config_of(plain) != plain.code:
             return None
         asked = {bits.name: bits.of_code(code) for bits in self.format if bits.role is Role.BY_EVENT}
         if THRESHOLD in asked:
-            condition = of_arm(asked[THRESHOLD], asked["threshold_compare"], asked["threshold_count"])
+            condition = of_arm(
+                asked[THRESHOLD], asked["threshold_compare"], asked["threshold_count"], bool(code & self.edge_bit)
+            )
         else:
             condition = of_x86(asked.get("cmask", 0), bool(asked.get("inv")), bool(asked.get("edge")))
         return under(condition, plain, code, one_a_cycle=self.one_a_cycle)
+
+    def _edges_of_row(self, code: int) -> Event | None:
+        """An event of the list that has a threshold itself, with x86's E besides."""
+        (edge,) = [bits.code_mask for bits in self.format if bits.name == EDGE] or [0]
+        row = self.events.by_code(code & ~edge) if code & edge else None
+        if row is None or not row.code & self._by_event:
+            return None
+        return under(of_x86(0, invert=False, edge=True), row, code, one_a_cycle=self.one_a_cycle)
 
     def cannot_know(self, code: int) -> str | None:
         """What the vendor means by a code that cannot be counted here; None if it can, or if nobody knows the code.
@@ -239,6 +254,8 @@ class PmuModel:
 
     def _refuse_variant(self, code: int) -> None:
         """UnknownEvent if `code` has a field that only some events are modelled with."""
+        if (name := self.not_modelled.get(code)) is not None:
+            raise UnknownEvent(f"{code:#06x} is {name}, which this core cannot know")
         for bits in self.format:
             if bits.role is Role.BY_EVENT and code & bits.code_mask:
                 place = f"{bits.name}={bits.of_code(code)} in {code:#x}"

@@ -134,6 +134,8 @@ class _Parser:
             raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
         if name == "mem":
             raise EventSyntaxError(f"'{text}': breakpoint events are not modelled yet")
+        if name.lower() in (listed.lower() for listed in self._pmu.not_modelled.values()):
+            raise EventSyntaxError(f"'{text}': {name} is of the vendor's list, and this core cannot know it")
         raise EventSyntaxError(f"unknown event '{name}'{self._suggestions(name)}")
 
     def _with_terms(self, pmu: str, terms: str, text: str) -> EventSpec:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from pmu.arm.event_rows import OWN, ROWS, TOP_DOWN_ALIASES, core_rows
 from pmu.arm.not_modelled import COMMON, is_announced, is_common
 from pmu.arm.registers import PMEVTYPERn_EL0
-from pmu.arm.version import INSTRUCTION_COUNTER, THRESHOLDS, Version
+from pmu.arm.version import EDGES, INSTRUCTION_COUNTER, THRESHOLDS, Version
 from pmu.event import EventList
 from pmu.format_field import FormatField, Role
 from pmu.generic_events import CacheEvent, CacheId, CacheOp, CacheResult, HardwareId
@@ -119,6 +119,7 @@ def pmu_v3(
         generic_cache_events=generic_cache_events,
         sysfs_aliases={event.lower(): event for event in announced} | dict(further_aliases),
         not_modelled={**COMMON, **lacking, **not_modelled},
+        edge_bit=PMEVTYPERn_EL0.TE.mask if EDGES in options else 0,
     )
 
 

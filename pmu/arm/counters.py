@@ -4,8 +4,8 @@ Registers turn into settings of a counter bank in the core; nothing is counted h
 0..N-1 are the event counters, N is the cycle counter, N+1 the instruction counter if there is one. The registers' masks
 have those two at bits 31 and 32 instead.
 
-A threshold (FEAT_PMUv3_TH) counts where single cycles are known (`pmu/per_cycle.py`), and else nothing, which `tell` is
-told. SW_INCR and CHAIN do not look at it.
+A threshold or an edge (FEAT_PMUv3_TH, FEAT_PMUv3_EDGE) counts where single cycles are known (`pmu/per_cycle.py`), and
+else nothing, which `tell` is told. SW_INCR and CHAIN do not look at them.
 
 Reads and writes here are the device's own: who may reach what at which exception level is `PmuV3`'s matter.
 """
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pmu.arm.filters import levels_of
+from pmu.arm.links import is_reserved
 from pmu.arm.registers import (
     CYCLES,
     INSTRUCTIONS,
@@ -43,7 +44,7 @@ from pmu.arm.registers import (
     PMEVCNTRn_EL0,
     PMEVTYPERn_EL0,
 )
-from pmu.arm.version import INSTRUCTION_COUNTER, THRESHOLDS, Version, needed_for
+from pmu.arm.version import EDGES, INSTRUCTION_COUNTER, LINKS, THRESHOLDS, Version, checked_version
 from pmu.counter_bank import CounterBank
 from pmu.event import LESS_SHIFT, Event
 from pmu.model import PmuModel
@@ -61,13 +62,14 @@ _WITH_CYCLES = PMCR_EL0.DP.mask
 _RESET_EVENTS, _RESET_CYCLES = PMCR_EL0.P.mask, PMCR_EL0.C.mask
 _EVENT = PMEVTYPERn_EL0.evtCount.mask
 _CONDITION = PMEVTYPERn_EL0.TC.mask | PMEVTYPERn_EL0.TH.mask
+_EDGE, _LINK = PMEVTYPERn_EL0.TE.mask, PMEVTYPERn_EL0.TLC.mask
 _THRESHOLD_BITS = PMEVTYPERn_EL0.TH.hi - PMEVTYPERn_EL0.TH.lo + 1
 
 
 class PmuCounters(RegisterDevice):
     """Of a PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
-    kept = (
+    kept: tuple[str, ...] = (
         "storage",
         "_active",
         "_freezing",
@@ -88,10 +90,12 @@ class PmuCounters(RegisterDevice):
             raise ValueError(f"{model.name}: {n} event counters need a bank of {model.bank_size(n)}, not {bank.size}")
         self.model = model
         self.counters = n
-        self.version = _checked_version(model)  # ID_AA64DFR0_EL1.PMUVer
+        self.version = checked_version(model)  # ID_AA64DFR0_EL1.PMUVer
         self.tell: Callable[[str], None] = lambda text: None  # of what a guest asks for and does not get
         self._bank = bank
-        self._condition = _CONDITION if THRESHOLDS in model.options else 0  # bits of PMEVTYPER<n>_EL0
+        # bits of PMEVTYPER<n>_EL0: of each, and of those with odd numbers besides
+        self._condition = (_CONDITION if THRESHOLDS in model.options else 0) | (_EDGE if EDGES in model.options else 0)
+        self._link_bits = _LINK if LINKS in model.options else 0
         self._events_mask = (1 << n) - 1
         self._implemented = self._events_mask | CYCLE_BIT
         self._active = 0  # counters that count now, if their event ever happens: enabled, and not frozen
@@ -144,7 +148,8 @@ class PmuCounters(RegisterDevice):
         self._compute(PMXEVCNTR_EL0, self._read_selected_count, self._write_selected_count)
         if version >= Version.V3P4:
             width = _THRESHOLD_BITS if self._condition else 0
-            self._fix(PMMIR_EL1, PMMIR_EL1.make(SLOTS=self.model.slots, THWIDTH=width))
+            edge = 2 if self._link_bits else 1 if self._condition & _EDGE else 0
+            self._fix(PMMIR_EL1, PMMIR_EL1.make(SLOTS=self.model.slots, THWIDTH=width, EDGE=edge))
         if version >= Version.V3P9:
             self._store(PMUACR_EL1, implemented=implemented)
             self._compute(PMZR_EL0, write=lambda value, index: self._zero(value))
@@ -182,7 +187,7 @@ class PmuCounters(RegisterDevice):
     def event_of(self, counter: int) -> Event | None:
         """What an event counter is set to count; None for an event that this PMU lacks, which counts nothing."""
         self._check(PMEVTYPERn_EL0, counter)
-        return self.model.by_code(self._types[counter] & (_EVENT | self._condition))
+        return self.model.by_code(self._code_of(self._types[counter]))
 
     # masks: bits 31 and 32 of a register are counters N and N+1 of the bank
 
@@ -341,7 +346,7 @@ class PmuCounters(RegisterDevice):
         self._check(PMEVTYPERn_EL0, counter)
         if self.version < Version.V3P1:
             value &= ~_EVENT | SHORT_EVENT
-        value &= ~_CONDITION | self._condition
+        value &= ~(_CONDITION | _EDGE | _LINK) | self._condition | (self._link_bits if counter & 1 else 0)
         self._connect_type(counter, PMEVTYPERn_EL0.write(self._types[counter], value))
 
     def _connect_type(self, counter: int, value: int) -> None:
@@ -359,17 +364,23 @@ class PmuCounters(RegisterDevice):
 
     def _probes_of(self, selected: int) -> int:
         """The probes that PMEVTYPER<n>_EL0 with this value counts."""
-        code = selected & (_EVENT | self._condition)
+        code = self._code_of(selected)
         known = self._events.get(code)
         if known is not None:
             return known
         event = self.model.by_code(code)
         if event is not None:
             return event.probe_mask
-        what = self.model.cannot_know(code)
+        self._tell_of_unknown(selected, self.model.cannot_know(code))
+        return 0
+
+    def _tell_of_unknown(self, selected: int, what: str | None) -> None:
         if what is not None:
             self.tell(f"PMEVTYPER<n>_EL0 is {selected:#x}: {what} cannot be counted here, and reads as 0")
-        return 0
+
+    def _code_of(self, selected: int) -> int:
+        """The event's code, with the condition under which it is counted."""
+        return selected & (_EVENT if is_reserved(selected) else _EVENT | self._condition)
 
     def _read_count(self, counter: int) -> int:
         if not 0 <= counter < self.counters:
@@ -404,15 +415,3 @@ class PmuCounters(RegisterDevice):
         selected = self.storage["PMSELR_EL0"]
         if selected < self.counters:
             self._write_count(value, selected)
-
-
-def _checked_version(model: PmuModel) -> Version:
-    """ValueError: an option that the version cannot have, or counters of a width that is not the version's."""
-    version = Version(model.version)
-    for option in model.options:
-        if version < needed_for(option):
-            raise ValueError(f"{model.name}: {version.title} has no {option}; {needed_for(option).title} has")
-    bits = LONG if version >= Version.V3P5 else SHORT
-    if model.counter_width_bits != bits:
-        raise ValueError(f"{model.name}: event counters of {version.title} have {bits} bits")
-    return version

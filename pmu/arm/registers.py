@@ -2,8 +2,7 @@
 
 The PE that we model executes AArch64 only and implements EL2 and EL3, so PMCR_EL0.D is RES0 and PMCR_EL0.LC RES1. It
 has no Statistical Profiling (PMCR_EL0.FZS is RES0), no multithreading (MT), no Secure EL2 and no Realms (SH, RLK, RLU,
-RLH), no edges and linked thresholds (TE, TLC), no streaming SVE mode (VS), and no PMU exceptions (SYNC, PMEE,
-PMIAR_EL1).
+RLH), no streaming SVE mode (VS), and no PMU exceptions (SYNC, PMEE, PMIAR_EL1).
 """
 
 from __future__ import annotations
@@ -182,6 +181,8 @@ class PMEVTYPERn_EL0(ArmRegister):
     NSH = RW(27)  # 1: at EL2, which is not executed
     M = RW(26)  # EL3, which is not executed
     TC = RW(63, 61)  # with FEAT_PMUv3_TH, how a cycle's events compare with TH; bit 61: one is added, not as many
+    TE = RW(60)  # with FEAT_PMUv3_EDGE: one is added where that begins to hold; TC's bit 61 is 0: or ceases to
+    TLC = RW(55, 54)  # with FEAT_PMUv3_TH2, of odd counters: 1: else what counter n-1 adds; 2: then what that adds
     TH = RW(43, 32)
     evtCount = RW(15, 0)  # 9 to 0 before PMUv3p1
 
@@ -272,7 +273,7 @@ class PMMIR_EL1(ArmRegister):
     BUS_SLOTS = RO(15, 8)  # by which BUS_ACCESS may; 0: not told
     BUS_WIDTH = RO(19, 16)  # bytes of an access: log2 plus one; 0: not told
     THWIDTH = RO(23, 20)  # bits of PMEVTYPER<n>_EL0.TH; 0: no thresholds
-    EDGE = RO(27, 24)  # 0: no edges
+    EDGE = RO(27, 24)  # 0: no edges; 1: PMEVTYPER<n>_EL0.TE; 2: and TLC
 
 
 class PMUACR_EL1(ArmRegister):

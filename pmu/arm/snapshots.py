@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.sysregs import SysReg
-from pmu.arm.counters import PmuCounters
+from pmu.arm.linked_counters import LinkedCounters
 from pmu.arm.registers import (
     MOST_EVENT_COUNTERS,
     PMCCNTR_EL0,
@@ -67,7 +67,7 @@ class PMICNTSVR_EL1(SnapshotRegister):
 ENABLED, ALLOWED = 0b10, 0b11
 
 
-class PmuSnapshots(PmuCounters):
+class PmuSnapshots(LinkedCounters):
     """A PMU whose counters can be captured, if its model has the option. A capture takes no time."""
 
     def _declare(self) -> None:

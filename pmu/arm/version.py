@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from pmu.model import PmuModel
+
 INSTRUCTION_COUNTER = "FEAT_PMUv3_ICNTR"  # options of a model, by the architecture's names
 SNAPSHOTS = "FEAT_PMUv3_SS"
 THRESHOLDS = "FEAT_PMUv3_TH"
+EDGES = "FEAT_PMUv3_EDGE"
+LINKS = "FEAT_PMUv3_TH2"
+_NEEDS = {EDGES: THRESHOLDS, LINKS: EDGES}  # an option without which there is not the other
 
 
 class Version(IntEnum):
@@ -28,7 +33,27 @@ class Version(IntEnum):
 
 def needed_for(option: str) -> Version:
     """The least version that may have the option. ValueError: there is no such option here."""
-    least = {INSTRUCTION_COUNTER: Version.V3P9, SNAPSHOTS: Version.V3P9, THRESHOLDS: Version.V3P8}
+    least = {
+        INSTRUCTION_COUNTER: Version.V3P9,
+        SNAPSHOTS: Version.V3P9,
+        THRESHOLDS: Version.V3P8,
+        EDGES: Version.V3P8,
+        LINKS: Version.V3P9,
+    }
     if option not in least:
         raise ValueError(f"{option}: PMUv3 here has the options {', '.join(least)}")
     return least[option]
+
+
+def checked_version(model: PmuModel) -> Version:
+    """ValueError: an option that the version cannot have or that needs another, or counters of another width."""
+    version = Version(model.version)
+    for option in sorted(model.options):
+        if version < needed_for(option):
+            raise ValueError(f"{model.name}: {version.title} has no {option}; {needed_for(option).title} has")
+        if _NEEDS.get(option, option) not in model.options:
+            raise ValueError(f"{model.name}: {option} needs {_NEEDS[option]}, too")
+    bits = 64 if version >= Version.V3P5 else 32
+    if model.counter_width_bits != bits:
+        raise ValueError(f"{model.name}: event counters of {version.title} have {bits} bits")
+    return version

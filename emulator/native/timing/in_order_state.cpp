@@ -12,7 +12,7 @@ bool InOrder::save(StateWriter& state) {
     const uint64_t now = base_;
     auto put_later = [&](uint64_t cycle, uint64_t than) { state.put(cycle > than ? cycle - than : 0); };
     const bool full = hot_.used >= slots_.width();  // so that ports are free again before the next issue
-    state.put(hot_.used);
+    state.put(hot_.used << Slots::STATE_BITS | slots_.stalled_before(now, hot_.used));
     state.put(full ? 0 : hot_.taken);
     uint32_t long_ports = busy_ports(now + 1);
     state.put(long_ports);
@@ -51,7 +51,9 @@ bool InOrder::save(StateWriter& state) {
 void InOrder::restore(StateReader& state) {
     const uint64_t now = base_;
     hot_ = {.cycle = now};
-    hot_.used = static_cast<unsigned>(state.get());
+    const auto slot = static_cast<unsigned>(state.get());
+    hot_.used = slot >> Slots::STATE_BITS;
+    slots_.set_stalled_before(now, slot & ((1 << Slots::STATE_BITS) - 1));
     hot_.taken = static_cast<uint32_t>(state.get());
     long_ports_ = static_cast<uint32_t>(state.get());
     for (uint32_t ports = long_ports_; ports; ports &= ports - 1)

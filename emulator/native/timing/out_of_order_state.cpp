@@ -33,7 +33,8 @@ bool OutOfOrder::save(StateWriter& state) {
     if (horizon >= HORIZON) return false;
     auto later = [this](uint64_t cycle) { return cycle > base_ ? cycle - base_ : 0; };
 
-    state.put(used_of(hot_.dispatch));
+    const unsigned used = used_of(hot_.dispatch);
+    state.put(used << Slots::STATE_BITS | slots_.stalled_before(hot_.cycle(), used));
     const uint64_t earliest = base_ - earliest_;  // which may be before the beginning of time
     auto since = [&](uint64_t cycle) { return cycle + earliest_ > base_ ? cycle - earliest : 0; };
     state.put(since(hot_.front.cycle));
@@ -125,7 +126,9 @@ void OutOfOrder::save_registers(StateWriter& state) const {
 }
 
 void OutOfOrder::restore(StateReader& saved) {
-    hot_.dispatch = base_ << CYCLE | saved.get();
+    const uint64_t slot = saved.get();
+    hot_.dispatch = base_ << CYCLE | slot >> Slots::STATE_BITS;
+    slots_.set_stalled_before(base_, slot & ((1 << Slots::STATE_BITS) - 1));
     const uint64_t earliest = base_ - earliest_;
     hot_.front.cycle = earliest + saved.get();
     hot_.front.bytes = static_cast<unsigned>(saved.get());

@@ -17,6 +17,8 @@ struct Redirect {
 // after each of these it is (to, 0).
 class Slots {
   public:
+    static constexpr unsigned STATE_BITS = 3;  // of `stalled_before`
+
     Slots(PipelineCounts& counts, unsigned width) : counts_(counts), width_(width) {}
 
     unsigned width() const { return width_; }
@@ -27,10 +29,11 @@ class Slots {
         uint64_t whole = to - cycle - (used > 0);
         lost_cycles_ += whole;
         count(Probe::SLOTS_BACKEND, lost);
-        count(Probe::STALL_BACKEND, whole);
+        begin_stall(to - whole, to);
+        stall(backend_, to - whole, to, Probe::STALL_BACKEND, Probe::STALL_BACKEND_BEGINS);
         if (!memory) return;
         count(Probe::SLOTS_BACKEND_MEMORY, lost);
-        count(Probe::STALL_BACKEND_MEMORY, whole);
+        stall(memory_, to - whole, to, Probe::STALL_BACKEND_MEMORY, Probe::STALL_BACKEND_MEMORY_BEGINS);
     }
 
     // Until the next instruction is supplied.
@@ -44,13 +47,27 @@ class Slots {
         if (supplied > cycle) lose_to_frontend(cycle, used, supplied);
     }
 
+    // By what the cycle before this slot was lost, a bit each: it matters where a stall goes on.
+    unsigned stalled_before(uint64_t cycle, unsigned used) const {
+        if (used > 0) return 0;
+        return (frontend_ == cycle) | (backend_ == cycle) << 1 | (memory_ == cycle) << 2;
+    }
+    // The state in which that is what `stalled_before` says.
+    void set_stalled_before(uint64_t cycle, unsigned stalled) {
+        frontend_ = stalled & 1 ? cycle : NEVER;
+        backend_ = stalled & 2 ? cycle : NEVER;
+        memory_ = stalled & 4 ? cycle : NEVER;
+    }
+
   private:
+    static constexpr uint64_t NEVER = ~uint64_t{0};
+
     void lose_to_frontend(uint64_t cycle, unsigned used, uint64_t to) {
         uint64_t whole = to - cycle - (used > 0);
         lost_cycles_ += whole;
         count(Probe::SLOTS_FRONTEND, (to - cycle) * width_ - used);
         count(Probe::SLOTS_FRONTEND_LATENCY, whole * width_);
-        count(Probe::STALL_FRONTEND, whole);
+        stall_frontend(to - whole, to);
     }
 
     // The branch that was mispredicted gave its result in cycle `resolved`: from then on nothing came from fetch.
@@ -59,7 +76,25 @@ class Slots {
         uint64_t from = cycle + (used > 0);
         lost_cycles_ += to - from;
         if (resolved < from) resolved = from;
-        if (to > resolved) count(Probe::STALL_FRONTEND, to - resolved);
+        if (to > resolved) stall_frontend(resolved, to);
+    }
+
+    void stall_frontend(uint64_t from, uint64_t to) {
+        begin_stall(from, to);
+        stall(frontend_, from, to, Probe::STALL_FRONTEND, Probe::STALL_FRONTEND_BEGINS);
+    }
+
+    // Before either is counted.
+    void begin_stall(uint64_t from, uint64_t to) {
+        count(Probe::STALL_BEGINS, from != to && from != frontend_ && from != backend_);
+    }
+
+    // `last`: where the last stall of this kind ended, which this one may continue.
+    void stall(uint64_t& last, uint64_t from, uint64_t to, PipelineProbe cycles, PipelineProbe begins) {
+        if (from == to) return;
+        count(cycles, to - from);
+        count(begins, from != last);
+        last = to;
     }
 
     void count(PipelineProbe probe, uint64_t amount) { counts_.add(probe, amount); }
@@ -67,6 +102,7 @@ class Slots {
     PipelineCounts& counts_;
     unsigned width_;
     uint64_t lost_cycles_ = 0;
+    uint64_t frontend_ = NEVER, backend_ = NEVER, memory_ = NEVER;  // the first cycle behind the last stall
 };
 
 }  // namespace perfemu

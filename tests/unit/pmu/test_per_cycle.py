@@ -30,14 +30,25 @@ def by_the_manual(happened: Sequence[int], cmask: int, invert: bool, edge: bool)
     return sum(holds)
 
 
+BEGINS = {
+    Probe.STALL_FRONTEND: Probe.STALL_FRONTEND_BEGINS,
+    Probe.STALL_BACKEND: Probe.STALL_BACKEND_BEGINS,
+    Probe.STALL_BACKEND_MEMORY: Probe.STALL_BACKEND_MEMORY_BEGINS,
+}
+
+
 def out_of_order(rng: random.Random) -> list[dict[Probe, int]]:
     """In each cycle: so many micro-operations retire, and dispatch stands still for a reason or does not."""
-    cycles = []
+    cycles: list[dict[Probe, int]] = []
+    kinds = ((), (Probe.STALL_FRONTEND,), (Probe.STALL_BACKEND,), (Probe.STALL_BACKEND, Probe.STALL_BACKEND_MEMORY))
+    before: tuple[Probe, ...] = ()
     for _ in range(CYCLES):
         retired = rng.choice((0, 0, 1, 3, 8))
-        stall = rng.choice((None, Probe.STALL_FRONTEND, Probe.STALL_BACKEND))
         one = {Probe.CYCLES: 1, Probe.UOPS_RETIRED: retired, Probe.CYCLES_RETIRING: int(retired > 0)}
-        cycles.append(one | ({stall: 1} if stall is not None else {}))
+        stalls = rng.choice(kinds)
+        begins = {BEGINS[stall]: 1 for stall in stalls if stall not in before}
+        cycles.append(one | dict.fromkeys(stalls, 1) | begins | {Probe.STALL_BEGINS: int(bool(stalls) and not before)})
+        before = stalls
     return cycles
 
 
@@ -60,6 +71,7 @@ def total(event: Event, probes: dict[Probe, int]) -> int:
 
 IDEAL = model("intel_arch_perfmon").limited_to(lambda probe: probe.source.name in ("INSTRUCTION", "CLOCK"))
 SKYLAKE = model("skylake")
+ZEN5 = model("zen5")
 RUNS = [(SKYLAKE, out_of_order), (IDEAL, ideal)]
 
 
@@ -95,6 +107,11 @@ def test_what_is_counted_is_what_the_manual_says(
         (SKYLAKE, 0x0100_02C2, "UOPS_RETIRED.RETIRE_SLOTS:cmask=1"),
         (SKYLAKE, 0x0080_00C0, "INST_RETIRED.ANY_P:inv"),
         (SKYLAKE, 0x0180_02C2, "UOPS_RETIRED.STALL_CYCLES"),  # the vendor's own row goes before
+        (SKYLAKE, 0x0104_01A2, "RESOURCE_STALLS.ANY:cmask=1:edge"),
+        (SKYLAKE, 0x0004_01A2, "RESOURCE_STALLS.ANY:edge"),
+        (SKYLAKE, 0x0184_010E, "UOPS_ISSUED.STALL_CYCLES:edge"),  # and with E it is an event of its own
+        (SKYLAKE, 0x1404_14A3, "CYCLE_ACTIVITY.STALLS_MEM_ANY:edge"),
+        (ZEN5, 0x0104_00A9, "de_op_queue_empty:cmask=1:edge"),
     ],
 )
 def test_it_is_named(pmu: PmuModel, code: int, name: str) -> None:
@@ -108,8 +125,11 @@ def test_it_is_named(pmu: PmuModel, code: int, name: str) -> None:
     [
         (SKYLAKE, 0x0100_00C0, "cmask=1"),  # of instructions, several of which retire in a cycle
         (SKYLAKE, 0x0200_02C2, "cmask=2"),
-        (SKYLAKE, 0x0104_003C, "edge=1"),
+        (SKYLAKE, 0x0004_003C, "edge=1"),
         (IDEAL, 0x0004_00C0, "edge=1"),
+        (SKYLAKE, 0x0184_02C2, "edge=1"),  # of cycles without retirement
+        (SKYLAKE, 0x0184_01A2, "edge=1"),  # where a stall ends
+        (ZEN5, 0x0104_00C1, "edge=1"),
         (IDEAL, 0x0100_81D0, "cmask=1"),  # loads: one REP MOVS has many, in its one cycle
     ],
 )
@@ -118,6 +138,14 @@ def test_what_is_not_known_is_refused_by_name(pmu: PmuModel, code: int, field: s
         pmu.event_of(code)
     assert pmu.by_code(code) is None
     assert pmu.cannot_know(code) is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [(0x0104_003C, "CPU_CLK_UNHALTED.RING0_TRANS"), (0x0104_01C3, "MACHINE_CLEARS.COUNT")]
+)
+def test_an_edge_that_the_vendor_has_a_name_for_is_refused_by_that(code: int, name: str) -> None:
+    with pytest.raises(UnknownEvent, match=f"{code:#06x} is {name}, which this core cannot know"):
+        SKYLAKE.event_of(code)
 
 
 # ---- Arm's

@@ -102,6 +102,7 @@ def test_bits_of_later_versions_stay_zero(version: int) -> None:
     assert pmu.read(PMUSERENR_EL0) == (0x7F if version >= 9 else 0xF)
     pmu.write(PMEVTYPERn_EL0, ALL_ONES, 0)
     condition = 0xE000_0FFF_0000_0000 if version >= 8 else 0  # TC, TH
+    condition |= 1 << 60 if version >= 9 else 0  # TE
     expected = condition | (0xFC00_FFFF if version else 0xFC00_03FF)  # P U NSK NSU NSH M; evtCount
     assert pmu.read(PMEVTYPERn_EL0, 0) == expected
     pmu.write(PMCNTENSET_EL0, ALL_ONES)
@@ -339,7 +340,7 @@ def test_what_a_version_cannot_have_is_refused_by_name() -> None:
     options = frozenset({"FEAT_PMUv3_ICNTR"})
     with pytest.raises(ValueError, match="pmuv3p8: PMUv3p8 has no FEAT_PMUv3_ICNTR; PMUv3p9 has"):
         PmuV3(FakeBank(9), replace(model("pmuv3p8"), options=options))
-    with pytest.raises(ValueError, match="FEAT_PMUv3_EDGE: PMUv3 here has the options FEAT_PMUv3_ICNTR"):
-        PmuV3(FakeBank(9), replace(model("pmuv3p9"), options=frozenset({"FEAT_PMUv3_EDGE"})))
+    with pytest.raises(ValueError, match="FEAT_PMUv3_SME: PMUv3 here has the options FEAT_PMUv3_ICNTR"):
+        PmuV3(FakeBank(9), replace(model("pmuv3p9"), options=frozenset({"FEAT_PMUv3_SME"})))
     with pytest.raises(ValueError, match="pmuv3p5: event counters of PMUv3p5 have 64 bits"):
         PmuV3(FakeBank(9), replace(model("pmuv3p5"), counter_width_bits=32))

@@ -96,6 +96,18 @@ def test_waiting_for_a_load_is_waiting_for_memory() -> None:
     # Cycle 0 issues the load, 1 to 99 nothing.
     assert result.cycles == 101
     assert result[Probe.STALL_BACKEND] == result[Probe.STALL_BACKEND_MEMORY] == 99
+    assert result[Probe.STALL_BACKEND_BEGINS] == result[Probe.STALL_BACKEND_MEMORY_BEGINS] == 1
+
+
+def test_a_stall_that_goes_on_begins_once() -> None:
+    """It waits from cycle 1 to 99 for the load, and, without a cycle between, four more for the microcode; for the
+    second load, issued in 104 with the ALU's instruction, another time."""
+    ops = [load(1), alu(2, 1) | {"flags": ["microcoded"]}]
+    result = run(machine(MODEL, MISSES, microcode_cycles=4), ops, 2, addresses=[(0x1000, 64, 0)])
+    assert result[Probe.STALL_BACKEND_BEGINS] == 2
+    assert result[Probe.STALL_BEGINS] == 2
+    assert result[Probe.STALL_BACKEND_MEMORY] == 2 * 99
+    assert result[Probe.STALL_BACKEND] == 2 * (99 + 4)
 
 
 def test_stores_wait_for_room() -> None:

@@ -158,6 +158,7 @@ def test_misses_overlap_as_far_as_the_rob_reaches() -> None:
     # Dispatch waits from cycle 1 on, since the eight went in cycle 0: 100 cycles, nine times; the last ones drain.
     assert result[Probe.STALL_ROB] == 9 * 100
     assert result[Probe.STALL_BACKEND_MEMORY] == result[Probe.STALL_BACKEND] == 10 * 100
+    assert result[Probe.STALL_BACKEND_MEMORY_BEGINS] == result[Probe.STALL_BACKEND_BEGINS] == 10
 
 
 def test_misses_overlap_as_far_as_the_load_queue_reaches() -> None:

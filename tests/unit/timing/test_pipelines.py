@@ -122,6 +122,13 @@ def test_time_does_not_depend_on_cuts(model: str, seed: int) -> None:
     assert run(full_machine(model), ops, 50, addresses=addresses, taken=taken, pieces=[1]) == whole
 
 
+STALLS = {
+    Probe.STALL_FRONTEND: Probe.STALL_FRONTEND_BEGINS,
+    Probe.STALL_BACKEND: Probe.STALL_BACKEND_BEGINS,
+    Probe.STALL_BACKEND_MEMORY: Probe.STALL_BACKEND_MEMORY_BEGINS,
+}
+
+
 @pytest.mark.parametrize("model", ["in_order", "out_of_order"])
 @pytest.mark.parametrize("seed", range(8))
 def test_every_slot_is_used_or_lost(model: str, seed: int) -> None:
@@ -135,6 +142,12 @@ def test_every_slot_is_used_or_lost(model: str, seed: int) -> None:
     assert 0 < result[Probe.SLOTS_FRONTEND_LATENCY] <= result[Probe.SLOTS_FRONTEND]
     assert result[Probe.STALL_BACKEND_MEMORY] <= result[Probe.STALL_BACKEND] < result.cycles
     assert result[Probe.STALL_FRONTEND] + result[Probe.STALL_BACKEND] < result.cycles
+    for cycles, begins in STALLS.items():
+        assert 0 < result[begins] <= result[cycles]
+    # each that is of both begins once; and dispatch goes on between any two
+    both = result[Probe.STALL_FRONTEND_BEGINS] + result[Probe.STALL_BACKEND_BEGINS]
+    assert 0 < result[Probe.STALL_BEGINS] <= both
+    assert result[Probe.STALL_BEGINS] <= result.cycles - result[Probe.STALL_FRONTEND] - result[Probe.STALL_BACKEND] + 1
     assert result[Probe.CYCLES_RETIRING] <= result.cycles
 
 

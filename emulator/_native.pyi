@@ -366,6 +366,11 @@ class Core:
         """Between two runs: what executes from now on is at that emulator.cpu.Level. It is USER at first."""
     @property
     def level(self) -> int: ...
+    def change_guest(self, tables: GuestPageTables) -> None:
+        """Another guest's kernel executes, by `tables`, as `enter_kernel_mode` made them for it before the first run.
+
+        Between two runs, behind `restore_state` of its registers. AArch64 only.
+        """
     def enter_kernel_mode(self, ram_base: int = 0) -> GuestPageTables:
         """From now on a guest's own kernel executes, as after a reset: these tables are its address space.
 
@@ -419,6 +424,8 @@ class Core:
     @property
     def has_stepped_guest(self) -> bool:
         """After SOFTWARE_STEP: whether one instruction has been executed since the exception return."""
+    guest_step_age: int | None
+    """How many instructions ago the guest's step has begun that is under way, if one is. For who changes guests."""
     def read_kernel_register(self, number: int) -> int:
         """One that a guest's own kernel finds in the engine, by SysReg.encoding. It never makes a REGISTER exit.
 

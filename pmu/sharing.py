@@ -217,9 +217,8 @@ class SharedPmu(ABC):
 
     def host_interrupt(self) -> bool:
         """Whether an overflow of the host's asks for an interrupt. While a guest runs, that ends by an exit for it."""
-        if self.running is None:
-            return self._pmu.interrupt_asserted()
-        return bool(self._host_asks())
+        asserted = self._pmu.interrupt_asserted()  # in any case: an overflow that freezes counters does so then
+        return asserted if self.running is None else bool(self._host_asks())
 
     def asks(self, guest: GuestPmu) -> int:
         """Mask of the guest's counters that ask for an interrupt."""

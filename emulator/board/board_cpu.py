@@ -190,14 +190,15 @@ class BoardCpu:
 
     def _overflow(self) -> None:
         self.cpu.deliver_interrupts()
-        self._look_at_pmu()
+        self.look_at_pmu()
 
     @property
     def pmu_interrupts(self) -> bool:
         """Whether its own PMU asserts its interrupt, as the interrupt controller knows."""
         return bool(self.interface.private.asserted >> PMU_INTERRUPT & 1)
 
-    def _look_at_pmu(self) -> None:
+    def look_at_pmu(self) -> None:
+        """Its interrupt may be another than it was."""
         if self._pmu is not None:
             self.interface.set_level(PMU_INTERRUPT, self._pmu.interrupt_asserted())
 
@@ -302,6 +303,11 @@ class BoardCpu:
         else:
             self._undefined()
 
+    @property
+    def calls_firmware(self) -> bool:
+        """Whether the exception that it has come to is HVC or SMC."""
+        return bool(self.cpu.level) and self._word(self.core.pc) & CALL_MASK in (HVC, SMC)
+
     def _read_in_core(self, register: SysReg) -> int:
         return self.core.read_kernel_register(register.encoding)
 
@@ -338,7 +344,7 @@ class BoardCpu:
                 name = "S{}_{}_C{}_C{}_{}".format(*register)
                 self._message(f"{TrapKind(kind).name} of {name} at {core.pc:#x} is not modelled: undefined")
             self._undefined()
-        self._look_at_pmu()
+        self.look_at_pmu()
 
     def _device(self) -> None:
         core = self.core
@@ -354,7 +360,7 @@ class BoardCpu:
             self._take_abort(EXTERNAL_ABORT)
             return
         core.complete_trapped()
-        self._look_at_pmu()
+        self.look_at_pmu()
 
     def _access(self, access: DeviceAccess, address: int) -> None:
         core = self.core

@@ -52,6 +52,7 @@ class DebugUnit:
         self._breakpoints: dict[int, int] = {}  # the guest's: address -> levels
         self._watchpoints: list[Watched] = []  # ... in the order that the core has
         self._steps = 0
+        self._step_age: int | None = None  # of the step that was under way when another guest got the core
         self._outside: list[Watched] = []
         self._outside_breakpoints: set[int] = set()
         self._watched_code: set[int] = set()  # ... of who only looks
@@ -164,6 +165,19 @@ class DebugUnit:
         for address in wanted - self._set:
             self._tables.set_breakpoint(address)
         self._set = wanted
+
+    def leave(self) -> None:
+        """Another guest gets the core: nothing stops it there, and the step that is under way stays as it is."""
+        self._step_age = self._core.guest_step_age
+        self._core.guest_step_age = None
+        self._core.set_guest_steps(0)
+        self._core.set_watchpoints([])
+
+    def come_back(self) -> None:
+        """... and its own guest again."""
+        self._core.set_guest_steps(self._steps)
+        self._core.guest_step_age = self._step_age
+        self._tell_watchpoints()
 
     def _tell_watchpoints(self) -> None:
         """Those of the guest first."""

@@ -305,6 +305,7 @@ static void bind_totals(nb::class_<Core>& core) {
         .def(
             "set_level", [](Core& core, unsigned level) { core.set_level(level_of(level)); }, nb::arg("level"))
         .def("enter_kernel_mode", &Core::enter_kernel_mode, nb::arg("ram_base") = 0)
+        .def("change_guest", &Core::change_guest, nb::arg("tables"))
         .def("reset", &Core::reset)
         .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))
         .def("set_watchpoints", &set_watchpoints, nb::arg("watchpoints"))
@@ -315,6 +316,7 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("set_steps", &Core::set_steps, nb::arg("on"))
         .def("set_guest_steps", &Core::set_guest_steps, nb::arg("levels"))
         .def_prop_ro("has_stepped_guest", &Core::has_stepped_guest)
+        .def_prop_rw("guest_step_age", &Core::guest_step_age, &Core::set_guest_step_age, nb::arg("age") = nb::none())
         .def("take_interrupt", &Core::take_interrupt, nb::arg("vector"))
         .def("raise_nmi", &Core::raise_nmi)
         .def("take_exception", &Core::take_exception, nb::arg("kind"), nb::arg("syndrome") = nb::none(),

@@ -181,6 +181,8 @@ class Core final : public Totals, private TranslationListener {
     // tables: these. RAM begins at `ram_base`. Before the first run. Throws std::invalid_argument where that is not
     // modelled.
     std::shared_ptr<GuestPageTables> enter_kernel_mode(uint64_t ram_base);
+    // Where several guests' kernels share the core, each with tables of its own. Between two runs.
+    void change_guest(std::shared_ptr<GuestPageTables> tables);
     // x86: as a reset or INIT leaves it, but for time.
     void reset();
     // Whether an interrupt is pending at this processor. It takes it before the first instruction that does not mask
@@ -209,6 +211,16 @@ class Core final : public Totals, private TranslationListener {
     }
     // After SOFTWARE_STEP: whether an instruction has been executed since the exception return.
     bool has_stepped_guest() const { return debugging_.guest_step_from.has_value(); }
+    // Where guests share the core: how many instructions ago the step that is under way has begun, if one is; and that
+    // it is now, after others have executed.
+    std::optional<uint64_t> guest_step_age() const {
+        if (!debugging_.guest_step_from) return std::nullopt;
+        return retired() - *debugging_.guest_step_from;
+    }
+    void set_guest_step_age(std::optional<uint64_t> age) {
+        debugging_.guest_step_from.reset();
+        if (age) debugging_.guest_step_from = retired() - *age;
+    }
     // x86: an external interrupt, after an exit that asks for one; a non-maskable one, as soon as none is handled.
     void take_interrupt(unsigned vector);
     void raise_nmi() { nmi_ = true; }

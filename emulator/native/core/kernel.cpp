@@ -15,19 +15,34 @@
 namespace perfemu {
 
 std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(uint64_t ram_base) {
-    if (retired() || space_)
+    if (retired() || (space_ && !guest_tables_))
         throw std::logic_error("a core enters kernel mode before it has an address space, or runs");
     std::shared_ptr<GuestPageTables> tables = isa_->enter_kernel_mode(engine_, memory_, ram_base);
     processor_ = isa_->processor();
     guest_tables_ = tables.get();
     tables->read_registers(engine_);
     set_address_space(tables);
-    if (isa_->engine_arch() == UC_ARCH_ARM64) {
+    if (isa_->engine_arch() == UC_ARCH_ARM64 && !guest_tlb_) {
         guest_tlb_ = std::make_unique<GuestTlb>(engine_);
         if (!memory_->stores_into_code()) memory_->log_stores_into_code();
     }
     follow_guest();
     return tables;
+}
+
+// Another guest's kernel, whose registers the engine has by now. What its tables have led to before, blocks and what
+// the modelled TLBs know, goes by ids that no other guest has, and is still right.
+void Core::change_guest(std::shared_ptr<GuestPageTables> tables) {
+    if (!guest_tlb_) throw std::logic_error("only AArch64 cores with a guest's own kernel change guests");
+    if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot change guests");
+    drop_budget();
+    stop_passing();
+    fetched_.forget();
+    guest_tlb_->flush();
+    guest_tables_ = tables.get();
+    guest_tables_->read_registers(engine_);
+    set_address_space(std::move(tables));
+    follow_guest();
 }
 
 // Takes over what the guest has set. True: what the engine has looked up for what comes next is perhaps wrong.
